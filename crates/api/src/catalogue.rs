@@ -203,6 +203,10 @@ pub struct WaitingFile {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether this key's signature is all that is missing. Absent if not.
+    #[schema(value_type = Option<bool>, nullable = false)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub completes: bool,
 }
 
 impl WaitingFile {
@@ -219,6 +223,7 @@ impl WaitingFile {
             since: object.required("since")?.parsed(Timestamp::parse)?,
             by: object.optional("by").map(|key| key.parsed(PublicKey::parse)).transpose()?,
             reason: text(&object, "reason")?,
+            completes: flag(&object, "completes")?,
         })
     }
 }

@@ -35,7 +35,7 @@ mod table;
 mod targets;
 mod trust;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use args::{Arguments, Command, GlobalArgs, SignersCommand};
 use clap::Parser as _;
@@ -89,7 +89,12 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Config { command } => config::run(command.as_ref(), output),
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command: SignersCommand::New(args) } => signers::new::run(&args, output),
-        Command::Signers { command: SignersCommand::Check { file } } => signers::check(&file, output),
+        Command::Signers { command: SignersCommand::Check(args) } if signers::idle::names_file(&args) => {
+            signers::check(Path::new(&args.source), output)
+        }
+        Command::Signers { command: SignersCommand::Check(args) } => {
+            ask(global, output, async |session| signers::idle::run(session, &args).await)
+        }
         Command::Signers { command: SignersCommand::Edit(args) } => {
             let global = signers::edit::choose_server(global, &args);
             ask(global, output, async |session| signers::edit::run(session, &args).await)

@@ -40,8 +40,13 @@ impl RepositoryView {
     pub(crate) fn find_project(&self, name: &str) -> Result<RepoPath, CliError> {
         let wanted = format!("/{}", name.to_ascii_lowercase());
         let fits = |folded: &str| format!("/{folded}").ends_with(&wanted);
-        let mut found: Vec<&RepoPath> =
-            self.head.index.projects().filter(|(folded, _)| fits(folded)).map(|(_, project)| project).collect();
+        let mut found: Vec<&RepoPath> = self
+            .head
+            .index
+            .projects()
+            .filter(|(folded, _)| fits(folded))
+            .map(|(_, project)| project)
+            .collect();
         match (found.pop(), found.is_empty()) {
             (Some(project), true) => Ok(project.clone()),
             (Some(_), false) => Err(CliError::usage(

@@ -124,7 +124,9 @@ impl DrillStep {
 impl fmt::Display for Nuisance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::RegisterReleases => "register releases under any name that is free, and wait for others to sign them",
+            Self::RegisterReleases => {
+                "register releases under any name that is free, and wait for others to sign them"
+            }
             Self::ReplaceProposals => "put another proposal in the place of yours, again and again",
             Self::BeginRevocations => "begin a revocation of every release, which all pages then show",
         })

@@ -182,13 +182,15 @@ pub fn examine_project(
         project: project.clone(),
         listings,
         powers: active.map(|file| list_powers(file, &question.keys)).unwrap_or_default(),
-        can_register: active.is_some_and(|file| {
-            question.keys.iter().any(|key| file.lists(key) || file.has_registrar(key))
-        }),
+        can_register: active
+            .is_some_and(|file| question.keys.iter().any(|key| file.lists(key) || file.has_registrar(key))),
         releases: Vec::new(),
         rotations: chain.iter().flat_map(|chain| list_rotations(&history, chain, question)).collect(),
         revocations: Vec::new(),
-        open: proposal.iter().filter_map(|proposal| open_proposal(project, proposal, active, question)).collect(),
+        open: proposal
+            .iter()
+            .filter_map(|proposal| open_proposal(project, proposal, active, question))
+            .collect(),
         removal: active.map(|file| plan_removal(file, &question.keys)),
         unreadable: Vec::new(),
     };
@@ -197,7 +199,9 @@ pub fn examine_project(
             incident.unreadable.push(error.to_string());
         }
     }
-    incident.releases.sort_by_key(|release| (Reverse(release.signed.values().max().copied()), release.path.clone()));
+    incident
+        .releases
+        .sort_by_key(|release| (Reverse(release.signed.values().max().copied()), release.path.clone()));
     incident.revocations.sort_by_key(|one| (Reverse(one.signed.values().max().copied()), one.path.clone()));
     incident.open.sort_by_key(|matter| (matter.kind, matter.path.clone()));
     Ok(Some(incident))
@@ -206,8 +210,10 @@ pub fn examine_project(
 impl ProjectIncident {
     /// Releases that stand only because the keys signed them, and are not revoked.
     pub fn releases_to_revoke(&self) -> impl Iterator<Item = &RepoPath> {
-        let doubtful =
-            self.releases.iter().filter(|release| release.is_decisive && release.state == IndexState::Complete);
+        let doubtful = self
+            .releases
+            .iter()
+            .filter(|release| release.is_decisive && release.state == IndexState::Complete);
         doubtful.map(|release| &release.path)
     }
 
@@ -231,7 +237,8 @@ impl ProjectIncident {
         };
         let file = stored::signers_copy(snapshot, path)?.file;
         let groups = file.artifact_groups();
-        let is_asked = state == IndexState::Collecting && keys_of(groups).any(|key| question.keys.contains(&key));
+        let is_asked =
+            state == IndexState::Collecting && keys_of(groups).any(|key| question.keys.contains(&key));
         if is_asked || has_any(&set, question) {
             let set = keep_verifying(&set, &stored::require(snapshot, path)?);
             let signed = question.select(&set);
@@ -411,9 +418,10 @@ fn list_rotations(
         let current = i.checked_sub(1).map(|before| &chain.links[before].signers);
         let consent = Consent { current, proposed: &link.signers };
         let without = [&entry.signatures, &entry.metadata_signatures].map(|set| question.without(set));
-        let unmet = consent.conditions().into_iter().filter(|condition| {
-            without.iter().any(|signed| !condition.is_met(signed))
-        });
+        let unmet = consent
+            .conditions()
+            .into_iter()
+            .filter(|condition| without.iter().any(|signed| !condition.is_met(signed)));
         let unmet = unmet.map(|condition| condition.kind).collect();
         rotations.push(TouchedRotation { number: i + 1, activated_at: link.activated_at, signed, unmet });
     }

@@ -1,19 +1,20 @@
 //! Keys that no one has used for long, and what it would mean if they were lost (D141).
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
     time::Duration,
 };
 
 use countersign_core::{
-    documents::signers::{Group, Role, Signer, SignersFile, keys_of},
+    documents::signers::{Group, Signer, SignersFile, keys_of},
     values::{key::PublicKey, time::Timestamp},
 };
 
 use crate::{
     signers::{named_signer, plural},
-    strength::{Act, effective_groups},
+    strength::Act,
 };
 
 /// A key that has not signed for so long is idle.
@@ -63,15 +64,20 @@ pub fn foresee(file: &SignersFile, last: &BTreeMap<PublicKey, Timestamp>, now: T
         })
         .collect();
     uses.sort_by_key(|used| used.last_signed);
-    let can_rotate = count_spare(&list_ways(file, Act::Rotate), &idle).is_some();
+    Lockout { uses, outlooks: foresee_acts(file, &idle) }
+}
+
+/// Of all acts to which one of the idle keys belongs.
+fn foresee_acts(file: &SignersFile, idle: &BTreeSet<PublicKey>) -> Vec<ActOutlook> {
+    let can_rotate = count_spare(&list_ways(file, Act::Rotate), idle).is_some();
     let outlook = |act| {
         let ways = list_ways(file, act);
         let keys: BTreeSet<PublicKey> = ways.iter().flat_map(|groups| keys_of(groups)).collect();
-        let spare = count_spare(&ways, &idle);
-        ActOutlook { act, idle: keys.intersection(&idle).count(), keys: keys.len(), spare, can_rotate }
+        let spare = count_spare(&ways, idle);
+        ActOutlook { act, idle: keys.intersection(idle).count(), keys: keys.len(), spare, can_rotate }
     };
     let outlooks = [Act::Release, Act::Rotate, Act::Revoke].map(outlook);
-    Lockout { uses, outlooks: outlooks.into_iter().filter(|outlook| outlook.idle > 0).collect() }
+    outlooks.into_iter().filter(|outlook| outlook.idle > 0).collect()
 }
 
 impl ActOutlook {
@@ -82,18 +88,19 @@ impl ActOutlook {
 }
 
 /// Any one of them is enough.
-fn list_ways(file: &SignersFile, act: Act) -> Vec<Vec<Group>> {
-    let roles: &[Role] = match act {
-        Act::Release => &[Role::Artifact],
-        Act::Rotate => &[Role::Admin, Role::Master],
-        Act::Revoke => &[Role::Revocation],
+fn list_ways(file: &SignersFile, act: Act) -> Vec<Cow<'_, [Group]>> {
+    let mut ways: Vec<Cow<'_, [Group]>> = match act {
+        Act::Release => vec![file.artifact_groups().into()],
+        Act::Rotate => vec![file.admin_groups().into(), file.master_groups().into()],
+        Act::Revoke => vec![file.revocation_groups()],
     };
-    roles.iter().map(|role| effective_groups(file, *role)).filter(|groups| !groups.is_empty()).collect()
+    ways.retain(|groups| !groups.is_empty());
+    ways
 }
 
 /// How many keys can be lost besides those that are gone, any of them. No loss counts in two ways, since a master key has
 /// no other role (D8).
-fn count_spare(ways: &[Vec<Group>], gone: &BTreeSet<PublicKey>) -> Option<usize> {
+fn count_spare(ways: &[Cow<'_, [Group]>], gone: &BTreeSet<PublicKey>) -> Option<usize> {
     let spare_of = |group: &Group| {
         let left: BTreeSet<PublicKey> =
             group.signers.iter().map(|signer| signer.key).filter(|key| !gone.contains(key)).collect();

@@ -1,8 +1,8 @@
 //! The catalogue's answers: what the server writes, the client reads.
 
 use countersign_api::catalogue::{
-    KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse, ReleaseState,
-    ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
+    KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
+    ReleaseState, ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
 };
 use countersign_core::documents::signers::Role;
 use countersign_testing::{INDEX, PROJECT, alice, at, path};
@@ -41,6 +41,7 @@ fn waiting(kind: WaitingKind) -> WaitingFile {
         since: at("2026-02-01T12:00:00Z"),
         by: Some(alice().public_key()),
         reason: Some("a bad build".to_owned()),
+        completes: true,
     }
 }
 
@@ -74,7 +75,8 @@ fn what_the_server_writes_the_client_reads() {
         signed_at: at("2026-02-01T12:00:00Z"),
         decisive: true,
     };
-    let listed = KeyListing { project_id: path(PROJECT), roles: vec![Role::Master], name: None, registrar: true };
+    let listed =
+        KeyListing { project_id: path(PROJECT), roles: vec![Role::Master], name: None, registrar: true };
     let (signed, listed) = (vec![signed], vec![listed]);
     let all = KeySignedResponse { public_key, signed: signed.clone(), more: true };
     assert_eq!(KeySignedResponse::parse(&bytes(&all)), Ok(all));

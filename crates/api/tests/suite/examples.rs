@@ -10,8 +10,8 @@ use countersign_api::{
         ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
     },
     catalogue::{
-        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse, ReleaseState,
-        ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
+        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
+        ReleaseState, ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
     },
     requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
 };
@@ -183,6 +183,7 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         since: world.now,
         by: Some(bob().public_key()),
         reason,
+        completes: true,
     };
     let (public_key, pending) = (alice().public_key(), vec![begun.clone()]);
     let revocations = pending.clone();

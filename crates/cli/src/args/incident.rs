@@ -65,5 +65,7 @@ fn parse_since(text: &str) -> Result<Since, &'static str> {
         return Ok(Since::Ago(ago));
     }
     let at = Timestamp::parse(text).or_else(|_| Timestamp::parse(&format!("{text}T00:00:00Z")));
-    at.map(Since::At).map_err(|_| "write a date, a time with its zone, or a time ago: 2026-11-01, 2026-11-01T10:00:00Z, 30d")
+    at.map(Since::At).map_err(
+        |_| "write a date, a time with its zone, or a time ago: 2026-11-01, 2026-11-01T10:00:00Z, 30d",
+    )
 }

@@ -21,9 +21,11 @@ use crate::{args::DrillArgs, client::now, error::CliError, keys, output::Output,
 
 pub(crate) async fn run(session: &Session, args: &DrillArgs) -> Result<(), CliError> {
     let file = find_signers(session, &args.source, args.repository.as_deref()).await?;
-    let question = DrillQuestion { lost: find_keys(&file, &args.lose)?, stolen: find_keys(&file, &args.steal)? };
+    let question =
+        DrillQuestion { lost: find_keys(&file, &args.lose)?, stolen: find_keys(&file, &args.steal)? };
     let drill = play(&file, &question, now()?).map_err(|error| {
-        CliError::other("the drill cannot be played", "check the file with `countersign signers check`").because(error)
+        CliError::other("the drill cannot be played", "check the file with `countersign signers check`")
+            .because(error)
     })?;
     let text = describe(&file, &question, &drill, session.output).join("\n");
     session.output.answer(&text, &to_json(&question, &drill))
@@ -66,7 +68,8 @@ fn describe(file: &SignersFile, question: &DrillQuestion, drill: &Drill, output:
     if !drill.thief.is_empty() {
         lines.extend([String::new(), output.strong("A thief with the stolen keys alone can:")]);
         lines.extend(drill.thief.iter().flat_map(|attempt| describe_attempt(attempt, Side::Thief, output)));
-        let nuisances = drill.nuisances.iter().map(|nuisance| format!("  Any listed key lets a thief {nuisance}."));
+        let nuisances =
+            drill.nuisances.iter().map(|nuisance| format!("  Any listed key lets a thief {nuisance}."));
         lines.extend(nuisances);
     }
     lines.push(String::new());
@@ -116,7 +119,10 @@ fn conclude(drill: &Drill, output: Output) -> Vec<String> {
             after.iter().filter(|attempt| attempt.succeeds).map(|attempt| attempt.act.to_string()).collect();
         lines.push(match left.as_slice() {
             [] => "Once you have put new keys in the place of these, the thief can do nothing.".to_owned(),
-            left => output.bad(&format!("After you have put new keys in their place, the thief can still {}.", left.join(", "))),
+            left => output.bad(&format!(
+                "After you have put new keys in their place, the thief can still {}.",
+                left.join(", ")
+            )),
         });
     }
     let fails = |act: Act| drill.team.iter().any(|attempt| attempt.act == act && !attempt.succeeds);
@@ -132,7 +138,8 @@ fn conclude(drill: &Drill, output: Output) -> Vec<String> {
 
 fn to_json(question: &DrillQuestion, drill: &Drill) -> Value {
     let keys = |keys: &BTreeSet<PublicKey>| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let attempts = |attempts: &[DrillAttempt]| -> Vec<Value> { attempts.iter().map(attempt_to_json).collect() };
+    let attempts =
+        |attempts: &[DrillAttempt]| -> Vec<Value> { attempts.iter().map(attempt_to_json).collect() };
     json!({
         "lost": keys(&question.lost),
         "stolen": keys(&question.stolen),
@@ -146,9 +153,9 @@ fn to_json(question: &DrillQuestion, drill: &Drill) -> Value {
 }
 
 fn attempt_to_json(attempt: &DrillAttempt) -> Value {
-    let steps = attempt.steps.iter().map(|step| {
-        json!({ "public_key": step.who.as_ref().map(|who| who.key.to_string()), "text": step.text })
-    });
+    let steps = attempt.steps.iter().map(
+        |step| json!({ "public_key": step.who.as_ref().map(|who| who.key.to_string()), "text": step.text }),
+    );
     json!({
         "act": attempt.act.to_string(),
         "possible": attempt.succeeds,
@@ -156,4 +163,3 @@ fn attempt_to_json(attempt: &DrillAttempt) -> Value {
         "steps": steps.collect::<Vec<_>>(),
     })
 }
-

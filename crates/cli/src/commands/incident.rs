@@ -99,14 +99,18 @@ fn list_files(snapshot: &impl Snapshot, projects: &[RepoPath]) -> Result<Vec<Sig
         let entries = (1..=stored::history_len(snapshot, project)).rev();
         let history = stored::history(snapshot, project, entries).map_err(unreadable)?;
         files.extend(
-            history.entries.iter().filter_map(|entry| SignersFile::parse(entry.signers_config.as_bytes()).ok()),
+            history
+                .entries
+                .iter()
+                .filter_map(|entry| SignersFile::parse(entry.signers_config.as_bytes()).ok()),
         );
     }
     Ok(files)
 }
 
 fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> CliError {
-    CliError::other("the signers files cannot be read", "`countersign fsck` says what is damaged").because(error)
+    CliError::other("the signers files cannot be read", "`countersign fsck` says what is damaged")
+        .because(error)
 }
 
 /// Keys as they are written out, or names from these signers files.
@@ -118,8 +122,9 @@ fn resolve_key(text: &str, files: &[SignersFile]) -> Result<PublicKey, CliError>
     let named = files.iter().find_map(|file| find_named(file, text));
     match (named, files) {
         (Some(key), _) => Ok(key),
-        (None, []) => keys::parse_key(text)
-            .map_err(|error| error.with_hint("give the key in full, its .pub file, or with --project its name")),
+        (None, []) => keys::parse_key(text).map_err(|error| {
+            error.with_hint("give the key in full, its .pub file, or with --project its name")
+        }),
         (None, files) => keys::parse_key(text).map_err(|_| {
             let mut names: Vec<String> = files.iter().flat_map(list_signers).map(|(name, _)| name).collect();
             names.sort();

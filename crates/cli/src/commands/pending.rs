@@ -50,8 +50,19 @@ struct Waiting {
 
 impl Waiting {
     fn json(&self) -> Value {
-        let WaitingFile { kind, file_path, project_id, tag, collected, needed, roles, since, by, reason } =
-            &self.file;
+        let WaitingFile {
+            kind,
+            file_path,
+            project_id,
+            tag,
+            collected,
+            needed,
+            roles,
+            since,
+            by,
+            reason,
+            completes,
+        } = &self.file;
         json!({
             "kind": kind.name(),
             "file_path": file_path.as_str(),
@@ -63,6 +74,7 @@ impl Waiting {
             "since": since.to_string(),
             "by": by.map(|key| key.to_string()),
             "reason": reason,
+            "completes": completes,
             "server": self.server,
         })
     }

@@ -88,7 +88,8 @@ impl Stage {
         let text = stage.cast.iter().fold(text, |text, actor| {
             text.replace(&actor.signer.key.to_string(), &actor.secret.public_key().to_string())
         });
-        let everyone: Vec<Actor> = stage.cast.iter().filter(|actor| file.lists(&actor.signer.key)).cloned().collect();
+        let everyone: Vec<Actor> =
+            stage.cast.iter().filter(|actor| file.lists(&actor.signer.key)).cloned().collect();
         let first = everyone.first().ok_or_else(|| DrillFault("the signers file lists no one".to_owned()))?;
         let registered = register(&stage.scratch, &stage.proposal(&text, first), EXPIRY, stage.now);
         stage.scratch.apply(&registered.map_err(|error| DrillFault(error.to_string()))?.0);
@@ -136,7 +137,11 @@ impl Stage {
     }
 
     /// New keys in the place of those that are gone. Gives the stage after it, if it comes into force.
-    pub(super) fn rotate_team(&self, team: &[Actor], gone: &BTreeSet<PublicKey>) -> (DrillAttempt, Option<Self>) {
+    pub(super) fn rotate_team(
+        &self,
+        team: &[Actor],
+        gone: &BTreeSet<PublicKey>,
+    ) -> (DrillAttempt, Option<Self>) {
         let Ok(Some(active)) = stored::active_signers(&self.scratch, &self.project) else {
             return (failed(Act::Rotate, vec![DrillStep::of_no_one("no signers file is in force")]), None);
         };
@@ -187,14 +192,16 @@ impl Stage {
             Ok((change, _)) => stage.scratch.apply(&change),
             Err(_) => return false,
         }
-        let replaces =
-            |thief| update(&stage.scratch, &stage.proposal(&theirs, thief), stage.now).is_ok();
+        let replaces = |thief| update(&stage.scratch, &stage.proposal(&theirs, thief), stage.now).is_ok();
         thieves.iter().any(replaces)
     }
 
     fn try_release(mut self, actors: &[Actor]) -> DrillAttempt {
         let Some((actor, index)) = self.register_release("2", actors) else {
-            return failed(Act::Release, vec![DrillStep::of_no_one("no one is left who can register a release")]);
+            return failed(
+                Act::Release,
+                vec![DrillStep::of_no_one("no one is left who can register a release")],
+            );
         };
         let mut steps = vec![DrillStep::by(&actor, "registers a release")];
         for actor in actors {
@@ -212,7 +219,12 @@ impl Stage {
         failed(Act::Release, steps)
     }
 
-    fn try_rotate(mut self, text: &str, actors: &[Actor], newcomers: &[Actor]) -> (DrillAttempt, Option<Self>) {
+    fn try_rotate(
+        mut self,
+        text: &str,
+        actors: &[Actor],
+        newcomers: &[Actor],
+    ) -> (DrillAttempt, Option<Self>) {
         self.now = self.now.later(2 * SECOND);
         let mut steps = Vec::new();
         let proposed = actors.iter().find_map(|actor| {
@@ -226,7 +238,10 @@ impl Stage {
         steps.push(DrillStep::by(actor, "proposes new signers"));
         self.scratch.apply(&change);
         let pending = layout::pending_signers(&self.project);
-        let signing = actors.iter().map(|actor| (actor, "")).chain(newcomers.iter().map(|new| (new, " with a new key")));
+        let signing = actors
+            .iter()
+            .map(|actor| (actor, ""))
+            .chain(newcomers.iter().map(|new| (new, " with a new key")));
         for (actor, how) in signing {
             let Ok(is_agreed) = self.sign(&pending, actor) else { continue };
             if !is_agreed {
@@ -246,7 +261,8 @@ impl Stage {
     /// lies between consent and force, such as a time to wait and a veto. Gives whether they came into force.
     fn settle(&mut self, steps: &mut Vec<DrillStep>) -> bool {
         let is_in_force = !self.scratch.contains(&layout::pending_signers(&self.project));
-        let text = if is_in_force { "the new signers are in force" } else { "the new signers are not in force" };
+        let text =
+            if is_in_force { "the new signers are in force" } else { "the new signers are not in force" };
         steps.push(DrillStep::of_no_one(text));
         is_in_force
     }
@@ -330,9 +346,11 @@ impl Stage {
 
     fn count_consent(&self) -> Tally {
         let active = stored::active_signers(&self.scratch, &self.project).ok().flatten();
-        let pending = StoredProposal::load(&self.scratch, &layout::pending_signers(&self.project)).ok().flatten();
+        let pending =
+            StoredProposal::load(&self.scratch, &layout::pending_signers(&self.project)).ok().flatten();
         let Some(pending) = pending else { return Tally::default() };
-        let consent = Consent { current: active.as_ref().map(|active| &*active.file), proposed: &pending.signers };
+        let consent =
+            Consent { current: active.as_ref().map(|active| &*active.file), proposed: &pending.signers };
         Tally::of_consent(&consent, &pending.signatures.signers())
     }
 

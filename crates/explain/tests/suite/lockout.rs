@@ -53,13 +53,17 @@ proptest! {
 #[test]
 fn a_year_is_365_days_to_the_nanosecond() {
     let file = Model::new(&[(1, &[1])]).file();
-    let is_idle = |last: Timestamp| foresee(&file, &BTreeMap::from([(public(1), last)]), at(NOW)).uses[0].is_idle;
+    let is_idle =
+        |last: Timestamp| foresee(&file, &BTreeMap::from([(public(1), last)]), at(NOW)).uses[0].is_idle;
     let year_ago = shifted_seconds(at(NOW), -YEAR);
     assert!(is_idle(year_ago));
     assert!(is_idle(shifted(year_ago, -1)));
     assert!(!is_idle(shifted(year_ago, 1)));
     assert!(!is_idle(shifted_seconds(at(NOW), 60)), "a clock that is ahead");
-    assert!(foresee(&file, &BTreeMap::new(), at(NOW)).uses[0].is_idle, "one that is not known to have signed");
+    assert!(
+        foresee(&file, &BTreeMap::new(), at(NOW)).uses[0].is_idle,
+        "one that is not known to have signed"
+    );
 }
 
 #[test]
@@ -77,18 +81,32 @@ fn the_words_follow_the_thresholds() {
         ]
     );
     assert!(lockout.outlooks.iter().all(|act| act.is_alarming()));
-    assert_eq!(lockout.uses[0].last_signed, Some(shifted_seconds(at(NOW), -2 * YEAR)), "the longest ago first");
+    assert_eq!(
+        lockout.uses[0].last_signed,
+        Some(shifted_seconds(at(NOW), -2 * YEAR)),
+        "the longest ago first"
+    );
     let lockout = outlook(&model, &[3, 4, 5]);
-    assert_eq!(words(&lockout)[1], "to rotate the signers: 2 of 5 keys have not signed for a year: if they are lost, you can lose any 1 more key");
-    assert_eq!(words(&outlook(&model, &[5]))[1], "to rotate the signers: 4 of 5 keys have not signed for a year: if they are lost, you are locked out");
-    assert_eq!(words(&outlook(&model, &[5]))[0], "to release: 4 of 5 keys have not signed for a year: if they are lost, no one can ever release again");
+    assert_eq!(
+        words(&lockout)[1],
+        "to rotate the signers: 2 of 5 keys have not signed for a year: if they are lost, you can lose any 1 more key"
+    );
+    assert_eq!(
+        words(&outlook(&model, &[5]))[1],
+        "to rotate the signers: 4 of 5 keys have not signed for a year: if they are lost, you are locked out"
+    );
+    assert_eq!(
+        words(&outlook(&model, &[5]))[0],
+        "to release: 4 of 5 keys have not signed for a year: if they are lost, no one can ever release again"
+    );
     assert!(words(&outlook(&model, &[1, 2, 3, 4, 5])).is_empty());
 }
 
 #[test]
 fn masters_are_another_way_to_rotate() {
     let model = Model::new(&[(2, &[1, 2])]).master(&[(1, &[6])]);
-    let rotate = |active: &[u8]| outlook(&model, active).outlooks.into_iter().find(|act| act.act == Act::Rotate);
+    let rotate =
+        |active: &[u8]| outlook(&model, active).outlooks.into_iter().find(|act| act.act == Act::Rotate);
     assert_eq!(rotate(&[1, 2]).unwrap().spare, Some(0), "the admins alone");
     assert_eq!(rotate(&[6]).unwrap().spare, Some(0), "the master alone");
     assert_eq!(rotate(&[1]).unwrap().spare, None);

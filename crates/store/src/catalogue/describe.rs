@@ -93,7 +93,7 @@ impl KnownRelease<'_> {
         Ok(Some(BegunRevocation { document, set, active }))
     }
 
-    pub(super) fn describe_begun(&self, begun: &BegunRevocation, roles: Vec<Role>) -> WaitingFile {
+    pub(super) fn describe_begun(&self, begun: &BegunRevocation, key: &PublicKey) -> WaitingFile {
         let SignatureCount { collected, needed } = count(begun.tally());
         let first =
             begun.set.entries.iter().min_by_key(|(_, collected)| collected.collected_at).map(|(key, _)| *key);
@@ -104,10 +104,11 @@ impl KnownRelease<'_> {
             tag: self.tag(),
             collected,
             needed,
-            roles,
+            roles: vec![Role::Revocation],
             since: first_signed(&begun.set).unwrap_or(begun.document.timestamp),
             by: begun.document.initiator.or(first),
             reason: Some(begun.document.reason.clone()),
+            completes: quorum::is_met(&begun.active.file.revocation_groups(), &signers_with(&begun.set, key)),
         }
     }
 
@@ -116,6 +117,7 @@ impl KnownRelease<'_> {
         &self,
         snapshot: &impl Snapshot,
         by: Option<PublicKey>,
+        key: &PublicKey,
     ) -> Result<Option<WaitingFile>, ReadError> {
         let Some((ReleaseState::Collecting, set)) = read_state(snapshot, &self.path)? else {
             return Ok(None);
@@ -133,6 +135,7 @@ impl KnownRelease<'_> {
             since: time_of(self.registered_at),
             by,
             reason: None,
+            completes: quorum::is_met(signers.file.artifact_groups(), &signers_with(&set, key)),
         }))
     }
 }
@@ -184,6 +187,9 @@ pub(super) fn describe_proposal(
         since: proposal.metadata.origin.retrieved_at,
         by: Some(by),
         reason: None,
+        completes: [&proposal.signatures, &proposal.metadata_signatures]
+            .into_iter()
+            .all(|set| consent.is_complete(&signers_with(set, key))),
     }))
 }
 
@@ -210,6 +216,12 @@ pub(super) fn explicit_roles(file: &SignersFile, key: &PublicKey) -> Vec<Role> {
         file.explicit_groups(*role).is_some_and(|groups| groups.iter().any(|group| group.contains(key)))
     };
     Role::ALL.into_iter().filter(lists).collect()
+}
+
+fn signers_with(set: &SignatureSet, key: &PublicKey) -> BTreeSet<PublicKey> {
+    let mut signers = set.signers();
+    signers.insert(*key);
+    signers
 }
 
 fn read_revocation(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Revocation>, ReadError> {

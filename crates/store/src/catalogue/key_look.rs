@@ -4,15 +4,15 @@ use std::{cmp::Reverse, ops::Bound};
 
 use countersign_api::{
     catalogue::{
-        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ReleaseState, SignedRelease, WaitingFile,
-        WaitingKind,
+        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ReleaseState, SignedRelease,
+        WaitingFile, WaitingKind,
     },
     signed::read_state,
 };
 use countersign_core::{
     documents::{
         layout::{self, Signable},
-        signers::{Role, keys_of},
+        signers::keys_of,
     },
     rules::{
         quorum,
@@ -165,7 +165,7 @@ impl Look<'_> {
                 let release = self.known(release);
                 list.add(|reading| {
                     let begun = release.read_begun(reading)?.filter(|begun| begun.waits_for(key));
-                    Ok(begun.map(|begun| release.describe_begun(&begun, vec![Role::Revocation])))
+                    Ok(begun.map(|begun| release.describe_begun(&begun, key)))
                 });
             }
         }
@@ -190,7 +190,7 @@ impl Look<'_> {
             let release = self.known(release);
             list.add(|reading| {
                 let begun = release.read_begun(reading)?.filter(|begun| begun.is_signed_by(key));
-                Ok(begun.map(|begun| release.describe_begun(&begun, vec![Role::Revocation])))
+                Ok(begun.map(|begun| release.describe_begun(&begun, key)))
             });
         }
         sort_by_age(&mut list.entries);
@@ -232,7 +232,10 @@ impl Look<'_> {
             ReleaseState::Complete | ReleaseState::Revoked => {
                 let mut others = set.signers();
                 others.remove(key);
-                !quorum::is_met(stored::signers_copy(snapshot, &release.path)?.file.artifact_groups(), &others)
+                !quorum::is_met(
+                    stored::signers_copy(snapshot, &release.path)?.file.artifact_groups(),
+                    &others,
+                )
             }
         };
         Ok(Some(SignedRelease {
@@ -286,7 +289,7 @@ impl Look<'_> {
             return describe_proposal(snapshot, project, key);
         }
         let Some((id, release)) = self.known_at(candidate.path) else { return Ok(None) };
-        release.describe_waiting(snapshot, self.tables.registered_by(id))
+        release.describe_waiting(snapshot, self.tables.registered_by(id), key)
     }
 }
 

@@ -36,12 +36,8 @@ impl Fetched {
         args: &IncidentArgs,
         since: Option<Timestamp>,
     ) -> Result<Self, CliError> {
-        let mut fetched = Self {
-            scratch: Scratch::default(),
-            scope: Scope::new(),
-            keys: BTreeSet::new(),
-            is_cut: false,
-        };
+        let mut fetched =
+            Self { scratch: Scratch::default(), scope: Scope::new(), keys: BTreeSet::new(), is_cut: false };
         let mut files = Vec::new();
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.project {

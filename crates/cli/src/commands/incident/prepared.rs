@@ -312,7 +312,8 @@ impl<S: Snapshot> Planner<'_, S> {
             // One that was begun is joined: the server takes no second one.
             if self.snapshot.contains(&layout::pending_revocation_of(path)) {
                 let begun = layout::pending_signatures_of(&layout::revocation_of(path));
-                let collected = self.snapshot.read_signatures(&begun).map_err(unreadable)?.unwrap_or_default();
+                let collected =
+                    self.snapshot.read_signatures(&begun).map_err(unreadable)?.unwrap_or_default();
                 let revocation = self.read_text(&layout::pending_revocation_of(path))?;
                 let joined = RevocationRequest { revocation, collected, ..request.clone() };
                 if joined.check().is_ok() {
@@ -320,8 +321,11 @@ impl<S: Snapshot> Planner<'_, S> {
                 }
             }
             request.check().map_err(|error| {
-                CliError::usage("the revocations cannot be prepared", "give a --reason of 1 to 1,000 characters")
-                    .because(error)
+                CliError::usage(
+                    "the revocations cannot be prepared",
+                    "give a --reason of 1 to 1,000 characters",
+                )
+                .because(error)
             })?;
             requests.push(request);
         }
@@ -333,7 +337,9 @@ impl<S: Snapshot> Planner<'_, S> {
         let revokers = self.choose_revokers(signers);
         let releases = if count == 1 { "the release".to_owned() } else { format!("the {count} releases") };
         if revokers.is_empty() {
-            let about = format!("{releases} cannot be revoked without a named key: rotate first, then run this again");
+            let about = format!(
+                "{releases} cannot be revoked without a named key: rotate first, then run this again"
+            );
             return vec![ResponseStep::new(&about, Vec::new())];
         }
         let step = |(i, signer): (usize, Signer)| {

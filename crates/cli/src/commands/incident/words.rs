@@ -8,8 +8,8 @@ use countersign_core::{
 };
 use countersign_explain::{
     incident::{
-        IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes, TouchedRelease,
-        TouchedRevocation, TouchedRotation,
+        IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes,
+        TouchedRelease, TouchedRevocation, TouchedRotation,
     },
     signers::shown_signer,
     strength::Act,
@@ -52,7 +52,8 @@ fn describe_project(incident: &ProjectIncident, output: Output) -> Vec<String> {
     lines.push(describe_powers(incident, output));
     let decisive = incident.releases.iter().filter(|release| release.is_decisive).count();
     lines.push(count_line("releases", incident.releases.len(), decisive, output));
-    lines.extend(incident.releases.iter().map(|release| describe_release(project, release, incident, output)));
+    lines
+        .extend(incident.releases.iter().map(|release| describe_release(project, release, incident, output)));
     let decisive = incident.rotations.iter().filter(|rotation| !rotation.unmet.is_empty()).count();
     lines.push(count_line("signers files", incident.rotations.len(), decisive, output));
     lines.extend(incident.rotations.iter().map(|rotation| describe_rotation(rotation, incident, output)));
@@ -64,7 +65,8 @@ fn describe_project(incident: &ProjectIncident, output: Output) -> Vec<String> {
         lines.push("  still open:".to_owned());
         lines.extend(incident.open.iter().map(|matter| describe_open(project, matter, output)));
     }
-    lines.extend(incident.unreadable.iter().map(|reason| format!("  {} {reason}", output.bad("unreadable:"))));
+    lines
+        .extend(incident.unreadable.iter().map(|reason| format!("  {} {reason}", output.bad("unreadable:"))));
     lines
 }
 
@@ -80,7 +82,10 @@ fn describe_listing(listing: &IncidentListing) -> String {
             format!("  {who} was {}; a rotation removed the key on {}", roles.join(", "), when_text(at))
         }
         ListingStanding::Proposed => {
-            format!("  {who} would be {}; a signers file that lists the key waits for signatures", roles.join(", "))
+            format!(
+                "  {who} would be {}; a signers file that lists the key waits for signatures",
+                roles.join(", ")
+            )
         }
     }
 }
@@ -106,7 +111,9 @@ fn describe_powers(incident: &ProjectIncident, output: Output) -> String {
 fn count_line(what: &str, count: usize, decisive: usize, output: Output) -> String {
     match (count, decisive) {
         (0, _) => format!("  signed {what}: none"),
-        (count, 0) => format!("  signed {what}: {count}; all of them met their thresholds without these keys as well"),
+        (count, 0) => {
+            format!("  signed {what}: {count}; all of them met their thresholds without these keys as well")
+        }
         (count, decisive) => {
             let needed = format!("{decisive} of them met their thresholds only with these keys");
             format!("  signed {what}: {count}; {}", output.bad(&needed))

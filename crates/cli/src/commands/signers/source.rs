@@ -44,8 +44,11 @@ pub(crate) fn find_in_repository(view: &RepositoryView, name: &str) -> Result<Ve
     let project = view.find_project(name)?;
     let entries = 1..=stored::history_len(&view.head, &project);
     let history = stored::history(&view.head, &project, entries).map_err(|error| {
-        CliError::other(format!("the history of {project} cannot be read"), "`countersign fsck` says what is damaged")
-            .because(error)
+        CliError::other(
+            format!("the history of {project} cannot be read"),
+            "`countersign fsck` says what is damaged",
+        )
+        .because(error)
     })?;
     verify(&history, &project, "the repository")
 }

@@ -41,11 +41,15 @@ fn a_team_without_the_stolen_key_rotates_and_revokes_with_what_was_prepared() {
     let collecting = world.add_release(&carol, "acme/app/2.0");
     world.sign(&carol, &collecting).ok();
     let computer = Computer::of(&world.server);
-    let report = computer.json(&["incident", &carol.key(), "-o", "answer", "--reason", "carol's laptop was stolen"]);
+    let report =
+        computer.json(&["incident", &carol.key(), "-o", "answer", "--reason", "carol's laptop was stolen"]);
     assert_eq!(report["prepared"], json!("answer"));
 
     let next = computer.read("answer/1-acme-app/svc.signers.json");
-    computer.run(&["signers", "check", "answer/1-acme-app/svc.signers.json"]).ok().says_nothing_of(&[&carol.key()]);
+    computer
+        .run(&["signers", "check", "answer/1-acme-app/svc.signers.json"])
+        .ok()
+        .says_nothing_of(&[&carol.key()]);
     world.files.put("/acme/app/svc.signers.json", next.clone());
     let lines = commands(&computer);
     let [update, sign, by_first, submit_first, by_second, submit_second] = lines.as_slice() else {
@@ -62,8 +66,15 @@ fn a_team_without_the_stolen_key_rotates_and_revokes_with_what_was_prepared() {
     for index in [&bad, &worse] {
         assert!(world.exists(&format!("{index}.revocation.json")), "{index} is revoked");
     }
-    assert_eq!(world.read_json(&format!("{bad}.revocation.json"))["reason"], json!("carol's laptop was stolen"));
-    assert_eq!(world.read_json(&format!("{worse}.revocation.json"))["reason"], json!("do not use"), "it was joined");
+    assert_eq!(
+        world.read_json(&format!("{bad}.revocation.json"))["reason"],
+        json!("carol's laptop was stolen")
+    );
+    assert_eq!(
+        world.read_json(&format!("{worse}.revocation.json"))["reason"],
+        json!("do not use"),
+        "it was joined"
+    );
     assert!(world.is_complete(&alice, &world.index_path("acme/app/0.9")), "what did not need carol stays");
     assert_eq!(world.sign(&carol, &collecting).status, 403);
     computer.run(&["incident", &carol.key()]).ok().says(&["nothing to rotate and nothing to revoke"]);
@@ -80,7 +91,12 @@ fn a_clone_without_a_network_prepares_the_same() {
     let args = ["incident", &key, "--repository", repository.to_str().unwrap(), "-o", "answer"];
     offline.run(&args).ok();
     // The same revocation is signed here and taken there.
-    offline.run_as("alice", &["revoke", "--detached", "answer/1-acme-app/revocations.json", "-o", "signed.json", "--yes"]).ok();
+    offline
+        .run_as(
+            "alice",
+            &["revoke", "--detached", "answer/1-acme-app/revocations.json", "-o", "signed.json", "--yes"],
+        )
+        .ok();
     let online = Computer::of(&world.server);
     online.write("signed.json", offline.read("signed.json"));
     online.run_as("bob", &["revoke", "--submit", "signed.json"]).ok().says(&["More signatures are needed"]);
@@ -97,7 +113,10 @@ fn a_group_that_would_be_too_small_is_a_decision_for_people() {
     let world = World::with_project(&file, &[&alice, &bob, &mary]);
     let computer = Computer::of(&world.server);
     let shown = computer.run(&["incident", &bob.key(), "-o", "answer"]).ok();
-    shown.says(&["Decide: artifact signers need 2 signatures, and without these keys 1 would be left", "--threshold artifact:1"]);
+    shown.says(&[
+        "Decide: artifact signers need 2 signatures, and without these keys 1 would be left",
+        "--threshold artifact:1",
+    ]);
     assert!(!computer.path("answer/1-acme-app/svc.signers.json").exists());
     let written = String::from_utf8(computer.read("answer/commands.txt")).unwrap();
     // As printed, with what the people decided: a new key for bob. The admins are too few, so the master agrees.

@@ -21,7 +21,8 @@ fn open(report: &Value) -> Vec<(String, String, bool)> {
         let dir = path.trim_end_matches("/svc.index.json").trim_end_matches("/svc.signers.json").to_owned();
         dir.rsplit('/').next().expect("a name").to_owned()
     };
-    list.map(|one| (text(&one["kind"]), short(&one["file_path"]), one["completable"] == json!(true))).collect()
+    list.map(|one| (text(&one["kind"]), short(&one["file_path"]), one["completable"] == json!(true)))
+        .collect()
 }
 
 #[track_caller]
@@ -101,7 +102,13 @@ fn one_key_and_several_are_told_the_same_by_server_mirror_data_directory_and_clo
     // People get the same, and nothing was changed by asking.
     let before = world.git().commit_count();
     let shown = computer.run(&["incident", &bob.key()]).ok();
-    shown.says(&[&world.id("acme/app"), "artifact signer, admin, revoker", "2 of them", "release 4.0", "these keys can complete it"]);
+    shown.says(&[
+        &world.id("acme/app"),
+        "artifact signer, admin, revoker",
+        "2 of them",
+        "release 4.0",
+        "these keys can complete it",
+    ]);
     assert_eq!(world.git().commit_count(), before);
 }
 
@@ -109,7 +116,8 @@ fn one_key_and_several_are_told_the_same_by_server_mirror_data_directory_and_clo
 fn what_met_its_thresholds_without_the_keys_is_not_called_needed() {
     let [alice, bob, carol] = ["alice", "bob", "carol"].map(person);
     // Bob signs a group that alice has met already.
-    let file = SignersFile::new().artifact(1, &[&alice, &bob]).artifact(1, &[&carol]).admin(1, &[&alice, &bob]);
+    let file =
+        SignersFile::new().artifact(1, &[&alice, &bob]).artifact(1, &[&carol]).admin(1, &[&alice, &bob]);
     let world = World::with_project(&file, &[&alice, &bob, &carol]);
     world.add_signed_release("acme/app/1.0", &[&alice, &bob, &carol]);
     world.add_signed_release("acme/app/2.0", &[&bob, &carol]);
@@ -138,7 +146,8 @@ fn what_met_its_thresholds_without_the_keys_is_not_called_needed() {
 /// When this person signed the release.
 fn signed_at(world: &World, index: &str, who: &Person) -> Timestamp {
     let set = world.read_json(&format!("{index}.signatures.json"));
-    let entry = set["signatures"].as_object().into_iter().flatten().find(|(key, _)| who.key().ends_with(*key));
+    let entry =
+        set["signatures"].as_object().into_iter().flatten().find(|(key, _)| who.key().ends_with(*key));
     let text = match entry {
         Some((_, entry)) => entry["collected_at"].as_str().map(str::to_owned),
         None => find_time(&set, &who.key()),
@@ -153,7 +162,11 @@ fn find_time(set: &Value, key: &str) -> Option<String> {
             fields.get("collected_at").and_then(Value::as_str).map(str::to_owned)
         }
         Value::Object(fields) => fields.iter().find_map(|(name, value)| {
-            if name == key { value["collected_at"].as_str().map(str::to_owned) } else { find_time(value, key) }
+            if name == key {
+                value["collected_at"].as_str().map(str::to_owned)
+            } else {
+                find_time(value, key)
+            }
         }),
         _ => None,
     }
@@ -231,7 +244,10 @@ fn roles_and_projects_are_all_told_and_a_stranger_is_nowhere() {
         assert_eq!(told["projects"][1]["alone"], json!(["rotate the signers"]), "the master");
         let told = report(&ci.key());
         assert_eq!(told["projects"][0]["listed"][0]["registrar"], json!(true));
-        assert_eq!((&told["projects"][0]["alone"], &told["projects"][0]["can_register"]), (&json!([]), &json!(true)));
+        assert_eq!(
+            (&told["projects"][0]["alone"], &told["projects"][0]["can_register"]),
+            (&json!([]), &json!(true))
+        );
         assert_eq!(report(&person("mallory").key())["projects"], json!([]));
     }
     computer.run(&["incident", &person("mallory").key()]).ok().says(&["signed nothing"]);
@@ -251,9 +267,9 @@ fn a_project_is_named_for_names_and_an_unknown_name_lists_the_others() {
         }
         let wrong = [&["incident", "eve", "--project", "acme/app"], source].concat();
         computer.run(&wrong).failed(2).says(&["\"alice\", \"bob\", \"carol\""]);
-        computer.run(&[&["incident", "bob", "--project", "acme/none"], source].concat()).failed_with(
-            if source.is_empty() { 1 } else { 2 },
-        );
+        computer
+            .run(&[&["incident", "bob", "--project", "acme/none"], source].concat())
+            .failed_with(if source.is_empty() { 1 } else { 2 });
     }
     Computer::offline().run(&["incident", "bob", "--repository", "/nowhere"]).failed_with(1);
 }
