@@ -1,19 +1,21 @@
 //! A part of a repository in memory: what was fetched to look into, or what a drill plays on.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use countersign_core::{
     documents::{
         layout::{self, Signable},
         metadata::Metadata,
     },
-    rules::snapshot::{Change, ReadError, Snapshot},
+    rules::snapshot::{Change, ReadError, Snapshot, StoredSigners},
     values::{path::RepoPath, time::Timestamp},
 };
 
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     files: BTreeMap<RepoPath, Arc<[u8]>>,
+    /// What was parsed. A drill asks for the same file with each signature, and checking its keys takes longest.
+    signers: RefCell<BTreeMap<RepoPath, StoredSigners>>,
 }
 
 impl Scratch {
@@ -42,6 +44,17 @@ impl Scratch {
 impl Snapshot for Scratch {
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
         Ok(self.files.get(path).cloned())
+    }
+
+    fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
+        let Some(bytes) = self.files.get(path) else { return Ok(None) };
+        let known = self.signers.borrow().get(path).filter(|known| Arc::ptr_eq(&known.bytes, bytes)).cloned();
+        if let Some(known) = known {
+            return Ok(Some(known));
+        }
+        let parsed = StoredSigners::parse(path, Arc::clone(bytes))?;
+        self.signers.borrow_mut().insert(path.clone(), parsed.clone());
+        Ok(Some(parsed))
     }
 
     fn contains(&self, path: &RepoPath) -> bool {

@@ -1,5 +1,7 @@
 //! The page of a project: its newest release, what waits, its releases, and its signers.
 
+use std::collections::BTreeMap;
+
 use crate::web::overview::{
     project::{ProjectOverview, RoleOverview, describe_project},
     proposal::ProposalOverview,
@@ -11,7 +13,7 @@ use countersign_core::{
         layout,
         signers::{Role, Signer, SignersFile},
     },
-    values::{bounds::PAGE_ROWS, key::PublicKey, path::RepoPath, shown::shown_text},
+    values::{bounds::PAGE_ROWS, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
 };
 use countersign_explain::lockout::{Lockout, foresee};
 use maud::{Markup, html};
@@ -277,15 +279,14 @@ fn find_lockout(app: &App, file: &SignersFile) -> Option<Lockout> {
 }
 
 fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
-    let last_signed = |key: &PublicKey| {
-        let used = lockout?.uses.iter().find(|used| used.signer.key == *key)?;
-        Some((used.last_signed?, used.is_idle))
-    };
+    let uses = lockout.iter().flat_map(|lockout| &lockout.uses);
+    let uses = uses.filter_map(|used| Some((used.signer.key, (used.last_signed?, used.is_idle))));
+    let uses: BTreeMap<PublicKey, (Timestamp, bool)> = uses.collect();
     let did = |signer: &Signer| {
         html! {
-            @if let Some((at, is_idle)) = last_signed(&signer.key) {
-                "last signed " (parts::when(at))
-                @if is_idle { " " span.state.open { "idle" } }
+            @if let Some((at, is_idle)) = uses.get(&signer.key) {
+                "last signed " (parts::when(*at))
+                @if *is_idle { " " span.state.open { "idle" } }
             }
         }
     };

@@ -183,10 +183,15 @@ impl ProjectFacts {
     fn read(snapshot: &impl Snapshot, project: &RepoPath, known: usize) -> Result<Self, ReadError> {
         let history_len = stored::history_len(snapshot, project);
         let mut rotated_by = Vec::new();
-        for number in known + 1..=history_len {
+        for number in known + 1..history_len {
             let path = layout::history_entry(project, number);
             let entry = HistoryEntry::parse(&stored::require(snapshot, &path)?);
             rotated_by.extend(list_times(&stored::parse_stored(&path, entry)?.signatures));
+        }
+        if known < history_len {
+            // The last one is in force: its signatures lie in a small file, and most projects have no other.
+            let path = layout::signatures_of(&layout::active_signers(project));
+            rotated_by.extend(list_times(&snapshot.read_signatures(&path)?.unwrap_or_default()));
         }
         let active = stored::active_signers(snapshot, project)?;
         let metadata_path = layout::metadata_of(&layout::pending_signers(project));

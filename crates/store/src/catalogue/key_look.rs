@@ -35,6 +35,9 @@ use super::{
     tables::{KeyId, ProjectId, ReleaseId},
 };
 
+/// How many projects of a key are looked through for those that list it no longer: anyone can register many.
+const MOST_PROJECTS: usize = 10_000;
+
 /// Something that waits, before it is read.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate<'a> {
@@ -137,7 +140,8 @@ impl Look<'_> {
     fn list_former(&self, id: Option<KeyId>) -> Vec<RepoPath> {
         let range = |id| (id, ProjectId::MIN)..=(id, ProjectId::MAX);
         let rotated = id.into_iter().flat_map(|id| self.tables.rotated.range(range(id)));
-        let former = rotated.filter(|pair| !self.tables.listed.contains(pair)).take(LIST_ENTRIES);
+        let former = rotated.take(MOST_PROJECTS).filter(|pair| !self.tables.listed.contains(pair));
+        let former = former.take(LIST_ENTRIES);
         let mut former: Vec<RepoPath> =
             former.map(|(_, project)| self.tables.project(*project).clone()).collect();
         former.sort_unstable();

@@ -41,7 +41,7 @@ impl Fetched {
         let mut files = Vec::new();
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.project {
-            let name = ReleaseName::parse_one(&[name.clone()])?;
+            let name = ReleaseName::parse_one(std::slice::from_ref(name))?;
             let Target { client, path } = session.find_place(&name, Reader::Signer).await?;
             files.extend(fetched.fetch_project(&client, &path).await?);
             if clients.iter().all(|known| known.address() != client.address()) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::scene::{ask, decisive, expect, named_group, person, signer, start_team, team_file};
 use crate::support::{
-    Person, SignersFile, World,
+    Git, Person, SignersFile, World,
     client::Computer,
     days_ago,
     mirrors::{await_same, start_mirror, url_of},
@@ -272,6 +272,37 @@ fn a_project_is_named_for_names_and_an_unknown_name_lists_the_others() {
             .failed_with(if source.is_empty() { 1 } else { 2 });
     }
     Computer::offline().run(&["incident", "bob", "--repository", "/nowhere"]).failed_with(1);
+}
+
+#[test]
+fn what_cannot_be_verified_is_told_beside_the_rest() {
+    let [alice, bob] = ["alice", "bob"].map(person);
+    let world = World::with_project(&SignersFile::of(1, &[&alice, &bob]), &[&alice, &bob]);
+    let index = world.add_signed_release("acme/app/1.0", &[&bob]);
+    let second = world.add_signed_release("acme/app/2.0", &[&bob]);
+    world.activate("acme/tool", &SignersFile::of(1, &[&bob]), &[&bob]);
+    let computer = Computer::offline();
+    let clone = computer.path("clone.git");
+    world.git().run(&["clone", "--quiet", "--mirror", ".", clone.to_str().unwrap()]);
+    let git = Git::at(&clone);
+    // An index is another one than was signed, a release has lost its signers, and a history is no history.
+    git.commit_file(&index, &[world.read(&index), b" ".to_vec()].concat());
+    git.commit_file(&format!("{second}.signers.json"), b"{}");
+    git.commit_file(&format!("{}/svc.signers.history/000001.json", world.id("acme/tool")), b"{}");
+    let key = bob.key();
+    let args = ["incident", key.as_str(), "--repository", clone.to_str().unwrap()];
+    let error = computer.run(&[&args[..], &["--json"]].concat()).json_error(3);
+    assert_eq!(error["projects"].as_array().unwrap().len(), 1, "{error}");
+    assert_eq!(error["projects"][0]["releases"], json!([]), "a signature on other bytes counts for nothing");
+    assert_eq!(error["projects"][0]["unreadable"].as_array().unwrap().len(), 1, "{error}");
+    assert_eq!(
+        (error["faults"].as_array().unwrap().len(), &error["complete"]),
+        (1, &json!(false)),
+        "{error}"
+    );
+    let ran = computer.run(&args);
+    assert_eq!(ran.code, 3);
+    ran.says(&["is artifact signer, admin", "unreadable:", "there may be more"]);
 }
 
 #[test]
