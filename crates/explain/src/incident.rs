@@ -2,6 +2,8 @@
 //!
 //! Read from a state of the repository. Signatures that do not verify count for nothing.
 
+mod removal;
+
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
@@ -27,6 +29,8 @@ use countersign_core::{
     values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
 
+use self::removal::plan_removal;
+pub use self::removal::{KeyRemoval, KeyShortage, list_powers};
 use crate::{
     signers::named_signer,
     strength::{Act, effective_groups},
@@ -128,25 +132,6 @@ pub enum OpenKind {
     Rotation,
     Release,
     Revocation,
-}
-
-/// What it takes to take the keys out of the signers file.
-#[derive(Debug, Clone)]
-pub struct KeyRemoval {
-    /// Groups that would have fewer keys than they need.
-    pub shortages: Vec<KeyShortage>,
-    /// Whether the other keys can rotate, or revoke, without the named ones.
-    pub others_can_rotate: bool,
-    pub others_can_revoke: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyShortage {
-    pub role: Role,
-    /// Counted from 1; `None` if the role has only one group.
-    pub number: Option<usize>,
-    pub threshold: usize,
-    pub left: usize,
 }
 
 /// A project that cannot be told about.
@@ -391,18 +376,6 @@ impl IncidentListing {
     }
 }
 
-/// What these keys can do under this file without anyone else.
-pub fn list_powers(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> Vec<Act> {
-    let can = |act: &Act| match act {
-        Act::Release => quorum::is_met(file.artifact_groups(), keys),
-        Act::Rotate => {
-            quorum::is_met(file.admin_groups(), keys) || quorum::is_met(file.master_groups(), keys)
-        }
-        Act::Revoke => quorum::is_met(&file.revocation_groups(), keys),
-    };
-    [Act::Release, Act::Rotate, Act::Revoke].into_iter().filter(can).collect()
-}
-
 fn list_rotations(
     history: &History,
     chain: &VerifiedChain,
@@ -451,28 +424,6 @@ fn open_proposal(
         tally: Tally::of_consent(&consent, &sets[0].signers()),
         is_completable: sets.iter().all(|set| consent.is_complete(&question.with(set))),
     })
-}
-
-fn plan_removal(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> KeyRemoval {
-    let mut shortages = Vec::new();
-    for role in Role::ALL {
-        let groups = file.explicit_groups(role).unwrap_or_default();
-        for (i, group) in groups.iter().enumerate() {
-            let left: BTreeSet<PublicKey> =
-                group.signers.iter().map(|signer| signer.key).filter(|key| !keys.contains(key)).collect();
-            if left.len() < group.threshold {
-                let number = (groups.len() > 1).then_some(i + 1);
-                shortages.push(KeyShortage { role, number, threshold: group.threshold, left: left.len() });
-            }
-        }
-    }
-    let others: BTreeSet<PublicKey> = file.keys().difference(keys).copied().collect();
-    let powers = list_powers(file, &others);
-    KeyRemoval {
-        shortages,
-        others_can_rotate: powers.contains(&Act::Rotate),
-        others_can_revoke: powers.contains(&Act::Revoke),
-    }
 }
 
 impl fmt::Display for IncidentFault {

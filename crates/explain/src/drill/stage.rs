@@ -1,4 +1,4 @@
-//! A project in memory, with a stand-in for each key of the real one, so that signatures can be made.
+//! A project in memory, on which both sides try what they can.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use countersign_core::{
         metadata::{Origin, OriginKind},
         registration::SignedRequest,
         revocation::Revocation,
-        signers::{Role, Signer, SignersFile},
+        signers::SignersFile,
     },
     rules::{
         auth::sign_request,
@@ -28,13 +28,16 @@ use countersign_core::{
     },
     values::{
         digest::{Sha256, Sha512},
-        key::{PublicKey, SecretKey},
+        key::PublicKey,
         path::RepoPath,
         time::Timestamp,
     },
 };
 
-use super::{DrillAttempt, DrillFault, DrillStep, Nuisance, name_of};
+use super::{
+    cast::Actor,
+    outcome::{DrillAttempt, DrillFault, DrillStep, Nuisance},
+};
 use crate::{scratch::Scratch, strength::Act, tally::Tally};
 
 const PROJECT: &str = "https/drill.example/443/team/project";
@@ -43,14 +46,6 @@ const NONCE: &str = "00000000-0000-4000-8000-000000000000";
 const MAX_COLLECTING: usize = 10;
 const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Somebody who can sign.
-#[derive(Clone)]
-pub(super) struct Actor {
-    secret: Arc<SecretKey>,
-    /// The key that the stand-in stands for, with its name.
-    pub(super) signer: Signer,
-}
 
 #[derive(Clone)]
 pub(super) struct Stage {
@@ -61,33 +56,20 @@ pub(super) struct Stage {
     cast: Vec<Actor>,
 }
 
-/// Whose key a stand-in is.
-#[derive(Clone, Copy)]
-enum Purpose {
-    /// The one that is listed.
-    Listed,
-    /// The one that the same person has after a loss or a theft.
-    Replacement,
-    Thief,
-}
-
 impl Stage {
     /// The project with its signers in force, and one release that everyone signed.
     pub(super) fn found(file: &SignersFile, now: Timestamp) -> Result<Self, DrillFault> {
-        let cast = list_keys(file).into_iter().map(|key| Actor {
-            secret: Arc::new(stand_in(&key, Purpose::Listed)),
-            signer: name_of(file, key),
-        });
         let mut stage = Self {
             scratch: Scratch::default(),
             project: parse_path(PROJECT)?,
             now: now.max(file.timestamp()).later(SECOND),
-            cast: cast.collect(),
+            cast: Actor::of_file(file),
         };
         let text = String::from_utf8(file.write()).map_err(|error| DrillFault(error.to_string()))?;
-        let text = stage.cast.iter().fold(text, |text, actor| {
-            text.replace(&actor.signer.key.to_string(), &actor.secret.public_key().to_string())
-        });
+        let text = stage
+            .cast
+            .iter()
+            .fold(text, |text, actor| text.replace(&actor.signer.key.to_string(), &actor.key().to_string()));
         let everyone: Vec<Actor> =
             stage.cast.iter().filter(|actor| file.lists(&actor.signer.key)).cloned().collect();
         let first = everyone.first().ok_or_else(|| DrillFault("the signers file lists no one".to_owned()))?;
@@ -125,7 +107,7 @@ impl Stage {
             Act::Release => self.clone().try_release(thieves),
             Act::Rotate => {
                 let own = Actor::thief();
-                let key = own.secret.public_key();
+                let key = own.key();
                 let text = format!(
                     r#"{{"version": 1, "timestamp": "{}", "artifact_signers": [{{"threshold": 1, "signers": [{{"kind": "key", "data": {{"pubkey": "{key}"}}}}]}}]}}"#,
                     self.now.later(SECOND)
@@ -150,11 +132,8 @@ impl Stage {
         text = text.replacen(&active.file.timestamp().to_string(), &later, 1);
         let mut newcomers = Vec::new();
         for actor in self.cast.iter().filter(|actor| gone.contains(&actor.signer.key)) {
-            let fresh = Actor {
-                secret: Arc::new(stand_in(&actor.signer.key, Purpose::Replacement)),
-                signer: actor.signer.clone(),
-            };
-            let (old, new) = (actor.secret.public_key(), fresh.secret.public_key());
+            let fresh = actor.renewed();
+            let (old, new) = (actor.key(), fresh.key());
             text = text.replace(&old.to_string(), &new.to_string());
             if active.file.lists(&old) {
                 newcomers.push(fresh);
@@ -203,14 +182,14 @@ impl Stage {
                 vec![DrillStep::of_no_one("no one is left who can register a release")],
             );
         };
-        let mut steps = vec![DrillStep::by(&actor, "registers a release")];
+        let mut steps = vec![DrillStep::by(&actor.signer, "registers a release")];
         for actor in actors {
             let Ok(is_complete) = self.sign(&index, actor) else { continue };
             let text = match is_complete {
                 true => "signs it: the release is complete".to_owned(),
                 false => format!("signs it: {}", self.count_release(&index)),
             };
-            steps.push(DrillStep::by(actor, text));
+            steps.push(DrillStep::by(&actor.signer, text));
             if is_complete {
                 return succeeded(Act::Release, steps);
             }
@@ -235,7 +214,7 @@ impl Stage {
             steps.push(DrillStep::of_no_one("no one is left who can propose new signers"));
             return (failed(Act::Rotate, steps), None);
         };
-        steps.push(DrillStep::by(actor, "proposes new signers"));
+        steps.push(DrillStep::by(&actor.signer, "proposes new signers"));
         self.scratch.apply(&change);
         let pending = layout::pending_signers(&self.project);
         let signing = actors
@@ -245,10 +224,11 @@ impl Stage {
         for (actor, how) in signing {
             let Ok(is_agreed) = self.sign(&pending, actor) else { continue };
             if !is_agreed {
-                steps.push(DrillStep::by(actor, format!("signs them{how}: {}", self.count_consent())));
+                steps
+                    .push(DrillStep::by(&actor.signer, format!("signs them{how}: {}", self.count_consent())));
                 continue;
             }
-            steps.push(DrillStep::by(actor, format!("signs them{how}: all agree")));
+            steps.push(DrillStep::by(&actor.signer, format!("signs them{how}: all agree")));
             let is_in_force = self.settle(&mut steps);
             let done = if is_in_force { succeeded } else { failed };
             return (done(Act::Rotate, steps), is_in_force.then_some(self));
@@ -283,16 +263,16 @@ impl Stage {
                 file: index.clone(),
                 signature: actor.secret.sign(&Sha512::of(document.as_bytes())),
                 revocation_json: document.clone(),
-                revoker: actor.secret.public_key(),
+                revoker: actor.key(),
                 request: self.request(actor),
             };
             let Ok((change, outcome)) = revoke(&self.scratch, &request, self.now) else { continue };
             self.scratch.apply(&change);
             if outcome.is_revoked {
-                steps.push(DrillStep::by(actor, "signs a revocation: the release is revoked"));
+                steps.push(DrillStep::by(&actor.signer, "signs a revocation: the release is revoked"));
                 return succeeded(Act::Revoke, steps);
             }
-            steps.push(DrillStep::by(actor, "signs a revocation: more signatures are needed"));
+            steps.push(DrillStep::by(&actor.signer, "signs a revocation: more signatures are needed"));
         }
         steps.push(DrillStep::of_no_one("no one else can sign a revocation"));
         failed(Act::Revoke, steps)
@@ -315,7 +295,7 @@ impl Stage {
         };
         let written = release.write_index(&self.project, self.now).ok()?;
         let (actor, change) = actors.iter().find_map(|actor| {
-            let done = register_assets(&self.scratch, &written, &actor.secret.public_key(), MAX_COLLECTING);
+            let done = register_assets(&self.scratch, &written, &actor.key(), MAX_COLLECTING);
             done.ok().map(|(change, _)| (actor, change))
         })?;
         self.scratch.apply(&change);
@@ -329,7 +309,7 @@ impl Stage {
         let sign_one = |(path, bytes): (RepoPath, Arc<[u8]>)| (path, actor.secret.sign(&Sha512::of(&bytes)));
         let submission = Submission {
             file: file.clone(),
-            signer: actor.secret.public_key(),
+            signer: actor.key(),
             signatures: files.into_iter().map(sign_one).collect(),
             other_formats: Default::default(),
         };
@@ -364,7 +344,7 @@ impl Stage {
                 retrieval_url: ORIGIN.to_owned(),
                 retrieved_at: self.now,
             },
-            submitter: by.secret.public_key(),
+            submitter: by.key(),
             request: self.request(by),
         }
     }
@@ -374,7 +354,7 @@ impl Stage {
             timestamp: self.now.to_header(),
             nonce: NONCE.to_owned(),
             payload: String::new(),
-            public_key: by.secret.public_key(),
+            public_key: by.key(),
             signature: sign_request(&by.secret, self.now, NONCE, b""),
         }
     }
@@ -383,42 +363,6 @@ impl Stage {
         let dir = RepoPath::parse(&format!("{}/{tag}", self.project)).expect("a number is a name");
         layout::index_in(&dir)
     }
-}
-
-impl Actor {
-    fn thief() -> Self {
-        let secret = seeded(b"a thief", Purpose::Thief);
-        let signer = Signer { key: secret.public_key(), name: Some("thief".to_owned()) };
-        Self { secret: Arc::new(secret), signer }
-    }
-}
-
-/// Every key of the file once, in its order.
-fn list_keys(file: &SignersFile) -> Vec<PublicKey> {
-    let groups = Role::ALL.into_iter().filter_map(|role| file.explicit_groups(role)).flatten();
-    let signers = groups.flat_map(|group| &group.signers).chain(file.registrars());
-    let mut keys = Vec::new();
-    for signer in signers {
-        if !keys.contains(&signer.key) {
-            keys.push(signer.key);
-        }
-    }
-    keys
-}
-
-/// Derived, so that a drill gives the same answer every time. It protects nothing.
-fn stand_in(key: &PublicKey, purpose: Purpose) -> SecretKey {
-    seeded(key.as_bytes(), purpose)
-}
-
-fn seeded(bytes: &[u8], purpose: Purpose) -> SecretKey {
-    let purpose: &[u8] = match purpose {
-        Purpose::Listed => b"stand-in of ",
-        Purpose::Replacement => b"replacement of ",
-        Purpose::Thief => b"key of ",
-    };
-    let digest = Sha512::of(&[purpose, bytes].concat());
-    SecretKey::from_seed(digest.as_bytes().first_chunk().expect("64 bytes have 32"))
 }
 
 fn parse_path(text: &str) -> Result<RepoPath, DrillFault> {

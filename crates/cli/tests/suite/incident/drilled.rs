@@ -204,7 +204,7 @@ fn an_unknown_name_lists_those_that_are_there() {
         refused.says(&["\"alice\"", &person("alice").key(), "\"bob\"", "\"carol\""]);
     }
     computer.run(&["drill", "acme/none", "--lose", "alice"]).failed_with(1);
-    computer.run(&["drill", "missing.json"]).failed_with(1);
+    computer.run(&["drill", "missing.json"]).failed_with(2);
 }
 
 #[test]
