@@ -2,6 +2,7 @@
 
 mod difference;
 mod drill;
+mod incident;
 mod lockout;
 mod logs;
 mod progress;

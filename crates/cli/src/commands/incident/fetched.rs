@@ -6,7 +6,12 @@ use std::collections::BTreeSet;
 use countersign_api::catalogue::{ReleaseState, WaitingKind};
 use countersign_core::{
     documents::{history::HistoryEntry, layout, signers::SignersFile},
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+    values::{
+        bounds::{KEY_ENTRIES, LIST_ENTRIES},
+        key::PublicKey,
+        path::RepoPath,
+        time::Timestamp,
+    },
 };
 use countersign_explain::scratch::Scratch;
 
@@ -70,7 +75,8 @@ impl Fetched {
         let mut begun = BTreeSet::new();
         for key in self.keys.clone() {
             let known = client.key(&key).await?;
-            self.is_cut |= known.listed_more;
+            self.is_cut |= anywhere && (known.listed_more || known.formerly.len() >= LIST_ENTRIES);
+            self.is_cut |= known.begun.len() >= KEY_ENTRIES;
             projects.extend(known.listed.into_iter().map(|listing| listing.project_id));
             projects.extend(known.formerly);
             begun.extend(known.begun.into_iter().map(|file| file.file_path));

@@ -27,7 +27,7 @@ use countersign_core::{
     },
 };
 use countersign_explain::{
-    incident::{IncidentQuestion, KeyRemoval, KeyShortage, ProjectIncident},
+    incident::{IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, ProjectIncident},
     signers::{named_signer, shown_signers},
 };
 use serde_json::{Value, json};
@@ -206,6 +206,13 @@ impl<S: Snapshot> Planner<'_, S> {
             false => None,
         };
         let mut steps = Vec::new();
+        let is_proposed =
+            self.incident.listings.iter().any(|listing| listing.standing == ListingStanding::Proposed);
+        if is_proposed {
+            let about = "Do not sign the proposed signers file: it lists a named key. An admin or master can propose another \
+                         one, which takes its place";
+            steps.push(ResponseStep::new(about, Vec::new()));
+        }
         if is_listed {
             steps.extend(self.rotate(&chain, next.is_some()));
         }

@@ -50,13 +50,7 @@ pub(crate) async fn run(session: &Session, args: &SignersEditArgs) -> Result<(),
     let current = find_signers(session, &args.source, None).await?;
     let mut draft = Draft::of(&current);
     draft.edit(args)?;
-    let next = draft.finish()?;
-    if next.timestamp() <= current.timestamp() {
-        return Err(CliError::other(
-            format!("the signers file in force is of {}, which is not in the past", current.timestamp()),
-            "check this computer's clock: the next file must be of a later time",
-        ));
-    }
+    let next = draft.finish_after(&current)?;
     let changes = list_changes(Some(&current), &next);
     if changes.is_empty() {
         return Err(CliError::usage(
@@ -88,7 +82,7 @@ pub(crate) fn without_keys(
     let mut draft = Draft::of(current);
     keys.iter().for_each(|key| draft.remove(key));
     draft.check_thresholds()?;
-    draft.finish()
+    draft.finish_after(current)
 }
 
 impl Draft {
@@ -150,6 +144,17 @@ impl Draft {
         }
         set_log(&mut self.log, &args.log)?;
         Ok(())
+    }
+
+    fn finish_after(&self, current: &SignersFile) -> Result<SignersFile, CliError> {
+        let next = self.finish()?;
+        if next.timestamp() <= current.timestamp() {
+            return Err(CliError::other(
+                format!("the signers file in force is of {}, which is not in the past", current.timestamp()),
+                "check this computer's clock: the next file must be of a later time",
+            ));
+        }
+        Ok(next)
     }
 
     fn remove(&mut self, key: &PublicKey) {

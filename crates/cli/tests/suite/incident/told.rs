@@ -224,6 +224,19 @@ fn a_key_that_a_rotation_removed_is_known_by_what_it_did_before() {
 }
 
 #[test]
+fn a_key_that_is_only_proposed_is_told_with_what_to_do() {
+    let [alice, eve] = ["alice", "eve"].map(person);
+    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &eve]);
+    world.propose(&alice, "acme/app", &next).ok();
+    let computer = Computer::of(&world.server);
+    let told = ask(&computer, &[&eve.key()]);
+    assert_eq!(told["listed"][0]["standing"], json!("proposed"));
+    assert_eq!(told["open"][0]["completable"], json!(false));
+    computer.run(&["incident", &eve.key()]).ok().says(&["Do not sign the proposed signers file"]);
+}
+
+#[test]
 fn roles_and_projects_are_all_told_and_a_stranger_is_nowhere() {
     let [alice, bob, ci] = ["alice", "bob", "ci"].map(person);
     let file = SignersFile::new()
