@@ -68,8 +68,7 @@ fn describe(file: &SignersFile, question: &DrillQuestion, drill: &Drill, output:
     if !drill.thief.is_empty() {
         lines.extend([String::new(), output.strong("A thief with the stolen keys alone can:")]);
         lines.extend(drill.thief.iter().flat_map(|attempt| describe_attempt(attempt, Side::Thief, output)));
-        let nuisances =
-            drill.nuisances.iter().map(|nuisance| format!("  Any listed key lets a thief {nuisance}."));
+        let nuisances = drill.nuisances.iter().map(|nuisance| format!("  The thief can also {nuisance}."));
         lines.extend(nuisances);
     }
     lines.push(String::new());
