@@ -218,6 +218,10 @@ pub struct WaitingFile {
     #[schema(value_type = Option<String>, nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
+    /// Whether this key's signature is all that is missing. Absent if not.
+    #[schema(value_type = Option<bool>, nullable = false)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub completes: bool,
 }
 
 impl WaitingFile {
@@ -242,6 +246,7 @@ impl WaitingFile {
                 .optional("waits_until")
                 .map(|time| time.parsed(Timestamp::parse))
                 .transpose()?,
+            completes: flag(&object, "completes")?,
         })
     }
 }
@@ -282,6 +287,10 @@ pub struct KeyListing {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Whether the key can register new releases and has no role. Absent if not.
+    #[schema(value_type = Option<bool>, nullable = false)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub registrar: bool,
 }
 
 impl KeyListing {
@@ -291,6 +300,7 @@ impl KeyListing {
             project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
             roles: list(&object, "roles", |role| role.parsed(parse_role))?,
             name: text(&object, "name")?,
+            registrar: flag(&object, "registrar")?,
         })
     }
 }
@@ -307,6 +317,10 @@ pub struct SignedRelease {
     pub tag: Option<String>,
     pub state: ReleaseState,
     pub signed_at: Timestamp,
+    /// Whether it is or was complete, and without this signature it would not have been. Absent if not.
+    #[schema(value_type = Option<bool>, nullable = false)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub decisive: bool,
 }
 
 impl SignedRelease {
@@ -318,6 +332,30 @@ impl SignedRelease {
             tag: text(&object, "tag")?,
             state: object.required("state")?.parsed(ReleaseState::parse)?,
             signed_at: object.required("signed_at")?.parsed(Timestamp::parse)?,
+            decisive: flag(&object, "decisive")?,
+        })
+    }
+}
+
+/// Releases that a key has signed, as many as one answer has room for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct KeySignedResponse {
+    #[schema(value_type = String)]
+    pub public_key: PublicKey,
+    /// The newest signature first.
+    pub signed: Vec<SignedRelease>,
+    /// Whether there are more. Ask again with `after` and the last `index_path`.
+    pub more: bool,
+}
+
+impl KeySignedResponse {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
+        Ok(Self {
+            public_key: object.required("public_key")?.parsed(PublicKey::parse)?,
+            signed: list(&object, "signed", SignedRelease::parse_field)?,
+            more: more(&object)?,
         })
     }
 }
@@ -331,6 +369,15 @@ pub struct KeyResponse {
     pub listed: Vec<KeyListing>,
     /// Whether more list it than one answer has room for.
     pub listed_more: bool,
+    /// Projects of which it signed a signers file that came into force, and whose signers file in force does not list it.
+    /// At most 100.
+    #[schema(value_type = Vec<String>)]
+    pub formerly: Vec<RepoPath>,
+    /// When it last signed a release, a signers file that came into force, or a revocation in force, anywhere on this
+    /// server. Absent if it never did.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_signed_at: Option<Timestamp>,
     /// How many releases carry its signature.
     pub signed_count: usize,
     /// The last of them, the newest signature first.
@@ -347,6 +394,8 @@ impl KeyResponse {
             public_key: object.required("public_key")?.parsed(PublicKey::parse)?,
             listed: list(&object, "listed", KeyListing::parse_field)?,
             listed_more: object.required("listed_more")?.boolean()?,
+            formerly: list(&object, "formerly", |project| project.parsed(RepoPath::parse))?,
+            last_signed_at: time(&object, "last_signed_at")?,
             signed_count: count(&object, "signed_count")?,
             signed: list(&object, "signed", SignedRelease::parse_field)?,
             begun: list(&object, "begun", WaitingFile::parse_field)?,
@@ -391,6 +440,14 @@ fn count(object: &Object<'_>, name: &str) -> Result<usize, ParseError> {
 
 fn more(object: &Object<'_>) -> Result<bool, ParseError> {
     object.required("more")?.boolean()
+}
+
+fn flag(object: &Object<'_>, name: &str) -> Result<bool, ParseError> {
+    Ok(object.optional(name).map(|field| field.boolean()).transpose()?.unwrap_or_default())
+}
+
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 fn text(object: &Object<'_>, name: &str) -> Result<Option<String>, ParseError> {

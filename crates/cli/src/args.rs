@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::{output::ColorChoice, prompt::Confirmation};
 
 pub(crate) use client::*;
+pub(crate) use incident::*;
 pub(crate) use log::*;
 pub(crate) use options::*;
 pub(crate) use serve::{
@@ -17,6 +18,7 @@ pub(crate) use serve::{
 pub(crate) use signers::*;
 
 mod client;
+mod incident;
 mod log;
 mod options;
 #[cfg(test)]
@@ -323,6 +325,31 @@ Only master keys of the signers file in force can veto, as many as a rotation by
 that is pending, also one that has all signatures and waits (`rotation_delay_hours` in the signers file), until it takes \
 force. A vetoed file goes, and the same file is refused until the next rotation. Then look into whose keys signed it.")]
     Veto(VetoArgs),
+    /// Find out what stolen or lost keys touched, and prepare the answer
+    #[command(after_help = "\
+Examples:
+  countersign incident bob.pub --since 2026-11-01                      what bob's key signed since then
+  countersign incident svc-pub:… svc-pub:… --since 30d -o answer       two keys, and everything prepared for review
+  countersign incident bob --project acme/app                          by name, in one project
+  countersign incident bob.pub --repository /srv/backup/repo.git       without a network
+
+For each project the command shows where the keys are or were listed, what they can do alone, every release, signers file and \
+revocation that they signed, which of those met their thresholds only with these keys, and what they could still complete.
+
+With -o it writes the next signers file without the keys, the revocations of releases that stand only because of them, \
+and commands.txt. Read them before you use them. The command itself changes nothing.")]
+    Incident(IncidentArgs),
+    /// Play out lost and stolen keys on a copy: what still works, and what a thief could do
+    #[command(after_help = "\
+Examples:
+  countersign drill acme/app --lose alice --steal bob
+  countersign drill svc.signers.json --lose alice bob             a file, without a server
+  countersign drill acme/app --steal carol dave --repository /srv/backup/repo.git
+
+The command puts the project's signers file on a copy in memory, with stand-ins for the keys, and lets both sides try to \
+release, to rotate the signers and to revoke, by the rules that servers follow. It says step by step who signs what. Name a key \
+with both --lose and --steal if its owner no longer has it. Nothing is changed or sent.")]
+    Drill(DrillArgs),
     /// Follow a server's log, and report every change of your projects
     #[command(after_help = "\
 Examples:

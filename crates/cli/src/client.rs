@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use countersign_api::{
     answers::{ChainResponse, PingResponse},
-    catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
+    catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
     event::{EventFilter, HEADER_LAST_EVENT_ID},
 };
 use countersign_core::{
@@ -172,6 +172,16 @@ impl ServerClient {
     /// What everyone may know about a key.
     pub(crate) async fn key(&self, key: &PublicKey) -> Result<KeyResponse, CliError> {
         self.look_into_catalogue(&["keys", &key.to_string()], &[], KeyResponse::parse).await
+    }
+
+    /// What a key has signed, a part of it.
+    pub(crate) async fn signed_by(
+        &self,
+        key: &PublicKey,
+        query: &[(&str, &str)],
+    ) -> Result<KeySignedResponse, CliError> {
+        let route = ["keys", &key.to_string(), "signed"];
+        self.look_into_catalogue(&route, query, KeySignedResponse::parse).await
     }
 
     async fn look_into_catalogue<T>(

@@ -27,6 +27,7 @@ mod prompt;
 mod proof;
 mod release_names;
 mod report;
+mod repository_copy;
 mod review;
 mod session;
 mod setup;
@@ -35,7 +36,7 @@ mod table;
 mod targets;
 mod trust;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use args::{Arguments, Command, GlobalArgs, SignersCommand};
 use clap::Parser as _;
@@ -89,7 +90,12 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Config { command } => config::run(command.as_ref(), output),
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command: SignersCommand::New(args) } => signers::new::run(&args, output),
-        Command::Signers { command: SignersCommand::Check { file } } => signers::check(&file, output),
+        Command::Signers { command: SignersCommand::Check(args) } if signers::idle::names_file(&args) => {
+            signers::check(Path::new(&args.source), output)
+        }
+        Command::Signers { command: SignersCommand::Check(args) } => {
+            ask(global, output, async |session| signers::idle::run(session, &args).await)
+        }
         Command::Signers { command: SignersCommand::Edit(args) } => {
             let global = signers::edit::choose_server(global, &args);
             ask(global, output, async |session| signers::edit::run(session, &args).await)
@@ -117,6 +123,8 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Withdraw(args) => ask(global, output, async |session| withdraw::run(session, &args).await),
         Command::Object(args) => ask(global, output, async |session| object::run(session, &args).await),
         Command::Veto(args) => ask(global, output, async |session| veto::run(session, &args).await),
+        Command::Drill(args) => ask(global, output, async |session| drill::run(session, &args).await),
+        Command::Incident(args) => ask(global, output, async |session| incident::run(session, &args).await),
         Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
         Command::Monitor(args) => ask(global, output, async |session| monitor::run(session, &args).await),
         Command::Ping(args) => ask(global, output, async |session| ping::run(session, &args).await),

@@ -47,6 +47,11 @@ impl Session {
         &self.config
     }
 
+    /// The server that the user named for this command.
+    pub(crate) fn named_server(&self) -> Option<&str> {
+        self.global.server.as_deref()
+    }
+
     /// The server that the user named for this command, or set for what the path is in.
     pub(crate) fn chosen_server(&self, path: Option<&RepoPath>) -> Option<&str> {
         self.global.server.as_deref().or_else(|| self.config.server_for(path))

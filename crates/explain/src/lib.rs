@@ -3,10 +3,14 @@
 
 pub mod delay;
 pub mod difference;
+pub mod drill;
+pub mod incident;
+pub mod lockout;
 pub mod log_change;
 pub mod log_strength;
 pub mod logs;
 pub mod progress;
+pub mod scratch;
 pub mod signers;
 pub mod strength;
 pub mod tally;

@@ -53,6 +53,7 @@ pub fn all() -> RouteTable {
         .get("/v1/projects", releases::find_projects, catalogue::projects())
         .get("/v1/keys/{key}", keys::describe, catalogue::key())
         .get("/v1/keys/{key}/pending", keys::list_pending, catalogue::key_pending())
+        .get("/v1/keys/{key}/signed", keys::list_signed, catalogue::key_signed())
         .get("/v1/events", events::listen, openapi::events::events())
         .get("/v1/journal", journal::follow, openapi::journal::journal())
         .get_below("/v1/proof", log::proof, openapi::log::proof())

@@ -320,7 +320,8 @@ impl DiskState {
         let due = count_down(&mut self.crash);
         let is_write = matches!(step, DiskStep::Write | DiskStep::WriteAt);
         // Every other crash at a write comes in the middle of it.
-        self.crash_midway = due.filter(|_| is_write && self.steps.is_multiple_of(2)).map(|crash| (actor, crash));
+        self.crash_midway =
+            due.filter(|_| is_write && self.steps.is_multiple_of(2)).map(|crash| (actor, crash));
         if let Some(crash) = due.filter(|_| self.crash_midway.is_none()) {
             self.trace.push(format!("{crash:?}"));
             self.go_down(crash);

@@ -12,5 +12,5 @@ mod walk;
 
 pub use self::{
     report::{AuditEvent, CheckError, Checked, Finding},
-    walk::check,
+    walk::{check, read_newest},
 };

@@ -145,7 +145,7 @@ impl Catalogue {
         let mut tables = Tables::making();
         let reading = Reading::of(head);
         for (_, project) in head.index.projects() {
-            tables.set_project(project, &ProjectFacts::gather(&reading, project));
+            tables.set_project(project, &ProjectFacts::gather(&reading, project, 0));
         }
         let ending = format!("/{}", wire::INDEX_FILE);
         head.walk(&mut |path, _| {
@@ -170,11 +170,16 @@ impl Catalogue {
                 Some(_) | None => projects.extend(layout::project_of_signers_dir(&path)),
             }
         });
-        {
+        let projects: Vec<(RepoPath, usize)> = {
             // Whether a begun revocation has enough signatures depends on the signers in force.
             let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
             indexes.extend(projects.iter().flat_map(|project| tables.begun_in(project)));
-        }
+            let known = |project: RepoPath| {
+                let known = tables.history_len(&project);
+                (project, known)
+            };
+            projects.into_iter().map(known).collect()
+        };
         let reading = Reading::of(head);
         let gather = |index| {
             let facts = ReleaseFacts::gather(&reading, &index, &self.hasher);
@@ -183,8 +188,8 @@ impl Catalogue {
         let releases: Vec<_> = indexes.into_iter().map(gather).collect();
         let projects: Vec<_> = projects
             .into_iter()
-            .map(|project| {
-                let facts = ProjectFacts::gather(&reading, &project);
+            .map(|(project, known)| {
+                let facts = ProjectFacts::gather(&reading, &project, known);
                 (project, facts)
             })
             .collect();

@@ -7,7 +7,7 @@ use countersign_api::{
         AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingAuth,
         PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse,
     },
-    catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
+    catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
 };
 use countersign_core::values::{json::ParseError, key::encode_base64};
 use countersign_testing::{
@@ -150,6 +150,7 @@ fn readers() -> Vec<(&'static str, Reader)> {
         ("projects", |bytes| ProjectsResponse::parse(bytes).map(drop)),
         ("key", |bytes| KeyResponse::parse(bytes).map(drop)),
         ("key pending", |bytes| KeyPendingResponse::parse(bytes).map(drop)),
+        ("key signed", |bytes| KeySignedResponse::parse(bytes).map(drop)),
     ]
 }
 

@@ -2,8 +2,8 @@
 
 use countersign_api::{
     catalogue::{
-        KeyListing, KeyPendingResponse, KeyResponse, ListedRelease, ProjectsResponse, ReleaseState,
-        ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
+        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
+        ReleaseState, ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
     },
     objected::ListedObjection,
 };
@@ -55,6 +55,7 @@ fn waiting(kind: WaitingKind) -> WaitingFile {
         reason: Some("a bad build".to_owned()),
         objections: Vec::new(),
         waits_until: None,
+        completes: true,
     }
 }
 
@@ -88,10 +89,23 @@ fn what_the_server_writes_the_client_reads() {
         tag: None,
         state: ReleaseState::Complete,
         signed_at: at("2026-02-01T12:00:00Z"),
+        decisive: true,
     };
-    let listed = KeyListing { project_id: path(PROJECT), roles: vec![Role::Master], name: None };
+    let listed =
+        KeyListing { project_id: path(PROJECT), roles: vec![Role::Master], name: None, registrar: true };
     let (signed, listed) = (vec![signed], vec![listed]);
-    let key = KeyResponse { public_key, listed, listed_more: true, signed_count: 9, signed, begun: pending };
+    let all = KeySignedResponse { public_key, signed: signed.clone(), more: true };
+    assert_eq!(KeySignedResponse::parse(&bytes(&all)), Ok(all));
+    let key = KeyResponse {
+        public_key,
+        listed,
+        listed_more: true,
+        formerly: vec![path(PROJECT)],
+        last_signed_at: Some(at("2026-02-01T12:00:00Z")),
+        signed_count: 9,
+        signed,
+        begun: pending,
+    };
     assert_eq!(KeyResponse::parse(&bytes(&key)), Ok(key));
 }
 

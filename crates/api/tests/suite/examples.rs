@@ -11,8 +11,8 @@ use countersign_api::{
         VetoedResponse,
     },
     catalogue::{
-        KeyListing, KeyPendingResponse, KeyResponse, ListedRelease, ProjectsResponse, ReleaseState,
-        ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
+        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
+        ReleaseState, ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
     },
     requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody},
 };
@@ -218,6 +218,7 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         reason,
         objections: Vec::new(),
         waits_until: None,
+        completes: true,
     };
     let (public_key, pending) = (alice().public_key(), vec![begun.clone()]);
     let revocations = pending.clone();
@@ -231,11 +232,17 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
         tag,
         state: ReleaseState::Complete,
         signed_at: world.now,
+        decisive: true,
     };
+    let (public_key, all) = (bob().public_key(), vec![signed.clone()]);
+    examples.add("key.signed", KeySignedResponse { public_key, signed: all, more: false });
+    let (project_id, roles) = (path(PROJECT), vec![Role::Artifact]);
     let key = KeyResponse {
-        public_key: bob().public_key(),
-        listed: vec![KeyListing { project_id: path(PROJECT), roles: vec![Role::Artifact], name }],
+        public_key,
+        listed: vec![KeyListing { project_id, roles, name, registrar: false }],
         listed_more: false,
+        formerly: Vec::new(),
+        last_signed_at: Some(world.now),
         signed_count: 1,
         signed: vec![signed],
         begun: vec![begun],

@@ -51,11 +51,24 @@ The command shows what changes and what the new file withstands. Publish the fil
     Edit(SignersEditArgs),
     /// Validate a signers file; show who can act alone, how many keys can be lost or stolen, and how many witnesses
     /// must collude to deceive
-    Check {
-        /// The signers file
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
+    #[command(after_help = "\
+Examples:
+  countersign signers check svc.signers.json       a file, without a server
+  countersign signers check acme/app               the file in force, and when each key last signed
+
+Of a project the command also says what it would mean to lose the keys that have not signed for a year.")]
+    Check(SignersCheckArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignersCheckArgs {
+    /// The signers file, or a project, whose signers file in force is read from its server
+    #[arg(value_name = "PROJECT|FILE")]
+    pub(crate) source: String,
+
+    /// Read the project from a data directory, a bare repository or a clone; needs no network
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repository: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

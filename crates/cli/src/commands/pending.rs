@@ -67,6 +67,7 @@ impl Waiting {
             reason,
             objections,
             waits_until,
+            completes,
         } = &self.file;
         json!({
             "kind": kind.name(),
@@ -81,6 +82,7 @@ impl Waiting {
             "reason": reason,
             "objections": objections,
             "waits_until": waits_until.map(|until| until.to_string()),
+            "completes": completes,
             "server": self.server,
         })
     }

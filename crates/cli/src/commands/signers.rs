@@ -2,8 +2,10 @@
 
 pub(crate) mod edit;
 mod groups;
+pub(crate) mod idle;
 mod log;
 pub(crate) mod new;
+pub(crate) mod source;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -24,10 +26,16 @@ use crate::{client::now, error::CliError, files::write_new, output::Output, path
 
 pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
     let (file, bytes) = read(path)?;
-    let strength = strength::assess(&file);
+    let (lines, value) = describe_file(&shown_path(path), &file, &Sha512::of(&bytes), output);
+    output.answer(&lines.join("\n"), &value)
+}
+
+/// What a signers file withstands. `name`: safe to show.
+fn describe_file(name: &str, file: &SignersFile, digest: &Sha512, output: Output) -> (Vec<String>, Value) {
+    let strength = strength::assess(file);
     let registrars = file.registrars();
-    let digest = Sha512::of(&bytes).to_prefixed();
-    let mut lines = vec![format!("{} is valid, of {}", shown_path(path), file.timestamp())];
+    let digest = digest.to_prefixed();
+    let mut lines = vec![format!("{name} is valid, of {}", file.timestamp())];
     lines.push(format!("digest: {digest}"));
     lines.extend(describe_strength(&strength, output));
     lines.extend(describe_delay(&file));
@@ -49,7 +57,7 @@ pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
         "rotation_delay_hours": file.rotation_delay_hours(),
     });
     add_strength(&mut value, &strength);
-    output.answer(&lines.join("\n"), &value)
+    (lines, value)
 }
 
 fn read(path: &Path) -> Result<(SignersFile, Vec<u8>), CliError> {

@@ -14,6 +14,7 @@ mod forges;
 mod formats;
 mod fsck;
 mod hostile;
+mod incident;
 mod journal;
 mod keys;
 mod limits;

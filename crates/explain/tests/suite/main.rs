@@ -1,6 +1,9 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod difference;
+mod drill;
+mod incident;
+mod lockout;
 mod logs;
 mod progress;
 mod strength;

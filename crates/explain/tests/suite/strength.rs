@@ -18,7 +18,7 @@ use proptest::prelude::*;
 type Groups = Vec<(usize, Vec<u8>)>;
 
 #[derive(Debug, Clone, Default)]
-struct Model {
+pub(crate) struct Model {
     artifact: Groups,
     admin: Option<Groups>,
     master: Option<Groups>,
@@ -26,23 +26,23 @@ struct Model {
 }
 
 impl Model {
-    fn new(artifact: &[(usize, &[u8])]) -> Self {
+    pub(crate) fn new(artifact: &[(usize, &[u8])]) -> Self {
         Self { artifact: groups(artifact), ..Self::default() }
     }
 
-    fn admin(self, admin: &[(usize, &[u8])]) -> Self {
+    pub(crate) fn admin(self, admin: &[(usize, &[u8])]) -> Self {
         Self { admin: Some(groups(admin)), ..self }
     }
 
-    fn master(self, master: &[(usize, &[u8])]) -> Self {
+    pub(crate) fn master(self, master: &[(usize, &[u8])]) -> Self {
         Self { master: Some(groups(master)), ..self }
     }
 
-    fn revocation(self, revocation: &[(usize, &[u8])]) -> Self {
+    pub(crate) fn revocation(self, revocation: &[(usize, &[u8])]) -> Self {
         Self { revocation: Some(groups(revocation)), ..self }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut fields = vec![role_text("artifact_signers", &self.artifact)];
         let optional = [
             ("admin_keys", &self.admin),
@@ -53,7 +53,7 @@ impl Model {
         format!(r#"{{"version": 1, "timestamp": "2026-01-31T10:00:00Z", {}}}"#, fields.join(", "))
     }
 
-    fn file(&self) -> SignersFile {
+    pub(crate) fn file(&self) -> SignersFile {
         SignersFile::parse(self.text().as_bytes()).expect("the test's own file")
     }
 
@@ -62,7 +62,7 @@ impl Model {
     }
 
     /// D15 and D20 in the words of people: a model that shares nothing with the code.
-    fn can(&self, act: Act, people: &[u8]) -> bool {
+    pub(crate) fn can(&self, act: Act, people: &[u8]) -> bool {
         let admin = self.admin.as_ref().unwrap_or(&self.artifact);
         match act {
             Act::Release => agree(&self.artifact, people),
@@ -76,7 +76,7 @@ impl Model {
         }
     }
 
-    fn people(&self) -> Vec<u8> {
+    pub(crate) fn people(&self) -> Vec<u8> {
         let roles =
             [Some(&self.artifact), self.admin.as_ref(), self.master.as_ref(), self.revocation.as_ref()];
         let members = roles.into_iter().flatten().flatten().flat_map(|(_, members)| members);
@@ -96,7 +96,7 @@ fn role_text(name: &str, groups: &Groups) -> String {
     format!(r#""{name}": [{}]"#, groups.iter().map(group_text).collect::<Vec<_>>().join(", "))
 }
 
-fn public(n: u8) -> PublicKey {
+pub(crate) fn public(n: u8) -> PublicKey {
     key(n).public_key()
 }
 
@@ -107,7 +107,7 @@ fn agree(groups: &Groups, people: &[u8]) -> bool {
 }
 
 /// Every set of these people.
-fn subsets(people: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn subsets(people: &[u8]) -> Vec<Vec<u8>> {
     let pick = |mask: u32| {
         people.iter().enumerate().filter(|(i, _)| mask & (1 << i) != 0).map(|(_, n)| *n).collect::<Vec<u8>>()
     };
@@ -121,7 +121,7 @@ fn any_groups(people: std::ops::Range<u8>) -> impl Strategy<Value = Groups> {
     prop::collection::vec(group, 1..4)
 }
 
-fn any_model() -> impl Strategy<Value = Model> {
+pub(crate) fn any_model() -> impl Strategy<Value = Model> {
     let optional = |people| prop::option::of(any_groups(people));
     (any_groups(1..6), optional(1..6), optional(6..9), optional(1..6))
         .prop_map(|(artifact, admin, master, revocation)| Model { artifact, admin, master, revocation })

@@ -5,7 +5,7 @@ use countersign_api::{
         AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingResponse,
         ProposedResponse, RevokedResponse, SignedResponse,
     },
-    catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
+    catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
 };
 
 use super::{
@@ -45,6 +45,7 @@ pub fn check(data: &[u8]) {
             .inspect(|answer| answer.projects.iter().for_each(assert_path))
             .is_ok(),
         KeyResponse::parse(data).inspect_err(assert_shown).is_ok(),
+        KeySignedResponse::parse(data).inspect_err(assert_shown).is_ok(),
         KeyPendingResponse::parse(data)
             .inspect_err(assert_shown)
             .inspect(|answer| answer.pending.iter().for_each(|waiting| assert_path(&waiting.file_path)))

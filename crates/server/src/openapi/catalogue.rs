@@ -1,6 +1,8 @@
 //! What is stored, by digest, project, name and key.
 
-use countersign_api::catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse};
+use countersign_api::catalogue::{
+    KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
+};
 use serde_json::json;
 
 use super::{
@@ -49,7 +51,8 @@ pub fn key() -> Endpoint {
         Section::Reading,
         "What is known of a key",
         "Where signers files in force list it, the last 25 releases that carry its signature, and revocations that it \
-         signed and that wait for others. A key that no one lists gets empty lists.",
+         signed and that wait for others. `last_signed_at` says when it was last used: for a release, a signers file that \
+         came into force, or a revocation in force. A key that no one lists gets empty lists.",
     )
     .with_parameter(parameters::key())
     .answers_with::<KeyResponse>(200, "the key", &[("signer", "key")]);
@@ -66,6 +69,21 @@ pub fn key_pending() -> Endpoint {
     )
     .with_parameter(parameters::key())
     .answers_with::<KeyPendingResponse>(200, "what waits", &[("revocation", "key.pending")]);
+    catalogued(endpoint.counted_as("keys"), "key: not base64 of 32 bytes")
+}
+
+pub fn key_signed() -> Endpoint {
+    let endpoint = Endpoint::new(
+        "key_signed",
+        Section::Reading,
+        "What a key has signed",
+        "All releases that carry its signature, the newest signature first, at most 100 in an answer. `decisive` marks \
+         those that would not have been complete without it. `countersign incident` asks this about a stolen key.",
+    )
+    .with_parameter(parameters::key())
+    .with_parameter(parameters::since_time())
+    .with_parameter(parameters::after())
+    .answers_with::<KeySignedResponse>(200, "the releases", &[("signer", "key.signed")]);
     catalogued(endpoint.counted_as("keys"), "key: not base64 of 32 bytes")
 }
 

@@ -170,6 +170,11 @@ pub fn after() -> Parameter {
     query("after", "Continue after this `index_path`, the last one of the answer before.", schema, example)
 }
 
+pub fn since_time() -> Parameter {
+    let schema = json!({ "type": "string", "format": "date-time" });
+    query("since", "Only signatures from this time or later.", schema, json!("2026-01-01T00:00:00Z"))
+}
+
 /// The newest commit that a follower has.
 pub fn after_commit() -> Parameter {
     let schema = json!({ "type": "string", "pattern": "^[0-9a-fA-F]{40}$" });

@@ -2,10 +2,10 @@
 
 use axum::{Extension, extract::State, http::Uri, response::Response};
 use countersign_api::event::EventFilter;
-use countersign_core::values::key::PublicKey;
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use percent_encoding::percent_decode_str;
 
-use super::query::{bad, send};
+use super::query::{Query, bad, send};
 use crate::{catalogue::ask, error::ApiError, origin::RequestOrigin, state::App};
 
 pub(crate) async fn describe(
@@ -26,6 +26,20 @@ pub(crate) async fn list_pending(
     let key = parse_key(&uri)?;
     let waiting = ask(&app, origin.as_ref(), move |look| look.pending_for(&key)).await?;
     send(&app, &waiting, origin.as_deref()).await
+}
+
+pub(crate) async fn list_signed(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let key = parse_key(&uri)?;
+    let query = Query::parse(uri.query().unwrap_or_default(), &["since", "after"])?;
+    let since = query.get("since").map(Timestamp::parse).transpose().map_err(bad("since"))?;
+    let after = query.get("after").map(RepoPath::parse).transpose().map_err(bad("after"))?;
+    let signed = ask(&app, origin.as_ref(), move |look| look.signed_by(&key, since, after.as_ref()));
+    let signed = signed.await?.map_err(bad("after"))?;
+    send(&app, &signed, origin.as_deref()).await
 }
 
 /// The segment behind `/v1/keys/`. Bytes that are no valid key are fine: no one lists them.

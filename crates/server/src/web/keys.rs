@@ -15,6 +15,7 @@ use url::form_urlencoded;
 
 use super::{
     changes::titles,
+    command,
     frame::Page,
     links, parts,
     reply::{PageTrouble, Reply},
@@ -47,6 +48,7 @@ pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTr
         (waiting(&known, &pending))
         (listings(&known))
         (signatures(&known))
+        (incident(&known, visit))
         p { a href={ "/activity?" (activity) } { "Everything that this key did" } }
     };
     let about = format!("Where the key {short} is listed, what it signed, and when last.");
@@ -73,6 +75,9 @@ fn summary(known: &KeyResponse) -> Markup {
                 (parts::count(known.signed_count, "release carries", "releases carry")) " its signature. The newest came "
                 (parts::when(last.signed_at)) "."
             }
+        }
+        @if let Some(at) = known.last_signed_at {
+            " It last signed something that counts " (parts::when(at)) "."
         }
         " Anyone can list any key under any name. What counts is what the key signed."
     }
@@ -124,7 +129,10 @@ fn waiting_row(file: &WaitingFile) -> Markup {
                     WaitingKind::Release => span.state.open { "release" },
                 }
             }
-            td role="cell" { (parts::progress(file.collected, file.needed)) }
+            td role="cell" {
+                (parts::progress(file.collected, file.needed))
+                @if file.completes { " " span.state.open { "this key completes it" } }
+            }
             td role="cell" { (parts::when(file.since)) }
         }
     }
@@ -139,6 +147,16 @@ fn listings(known: &KeyResponse) -> Markup {
                 @if known.listed_more { p.meta { "More projects list it." } }
             }
         }
+        @if !known.formerly.is_empty() {
+            section aria-labelledby="formerly" {
+                h2 #formerly { "No longer listed in" }
+                ul.cards {
+                    @for project in &known.formerly {
+                        li { a.title.wrap href=(links::page(project)) { bdi { (links::shown_path(project)) } } }
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -147,7 +165,10 @@ fn listing_item(key: PublicKey, listing: &KeyListing) -> Markup {
     html! {
         li {
             a.title.wrap href=(links::page(&listing.project_id)) { bdi { (links::shown_path(&listing.project_id)) } }
-            span { (titles(&listing.roles)) @if listing.name.is_some() { " " (parts::who(&signer)) } }
+            span {
+                @if listing.registrar { "registrar " }
+                (titles(&listing.roles)) @if listing.name.is_some() { " " (parts::who(&signer)) }
+            }
         }
     }
 }
@@ -159,9 +180,30 @@ fn signatures(known: &KeyResponse) -> Markup {
             section aria-labelledby="signed" {
                 h2 #signed { "Signed" }
                 (parts::release_table(&["Release", "State", "When"], &rows))
+                @if known.signed.iter().any(|release| release.decisive) {
+                    p.meta { "Without this key, those marked as needed would not have been complete." }
+                }
                 @if known.signed.len() < known.signed_count {
                     p.meta { "These are the last " (known.signed.len()) "." }
                 }
+            }
+        }
+    }
+}
+
+/// What its owner needs when the key is stolen or lost.
+fn incident(known: &KeyResponse, visit: &Visit) -> Markup {
+    let is_known = !known.listed.is_empty() || !known.formerly.is_empty() || known.signed_count > 0;
+    let key = known.public_key.to_string();
+    html! {
+        @if is_known {
+            section aria-labelledby="incident" {
+                h2 #incident { "Is this key stolen or lost?" }
+                p {
+                    "This command shows everything that the key signed, and what it could still complete, alone or with others "
+                    "that you name. It prepares the next signers file, the revocations and the commands. It changes nothing."
+                }
+                (parts::command(command::client("incident", &key, visit.origin.as_deref())))
             }
         }
     }
@@ -171,7 +213,10 @@ fn signed_row(release: &SignedRelease) -> Markup {
     html! {
         tr role="row" {
             th.wrap scope="row" role="rowheader" { (parts::release_link(&release.project_id, &release.index_path)) }
-            td role="cell" { (parts::state(release.state)) }
+            td role="cell" {
+                (parts::state(release.state))
+                @if release.decisive { " " span.state.open { "needed" } }
+            }
             td role="cell" { (parts::when(release.signed_at)) }
         }
     }

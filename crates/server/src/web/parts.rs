@@ -202,6 +202,14 @@ pub(super) fn people<'a>(signers: impl IntoIterator<Item = &'a Signer>) -> Marku
     html! { ul.people { @for signer in signers { (person(signer, &html! {}, false)) } } }
 }
 
+/// The same with what each of them did.
+pub(super) fn people_who<'a>(
+    signers: impl IntoIterator<Item = &'a Signer>,
+    did: &impl Fn(&Signer) -> Markup,
+) -> Markup {
+    html! { ul.people { @for signer in signers { (person(signer, &did(signer), false)) } } }
+}
+
 pub(super) fn members<'a>(members: impl IntoIterator<Item = &'a Member>) -> Markup {
     html! {
         ul.people {

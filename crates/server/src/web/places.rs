@@ -40,7 +40,7 @@ pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageT
             Some(below) => Some(activity::show_feed(log, head, Scope::Below(&below), visit)?),
             None => None,
         },
-        _ if head.index.is_project(&path) => Some(project::show(head, &path, visit)?),
+        _ if head.index.is_project(&path) => Some(project::show(app, head, &path, visit)?),
         _ => match projects::show_below(&app.catalogue, head, &path, visit)? {
             Some(list) => Some(list),
             None => find_elsewhere(head, &path),

@@ -1,5 +1,7 @@
 //! The page of a project: its newest release, what waits, its releases, and its signers.
 
+use std::collections::BTreeMap;
+
 use crate::web::overview::{
     project::{ProjectOverview, RoleOverview, describe_project},
     proposal::ProposalOverview,
@@ -7,10 +9,14 @@ use crate::web::overview::{
     releases::{ReleaseCounts, ReleaseEntry, ReleaseList},
 };
 use countersign_core::{
-    documents::{layout, signers::Role},
-    values::{bounds::PAGE_ROWS, path::RepoPath, shown::shown_text},
+    documents::{
+        layout,
+        signers::{Role, Signer, SignersFile},
+    },
+    values::{bounds::PAGE_ROWS, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
 };
 use countersign_explain::delay::shown_hours;
+use countersign_explain::lockout::{Lockout, foresee};
 use maud::{Markup, html};
 use url::form_urlencoded;
 
@@ -26,6 +32,7 @@ use super::{
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
+use crate::state::App;
 use countersign_store::Head;
 
 /// What the visitor wants of the list.
@@ -34,7 +41,7 @@ struct Wanted {
     words: String,
 }
 
-pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, PageTrouble> {
     let missing = || PageTrouble::Missing { message: format!("No project is at {id}"), near: None };
     let project = describe_project(head, id)?.ok_or_else(missing)?;
     let releases = projects::count_releases(head, id);
@@ -44,6 +51,7 @@ pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, P
     let found = releases.filter(wanted.state, &wanted.words);
     let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(projects::no_such_page)?;
     let shown = found.newest(paging.range());
+    let lockout = project.signers.as_ref().and_then(|file| find_lockout(app, file));
     let name = links::shown_path(id);
     let is_plain = paging.page() == 1 && wanted.is_all();
     let body = html! {
@@ -67,7 +75,7 @@ pub(super) fn show(head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, P
                 }
             }
             aside aria-label="About the project" {
-                (signers(&project))
+                (signers(&project, lockout.as_ref()))
                 @if let Some(log) = &project.log {
                     section.card aria-labelledby="log" { h2 #log { "Log" } dl.facts { (log_facts(log)) } }
                 }
@@ -291,11 +299,30 @@ fn index_of(entry: &ReleaseEntry) -> Option<RepoPath> {
     Some(layout::index_in(&RepoPath::parse(&entry.dir).ok()?))
 }
 
-fn signers(project: &ProjectOverview) -> Markup {
+/// When each key last signed (D140). `None` for a while after a start.
+fn find_lockout(app: &App, file: &SignersFile) -> Option<Lockout> {
+    let look = app.catalogue.is_ready().then(|| app.catalogue.look())?;
+    let last = file.keys().into_iter().filter_map(|key| Some((key, look.last_signed(&key)?))).collect();
+    drop(look);
+    Some(foresee(file, &last, app.now()))
+}
+
+fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
+    let uses = lockout.iter().flat_map(|lockout| &lockout.uses);
+    let uses = uses.filter_map(|used| Some((used.signer.key, (used.last_signed?, used.is_idle))));
+    let uses: BTreeMap<PublicKey, (Timestamp, bool)> = uses.collect();
+    let did = |signer: &Signer| {
+        html! {
+            @if let Some((at, is_idle)) = uses.get(&signer.key) {
+                "last signed " (parts::when(*at))
+                @if *is_idle { " " span.state.open { "idle" } }
+            }
+        }
+    };
     html! {
         section.card aria-labelledby="signers" {
             h2 #signers { @if project.signers.is_some() { "Signers" } @else { "Proposed signers" } }
-            @for role in &project.roles { (role_section(role)) }
+            @for role in &project.roles { (role_section(role, &did)) }
             @if !project.registrars.is_empty() {
                 p.role-line { strong { "Registrars" } span.rule { "register releases, and sign nothing" } }
                 (parts::people(&project.registrars))
@@ -303,23 +330,32 @@ fn signers(project: &ProjectOverview) -> Markup {
             @if let Some(hours) = project.signers.as_ref().and_then(|signers| signers.rotation_delay_hours()) {
                 p.meta { "A change of the signers waits " (shown_hours(hours)) ", unless the masters agree." }
             }
+            @for outlook in lockout.iter().flat_map(|lockout| &lockout.outlooks).filter(|outlook| outlook.is_alarming()) {
+                p { span.state.bad { "lock-out" } " " (capitalised(&outlook.to_string())) "." }
+            }
             p.meta { "The signers file gives the names. Only the keys count." }
         }
     }
 }
 
 /// Groups that stand in for a role are not listed a second time.
-fn role_section(role: &RoleOverview) -> Markup {
+fn role_section(role: &RoleOverview, did: &impl Fn(&Signer) -> Markup) -> Markup {
     html! {
         @if role.is_explicit {
             @for group in &role.groups {
                 p.role-line { strong { (parts::role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
-                (parts::people(&group.signers))
+                (parts::people_who(&group.signers, did))
             }
         } @else {
             p.meta { (left_to_default(role.role)) }
         }
     }
+}
+
+/// Our own words, as a sentence.
+fn capitalised(words: &str) -> String {
+    let (first, rest) = words.split_at(words.len().min(1));
+    first.to_ascii_uppercase() + rest
 }
 
 fn facts(project: &ProjectOverview, visit: &Visit) -> Markup {

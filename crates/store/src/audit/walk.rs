@@ -49,6 +49,12 @@ pub fn check(
     Ok(report.finish())
 }
 
+/// The newest commit of `main` there, as it is: nothing of its past is checked. What else should be known comes with it.
+pub fn read_newest(dir: &Path) -> Result<(Head, Vec<String>), CheckError> {
+    let opened = open(dir)?;
+    Ok((begin(&opened, Some(opened.head))?, opened.warnings))
+}
+
 /// The commits to check, newest first; `None` where one cannot be read, which is reported.
 fn list_commits(
     opened: &RepositoryCopy,

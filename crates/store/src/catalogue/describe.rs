@@ -95,7 +95,7 @@ impl KnownRelease<'_> {
         Ok(Some(BegunRevocation { document, set, active }))
     }
 
-    pub(super) fn describe_begun(&self, begun: &BegunRevocation, roles: Vec<Role>) -> WaitingFile {
+    pub(super) fn describe_begun(&self, begun: &BegunRevocation, key: &PublicKey) -> WaitingFile {
         let SignatureCount { collected, needed } = count(begun.tally());
         let first =
             begun.set.entries.iter().min_by_key(|(_, collected)| collected.collected_at).map(|(key, _)| *key);
@@ -106,12 +106,13 @@ impl KnownRelease<'_> {
             tag: self.tag(),
             collected,
             needed,
-            roles,
+            roles: vec![Role::Revocation],
             since: first_signed(&begun.set).unwrap_or(begun.document.timestamp),
             by: begun.document.initiator.or(first),
             reason: Some(begun.document.reason.clone()),
             objections: Vec::new(),
             waits_until: None,
+            completes: quorum::is_met(&begun.active.file.revocation_groups(), &signers_with(&begun.set, key)),
         }
     }
 
@@ -120,6 +121,7 @@ impl KnownRelease<'_> {
         &self,
         snapshot: &impl Snapshot,
         by: Option<PublicKey>,
+        key: &PublicKey,
     ) -> Result<Option<WaitingFile>, ReadError> {
         let Some((ReleaseState::Collecting, set)) = read_state(snapshot, &self.path)? else {
             return Ok(None);
@@ -139,6 +141,7 @@ impl KnownRelease<'_> {
             reason: None,
             objections: ListedObjection::list(snapshot, &self.path)?,
             waits_until: None,
+            completes: quorum::is_met(signers.file.artifact_groups(), &signers_with(&set, key)),
         }))
     }
 }
@@ -193,6 +196,9 @@ pub(super) fn describe_proposal(
         reason: None,
         objections: Vec::new(),
         waits_until: agreement.map(|agreement| agreement.due_at),
+        completes: [&proposal.signatures, &proposal.metadata_signatures]
+            .into_iter()
+            .all(|set| consent.is_complete(&signers_with(set, key))),
     }))
 }
 
@@ -219,6 +225,12 @@ pub(super) fn explicit_roles(file: &SignersFile, key: &PublicKey) -> Vec<Role> {
         file.explicit_groups(*role).is_some_and(|groups| groups.iter().any(|group| group.contains(key)))
     };
     Role::ALL.into_iter().filter(lists).collect()
+}
+
+fn signers_with(set: &SignatureSet, key: &PublicKey) -> BTreeSet<PublicKey> {
+    let mut signers = set.signers();
+    signers.insert(*key);
+    signers
 }
 
 fn read_revocation(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Revocation>, ReadError> {

@@ -7,7 +7,9 @@ use countersign_api::{
     signed::{begun_signatures, first_signed, read_state},
 };
 use countersign_core::{
-    documents::{layout, metadata::Metadata},
+    documents::{
+        history::HistoryEntry, layout, metadata::Metadata, signatures::SignatureSet, signers::SignersFile,
+    },
     rules::{
         quorum,
         snapshot::{ReadError, Snapshot},
@@ -43,6 +45,8 @@ pub(super) struct ReleaseFacts {
     /// Of its files, once it is or was complete.
     pub(super) digests: Vec<u64>,
     pub(super) signed: Vec<(PublicKey, Seconds)>,
+    /// Who signed the revocation in force.
+    pub(super) revoked_by: Vec<(PublicKey, Seconds)>,
     pub(super) begun: Option<BegunFacts>,
 }
 
@@ -79,6 +83,13 @@ impl ReleaseFacts {
         let tail =
             tail.filter(|tail| tail.starts_with('/')).ok_or_else(|| unusable(&"its project is elsewhere"))?;
         let registered_at = Timestamp::parse(&index.mirrored_on).map_err(|error| unusable(&error))?;
+        let revoked_by = match state {
+            ReleaseState::Collecting | ReleaseState::Complete => Vec::new(),
+            ReleaseState::Revoked => {
+                let set = reading.read_signatures(&layout::signatures_of(&layout::revocation_of(path)))?;
+                list_times(&set.unwrap_or_default())
+            }
+        };
         let (digests, begun) = match state {
             ReleaseState::Collecting => (Vec::new(), None),
             ReleaseState::Complete => (hash_digests(&index, hasher), read_begun(reading, path)?),
@@ -91,14 +102,15 @@ impl ReleaseFacts {
             registered_at: seconds(registered_at),
             state,
             digests,
-            signed: set
-                .entries
-                .iter()
-                .map(|(key, collected)| (*key, seconds(collected.collected_at)))
-                .collect(),
+            signed: list_times(&set),
+            revoked_by,
             begun,
         }))
     }
+}
+
+fn list_times(set: &SignatureSet) -> Vec<(PublicKey, Seconds)> {
+    set.entries.iter().map(|(key, collected)| (*key, seconds(collected.collected_at))).collect()
 }
 
 /// What the tables keep of an index. After a start there are hundreds of thousands to read, and the strict reader takes
@@ -149,29 +161,52 @@ fn read_begun(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<BegunF
 pub(super) struct ProjectFacts {
     /// Whether a signers file is in force.
     pub(super) is_active: bool,
-    /// Every key that it lists.
+    /// Every key that it lists, registrars included.
     pub(super) listed: BTreeSet<PublicKey>,
+    /// How many signers files have been in force.
+    pub(super) history_len: usize,
+    /// Who signed those that the tables did not know yet.
+    pub(super) rotated_by: Vec<(PublicKey, Seconds)>,
     /// When the pending signers file was fetched, if there is one.
     pub(super) proposed_at: Option<Seconds>,
 }
 
 impl ProjectFacts {
-    pub(super) fn gather(snapshot: &impl Snapshot, project: &RepoPath) -> Self {
-        Self::read(snapshot, project).unwrap_or_else(|error| {
+    /// `known`: how many entries of the history the tables know. Entries never change (D42), so each is read once.
+    pub(super) fn gather(snapshot: &impl Snapshot, project: &RepoPath, known: usize) -> Self {
+        Self::read(snapshot, project, known).unwrap_or_else(|error| {
             tracing::warn!(%error, "a project is left out of the catalogue");
             Self::default()
         })
     }
 
-    fn read(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Self, ReadError> {
+    fn read(snapshot: &impl Snapshot, project: &RepoPath, known: usize) -> Result<Self, ReadError> {
+        let history_len = stored::history_len(snapshot, project);
+        let mut rotated_by = Vec::new();
+        for number in known + 1..history_len {
+            let path = layout::history_entry(project, number);
+            let entry = HistoryEntry::parse(&stored::require(snapshot, &path)?);
+            rotated_by.extend(list_times(&stored::parse_stored(&path, entry)?.signatures));
+        }
+        if known < history_len {
+            // The last one is in force: its signatures lie in a small file, and most projects have no other.
+            let path = layout::signatures_of(&layout::active_signers(project));
+            rotated_by.extend(list_times(&snapshot.read_signatures(&path)?.unwrap_or_default()));
+        }
         let active = stored::active_signers(snapshot, project)?;
         let metadata_path = layout::metadata_of(&layout::pending_signers(project));
         let metadata = snapshot.read(&metadata_path)?;
         let metadata = metadata.map(|bytes| stored::parse_stored(&metadata_path, Metadata::parse(&bytes)));
         Ok(Self {
             is_active: active.is_some(),
-            listed: active.map(|active| active.file.keys()).unwrap_or_default(),
+            listed: active.map(|active| list_everyone(&active.file)).unwrap_or_default(),
+            history_len,
+            rotated_by,
             proposed_at: metadata.transpose()?.map(|metadata| seconds(metadata.origin.retrieved_at)),
         })
     }
+}
+
+fn list_everyone(file: &SignersFile) -> BTreeSet<PublicKey> {
+    file.keys().into_iter().chain(file.registrars().iter().map(|registrar| registrar.key)).collect()
 }

@@ -1,17 +1,21 @@
 //! Questions about keys.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, ops::Bound};
 
 use countersign_api::{
-    catalogue::{KeyListing, KeyPendingResponse, KeyResponse, SignedRelease, WaitingFile, WaitingKind},
+    catalogue::{
+        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ReleaseState, SignedRelease,
+        WaitingFile, WaitingKind,
+    },
     signed::read_state,
 };
 use countersign_core::{
     documents::{
         layout::{self, Signable},
-        signers::{Role, keys_of},
+        signers::keys_of,
     },
     rules::{
+        quorum,
         snapshot::{ReadError, Snapshot},
         stored,
     },
@@ -19,19 +23,23 @@ use countersign_core::{
         bounds::{KEY_ENTRIES, LIST_ENTRIES},
         key::PublicKey,
         path::RepoPath,
+        time::Timestamp,
     },
 };
 use countersign_explain::signers::named_signer;
 
 use super::{
     describe::{describe_proposal, explicit_roles, time_of},
-    facts::Seconds,
-    look::{List, Look},
+    facts::{Seconds, seconds},
+    look::{List, Look, UnknownAfter},
     tables::{KeyId, ProjectId, ReleaseId},
 };
 
 /// So many files and projects are gone through in a moment.
 const BRIEF: usize = 256;
+
+/// How many projects of a key are looked through for those that list it no longer: anyone can register many.
+const MOST_PROJECTS: usize = 10_000;
 
 /// Something that waits, before it is read.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -97,10 +105,58 @@ impl Look<'_> {
             public_key: *key,
             listed: listed.entries,
             listed_more,
+            formerly: self.list_former(id),
+            last_signed_at: self.last_signed(key),
             signed_count: id.map_or(0, |id| self.tables.signed_count(id)),
-            signed: self.list_signed(id),
+            signed: self.list_signed(key, id),
             begun: self.list_joined(key, id),
         }
+    }
+
+    /// Releases that this key has signed, the newest signature first, down to a time. `after`: the last one that the
+    /// caller knows.
+    pub fn signed_by(
+        &self,
+        key: &PublicKey,
+        since: Option<Timestamp>,
+        after: Option<&RepoPath>,
+    ) -> Result<KeySignedResponse, UnknownAfter> {
+        let mut list = List::of(&self.head);
+        let id = self.tables.key_id(key);
+        let mut from = Bound::Included((Reverse(Seconds::MAX), ReleaseId::MIN));
+        if let Some(after) = after {
+            let unknown = || UnknownAfter(after.clone());
+            let (release, _) = self.tables.find_release(after).ok_or_else(unknown)?;
+            let at = read_state(&list.reading, after).ok().flatten();
+            let at = at.and_then(|(_, set)| Some(set.entries.get(key)?.collected_at)).ok_or_else(unknown)?;
+            from = Bound::Excluded((Reverse(seconds(at)), release));
+        }
+        let oldest = since.map_or(Seconds::MIN, seconds);
+        let signed = id.into_iter().flat_map(|id| self.signatures_of(id, from));
+        for (at, release) in signed.take_while(|(at, _)| *at >= oldest) {
+            if list.is_full() {
+                return Ok(KeySignedResponse { public_key: *key, signed: list.entries, more: true });
+            }
+            list.add(|reading| self.describe_signed(reading, key, at, release));
+        }
+        Ok(KeySignedResponse { public_key: *key, signed: list.entries, more: false })
+    }
+
+    /// When this key last signed anything that counts (D140).
+    pub fn last_signed(&self, key: &PublicKey) -> Option<Timestamp> {
+        self.tables.last_signed(self.tables.key_id(key)?).map(time_of)
+    }
+
+    /// Projects that it was a signer of, without those that list it now.
+    fn list_former(&self, id: Option<KeyId>) -> Vec<RepoPath> {
+        let range = |id| (id, ProjectId::MIN)..=(id, ProjectId::MAX);
+        let rotated = id.into_iter().flat_map(|id| self.tables.rotated.range(range(id)));
+        let former = rotated.take(MOST_PROJECTS).filter(|pair| !self.tables.listed.contains(pair));
+        let former = former.take(LIST_ENTRIES);
+        let mut former: Vec<RepoPath> =
+            former.map(|(_, project)| self.tables.project(*project).clone()).collect();
+        former.sort_unstable();
+        former
     }
 
     /// Gives whether there are more than the list has room for.
@@ -124,7 +180,7 @@ impl Look<'_> {
                 let release = self.known(release);
                 list.add(|reading| {
                     let begun = release.read_begun(reading)?.filter(|begun| begun.waits_for(key));
-                    Ok(begun.map(|begun| release.describe_begun(&begun, vec![Role::Revocation])))
+                    Ok(begun.map(|begun| release.describe_begun(&begun, key)))
                 });
             }
         }
@@ -149,32 +205,62 @@ impl Look<'_> {
             let release = self.known(release);
             list.add(|reading| {
                 let begun = release.read_begun(reading)?.filter(|begun| begun.is_signed_by(key));
-                Ok(begun.map(|begun| release.describe_begun(&begun, vec![Role::Revocation])))
+                Ok(begun.map(|begun| release.describe_begun(&begun, key)))
             });
         }
         sort_by_age(&mut list.entries);
         list.entries
     }
 
-    fn list_signed(&self, id: Option<KeyId>) -> Vec<SignedRelease> {
+    fn list_signed(&self, key: &PublicKey, id: Option<KeyId>) -> Vec<SignedRelease> {
         let mut list = List::of(&self.head);
-        let range =
-            |id| (id, Reverse(Seconds::MAX), ReleaseId::MIN)..=(id, Reverse(Seconds::MIN), ReleaseId::MAX);
-        let signed = id.into_iter().flat_map(|id| self.tables.signed.range(range(id)));
-        for (_, Reverse(at), release) in signed.take(KEY_ENTRIES) {
-            let release = self.known(*release);
-            list.add(|reading| {
-                let state = read_state(reading, &release.path)?;
-                Ok(state.map(|(state, _)| SignedRelease {
-                    index_path: release.path.clone(),
-                    project_id: release.project.clone(),
-                    tag: release.tag(),
-                    state,
-                    signed_at: time_of(*at),
-                }))
-            });
+        let from = Bound::Included((Reverse(Seconds::MAX), ReleaseId::MIN));
+        let signed = id.into_iter().flat_map(|id| self.signatures_of(id, from));
+        for (at, release) in signed.take(KEY_ENTRIES) {
+            list.add(|reading| self.describe_signed(reading, key, at, release));
         }
         list.entries
+    }
+
+    /// The newest first.
+    fn signatures_of(
+        &self,
+        key: KeyId,
+        from: Bound<(Reverse<Seconds>, ReleaseId)>,
+    ) -> impl Iterator<Item = (Seconds, ReleaseId)> {
+        let from = from.map(|(at, release)| (key, at, release));
+        let to = Bound::Included((key, Reverse(Seconds::MIN), ReleaseId::MAX));
+        self.tables.signed.range((from, to)).map(|(_, Reverse(at), release)| (*at, *release))
+    }
+
+    fn describe_signed(
+        &self,
+        snapshot: &impl Snapshot,
+        key: &PublicKey,
+        at: Seconds,
+        release: ReleaseId,
+    ) -> Result<Option<SignedRelease>, ReadError> {
+        let release = self.known(release);
+        let Some((state, set)) = read_state(snapshot, &release.path)? else { return Ok(None) };
+        let decisive = match state {
+            ReleaseState::Collecting => false,
+            ReleaseState::Complete | ReleaseState::Revoked => {
+                let mut others = set.signers();
+                others.remove(key);
+                !quorum::is_met(
+                    stored::signers_copy(snapshot, &release.path)?.file.artifact_groups(),
+                    &others,
+                )
+            }
+        };
+        Ok(Some(SignedRelease {
+            index_path: release.path.clone(),
+            project_id: release.project.clone(),
+            tag: release.tag(),
+            state,
+            signed_at: time_of(at),
+            decisive,
+        }))
     }
 
     fn listed_projects(&self, id: Option<KeyId>) -> impl Iterator<Item = (ProjectId, &RepoPath)> {
@@ -218,7 +304,7 @@ impl Look<'_> {
             return describe_proposal(snapshot, project, key);
         }
         let Some((id, release)) = self.known_at(candidate.path) else { return Ok(None) };
-        release.describe_waiting(snapshot, self.tables.registered_by(id))
+        release.describe_waiting(snapshot, self.tables.registered_by(id), key)
     }
 }
 
@@ -232,10 +318,12 @@ fn describe_listing(
     project: &RepoPath,
     key: &PublicKey,
 ) -> Result<Option<KeyListing>, ReadError> {
-    let active = stored::active_signers(snapshot, project)?.filter(|active| active.file.lists(key));
+    let active = stored::active_signers(snapshot, project)?;
+    let active = active.filter(|active| active.file.lists(key) || active.file.has_registrar(key));
     Ok(active.map(|active| KeyListing {
         project_id: project.clone(),
         roles: explicit_roles(&active.file, key),
         name: named_signer(&active.file, *key).name,
+        registrar: active.file.has_registrar(key),
     }))
 }

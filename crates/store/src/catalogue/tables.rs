@@ -29,6 +29,11 @@ pub(super) struct Tables {
     key_ids: HashMap<PublicKey, KeyId>,
     /// How many releases each key has signed.
     signed_counts: Vec<u32>,
+    /// When each key last signed a signers file that came into force, or a revocation in force; 0 if never. Neither ever
+    /// goes away.
+    last_acts: Vec<Seconds>,
+    /// Who signed a signers file of a project that came into force.
+    pub(super) rotated: BTreeSet<(KeyId, ProjectId)>,
     /// Complete and revoked releases by the digests of their files, the oldest first.
     pub(super) digests: BTreeSet<(u64, Seconds, ReleaseId)>,
     /// The newest first.
@@ -78,6 +83,8 @@ struct ProjectRow {
     path: RepoPath,
     listed: Box<[KeyId]>,
     proposed_at: Option<Seconds>,
+    /// How many entries of its history were read.
+    history_len: usize,
 }
 
 impl ReleaseRow {
@@ -127,6 +134,19 @@ impl Tables {
 
     pub(super) fn key_id(&self, key: &PublicKey) -> Option<KeyId> {
         self.key_ids.get(key).copied()
+    }
+
+    /// How many entries of this project's history are in the tables.
+    pub(super) fn history_len(&self, project: &RepoPath) -> usize {
+        self.project_id(project).map_or(0, |id| self.projects[id as usize].history_len)
+    }
+
+    /// When a key last signed anything that counts (D140).
+    pub(super) fn last_signed(&self, key: KeyId) -> Option<Seconds> {
+        let newest = (key, Reverse(Seconds::MAX), ReleaseId::MIN);
+        let release = self.signed.range(newest..).next().filter(|(signer, _, _)| *signer == key);
+        let acted = Some(self.last_acts[key as usize]).filter(|at| *at > 0);
+        release.map(|(_, Reverse(at), _)| *at).max(acted)
     }
 
     pub(super) fn signed_count(&self, key: KeyId) -> usize {
@@ -211,6 +231,9 @@ impl Tables {
             self.begun.insert((project, begun.since, id), joined);
             self.begun_since.insert(id, begun.since);
         }
+        for (key, at) in &facts.revoked_by {
+            self.note_act(key, *at);
+        }
         let signed: Box<[_]> = facts.signed.iter().map(|(key, at)| (self.intern_key(key), *at)).collect();
         for (key, at) in &signed {
             let row = (*key, Reverse(*at), id);
@@ -257,8 +280,13 @@ impl Tables {
         }
         let listed: Box<[KeyId]> = facts.listed.iter().map(|key| self.intern_key(key)).collect();
         self.listed.extend(listed.iter().map(|key| (*key, id)));
+        for (key, at) in &facts.rotated_by {
+            let key = self.note_act(key, *at);
+            self.rotated.insert((key, id));
+        }
         let row = &mut self.projects[id as usize];
         (row.listed, row.proposed_at) = (listed, facts.proposed_at);
+        row.history_len = row.history_len.max(facts.history_len);
         let name = (reversed_name(path.as_str()), id);
         self.active_names.remove(&name);
         self.pending_names.remove(&name);
@@ -289,7 +317,19 @@ impl Tables {
         }
         let id = next_id(self.projects.len());
         self.project_ids.insert(path.clone(), id);
-        self.projects.push(ProjectRow { path: path.clone(), listed: Box::default(), proposed_at: None });
+        self.projects.push(ProjectRow {
+            path: path.clone(),
+            listed: Box::default(),
+            proposed_at: None,
+            history_len: 0,
+        });
+        id
+    }
+
+    fn note_act(&mut self, key: &PublicKey, at: Seconds) -> KeyId {
+        let id = self.intern_key(key);
+        let last = &mut self.last_acts[id as usize];
+        *last = (*last).max(at);
         id
     }
 
@@ -300,6 +340,7 @@ impl Tables {
         let id = next_id(self.signed_counts.len());
         self.key_ids.insert(*key, id);
         self.signed_counts.push(0);
+        self.last_acts.push(0);
         id
     }
 }

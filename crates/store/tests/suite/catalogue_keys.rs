@@ -10,7 +10,7 @@ use countersign_core::{
         key::SecretKey,
     },
 };
-use countersign_testing::{Signers, alice, bob, carol, dave, key, mallory, signers};
+use countersign_testing::{Signers, alice, bob, carol, dave, key, mallory, shifted_seconds, signers};
 
 use crate::support::{
     path,
@@ -66,6 +66,7 @@ async fn a_release_waits_for_the_artifact_signers_who_have_not_signed() {
         reason: None,
         objections: Vec::new(),
         waits_until: None,
+        completes: collected == 1,
     };
     assert_eq!(pending(&team, &alice()), [waiting(0)]);
     team.sign(&index, &[&alice()]).await;
@@ -102,6 +103,7 @@ async fn a_begun_revocation_waits_for_every_revoker_who_has_not_joined() {
         reason: Some("a bad build".to_owned()),
         objections: Vec::new(),
         waits_until: None,
+        completes: true,
     };
     let check = |team: &Team| {
         for revoker in [bob(), key(5)] {
@@ -111,7 +113,8 @@ async fn a_begun_revocation_waits_for_every_revoker_who_has_not_joined() {
             assert_eq!(pending(team, &other), []);
         }
         let known = team.catalogue.look().describe_key(&carol().public_key());
-        assert_eq!(known.begun, std::slice::from_ref(&waiting));
+        // Carol cannot complete it by signing again.
+        assert_eq!(known.begun, [WaitingFile { completes: false, ..waiting.clone() }]);
         assert_eq!(team.catalogue.look().describe_key(&bob().public_key()).begun, []);
     };
     check(&team);
@@ -222,6 +225,7 @@ async fn a_key_is_known_by_where_it_is_listed_and_what_it_signed_last() {
             project_id: path(project),
             roles: roles.to_vec(),
             name: name.map(str::to_owned),
+            registrar: false,
         };
         let app = listing(APP, &[Role::Artifact, Role::Revocation], Some("Bob"));
         assert_eq!(known.listed, [app, listing(TOOL, &[Role::Artifact], None)]);
@@ -232,6 +236,7 @@ async fn a_key_is_known_by_where_it_is_listed_and_what_it_signed_last() {
             tag: Some(tag.to_owned()),
             state,
             signed_at: time(minute),
+            decisive: state == ReleaseState::Complete,
         };
         let newest = release(&second, "v2", ReleaseState::Collecting, signed);
         let oldest = release(&first, "v1", ReleaseState::Complete, signed - 3);
@@ -258,4 +263,69 @@ async fn only_the_last_signatures_of_a_key_are_listed() {
     assert_eq!((known.signed_count, known.signed.len()), (KEY_ENTRIES + 1, KEY_ENTRIES));
     assert_eq!(known.signed[0].tag.as_deref(), Some(&*format!("v{KEY_ENTRIES}")));
     assert_eq!(known.signed.last().unwrap().tag.as_deref(), Some("v1"));
+}
+
+#[tokio::test]
+async fn a_key_last_signed_a_release_a_rotation_or_a_revocation_and_a_restart_says_the_same() {
+    let team = Team::new();
+    let file = signers("2026-01-31T10:00:00Z").artifact(1, [&alice(), &bob()]).admin(1, [&carol(), &dave()]);
+    team.activate(APP, &file, &[&alice(), &bob(), &carol(), &dave()]).await;
+    let last = |team: &Team, key: &SecretKey| team.catalogue.look().last_signed(&key.public_key());
+    let listed = last(&team, &bob()).expect("every listed key signed the file that lists it");
+    assert_eq!(last(&team, &mallory()), None);
+    let index = team.add_signed(APP, "v1", &["one"], &[&alice()]).await;
+    let released = time(team.minute());
+    assert_eq!((last(&team, &alice()), last(&team, &bob())), (Some(released), Some(listed)));
+    let document = team.revocation(&index, "a bad build");
+    assert!(team.revoke(&index, &document, &carol()).await);
+    let revoked = time(team.minute());
+    assert_eq!(last(&team, &carol()), Some(revoked));
+    let next = signers("2026-02-01T10:00:00Z").artifact(1, [&alice()]).admin(1, [&carol(), &dave()]);
+    team.propose(APP, &next, &dave()).await;
+    // What waits can go away again, so it does not count.
+    let proposed = team.catalogue.look().last_signed(&dave().public_key());
+    team.sign_signers(APP, &[&dave()]).await;
+    let rotated = time(team.minute());
+    assert_eq!(last(&team, &dave()), Some(rotated));
+    assert!(proposed.unwrap() < rotated);
+    let check = |team: &Team| {
+        let times = [alice(), bob(), carol(), dave()].map(|key| last(team, &key));
+        assert_eq!(times, [Some(released), Some(listed), Some(revoked), Some(rotated)]);
+        let look = team.catalogue.look();
+        let known = look.describe_key(&bob().public_key());
+        assert_eq!((known.listed, known.formerly), (Vec::new(), vec![path(APP)]));
+        assert_eq!(known.last_signed_at, Some(listed));
+        assert_eq!(look.describe_key(&alice().public_key()).formerly, []);
+    };
+    check(&team);
+    check(&team.restart());
+}
+
+#[tokio::test]
+async fn all_that_a_key_signed_is_listed_in_parts_down_to_a_time() {
+    let team = Team::new();
+    team.activate(APP, &signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]), &[&alice()]).await;
+    let mut minutes = Vec::new();
+    for i in 0..=LIST_ENTRIES {
+        team.add_signed(APP, &format!("v{i}"), &["x"], &[&alice()]).await;
+        minutes.push(team.minute());
+    }
+    let look = team.catalogue.look();
+    let key = alice().public_key();
+    let first = look.signed_by(&key, None, None).expect("no place to begin at");
+    assert_eq!((first.signed.len(), first.more), (LIST_ENTRIES, true));
+    assert!(first.signed.iter().all(|signed| signed.decisive));
+    let last = &first.signed.last().unwrap().index_path;
+    let rest = look.signed_by(&key, None, Some(last)).expect("a place that is there");
+    assert_eq!((rest.signed.len(), rest.more), (1, false));
+    assert_eq!(rest.signed[0].tag.as_deref(), Some("v0"));
+    // The time is inclusive.
+    let since = |at| look.signed_by(&key, Some(at), None).expect("no place to begin at").signed.len();
+    let newest = time(*minutes.last().unwrap());
+    assert_eq!(since(newest), 1);
+    assert_eq!(since(shifted_seconds(newest, 1)), 0);
+    assert_eq!(since(time(minutes[LIST_ENTRIES - 1])), 2);
+    assert!(look.signed_by(&key, None, Some(&path(APP))).is_err());
+    assert!(look.signed_by(&bob().public_key(), None, Some(last)).is_err(), "it did not sign that");
+    assert_eq!(look.signed_by(&bob().public_key(), None, None).expect("nothing").signed, []);
 }

@@ -1,10 +1,9 @@
 //! `countersign signers edit`: the next signers file, made from the one in force.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 
 use countersign_core::{
     documents::signers::{Group, Role, Signer, SignersFile},
-    rules::chain,
     values::{
         key::PublicKey,
         shown::{quoted, shown_text},
@@ -19,18 +18,14 @@ use serde_json::json;
 use super::{
     Draft, add_strength, deliver, describe_strength,
     log::{LogDraft, set_log},
-    read,
+    source::find_signers,
 };
 use crate::{
     args::{GlobalArgs, SignersEditArgs, role_options},
     client_config::ClientConfigFile,
     error::CliError,
     keys,
-    proof::{self, Network},
-    release_names::ReleaseName,
-    session::{Reader, Session},
-    targets::Target,
-    trust::TrustFile,
+    session::Session,
 };
 
 /// Before a key that registers releases. Registrars have no groups and no threshold (D105).
@@ -52,16 +47,10 @@ pub(crate) fn choose_server(mut global: GlobalArgs, args: &SignersEditArgs) -> G
 }
 
 pub(crate) async fn run(session: &Session, args: &SignersEditArgs) -> Result<(), CliError> {
-    let current = find_current(session, &args.source).await?;
+    let current = find_signers(session, &args.source, None).await?;
     let mut draft = Draft::of(&current);
     draft.edit(args)?;
-    let next = draft.finish()?;
-    if next.timestamp() <= current.timestamp() {
-        return Err(CliError::other(
-            format!("the signers file in force is of {}, which is not in the past", current.timestamp()),
-            "check this computer's clock: the next file must be of a later time",
-        ));
-    }
+    let next = draft.finish_after(&current)?;
     let changes = list_changes(Some(&current), &next);
     if changes.is_empty() {
         return Err(CliError::usage(
@@ -85,30 +74,15 @@ fn describe_change(change: &SignersChange, session: &Session) -> String {
     format!("  - {}", if change.is_alarming() { session.output.bad(&text) } else { text })
 }
 
-/// A file that is here, or the file in force of a project, verified from the first one on.
-async fn find_current(session: &Session, source: &str) -> Result<SignersFile, CliError> {
-    let path = Path::new(source);
-    if path.is_file() {
-        return Ok(read(path)?.0);
-    }
-    let name = ReleaseName::parse_one(&[source.to_owned()])?;
-    let Target { client, path } = session.find_place(&name, Reader::Signer).await?;
-    let history = client.history(&path).await?;
-    if history.entries.is_empty() {
-        return Err(CliError::other(
-            format!("the server {} has no signers in force at {path}", client.address()),
-            "name a project whose signers are in force, or a signers file that is here",
-        ));
-    }
-    let chain = chain::verify(&history, &path).map_err(|error| {
-        CliError::unverified(
-            format!("the history that the server {} shows for {path} does not hold", client.address()),
-            "do not build on it: the server lies or is broken",
-        )
-        .because(error)
-    })?;
-    proof::check_pin(&TrustFile::locate()?.read()?, &chain, Network::Online)?;
-    Ok(chain.last().signers.clone())
+/// The next file, without these keys.
+pub(crate) fn without_keys(
+    current: &SignersFile,
+    keys: &BTreeSet<PublicKey>,
+) -> Result<SignersFile, CliError> {
+    let mut draft = Draft::of(current);
+    keys.iter().for_each(|key| draft.remove(key));
+    draft.check_thresholds()?;
+    draft.finish_after(current)
 }
 
 impl Draft {
@@ -131,10 +105,7 @@ impl Draft {
         }
         for text in &args.remove {
             let key = self.find_key(text)?;
-            for group in self.roles.values_mut().flatten() {
-                group.signers.retain(|signer| signer.key != key);
-            }
-            self.registrars.retain(|registrar| registrar.key != key);
+            self.remove(&key);
         }
         let mut founded = Vec::new();
         for text in &args.add {
@@ -177,6 +148,24 @@ impl Draft {
         }
         set_log(&mut self.log, &args.log)?;
         Ok(())
+    }
+
+    fn finish_after(&self, current: &SignersFile) -> Result<SignersFile, CliError> {
+        let next = self.finish()?;
+        if next.timestamp() <= current.timestamp() {
+            return Err(CliError::other(
+                format!("the signers file in force is of {}, which is not in the past", current.timestamp()),
+                "check this computer's clock: the next file must be of a later time",
+            ));
+        }
+        Ok(next)
+    }
+
+    fn remove(&mut self, key: &PublicKey) {
+        for group in self.roles.values_mut().flatten() {
+            group.signers.retain(|signer| signer.key != *key);
+        }
+        self.registrars.retain(|registrar| registrar.key != *key);
     }
 
     fn check_thresholds(&self) -> Result<(), CliError> {

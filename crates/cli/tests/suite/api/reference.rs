@@ -8,7 +8,7 @@ use countersign_api::{
         AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse,
         ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
     },
-    catalogue::{KeyPendingResponse, KeyResponse, ProjectsResponse, ReleasesResponse},
+    catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
     event::EventBody,
     requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
 };
@@ -242,6 +242,7 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "releases" => ReleasesResponse::parse(&bytes).map(drop),
                 "projects" => ProjectsResponse::parse(&bytes).map(drop),
                 "key" => KeyResponse::parse(&bytes).map(drop),
+                "key_signed" => KeySignedResponse::parse(&bytes).map(drop),
                 "key_pending" => KeyPendingResponse::parse(&bytes).map(drop),
                 "signature_status" | "healthz" | "readyz" => continue,
                 id => panic!("{id} has an answer that this test does not know"),

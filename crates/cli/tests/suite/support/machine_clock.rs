@@ -33,6 +33,11 @@ impl MachineClock {
         command.env("LD_PRELOAD", &self.library).env("MACHINE_CLOCK", self.file());
     }
 
+    /// The same for a command of the client.
+    pub(crate) fn lend_to(&self, command: &mut Command) {
+        command.env("LD_PRELOAD", &self.library).env("MACHINE_CLOCK", self.file());
+    }
+
     /// The program with this clock, for which no time passes but what the test sets.
     pub(crate) fn give_still_to(&self, launch: Launch) -> Launch {
         self.give_to(launch).env("MACHINE_CLOCK_STILL", "1")

@@ -276,7 +276,7 @@ fn the_page_of_a_key_shows_where_it_is_listed_and_what_it_signed() {
         "Waits for this key",
         "widgets/new signers 0 of 3 signatures",
         "acme/app 2.0 release 0 of 2 signatures",
-        "acme/app 1.26 complete 20",
+        "acme/app 1.26 complete needed 20",
         "These are the last 25.",
     ]);
     page.links_to(&format!("/p/{waits}")).links_to(&format!("/p/{}", world.pending_path("widgets/new")));

@@ -1,0 +1,209 @@
+//! `countersign incident`: what stolen or lost keys touched, what they could still do, and what to do about it (D142).
+
+mod fetched;
+mod prepared;
+mod words;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use countersign_core::{
+    documents::signers::SignersFile,
+    rules::{snapshot::Snapshot, stored},
+    values::{
+        key::PublicKey,
+        path::RepoPath,
+        shown::{quoted, shown_text},
+        time::Timestamp,
+    },
+};
+use countersign_explain::incident::{IncidentFault, IncidentQuestion, ProjectIncident, examine_project};
+use serde_json::{Map, Value, json};
+
+use self::{fetched::Fetched, prepared::Preparation};
+use crate::{
+    args::{IncidentArgs, Since},
+    client::now,
+    error::CliError,
+    keys,
+    repository_copy::RepositoryView,
+    session::Session,
+};
+
+/// What was found, and whether all of it could be looked at.
+struct Findings {
+    question: IncidentQuestion,
+    projects: Vec<ProjectIncident>,
+    faults: Vec<IncidentFault>,
+    /// The server has more than was asked for.
+    is_cut: bool,
+}
+
+pub(crate) async fn run(session: &Session, args: &IncidentArgs) -> Result<(), CliError> {
+    let since = match args.since {
+        None => None,
+        Some(Since::At(at)) => Some(at),
+        Some(Since::Ago(ago)) => Some(before(now()?, ago)?),
+    };
+    if let Some(dir) = &args.output {
+        prepared::check_directory(dir)?;
+    }
+    match &args.repository {
+        Some(dir) => in_repository(session, args, since, dir),
+        None => {
+            let fetched = Fetched::gather(session, args, since).await?;
+            let Fetched { scratch, scope, keys, is_cut } = fetched;
+            let question = IncidentQuestion { keys, since };
+            let releases = |project: &RepoPath| scope[project].iter().cloned().collect();
+            let projects: Vec<RepoPath> = scope.keys().cloned().collect();
+            let mut findings = Findings::of(&scratch, &projects, releases, question);
+            findings.is_cut = is_cut;
+            tell(session, args, &scratch, findings)
+        }
+    }
+}
+
+fn before(now: Timestamp, ago: std::time::Duration) -> Result<Timestamp, CliError> {
+    let seconds = i64::try_from(ago.as_secs()).ok().map(|ago| now.unix_seconds() - ago);
+    seconds
+        .and_then(|seconds| Timestamp::from_unix_seconds(seconds).ok())
+        .ok_or_else(|| CliError::usage("--since is too long ago", "give a date, as in 2026-11-01"))
+}
+
+fn in_repository(
+    session: &Session,
+    args: &IncidentArgs,
+    since: Option<Timestamp>,
+    dir: &Path,
+) -> Result<(), CliError> {
+    let view = RepositoryView::open(dir, session.output)?;
+    let projects = match args.project.as_slice() {
+        [] => view.projects(),
+        named => named.iter().map(|name| view.find_project(name)).collect::<Result<_, _>>()?,
+    };
+    let files = match args.project.as_slice() {
+        [] => Vec::new(),
+        _ => list_files(&view.head, &projects)?,
+    };
+    let question = IncidentQuestion { keys: resolve_keys(&args.keys, &files)?, since };
+    let findings = Findings::of(&view.head, &projects, |project| view.releases(project), question);
+    tell(session, args, &view.head, findings)
+}
+
+/// Every signers file of these projects that is or was in force, the newest of each project first.
+fn list_files(snapshot: &impl Snapshot, projects: &[RepoPath]) -> Result<Vec<SignersFile>, CliError> {
+    let mut files = Vec::new();
+    for project in projects {
+        let entries = (1..=stored::history_len(snapshot, project)).rev();
+        let history = stored::history(snapshot, project, entries).map_err(unreadable)?;
+        files.extend(
+            history
+                .entries
+                .iter()
+                .filter_map(|entry| SignersFile::parse(entry.signers_config.as_bytes()).ok()),
+        );
+    }
+    Ok(files)
+}
+
+fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> CliError {
+    CliError::other("the signers files cannot be read", "`countersign fsck` says what is damaged")
+        .because(error)
+}
+
+/// Keys as they are written out, or names from these signers files.
+fn resolve_keys(texts: &[String], files: &[SignersFile]) -> Result<BTreeSet<PublicKey>, CliError> {
+    texts.iter().map(|text| resolve_key(text, files)).collect()
+}
+
+fn resolve_key(text: &str, files: &[SignersFile]) -> Result<PublicKey, CliError> {
+    let named = files.iter().find_map(|file| find_named(file, text));
+    match (named, files) {
+        (Some(key), _) => Ok(key),
+        (None, []) => keys::parse_key(text).map_err(|error| {
+            error.with_hint("give the key in full, its .pub file, or with --project its name")
+        }),
+        (None, files) => keys::parse_key(text).map_err(|_| {
+            let mut names: Vec<String> = files.iter().flat_map(list_signers).map(|(name, _)| name).collect();
+            names.sort();
+            names.dedup();
+            CliError::usage(
+                format!("no signers file there names {}", quoted(text)),
+                format!("give a key in full, or one of these names: {}", names.join(", ")),
+            )
+        }),
+    }
+}
+
+/// The key that a signers file gives this name.
+pub(crate) fn find_named(file: &SignersFile, name: &str) -> Option<PublicKey> {
+    every_signer(file).find(|signer| signer.name.as_deref() == Some(name)).map(|signer| signer.key)
+}
+
+/// The names that a signers file gives, safe to show, with their keys.
+pub(crate) fn list_signers(file: &SignersFile) -> Vec<(String, PublicKey)> {
+    let named = every_signer(file).filter_map(|signer| Some((quoted(signer.name.as_deref()?), signer.key)));
+    named.collect()
+}
+
+fn every_signer(file: &SignersFile) -> impl Iterator<Item = &countersign_core::documents::signers::Signer> {
+    let groups = countersign_core::documents::signers::Role::ALL;
+    let groups = groups.into_iter().filter_map(|role| file.explicit_groups(role)).flatten();
+    groups.flat_map(|group| &group.signers).chain(file.registrars())
+}
+
+impl Findings {
+    fn of(
+        snapshot: &impl Snapshot,
+        projects: &[RepoPath],
+        releases: impl Fn(&RepoPath) -> Vec<RepoPath>,
+        question: IncidentQuestion,
+    ) -> Self {
+        let mut findings = Self { question, projects: Vec::new(), faults: Vec::new(), is_cut: false };
+        for project in projects {
+            match examine_project(snapshot, project, || releases(project), &findings.question) {
+                Ok(found) => findings.projects.extend(found),
+                Err(fault) => findings.faults.push(fault),
+            }
+        }
+        findings
+    }
+}
+
+fn tell(
+    session: &Session,
+    args: &IncidentArgs,
+    snapshot: &impl Snapshot,
+    findings: Findings,
+) -> Result<(), CliError> {
+    let preparation = Preparation::plan(snapshot, &findings, args, session.named_server())?;
+    let mut value = words::to_json(&findings);
+    let steps: Map<String, Value> =
+        preparation.projects.iter().map(|one| (one.project.to_string(), one.to_json())).collect();
+    value.insert("steps".to_owned(), Value::Object(steps));
+    let mut lines = words::describe(&findings, session.output);
+    lines.extend(preparation.describe(session.output));
+    if let Some(dir) = &args.output {
+        preparation.write(dir)?;
+        value.insert("prepared".to_owned(), json!(dir.display().to_string()));
+    }
+    if findings.faults.is_empty() && findings.projects.iter().all(|project| project.unreadable.is_empty()) {
+        return session.output.answer(&lines.join("\n"), &Value::Object(value));
+    }
+    if !session.output.is_json() {
+        session.output.answer(&lines.join("\n"), &Value::Null)?;
+    }
+    let mut reasons: Vec<String> = findings.faults.iter().map(ToString::to_string).collect();
+    reasons.extend(findings.projects.iter().flat_map(|project| project.unreadable.clone()));
+    Err(CliError::unverified(
+        "not everything could be read, so there may be more than is told here",
+        "do not rely on this server or repository before that is explained; `countersign fsck` says more",
+    )
+    .because(shown_text(&reasons.join("; ")))
+    .with_details(value))
+}
+
+/// By project and path, sorted.
+type Scope = BTreeMap<RepoPath, BTreeSet<RepoPath>>;

@@ -1,0 +1,253 @@
+//! What a server shows of the projects that list or listed the keys. A client cannot fetch everything that a server has, so
+//! it asks for what concerns the keys, within a bound.
+
+use std::collections::BTreeSet;
+
+use countersign_api::catalogue::{ReleaseState, WaitingKind};
+use countersign_core::{
+    documents::{history::HistoryEntry, layout, signers::SignersFile},
+    values::{
+        bounds::{KEY_ENTRIES, LIST_ENTRIES},
+        key::PublicKey,
+        path::RepoPath,
+        time::Timestamp,
+    },
+};
+use countersign_explain::scratch::Scratch;
+
+use super::{Scope, resolve_keys};
+use crate::{
+    args::IncidentArgs,
+    client::ServerClient,
+    error::CliError,
+    release_names::ReleaseName,
+    session::{Reader, Session},
+    targets::Target,
+};
+
+/// For each release there are some requests. A clone answers without a bound.
+const MAX_RELEASES: usize = 1_000;
+
+pub(super) struct Fetched {
+    pub(super) scratch: Scratch,
+    pub(super) scope: Scope,
+    pub(super) keys: BTreeSet<PublicKey>,
+    pub(super) is_cut: bool,
+}
+
+impl Fetched {
+    pub(super) async fn gather(
+        session: &Session,
+        args: &IncidentArgs,
+        since: Option<Timestamp>,
+    ) -> Result<Self, CliError> {
+        let mut fetched =
+            Self { scratch: Scratch::default(), scope: Scope::new(), keys: BTreeSet::new(), is_cut: false };
+        let mut files = Vec::new();
+        let mut clients: Vec<ServerClient> = Vec::new();
+        for name in &args.project {
+            let name = ReleaseName::parse_one(std::slice::from_ref(name))?;
+            let Target { client, path } = session.find_place(&name, Reader::Signer).await?;
+            files.extend(fetched.fetch_project(&client, &path).await?);
+            if clients.iter().all(|known| known.address() != client.address()) {
+                clients.push(client);
+            }
+        }
+        fetched.keys = resolve_keys(&args.keys, &files)?;
+        if args.project.is_empty() {
+            clients = session.clients(Reader::Signer)?;
+        }
+        for client in &clients {
+            fetched.ask(client, args.project.is_empty(), since).await?;
+        }
+        Ok(fetched)
+    }
+
+    /// What one server has. `anywhere`: in whichever project.
+    async fn ask(
+        &mut self,
+        client: &ServerClient,
+        anywhere: bool,
+        since: Option<Timestamp>,
+    ) -> Result<(), CliError> {
+        let mut releases = BTreeSet::new();
+        let mut projects = BTreeSet::new();
+        let mut begun = BTreeSet::new();
+        for key in self.keys.clone() {
+            let known = client.key(&key).await?;
+            self.is_cut |= anywhere && (known.listed_more || known.formerly.len() >= LIST_ENTRIES);
+            self.is_cut |= known.begun.len() >= KEY_ENTRIES;
+            projects.extend(known.listed.into_iter().map(|listing| listing.project_id));
+            projects.extend(known.formerly);
+            begun.extend(known.begun.into_iter().map(|file| file.file_path));
+            let pending = client.pending_of(&key).await?;
+            self.is_cut |= pending.more;
+            for file in pending.pending {
+                projects.insert(file.project_id);
+                if file.kind == WaitingKind::Revocation {
+                    begun.insert(file.file_path);
+                }
+            }
+            for (project, path) in self.list_signed(client, &key, since).await? {
+                projects.insert(project);
+                releases.insert(path);
+            }
+        }
+        for project in projects {
+            if anywhere && !self.scope.contains_key(&project) {
+                self.fetch_project(client, &project).await?;
+            }
+        }
+        let scope: Vec<RepoPath> = self.scope.keys().cloned().collect();
+        for project in scope {
+            for state in [ReleaseState::Collecting, ReleaseState::Revoked] {
+                releases.extend(self.list_releases(client, &project, state, since).await?);
+            }
+        }
+        releases.extend(begun.iter().cloned());
+        for path in releases {
+            let project = self.scope.keys().find(|project| path.is_inside(project)).cloned();
+            let Some(project) = project else { continue };
+            if self.scope.values().map(BTreeSet::len).sum::<usize>() >= MAX_RELEASES {
+                self.is_cut = true;
+                break;
+            }
+            self.fetch_release(client, &path, begun.contains(&path)).await?;
+            self.scope.entry(project).or_default().insert(path);
+        }
+        Ok(())
+    }
+
+    async fn list_signed(
+        &mut self,
+        client: &ServerClient,
+        key: &PublicKey,
+        since: Option<Timestamp>,
+    ) -> Result<Vec<(RepoPath, RepoPath)>, CliError> {
+        // Servers remember whole seconds.
+        let since = since.map(|since| since.to_whole_seconds().to_string());
+        let mut found: Vec<(RepoPath, RepoPath)> = Vec::new();
+        loop {
+            let after = found.last().map(|(_, path)| path.to_string());
+            let mut query: Vec<(&str, &str)> = Vec::new();
+            query.extend(since.as_deref().map(|since| ("since", since)));
+            query.extend(after.as_deref().map(|after| ("after", after)));
+            let answer = client.signed_by(key, &query).await?;
+            let is_empty = answer.signed.is_empty();
+            found.extend(answer.signed.into_iter().map(|signed| (signed.project_id, signed.index_path)));
+            if !answer.more {
+                return Ok(found);
+            }
+            if is_empty || found.len() >= MAX_RELEASES {
+                self.is_cut = true;
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Releases of a project that the keys need not have signed: those that collect, and those that are revoked.
+    async fn list_releases(
+        &mut self,
+        client: &ServerClient,
+        project: &RepoPath,
+        state: ReleaseState,
+        since: Option<Timestamp>,
+    ) -> Result<Vec<RepoPath>, CliError> {
+        let mut found = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let mut query = vec![("project", project.as_str()), ("state", state.name())];
+            query.extend(after.as_deref().map(|after| ("after", after)));
+            let answer = client.releases(&query).await?;
+            let last = answer.releases.last().map(|release| release.index_path.to_string());
+            for release in answer.releases {
+                let is_old = matches!((release.revoked_at, since), (Some(at), Some(since)) if at < since);
+                if !is_old {
+                    found.push(release.index_path);
+                }
+            }
+            if !answer.more {
+                return Ok(found);
+            }
+            if last.is_none() || found.len() >= MAX_RELEASES {
+                self.is_cut = true;
+                return Ok(found);
+            }
+            after = last;
+        }
+    }
+
+    /// Gives its signers files, the newest first.
+    async fn fetch_project(
+        &mut self,
+        client: &ServerClient,
+        project: &RepoPath,
+    ) -> Result<Vec<SignersFile>, CliError> {
+        let history = client.history(project).await?;
+        let mut files = Vec::new();
+        for (i, entry) in history.entries.iter().enumerate() {
+            let HistoryEntry { signers_config, .. } = entry;
+            files.extend(SignersFile::parse(signers_config.as_bytes()).ok());
+            self.scratch.put(layout::history_entry(project, i + 1), entry.write());
+            // The last one is in force.
+            self.scratch.put(layout::active_signers(project), signers_config.as_bytes());
+        }
+        let pending = layout::pending_signers(project);
+        let metadata = layout::metadata_of(&pending);
+        if self.fetch(client, &pending).await? {
+            let parts = [
+                layout::registration_of(&pending),
+                layout::pending_signatures_of(&pending),
+                layout::pending_signatures_of(&metadata),
+                metadata,
+            ];
+            for path in &parts {
+                self.fetch(client, path).await?;
+            }
+        }
+        if files.is_empty() && self.scratch_is_without(&pending) {
+            return Err(CliError::other(
+                format!("the server {} has no project {project}", client.address()),
+                "check its name: `countersign chain PROJECT` shows one that is there",
+            ));
+        }
+        self.scope.entry(project.clone()).or_default();
+        files.reverse();
+        Ok(files)
+    }
+
+    fn scratch_is_without(&self, path: &RepoPath) -> bool {
+        use countersign_core::rules::snapshot::Snapshot as _;
+        !self.scratch.contains(path)
+    }
+
+    async fn fetch_release(
+        &mut self,
+        client: &ServerClient,
+        path: &RepoPath,
+        is_begun: bool,
+    ) -> Result<(), CliError> {
+        let revocation = layout::revocation_of(path);
+        self.fetch(client, path).await?;
+        self.fetch(client, &layout::signers_copy_of(path)).await?;
+        if self.fetch(client, &layout::signatures_of(path)).await? {
+            if is_begun {
+                self.fetch(client, &layout::pending_revocation_of(path)).await?;
+                self.fetch(client, &layout::pending_signatures_of(&revocation)).await?;
+            }
+        } else if !self.fetch(client, &layout::pending_signatures_of(path)).await? {
+            self.fetch(client, &layout::revoked_signatures_of(path)).await?;
+            self.fetch(client, &layout::signatures_of(&revocation)).await?;
+            self.fetch(client, &layout::signers_copy_of(&revocation)).await?;
+            self.fetch(client, &revocation).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives whether the server has it.
+    async fn fetch(&mut self, client: &ServerClient, path: &RepoPath) -> Result<bool, CliError> {
+        let Some(text) = client.document(path).await? else { return Ok(false) };
+        self.scratch.put(path.clone(), text.into_bytes());
+        Ok(true)
+    }
+}

@@ -1,0 +1,395 @@
+//! What to do about it, for review: new signers files, revocations to sign, and the commands in order (D144). Nothing is
+//! changed here.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use countersign_api::offline::write_revocation_requests;
+use countersign_core::{
+    documents::{
+        layout,
+        revocation::Revocation,
+        signatures::SignatureSet,
+        signers::{Group, Signer, SignersFile, keys_of},
+    },
+    proof::to_revoke::RevocationRequest,
+    rules::{
+        chain::{self, VerifiedChain},
+        quorum,
+        snapshot::Snapshot,
+        stored,
+    },
+    values::{
+        digest::Sha512,
+        key::PublicKey,
+        path::RepoPath,
+        shown::{is_unseen, shown_text, shown_within},
+        wire,
+    },
+};
+use countersign_explain::{
+    incident::{IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, ProjectIncident},
+    signers::{named_signer, shown_signers},
+};
+use serde_json::{Value, json};
+
+use super::{Findings, unreadable};
+use crate::{
+    args::{IncidentArgs, role_options},
+    client::now,
+    commands::signers::edit::without_keys,
+    error::CliError,
+    files::write_new,
+    output::{Output, quote},
+    paths::shown_path,
+};
+
+/// A line that names everyone in a large team.
+const MOST_SHOWN: usize = 10_000;
+const REASON: &str = "signed with a key that is no longer trusted";
+const COMMANDS_FILE: &str = "commands.txt";
+const REVOCATIONS_FILE: &str = "revocations.json";
+
+pub(super) struct Preparation {
+    pub(super) projects: Vec<PreparedProject>,
+    is_written: bool,
+}
+
+pub(super) struct PreparedProject {
+    pub(super) project: RepoPath,
+    /// Below the directory that was asked for.
+    dir_name: String,
+    next: Option<SignersFile>,
+    revocations: Vec<RevocationRequest>,
+    steps: Vec<ResponseStep>,
+}
+
+/// One thing to do, in its turn.
+struct ResponseStep {
+    /// A line of our own words and of escaped text.
+    about: String,
+    /// As they are typed.
+    commands: Vec<String>,
+}
+
+impl ResponseStep {
+    /// Text from outside must not become a line of its own: people paste these lines.
+    fn new(about: &str, commands: Vec<String>) -> Self {
+        let show = |command: String| match command.chars().any(is_unseen) {
+            true => format!("# not to be pasted: {}", shown_text(&command)),
+            false => command,
+        };
+        Self { about: shown_within(about, MOST_SHOWN), commands: commands.into_iter().map(show).collect() }
+    }
+}
+
+/// Where the prepared files go: a directory that is not there yet, or is empty.
+pub(super) fn check_directory(dir: &Path) -> Result<(), CliError> {
+    match fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => Err(CliError::usage(
+            format!("{} is not empty", shown_path(dir)),
+            "name a directory that does not exist yet: nothing is overwritten",
+        )),
+        Ok(false) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(CliError::file("read", dir, error)),
+    }
+}
+
+impl Preparation {
+    pub(super) fn plan(
+        snapshot: &impl Snapshot,
+        findings: &Findings,
+        args: &IncidentArgs,
+        server: Option<&str>,
+    ) -> Result<Self, CliError> {
+        let mut projects = Vec::new();
+        for incident in &findings.projects {
+            let Some(removal) = &incident.removal else { continue };
+            let planner = Planner {
+                snapshot,
+                incident,
+                removal,
+                question: &findings.question,
+                dir: args.output.as_deref().unwrap_or(Path::new("DIR")),
+                dir_name: dir_name(projects.len() + 1, &incident.project),
+                client: match server {
+                    Some(server) => format!("countersign --server {}", quote(server)),
+                    None => "countersign".to_owned(),
+                },
+            };
+            let prepared = planner.plan(args.reason.as_deref().unwrap_or(REASON))?;
+            projects.extend(prepared.filter(|prepared| !prepared.steps.is_empty()));
+        }
+        Ok(Self { projects, is_written: args.output.is_some() })
+    }
+
+    pub(super) fn describe(&self, output: Output) -> Vec<String> {
+        if self.projects.is_empty() {
+            return vec![String::new(), "There is nothing to rotate and nothing to revoke.".to_owned()];
+        }
+        let mut lines = vec![String::new(), output.strong("What to do, in this order:")];
+        lines.extend(self.list_steps());
+        if !self.is_written {
+            lines.push("To have these files made for review, pass -o DIR. Nothing was changed.".to_owned());
+        }
+        lines
+    }
+
+    /// Lines that can be pasted: what is not a command is a comment.
+    fn list_steps(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for prepared in &self.projects {
+            lines.push(format!("# {}", prepared.project));
+            for (i, step) in prepared.steps.iter().enumerate() {
+                lines.push(format!("# {}. {}", i + 1, step.about));
+                lines.extend(step.commands.iter().cloned());
+            }
+        }
+        lines
+    }
+
+    pub(super) fn write(&self, dir: &Path) -> Result<(), CliError> {
+        let make = |dir: &Path| fs::create_dir_all(dir).map_err(|error| CliError::file("made", dir, error));
+        make(dir)?;
+        for prepared in &self.projects {
+            let below = dir.join(&prepared.dir_name);
+            make(&below)?;
+            if let Some(next) = &prepared.next {
+                write_new(&below.join(wire::SIGNERS_FILE), &next.write(), 0o666)?;
+            }
+            if !prepared.revocations.is_empty() {
+                let requests = write_revocation_requests(&prepared.revocations);
+                write_new(&below.join(REVOCATIONS_FILE), &requests, 0o666)?;
+            }
+        }
+        let commands = self.list_steps().join("\n") + "\n";
+        write_new(&dir.join(COMMANDS_FILE), commands.as_bytes(), 0o666)
+    }
+}
+
+impl PreparedProject {
+    pub(super) fn to_json(&self) -> Value {
+        let steps = self.steps.iter();
+        steps.map(|step| json!({ "about": step.about, "commands": step.commands })).collect()
+    }
+}
+
+/// `1-acme-app`: a number, so that no two are the same, and letters that every file system has.
+fn dir_name(number: usize, project: &RepoPath) -> String {
+    let names: Vec<&str> = project.segments().skip(3).collect();
+    let plain: String =
+        names.join("-").chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(60).collect();
+    format!("{number}-{}", plain.trim_matches('-'))
+}
+
+struct Planner<'a, S> {
+    snapshot: &'a S,
+    incident: &'a ProjectIncident,
+    removal: &'a KeyRemoval,
+    question: &'a IncidentQuestion,
+    dir: &'a Path,
+    dir_name: String,
+    /// How a command begins.
+    client: String,
+}
+
+impl<S: Snapshot> Planner<'_, S> {
+    fn plan(self, reason: &str) -> Result<Option<PreparedProject>, CliError> {
+        let project = &self.incident.project;
+        let entries = 1..=stored::history_len(self.snapshot, project);
+        let history = stored::history(self.snapshot, project, entries).map_err(unreadable)?;
+        let chain = chain::verify(&history, project).map_err(unreadable)?;
+        let current = &chain.last().signers;
+        let is_listed = self.incident.is_listed();
+        let next = match is_listed && self.removal.shortages.is_empty() {
+            true => Some(without_keys(current, &self.question.keys)?),
+            false => None,
+        };
+        let mut steps = Vec::new();
+        let is_proposed =
+            self.incident.listings.iter().any(|listing| listing.standing == ListingStanding::Proposed);
+        if is_proposed {
+            let about = "Do not sign the proposed signers file: it lists a named key. An admin or master can propose another \
+                         one, which takes its place";
+            steps.push(ResponseStep::new(about, Vec::new()));
+        }
+        if is_listed {
+            steps.extend(self.rotate(&chain, next.is_some()));
+        }
+        let revocations = self.list_revocations(&history, reason)?;
+        if !revocations.is_empty() {
+            steps.extend(self.revoke(next.as_ref().unwrap_or(current), revocations.len()));
+        }
+        let project = project.clone();
+        Ok(Some(PreparedProject { project, dir_name: self.dir_name, next, revocations, steps }))
+    }
+
+    fn rotate(&self, chain: &VerifiedChain, has_next: bool) -> Vec<ResponseStep> {
+        let current = &chain.last().signers;
+        let url = &chain.last().metadata.origin.url;
+        let file = self.path_of(wire::SIGNERS_FILE);
+        let mut steps = Vec::new();
+        if !has_next {
+            steps.extend(self.removal.shortages.iter().map(|shortage| self.decide(shortage, &file)));
+        }
+        let about = if has_next {
+            format!("Review {file} and publish it in the place of {}", quote(url))
+        } else {
+            format!("Publish the file that you decided on in the place of {}", quote(url))
+        };
+        steps.push(ResponseStep::new(&about, Vec::new()));
+        let signers = self.list_rotators(current);
+        let who = match self.removal.others_can_rotate {
+            true => format!("Enough of these have to sign: {}", shown_signers(&signers)),
+            false => format!(
+                "The others cannot rotate without a named key. Its owner must sign too, if the key is not lost: {}. \
+                 A thief can do the same, so be first",
+                shown_signers(&signers)
+            ),
+        };
+        let command = format!("{} update {}", self.client, quote(url));
+        steps.push(ResponseStep::new("Propose it, with the key of one who signs it next", vec![command]));
+        let pending = layout::pending_signers(&self.incident.project);
+        let command = format!("{} sign {}", self.client, quote(pending.as_str()));
+        steps.push(ResponseStep::new(&who, vec![command]));
+        steps
+    }
+
+    /// The admins without the named keys if they are enough, else the masters, else whoever there is.
+    fn list_rotators(&self, current: &SignersFile) -> Vec<Signer> {
+        let others: BTreeSet<PublicKey> = current.keys().difference(&self.question.keys).copied().collect();
+        let (admins, masters) = (current.admin_groups(), current.master_groups());
+        let (keys, groups) = match () {
+            () if quorum::is_met(admins, &others) => (&others, admins),
+            () if quorum::is_met(masters, &others) => (&others, masters),
+            () => return name_all(current, keys_of(admins).collect()),
+        };
+        name_all(current, keys_of(groups).filter(|key| keys.contains(key)).collect())
+    }
+
+    /// A group that would have too few keys is a question for people.
+    fn decide(&self, shortage: &KeyShortage, file: &str) -> ResponseStep {
+        let KeyShortage { role, number, threshold, left } = shortage;
+        let project = quote(self.incident.project.as_str());
+        let [name, _] = role_options(*role);
+        let place = number.map_or_else(|| name.to_owned(), |number| format!("{name}.{number}"));
+        let mut replace = String::new();
+        let mut remove = String::new();
+        for key in &self.question.keys {
+            replace.push_str(&format!(" --replace {key}=NEW.pub"));
+            remove.push_str(&format!(" --remove {key}"));
+        }
+        let lower = match left {
+            0 => "a role without keys is left to its default".to_owned(),
+            left => format!("--threshold {place}:{left} or less"),
+        };
+        ResponseStep::new(
+            &format!(
+                "Decide: {role} need {threshold} signatures, and without these keys {left} would be left. Either put new \
+                 keys in their place, or remove them and lower the threshold ({lower})"
+            ),
+            vec![
+                format!("# {} signers edit {project}{replace} -o {file}", self.client),
+                format!("# {} signers edit {project}{remove} --threshold {place}:N -o {file}", self.client),
+            ],
+        )
+    }
+
+    fn list_revocations(
+        &self,
+        history: &countersign_core::documents::history::History,
+        reason: &str,
+    ) -> Result<Vec<RevocationRequest>, CliError> {
+        let mut requests = Vec::new();
+        for path in self.incident.releases_to_revoke() {
+            let index = self.read_text(path)?;
+            let document = Revocation {
+                reason: reason.to_owned(),
+                timestamp: now()?.to_whole_seconds(),
+                subject_digest: Some(Sha512::of(index.as_bytes())),
+                initiator: None,
+            };
+            let mut request = RevocationRequest {
+                path: path.clone(),
+                index,
+                revocation: String::from_utf8_lossy(&document.write()).into_owned(),
+                history: history.clone(),
+                collected: SignatureSet::default(),
+            };
+            // One that was begun is joined: the server takes no second one.
+            if self.snapshot.contains(&layout::pending_revocation_of(path)) {
+                let begun = layout::pending_signatures_of(&layout::revocation_of(path));
+                let collected =
+                    self.snapshot.read_signatures(&begun).map_err(unreadable)?.unwrap_or_default();
+                let revocation = self.read_text(&layout::pending_revocation_of(path))?;
+                let joined = RevocationRequest { revocation, collected, ..request.clone() };
+                if joined.check().is_ok() {
+                    request = joined;
+                }
+            }
+            request.check().map_err(|error| {
+                CliError::usage(
+                    "the revocations cannot be prepared",
+                    "give a --reason of 1 to 1,000 characters",
+                )
+                .because(error)
+            })?;
+            requests.push(request);
+        }
+        Ok(requests)
+    }
+
+    fn revoke(&self, signers: &SignersFile, count: usize) -> Vec<ResponseStep> {
+        let requests = self.path_of(REVOCATIONS_FILE);
+        let revokers = self.choose_revokers(signers);
+        let releases = if count == 1 { "the release".to_owned() } else { format!("the {count} releases") };
+        if revokers.is_empty() {
+            let about = format!(
+                "{releases} cannot be revoked without a named key: rotate first, then run this again"
+            );
+            return vec![ResponseStep::new(&about, Vec::new())];
+        }
+        let step = |(i, signer): (usize, Signer)| {
+            let signed = self.path_of(&format!("revocations-{}.json", i + 1));
+            let about = format!(
+                "Review {requests}, and revoke {releases}. With the key of {}",
+                shown_signers(&[signer])
+            );
+            let commands = vec![
+                format!("{} revoke --detached {requests} -o {signed}", self.client),
+                format!("{} revoke --submit {signed}", self.client),
+            ];
+            ResponseStep::new(&about, commands)
+        };
+        revokers.into_iter().enumerate().map(step).collect()
+    }
+
+    /// As many as are needed, without the named keys; none if they are not enough.
+    fn choose_revokers(&self, signers: &SignersFile) -> Vec<Signer> {
+        let groups = signers.revocation_groups();
+        let (mut chosen, mut keys) = (Vec::new(), BTreeSet::new());
+        let is_useful = |group: &Group, key: &PublicKey, keys: &BTreeSet<PublicKey>| {
+            group.contains(key) && quorum::count(group, keys) < group.threshold
+        };
+        for key in keys_of(&groups).filter(|key| !self.question.keys.contains(key)) {
+            if groups.iter().any(|group| is_useful(group, &key, &keys)) && keys.insert(key) {
+                chosen.push(named_signer(signers, key));
+            }
+        }
+        if quorum::is_met(&groups, &keys) { chosen } else { Vec::new() }
+    }
+
+    fn read_text(&self, path: &RepoPath) -> Result<String, CliError> {
+        let bytes = stored::require(self.snapshot, path).map_err(unreadable)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Of a prepared file, as it is typed.
+    fn path_of(&self, name: &str) -> String {
+        quote(&self.dir.join(&self.dir_name).join(name).display().to_string())
+    }
+}
+
+fn name_all(file: &SignersFile, keys: BTreeSet<PublicKey>) -> Vec<Signer> {
+    keys.into_iter().map(|key| named_signer(file, key)).collect()
+}

@@ -1,0 +1,302 @@
+//! The findings, for people and for programs.
+
+use countersign_api::catalogue::role_name;
+use countersign_core::{
+    documents::signers::{Role, Signer},
+    rules::{consent::ConditionKind, stored::IndexState},
+    values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp},
+};
+use countersign_explain::{
+    incident::{
+        IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes,
+        TouchedRelease, TouchedRevocation, TouchedRotation,
+    },
+    signers::shown_signer,
+    strength::Act,
+};
+use serde_json::{Map, Value, json};
+
+use super::Findings;
+use crate::{output::Output, people::when_text};
+
+pub(super) fn describe(findings: &Findings, output: Output) -> Vec<String> {
+    let mut lines = Vec::new();
+    for key in &findings.question.keys {
+        lines.push(format!("Key {key}"));
+    }
+    if let Some(since) = findings.question.since {
+        lines.push(format!("Signed at {} or later", when_text(since)));
+    }
+    if findings.projects.is_empty() {
+        lines.push("No signers file here lists or listed these keys, so they signed nothing.".to_owned());
+    }
+    for project in &findings.projects {
+        lines.push(String::new());
+        lines.extend(describe_project(project, output));
+    }
+    if findings.is_cut {
+        lines.push(String::new());
+        lines.push(format!(
+            "{} the server has more than this command asks for. A copy answers in full: `countersign fsck URL --keep DIR`, \
+             then `countersign incident … --repository DIR`.",
+            output.bad("warning:")
+        ));
+    }
+    lines
+}
+
+fn describe_project(incident: &ProjectIncident, output: Output) -> Vec<String> {
+    let project = &incident.project;
+    let mut lines = vec![output.strong(project.as_str())];
+    lines.extend(incident.listings.iter().map(describe_listing));
+    lines.push(describe_powers(incident, output));
+    let decisive = incident.releases.iter().filter(|release| release.is_decisive).count();
+    lines.push(count_line("releases", incident.releases.len(), decisive, output));
+    lines
+        .extend(incident.releases.iter().map(|release| describe_release(project, release, incident, output)));
+    let decisive = incident.rotations.iter().filter(|rotation| !rotation.unmet.is_empty()).count();
+    lines.push(count_line("signers files", incident.rotations.len(), decisive, output));
+    lines.extend(incident.rotations.iter().map(|rotation| describe_rotation(rotation, incident, output)));
+    let decisive = incident.revocations.iter().filter(|revocation| revocation.is_decisive).count();
+    lines.push(count_line("revocations", incident.revocations.len(), decisive, output));
+    let revocations = incident.revocations.iter();
+    lines.extend(revocations.map(|revocation| describe_revocation(project, revocation, incident, output)));
+    if !incident.open.is_empty() {
+        lines.push("  still open:".to_owned());
+        lines.extend(incident.open.iter().map(|matter| describe_open(project, matter, output)));
+    }
+    lines
+        .extend(incident.unreadable.iter().map(|reason| format!("  {} {reason}", output.bad("unreadable:"))));
+    lines
+}
+
+fn describe_listing(listing: &IncidentListing) -> String {
+    let mut roles: Vec<&str> = listing.roles.iter().map(|role| role_title(*role)).collect();
+    if listing.is_registrar {
+        roles.push("registrar");
+    }
+    let who = shown_signer(&listing.signer);
+    match listing.standing {
+        ListingStanding::InForce => format!("  {who} is {}", roles.join(", ")),
+        ListingStanding::Until(at) => {
+            format!("  {who} was {}; a rotation removed the key on {}", roles.join(", "), when_text(at))
+        }
+        ListingStanding::Proposed => {
+            format!(
+                "  {who} would be {}; a signers file that lists the key waits for signatures",
+                roles.join(", ")
+            )
+        }
+    }
+}
+
+fn role_title(role: Role) -> &'static str {
+    match role {
+        Role::Artifact => "artifact signer",
+        Role::Admin => "admin",
+        Role::Master => "master",
+        Role::Revocation => "revoker",
+    }
+}
+
+fn describe_powers(incident: &ProjectIncident, output: Output) -> String {
+    let powers: Vec<String> = incident.powers.iter().map(Act::to_string).collect();
+    let register = if incident.can_register { "register releases" } else { "do nothing" };
+    match powers.as_slice() {
+        [] => format!("  alone they can {register}"),
+        powers => format!("  {} {}", output.bad("alone they can"), powers.join(", ")),
+    }
+}
+
+fn count_line(what: &str, count: usize, decisive: usize, output: Output) -> String {
+    match (count, decisive) {
+        (0, _) => format!("  signed {what}: none"),
+        (count, 0) => {
+            format!("  signed {what}: {count}; all of them met their thresholds without these keys as well")
+        }
+        (count, decisive) => {
+            let needed = format!("{decisive} of them met their thresholds only with these keys");
+            format!("  signed {what}: {count}; {}", output.bad(&needed))
+        }
+    }
+}
+
+fn mark(is_decisive: bool, output: Output) -> String {
+    if is_decisive { output.bad("needed") } else { "      ".to_owned() }
+}
+
+fn describe_release(
+    project: &RepoPath,
+    release: &TouchedRelease,
+    incident: &ProjectIncident,
+    output: Output,
+) -> String {
+    format!(
+        "    {}  {}, {}: {}",
+        mark(release.is_decisive, output),
+        name_below(project, &release.path),
+        state_name(release.state),
+        describe_times(&release.signed, incident)
+    )
+}
+
+fn describe_rotation(rotation: &TouchedRotation, incident: &ProjectIncident, output: Output) -> String {
+    let conditions: Vec<&str> = rotation.unmet.iter().map(|kind| condition_title(*kind)).collect();
+    let needed = match conditions.as_slice() {
+        [] => String::new(),
+        conditions => format!("; needed as {}", conditions.join(" and ")),
+    };
+    format!(
+        "    {}  number {}, in force since {}: {}{needed}",
+        mark(!rotation.unmet.is_empty(), output),
+        rotation.number,
+        when_text(rotation.activated_at),
+        describe_times(&rotation.signed, incident)
+    )
+}
+
+fn condition_title(kind: ConditionKind) -> &'static str {
+    match kind {
+        ConditionKind::Everyone => "a key of the first file",
+        ConditionKind::Current => "admins or masters of the file before",
+        ConditionKind::Proposed => "admins or masters of the new file",
+        ConditionKind::Added => "a key that the file added",
+    }
+}
+
+fn describe_revocation(
+    project: &RepoPath,
+    revocation: &TouchedRevocation,
+    incident: &ProjectIncident,
+    output: Output,
+) -> String {
+    format!(
+        "    {}  of {}, {}: {}",
+        mark(revocation.is_decisive, output),
+        name_below(project, &revocation.path),
+        quoted(&revocation.reason),
+        describe_times(&revocation.signed, incident)
+    )
+}
+
+fn describe_open(project: &RepoPath, matter: &OpenMatter, output: Output) -> String {
+    let what = match matter.kind {
+        OpenKind::Rotation => "the proposed signers file".to_owned(),
+        OpenKind::Release => format!("release {}", name_below(project, &matter.path)),
+        OpenKind::Revocation => format!("the revocation of {}", name_below(project, &matter.path)),
+    };
+    let end = match (matter.is_completable, matter.signed.is_empty()) {
+        (true, _) => output.bad("these keys can complete it"),
+        (false, true) => "these keys cannot complete it".to_owned(),
+        (false, false) => "signed by these keys, who cannot complete it".to_owned(),
+    };
+    format!("    {what}: {}; {end}", matter.tally)
+}
+
+fn describe_times(signed: &SigningTimes, incident: &ProjectIncident) -> String {
+    let one = |(key, at): (&PublicKey, &Timestamp)| {
+        let listing = incident.listings.iter().find(|listing| listing.signer.key == *key);
+        let signer = listing.map_or(Signer { key: *key, name: None }, |listing| listing.signer.clone());
+        format!("{} on {}", shown_signer(&signer), when_text(*at))
+    };
+    signed.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// `releases/tag/v1` for the index of that release.
+fn name_below(project: &RepoPath, index: &RepoPath) -> String {
+    let dir = index.parent().unwrap_or_else(|| index.clone());
+    dir.as_str().strip_prefix(project.as_str()).unwrap_or(dir.as_str()).trim_start_matches('/').to_owned()
+}
+
+fn state_name(state: IndexState) -> &'static str {
+    match state {
+        IndexState::Collecting => "collecting",
+        IndexState::Complete => "complete",
+        IndexState::Revoked => "revoked",
+    }
+}
+
+pub(super) fn to_json(findings: &Findings) -> Map<String, Value> {
+    let keys: Vec<String> = findings.question.keys.iter().map(ToString::to_string).collect();
+    let fields = [
+        ("keys", json!(keys)),
+        ("since", json!(findings.question.since.map(|since| since.to_string()))),
+        ("projects", findings.projects.iter().map(project_to_json).collect()),
+        ("faults", findings.faults.iter().map(|fault| json!(fault.to_string())).collect()),
+        ("complete", json!(!findings.is_cut && findings.faults.is_empty())),
+    ];
+    fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+}
+
+fn project_to_json(incident: &ProjectIncident) -> Value {
+    let listings = incident.listings.iter().map(|listing| {
+        let (standing, until) = match listing.standing {
+            ListingStanding::InForce => ("in force", None),
+            ListingStanding::Until(at) => ("removed", Some(at.to_string())),
+            ListingStanding::Proposed => ("proposed", None),
+        };
+        json!({
+            "public_key": listing.signer.key.to_string(),
+            "name": listing.signer.name,
+            "roles": listing.roles.iter().map(|role| role_name(*role)).collect::<Vec<_>>(),
+            "registrar": listing.is_registrar,
+            "standing": standing,
+            "removed_at": until,
+        })
+    });
+    let releases = incident.releases.iter().map(|release| {
+        json!({
+            "index_path": release.path.as_str(),
+            "state": state_name(release.state),
+            "signed": times_to_json(&release.signed),
+            "decisive": release.is_decisive,
+        })
+    });
+    let rotations = incident.rotations.iter().map(|rotation| {
+        json!({
+            "number": rotation.number,
+            "activated_at": rotation.activated_at.to_string(),
+            "signed": times_to_json(&rotation.signed),
+            "decisive": !rotation.unmet.is_empty(),
+            "needed_as": rotation.unmet.iter().map(|kind| condition_title(*kind)).collect::<Vec<_>>(),
+        })
+    });
+    let revocations = incident.revocations.iter().map(|revocation| {
+        json!({
+            "index_path": revocation.path.as_str(),
+            "reason": revocation.reason,
+            "signed": times_to_json(&revocation.signed),
+            "decisive": revocation.is_decisive,
+        })
+    });
+    let open = incident.open.iter().map(|matter| {
+        let kind = match matter.kind {
+            OpenKind::Rotation => "signers",
+            OpenKind::Release => "release",
+            OpenKind::Revocation => "revocation",
+        };
+        json!({
+            "kind": kind,
+            "file_path": matter.path.as_str(),
+            "signed": times_to_json(&matter.signed),
+            "collected": matter.tally.collected,
+            "needed": matter.tally.needed,
+            "completable": matter.is_completable,
+        })
+    });
+    json!({
+        "project_id": incident.project.as_str(),
+        "listed": listings.collect::<Vec<_>>(),
+        "alone": incident.powers.iter().map(Act::to_string).collect::<Vec<_>>(),
+        "can_register": incident.can_register,
+        "releases": releases.collect::<Vec<_>>(),
+        "rotations": rotations.collect::<Vec<_>>(),
+        "revocations": revocations.collect::<Vec<_>>(),
+        "open": open.collect::<Vec<_>>(),
+        "unreadable": incident.unreadable,
+    })
+}
+
+fn times_to_json(signed: &SigningTimes) -> Value {
+    signed.iter().map(|(key, at)| (key.to_string(), json!(at.to_string()))).collect::<Map<_, _>>().into()
+}

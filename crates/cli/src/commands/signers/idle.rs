@@ -1,0 +1,151 @@
+//! `countersign signers check PROJECT`: also when each key last signed, and what it would mean if idle keys were lost.
+
+use std::{collections::BTreeMap, path::Path};
+
+use countersign_core::{
+    documents::signers::SignersFile,
+    rules::chain::VerifiedChain,
+    values::{key::PublicKey, time::Timestamp},
+};
+use countersign_explain::{
+    incident::{IncidentQuestion, SigningTimes, examine_project},
+    lockout::{ActOutlook, KeyUse, Lockout, foresee},
+    signers::shown_signer,
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    describe_file,
+    source::{find_in_repository, find_on_server},
+};
+use crate::{
+    args::SignersCheckArgs,
+    client::{ServerClient, now},
+    error::CliError,
+    output::Output,
+    people::when_text,
+    repository_copy::RepositoryView,
+    session::Session,
+};
+
+/// Each key is a question to the server. A repository answers without a bound.
+const MOST_ASKED: usize = 200;
+
+/// Whether it is a signers file that is checked, or the one in force of a project.
+pub(crate) fn names_file(args: &SignersCheckArgs) -> bool {
+    let is_file = args.source.ends_with(".json") || Path::new(&args.source).is_file();
+    is_file && args.repository.is_none()
+}
+
+pub(crate) async fn run(session: &Session, args: &SignersCheckArgs) -> Result<(), CliError> {
+    let (chain, last) = match &args.repository {
+        Some(dir) => {
+            let view = RepositoryView::open(dir, session.output)?;
+            let chain = find_in_repository(&view, &args.source)?;
+            let last = read_last(&view, &chain.last().signers);
+            (chain, Some(last))
+        }
+        None => {
+            let (client, chain) = find_on_server(session, &args.source).await?;
+            let last = ask_last(&client, &chain.last().signers).await?;
+            (chain, last)
+        }
+    };
+    tell(&chain, last, session.output)
+}
+
+fn tell(
+    chain: &VerifiedChain,
+    last: Option<BTreeMap<PublicKey, Timestamp>>,
+    output: Output,
+) -> Result<(), CliError> {
+    let link = chain.last();
+    let name = format!("The signers file in force of {}", chain.project);
+    let (mut lines, mut value) = describe_file(&name, &link.signers, &link.digest, output);
+    value["project_id"] = json!(chain.project.as_str());
+    match last {
+        Some(last) => {
+            let lockout = foresee(&link.signers, &last, now()?);
+            lines.extend(describe(&lockout, output));
+            add_json(&mut value, &lockout);
+        }
+        None => lines.push(format!(
+            "When its keys last signed is not asked of a server for more than {MOST_ASKED} keys. A clone tells: \
+             --repository DIR"
+        )),
+    }
+    output.answer(&lines.join("\n"), &value)
+}
+
+async fn ask_last(
+    client: &ServerClient,
+    file: &SignersFile,
+) -> Result<Option<BTreeMap<PublicKey, Timestamp>>, CliError> {
+    let keys = file.keys();
+    if keys.len() > MOST_ASKED {
+        return Ok(None);
+    }
+    let mut last = BTreeMap::new();
+    for key in keys {
+        if let Some(at) = client.key(&key).await?.last_signed_at {
+            last.insert(key, at);
+        }
+    }
+    Ok(Some(last))
+}
+
+/// From all projects: a key that signs for another one is not lost (D140).
+fn read_last(view: &RepositoryView, file: &SignersFile) -> BTreeMap<PublicKey, Timestamp> {
+    let question = IncidentQuestion { keys: file.keys(), since: None };
+    let mut last: BTreeMap<PublicKey, Timestamp> = BTreeMap::new();
+    let mut note = |signed: &SigningTimes| {
+        for (key, at) in signed {
+            last.entry(*key).and_modify(|last| *last = (*last).max(*at)).or_insert(*at);
+        }
+    };
+    for project in view.projects() {
+        // A project that cannot be read says nothing about the others.
+        let examined = examine_project(&view.head, &project, || view.releases(&project), &question);
+        let Ok(Some(found)) = examined else { continue };
+        found.releases.iter().for_each(|release| note(&release.signed));
+        found.rotations.iter().for_each(|rotation| note(&rotation.signed));
+        found.revocations.iter().for_each(|revocation| note(&revocation.signed));
+    }
+    last
+}
+
+fn describe(lockout: &Lockout, output: Output) -> Vec<String> {
+    let mut lines = vec!["Last signed, anything that counts:".to_owned()];
+    lines.extend(lockout.uses.iter().map(describe_use));
+    lines.extend(lockout.outlooks.iter().map(|outlook| match outlook.is_alarming() {
+        true => format!("{} {outlook}", output.bad("warning:")),
+        false => format!("note: {outlook}"),
+    }));
+    lines
+}
+
+fn describe_use(used: &KeyUse) -> String {
+    let when = used.last_signed.map_or("never, as far as is known here".to_owned(), when_text);
+    let idle = if used.is_idle { ", not for a year" } else { "" };
+    format!("  {}: {when}{idle}", shown_signer(&used.signer))
+}
+
+fn add_json(value: &mut Value, lockout: &Lockout) {
+    let uses = lockout.uses.iter().map(|used| {
+        let at = used.last_signed.map(|at| at.to_string());
+        (used.signer.key.to_string(), json!({ "last_signed_at": at, "idle": used.is_idle }))
+    });
+    value["last_signed"] = Value::Object(uses.collect::<Map<_, _>>());
+    value["lockout"] = lockout.outlooks.iter().map(outlook_to_json).collect();
+}
+
+fn outlook_to_json(outlook: &ActOutlook) -> Value {
+    json!({
+        "act": outlook.act.to_string(),
+        "idle": outlook.idle,
+        "keys": outlook.keys,
+        "possible_without": outlook.spare.is_some(),
+        "spare": outlook.spare,
+        "text": outlook.to_string(),
+    })
+}

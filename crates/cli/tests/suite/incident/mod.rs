@@ -1,0 +1,7 @@
+//! Stolen and lost keys: what they touched, what to do about it, and what a team can foresee (D140–D146).
+
+mod drilled;
+mod idle;
+mod prepared;
+mod scene;
+mod told;

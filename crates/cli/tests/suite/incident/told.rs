@@ -1,0 +1,336 @@
+//! What keys touched, told the same by a server, a mirror and a clone.
+
+use countersign_core::values::time::Timestamp;
+use serde_json::{Value, json};
+
+use super::scene::{ask, decisive, expect, named_group, person, signer, start_team, team_file};
+use crate::support::{
+    Git, Person, SignersFile, World,
+    client::Computer,
+    days_ago,
+    mirrors::{await_same, start_mirror, url_of},
+};
+
+/// Which releases, signers files and revocations are open, and whether the keys can complete them.
+#[track_caller]
+fn open(report: &Value) -> Vec<(String, String, bool)> {
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let list = report["open"].as_array().expect("a list").iter();
+    let short = |path: &Value| {
+        let path = text(path);
+        let dir = path.trim_end_matches("/svc.index.json").trim_end_matches("/svc.signers.json").to_owned();
+        dir.rsplit('/').next().expect("a name").to_owned()
+    };
+    list.map(|one| (text(&one["kind"]), short(&one["file_path"]), one["completable"] == json!(true)))
+        .collect()
+}
+
+#[track_caller]
+fn listed(report: &Value) -> Vec<(String, Value, String)> {
+    let list = report["listed"].as_array().expect("a list").iter();
+    list.map(|one| {
+        let text = |field: &str| one[field].as_str().unwrap_or_default().to_owned();
+        (text("name"), one["roles"].clone(), text("standing"))
+    })
+    .collect()
+}
+
+#[test]
+fn one_key_and_several_are_told_the_same_by_server_mirror_data_directory_and_clone() {
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(person);
+    let world = start_team();
+    world.add_signed_release("acme/app/1.0", &[&alice, &bob]);
+    world.add_signed_release("acme/app/2.0", &[&alice, &carol]);
+    let third = world.add_signed_release("acme/app/3.0", &[&bob, &carol]);
+    let fourth = world.add_release(&alice, "acme/app/4.0");
+    world.sign(&alice, &fourth).ok();
+    world.add_release(&alice, "acme/app/5.0");
+    // A revocation in force, and one that bob began.
+    let revocation = world.revocation_of(&third, "it leaks");
+    world.revoke_with(&bob, &third, &revocation);
+    world.revoke_with(&carol, &third, &revocation).ok();
+    let first = world.index_path("acme/app/1.0");
+    world.revoke_with(&bob, &first, &world.revocation_of(&first, "it does not start"));
+    // A proposal that bob signed.
+    world.propose(&alice, "acme/app", &team_file().redated(days_ago(5))).ok();
+    world.sign(&bob, &world.pending_path("acme/app")).ok();
+
+    let mirror = start_mirror(&url_of(&world.server));
+    await_same(&mirror, &world.server);
+    let computer = Computer::of(&world.server);
+    let clone = computer.path("clone");
+    world.git().run(&["clone", "--quiet", ".", clone.to_str().unwrap()]);
+    let repository = world.server.repository();
+    let (repository, clone) = (repository.to_str().unwrap().to_owned(), clone.to_str().unwrap().to_owned());
+    let offline = Computer::offline();
+    let sources = |args: &[&str]| {
+        let mut args = args.to_vec();
+        let told = ask(&computer, &args);
+        assert_eq!(ask(&Computer::of(&mirror), &args), told, "the mirror");
+        args.extend(["--repository", &repository]);
+        assert_eq!(ask(&offline, &args), told, "the repository");
+        *args.last_mut().unwrap() = &clone;
+        assert_eq!(ask(&offline, &args), told, "a clone");
+        told
+    };
+
+    let told = sources(&[&bob.key()]);
+    let roles = json!(["artifact", "admin", "revocation"]);
+    assert_eq!(listed(&told), [("bob".to_owned(), roles, "in force".to_owned())]);
+    assert_eq!(decisive(&told["releases"]), expect(&[("1.0", true), ("3.0", true)]));
+    assert_eq!(decisive(&told["revocations"]), expect(&[("3.0", true)]));
+    assert_eq!(told["revocations"][0]["reason"], json!("it leaks"));
+    assert_eq!(told["rotations"].as_array().unwrap().len(), 1);
+    assert_eq!(told["rotations"][0]["needed_as"], json!(["a key of the first file"]));
+    assert_eq!(told["alone"], json!([]));
+    assert_eq!(told["can_register"], json!(true));
+    let of = |kind: &str, name: &str, can: bool| (kind.to_owned(), name.to_owned(), can);
+    let expected = [
+        of("signers", "svc.signers.pending", false),
+        of("release", "4.0", true),
+        of("release", "5.0", false),
+        of("revocation", "1.0", false),
+    ];
+    assert_eq!(open(&told), expected);
+
+    // With a second key they do everything.
+    let told = sources(&[&bob.key(), &carol.key()]);
+    assert_eq!(told["alone"], json!(["release", "rotate the signers", "revoke"]));
+    assert_eq!(decisive(&told["releases"]), expect(&[("1.0", true), ("2.0", true), ("3.0", true)]));
+    assert!(open(&told).iter().all(|(_, _, can)| *can), "{told}");
+
+    // People get the same, and nothing was changed by asking.
+    let before = world.git().commit_count();
+    let shown = computer.run(&["incident", &bob.key()]).ok();
+    shown.says(&[
+        &world.id("acme/app"),
+        "artifact signer, admin, revoker",
+        "2 of them",
+        "release 4.0",
+        "these keys can complete it",
+    ]);
+    assert_eq!(world.git().commit_count(), before);
+}
+
+#[test]
+fn what_met_its_thresholds_without_the_keys_is_not_called_needed() {
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(person);
+    // Bob signs a group that alice has met already.
+    let file =
+        SignersFile::new().artifact(1, &[&alice, &bob]).artifact(1, &[&carol]).admin(1, &[&alice, &bob]);
+    let world = World::with_project(&file, &[&alice, &bob, &carol]);
+    world.add_signed_release("acme/app/1.0", &[&alice, &bob, &carol]);
+    world.add_signed_release("acme/app/2.0", &[&bob, &carol]);
+    // And a rotation to which alice has agreed already.
+    let dave = person("dave");
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &bob]).artifact(1, &[&carol, &dave]);
+    let next = next.admin(1, &[&alice, &bob]);
+    world.rotate("acme/app", &next, &[&alice, &bob, &dave]);
+    let computer = Computer::of(&world.server);
+    let told = ask(&computer, &[&bob.key()]);
+    assert_eq!(decisive(&told["releases"]), expect(&[("1.0", false), ("2.0", true)]));
+    let rotations = told["rotations"].as_array().unwrap();
+    assert_eq!((&rotations[0]["number"], &rotations[0]["decisive"]), (&json!(2), &json!(false)));
+    assert_eq!((&rotations[1]["number"], &rotations[1]["decisive"]), (&json!(1), &json!(true)));
+    assert_eq!(told["alone"], json!(["rotate the signers", "revoke"]));
+    // Alice and bob together are needed for both.
+    let told = ask(&computer, &[&bob.key(), &alice.key()]);
+    assert_eq!(decisive(&told["releases"]), expect(&[("1.0", true), ("2.0", true)]));
+    let needed = &told["rotations"][0]["needed_as"];
+    assert_eq!(*needed, json!(["admins or masters of the file before", "admins or masters of the new file"]));
+    // Dave was needed because the file added the key.
+    let told = ask(&computer, &[&dave.key()]);
+    assert_eq!(told["rotations"][0]["needed_as"], json!(["a key that the file added"]));
+}
+
+/// When this person signed the release.
+fn signed_at(world: &World, index: &str, who: &Person) -> Timestamp {
+    let set = world.read_json(&format!("{index}.signatures.json"));
+    let entry =
+        set["signatures"].as_object().into_iter().flatten().find(|(key, _)| who.key().ends_with(*key));
+    let text = match entry {
+        Some((_, entry)) => entry["collected_at"].as_str().map(str::to_owned),
+        None => find_time(&set, &who.key()),
+    };
+    Timestamp::parse(&text.unwrap_or_else(|| panic!("no signature of {}: {set}", who.key()))).unwrap()
+}
+
+fn find_time(set: &Value, key: &str) -> Option<String> {
+    match set {
+        Value::Array(list) => list.iter().find_map(|entry| find_time(entry, key)),
+        Value::Object(fields) if fields.values().any(|value| value.as_str() == Some(key)) => {
+            fields.get("collected_at").and_then(Value::as_str).map(str::to_owned)
+        }
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            if name == key {
+                value["collected_at"].as_str().map(str::to_owned)
+            } else {
+                find_time(value, key)
+            }
+        }),
+        _ => None,
+    }
+}
+
+#[test]
+fn since_begins_with_the_second_that_it_names() {
+    let [alice, bob] = ["alice", "bob"].map(person);
+    let world = World::with_project(&SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
+    let index = world.add_signed_release("acme/app/1.0", &[&alice, &bob]);
+    let at = signed_at(&world, &index, &bob);
+    let later = Timestamp::from_unix_seconds(at.unix_seconds() + 1).unwrap().to_string();
+    let between = at.to_string().replace('Z', ".5Z");
+    let repository = world.server.repository();
+    let repository = repository.to_str().unwrap();
+    let computer = Computer::of(&world.server);
+    for source in [&[][..], &["--repository", repository]] {
+        let releases = |since: &str| {
+            let key = bob.key();
+            let args = [&[key.as_str(), "--since", since], source].concat();
+            ask(&computer, &args)["releases"].as_array().unwrap().len()
+        };
+        assert_eq!(releases(&at.to_string()), 1, "inclusive");
+        assert_eq!(releases(&between), 0);
+        assert_eq!(releases(&later), 0);
+        assert_eq!(releases("1d"), 1);
+        assert_eq!(releases("2026-01-01"), 1);
+    }
+    computer.run(&["incident", &bob.key(), "--since", "yesterday"]).failed_as_usage();
+}
+
+#[test]
+fn a_key_that_a_rotation_removed_is_known_by_what_it_did_before() {
+    let [alice, bob, mary] = ["alice", "bob", "mary"].map(person);
+    let file = SignersFile::of(1, &[&alice, &bob]).admin(1, &[&alice, &mary]);
+    let world = World::with_project(&file, &[&alice, &bob, &mary]);
+    world.add_signed_release("acme/app/1.0", &[&bob]);
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice]);
+    world.rotate("acme/app", &next, &[&alice]);
+    let computer = Computer::of(&world.server);
+    let told = ask(&computer, &[&bob.key()]);
+    assert_eq!(told["listed"][0]["standing"], json!("removed"));
+    assert!(told["listed"][0]["removed_at"].is_string());
+    assert_eq!((&told["alone"], &told["can_register"]), (&json!([]), &json!(false)));
+    assert_eq!(decisive(&told["releases"]), expect(&[("1.0", true)]));
+    // Mary only signed a signers file, and is found as well.
+    let told = ask(&computer, &[&mary.key()]);
+    assert_eq!(told["rotations"][0]["number"], json!(1));
+    assert_eq!(told["listed"][0]["roles"], json!(["admin", "revocation"]));
+    // Since a time after the removal there is nothing but the listing.
+    let told = ask(&computer, &[&bob.key(), "--since", "9000-01-01"]);
+    assert_eq!((&told["releases"], &told["rotations"]), (&json!([]), &json!([])));
+    let shown = computer.run(&["incident", &bob.key(), "--since", "9000-01-01"]).ok();
+    shown.says(&["a rotation removed the key", "nothing to rotate and nothing to revoke"]);
+}
+
+#[test]
+fn a_key_that_is_only_proposed_is_told_with_what_to_do() {
+    let [alice, eve] = ["alice", "eve"].map(person);
+    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &eve]);
+    world.propose(&alice, "acme/app", &next).ok();
+    let computer = Computer::of(&world.server);
+    let told = ask(&computer, &[&eve.key()]);
+    assert_eq!(told["listed"][0]["standing"], json!("proposed"));
+    assert_eq!(told["open"][0]["completable"], json!(false));
+    computer.run(&["incident", &eve.key()]).ok().says(&["Do not sign the proposed signers file"]);
+}
+
+#[test]
+fn roles_and_projects_are_all_told_and_a_stranger_is_nowhere() {
+    let [alice, bob, ci] = ["alice", "bob", "ci"].map(person);
+    let file = SignersFile::new()
+        .artifact(1, &[&alice])
+        .admin(1, &[&bob])
+        .revocation(1, &[&alice])
+        .with("registrars", json!([signer(&ci.key(), "ci")]));
+    let world = World::with_project(&file, &[&alice, &bob]);
+    world.activate("acme/tool", &SignersFile::of(1, &[&bob]).master(1, &[&alice]), &[&bob, &alice]);
+    let computer = Computer::of(&world.server);
+    let repository = world.server.repository();
+    for source in [&[][..], &["--repository", repository.to_str().unwrap()]] {
+        let report = |key: &str| computer.json(&[&["incident", key], source].concat());
+        let told = report(&alice.key());
+        let roles: Vec<&Value> =
+            told["projects"].as_array().unwrap().iter().map(|one| &one["listed"][0]["roles"]).collect();
+        assert_eq!(roles, [&json!(["artifact", "revocation"]), &json!(["master"])]);
+        assert_eq!(told["projects"][1]["alone"], json!(["rotate the signers"]), "the master");
+        let told = report(&ci.key());
+        assert_eq!(told["projects"][0]["listed"][0]["registrar"], json!(true));
+        assert_eq!(
+            (&told["projects"][0]["alone"], &told["projects"][0]["can_register"]),
+            (&json!([]), &json!(true))
+        );
+        assert_eq!(report(&person("mallory").key())["projects"], json!([]));
+    }
+    computer.run(&["incident", &person("mallory").key()]).ok().says(&["signed nothing"]);
+    computer.run(&["incident", "nonsense"]).failed_as_usage();
+}
+
+#[test]
+fn a_project_is_named_for_names_and_an_unknown_name_lists_the_others() {
+    let world = start_team();
+    let computer = Computer::of(&world.server);
+    let [bob, id] = [person("bob").key(), world.id("acme/app")];
+    let repository = world.server.repository();
+    for source in [&[][..], &["--repository", repository.to_str().unwrap()]] {
+        for project in [&*id, "acme/app"] {
+            let told = ask(&computer, &[&["bob", "--project", project], source].concat());
+            assert_eq!(told["listed"][0]["public_key"], json!(bob));
+        }
+        let wrong = [&["incident", "eve", "--project", "acme/app"], source].concat();
+        computer.run(&wrong).failed(2).says(&["\"alice\", \"bob\", \"carol\""]);
+        computer
+            .run(&[&["incident", "bob", "--project", "acme/none"], source].concat())
+            .failed_with(if source.is_empty() { 1 } else { 2 });
+    }
+    Computer::offline().run(&["incident", "bob", "--repository", "/nowhere"]).failed_with(1);
+}
+
+#[test]
+fn what_cannot_be_verified_is_told_beside_the_rest() {
+    let [alice, bob] = ["alice", "bob"].map(person);
+    let world = World::with_project(&SignersFile::of(1, &[&alice, &bob]), &[&alice, &bob]);
+    let index = world.add_signed_release("acme/app/1.0", &[&bob]);
+    let second = world.add_signed_release("acme/app/2.0", &[&bob]);
+    world.activate("acme/tool", &SignersFile::of(1, &[&bob]), &[&bob]);
+    let computer = Computer::offline();
+    let clone = computer.path("clone.git");
+    world.git().run(&["clone", "--quiet", "--mirror", ".", clone.to_str().unwrap()]);
+    let git = Git::at(&clone);
+    // An index is another one than was signed, a release has lost its signers, and a history is no history.
+    git.commit_file(&index, &[world.read(&index), b" ".to_vec()].concat());
+    git.commit_file(&format!("{second}.signers.json"), b"{}");
+    git.commit_file(&format!("{}/svc.signers.history/000001.json", world.id("acme/tool")), b"{}");
+    let key = bob.key();
+    let args = ["incident", key.as_str(), "--repository", clone.to_str().unwrap()];
+    let error = computer.run(&[&args[..], &["--json"]].concat()).json_error(3);
+    assert_eq!(error["projects"].as_array().unwrap().len(), 1, "{error}");
+    assert_eq!(error["projects"][0]["releases"], json!([]), "a signature on other bytes counts for nothing");
+    assert_eq!(error["projects"][0]["unreadable"].as_array().unwrap().len(), 1, "{error}");
+    assert_eq!(
+        (error["faults"].as_array().unwrap().len(), &error["complete"]),
+        (1, &json!(false)),
+        "{error}"
+    );
+    let ran = computer.run(&args);
+    assert_eq!(ran.code, 3);
+    ran.says(&["is artifact signer, admin", "unreadable:", "there may be more"]);
+}
+
+#[test]
+fn hostile_names_stay_inside_their_line() {
+    let [alice, bob] = ["alice", "bob"].map(person);
+    let mut group = named_group(1, &["alice", "bob"]);
+    group[0]["signers"][1]["name"] = json!("bob`rm -rf $HOME` \"; rm -rf /; echo '");
+    let world = World::with_project(&SignersFile::new().with("artifact_signers", group), &[&alice, &bob]);
+    world.add_signed_release("acme/app/1.0", &[&bob]);
+    let computer = Computer::of(&world.server);
+    let shown = computer.run(&["incident", &bob.key(), "-o", "answer"]).ok();
+    let written = String::from_utf8(computer.read("answer/commands.txt")).unwrap();
+    for line in written.lines() {
+        assert!(line.starts_with('#') || line.starts_with("countersign "), "{line}");
+        assert!(line.starts_with('#') || !line.contains("rm -rf"), "{line}");
+    }
+    assert!(shown.stdout.contains("rm -rf"), "the name is shown, quoted");
+}

@@ -1,0 +1,382 @@
+//! A project in memory, on which both sides try what they can.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use countersign_core::{
+    documents::{
+        index::{AssetName, Digests, PublishedFile},
+        layout,
+        metadata::{Origin, OriginKind},
+        registration::SignedRequest,
+        revocation::Revocation,
+        signers::SignersFile,
+    },
+    rules::{
+        auth::sign_request,
+        consent::Consent,
+        decide::{
+            Proposal,
+            assets::{Release, register_assets},
+            register::register,
+            revoke::{RevokeRequest, revoke},
+            sign::{Submission, sign},
+            update::update,
+        },
+        query::files_to_sign,
+        snapshot::Snapshot as _,
+        stored::{self, StoredProposal},
+    },
+    values::{
+        digest::{Sha256, Sha512},
+        key::PublicKey,
+        path::RepoPath,
+        time::Timestamp,
+    },
+};
+
+use super::{
+    cast::Actor,
+    outcome::{DrillAttempt, DrillFault, DrillStep, Nuisance},
+};
+use crate::{scratch::Scratch, strength::Act, tally::Tally};
+
+const PROJECT: &str = "https/drill.example/443/team/project";
+const ORIGIN: &str = "https://drill.example/team/project/svc.signers.json";
+const NONCE: &str = "00000000-0000-4000-8000-000000000000";
+const MAX_COLLECTING: usize = 10;
+const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
+const SECOND: Duration = Duration::from_secs(1);
+
+#[derive(Clone)]
+pub(super) struct Stage {
+    scratch: Scratch,
+    project: RepoPath,
+    now: Timestamp,
+    /// Every key of the real file, registrars too, in the order of the file.
+    cast: Vec<Actor>,
+}
+
+impl Stage {
+    /// The project with its signers in force, and one release that everyone signed.
+    pub(super) fn found(file: &SignersFile, now: Timestamp) -> Result<Self, DrillFault> {
+        let mut stage = Self {
+            scratch: Scratch::default(),
+            project: parse_path(PROJECT)?,
+            now: now.max(file.timestamp()).later(SECOND),
+            cast: Actor::of_file(file),
+        };
+        let text = String::from_utf8(file.write()).map_err(|error| DrillFault(error.to_string()))?;
+        let text = stage
+            .cast
+            .iter()
+            .fold(text, |text, actor| text.replace(&actor.signer.key.to_string(), &actor.key().to_string()));
+        let everyone: Vec<Actor> =
+            stage.cast.iter().filter(|actor| file.lists(&actor.signer.key)).cloned().collect();
+        let first = everyone.first().ok_or_else(|| DrillFault("the signers file lists no one".to_owned()))?;
+        let registered = register(&stage.scratch, &stage.proposal(&text, first), EXPIRY, stage.now);
+        stage.scratch.apply(&registered.map_err(|error| DrillFault(error.to_string()))?.0);
+        let pending = layout::pending_signers(&stage.project);
+        for actor in &everyone {
+            stage.sign(&pending, actor)?;
+        }
+        let index = stage.register_release("1", &everyone).ok_or_else(|| no_release("registered"))?.1;
+        for actor in &everyone {
+            // Only artifact signers are accepted, and only until there are enough.
+            let _ = stage.sign(&index, actor);
+        }
+        match stage.scratch.contains(&layout::signatures_of(&index)) {
+            true => Ok(stage),
+            false => Err(no_release("completed")),
+        }
+    }
+
+    pub(super) fn actors(&self, is_wanted: impl Fn(&PublicKey) -> bool) -> Vec<Actor> {
+        self.cast.iter().filter(|actor| is_wanted(&actor.signer.key)).cloned().collect()
+    }
+
+    pub(super) fn try_team(&self, act: Act, team: &[Actor], gone: &BTreeSet<PublicKey>) -> DrillAttempt {
+        match act {
+            Act::Release => self.clone().try_release(team),
+            Act::Rotate => self.rotate_team(team, gone).0,
+            Act::Revoke => self.clone().try_revoke(team),
+        }
+    }
+
+    pub(super) fn try_thief(&self, act: Act, thieves: &[Actor]) -> DrillAttempt {
+        match act {
+            Act::Release => self.clone().try_release(thieves),
+            Act::Rotate => {
+                let own = Actor::thief();
+                let key = own.key();
+                let text = format!(
+                    r#"{{"version": 1, "timestamp": "{}", "artifact_signers": [{{"threshold": 1, "signers": [{{"kind": "key", "data": {{"pubkey": "{key}"}}}}]}}]}}"#,
+                    self.now.later(SECOND)
+                );
+                self.clone().try_rotate(&text, thieves, &[own]).0
+            }
+            Act::Revoke => self.clone().try_revoke(thieves),
+        }
+    }
+
+    /// New keys in the place of those that are gone. Gives the stage after it, if it comes into force.
+    pub(super) fn rotate_team(
+        &self,
+        team: &[Actor],
+        gone: &BTreeSet<PublicKey>,
+    ) -> (DrillAttempt, Option<Self>) {
+        let Ok(Some(active)) = stored::active_signers(&self.scratch, &self.project) else {
+            return (failed(Act::Rotate, vec![DrillStep::of_no_one("no signers file is in force")]), None);
+        };
+        let mut text = String::from_utf8_lossy(&active.bytes).into_owned();
+        let later = self.now.later(SECOND).to_string();
+        text = text.replacen(&active.file.timestamp().to_string(), &later, 1);
+        let mut newcomers = Vec::new();
+        for actor in self.cast.iter().filter(|actor| gone.contains(&actor.signer.key)) {
+            let fresh = actor.renewed();
+            let (old, new) = (actor.key(), fresh.key());
+            text = text.replace(&old.to_string(), &new.to_string());
+            if active.file.lists(&old) {
+                newcomers.push(fresh);
+            }
+        }
+        self.clone().try_rotate(&text, team, &newcomers)
+    }
+
+    pub(super) fn list_nuisances(&self, thieves: &[Actor]) -> Vec<Nuisance> {
+        let mut nuisances = Vec::new();
+        if self.clone().register_release("3", thieves).is_some() {
+            nuisances.push(Nuisance::RegisterReleases);
+        }
+        if self.can_replace_proposals(thieves) {
+            nuisances.push(Nuisance::ReplaceProposals);
+        }
+        let attempt = self.clone().try_revoke(thieves);
+        if !attempt.succeeds && attempt.steps.iter().any(|step| step.who.is_some()) {
+            nuisances.push(Nuisance::BeginRevocations);
+        }
+        nuisances
+    }
+
+    fn can_replace_proposals(&self, thieves: &[Actor]) -> bool {
+        let texts = [self.now.later(SECOND), self.now.later(2 * SECOND)].map(|at| {
+            let active = stored::active_signers(&self.scratch, &self.project).ok().flatten()?;
+            let text = String::from_utf8_lossy(&active.bytes).into_owned();
+            Some(text.replacen(&active.file.timestamp().to_string(), &at.to_string(), 1))
+        });
+        let [Some(ours), Some(theirs)] = texts else { return false };
+        let mut stage = self.clone();
+        stage.now = stage.now.later(2 * SECOND);
+        let Some(first) = stage.cast.first().cloned() else { return false };
+        match update(&stage.scratch, &stage.proposal(&ours, &first), stage.now) {
+            Ok((change, _)) => stage.scratch.apply(&change),
+            Err(_) => return false,
+        }
+        let replaces = |thief| update(&stage.scratch, &stage.proposal(&theirs, thief), stage.now).is_ok();
+        thieves.iter().any(replaces)
+    }
+
+    fn try_release(mut self, actors: &[Actor]) -> DrillAttempt {
+        let Some((actor, index)) = self.register_release("2", actors) else {
+            return failed(
+                Act::Release,
+                vec![DrillStep::of_no_one("no one is left who can register a release")],
+            );
+        };
+        let mut steps = vec![DrillStep::by(&actor.signer, "registers a release")];
+        for actor in actors {
+            let Ok(is_complete) = self.sign(&index, actor) else { continue };
+            let text = match is_complete {
+                true => "signs it: the release is complete".to_owned(),
+                false => format!("signs it: {}", self.count_release(&index)),
+            };
+            steps.push(DrillStep::by(&actor.signer, text));
+            if is_complete {
+                return succeeded(Act::Release, steps);
+            }
+        }
+        steps.push(DrillStep::of_no_one(format!("no one else can sign it: {}", self.count_release(&index))));
+        failed(Act::Release, steps)
+    }
+
+    fn try_rotate(
+        mut self,
+        text: &str,
+        actors: &[Actor],
+        newcomers: &[Actor],
+    ) -> (DrillAttempt, Option<Self>) {
+        self.now = self.now.later(2 * SECOND);
+        let mut steps = Vec::new();
+        let proposed = actors.iter().find_map(|actor| {
+            let done = update(&self.scratch, &self.proposal(text, actor), self.now);
+            done.ok().map(|(change, _)| (actor, change))
+        });
+        let Some((actor, change)) = proposed else {
+            steps.push(DrillStep::of_no_one("no one is left who can propose new signers"));
+            return (failed(Act::Rotate, steps), None);
+        };
+        steps.push(DrillStep::by(&actor.signer, "proposes new signers"));
+        self.scratch.apply(&change);
+        let pending = layout::pending_signers(&self.project);
+        let signing = actors
+            .iter()
+            .map(|actor| (actor, ""))
+            .chain(newcomers.iter().map(|new| (new, " with a new key")));
+        for (actor, how) in signing {
+            let Ok(is_agreed) = self.sign(&pending, actor) else { continue };
+            if !is_agreed {
+                steps
+                    .push(DrillStep::by(&actor.signer, format!("signs them{how}: {}", self.count_consent())));
+                continue;
+            }
+            steps.push(DrillStep::by(&actor.signer, format!("signs them{how}: all agree")));
+            let is_in_force = self.settle(&mut steps);
+            let done = if is_in_force { succeeded } else { failed };
+            return (done(Act::Rotate, steps), is_in_force.then_some(self));
+        }
+        steps.push(DrillStep::of_no_one(format!("no one else can sign them: {}", self.count_consent())));
+        (failed(Act::Rotate, steps), None)
+    }
+
+    /// Everyone who has to has agreed: what happens until the new signers are in force. This is the one place for whatever
+    /// lies between consent and force, such as a time to wait and a veto. Gives whether they came into force.
+    fn settle(&mut self, steps: &mut Vec<DrillStep>) -> bool {
+        let is_in_force = !self.scratch.contains(&layout::pending_signers(&self.project));
+        let text =
+            if is_in_force { "the new signers are in force" } else { "the new signers are not in force" };
+        steps.push(DrillStep::of_no_one(text));
+        is_in_force
+    }
+
+    fn try_revoke(mut self, actors: &[Actor]) -> DrillAttempt {
+        let index = self.index_of("1");
+        let mut steps = Vec::new();
+        let subject_digest = self.scratch.read(&index).ok().flatten().map(|bytes| Sha512::of(&bytes));
+        let document = Revocation {
+            reason: "a drill".to_owned(),
+            timestamp: self.now.to_whole_seconds(),
+            subject_digest,
+            initiator: None,
+        };
+        let document = String::from_utf8_lossy(&document.write()).into_owned();
+        for actor in actors {
+            let request = RevokeRequest {
+                file: index.clone(),
+                signature: actor.secret.sign(&Sha512::of(document.as_bytes())),
+                revocation_json: document.clone(),
+                revoker: actor.key(),
+                request: self.request(actor),
+            };
+            let Ok((change, outcome)) = revoke(&self.scratch, &request, self.now) else { continue };
+            self.scratch.apply(&change);
+            if outcome.is_revoked {
+                steps.push(DrillStep::by(&actor.signer, "signs a revocation: the release is revoked"));
+                return succeeded(Act::Revoke, steps);
+            }
+            steps.push(DrillStep::by(&actor.signer, "signs a revocation: more signatures are needed"));
+        }
+        steps.push(DrillStep::of_no_one("no one else can sign a revocation"));
+        failed(Act::Revoke, steps)
+    }
+
+    /// By the first who may.
+    fn register_release(&mut self, tag: &str, actors: &[Actor]) -> Option<(Actor, RepoPath)> {
+        let index = self.index_of(tag);
+        let content = tag.as_bytes();
+        let release = Release {
+            dir: index.parent()?,
+            release_url: None,
+            published_on: None,
+            published_files: vec![PublishedFile {
+                file_name: AssetName::parse("app").ok()?,
+                size: None,
+                source: format!("https://drill.example/team/project/{tag}/app"),
+                digests: Digests { sha256: Some(Sha256::of(content)), sha512: None },
+            }],
+        };
+        let written = release.write_index(&self.project, self.now).ok()?;
+        let (actor, change) = actors.iter().find_map(|actor| {
+            let done = register_assets(&self.scratch, &written, &actor.key(), MAX_COLLECTING);
+            done.ok().map(|(change, _)| (actor, change))
+        })?;
+        self.scratch.apply(&change);
+        Some((actor.clone(), index))
+    }
+
+    /// Gives whether all signatures are there.
+    fn sign(&mut self, file: &RepoPath, actor: &Actor) -> Result<bool, DrillFault> {
+        let fault = |error: &dyn std::fmt::Display| DrillFault(error.to_string());
+        let files = files_to_sign(&self.scratch, file).map_err(|error| fault(&error))?.unwrap_or_default();
+        let sign_one = |(path, bytes): (RepoPath, Arc<[u8]>)| (path, actor.secret.sign(&Sha512::of(&bytes)));
+        let submission = Submission {
+            file: file.clone(),
+            signer: actor.key(),
+            signatures: files.into_iter().map(sign_one).collect(),
+            other_formats: Default::default(),
+        };
+        let (change, signed) = sign(&self.scratch, &submission, self.now).map_err(|error| fault(&error))?;
+        self.scratch.apply(&change);
+        Ok(signed.is_complete)
+    }
+
+    fn count_release(&self, index: &RepoPath) -> Tally {
+        let signers = stored::signers_copy(&self.scratch, index).ok();
+        let set = stored::collected_signatures(&self.scratch, index).unwrap_or_default();
+        signers.map(|signers| Tally::of(signers.file.artifact_groups(), &set.signers())).unwrap_or_default()
+    }
+
+    fn count_consent(&self) -> Tally {
+        let active = stored::active_signers(&self.scratch, &self.project).ok().flatten();
+        let pending =
+            StoredProposal::load(&self.scratch, &layout::pending_signers(&self.project)).ok().flatten();
+        let Some(pending) = pending else { return Tally::default() };
+        let consent =
+            Consent { current: active.as_ref().map(|active| &*active.file), proposed: &pending.signers };
+        Tally::of_consent(&consent, &pending.signatures.signers())
+    }
+
+    fn proposal(&self, text: &str, by: &Actor) -> Proposal {
+        Proposal {
+            project: self.project.clone(),
+            signers_bytes: text.as_bytes().into(),
+            origin: Origin {
+                kind: OriginKind::FileServer,
+                url: ORIGIN.to_owned(),
+                retrieval_url: ORIGIN.to_owned(),
+                retrieved_at: self.now,
+            },
+            submitter: by.key(),
+            request: self.request(by),
+        }
+    }
+
+    fn request(&self, by: &Actor) -> SignedRequest {
+        SignedRequest {
+            timestamp: self.now.to_header(),
+            nonce: NONCE.to_owned(),
+            payload: String::new(),
+            public_key: by.key(),
+            signature: sign_request(&by.secret, self.now, NONCE, b""),
+        }
+    }
+
+    fn index_of(&self, tag: &str) -> RepoPath {
+        let dir = RepoPath::parse(&format!("{}/{tag}", self.project)).expect("a number is a name");
+        layout::index_in(&dir)
+    }
+}
+
+fn parse_path(text: &str) -> Result<RepoPath, DrillFault> {
+    RepoPath::parse(text).map_err(|error| DrillFault(error.to_string()))
+}
+
+fn no_release(what: &str) -> DrillFault {
+    DrillFault(format!("no release can be {what} under this signers file"))
+}
+
+fn succeeded(act: Act, steps: Vec<DrillStep>) -> DrillAttempt {
+    DrillAttempt { act, succeeds: true, takes_stolen_keys: false, steps }
+}
+
+fn failed(act: Act, steps: Vec<DrillStep>) -> DrillAttempt {
+    DrillAttempt { act, succeeds: false, takes_stolen_keys: false, steps }
+}

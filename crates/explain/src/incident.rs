@@ -1,0 +1,435 @@
+//! What keys that are lost or stolen touched in a project, and what they could still do (D142, D143).
+//!
+//! Read from a state of the repository. Signatures that do not verify count for nothing.
+
+mod removal;
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    error::Error,
+    fmt,
+};
+
+use countersign_core::{
+    documents::{
+        history::History,
+        layout,
+        revocation::Revocation,
+        signatures::SignatureSet,
+        signers::{Role, Signer, SignersFile, keys_of},
+    },
+    rules::{
+        chain::{self, VerifiedChain},
+        consent::{ConditionKind, Consent},
+        quorum,
+        snapshot::{ReadError, Snapshot},
+        stored::{self, IndexState, StoredProposal},
+    },
+    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+};
+
+use self::removal::plan_removal;
+pub use self::removal::{KeyRemoval, KeyShortage, list_powers};
+use crate::{
+    signers::named_signer,
+    strength::{Act, effective_groups},
+    tally::Tally,
+};
+
+/// Keys that are no longer trusted, all together.
+#[derive(Debug, Clone)]
+pub struct IncidentQuestion {
+    pub keys: BTreeSet<PublicKey>,
+    /// Only what they signed at this time or later.
+    pub since: Option<Timestamp>,
+}
+
+/// When each of the keys signed something.
+pub type SigningTimes = BTreeMap<PublicKey, Timestamp>;
+
+#[derive(Debug, Clone)]
+pub struct ProjectIncident {
+    pub project: RepoPath,
+    pub listings: Vec<IncidentListing>,
+    /// What the keys can do alone under the signers file in force.
+    pub powers: Vec<Act>,
+    /// Whether one of them can register releases.
+    pub can_register: bool,
+    /// The newest signature first.
+    pub releases: Vec<TouchedRelease>,
+    pub rotations: Vec<TouchedRotation>,
+    pub revocations: Vec<TouchedRevocation>,
+    /// What still collects signatures.
+    pub open: Vec<OpenMatter>,
+    /// `None` if no signers file is in force.
+    pub removal: Option<KeyRemoval>,
+    /// What could not be read.
+    pub unreadable: Vec<String>,
+}
+
+/// Where a key is or was listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncidentListing {
+    pub signer: Signer,
+    /// As the rules count, defaults included (D8).
+    pub roles: Vec<Role>,
+    pub is_registrar: bool,
+    pub standing: ListingStanding,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListingStanding {
+    InForce,
+    /// A rotation at this time removed the key.
+    Until(Timestamp),
+    /// A signers file that waits for signatures lists it, and the one in force does not.
+    Proposed,
+}
+
+#[derive(Debug, Clone)]
+pub struct TouchedRelease {
+    pub path: RepoPath,
+    pub state: IndexState,
+    pub signed: SigningTimes,
+    /// It is or was complete, and without the keys it would not have been.
+    pub is_decisive: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct TouchedRotation {
+    /// In the history of the project, counted from 1.
+    pub number: usize,
+    pub activated_at: Timestamp,
+    pub signed: SigningTimes,
+    /// What would not have been agreed to without the keys.
+    pub unmet: Vec<ConditionKind>,
+}
+
+#[derive(Debug, Clone)]
+pub struct TouchedRevocation {
+    pub path: RepoPath,
+    pub reason: String,
+    pub signed: SigningTimes,
+    pub is_decisive: bool,
+}
+
+/// Something that collects signatures, to which the keys can contribute or have contributed.
+#[derive(Debug, Clone)]
+pub struct OpenMatter {
+    pub kind: OpenKind,
+    /// The index, or the pending signers file.
+    pub path: RepoPath,
+    /// Whatever the time.
+    pub signed: SigningTimes,
+    pub tally: Tally,
+    /// Whether it is complete once all of the keys have signed, and no one else does.
+    pub is_completable: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OpenKind {
+    Rotation,
+    Release,
+    Revocation,
+}
+
+/// A project that cannot be told about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncidentFault {
+    pub project: RepoPath,
+    pub reason: String,
+}
+
+/// `releases`: the indexes of this project to look at.
+pub fn examine_project(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    releases: impl FnOnce() -> Vec<RepoPath>,
+    question: &IncidentQuestion,
+) -> Result<Option<ProjectIncident>, IncidentFault> {
+    let fault = |reason: String| IncidentFault { project: project.clone(), reason };
+    let history = stored::history(snapshot, project, 1..=stored::history_len(snapshot, project));
+    let history = history.map_err(|error| fault(error.to_string()))?;
+    let chain = match history.entries.as_slice() {
+        [] => None,
+        _ => Some(chain::verify(&history, project).map_err(|error| fault(error.to_string()))?),
+    };
+    let proposal = StoredProposal::load(snapshot, &layout::pending_signers(project))
+        .map_err(|error| fault(error.to_string()))?;
+    let listings = list_listings(chain.as_ref(), proposal.as_ref(), question);
+    // A key signs only where it is listed.
+    if listings.is_empty() {
+        return Ok(None);
+    }
+    let active = chain.as_ref().map(|chain| &chain.last().signers);
+    let mut incident = ProjectIncident {
+        project: project.clone(),
+        listings,
+        powers: active.map(|file| list_powers(file, &question.keys)).unwrap_or_default(),
+        can_register: active
+            .is_some_and(|file| question.keys.iter().any(|key| file.lists(key) || file.has_registrar(key))),
+        releases: Vec::new(),
+        rotations: chain.iter().flat_map(|chain| list_rotations(&history, chain, question)).collect(),
+        revocations: Vec::new(),
+        open: proposal
+            .iter()
+            .filter_map(|proposal| open_proposal(project, proposal, active, question))
+            .collect(),
+        removal: active.map(|file| plan_removal(file, &question.keys)),
+        unreadable: Vec::new(),
+    };
+    for path in releases() {
+        if let Err(error) = incident.add_release(snapshot, &path, active, question) {
+            incident.unreadable.push(error.to_string());
+        }
+    }
+    incident
+        .releases
+        .sort_by_key(|release| (Reverse(release.signed.values().max().copied()), release.path.clone()));
+    incident.revocations.sort_by_key(|one| (Reverse(one.signed.values().max().copied()), one.path.clone()));
+    incident.open.sort_by_key(|matter| (matter.kind, matter.path.clone()));
+    Ok(Some(incident))
+}
+
+impl ProjectIncident {
+    /// Releases that stand only because the keys signed them, and are not revoked.
+    pub fn releases_to_revoke(&self) -> impl Iterator<Item = &RepoPath> {
+        let doubtful = self
+            .releases
+            .iter()
+            .filter(|release| release.is_decisive && release.state == IndexState::Complete);
+        doubtful.map(|release| &release.path)
+    }
+
+    /// Whether the signers file in force lists one of the keys.
+    pub fn is_listed(&self) -> bool {
+        self.listings.iter().any(|listing| listing.standing == ListingStanding::InForce)
+    }
+
+    fn add_release(
+        &mut self,
+        snapshot: &impl Snapshot,
+        path: &RepoPath,
+        active: Option<&SignersFile>,
+        question: &IncidentQuestion,
+    ) -> Result<(), ReadError> {
+        let Some(state) = stored::index_state(snapshot, path)? else { return Ok(()) };
+        let set = match state {
+            IndexState::Collecting => stored::collected_signatures(snapshot, path)?,
+            IndexState::Complete => read_set(snapshot, &layout::signatures_of(path))?,
+            IndexState::Revoked => read_set(snapshot, &layout::revoked_signatures_of(path))?,
+        };
+        let file = stored::signers_copy(snapshot, path)?.file;
+        let groups = file.artifact_groups();
+        let is_asked =
+            state == IndexState::Collecting && keys_of(groups).any(|key| question.keys.contains(&key));
+        if is_asked || has_any(&set, question) {
+            let set = keep_verifying(&set, &stored::require(snapshot, path)?);
+            let signed = question.select(&set);
+            if !signed.is_empty() {
+                let is_decisive =
+                    state != IndexState::Collecting && !quorum::is_met(groups, &question.without(&set));
+                self.releases.push(TouchedRelease { path: path.clone(), state, signed, is_decisive });
+            }
+            if state == IndexState::Collecting {
+                self.open.push(OpenMatter {
+                    kind: OpenKind::Release,
+                    path: path.clone(),
+                    signed: question.select_ever(&set),
+                    tally: Tally::of(groups, &set.signers()),
+                    is_completable: quorum::is_met(groups, &question.with(&set)),
+                });
+            }
+        }
+        match (state, active) {
+            (IndexState::Revoked, _) => self.add_revocation(snapshot, path, question),
+            (IndexState::Complete, Some(active)) => self.add_begun(snapshot, path, active, question),
+            (IndexState::Complete, None) | (IndexState::Collecting, _) => Ok(()),
+        }
+    }
+
+    fn add_revocation(
+        &mut self,
+        snapshot: &impl Snapshot,
+        path: &RepoPath,
+        question: &IncidentQuestion,
+    ) -> Result<(), ReadError> {
+        let revocation = layout::revocation_of(path);
+        let set = read_set(snapshot, &layout::signatures_of(&revocation))?;
+        if !has_any(&set, question) {
+            return Ok(());
+        }
+        let text = stored::require(snapshot, &revocation)?;
+        let set = keep_verifying(&set, &text);
+        let signed = question.select(&set);
+        if !signed.is_empty() {
+            let groups = stored::signers_copy(snapshot, &revocation)?.file;
+            let is_decisive = !quorum::is_met(&groups.revocation_groups(), &question.without(&set));
+            let reason = stored::parse_stored(&revocation, Revocation::parse(&text))?.reason;
+            self.revocations.push(TouchedRevocation { path: path.clone(), reason, signed, is_decisive });
+        }
+        Ok(())
+    }
+
+    /// A revocation that waits for more signatures.
+    fn add_begun(
+        &mut self,
+        snapshot: &impl Snapshot,
+        path: &RepoPath,
+        active: &SignersFile,
+        question: &IncidentQuestion,
+    ) -> Result<(), ReadError> {
+        let Some(text) = snapshot.read(&layout::pending_revocation_of(path))? else { return Ok(()) };
+        let set = read_set(snapshot, &layout::pending_signatures_of(&layout::revocation_of(path)))?;
+        let groups = active.revocation_groups();
+        if has_any(&set, question) || keys_of(&groups).any(|key| question.keys.contains(&key)) {
+            let set = keep_verifying(&set, &text);
+            self.open.push(OpenMatter {
+                kind: OpenKind::Revocation,
+                path: path.clone(),
+                signed: question.select_ever(&set),
+                tally: Tally::of_revocation(active, &set.signers()),
+                is_completable: quorum::is_met(&groups, &question.with(&set)),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl IncidentQuestion {
+    /// The keys that signed, since the time that is asked for.
+    fn select(&self, set: &SignatureSet) -> SigningTimes {
+        let mut signed = self.select_ever(set);
+        signed.retain(|_, at| self.since.is_none_or(|since| *at >= since));
+        signed
+    }
+
+    fn select_ever(&self, set: &SignatureSet) -> SigningTimes {
+        let named = set.entries.iter().filter(|(key, _)| self.keys.contains(key));
+        named.map(|(key, collected)| (*key, collected.collected_at)).collect()
+    }
+
+    fn without(&self, set: &SignatureSet) -> BTreeSet<PublicKey> {
+        set.signers().difference(&self.keys).copied().collect()
+    }
+
+    fn with(&self, set: &SignatureSet) -> BTreeSet<PublicKey> {
+        set.signers().union(&self.keys).copied().collect()
+    }
+}
+
+fn read_set(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
+    Ok(snapshot.read_signatures(path)?.unwrap_or_default())
+}
+
+fn has_any(set: &SignatureSet, question: &IncidentQuestion) -> bool {
+    set.entries.keys().any(|key| question.keys.contains(key))
+}
+
+fn keep_verifying(set: &SignatureSet, bytes: &[u8]) -> SignatureSet {
+    let verifying = set.verifying_signers(bytes);
+    let mut kept = SignatureSet::default();
+    for (key, collected) in set.entries.iter().filter(|(key, _)| verifying.contains(key)) {
+        kept.add(*key, *collected);
+    }
+    kept
+}
+
+fn list_listings(
+    chain: Option<&VerifiedChain>,
+    proposal: Option<&StoredProposal>,
+    question: &IncidentQuestion,
+) -> Vec<IncidentListing> {
+    let links = chain.map(|chain| chain.links.as_slice()).unwrap_or_default();
+    let is_listed = |file: &SignersFile, key: &PublicKey| file.lists(key) || file.has_registrar(key);
+    let mut listings = Vec::new();
+    for key in &question.keys {
+        let last = links.iter().rposition(|link| is_listed(&link.signers, key));
+        let standing = match last {
+            Some(last) => match links.get(last + 1) {
+                None => ListingStanding::InForce,
+                Some(next) => ListingStanding::Until(next.activated_at),
+            },
+            None => ListingStanding::Proposed,
+        };
+        if let Some(last) = last {
+            listings.push(IncidentListing::of(&links[last].signers, *key, standing));
+        }
+        let proposed = proposal.filter(|proposal| is_listed(&proposal.signers, key));
+        if let Some(proposed) = proposed.filter(|_| standing != ListingStanding::InForce) {
+            listings.push(IncidentListing::of(&proposed.signers, *key, ListingStanding::Proposed));
+        }
+    }
+    listings
+}
+
+impl IncidentListing {
+    fn of(file: &SignersFile, key: PublicKey, standing: ListingStanding) -> Self {
+        let is_in = |role: &Role| keys_of(&effective_groups(file, *role)).any(|listed| listed == key);
+        Self {
+            signer: named_signer(file, key),
+            roles: Role::ALL.into_iter().filter(is_in).collect(),
+            is_registrar: file.has_registrar(&key),
+            standing,
+        }
+    }
+}
+
+fn list_rotations(
+    history: &History,
+    chain: &VerifiedChain,
+    question: &IncidentQuestion,
+) -> Vec<TouchedRotation> {
+    let mut rotations = Vec::new();
+    for (i, (entry, link)) in history.entries.iter().zip(&chain.links).enumerate() {
+        // The chain was verified, so every signature was.
+        let signed = question.select(&entry.signatures);
+        if signed.is_empty() {
+            continue;
+        }
+        let current = i.checked_sub(1).map(|before| &chain.links[before].signers);
+        let consent = Consent { current, proposed: &link.signers };
+        let without = [&entry.signatures, &entry.metadata_signatures].map(|set| question.without(set));
+        let unmet = consent
+            .conditions()
+            .into_iter()
+            .filter(|condition| without.iter().any(|signed| !condition.is_met(signed)));
+        let unmet = unmet.map(|condition| condition.kind).collect();
+        rotations.push(TouchedRotation { number: i + 1, activated_at: link.activated_at, signed, unmet });
+    }
+    rotations.reverse();
+    rotations
+}
+
+fn open_proposal(
+    project: &RepoPath,
+    proposal: &StoredProposal,
+    active: Option<&SignersFile>,
+    question: &IncidentQuestion,
+) -> Option<OpenMatter> {
+    let consent = Consent { current: active, proposed: &proposal.signers };
+    let sets = [
+        keep_verifying(&proposal.signatures, &proposal.signers_bytes),
+        keep_verifying(&proposal.metadata_signatures, &proposal.metadata_bytes),
+    ];
+    let signed = question.select_ever(&sets[0]);
+    if signed.is_empty() && consent.accepted_signers().is_disjoint(&question.keys) {
+        return None;
+    }
+    Some(OpenMatter {
+        kind: OpenKind::Rotation,
+        path: layout::pending_signers(project),
+        signed,
+        tally: Tally::of_consent(&consent, &sets[0].signers()),
+        is_completable: sets.iter().all(|set| consent.is_complete(&question.with(set))),
+    })
+}
+
+impl fmt::Display for IncidentFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.project, self.reason)
+    }
+}
+
+impl Error for IncidentFault {}

@@ -1,0 +1,136 @@
+//! Keys that no one has used for long, and what it would mean if they were lost (D141).
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    time::Duration,
+};
+
+use countersign_core::{
+    documents::signers::{Group, Signer, SignersFile, keys_of},
+    values::{key::PublicKey, time::Timestamp},
+};
+
+use crate::{
+    signers::{named_signer, plural},
+    strength::Act,
+};
+
+/// A key that has not signed for so long is idle.
+pub const IDLE_AFTER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+#[derive(Debug, Clone)]
+pub struct Lockout {
+    /// Every key of the file, the one that was used longest ago first.
+    pub uses: Vec<KeyUse>,
+    /// The acts to which idle keys belong.
+    pub outlooks: Vec<ActOutlook>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyUse {
+    pub signer: Signer,
+    /// `None` if it never signed, as far as is known.
+    pub last_signed: Option<Timestamp>,
+    pub is_idle: bool,
+}
+
+/// What is left of an act if all idle keys are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActOutlook {
+    pub act: Act,
+    pub idle: usize,
+    pub keys: usize,
+    /// How many more keys can be lost, any of them; `None` if the act is impossible already.
+    pub spare: Option<usize>,
+    /// Whether a rotation could still help.
+    pub can_rotate: bool,
+}
+
+pub fn foresee(file: &SignersFile, last: &BTreeMap<PublicKey, Timestamp>, now: Timestamp) -> Lockout {
+    let keys = file.keys();
+    let is_idle = |key: &PublicKey| {
+        let last = last.get(key);
+        last.is_none_or(|last| now.ahead_of(*last).is_some_and(|idle| idle >= IDLE_AFTER))
+    };
+    let idle: BTreeSet<PublicKey> = keys.iter().copied().filter(is_idle).collect();
+    let mut uses: Vec<KeyUse> = keys
+        .iter()
+        .map(|key| KeyUse {
+            signer: named_signer(file, *key),
+            last_signed: last.get(key).copied(),
+            is_idle: idle.contains(key),
+        })
+        .collect();
+    uses.sort_by_key(|used| used.last_signed);
+    Lockout { uses, outlooks: foresee_acts(file, &idle) }
+}
+
+/// Of all acts to which one of the idle keys belongs.
+fn foresee_acts(file: &SignersFile, idle: &BTreeSet<PublicKey>) -> Vec<ActOutlook> {
+    let can_rotate = count_spare(&list_ways(file, Act::Rotate), idle).is_some();
+    let outlook = |act| {
+        let ways = list_ways(file, act);
+        let keys: BTreeSet<PublicKey> = ways.iter().flat_map(|groups| keys_of(groups)).collect();
+        let spare = count_spare(&ways, idle);
+        ActOutlook { act, idle: keys.intersection(idle).count(), keys: keys.len(), spare, can_rotate }
+    };
+    let outlooks = [Act::Release, Act::Rotate, Act::Revoke].map(outlook);
+    outlooks.into_iter().filter(|outlook| outlook.idle > 0).collect()
+}
+
+impl ActOutlook {
+    /// Whether one more loss, or none, ends what the team can do.
+    pub fn is_alarming(&self) -> bool {
+        self.spare.is_none_or(|spare| spare == 0)
+    }
+}
+
+/// Any one of them is enough.
+fn list_ways(file: &SignersFile, act: Act) -> Vec<Cow<'_, [Group]>> {
+    let mut ways: Vec<Cow<'_, [Group]>> = match act {
+        Act::Release => vec![file.artifact_groups().into()],
+        Act::Rotate => vec![file.admin_groups().into(), file.master_groups().into()],
+        Act::Revoke => vec![file.revocation_groups()],
+    };
+    ways.retain(|groups| !groups.is_empty());
+    ways
+}
+
+/// How many keys can be lost besides those that are gone, any of them. No loss counts in two ways, since a master key has
+/// no other role (D8).
+fn count_spare(ways: &[Cow<'_, [Group]>], gone: &BTreeSet<PublicKey>) -> Option<usize> {
+    let spare_of = |group: &Group| {
+        let left: BTreeSet<PublicKey> =
+            group.signers.iter().map(|signer| signer.key).filter(|key| !gone.contains(key)).collect();
+        left.len().checked_sub(group.threshold)
+    };
+    let open = ways.iter().filter_map(|groups| {
+        groups.iter().map(spare_of).try_fold(usize::MAX, |least, spare| Some(least.min(spare?)))
+    });
+    let to_stop: usize = open.map(|spare| spare + 1).sum();
+    to_stop.checked_sub(1)
+}
+
+/// As in `to rotate the signers: 3 of 5 keys have not signed for a year: losing one more key locks you out`.
+impl fmt::Display for ActOutlook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { act, idle, keys, spare, can_rotate } = self;
+        let have = if *idle == 1 { "has" } else { "have" };
+        write!(f, "to {act}: {idle} of {keys} key{} {have} not signed for a year: ", plural(*keys))?;
+        match (spare, act, can_rotate) {
+            (None, Act::Rotate, _) => f.write_str("if they are lost, you are locked out"),
+            (None, _, true) => write!(f, "if they are lost, no one can {act} until the signers are rotated"),
+            (None, _, false) => write!(f, "if they are lost, no one can ever {act} again"),
+            (Some(0), Act::Rotate, _) => f.write_str("losing one more key locks you out"),
+            (Some(0), _, true) => {
+                write!(f, "losing one more key makes it impossible to {act}, until the signers are rotated")
+            }
+            (Some(0), _, false) => write!(f, "losing one more key makes it impossible to {act}, for ever"),
+            (Some(spare), _, _) => {
+                write!(f, "if they are lost, you can lose any {spare} more key{}", plural(*spare))
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Lost and stolen keys played out with the real decisions, against the model that tries every set of people.
+
+use std::collections::BTreeSet;
+
+use countersign_core::values::key::PublicKey;
+use countersign_explain::{
+    drill::{Drill, DrillAttempt, DrillQuestion, Nuisance, play},
+    strength::Act,
+};
+use countersign_testing::{at, few, steady};
+use proptest::prelude::*;
+
+use crate::strength::{Model, any_model, public};
+
+const NOW: &str = "2026-06-01T12:00:00Z";
+
+fn keys(people: &[u8]) -> BTreeSet<PublicKey> {
+    people.iter().map(|n| public(*n)).collect()
+}
+
+fn drill(model: &Model, lost: &[u8], stolen: &[u8]) -> Drill {
+    let question = DrillQuestion { lost: keys(lost), stolen: keys(stolen) };
+    play(&model.file(), &question, at(NOW)).expect("a file that can be played")
+}
+
+/// Release, rotate, revoke.
+fn outcomes(attempts: &[DrillAttempt]) -> Vec<bool> {
+    attempts.iter().map(|attempt| attempt.succeeds).collect()
+}
+
+fn any_case() -> impl Strategy<Value = (Model, Vec<u8>, Vec<u8>)> {
+    any_model().prop_flat_map(|model| {
+        let people = model.people();
+        let some = || prop::sample::subsequence(people.clone(), 0..=people.len());
+        (Just(model), some(), some())
+    })
+}
+
+proptest! {
+    // Each case makes some hundred signatures.
+    #![proptest_config(few(steady(), 24))]
+
+    #[test]
+    fn the_drill_says_what_the_model_says((model, lost, stolen) in any_case()) {
+        let played = drill(&model, &lost, &stolen);
+        let left = |gone: &[&[u8]]| -> Vec<u8> {
+            model.people().into_iter().filter(|n| gone.iter().all(|gone| !gone.contains(n))).collect()
+        };
+        let (team, everyone) = (left(&[&lost, &stolen]), left(&[&lost]));
+        for attempt in &played.team {
+            let alone = model.can(attempt.act, &team);
+            let together = model.can(attempt.act, &everyone);
+            prop_assert_eq!(attempt.succeeds, together, "{:?}", attempt);
+            prop_assert_eq!(attempt.takes_stolen_keys, together && !alone, "{:?}", attempt);
+        }
+        for attempt in &played.thief {
+            prop_assert_eq!(attempt.succeeds, model.can(attempt.act, &stolen), "{:?}", attempt);
+        }
+        prop_assert_eq!(played.thief.is_empty(), stolen.is_empty());
+        prop_assert_eq!(played.is_locked_out(), !model.can(Act::Rotate, &everyone));
+        let can_recover = model.can(Act::Rotate, &everyone) && !stolen.is_empty();
+        prop_assert_eq!(played.thief_after_rotation.is_some(), can_recover);
+        let after = played.thief_after_rotation.unwrap_or_default();
+        prop_assert!(after.iter().all(|attempt| !attempt.succeeds), "{:?}", after);
+    }
+}
+
+#[test]
+fn lost_keys_below_at_and_above_the_threshold_of_each_role() {
+    let model = Model::new(&[(2, &[1, 2, 3])]).admin(&[(1, &[4, 5])]).revocation(&[(2, &[3, 4, 5])]);
+    assert_eq!(outcomes(&drill(&model, &[], &[]).team), [true, true, true]);
+    assert_eq!(outcomes(&drill(&model, &[1], &[]).team), [true, true, true]);
+    assert_eq!(outcomes(&drill(&model, &[1, 2], &[]).team), [false, true, true]);
+    assert_eq!(outcomes(&drill(&model, &[4], &[]).team), [true, true, true]);
+    assert_eq!(outcomes(&drill(&model, &[4, 5], &[]).team), [true, false, false]);
+    assert!(drill(&model, &[4, 5], &[]).is_locked_out());
+    // Masters take over.
+    let model = model.master(&[(1, &[6])]);
+    assert_eq!(outcomes(&drill(&model, &[4, 5], &[]).team), [true, true, false]);
+    assert!(drill(&model, &[4, 5, 6], &[]).is_locked_out());
+}
+
+#[test]
+fn stolen_keys_below_at_and_above_the_threshold() {
+    let model = Model::new(&[(2, &[1, 2, 3])]);
+    let one = drill(&model, &[], &[1]);
+    assert_eq!(outcomes(&one.thief), [false, false, true], "any one admin revokes");
+    assert_eq!(one.nuisances, [Nuisance::RegisterReleases, Nuisance::ReplaceProposals]);
+    assert!(!one.is_taken_over() && !one.is_locked_out());
+    let two = drill(&model, &[], &[1, 2]);
+    assert_eq!(outcomes(&two.thief), [true, true, true]);
+    assert!(two.is_taken_over());
+    // The owners still have copies of what was stolen.
+    assert!(two.team.iter().any(|attempt| attempt.takes_stolen_keys));
+    assert!(drill(&model, &[1, 2], &[1, 2]).is_locked_out());
+    assert_eq!(outcomes(&drill(&model, &[], &[1, 2, 3]).thief), [true, true, true]);
+    let model = Model::new(&[(2, &[1, 2, 3])]).revocation(&[(2, &[1, 2])]);
+    assert!(drill(&model, &[], &[1]).nuisances.contains(&Nuisance::BeginRevocations));
+}
+
+#[test]
+fn a_stolen_master_key_rotates_and_does_nothing_else() {
+    let model = Model::new(&[(2, &[1, 2])]).master(&[(1, &[6, 7])]);
+    assert_eq!(outcomes(&drill(&model, &[], &[6]).thief), [false, true, false]);
+}
+
+#[test]
+fn steps_say_who_did_what_under_the_real_keys() {
+    let model = Model::new(&[(2, &[1, 2, 3])]);
+    let played = drill(&model, &[1], &[]);
+    let steps = &played.team[0].steps;
+    let texts: Vec<(Option<PublicKey>, &str)> =
+        steps.iter().map(|step| (step.who.as_ref().map(|who| who.key), step.text.as_str())).collect();
+    let (second, third) = (Some(public(2)), Some(public(3)));
+    let expected = [
+        (second, "registers a release"),
+        (second, "signs it: 1 of 2 signatures"),
+        (third, "signs it: the release is complete"),
+    ];
+    assert_eq!(texts, expected);
+}
+
+#[test]
+fn a_file_of_the_future_can_be_played() {
+    let text = Model::new(&[(1, &[1])]).text().replace("2026-01-31", "2027-01-31");
+    let file = countersign_core::documents::signers::SignersFile::parse(text.as_bytes()).expect("a file");
+    assert!(play(&file, &DrillQuestion::default(), at(NOW)).is_ok());
+}
