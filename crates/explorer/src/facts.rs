@@ -6,7 +6,7 @@ use crate::{
 };
 
 pub type SignersSlots = [Option<ContentId>; 5];
-pub type ReleaseSlots = [Option<ContentId>; 11];
+pub type ReleaseSlots = [Option<ContentId>; 12];
 
 /// A state by roles instead of paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -50,7 +50,8 @@ pub const REVOCATION_COPY: usize = 7;
 pub const BEGUN: usize = 8;
 pub const BEGUN_SET: usize = 9;
 pub const REQUEST: usize = 10;
-const RELEASE_SLOTS: [&str; 11] = [
+pub const REGISTRANT: usize = 11;
+const RELEASE_SLOTS: [&str; 12] = [
     "",
     ".signers.json",
     ".signatures.json.pending",
@@ -62,6 +63,7 @@ const RELEASE_SLOTS: [&str; 11] = [
     ".revocation.json.pending",
     ".revocation.json.signatures.json.pending",
     ".revocation.json.request.json",
+    ".registrant.json",
 ];
 
 /// The projects of a world and the directories of their releases, by which paths are told apart.

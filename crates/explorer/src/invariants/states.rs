@@ -8,8 +8,8 @@ use crate::{
     contents::{ContentId, Contents},
     facts::{Facts, ProjectFacts, ReleaseSlots, SignersSlots},
     roles::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, METADATA_SET, REVOCATION,
-        REVOCATION_COPY, REVOCATION_SET, REVOKED, SET,
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, METADATA_SET, REGISTRANT,
+        REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, SET,
     },
 };
 
@@ -166,6 +166,8 @@ impl StateCheck<'_> {
         let ([state], Some(copy)) = (&sets[..], release[COPY]) else {
             return rule.broken("an index is in no state, or in several");
         };
+        let is_named = has(REGISTRANT) == (*state == COLLECTING);
+        rule.hold(is_named, "a collecting index has no registrant, or another one has")?;
         let set = release[*state].unwrap_or_default();
         let (signers, signed) = (self.signers(copy)?, self.signed(set, index)?);
         let strangers = signed.difference(&union(&signers.artifact)).count();
