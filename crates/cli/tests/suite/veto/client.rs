@@ -15,6 +15,9 @@ fn attacked(scene: &Scene) -> Computer {
     }
     let last = scene.run_as(&computer, "carol", &["sign", "--all", "--yes"]).ok();
     last.says(&["all signatures are there", "takes force on", "waits", "48 hours"]);
+    // Asked again, the client does not ask for more.
+    let again = scene.run_as(&computer, "carol", &["sign", &scene.world.id(APP), "--yes"]).ok();
+    again.says(&["You signed", "all signatures are there"]);
     computer
 }
 
