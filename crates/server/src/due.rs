@@ -59,9 +59,11 @@ impl DueRotations {
 /// Looks each second, and tries again what failed.
 pub(crate) fn watch(due: DueRotations, runtime: Handle) -> io::Result<Rounds> {
     Rounds::start("rotations", ROUND, move || {
-        if let Some(parts) = due.0.as_ref().filter(|parts| parts.has_due()) {
+        let Some(parts) = &due.0 else { return };
+        if parts.has_due() {
             runtime.block_on(parts.activate(parts.due()));
         }
+        parts.forget_done();
     })
 }
 
@@ -83,6 +85,15 @@ impl DueParts {
     fn unheld(&self) -> Vec<RepoPath> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         self.due().into_iter().filter(|project| !held.contains(project)).collect()
+    }
+
+    /// A request waits again for what is due the next time.
+    fn forget_done(&self) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if !held.is_empty() {
+            let due = self.due();
+            held.retain(|project| due.contains(project));
+        }
     }
 
     async fn settle(&self) {

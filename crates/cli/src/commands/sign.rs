@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, requests::SignaturesBody};
 use countersign_core::{
     documents::{
+        agreement::Agreement,
         index::ReleaseIndex,
         layout::{self, Signable},
         objections::ObjectionsFile,
@@ -62,7 +63,8 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     for (Target { client, path }, gathered) in targets.iter().zip(&gathered) {
         let you = session.public_key_at(client, path).await.map_err(|error| after(error, &done))?;
         if let Some(at) = gathered.signed_at(&you) {
-            session.output.line(&say_signed(path, at, gathered.is_complete));
+            let state = state_text(gathered.is_complete, gathered.waits_until);
+            session.output.line(&say_signed(path, at, &state));
             before.push(SignedBefore { path: path.clone(), you, at, is_complete: gathered.is_complete });
             continue;
         }
@@ -73,7 +75,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
                 session.output.line(&format!(
                     "Signed {}: {}",
                     session.name_of(path, None),
-                    signed.state_text()
+                    state_text(signed.is_complete, signed.waits_until)
                 ));
                 done.push(signed);
             }
@@ -96,15 +98,6 @@ struct Signed {
     comparison: Option<Value>,
     /// Those that the server has taken as well.
     formats: Vec<OtherFormat>,
-}
-
-impl Signed {
-    fn state_text(&self) -> String {
-        match self.waits_until {
-            Some(until) => format!("all signatures are there; it takes force on {}", when_text(until)),
-            None => state_text(self.is_complete).to_owned(),
-        }
-    }
 }
 
 /// What the user had signed earlier.
@@ -218,12 +211,16 @@ fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
     })
 }
 
-fn state_text(is_complete: bool) -> &'static str {
-    if is_complete { "complete" } else { "more signatures are needed" }
+fn state_text(is_complete: bool, waits_until: Option<Timestamp>) -> String {
+    match waits_until {
+        Some(until) => format!("all signatures are there; it takes force on {}", when_text(until)),
+        None if is_complete => "complete".to_owned(),
+        None => "more signatures are needed".to_owned(),
+    }
 }
 
-fn say_signed(path: &RepoPath, at: Timestamp, is_complete: bool) -> String {
-    format!("You signed {path} on {}: {}", when_text(at), state_text(is_complete))
+fn say_signed(path: &RepoPath, at: Timestamp, state: &str) -> String {
+    format!("You signed {path} on {}: {state}", when_text(at))
 }
 
 /// What a server shows of a file to sign.
@@ -231,6 +228,8 @@ struct Gathered {
     request: SigningRequest,
     /// A complete release asks for no signature. Its request holds those that it has.
     is_complete: bool,
+    /// When signers take force that have all signatures.
+    waits_until: Option<Timestamp>,
 }
 
 impl Gathered {
@@ -295,8 +294,12 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
         Some(digest) => find_objections(client, path, &digest).await?,
         None => ObjectionsFile::default(),
     };
+    let agreement = match metadata_beside(path) {
+        Some(_) => client.parsed(&layout::agreement_of(path), Agreement::parse).await?,
+        None => None,
+    };
     let request = SigningRequest { path: path.clone(), files, history, collected, objections };
-    Ok(Gathered { request, is_complete })
+    Ok(Gathered { request, is_complete, waits_until: agreement.map(|agreement| agreement.due_at) })
 }
 
 /// What a server shows at a path, read as what it must be, and continuing what this computer has accepted.

@@ -36,8 +36,9 @@ impl Agreement {
         format!("Due: {}\n", self.due_at)
     }
 
-    /// The earliest time at which the history can have it in force (D133).
-    pub fn earliest(&self, delay: Duration) -> Timestamp {
-        self.agreed_at.later(delay)
+    /// The earliest time at which the history can have it in force (D133); `None` if the calendar ends before.
+    pub fn earliest(&self, delay: Duration) -> Option<Timestamp> {
+        let earliest = self.agreed_at.later(delay);
+        earliest.ahead_of(self.agreed_at).filter(|waited| *waited >= delay).map(|_| earliest)
     }
 }

@@ -59,7 +59,7 @@ pub fn vetoed_dir(project: &RepoPath) -> RepoPath {
 
 /// The veto of a signers file with this digest.
 pub fn veto_record(project: &RepoPath, digest: &Sha512) -> RepoPath {
-    vetoed_dir(project).join(&digest.to_string()).join(wire::VETO_FILE)
+    vetoed_dir(project).join(&digest.half()).join(wire::VETO_FILE)
 }
 
 /// The history as it is served: no file lies here, it is assembled from its entries (D42).

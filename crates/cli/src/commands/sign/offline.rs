@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use countersign_api::offline;
+use countersign_api::{answers::SignedResponse, offline};
 use countersign_core::{proof::to_sign::SigningRequest, values::key::PublicKey};
 use countersign_explain::signers::plural;
 use serde_json::json;
@@ -52,7 +52,7 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
     let mut open = Vec::new();
     for request in &requests {
         match find_signed(request, &you) {
-            Some(at) => session.output.line(&say_signed(&request.path, at, false)),
+            Some(at) => session.output.line(&say_signed(&request.path, at, &state_text(false, None))),
             None => open.push(request),
         }
     }
@@ -91,13 +91,13 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
         let client = session.client_for(&body.file_path)?;
         let key = session.key_at(&client, Some(&body.file_path)).await?;
         let done = client.submit_signatures(&key, body).await;
-        let is_complete = done.map_err(|error| error.after(&signed))?.is_complete;
+        let SignedResponse { is_complete, waits_until } = done.map_err(|error| error.after(&signed))?;
         check_stored(session, &client, body).await;
         session.output.line(&format!(
             "Submitted the signature of {} on {}: {}",
             body.public_key,
             body.file_path,
-            state_text(is_complete)
+            state_text(is_complete, waits_until)
         ));
         signed.push((&body.file_path, (body.public_key, is_complete)));
     }

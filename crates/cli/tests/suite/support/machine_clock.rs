@@ -28,11 +28,6 @@ impl MachineClock {
         launch.env("LD_PRELOAD", &text(self.library.clone())).env("MACHINE_CLOCK", &text(self.file()))
     }
 
-    /// A client with this clock.
-    pub(crate) fn settle(&self, command: &mut Command) {
-        command.env("LD_PRELOAD", &self.library).env("MACHINE_CLOCK", self.file());
-    }
-
     /// The same for a command of the client.
     pub(crate) fn lend_to(&self, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library).env("MACHINE_CLOCK", self.file());

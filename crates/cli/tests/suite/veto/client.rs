@@ -15,6 +15,9 @@ fn attacked(scene: &Scene) -> Computer {
     }
     let last = scene.run_as(&computer, "carol", &["sign", "--all", "--yes"]).ok();
     last.says(&["all signatures are there", "takes force on", "waits", "48 hours"]);
+    // Asked again, the client does not ask for more.
+    let again = scene.run_as(&computer, "carol", &["sign", &scene.world.id(APP), "--yes"]).ok();
+    again.says(&["You signed", "all signatures are there"]);
     computer
 }
 
@@ -79,7 +82,7 @@ fn waiting_for_it_ends_with_the_veto() {
     let Some(scene) = Scene::new() else { return };
     let computer = attacked(&scene);
     let mut command = computer.command(&["status", "--wait", &scene.world.id(APP)]);
-    scene.clock.settle(&mut command);
+    scene.clock.lend_to(&mut command);
     let waiting = crate::support::running::Running::start(command);
     waiting.await_note("signed by");
     let document = scene.veto_document("not ours\u{1b}[2J");

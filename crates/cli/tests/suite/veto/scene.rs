@@ -130,7 +130,7 @@ impl Scene {
     /// The client of a person, whose clock goes with the server's.
     pub(crate) fn run_as(&self, computer: &Computer, name: &str, args: &[&str]) -> Ran {
         let mut command = computer.command(args);
-        self.clock.settle(&mut command);
+        self.clock.lend_to(&mut command);
         Ran::of(command.env("COUNTERSIGN_KEY", computer.key_of(name)))
     }
 }

@@ -44,7 +44,10 @@ pub fn activate_due(
     let delay = consent.delay(&signed).filter(|_| signed.iter().all(|signed| consent.is_complete(signed)));
     let delay = delay.ok_or_else(|| stored::corrupt(&path, "it waits, and the rules do not let it wait"))?;
     let change = Change::new(format!("{} {project}\n\nAgreed: {}\n", titles::ACTIVATE, agreement.agreed_at));
-    let now = now.max(agreement.earliest(delay));
+    // No client would accept a history that cannot tell the wait.
+    let earliest = agreement.earliest(delay);
+    let now =
+        now.max(earliest.ok_or_else(|| stored::corrupt(&path, "the calendar ends before it has waited"))?);
     Ok((activate(snapshot, change, &proposal, &Activation { project, now, agreement: Some(agreement) })?, ()))
 }
 

@@ -283,3 +283,15 @@ fn only_an_admin_or_master_replaces_what_waits() {
     assert_eq!(world.update(&other, &alice()), Err(UpdateRefusal::OtherPending(path(PROJECT))));
     assert!(agreement(&world).is_some());
 }
+
+#[test]
+fn at_the_end_of_the_calendar_no_history_is_made_that_cannot_be_verified() {
+    let mut world = world_of(&team());
+    world.now = Timestamp::parse("9999-12-31T00:00:00Z").expect("a time");
+    world.update(&next(), &bob()).expect("an update");
+    world.sign_all(PENDING, &[&bob(), &carol()]);
+    world.pass(HOUR);
+    assert_mentions(&world.activate_due().unwrap_err().to_string(), &["the calendar ends"]);
+    world.sign_all(PENDING, &[&dave(), &key(6)]);
+    assert_in_force(&world, &next());
+}

@@ -6,7 +6,7 @@ use countersign_core::{
         update::UpdateRefusal,
         veto::{VetoOutcome, VetoRefusal, find_veto},
     },
-    values::{bounds::VETO_RECORDS, digest::Sha512, key::SecretKey},
+    values::{bounds::VETO_RECORDS, digest::Sha512, key::SecretKey, path::RepoPath},
 };
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, bob, carol, dave, key, mallory, path, signers,
@@ -269,4 +269,25 @@ fn a_reason_has_bounds() {
         assert_eq!(world.clone().veto(&request).is_ok(), is_fine);
     }
     world.pass(1);
+}
+
+#[test]
+fn every_file_of_the_longest_project_can_be_asked_for() {
+    let names = "/abcdefghijkl".repeat(57);
+    let rest = 864 - "https/h.example/443".len() - names.len();
+    let project = path(&format!("https/h.example/443{names}/{}", "x".repeat(rest - 1)));
+    assert_eq!((project.as_str().len(), project.segments().count()), (864, 61));
+    project.check_storable_dir().expect("a project");
+    let (pending, record) =
+        (layout::pending_signers(&project), layout::veto_record(&project, &Sha512::of(b"")));
+    let veto = layout::veto_of(&pending);
+    for file in [
+        layout::agreement_of(&pending),
+        layout::pending_veto_of(&pending),
+        layout::pending_signatures_of(&veto),
+        layout::signatures_of(&record),
+        record,
+    ] {
+        assert_eq!(RepoPath::parse(file.as_str()).as_ref(), Ok(&file));
+    }
 }

@@ -30,8 +30,8 @@ impl Spec {
                 put_proposal(&mut files, &path, proposal, ".pending");
             }
             for (signers, veto) in &project.vetoed {
-                let digest = Sha512::of(signers.as_bytes());
-                let path = format!("{id}/svc.signers.vetoed/{digest}/svc.veto.json");
+                let digest = Sha512::of(signers.as_bytes()).to_string();
+                let path = format!("{id}/svc.signers.vetoed/{}/svc.veto.json", &digest[..64]);
                 files.insert(format!("{path}.signatures.json"), collected(&veto.signatures).document());
                 files.insert(path, veto.document.clone());
             }
