@@ -166,8 +166,8 @@ fn listing_item(key: PublicKey, listing: &KeyListing) -> Markup {
         li {
             a.title.wrap href=(links::page(&listing.project_id)) { bdi { (links::shown_path(&listing.project_id)) } }
             span {
-                @if listing.registrar { "registrar " }
-                (titles(&listing.roles)) @if listing.name.is_some() { " " (parts::who(&signer)) }
+                @if listing.registrar { "registrar" } @else { (titles(&listing.roles)) }
+                @if listing.name.is_some() { " " (parts::who(&signer)) }
             }
         }
     }

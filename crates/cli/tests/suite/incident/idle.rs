@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::scene::{person, start_team};
+use super::scene::{person, signer, start_team};
 use crate::support::{
     SignersFile, World,
     client::{Computer, Ran},
@@ -101,6 +101,17 @@ fn the_page_of_a_key_says_what_it_completes_and_where_it_was_listed() {
     let answer = key_answer(&world, "carol");
     assert_eq!(answer["formerly"], json!([world.id("acme/app")]));
     assert_eq!(answer["signed"][0]["decisive"], json!(true));
+}
+
+#[test]
+fn the_page_of_a_registrar_says_where_it_is_one() {
+    let [alice, ci] = ["alice", "ci"].map(person);
+    let file = SignersFile::of(1, &[&alice]).with("registrars", json!([signer(&ci.key(), "ci")]));
+    let world = World::with_project(&file, &[&alice]);
+    open(&world.server, &key_page(&ci)).says(&["Listed in", "registrar ci", "countersign incident"]);
+    let listed = &key_answer(&world, "ci")["listed"][0];
+    assert_eq!((&listed["registrar"], &listed["roles"]), (&json!(true), &json!([])));
+    assert_eq!(key_answer(&world, "ci").get("last_signed_at"), None);
 }
 
 #[test]
