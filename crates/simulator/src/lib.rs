@@ -3,6 +3,7 @@
 
 pub mod chance;
 pub mod clock;
+pub mod disk_state;
 pub mod expected;
 pub mod figures;
 pub mod log_book;

@@ -1,38 +1,38 @@
 //! One machine: a disk, a clock, and a process that can die at any step.
 
+pub mod background;
+pub mod changing;
+
 use std::{
     cell::Cell,
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, mpsc},
+    sync::Arc,
     time::Duration,
 };
 
-use countersign_core::{log::policy::Policy, rules::snapshot::Change};
-use countersign_log::{CheckpointFiles, LogError, LogOptions, TransparencyLog};
+use countersign_core::log::policy::Policy;
+use countersign_log::{CheckpointFiles, LogOptions, TransparencyLog};
 use countersign_store::{
-    Author, Head, ObjectId, Store, StoreError, StoreRole,
+    Author, ObjectId, Store, StoreRole,
     data_dir::DataDir,
     nonces::Nonces,
     open::{OpenSettings, OpenedData, open_repository_on},
 };
-use futures_util::{future::join_all, task::noop_waker_ref};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::{
     chance::Chance,
     clock::SimClock,
-    expected::{AskedChange, speaks_for},
+    disk_state::{Crash, DiskFailure},
+    expected::speaks_for,
     log_book::LogBook,
     script::{Breach, Guarantee, Script},
-    sim_disk::{Crash, DiskFailure, DiskUser, Paused, SimDisk},
-    wish::ChangeWish,
+    sim_disk::SimDisk,
 };
 
-/// So many packs are folded into one.
-const FOLD_AT: usize = 16;
 /// A start that fails is tried again, so many times.
 const MAX_STARTS: usize = 50;
 
@@ -60,28 +60,6 @@ struct Process {
     nonces: Option<Nonces>,
     store: Arc<Store>,
     _data_dir: DataDir,
-}
-
-impl ChangeAnswer {
-    /// In one line.
-    pub fn tell(attempt: &AskedChange, answer: &Result<Self, StoreError>) -> String {
-        let told = match answer {
-            Ok(answer) => answer.refusal.clone().unwrap_or_else(|| "done".to_owned()),
-            Err(StoreError::Io(_)) => "the disk has failed".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        let asked = attempt.change.as_ref().map_or("", |change| change.message.as_str());
-        format!("  {}: {told}", asked.lines().next().unwrap_or_default())
-    }
-}
-
-/// What a caller was told.
-#[derive(Debug)]
-pub struct ChangeAnswer {
-    /// The commit on top of which it was decided.
-    pub seen: ObjectId,
-    /// Why nothing changes.
-    pub refusal: Option<String>,
 }
 
 impl Machine {
@@ -250,146 +228,6 @@ impl Machine {
         script.note_steps(&format!("{} ", self.name), self.disk.take_trace());
     }
 
-    /// Offers all wishes at once if the writer can be held until they are there, else one after the other.
-    pub fn change(&self, wishes: &[ChangeWish]) -> Vec<(AskedChange, Result<ChangeAnswer, StoreError>)> {
-        let store = self.store();
-        let decided: Vec<Arc<Mutex<Option<Change>>>> = wishes.iter().map(|_| Arc::default()).collect();
-        let jobs: Vec<_> = wishes
-            .iter()
-            .zip(&decided)
-            .map(|(wish, decided)| {
-                let (wish, decided) = (wish.clone(), Arc::clone(decided));
-                let decide = move |head: &Head| {
-                    let change = wish.decide(head);
-                    *decided.lock().expect("no one panics with it") = change.clone().ok();
-                    let seen = head.commit;
-                    match change {
-                        Ok(change) => Ok((change, ChangeAnswer { seen, refusal: None })),
-                        Err(refusal) => Err(ChangeAnswer { seen, refusal: Some(refusal) }),
-                    }
-                };
-                store.transact(decide)
-            })
-            .collect();
-        let answers = self.runtime.block_on(async {
-            let release = if wishes.len() > 1 { hold_writer(store).await } else { None };
-            match release {
-                Some(release) => {
-                    let release = async { drop(release) };
-                    futures_util::future::join(join_all(jobs), release).await.0
-                }
-                None => {
-                    let mut answers = Vec::new();
-                    for job in jobs {
-                        answers.push(job.await);
-                    }
-                    answers
-                }
-            }
-        });
-        self.await_writer();
-        self.await_folder();
-        self.await_log();
-        let attempts = answers.into_iter().zip(decided).map(|(answer, decided)| {
-            let change = decided.lock().expect("no one panics with it").take();
-            let answer = answer.map(|outcome| outcome.unwrap_or_else(|refused| refused));
-            let is_change = change.as_ref().is_some_and(|change| !change.is_empty());
-            let is_answered = answer.is_ok() && is_change;
-            (AskedChange { change: change.filter(|_| is_change), is_answered }, answer)
-        });
-        attempts.collect()
-    }
-
-    /// After a failure the writer tidies up when it has answered. A job that is never in a batch waits for that.
-    pub fn await_writer(&self) {
-        let _ = self.wait(self.store().follow(Vec::new()));
-    }
-
-    /// If there is something to fold, the thread is about to begin.
-    pub fn await_folder(&self) {
-        self.let_fold(0);
-    }
-
-    /// Lets the thread that folds take so many steps. After a failure it rests until the next commit.
-    pub fn let_fold(&self, steps: usize) {
-        let Some(head) = self.try_store().map(|store| store.glance().commit) else { return };
-        if self.must_fold() && self.folder_rests.get() != Some(head) {
-            let paused = self.disk.let_run(DiskUser::Folder, steps, || !self.must_fold());
-            self.folder_rests.set((paused == Paused::Rests).then_some(head));
-        }
-    }
-
-    pub fn must_fold(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| process.store.packs() >= FOLD_AT)
-    }
-
-    /// Whether the newest checkpoint covers all commits.
-    pub fn is_log_done(&self) -> bool {
-        let Some(log) = self.log() else { return true };
-        let commits = self.count_commits();
-        let round = *log.rounds().borrow();
-        round.size == commits
-    }
-
-    fn count_commits(&self) -> u64 {
-        let (mut newest, mut count) = self.counted.get();
-        let store = self.store();
-        let head = store.glance().commit;
-        if newest == Some(head) || head.is_null() {
-            return count;
-        }
-        if let Ok(Some(mut export)) = store.journal(newest) {
-            while let Ok(Some(entry)) = export.next_entry() {
-                (newest, count) = (Some(entry.id), count + 1);
-            }
-        }
-        self.counted.set((newest, count));
-        count
-    }
-
-    /// If there is something new, the log is about to write it.
-    pub fn await_log(&self) {
-        if self.log().is_some_and(|log| log.trouble().is_none()) {
-            self.let_log_run(0);
-        }
-    }
-
-    /// Lets the log take so many steps. After a failure it rests until it is woken.
-    pub fn let_log_run(&self, steps: usize) {
-        let Some((log, book)) = self.log().zip(self.log_book.as_ref()) else { return };
-        if log.trouble().is_some() {
-            log.allow_signing();
-        }
-        let failures = || self.disk.failures() + book.refusals();
-        let before = failures();
-        let has_failed = || failures() > before && log.trouble().is_some();
-        if !self.is_log_done() {
-            self.disk.let_run(DiskUser::Log, steps, || self.is_log_done() || has_failed());
-        }
-    }
-
-    /// A log that refuses to sign has lost something, or has contradicted itself.
-    pub fn check_log(&self) -> Result<(), Breach> {
-        if let Some(LogError::Refused(refusal)) = self.log().and_then(|log| log.trouble()).as_deref() {
-            return Err(Breach::new(Guarantee::SignedIsProvable, refusal.to_string()));
-        }
-        self.log_book.as_ref().map_or(Ok(()), LogBook::check)
-    }
-
-    /// What was folded so far was folded long ago.
-    pub fn age_folded(&self) {
-        let packs = self.dir.path().join("repo.git/objects/pack");
-        for entry in fs::read_dir(packs).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.extension().is_some_and(|ending| ending == "folded")
-                && let Ok(file) = fs::File::options().write(true).open(path)
-                && let Ok(since) = file.metadata().and_then(|found| found.modified())
-            {
-                let _ = file.set_modified(since - Duration::from_secs(3_600));
-            }
-        }
-    }
-
     /// Files that a start should have removed.
     pub fn check_leftovers(&self) -> Result<(), Breach> {
         for dir in ["repo.git/objects/pack", "repo.git/refs/heads", "repo.git", ""] {
@@ -409,28 +247,6 @@ impl Drop for Machine {
         self.disk.set_gates_open(true);
         self.disk.heal();
         self.end_process();
-    }
-}
-
-/// Keeps the writer from taking the next job until the sender is dropped. `None` if the writer does nothing at present.
-async fn hold_writer(store: &Store) -> Option<mpsc::Sender<()>> {
-    let (arrived, has_arrived) = mpsc::channel();
-    let (release, is_released) = mpsc::channel::<()>();
-    let is_released = Mutex::new(is_released);
-    let decide = move |_: &Head| {
-        let _ = arrived.send(());
-        let _ = is_released.lock().expect("no one panics with it").recv();
-        Err::<(Change, ()), ()>(())
-    };
-    let mut held = Box::pin(store.transact(decide));
-    let mut context = std::task::Context::from_waker(noop_waker_ref());
-    loop {
-        if held.as_mut().poll(&mut context).is_ready() {
-            return None;
-        }
-        if has_arrived.recv_timeout(Duration::from_micros(500)).is_ok() {
-            return Some(release);
-        }
     }
 }
 

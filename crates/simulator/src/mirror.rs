@@ -18,7 +18,7 @@ use crate::{
     clock::SimClock,
     expected::{ExpectedHistory, check_index, check_replay, read_history, speaks_for},
     figures::RunFigures,
-    machine::{ChangeAnswer, Machine},
+    machine::{Machine, changing::ChangeAnswer},
     script::{Breach, Guarantee, Script},
     wish::{ChangeWish, RequestMark},
 };

@@ -9,7 +9,7 @@ use crate::{
     clock::SimClock,
     expected::{ExpectedHistory, check_head, check_index, check_replay},
     figures::RunFigures,
-    machine::{ChangeAnswer, Machine},
+    machine::{Machine, changing::ChangeAnswer},
     order::SimOrder,
     script::{Breach, Guarantee, Script},
     wish::{ChangeWish, RequestMark},

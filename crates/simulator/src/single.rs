@@ -11,17 +11,16 @@ use countersign_core::{
 };
 use countersign_store::{ObjectId, StoreRole};
 
-use self::logging::WitnessTalk;
 use crate::{
     chance::Chance,
     clock::SimClock,
     expected::{ExpectedHistory, check_index, check_replay},
     figures::RunFigures,
     log_book::LogBook,
-    machine::{ChangeAnswer, Machine},
+    machine::{Machine, changing::ChangeAnswer},
     script::{Breach, Guarantee, Script},
     wish::{ChangeWish, RequestMark},
-    witness,
+    witness::{self, WitnessTalk},
 };
 
 const STEPS: usize = 32;

@@ -26,9 +26,10 @@ use tempfile::TempDir;
 
 use crate::{
     chance::Chance,
+    disk_state::Crash,
     log_book::{log_key, sign_text},
     script::{Breach, Guarantee, Script},
-    sim_disk::{Crash, SimDisk},
+    sim_disk::SimDisk,
 };
 
 const SEED: [u8; 32] = [101; 32];
@@ -41,6 +42,16 @@ pub struct SimWitness {
     pub disk: SimDisk,
     witness: Option<LogWitness>,
     cosigned: Arc<Mutex<CosignedHeads>>,
+}
+
+/// What goes on between the log and its witness.
+#[derive(Debug, Default)]
+pub struct WitnessTalk {
+    pub witness: SimWitness,
+    /// What the log believes that the witness has seen.
+    pub known: u64,
+    /// Requests that were sent. The network can deliver each again, at any time.
+    pub requests: Vec<WitnessRequest>,
 }
 
 /// What its key has signed; outlives every crash.

@@ -15,22 +15,12 @@ use super::SingleRun;
 use crate::{
     log_book::{LogBook, log_key},
     script::{Breach, Guarantee},
-    witness::{SimWitness, witness_key},
+    witness::witness_key,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Requests to the witness that can come again.
 const MAX_REQUESTS: usize = 16;
-
-/// What goes on between the log and its witness.
-#[derive(Debug, Default)]
-pub(super) struct WitnessTalk {
-    witness: SimWitness,
-    /// What the log believes that the witness has seen.
-    known: u64,
-    /// Requests that were sent. The network can deliver each again, at any time.
-    requests: Vec<WitnessRequest>,
-}
 
 impl SingleRun<'_> {
     pub(super) fn let_log_run(&mut self) -> Result<(), Breach> {

@@ -1,0 +1,107 @@
+//! The threads that work beside the writer, step by step.
+
+use std::{fs, time::Duration};
+
+use countersign_log::LogError;
+
+use super::Machine;
+use crate::{
+    disk_state::DiskUser,
+    log_book::LogBook,
+    script::{Breach, Guarantee},
+    sim_disk::Paused,
+};
+
+/// So many packs are folded into one.
+const FOLD_AT: usize = 16;
+impl Machine {
+    /// After a failure the writer tidies up when it has answered. A job that is never in a batch waits for that.
+    pub fn await_writer(&self) {
+        let _ = self.wait(self.store().follow(Vec::new()));
+    }
+
+    /// If there is something to fold, the thread is about to begin.
+    pub fn await_folder(&self) {
+        self.let_fold(0);
+    }
+
+    /// Lets the thread that folds take so many steps. After a failure it rests until the next commit.
+    pub fn let_fold(&self, steps: usize) {
+        let Some(head) = self.try_store().map(|store| store.glance().commit) else { return };
+        if self.must_fold() && self.folder_rests.get() != Some(head) {
+            let paused = self.disk.let_run(DiskUser::Folder, steps, || !self.must_fold());
+            self.folder_rests.set((paused == Paused::Rests).then_some(head));
+        }
+    }
+
+    pub fn must_fold(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| process.store.packs() >= FOLD_AT)
+    }
+
+    /// Whether the newest checkpoint covers all commits.
+    pub fn is_log_done(&self) -> bool {
+        let Some(log) = self.log() else { return true };
+        let commits = self.count_commits();
+        let round = *log.rounds().borrow();
+        round.size == commits
+    }
+
+    fn count_commits(&self) -> u64 {
+        let (mut newest, mut count) = self.counted.get();
+        let store = self.store();
+        let head = store.glance().commit;
+        if newest == Some(head) || head.is_null() {
+            return count;
+        }
+        if let Ok(Some(mut export)) = store.journal(newest) {
+            while let Ok(Some(entry)) = export.next_entry() {
+                (newest, count) = (Some(entry.id), count + 1);
+            }
+        }
+        self.counted.set((newest, count));
+        count
+    }
+
+    /// If there is something new, the log is about to write it.
+    pub fn await_log(&self) {
+        if self.log().is_some_and(|log| log.trouble().is_none()) {
+            self.let_log_run(0);
+        }
+    }
+
+    /// Lets the log take so many steps. After a failure it rests until it is woken.
+    pub fn let_log_run(&self, steps: usize) {
+        let Some((log, book)) = self.log().zip(self.log_book.as_ref()) else { return };
+        if log.trouble().is_some() {
+            log.allow_signing();
+        }
+        let failures = || self.disk.failures() + book.refusals();
+        let before = failures();
+        let has_failed = || failures() > before && log.trouble().is_some();
+        if !self.is_log_done() {
+            self.disk.let_run(DiskUser::Log, steps, || self.is_log_done() || has_failed());
+        }
+    }
+
+    /// A log that refuses to sign has lost something, or has contradicted itself.
+    pub fn check_log(&self) -> Result<(), Breach> {
+        if let Some(LogError::Refused(refusal)) = self.log().and_then(|log| log.trouble()).as_deref() {
+            return Err(Breach::new(Guarantee::SignedIsProvable, refusal.to_string()));
+        }
+        self.log_book.as_ref().map_or(Ok(()), LogBook::check)
+    }
+
+    /// What was folded so far was folded long ago.
+    pub fn age_folded(&self) {
+        let packs = self.dir.path().join("repo.git/objects/pack");
+        for entry in fs::read_dir(packs).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|ending| ending == "folded")
+                && let Ok(file) = fs::File::options().write(true).open(path)
+                && let Ok(since) = file.metadata().and_then(|found| found.modified())
+            {
+                let _ = file.set_modified(since - Duration::from_secs(3_600));
+            }
+        }
+    }
+}
