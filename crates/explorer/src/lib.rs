@@ -6,9 +6,13 @@
 
 pub mod action;
 pub mod contents;
+pub mod decisions;
 pub mod facts;
 pub mod invariants;
+pub mod judge;
 pub mod liveness;
+pub mod logged;
+pub mod memo;
 pub mod requests;
 pub mod roles;
 pub mod search;
