@@ -8,8 +8,8 @@ use countersign_core::rules::snapshot::{Change, ReadError};
 
 use crate::{
     action::Action,
-    contents::{Contents, PartId, State},
-    memo::Memo,
+    contents::{ContentId, Contents, PartId, PathId, State},
+    memo::{Memo, MemoSet},
     requests::{Decision, Requests},
     view::Reads,
     world::World,
@@ -21,7 +21,7 @@ pub enum Outcome {
     Nothing,
     Refused,
     Clock(u8),
-    /// The number of the decision, and whether it is made for the first time.
+    /// The number of the decision, and whether it makes a change that no other made before.
     Decided { decision: u32, is_first: bool },
 }
 
@@ -65,13 +65,14 @@ pub struct Decisions<'w> {
     /// By number of the action: what was decided, by what was read.
     known: Vec<Vec<Known>>,
     decided: Vec<Decided>,
+    changes: MemoSet<Vec<(PathId, Option<ContentId>)>>,
 }
 
 impl<'w> Decisions<'w> {
     /// For the actions of the world and `more`.
     pub fn new(world: &'w World, more: usize) -> Self {
         let known = (0..world.actions.len() + more).map(|_| Vec::new()).collect();
-        Self { requests: Requests::new(world), known, decided: Vec::new() }
+        Self { requests: Requests::new(world), known, decided: Vec::new(), changes: MemoSet::default() }
     }
 
     pub fn get(&self, decision: u32) -> &Decided {
@@ -126,11 +127,16 @@ impl<'w> Decisions<'w> {
         // What a part holds after the change depends on what it held before.
         change.files.keys().for_each(|path| reads.note_content(contents.part_of(path)));
         let after = contents.apply(before, &change).map_err(Unsound::Change)?;
+        let mut written = Vec::new();
+        for (path, bytes) in &change.files {
+            written.push((contents.intern_path(path), bytes.as_ref().map(|bytes| contents.intern(bytes))));
+        }
+        let is_first = self.changes.insert(written);
         let parts = (0..).zip(before.parts.iter().zip(after.parts));
         let parts = parts.filter(|(_, (before, after))| *before != after).map(|(at, (_, after))| (at, after));
         self.decided.push(Decided { parts: parts.collect(), change });
         let decision = u32::try_from(self.decided.len() - 1).expect("fewer decisions than states");
-        Ok(Outcome::Decided { decision, is_first: true })
+        Ok(Outcome::Decided { decision, is_first })
     }
 
     /// Why a request is refused.

@@ -17,6 +17,7 @@ pub mod requests;
 pub mod roles;
 pub mod search;
 pub mod symmetry;
+pub mod table;
 pub mod view;
 pub mod world;
 pub mod worlds;

@@ -265,7 +265,7 @@ impl<'w> Search<'w> {
         self.judge.proofs(&self.contents).check_staples(self.logged.get(map), &facts, change, now)
     }
 
-    /// Each decision once, and a sample of the steps that it makes.
+    /// Each different change once, and a sample of the steps that make it.
     fn check_costly(&mut self, node: &Node, decision: u32, after: &State, chosen: Sample) -> Held {
         let change = &self.decisions.get(decision).change;
         let contents = &mut self.contents;

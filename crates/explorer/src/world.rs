@@ -52,7 +52,7 @@ pub struct PlannedFile {
     pub bytes: Arc<[u8]>,
 }
 
-/// How much of what is costly is checked: one of so many steps or states, chosen by hash. Each different decision is
+/// How much of what is costly is checked: one of so many steps or states, chosen by hash. Each different change is
 /// replayed in any case, and the index brought up to date with it.
 #[derive(Debug, Clone, Copy)]
 pub struct Care {
