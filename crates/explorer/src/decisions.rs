@@ -22,12 +22,16 @@ pub enum Outcome {
     Refused,
     Clock(u8),
     /// The number of the decision, and whether it makes a change that no other made before.
-    Decided { decision: u32, is_first: bool },
+    Decided {
+        decision: u32,
+        is_first: bool,
+    },
 }
 
 /// A change that was decided.
 #[derive(Debug)]
 pub struct Decided {
+    pub number: u32,
     pub change: Change,
     /// What the parts that it wrote hold after it.
     parts: Box<[(u8, PartId)]>,
@@ -62,6 +66,7 @@ type Known = (Reads, Memo<State, Outcome>);
 #[derive(Debug)]
 pub struct Decisions<'w> {
     requests: Requests<'w>,
+    remember: bool,
     /// By number of the action: what was decided, by what was read.
     known: Vec<Vec<Known>>,
     decided: Vec<Decided>,
@@ -70,9 +75,10 @@ pub struct Decisions<'w> {
 
 impl<'w> Decisions<'w> {
     /// For the actions of the world and `more`.
-    pub fn new(world: &'w World, more: usize) -> Self {
+    pub fn new(world: &'w World, more: usize, remember: bool) -> Self {
         let known = (0..world.actions.len() + more).map(|_| Vec::new()).collect();
-        Self { requests: Requests::new(world), known, decided: Vec::new(), changes: MemoSet::default() }
+        let (requests, decided) = (Requests::new(world), Vec::new());
+        Self { requests, remember, known, decided, changes: MemoSet::default() }
     }
 
     pub fn get(&self, decision: u32) -> &Decided {
@@ -91,7 +97,7 @@ impl<'w> Decisions<'w> {
         number: usize,
         action: Action,
     ) -> Result<Outcome, Unsound> {
-        for (reads, known) in &self.known[number] {
+        for (reads, known) in self.known[number].iter().filter(|_| self.remember) {
             if let Some(outcome) = known.get(&reads.seen(contents, state)) {
                 return Ok(*outcome);
             }
@@ -134,9 +140,9 @@ impl<'w> Decisions<'w> {
         let is_first = self.changes.insert(written);
         let parts = (0..).zip(before.parts.iter().zip(after.parts));
         let parts = parts.filter(|(_, (before, after))| *before != after).map(|(at, (_, after))| (at, after));
-        self.decided.push(Decided { parts: parts.collect(), change });
-        let decision = u32::try_from(self.decided.len() - 1).expect("fewer decisions than states");
-        Ok(Outcome::Decided { decision, is_first })
+        let number = u32::try_from(self.decided.len()).expect("fewer decisions than states");
+        self.decided.push(Decided { number, parts: parts.collect(), change });
+        Ok(Outcome::Decided { decision: number, is_first })
     }
 
     /// Why a request is refused.

@@ -1,11 +1,15 @@
 //! Asks what must hold of states and steps, and remembers the answers. What depends on a few parts of a state alone is
 //! asked once for all states that agree in these parts.
 
+use std::ops::Range;
+
 use crate::{
-    action::Action,
+    action::{Action, ListedAction},
     contents::{ContentId, Contents, EMPTY, PARTS, PartId, State},
     facts::Facts,
-    invariants::{Checked, Held, Invariant, documents::Reader, proofs::ProofCheck, states::StateCheck, steps::StepCheck},
+    invariants::{
+        Checked, Held, Invariant, documents::Reader, proofs::ProofCheck, states::StateCheck, steps::StepCheck,
+    },
     liveness::Goals,
     memo::{Memo, MemoSet},
     roles::{FIRST_RELEASE, IN_FORCE, PROPOSED, RECORD, REPLACED},
@@ -73,9 +77,13 @@ impl<'w> Judge<'w> {
         ProofCheck { world: self.world, contents, checked: &self.checked }
     }
 
-    fn projects(&self) -> impl Iterator<Item = (usize, usize, std::ops::Range<usize>)> + use<> {
-        let firsts = self.firsts.clone();
-        (0..firsts.len() - 1).map(move |n| (n, firsts[n], firsts[n] + FIRST_RELEASE..firsts[n + 1]))
+    fn project_count(&self) -> usize {
+        self.firsts.len() - 1
+    }
+
+    /// The first part of a project, and the parts of its releases.
+    fn span(&self, n: usize) -> (usize, Range<usize>) {
+        (self.firsts[n], self.firsts[n] + FIRST_RELEASE..self.firsts[n + 1])
     }
 
     /// How far each goal is, and which requests the rules must accept here.
@@ -85,23 +93,30 @@ impl<'w> Judge<'w> {
             ranks[2 * at..2 * at + 2].copy_from_slice(&prospects.ranks);
             must_accept |= prospects.must_accept;
         };
-        for (n, first, releases) in self.projects() {
+        for n in 0..self.project_count() {
+            let (first, releases) = self.span(n);
             let parts = [IN_FORCE, RECORD, PROPOSED].map(|part| state.parts[first + part]);
             let key = (n, state.clock, parts);
             let known = self.signers_prospects.get(&key).copied();
-            put(first, known.unwrap_or_else(|| {
-                let prospects = self.ask_signers(contents, state, n);
-                self.signers_prospects.insert(key, prospects);
-                prospects
-            }));
+            put(
+                first,
+                known.unwrap_or_else(|| {
+                    let prospects = self.ask_signers(contents, state, n);
+                    self.signers_prospects.insert(key, prospects);
+                    prospects
+                }),
+            );
             for part in releases {
                 let key = (part, [parts[0], state.parts[part]]);
                 let known = self.release_prospects.get(&key).copied();
-                put(part, known.unwrap_or_else(|| {
-                    let prospects = self.ask_release(contents, state, n, part - first - FIRST_RELEASE);
-                    self.release_prospects.insert(key, prospects);
-                    prospects
-                }));
+                put(
+                    part,
+                    known.unwrap_or_else(|| {
+                        let prospects = self.ask_release(contents, state, n, part - first - FIRST_RELEASE);
+                        self.release_prospects.insert(key, prospects);
+                        prospects
+                    }),
+                );
             }
         }
         (ranks, must_accept)
@@ -110,10 +125,7 @@ impl<'w> Judge<'w> {
     fn ask_signers(&self, contents: &Contents, state: &State, n: usize) -> Prospects {
         let (goals, facts) = (self.goals(contents), Facts::of(state, contents));
         let rank = goals.rank_rotation(n, &facts.projects[n], state.clock);
-        let is_here = |action: &Action| match action {
-            Action::SignProposal { project, .. } => usize::from(*project) == n,
-            _ => false,
-        };
+        let is_here = |action: &Action| matches!(action, Action::SignProposal { project, .. } if usize::from(*project) == n);
         Prospects { ranks: [rank, 0], must_accept: self.must_accept(&goals, &facts, is_here) }
     }
 
@@ -121,12 +133,8 @@ impl<'w> Judge<'w> {
         let (goals, facts) = (self.goals(contents), Facts::of(state, contents));
         let project = &facts.projects[n];
         let slots = &project.releases[release];
-        let is_here = |action: &Action| match action {
-            Action::SignIndex { project, release: of, .. } => {
-                usize::from(*project) == n && usize::from(*of) == release
-            }
-            _ => false,
-        };
+        let place = (u8::try_from(n).ok(), u8::try_from(release).ok());
+        let is_here = |action: &Action| matches!(action, Action::SignIndex { project, release, .. } if (Some(*project), Some(*release)) == place);
         Prospects {
             ranks: [goals.rank_completion(project, slots), goals.rank_revocation(project, slots)],
             must_accept: self.must_accept(&goals, &facts, is_here),
@@ -142,11 +150,13 @@ impl<'w> Judge<'w> {
     /// The lowest ranks that the accepted requests lead to must be lower than these.
     pub fn check_ranks(&self, ranks: &Ranks, lowest: &Ranks) -> Held {
         let stuck = |goal: usize| ranks[goal] != 0 && lowest[goal] >= ranks[goal];
-        for (n, first, releases) in self.projects() {
+        for n in 0..self.project_count() {
+            let (first, releases) = self.span(n);
             let plan = &self.world.projects[n];
             let rule = Invariant::NoOneLockedOut;
             if stuck(2 * first) {
-                return rule.broken(format!("no request helps to put the next signers of {} in force", plan.id));
+                return rule
+                    .broken(format!("no request helps to put the next signers of {} in force", plan.id));
             }
             for (part, tag) in releases.zip(&plan.releases) {
                 if stuck(2 * part) {
@@ -173,7 +183,8 @@ impl<'w> Judge<'w> {
     }
 
     pub fn check_state(&mut self, contents: &Contents, state: &State) -> Held {
-        for (n, first, releases) in self.projects() {
+        for n in 0..self.project_count() {
+            let (first, releases) = self.span(n);
             let parts = [IN_FORCE, RECORD, PROPOSED, REPLACED].map(|part| state.parts[first + part]);
             if !self.sound_signers.contains(&(n, parts)) {
                 let facts = Facts::of(state, contents);
@@ -203,7 +214,7 @@ impl<'w> Judge<'w> {
     pub fn check_step(
         &mut self,
         contents: &Contents,
-        (number, action): (u16, Action),
+        ListedAction { number, action }: ListedAction,
         before: &State,
         after: &State,
     ) -> Held {
@@ -225,9 +236,9 @@ impl<'w> Judge<'w> {
         let (mut old, mut new) = (*before, *after);
         let project = action.project().map_or(0, usize::from);
         let first = self.firsts[project];
-        let has_rotated = [IN_FORCE, RECORD].iter().any(|part| old.parts[first + part] != new.parts[first + part]);
+        let has_rotated =
+            [IN_FORCE, RECORD].iter().any(|part| old.parts[first + part] != new.parts[first + part]);
         let concerns = |part: usize| match action {
-            _ if has_rotated => true,
             Action::SetClock { .. } => false,
             Action::Register { .. } | Action::SignProposal { .. } | Action::Drop { .. } => {
                 [IN_FORCE, PROPOSED].contains(&part)
@@ -235,11 +246,13 @@ impl<'w> Judge<'w> {
             Action::Update { .. } => [IN_FORCE, PROPOSED, REPLACED].contains(&part),
             Action::SignIndex { release, .. }
             | Action::Assets { release, .. }
-            | Action::Revoke { release, .. } => [IN_FORCE, FIRST_RELEASE + usize::from(release)].contains(&part),
+            | Action::Revoke { release, .. } => {
+                [IN_FORCE, FIRST_RELEASE + usize::from(release)].contains(&part)
+            }
         };
         for at in 0..PARTS {
             let is_here = (first..self.firsts[project + 1]).contains(&at);
-            if old.parts[at] == new.parts[at] && !(is_here && concerns(at - first)) {
+            if old.parts[at] == new.parts[at] && !(is_here && (has_rotated || concerns(at - first))) {
                 (old.parts[at], new.parts[at]) = (EMPTY, EMPTY);
             }
         }

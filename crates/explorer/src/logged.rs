@@ -30,9 +30,9 @@ pub struct Logged {
     summary_ids: Memo<(u32, Option<ContentId>), u32>,
 }
 
-impl Logged {
+impl Default for Logged {
     /// With the map of an empty repository, which has the number 0.
-    pub fn new() -> Self {
+    fn default() -> Self {
         let mut logged = Self {
             maps: Vec::new(),
             ids: HashMap::new(),
@@ -45,7 +45,9 @@ impl Logged {
         logged.intern(Statuses::default());
         logged
     }
+}
 
+impl Logged {
     pub fn get(&self, map: MapId) -> &Statuses {
         &self.maps[map as usize]
     }
@@ -64,9 +66,10 @@ impl Logged {
         &mut self,
         contents: &Contents,
         before: MapId,
-        (number, decided): (u32, &Decided),
+        decided: &Decided,
         after: &State,
     ) -> Result<MapId, Broken> {
+        let number = decided.number;
         if self.silent.get(&number) == Some(&true) {
             return Ok(before);
         }

@@ -9,7 +9,7 @@ use std::{
 use countersign_core::rules::snapshot::Change;
 
 use crate::{
-    action::Action,
+    action::{Action, ListedAction},
     contents::{Contents, State},
     decisions::{Decisions, Outcome},
     facts::Facts,
@@ -35,13 +35,20 @@ pub struct Extent {
     pub symmetric: bool,
     /// Whether every byte of one step of each kind is changed for the replay.
     pub every_byte: bool,
+    /// Whether the rules are asked once for all states in which they read the same.
+    pub remember: bool,
     /// Whether classes of equal states are counted besides.
     pub count_classes: bool,
 }
 
 impl Extent {
-    pub const WHOLE: Self =
-        Self { most_states: usize::MAX, symmetric: true, every_byte: false, count_classes: false };
+    pub const WHOLE: Self = Self {
+        most_states: usize::MAX,
+        symmetric: true,
+        every_byte: false,
+        remember: true,
+        count_classes: false,
+    };
 }
 
 #[derive(Debug, Clone)]
@@ -133,13 +140,14 @@ impl<'w> Search<'w> {
     fn new(world: &'w World, extent: Extent) -> Self {
         let mut contents = Contents::new(world.role_names());
         let is_symmetric = extent.symmetric && !world.equals.is_empty();
+        let rescues = world.projects.len() * world.people.len();
         Self {
             world,
             extent,
             judge: Judge::new(world, &mut contents),
             contents,
-            decisions: Decisions::new(world, world.projects.len() * world.people.len()),
-            logged: Logged::new(),
+            decisions: Decisions::new(world, rescues, extent.remember),
+            logged: Logged::default(),
             symmetry: if is_symmetric { Symmetry::of(world) } else { Symmetry::none() },
             seen: MemoSet::default(),
             came_from: Vec::new(),
@@ -178,7 +186,7 @@ impl<'w> Search<'w> {
         let (ranks, must_accept) = self.judge.prospects(&self.contents, &node.state);
         let (mut lowest, mut refused) = (ranks, 0);
         for (number, action) in (0..).zip(&self.world.actions) {
-            let taken = self.take(node, (number, *action), &mut lowest, next);
+            let taken = self.take(node, ListedAction { number, action: *action }, &mut lowest, next);
             let is_refused = taken.map_err(|broken| self.counterexample(node.id, Some(*action), broken))?;
             refused |= ActionMask::from(is_refused) << number;
         }
@@ -198,12 +206,13 @@ impl<'w> Search<'w> {
     fn take(
         &mut self,
         node: &Node,
-        (number, action): (u16, Action),
+        listed: ListedAction,
         lowest: &mut Ranks,
         next: &mut Vec<Node>,
     ) -> Result<bool, Broken> {
-        let (before, at) = (&node.state, usize::from(number));
-        let (after, decision, is_first) = match self.decisions.decide(&mut self.contents, before, at, action) {
+        let (before, at, action) = (&node.state, usize::from(listed.number), listed.action);
+        let (after, decision, is_first) = match self.decisions.decide(&mut self.contents, before, at, action)
+        {
             Ok(Outcome::Refused) => return Ok(true),
             Ok(Outcome::Nothing) => return Ok(false),
             Ok(Outcome::Clock(clock)) => (State { clock, ..*before }, None, false),
@@ -213,7 +222,7 @@ impl<'w> Search<'w> {
             Err(unsound) => return Invariant::StatesAreSound.broken(unsound.to_string()),
         };
         self.found.steps += 1;
-        self.judge.check_step(&self.contents, (number, action), before, &after)?;
+        self.judge.check_step(&self.contents, listed, before, &after)?;
         let (ranks, _) = self.judge.prospects(&self.contents, &after);
         lowest.iter_mut().zip(ranks).for_each(|(lowest, rank)| *lowest = (*lowest).min(rank));
         let hash = self.symmetry.hash(&self.contents, &after);
@@ -227,7 +236,7 @@ impl<'w> Search<'w> {
             let id = u32::try_from(self.came_from.len()).expect("fewer states than there are numbers");
             self.judge.check_state(&self.contents, &after)?;
             self.check_staples(map, decision, &after, sample)?;
-            self.came_from.push((node.id, number));
+            self.came_from.push((node.id, listed.number));
             self.count_class(&after);
             next.push(Node { id, state: after, map });
         }
@@ -243,10 +252,7 @@ impl<'w> Search<'w> {
         is_new: bool,
     ) -> Result<MapId, Broken> {
         let map = match decision {
-            Some(number) => {
-                let decided = (number, self.decisions.get(number));
-                self.logged.apply(&self.contents, before, decided, after)?
-            }
+            Some(number) => self.logged.apply(&self.contents, before, self.decisions.get(number), after)?,
             None => before,
         };
         if is_new || map != before {
@@ -260,7 +266,8 @@ impl<'w> Search<'w> {
             return Ok(());
         };
         self.found.staples += 1;
-        let (change, now) = (&self.decisions.get(decision).change, self.world.clocks[usize::from(after.clock)]);
+        let (change, now) =
+            (&self.decisions.get(decision).change, self.world.clocks[usize::from(after.clock)]);
         let facts = Facts::of(after, &self.contents);
         self.judge.proofs(&self.contents).check_staples(self.logged.get(map), &facts, change, now)
     }

@@ -49,12 +49,12 @@ pub const HEAD: &str = "\
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 pub fn row(world: &World, visited: &Visited) -> String {
-    let sum = |count: fn(&ProjectPlan) -> usize| -> usize {
-        world.projects.iter().map(count).sum()
-    };
+    let sum = |count: fn(&ProjectPlan) -> usize| -> usize { world.projects.iter().map(count).sum() };
     let people: BTreeSet<u8> = world.actions.iter().filter_map(|it| it.person()).collect();
     let whole = if visited.is_whole { "yes" } else { "no" };
-    let Visited { states, steps, refused, decisions, depth, replayed, bytes_changed, staples, seconds, .. } = visited;
+    let Visited {
+        states, steps, refused, decisions, depth, replayed, bytes_changed, staples, seconds, ..
+    } = visited;
     let cells = [
         world.name.to_owned(),
         world.about.to_owned(),
@@ -77,4 +77,3 @@ pub fn row(world: &World, visited: &Visited) -> String {
     ];
     format!("| {} |", cells.join(" | "))
 }
-

@@ -77,7 +77,6 @@ impl<'a> View<'a> {
             RepoPath::parse(project).ok()
         })
     }
-
 }
 
 fn unreadable(path: &RepoPath) -> ReadError {

@@ -35,8 +35,8 @@ use crate::{
     contents::{ContentId, Contents, State},
     facts::{Facts, ProjectFacts, ReleaseSlots},
     roles::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET,
-        REVOKED,
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, REQUEST, REVOCATION, REVOCATION_COPY,
+        REVOCATION_SET, REVOKED,
     },
     world::World,
 };
