@@ -14,6 +14,13 @@ pub enum Action {
     SetClock { to: u8 },
 }
 
+/// An action with its number in the list of its world.
+#[derive(Debug, Clone, Copy)]
+pub struct ListedAction {
+    pub number: u16,
+    pub action: Action,
+}
+
 /// Which signature a request brings under the name of its signer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Offered {

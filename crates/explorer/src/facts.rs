@@ -2,7 +2,7 @@
 
 use crate::{
     contents::{ContentId, Contents, State},
-    roles::{PathRole, ProjectNames, RoleNames},
+    roles::{PathRole, ProjectNames},
 };
 
 pub type SignersSlots = [Option<ContentId>; 5];
@@ -28,14 +28,14 @@ pub struct ProjectFacts {
 }
 
 impl Facts {
-    pub fn of(state: &State, contents: &Contents, names: &RoleNames) -> Self {
+    pub fn of(state: &State, contents: &Contents) -> Self {
         let empty = |names: &ProjectNames| ProjectFacts {
             releases: vec![ReleaseSlots::default(); names.release_dirs.len()],
             ..ProjectFacts::default()
         };
-        let mut facts = Self { projects: names.projects.iter().map(empty).collect(), unknown: 0 };
-        for (path, content) in &state.files {
-            facts.put(contents.role(*path), *content);
+        let mut facts = Self { projects: contents.names().projects.iter().map(empty).collect(), unknown: 0 };
+        for (path, content) in contents.state_files(state) {
+            facts.put(contents.role(path), content);
         }
         for project in &mut facts.projects {
             project.history.sort_unstable();

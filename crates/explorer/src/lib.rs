@@ -6,13 +6,18 @@
 
 pub mod action;
 pub mod contents;
+pub mod decisions;
 pub mod facts;
 pub mod invariants;
+pub mod judge;
 pub mod liveness;
+pub mod logged;
+pub mod memo;
 pub mod requests;
 pub mod roles;
 pub mod search;
 pub mod symmetry;
+pub mod table;
 pub mod view;
 pub mod world;
 pub mod worlds;

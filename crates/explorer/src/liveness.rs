@@ -6,10 +6,7 @@ use crate::{
     action::{Action, Offered},
     contents::{ContentId, Contents},
     facts::{Facts, ProjectFacts, ReleaseSlots},
-    invariants::{
-        Held, Invariant,
-        documents::{Keys, Reader, can_consent, missing, missing_consent, union},
-    },
+    invariants::documents::{Keys, Reader, can_consent, missing, missing_consent, union},
     roles::{BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, REVOKED, SET},
     world::World,
 };
@@ -27,21 +24,8 @@ pub struct Goals<'a> {
 }
 
 impl Goals<'_> {
-    /// Of each goal: to have signers, to rotate them, to complete each release, to revoke it. 0 is reached.
-    pub fn ranks(&self, facts: &Facts, clock: u8) -> Vec<usize> {
-        let mut ranks = Vec::new();
-        for (n, project) in facts.projects.iter().enumerate() {
-            ranks.push(self.rank_rotation(n, project, clock));
-            for release in &project.releases {
-                ranks.push(self.rank_completion(project, release));
-                ranks.push(self.rank_revocation(project, release));
-            }
-        }
-        ranks
-    }
-
     /// To put the next signers in force, as long as the world has one.
-    fn rank_rotation(&self, n: usize, project: &ProjectFacts, clock: u8) -> usize {
+    pub fn rank_rotation(&self, n: usize, project: &ProjectFacts, clock: u8) -> usize {
         let now = self.world.clocks[usize::from(clock)].to_string();
         let signers = |id: Option<ContentId>| self.reader.signers(self.contents, id?);
         let active = signers(project.active[FILE]);
@@ -60,7 +44,7 @@ impl Goals<'_> {
         if self.planned[n].iter().any(later) { to_come + FAR } else { 0 }
     }
 
-    fn rank_completion(&self, project: &ProjectFacts, release: &ReleaseSlots) -> usize {
+    pub fn rank_completion(&self, project: &ProjectFacts, release: &ReleaseSlots) -> usize {
         let (Some(index), Some(copy), Some(set)) = (release[INDEX], release[COPY], release[COLLECTING])
         else {
             let is_open = release[INDEX].is_none() && project.active[FILE].is_some();
@@ -71,7 +55,7 @@ impl Goals<'_> {
         set.zip(copy).map_or(FAR, |(set, copy)| missing(&copy.artifact, &set.valid))
     }
 
-    fn rank_revocation(&self, project: &ProjectFacts, release: &ReleaseSlots) -> usize {
+    pub fn rank_revocation(&self, project: &ProjectFacts, release: &ReleaseSlots) -> usize {
         let Some(active) = project.active[FILE].and_then(|id| self.reader.signers(self.contents, id)) else {
             return 0;
         };
@@ -81,23 +65,6 @@ impl Goals<'_> {
         let begun = release[BEGUN].zip(release[BEGUN_SET]);
         let begun = begun.and_then(|(document, set)| self.reader.set(self.contents, set, document));
         1 + missing(&active.revocation, &begun.map(|set| set.valid.clone()).unwrap_or_default())
-    }
-
-    /// The lowest ranks that the accepted requests lead to must be lower than these.
-    pub fn check(&self, ranks: &[usize], lowest: &[usize]) -> Held {
-        let mut names = Vec::new();
-        for plan in &self.world.projects {
-            names.push(format!("put the next signers of {} in force", plan.id));
-            for tag in &plan.releases {
-                names.push(format!("complete {} {tag}", plan.id));
-                names.push(format!("revoke {} {tag}", plan.id));
-            }
-        }
-        for ((rank, lowest), name) in ranks.iter().zip(lowest).zip(names) {
-            let can = *rank == 0 || lowest < rank;
-            Invariant::NoOneLockedOut.hold(can, &format!("no request helps to {name}"))?;
-        }
-        Ok(())
     }
 
     /// Whether the rules must accept this request: a right signature of someone who can sign and has not.

@@ -38,7 +38,7 @@ use countersign_testing::{at, path, signed_request};
 use crate::{
     action::{Action, Document, Offered},
     contents::{ContentId, Contents, State},
-    view::View,
+    view::{Reads, View},
     world::{ProjectPlan, World},
 };
 
@@ -69,6 +69,14 @@ pub struct Requests<'w> {
     paths: Vec<ProjectPaths>,
 }
 
+/// Where and when a request is made, and what is read for it.
+#[derive(Debug)]
+struct Asked<'a> {
+    contents: &'a mut Contents,
+    state: &'a State,
+    reads: &'a Reads,
+}
+
 #[derive(Debug)]
 struct ProjectPaths {
     pending: RepoPath,
@@ -97,12 +105,19 @@ impl<'w> Requests<'w> {
         }
     }
 
-    pub fn decide(&mut self, contents: &mut Contents, state: &State, action: Action) -> Decision {
+    /// Notes in `reads` what the request and the decision depend on.
+    pub fn decide(
+        &mut self,
+        contents: &mut Contents,
+        state: &State,
+        action: Action,
+        reads: &Reads,
+    ) -> Decision {
         let now = self.world.clocks[usize::from(state.clock)];
         match action {
             Action::Register { project, file, by } => {
                 let proposal = self.proposal(project, file, by, state.clock);
-                match register(&View { contents, state }, proposal, EXPIRY, now) {
+                match register(&View { contents, state, reads }, proposal, EXPIRY, now) {
                     Ok((change, _)) => changed(change),
                     Err(RegisterRefusal::Stored(error)) => Decision::Corrupt(error),
                     Err(refusal) => Decision::Refused(refusal.to_string()),
@@ -110,7 +125,7 @@ impl<'w> Requests<'w> {
             }
             Action::Update { project, file, by } => {
                 let proposal = self.proposal(project, file, by, state.clock);
-                match update(&View { contents, state }, proposal, now) {
+                match update(&View { contents, state, reads }, proposal, now) {
                     Ok((change, _)) => changed(change),
                     Err(UpdateRefusal::Stored(error)) => Decision::Corrupt(error),
                     Err(refusal) => Decision::Refused(refusal.to_string()),
@@ -119,25 +134,25 @@ impl<'w> Requests<'w> {
             Action::SignProposal { project, by, offered } => {
                 let paths = &self.paths[usize::from(project)];
                 let files = [paths.pending.clone(), paths.pending_metadata.clone()];
-                self.sign(contents, state, by, offered, files.to_vec())
+                self.sign(Asked { contents, state, reads }, by, offered, files.to_vec())
             }
             Action::SignIndex { project, release, by, offered } => {
                 let index = self.paths[usize::from(project)].indexes[usize::from(release)].clone();
-                self.sign(contents, state, by, offered, vec![index])
+                self.sign(Asked { contents, state, reads }, by, offered, vec![index])
             }
             Action::Assets { project, release, content, by } => {
                 let key = self.world.people[usize::from(by)].public;
                 let index = self.index(project, release, content, state.clock);
-                match register_assets(&View { contents, state }, index, &key, MAX_COLLECTING) {
+                match register_assets(&View { contents, state, reads }, index, &key, MAX_COLLECTING) {
                     Ok((change, _)) => changed(change),
                     Err(AssetsRefusal::Stored(error)) => Decision::Corrupt(error),
                     Err(refusal) => Decision::Refused(refusal.to_string()),
                 }
             }
-            Action::Revoke { .. } => self.revoke(contents, state, action, now),
+            Action::Revoke { .. } => self.revoke(Asked { contents, state, reads }, action, now),
             Action::Drop { project } => {
                 let id = &self.world.projects[usize::from(project)].id;
-                match drop_pending(&View { contents, state }, id) {
+                match drop_pending(&View { contents, state, reads }, id) {
                     Ok((change, ())) => changed(change),
                     Err(DropRefusal::Stored(error)) => Decision::Corrupt(error),
                     Err(refusal) => Decision::Refused(refusal.to_string()),
@@ -148,16 +163,10 @@ impl<'w> Requests<'w> {
         }
     }
 
-    fn sign(
-        &mut self,
-        contents: &mut Contents,
-        state: &State,
-        by: u8,
-        offered: Offered,
-        files: Vec<RepoPath>,
-    ) -> Decision {
+    fn sign(&mut self, asked: Asked<'_>, by: u8, offered: Offered, files: Vec<RepoPath>) -> Decision {
+        let Asked { contents, state, reads } = asked;
         let now = self.world.clocks[usize::from(state.clock)];
-        let ids: Vec<ContentId> = files.iter().map(|file| content_at(contents, state, file)).collect();
+        let ids: Vec<ContentId> = files.iter().map(|file| content_at(contents, state, file, reads)).collect();
         let known = (files[0].clone(), ids[0], ids.get(1).copied(), by, offered);
         if !self.prepared.contains_key(&known) {
             let mut signatures = BTreeMap::new();
@@ -168,9 +177,9 @@ impl<'w> Requests<'w> {
             let submission =
                 Submission { file: files[0].clone(), signer, signatures, other_formats: BTreeMap::new() };
             // A wrong signature is not known to verify, so each decision looks at it again.
-            self.prepared.insert(known.clone(), submission.prepare(&View { contents, state }));
+            self.prepared.insert(known.clone(), submission.prepare(&View { contents, state, reads }));
         }
-        match sign_prepared(&View { contents, state }, &self.prepared[&known], now) {
+        match sign_prepared(&View { contents, state, reads }, &self.prepared[&known], now) {
             Ok((change, _)) => changed(change),
             Err(SignRefusal::Stored(error)) => Decision::Corrupt(error),
             Err(refusal) => Decision::Refused(refusal.to_string()),
@@ -239,12 +248,13 @@ impl<'w> Requests<'w> {
         })
     }
 
-    fn revoke(&mut self, contents: &mut Contents, state: &State, action: Action, now: Timestamp) -> Decision {
+    fn revoke(&mut self, asked: Asked<'_>, action: Action, now: Timestamp) -> Decision {
+        let Asked { contents, state, reads } = asked;
         let Action::Revoke { project, release, document, by, offered } = action else {
             unreachable!("asked for revocations alone")
         };
         let file = self.paths[usize::from(project)].indexes[usize::from(release)].clone();
-        let index = content_at(contents, state, &file);
+        let index = content_at(contents, state, &file, reads);
         let known = (action, index, state.clock);
         if !self.revocations.contains_key(&known) {
             let text: Arc<[u8]> = self.document(contents, document, index).write().into();
@@ -263,7 +273,7 @@ impl<'w> Requests<'w> {
             let request = RevokeRequest { file, revocation_json, signature, revoker, request };
             self.revocations.insert(known, request);
         }
-        match revoke(&View { contents, state }, &self.revocations[&known], now) {
+        match revoke(&View { contents, state, reads }, &self.revocations[&known], now) {
             Ok((change, _)) => changed(change),
             Err(RevokeRefusal::Stored(error)) => Decision::Corrupt(error),
             Err(refusal) => Decision::Refused(refusal.to_string()),
@@ -289,8 +299,9 @@ fn changed(change: Change) -> Decision {
 }
 
 /// What is there, or nothing at all.
-fn content_at(contents: &mut Contents, state: &State, file: &RepoPath) -> ContentId {
-    let found = contents.find_path(file).and_then(|path| state.content(path));
+fn content_at(contents: &mut Contents, state: &State, file: &RepoPath, reads: &Reads) -> ContentId {
+    reads.note_content(contents.part_of(file));
+    let found = contents.find_path(file).and_then(|path| contents.find(state, path));
     found.unwrap_or_else(|| contents.intern(&Arc::from([])))
 }
 

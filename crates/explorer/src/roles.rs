@@ -66,6 +66,17 @@ const RELEASE_SLOTS: [&str; 12] = [
     ".registrant.json",
 ];
 
+/// Parts of a project, each of which the decisions mostly read or write as a whole. Releases follow, one part each.
+pub const IN_FORCE: usize = 0;
+/// What is stored with the signers in force, and the history.
+pub const RECORD: usize = 1;
+pub const PROPOSED: usize = 2;
+pub const REPLACED: usize = 3;
+pub const FIRST_RELEASE: usize = 4;
+
+/// A set of parts, by bit.
+pub type PartMask = u16;
+
 /// The projects of a world and the directories of their releases, by which paths are told apart.
 #[derive(Debug, Clone, Default)]
 pub struct RoleNames {
@@ -98,6 +109,69 @@ impl RoleNames {
         });
         found.unwrap_or(PathRole::Unknown)
     }
+
+    /// All parts: those of each project, and one for files of no known kind.
+    pub fn part_count(&self) -> usize {
+        self.first_part(self.projects.len()) + 1
+    }
+
+    pub fn first_part(&self, project: usize) -> usize {
+        self.projects[..project].iter().map(|names| FIRST_RELEASE + names.release_dirs.len()).sum()
+    }
+
+    pub fn part(&self, role: PathRole) -> usize {
+        let of = |project: u8, part: usize| self.first_part(usize::from(project)) + part;
+        match role {
+            PathRole::Active { project, slot } if usize::from(slot) == FILE => of(project, IN_FORCE),
+            PathRole::Active { project, .. } | PathRole::History { project, .. } => of(project, RECORD),
+            PathRole::Pending { project, .. } => of(project, PROPOSED),
+            PathRole::Superseded { project, .. } => of(project, REPLACED),
+            PathRole::Release { project, release, .. } => of(project, FIRST_RELEASE + usize::from(release)),
+            PathRole::Unknown => self.part_count() - 1,
+        }
+    }
+
+    /// The part of files of no known kind, which can be anywhere.
+    fn unknown_part(&self) -> PartMask {
+        1 << (self.part_count() - 1)
+    }
+
+    /// The parts that can hold files below this directory.
+    pub fn parts_below(&self, dir: &str) -> PartMask {
+        let mut mask = self.unknown_part();
+        for (n, names) in self.projects.iter().enumerate() {
+            let first = self.first_part(n);
+            let below = dir.strip_prefix(&names.id).and_then(|rest| rest.strip_prefix('/'));
+            let all = || mask_of(first..self.first_part(n + 1));
+            mask |= match below.and_then(|below| below.split('/').next()) {
+                Some("svc.signers") => mask_of([first + IN_FORCE, first + RECORD]),
+                Some("svc.signers.history") => mask_of([first + RECORD]),
+                Some("svc.signers.pending") => mask_of([first + PROPOSED]),
+                Some("svc.signers.superseded") => mask_of([first + REPLACED]),
+                Some(_) => all(),
+                None if names.id == dir || names.id.starts_with(&format!("{dir}/")) => all(),
+                None => 0,
+            };
+        }
+        mask
+    }
+
+    /// Those of them that can hold files of a release.
+    pub fn releases_below(&self, dir: &str) -> PartMask {
+        let others = self.parts_of_each(&[IN_FORCE, RECORD, PROPOSED, REPLACED]) & !self.unknown_part();
+        self.parts_below(dir) & !others
+    }
+
+    /// These parts of every project.
+    pub fn parts_of_each(&self, parts: &[usize]) -> PartMask {
+        let firsts = (0..self.projects.len()).map(|project| self.first_part(project));
+        let of = |first: usize| mask_of(parts.iter().map(move |part| first + part));
+        firsts.fold(self.unknown_part(), |mask, first| mask | of(first))
+    }
+}
+
+fn mask_of(parts: impl IntoIterator<Item = usize>) -> PartMask {
+    parts.into_iter().fold(0, |mask, part| mask | 1 << part)
 }
 
 fn role_below(project: u8, below: &str) -> Option<PathRole> {

@@ -1,33 +1,30 @@
 //! Breadth first through all states of a world. The first way to a state is kept, so a counterexample is a shortest script.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashSet},
     fmt,
     time::Instant,
 };
 
-use countersign_core::{log::status::Statuses, rules::snapshot::Change};
-use countersign_store::snapshot::index::Index;
+use countersign_core::rules::snapshot::Change;
 
 use crate::{
-    action::Action,
-    contents::{ContentId, Contents, State},
+    action::{Action, ListedAction},
+    contents::{Contents, State},
+    decisions::{Decisions, Outcome},
     facts::Facts,
     invariants::{
-        Broken, Checked, Held, Invariant,
-        documents::Reader,
-        index::{check_rebuilt, check_waiting, updated},
-        proofs::{ProofCheck, read_index},
+        Broken, Held, Invariant,
+        index::{check_update, check_waiting},
         replay::RecordedStep,
-        states::StateCheck,
-        steps::StepCheck,
     },
-    liveness::Goals,
-    requests::{Decision, RESCUE, Requests},
-    roles::{FILE, RoleNames},
+    judge::{ActionMask, Judge, Ranks},
+    logged::{Logged, MapId},
+    memo::MemoSet,
+    requests::RESCUE,
     symmetry::Symmetry,
-    view::View,
-    world::{ProjectPlan, World},
+    view::{Reads, View},
+    world::World,
 };
 
 /// How far to go.
@@ -38,13 +35,20 @@ pub struct Extent {
     pub symmetric: bool,
     /// Whether every byte of one step of each kind is changed for the replay.
     pub every_byte: bool,
+    /// Whether the rules are asked once for all states in which they read the same.
+    pub remember: bool,
     /// Whether classes of equal states are counted besides.
     pub count_classes: bool,
 }
 
 impl Extent {
-    pub const WHOLE: Self =
-        Self { most_states: usize::MAX, symmetric: true, every_byte: false, count_classes: false };
+    pub const WHOLE: Self = Self {
+        most_states: usize::MAX,
+        symmetric: true,
+        every_byte: false,
+        remember: true,
+        count_classes: false,
+    };
 }
 
 #[derive(Debug, Clone)]
@@ -52,6 +56,8 @@ pub struct Visited {
     pub states: usize,
     pub steps: u64,
     pub refused: u64,
+    /// Different decisions that changed something.
+    pub decisions: usize,
     pub depth: usize,
     pub replayed: u64,
     pub bytes_changed: u64,
@@ -82,27 +88,23 @@ impl fmt::Display for Counterexample {
 }
 
 /// A state on the border of what was visited.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Node {
     id: u32,
     state: State,
-    statuses: Statuses,
-    index: Index,
+    map: MapId,
 }
 
 #[derive(Debug)]
 struct Search<'w> {
     world: &'w World,
     extent: Extent,
-    names: RoleNames,
-    project_ids: Vec<String>,
-    planned: Vec<Vec<ContentId>>,
     contents: Contents,
-    requests: Requests<'w>,
-    reader: Reader,
-    checked: Checked,
+    decisions: Decisions<'w>,
+    judge: Judge<'w>,
+    logged: Logged,
     symmetry: Symmetry,
-    seen: HashMap<u128, u32>,
+    seen: MemoSet<u128>,
     /// Of each state, the one before it and the action between.
     came_from: Vec<(u32, u16)>,
     classes: Option<(Symmetry, HashSet<u128>)>,
@@ -113,10 +115,9 @@ struct Search<'w> {
 pub fn explore(world: &World, extent: Extent) -> Result<Visited, Box<Counterexample>> {
     let began = Instant::now();
     let mut search = Search::new(world, extent);
-    let begin =
-        Node { id: 0, state: State::default(), statuses: Statuses::default(), index: Index::default() };
+    let begin = Node { id: 0, state: State::default(), map: 0 };
     let hash = search.symmetry.hash(&search.contents, &begin.state);
-    search.seen.insert(hash, 0);
+    search.seen.insert(hash);
     search.came_from.push((0, 0));
     search.count_class(&begin.state);
     let mut border = vec![begin];
@@ -137,24 +138,18 @@ pub fn explore(world: &World, extent: Extent) -> Result<Visited, Box<Counterexam
 
 impl<'w> Search<'w> {
     fn new(world: &'w World, extent: Extent) -> Self {
-        let names = world.role_names();
-        let mut contents = Contents::new(names.clone());
-        let mut planned =
-            |plan: &ProjectPlan| plan.files.iter().map(|file| contents.intern(&file.bytes)).collect();
-        let planned = world.projects.iter().map(&mut planned).collect();
+        let mut contents = Contents::new(world.role_names());
         let is_symmetric = extent.symmetric && !world.equals.is_empty();
+        let rescues = world.projects.len() * world.people.len();
         Self {
             world,
             extent,
-            project_ids: names.projects.iter().map(|project| project.id.clone()).collect(),
-            names,
-            planned,
+            judge: Judge::new(world, &mut contents),
             contents,
-            requests: Requests::new(world),
-            reader: Reader::default(),
-            checked: Checked::default(),
+            decisions: Decisions::new(world, rescues, extent.remember),
+            logged: Logged::default(),
             symmetry: if is_symmetric { Symmetry::of(world) } else { Symmetry::none() },
-            seen: HashMap::new(),
+            seen: MemoSet::default(),
             came_from: Vec::new(),
             classes: extent.count_classes.then(|| (Symmetry::of(world), HashSet::new())),
             kinds_changed: BTreeSet::new(),
@@ -162,6 +157,7 @@ impl<'w> Search<'w> {
                 states: 0,
                 steps: 0,
                 refused: 0,
+                decisions: 0,
                 depth: 0,
                 replayed: 0,
                 bytes_changed: 0,
@@ -175,7 +171,8 @@ impl<'w> Search<'w> {
 
     fn finish(self, began: Instant) -> Visited {
         let classes = self.classes.map_or(0, |(_, classes)| classes.len());
-        Visited { states: self.seen.len(), classes, seconds: began.elapsed().as_secs_f64(), ..self.found }
+        let (states, decisions) = (self.seen.len(), self.decisions.count());
+        Visited { states, decisions, classes, seconds: began.elapsed().as_secs_f64(), ..self.found }
     }
 
     fn count_class(&mut self, state: &State) {
@@ -186,149 +183,138 @@ impl<'w> Search<'w> {
 
     /// Asks for everything in one state.
     fn expand(&mut self, node: &Node, next: &mut Vec<Node>) -> Result<(), Box<Counterexample>> {
-        let facts = Facts::of(&node.state, &self.contents, &self.names);
-        let ranks = self.goals().ranks(&facts, node.state.clock);
-        let mut lowest = ranks.clone();
+        let (ranks, must_accept) = self.judge.prospects(&self.contents, &node.state);
+        let (mut lowest, mut refused) = (ranks, 0);
         for (number, action) in (0..).zip(&self.world.actions) {
-            let taken = self.take(node, &facts, *action, &mut lowest, next, number);
-            taken.map_err(|broken| self.counterexample(node.id, Some(*action), broken))?;
+            let taken = self.take(node, ListedAction { number, action: *action }, &mut lowest, next);
+            let is_refused = taken.map_err(|broken| self.counterexample(node.id, Some(*action), broken))?;
+            refused |= ActionMask::from(is_refused) << number;
         }
-        let held = self.goals().check(&ranks, &lowest).and_then(|()| self.check_rescue(node, &facts));
+        self.found.refused += u64::from(refused.count_ones());
+        if refused & must_accept != 0 {
+            let action = self.world.actions[(refused & must_accept).trailing_zeros() as usize];
+            let refusal = self.decisions.refusal(&mut self.contents, &node.state, action);
+            let what = format!("a signer is refused: {refusal}");
+            let broken = Broken { invariant: Invariant::NoOneLockedOut, what };
+            return Err(self.counterexample(node.id, Some(action), broken));
+        }
+        let held = self.judge.check_ranks(&ranks, &lowest).and_then(|()| self.check_rescue(node));
         held.map_err(|broken| self.counterexample(node.id, None, broken))
     }
 
-    fn goals(&self) -> Goals<'_> {
-        Goals { world: self.world, contents: &self.contents, reader: &self.reader, planned: &self.planned }
-    }
-
-    /// Asks for one thing, and checks what came of it.
+    /// Asks for one thing, and checks what came of it. Returns whether it was refused.
     fn take(
         &mut self,
         node: &Node,
-        facts: &Facts,
-        action: Action,
-        lowest: &mut [usize],
+        listed: ListedAction,
+        lowest: &mut Ranks,
         next: &mut Vec<Node>,
-        number: u16,
-    ) -> Held {
-        let (after, change) = match self.requests.decide(&mut self.contents, &node.state, action) {
-            Decision::Changed(change) => match self.contents.apply(&node.state, &change) {
-                Ok(after) => (after, change),
-                Err(error) => return Invariant::StatesAreSound.broken(error),
-            },
-            Decision::Clock(clock) => (State { clock, ..node.state.clone() }, Change::default()),
-            Decision::Nothing => return Ok(()),
-            Decision::Refused(refusal) => {
-                self.found.refused += 1;
-                let is_wrong = self.goals().must_accept(facts, action);
-                return Invariant::NoOneLockedOut.hold(!is_wrong, &format!("a signer is refused: {refusal}"));
+    ) -> Result<bool, Broken> {
+        let (before, at, action) = (&node.state, usize::from(listed.number), listed.action);
+        let (after, decision, is_first) = match self.decisions.decide(&mut self.contents, before, at, action)
+        {
+            Ok(Outcome::Refused) => return Ok(true),
+            Ok(Outcome::Nothing) => return Ok(false),
+            Ok(Outcome::Clock(clock)) => (State { clock, ..*before }, None, false),
+            Ok(Outcome::Decided { decision, is_first }) => {
+                (self.decisions.get(decision).after(before), Some(decision), is_first)
             }
-            Decision::Corrupt(error) => return Invariant::StatesAreSound.broken(error.to_string()),
+            Err(unsound) => return Invariant::StatesAreSound.broken(unsound.to_string()),
         };
         self.found.steps += 1;
-        let after_facts = Facts::of(&after, &self.contents, &self.names);
-        let (world, clock) = (self.world, node.state.clock);
-        StepCheck { world, contents: &self.contents, reader: &self.reader, action, clock }
-            .check(facts, &after_facts)?;
-        let ranks = self.goals().ranks(&after_facts, after.clock);
+        self.judge.check_step(&self.contents, listed, before, &after)?;
+        let (ranks, _) = self.judge.prospects(&self.contents, &after);
         lowest.iter_mut().zip(ranks).for_each(|(lowest, rank)| *lowest = (*lowest).min(rank));
         let hash = self.symmetry.hash(&self.contents, &after);
+        let is_new = self.seen.insert(hash);
+        let map = self.check_log(node.map, decision, &after, is_new)?;
         let sample = (hash >> 64) as u64 ^ u64::from(node.id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let is_new = !self.seen.contains_key(&hash);
-        let statuses = self.check_log(node, &after, &after_facts, &change, is_new)?;
-        self.check_replay(node, &change, sample)?;
-        if !is_new {
-            return Ok(());
+        if let Some(decision) = decision {
+            self.check_costly(node, decision, &after, Sample { sample, is_first })?;
         }
-        let id = u32::try_from(self.seen.len()).expect("fewer states than there are numbers");
-        let index = updated(&node.index, &View { contents: &self.contents, state: &after }, &change);
-        self.check_state(&after, &after_facts, &index, sample)?;
-        if !change.is_empty() && sample.is_multiple_of(self.world.care.staple) {
-            self.found.staples += 1;
-            let now = self.world.clocks[usize::from(clock)];
-            self.proofs().check_staples(&statuses, &after_facts, &change, now)?;
+        if is_new {
+            let id = u32::try_from(self.came_from.len()).expect("fewer states than there are numbers");
+            self.judge.check_state(&self.contents, &after)?;
+            self.check_staples(map, decision, &after, sample)?;
+            self.came_from.push((node.id, listed.number));
+            self.count_class(&after);
+            next.push(Node { id, state: after, map });
         }
-        self.seen.insert(hash, id);
-        self.came_from.push((node.id, number));
-        self.count_class(&after);
-        next.push(Node { id, state: after, statuses, index });
-        Ok(())
+        Ok(false)
     }
 
-    fn proofs(&self) -> ProofCheck<'_> {
-        ProofCheck { world: self.world, contents: &self.contents, checked: &self.checked }
-    }
-
+    /// Brings the status map of the log up to date.
     fn check_log(
-        &self,
-        node: &Node,
+        &mut self,
+        before: MapId,
+        decision: Option<u32>,
         after: &State,
-        facts: &Facts,
-        change: &Change,
         is_new: bool,
-    ) -> Result<Statuses, Broken> {
-        match node.statuses.apply(change, read_index(&self.contents, after)) {
-            Ok((statuses, records)) => {
-                if is_new || !records.is_empty() {
-                    self.proofs().check_statuses(&statuses, facts)?;
-                }
-                Ok(statuses)
-            }
-            Err(error) => Invariant::StapleAgrees.broken(error.to_string()),
+    ) -> Result<MapId, Broken> {
+        let map = match decision {
+            Some(number) => self.logged.apply(&self.contents, before, self.decisions.get(number), after)?,
+            None => before,
+        };
+        if is_new || map != before {
+            self.logged.check(self.judge.proofs(&self.contents), map, after)?;
         }
+        Ok(map)
     }
 
-    fn check_replay(&mut self, node: &Node, change: &Change, sample: u64) -> Held {
-        if change.is_empty() {
+    fn check_staples(&mut self, map: MapId, decision: Option<u32>, after: &State, sample: u64) -> Held {
+        let Some(decision) = decision.filter(|_| sample.is_multiple_of(self.world.care.staple)) else {
             return Ok(());
+        };
+        self.found.staples += 1;
+        let (change, now) =
+            (&self.decisions.get(decision).change, self.world.clocks[usize::from(after.clock)]);
+        let facts = Facts::of(after, &self.contents);
+        self.judge.proofs(&self.contents).check_staples(self.logged.get(map), &facts, change, now)
+    }
+
+    /// Each different change once, and a sample of the steps that make it.
+    fn check_costly(&mut self, node: &Node, decision: u32, after: &State, chosen: Sample) -> Held {
+        let change = &self.decisions.get(decision).change;
+        let contents = &mut self.contents;
+        if chosen.takes(self.world.care.index) {
+            let (contents, reads) = (&*contents, &Reads::default());
+            let view = |state| View { contents, state, reads };
+            let index = check_update(&view(&node.state), &view(after), change)?;
+            let facts = Facts::of(after, contents);
+            check_waiting(&index, self.world, contents, &self.judge.reader, &facts)?;
         }
         let now = self.world.clocks[usize::from(node.state.clock)];
         let step = RecordedStep { before: &node.state, change, now };
-        if self.extent.every_byte {
-            let kind = change.message.split_once(" https").map_or("", |(kind, _)| kind).to_owned();
-            if self.kinds_changed.insert(kind) {
-                for at in 0..step.written_bytes() {
-                    self.found.bytes_changed += 1;
-                    step.check_byte(&mut self.contents, at)?;
-                }
+        if self.extent.every_byte && chosen.is_first && self.kinds_changed.insert(kind_of(change)) {
+            for at in 0..step.written_bytes() {
+                self.found.bytes_changed += 1;
+                step.check_byte(contents, at)?;
             }
         }
-        if !sample.is_multiple_of(self.world.care.replay) {
-            return Ok(());
-        }
-        self.found.replayed += 1;
-        self.found.bytes_changed += 1;
-        step.check_repeats(&mut self.contents)?;
-        step.check_byte(&mut self.contents, sample / self.world.care.replay)
-    }
-
-    fn check_state(&self, state: &State, facts: &Facts, index: &Index, sample: u64) -> Held {
-        let (contents, reader, checked) = (&self.contents, &self.reader, &self.checked);
-        StateCheck { contents, reader, checked }.check(facts, &self.project_ids)?;
-        self.proofs().check_offline(facts)?;
-        if sample.is_multiple_of(self.world.care.index) {
-            check_rebuilt(index, &View { contents, state })?;
-            check_waiting(index, self.world, contents, reader, facts)?;
+        if chosen.takes(self.world.care.replay) {
+            self.found.replayed += 1;
+            self.found.bytes_changed += 1;
+            step.check_repeats(contents)?;
+            step.check_byte(contents, chosen.sample / self.world.care.replay)?;
         }
         Ok(())
     }
 
     /// An admin can always propose other signers, whatever is pending.
-    fn check_rescue(&mut self, node: &Node, facts: &Facts) -> Held {
-        if !u64::from(node.id).is_multiple_of(self.world.care.rescue) {
+    fn check_rescue(&mut self, node: &Node) -> Held {
+        if !self.world.care.rescue {
             return Ok(());
         }
-        for (project, facts) in (0..).zip(&facts.projects) {
-            let active = facts.active[FILE].and_then(|id| self.reader.signers(&self.contents, id));
-            let Some(admins) = active.map(|active| active.admins()) else { continue };
-            let mut people = (0..).zip(&self.world.people);
-            let admin = people.find(|(_, person)| admins.contains(person.public.as_bytes()));
-            let Some((by, _)) = admin else { continue };
+        for project in 0..self.world.projects.len() {
+            let Some(by) = self.judge.admin(&self.contents, &node.state, project) else { continue };
+            let number = self.world.actions.len() + project * self.world.people.len() + usize::from(by);
+            let project = u8::try_from(project).expect("few projects");
             let action = Action::Update { project, file: RESCUE, by };
-            if let Decision::Refused(refusal) = self.requests.decide(&mut self.contents, &node.state, action)
-            {
-                return Invariant::NoOneLockedOut
-                    .broken(format!("an admin cannot propose signers: {refusal}"));
+            let outcome = self.decisions.decide(&mut self.contents, &node.state, number, action);
+            if matches!(outcome, Ok(Outcome::Refused)) {
+                let refusal = self.decisions.refusal(&mut self.contents, &node.state, action);
+                let what = format!("an admin cannot propose signers: {refusal}");
+                return Invariant::NoOneLockedOut.broken(what);
             }
         }
         Ok(())
@@ -344,4 +330,22 @@ impl<'w> Search<'w> {
         script.reverse();
         Box::new(Counterexample { world: self.world.name, script, broken })
     }
+}
+
+/// By what a step is chosen for costly checks.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    sample: u64,
+    is_first: bool,
+}
+
+impl Sample {
+    fn takes(&self, one_of: u64) -> bool {
+        self.is_first || self.sample.is_multiple_of(one_of)
+    }
+}
+
+/// The beginning of its title.
+fn kind_of(change: &Change) -> String {
+    change.message.split_once(" https").map_or("", |(kind, _)| kind).to_owned()
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     action::{Action, Document},
-    contents::{ContentId, Contents, PathId, State, hash_parts},
+    contents::{ContentId, Contents, PartId, PathId, State, hash_texts},
     world::World,
 };
 
@@ -16,13 +16,15 @@ pub struct Symmetry {
     /// Who stands for whom; empty where no one can, and files are compared byte by byte.
     renamings: Vec<Vec<u8>>,
     people: HashMap<String, u8>,
-    hashes: HashMap<(u8, PathId, ContentId), u128>,
+    /// By renaming: of each part that was asked for.
+    parts: Vec<Vec<Option<u128>>>,
+    files: HashMap<(u8, PathId, ContentId), u128>,
 }
 
 impl Symmetry {
     /// Each state is its own.
     pub fn none() -> Self {
-        Self { renamings: Vec::new(), people: HashMap::new(), hashes: HashMap::new() }
+        Self { renamings: Vec::new(), people: HashMap::new(), parts: vec![Vec::new()], files: HashMap::new() }
     }
 
     pub fn of(world: &World) -> Self {
@@ -43,7 +45,8 @@ impl Symmetry {
         let people = (0..)
             .zip(&world.people)
             .flat_map(|(n, person)| [(person.public.to_string(), n), (person.public.to_base64(), n)]);
-        let symmetry = Self { renamings, people: people.collect(), hashes: HashMap::new() };
+        let parts = vec![Vec::new(); renamings.len()];
+        let symmetry = Self { renamings, people: people.collect(), parts, files: HashMap::new() };
         symmetry.assert_fits(world);
         symmetry
     }
@@ -67,23 +70,38 @@ impl Symmetry {
     pub fn hash(&mut self, contents: &Contents, state: &State) -> u128 {
         let ways = self.renamings.len().max(1);
         let hash = |way| {
-            let files =
-                state.files.iter().map(|(path, content)| self.hash_file(contents, way, *path, *content));
-            files.fold(u128::from(state.clock), u128::wrapping_add)
+            let parts = state.parts.iter().map(|part| self.hash_part(contents, way, *part));
+            parts.fold(u128::from(state.clock), u128::wrapping_add)
         };
         (0..ways).map(hash).min().expect("at least one way")
     }
 
+    /// The sum over its files, so that a state is the sum over its parts.
+    fn hash_part(&mut self, contents: &Contents, way: usize, part: PartId) -> u128 {
+        let at = part as usize;
+        if let Some(Some(hash)) = self.parts[way].get(at) {
+            return *hash;
+        }
+        let files = contents.files(part).iter();
+        let hash = files.fold(0, |sum: u128, (path, content)| {
+            sum.wrapping_add(self.hash_file(contents, way, *path, *content))
+        });
+        let known = &mut self.parts[way];
+        known.resize(known.len().max(at + 1), None);
+        known[at] = Some(hash);
+        hash
+    }
+
     fn hash_file(&mut self, contents: &Contents, way: usize, path: PathId, content: ContentId) -> u128 {
         let known = (u8::try_from(way).expect("few renamings"), path, content);
-        if let Some(hash) = self.hashes.get(&known) {
+        if let Some(hash) = self.files.get(&known) {
             return *hash;
         }
         let bytes = contents.bytes(content);
         let renamed = self.renamings.get(way).map(|renaming| self.rename(bytes, renaming));
         let bytes = renamed.as_ref().map_or(&bytes[..], |text| text.as_bytes());
-        let hash = hash_parts(&[contents.path(path).as_str().as_bytes(), bytes]);
-        self.hashes.insert(known, hash);
+        let hash = hash_texts(&[contents.path(path).as_str().as_bytes(), bytes]);
+        self.files.insert(known, hash);
         hash
     }
 

@@ -1,6 +1,6 @@
 //! A state as decisions see it.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use countersign_core::{
     documents::{history::EntryFacts, metadata::Metadata, signatures::SignatureSet},
@@ -8,28 +8,69 @@ use countersign_core::{
     values::{path::RepoPath, time::Timestamp},
 };
 
-use crate::contents::{Blob, Contents, State};
+use crate::{
+    contents::{Blob, Contents, PARTS, State},
+    roles::{IN_FORCE, PROPOSED, PartMask},
+};
 
+/// A state, and a note of which parts of it were looked at. There is no other way to its files, so two states that agree
+/// in what was noted get the same answer.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     pub contents: &'a Contents,
     pub state: &'a State,
+    pub reads: &'a Reads,
+}
+
+/// Which parts were read, and of which it was asked only which files there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reads {
+    content: Cell<PartMask>,
+    listed: Cell<PartMask>,
+}
+
+impl Reads {
+    pub fn note_content(&self, part: usize) {
+        self.content.set(self.content.get() | 1 << part);
+    }
+
+    fn note_listed(&self, parts: PartMask) {
+        self.listed.set(self.listed.get() | parts);
+    }
+
+    /// What these reads saw of a state, and nothing else of it.
+    pub fn seen(&self, contents: &Contents, state: &State) -> State {
+        let (content, listed) = (self.content.get(), self.listed.get());
+        let part = |at: usize| match (content >> at & 1, listed >> at & 1) {
+            (1, _) => state.parts[at],
+            (_, 1) => contents.listing(state.parts[at]),
+            _ => 0,
+        };
+        State { parts: std::array::from_fn(part), clock: state.clock }
+    }
 }
 
 impl<'a> View<'a> {
     fn blob(&self, path: &RepoPath) -> Option<&'a Blob> {
-        let id = self.state.content(self.contents.find_path(path)?)?;
-        Some(self.contents.blob(id))
+        self.reads.note_content(self.contents.part_of(path));
+        Some(self.contents.blob(self.contents.find(self.state, self.contents.find_path(path)?)?))
     }
 
-    pub fn paths(&self) -> impl Iterator<Item = &'a RepoPath> + use<'a> {
-        let contents = self.contents;
-        self.state.files.iter().map(|(path, _)| contents.path(*path))
+    /// The paths of all files in these parts.
+    fn paths(&self, parts: PartMask) -> impl Iterator<Item = &'a RepoPath> + use<'a> {
+        self.reads.note_listed(parts);
+        let (contents, state) = (self.contents, self.state);
+        let parts = (0..PARTS).filter(move |part| parts >> part & 1 == 1);
+        parts.flat_map(move |part| contents.files(state.parts[part])).map(|(path, _)| contents.path(*path))
+    }
+
+    pub fn all_paths(&self) -> impl Iterator<Item = &'a RepoPath> + use<'a> {
+        self.paths(PartMask::MAX)
     }
 
     /// Projects that are registered or pending.
     fn projects(&self) -> impl Iterator<Item = RepoPath> + use<'a> {
-        self.paths().filter_map(|file| {
+        self.paths(self.contents.names().parts_of_each(&[IN_FORCE, PROPOSED])).filter_map(|file| {
             let dir = file.as_str().strip_suffix("/svc.signers.json")?;
             let project =
                 dir.strip_suffix("/svc.signers").or_else(|| dir.strip_suffix("/svc.signers.pending"))?;
@@ -48,7 +89,8 @@ impl Snapshot for View<'_> {
     }
 
     fn contains(&self, path: &RepoPath) -> bool {
-        self.blob(path).is_some()
+        self.reads.note_listed(1 << self.contents.part_of(path));
+        self.contents.find_path(path).is_some_and(|path| self.contents.find(self.state, path).is_some())
     }
 
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
@@ -70,7 +112,9 @@ impl Snapshot for View<'_> {
     }
 
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
-        let mut files: Vec<RepoPath> = self.paths().filter(|file| file.is_inside(dir)).cloned().collect();
+        let parts = self.contents.names().parts_below(dir.as_str());
+        let mut files: Vec<RepoPath> =
+            self.paths(parts).filter(|file| file.is_inside(dir)).cloned().collect();
         files.sort();
         Ok(files)
     }
@@ -84,7 +128,8 @@ impl Snapshot for View<'_> {
     }
 
     fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp> {
-        let pending = self.paths().filter_map(|file| {
+        let proposed = self.contents.names().parts_of_each(&[PROPOSED]);
+        let pending = self.paths(proposed).filter_map(|file| {
             let project =
                 file.as_str().strip_suffix("/svc.signers.pending/svc.signers.json.metadata.json")?;
             let active = RepoPath::parse(&format!("{project}/svc.signers/svc.signers.json")).ok()?;
@@ -96,7 +141,8 @@ impl Snapshot for View<'_> {
     }
 
     fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {
-        let collecting = self.paths().filter(|file| file.is_inside(project)).filter_map(|file| {
+        let parts = self.contents.names().releases_below(project.as_str());
+        let collecting = self.paths(parts).filter(|file| file.is_inside(project)).filter_map(|file| {
             let index = file.as_str().strip_suffix(".signatures.json.pending")?;
             RepoPath::parse(index).ok().filter(|_| index.ends_with("/svc.index.json"))
         });

@@ -52,17 +52,19 @@ pub struct PlannedFile {
     pub bytes: Arc<[u8]>,
 }
 
-/// How much of what is costly is checked: one of so many steps or states, chosen by hash.
+/// How much of what is costly is checked: one of so many steps or states, chosen by hash. Each different change is
+/// replayed in any case, and the index brought up to date with it.
 #[derive(Debug, Clone, Copy)]
 pub struct Care {
     pub replay: u64,
     pub staple: u64,
     pub index: u64,
-    pub rescue: u64,
+    /// Whether an admin can always propose other signers.
+    pub rescue: bool,
 }
 
 impl Care {
-    pub const ALL: Self = Self { replay: 1, staple: 1, index: 1, rescue: 1 };
+    pub const ALL: Self = Self { replay: 1, staple: 1, index: 1, rescue: true };
 }
 
 /// Who asks for what.
@@ -136,7 +138,7 @@ impl World {
             projects,
             clocks: vec![at("2026-02-01T12:00:00Z")],
             actions,
-            care: Care { replay: 64, staple: 64, index: 16, rescue: 16 },
+            care: Care { replay: 64, staple: 64, index: 16, rescue: true },
             equals: Vec::new(),
         }
     }

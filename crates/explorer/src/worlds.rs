@@ -192,7 +192,7 @@ pub fn time() -> World {
     };
     World::new("time", "2 of 2 to register, 1 of 2 to sign", vec![plan.releasing(&["v1"], &["one"])], &menu)
         // With the clock set back, no signers file can follow one that was in time before.
-        .with_care(Care { rescue: u64::MAX, ..Care::ALL })
+        .with_care(Care { replay: 64, staple: 512, index: 16, rescue: false })
         .with_clocks(&["2026-02-01T12:00:00Z", "2026-02-16T12:00:00Z", "2026-01-31T12:00:00Z"])
 }
 
@@ -221,8 +221,17 @@ pub fn equals() -> World {
         .with_equals(&[&[0, 1, 2]])
 }
 
-/// As `quorum` and `revocation` together: what a long run goes through.
+/// As `quorum` and `revocation` together.
 pub fn large() -> World {
+    founders("large", &["v1", "v2"])
+}
+
+/// The same with one more release: what a long run goes through.
+pub fn vast() -> World {
+    founders("vast", &["v1", "v2", "v3"])
+}
+
+fn founders(name: &'static str, releases: &[&'static str]) -> World {
     let [alice, bob, carol, dave, erin] = [0, 1, 2, 3, 4].map(secret);
     let plan = ProjectPlan::new(
         APP,
@@ -249,16 +258,16 @@ pub fn large() -> World {
         wrong: false,
         drops: true,
     };
-    World::new(
-        "large",
-        "2 of 3 in every role, two rotations",
-        vec![plan.releasing(&["v1", "v2"], &["one", "two"])],
-        &menu,
-    )
-    .with_care(Care { replay: 512, staple: 512, index: 64, rescue: 64 })
+    let about = "2 of 3 in every role, two rotations";
+    World::new(name, about, vec![plan.releasing(releases, &["one", "two"])], &menu).with_care(Care {
+        replay: 512,
+        staple: 512,
+        index: 64,
+        rescue: true,
+    })
 }
 
-/// Those that are visited whole.
-pub fn whole() -> Vec<World> {
-    vec![tiny(), equals(), time(), revocation(), rotation(), neighbours(), quorum()]
+/// Each of them, the small ones first.
+pub fn all() -> Vec<World> {
+    vec![tiny(), equals(), revocation(), neighbours(), quorum(), rotation(), time(), large(), vast()]
 }

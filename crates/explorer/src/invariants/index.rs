@@ -5,7 +5,7 @@ use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
 use countersign_store::snapshot::index::Index;
 
 use super::{
-    Held, Invariant,
+    Broken, Held, Invariant,
     documents::{Keys, Reader, can_consent, union},
 };
 use crate::{
@@ -16,19 +16,20 @@ use crate::{
     world::World,
 };
 
-/// The index after a change.
-pub fn updated(before: &Index, after: &View<'_>, change: &Change) -> Index {
+/// The index of the state before, brought up to date, is the one of the state after. So it is after every row of steps.
+pub fn check_update(before: &View<'_>, after: &View<'_>, change: &Change) -> Result<Index, Broken> {
     let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
-    let mut index = before.clone();
-    index.update(after, &touched);
-    index
+    let mut updated = build(before);
+    updated.update(after, &touched);
+    let is_same = build(after) == updated;
+    Invariant::IndexEqualsRebuilt.hold(is_same, "the index is not the one built anew").map(|()| updated)
 }
 
-pub fn check_rebuilt(index: &Index, after: &View<'_>) -> Held {
-    let all: Vec<RepoPath> = after.paths().cloned().collect();
-    let mut anew = Index::default();
-    anew.update(after, &all);
-    Invariant::IndexEqualsRebuilt.hold(anew == *index, "the index is not the one built anew")
+fn build(view: &View<'_>) -> Index {
+    let all: Vec<RepoPath> = view.all_paths().cloned().collect();
+    let mut index = Index::default();
+    index.update(view, &all);
+    index
 }
 
 /// What waits for each person is what that person can sign and has not signed.

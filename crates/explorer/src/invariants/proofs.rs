@@ -35,8 +35,8 @@ use crate::{
     contents::{ContentId, Contents, State},
     facts::{Facts, ProjectFacts, ReleaseSlots},
     roles::{
-        COLLECTING, COMPLETE, COPY, FILE, INDEX, REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET,
-        REVOKED,
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, REQUEST, REVOCATION, REVOCATION_COPY,
+        REVOCATION_SET, REVOKED,
     },
     world::World,
 };
@@ -52,12 +52,17 @@ pub struct ProofCheck<'a> {
 
 impl ProofCheck<'_> {
     /// Offline verification accepts exactly what the state calls complete and not revoked.
-    pub fn check_offline(&self, facts: &Facts) -> Held {
-        self.each_release(facts, |project, release, path| {
-            let history = project.history.iter().map(|(_, entry)| Some(*entry));
-            let on: Vec<_> = release.iter().copied().chain(history).collect();
-            self.checked.once(EVIDENCE, &on, || self.check_evidence(project, release, path))
-        })
+    pub fn check_offline(&self, project: &ProjectFacts, n: usize, release: usize) -> Held {
+        let slots = &project.releases[release];
+        if slots[INDEX].is_none() {
+            return Ok(());
+        }
+        // A revocation that was begun is no part of the evidence.
+        let shown = slots.iter().enumerate().filter(|(slot, _)| ![BEGUN, BEGUN_SET].contains(slot));
+        let history = project.history.iter().map(|(_, entry)| Some(*entry));
+        let on: Vec<_> = shown.map(|(_, content)| *content).chain(history).collect();
+        let path = self.world.projects[n].index_path(u8::try_from(release).expect("few releases"));
+        self.checked.once(EVIDENCE, &on, || self.check_evidence(project, slots, &path))
     }
 
     fn each_release(
@@ -206,5 +211,5 @@ pub fn read_index<'a>(
     contents: &'a Contents,
     state: &'a State,
 ) -> impl Fn(&RepoPath) -> Option<Arc<[u8]>> + use<'a> {
-    |path| Some(Arc::clone(contents.bytes(state.content(contents.find_path(path)?)?)))
+    |path| Some(Arc::clone(contents.bytes(contents.find(state, contents.find_path(path)?)?)))
 }

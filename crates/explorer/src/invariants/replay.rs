@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{Held, Invariant};
 use crate::{
     contents::{Contents, State},
-    view::View,
+    view::{Reads, View},
 };
 
 /// A step as the repository records it.
@@ -34,7 +34,8 @@ impl RecordedStep<'_> {
         let touched: BTreeSet<RepoPath> = self.change.files.keys().cloned().collect();
         let message = self.change.recorded_message();
         let step = CommitStep { message: &message, time: self.now, touched: &touched, is_first: false };
-        let view = |state| View { contents, state };
+        let (contents, reads) = (&*contents, &Reads::default());
+        let view = |state| View { contents, state, reads };
         let replayed = Replay::new(speaks_for).check(&view(self.before), &view(&after), &step);
         Ok(replayed.is_ok())
     }

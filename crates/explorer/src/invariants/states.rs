@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     contents::{ContentId, Contents},
-    facts::{Facts, ProjectFacts, ReleaseSlots, SignersSlots},
+    facts::{ProjectFacts, ReleaseSlots, SignersSlots},
     roles::{
         BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, METADATA_SET, REGISTRANT,
         REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, SET,
@@ -27,20 +27,18 @@ pub struct StateCheck<'a> {
 }
 
 impl StateCheck<'_> {
-    pub fn check(&self, facts: &Facts, ids: &[String]) -> Held {
-        Invariant::StatesAreSound.hold(facts.unknown == 0, "there is a file of no known kind")?;
-        for (project, id) in facts.projects.iter().zip(ids) {
-            self.check_history(project, id)?;
-            self.check_active(project)?;
-            self.check_proposals(project)?;
-            for release in &project.releases {
-                let of = [project.active[FILE]];
-                let history = project.history.iter().map(|(_, entry)| Some(*entry));
-                let on: Vec<_> = release.iter().copied().chain(of).chain(history).collect();
-                self.checked.once(RELEASE, &on, || self.check_release(release, project))?;
-            }
-        }
-        Ok(())
+    /// What is in force, what is proposed, and the history.
+    pub fn check_signers(&self, project: &ProjectFacts, id: &str) -> Held {
+        self.check_history(project, id)?;
+        self.check_active(project)?;
+        self.check_proposals(project)
+    }
+
+    pub fn check_release(&self, project: &ProjectFacts, release: usize) -> Held {
+        let release = &project.releases[release];
+        let history = project.history.iter().map(|(_, entry)| Some(*entry));
+        let on: Vec<_> = release.iter().copied().chain([project.active[FILE]]).chain(history).collect();
+        self.checked.once(RELEASE, &on, || self.check_slots(release, project))
     }
 
     fn signers(&self, id: ContentId) -> Result<std::rc::Rc<SignersDocument>, super::Broken> {
@@ -156,7 +154,7 @@ impl StateCheck<'_> {
         Invariant::SignersNeedConsent.hold(!is_pending || is_open, "all have agreed, and it is not in force")
     }
 
-    fn check_release(&self, release: &ReleaseSlots, project: &ProjectFacts) -> Held {
+    fn check_slots(&self, release: &ReleaseSlots, project: &ProjectFacts) -> Held {
         let rule = Invariant::CompleteMeansQuorum;
         let has = |slot: usize| release[slot].is_some();
         let Some(index) = release[INDEX] else {
