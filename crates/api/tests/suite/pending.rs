@@ -4,9 +4,12 @@ use countersign_api::{
     answers::PendingResponse,
     waiting::{self, Collecting},
 };
-use countersign_core::values::path::RepoPath;
+use countersign_core::{
+    documents::{layout, objections::ObjectionsFile},
+    values::{bounds::LIST_ENTRIES, path::RepoPath},
+};
 use countersign_testing::{
-    INDEX, PENDING, Signers, World, alice, bob, carol, dave, key, path, public, release, signers,
+    INDEX, PENDING, Signers, World, alice, bob, carol, dave, documents, key, path, public, release, signers,
 };
 
 /// Alice and Bob sign releases, Carol administrates, Dave is master.
@@ -63,6 +66,20 @@ fn the_list_has_the_objections_that_stand() {
     assert_eq!(answer.objections[0].file_path, path(INDEX));
     let written = serde_json::to_vec(&answer).unwrap();
     assert_eq!(PendingResponse::parse(&written), Ok(answer));
+}
+
+#[test]
+fn the_list_has_a_hundred_objections_and_no_more() {
+    let mut world = collecting();
+    world.add_release(&release("v2", "two"), &alice()).unwrap();
+    let waiting = [path(INDEX), path(&INDEX.replace("/v1/", "/v2/"))];
+    let entry = documents::objections().entries[&alice().public_key()].clone();
+    for (index, count) in waiting.iter().zip([60, 41]) {
+        let entries = (0..count).map(|n| (key(100 + n).public_key(), entry.clone())).collect();
+        world.repo.put(&layout::objections_of(index), &ObjectionsFile { entries }.write());
+    }
+    let answer = PendingResponse::within(usize::MAX, &world.repo, waiting.iter());
+    assert_eq!(answer.objections.len(), LIST_ENTRIES);
 }
 
 /// Pending signers of so many new projects, of an active one, and an index.

@@ -128,6 +128,7 @@ fn waiting_row(file: &WaitingFile) -> Markup {
                     WaitingKind::Signers => span.state.open { "signers" },
                     WaitingKind::Release => span.state.open { "release" },
                 }
+                @if !file.objections.is_empty() { " " (parts::objected(file.objections.len())) }
             }
             td role="cell" {
                 (parts::progress(file.collected, file.needed))

@@ -128,6 +128,7 @@ impl KnownRelease<'_> {
         };
         let signers = stored::signers_copy(snapshot, &self.path)?;
         let tally = Tally::of(signers.file.artifact_groups(), &set.signers());
+        let by = stored::registrant(snapshot, &self.path)?.or(by);
         Ok(Some(WaitingFile {
             kind: WaitingKind::Release,
             file_path: self.path.clone(),

@@ -151,6 +151,6 @@ fn a_path_keeps_its_words_whatever_they_mean_to_the_api() {
     let said = "csum_files: `http/x/80/csum_files/a` and http/x/80/public_key-tool have a subject_digest.";
     server.answer("/v1/ping", Lie::error(400, said));
     let ran = computer.run(&["ping", "--server", &server.url()]).failed(1);
-    let words = "--checksums: `http/x/80/csum_files/a` and http/x/80/public_key-tool have a the digest in the revocation.";
+    let words = "--checksums: `http/x/80/csum_files/a` and http/x/80/public_key-tool have a the digest of what was shown.";
     ran.says(&[words]);
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{
     SignersFile, World, days_ago,
-    html::{open, short_key},
+    html::{key_page, open, short_key},
     second_thoughts::{collecting, object, person, withdraw},
 };
 
@@ -30,6 +30,7 @@ fn a_release_page_begins_with_its_objections() {
     let project = format!("/p/{}", world.id("acme/app"));
     open(&world.server, &project).says(&["1 objection to", "not my build"]);
     open(&world.server, "/").says(&["1 objection"]);
+    open(&world.server, &key_page(&alice)).says(&["1 objection"]);
     world.sign_all(&index, &[&alice, &bob]);
     open(&world.server, &page).says(&["not my build"]);
     assert_eq!(badge(&world, &index), "signed: 1 objection, complete");

@@ -135,7 +135,7 @@ const TABLE: &[Bound] = &[
     count(
         "entries of a list of the catalogue",
         LIST_ENTRIES,
-        "releases, projects, what waits for a key; a longer list of releases is asked for in parts",
+        "releases, projects, what waits for a key, what it signed; a longer list of releases is asked for in parts",
     ),
     count("releases in the answer about a key", KEY_ENTRIES, "the last that it signed; the rest is counted"),
     bytes(

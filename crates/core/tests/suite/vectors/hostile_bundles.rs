@@ -1,12 +1,16 @@
 //! Lies about the index, its signatures and its signers.
 
-use countersign_core::{documents::history::History, proof::verify::Evidence};
+use countersign_core::{
+    documents::{history::History, objections::Objection},
+    proof::verify::Evidence,
+    values::digest::Sha512,
+};
 
 use super::{
     Vector, bundle, refused,
     support::{
         INDEX, PROJECT, alice, bob, carol, dave,
-        documents::veto,
+        documents::{self, veto},
         evidence::{
             OTHER_PROJECT, Past, checksums_index, evidence, evidence_of_text, file, founded, founders, good,
             index_text, noon, release_index, revocation_document, rotated, signed_by, under_name_of,
@@ -18,6 +22,12 @@ use super::{
 
 pub(super) fn all() -> Vec<Vector> {
     [of_places(), of_kinds(), of_signatures(), of_histories(), of_forms()].concat()
+}
+
+/// An objection to the index with this digest.
+pub(super) fn objection_text(subject_digest: Sha512) -> String {
+    let document = Objection { subject_digest, ..documents::objection() };
+    String::from_utf8(document.write()).expect("our documents are text")
 }
 
 /// What Alice and Bob would have signed, at the path of release v1.
@@ -126,6 +136,12 @@ fn of_kinds() -> Vec<Vector> {
             "A signed veto is shown as the index.",
             refused("index: veto", "an index has no such field"),
             signed_text(String::from_utf8(veto().write()).expect("our documents are text")),
+        ),
+        bundle(
+            "objection-shown-as-index",
+            "A signed objection is shown as the index.",
+            refused("index: objection", "an index has no such field"),
+            signed_text(objection_text(documents::objection().subject_digest)),
         ),
         bundle(
             "signers-file-shown-as-index",

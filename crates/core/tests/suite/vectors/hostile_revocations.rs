@@ -6,7 +6,9 @@ use countersign_core::{
 };
 
 use super::{
-    Vector, bundle, refused,
+    Vector, bundle,
+    hostile_bundles::objection_text,
+    refused,
     support::{
         INDEX, PROJECT, alice, bob, carol, dave,
         evidence::{
@@ -25,6 +27,9 @@ pub(super) fn all() -> Vec<Vector> {
     let mut index_as_document = revocation_of(&good(), &[&alice()]);
     index_as_document.document = good().index;
     index_as_document.signatures = good().signatures;
+    let mut objection_as_document = revocation_of(&good(), &[&alice()]);
+    objection_as_document.document = objection_text(Sha512::of(good().index.as_bytes()));
+    objection_as_document.signatures = signed_by(&objection_as_document.document, &[&alice()]);
     let mut of_unknown = revocation_of(&good(), &[&alice()]);
     of_unknown.governed_by = Sha512::of(b"nobody's");
     vec![
@@ -123,6 +128,12 @@ pub(super) fn all() -> Vec<Vector> {
             "The signed index itself is shown as its revocation.",
             refused("revocation: document", "a revocation has no such fields"),
             beside(index_as_document),
+        ),
+        bundle(
+            "objection-shown-as-revocation",
+            "Alice, who may revoke, has only objected to this release.",
+            refused("revocation: document", "a revocation has no such fields"),
+            beside(objection_as_document),
         ),
     ]
 }
