@@ -34,6 +34,9 @@ fn waiting() -> Option<(Cluster, [MachineClock; 2])> {
     cluster.world.propose(&alice, "acme/app", &team(5)).ok();
     let agreed = cluster.world.sign(&alice, &cluster.world.pending_path("acme/app")).ok();
     assert!(agreed["waits_until"].is_string(), "{agreed}");
+    // An hour is enough for each node to hear of it.
+    let agreement = format!("/v1/files/{}.agreed.json", cluster.world.pending_path("acme/app"));
+    await_that("both nodes know what waits", || cluster.node(1).get(&agreement).status == 200);
     Some((cluster, clocks))
 }
 
