@@ -119,9 +119,16 @@ fn resolve_keys(texts: &[String], files: &[SignersFile]) -> Result<BTreeSet<Publ
 }
 
 fn resolve_key(text: &str, files: &[SignersFile]) -> Result<PublicKey, CliError> {
-    let named = files.iter().find_map(|file| find_named(file, text));
-    match (named, files) {
-        (Some(key), _) => Ok(key),
+    let named: BTreeSet<PublicKey> = files.iter().filter_map(|file| find_named(file, text)).collect();
+    if named.len() > 1 {
+        let keys: Vec<String> = named.iter().map(ToString::to_string).collect();
+        return Err(CliError::usage(
+            format!("{} has been the name of {} keys", quoted(text), keys.len()),
+            format!("give the one that you mean in full, or all of them: {}", keys.join(" ")),
+        ));
+    }
+    match (named.first(), files) {
+        (Some(key), _) => Ok(*key),
         (None, []) => keys::parse_key(text).map_err(|error| {
             error.with_hint("give the key in full, its .pub file, or with --project its name")
         }),

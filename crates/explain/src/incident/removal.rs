@@ -15,9 +15,8 @@ use crate::strength::Act;
 pub struct KeyRemoval {
     /// Groups that would have fewer keys than they need.
     pub shortages: Vec<KeyShortage>,
-    /// Whether the other keys can rotate, or revoke, without the named ones.
+    /// Whether the other keys can rotate without the named ones.
     pub others_can_rotate: bool,
-    pub others_can_revoke: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,10 +54,5 @@ pub(super) fn plan_removal(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> Ke
         }
     }
     let others: BTreeSet<PublicKey> = file.keys().difference(keys).copied().collect();
-    let powers = list_powers(file, &others);
-    KeyRemoval {
-        shortages,
-        others_can_rotate: powers.contains(&Act::Rotate),
-        others_can_revoke: powers.contains(&Act::Revoke),
-    }
+    KeyRemoval { shortages, others_can_rotate: list_powers(file, &others).contains(&Act::Rotate) }
 }

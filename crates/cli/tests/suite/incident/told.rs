@@ -285,6 +285,16 @@ fn a_project_is_named_for_names_and_an_unknown_name_lists_the_others() {
             .failed_with(if source.is_empty() { 1 } else { 2 });
     }
     Computer::offline().run(&["incident", "bob", "--repository", "/nowhere"]).failed_with(1);
+    // A name that has meant several keys is no longer enough.
+    let mut group = named_group(2, &["alice", "bob", "carol"]);
+    let renewed = person("bob-new");
+    group[0]["signers"][1] = signer(&renewed.key(), "bob");
+    let next = SignersFile::dated(days_ago(5)).with("artifact_signers", group);
+    world.rotate("acme/app", &next, &[&person("alice"), &person("carol"), &renewed]);
+    for source in [&[][..], &["--repository", repository.to_str().unwrap()]] {
+        let args = [&["incident", "bob", "--project", "acme/app"], source].concat();
+        computer.run(&args).failed(2).says(&["2 keys", &bob, &renewed.key()]);
+    }
 }
 
 #[test]
