@@ -186,10 +186,26 @@ impl SingleRun<'_> {
     }
 
     fn let_time_pass(&mut self) -> Result<(), Breach> {
+        if self.chance.percent(40) {
+            return self.be_ahead();
+        }
         let seconds = *self.chance.pick(&[1, 30, 200, 400, 86_400, -1, -30, -500]);
         self.script.note(format!("the clock: {seconds} s"));
         self.machine.clock.pass(seconds);
         Ok(())
+    }
+
+    /// The clock is ahead for a while, and is set right. Meanwhile nonces expire that would have to be known again.
+    fn be_ahead(&mut self) -> Result<(), Breach> {
+        let seconds = *self.chance.pick(&[500, 86_400]);
+        self.script.note(format!("the clock is {seconds} s ahead"));
+        self.machine.clock.pass(seconds);
+        let request = self.new_request();
+        self.accept(request)?;
+        self.script.note("the clock is right again");
+        self.machine.clock.pass(-seconds);
+        self.recover()?;
+        self.replay_request()
     }
 
     fn fold(&mut self) -> Result<(), Breach> {
