@@ -8,7 +8,7 @@ use countersign_explorer::{
 };
 
 /// How many states of a world are visited at most: as a rule, with `--quick`, and with `--long`.
-const MOST: usize = 320_000;
+const MOST: usize = 700_000;
 const MOST_QUICK: usize = 5_000;
 const MOST_LONG: usize = 10_000_000;
 

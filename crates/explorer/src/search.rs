@@ -227,6 +227,9 @@ impl<'w> Search<'w> {
         lowest.iter_mut().zip(ranks).for_each(|(lowest, rank)| *lowest = (*lowest).min(rank));
         let hash = self.symmetry.hash(&self.contents, &after);
         let is_new = self.seen.insert(hash);
+        if is_new {
+            self.judge.check_state(&self.contents, &after)?;
+        }
         let map = self.check_log(node.map, decision, &after, is_new)?;
         let sample = (hash >> 64) as u64 ^ u64::from(node.id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         if let Some(decision) = decision {
@@ -234,7 +237,6 @@ impl<'w> Search<'w> {
         }
         if is_new {
             let id = u32::try_from(self.came_from.len()).expect("fewer states than there are numbers");
-            self.judge.check_state(&self.contents, &after)?;
             self.check_staples(map, decision, &after, sample)?;
             self.came_from.push((node.id, listed.number));
             self.count_class(&after);
