@@ -43,22 +43,21 @@ pub fn play(file: &SignersFile, question: &DrillQuestion, now: Timestamp) -> Res
     let team = stage.actors(|key| !gone.contains(key));
     let thieves = stage.actors(|key| question.stolen.contains(key));
     let try_team = |act| {
-        let attempt = stage.try_team(act, &team, &gone);
+        let attempt = stage.try_team(act, &team, &gone, &thieves);
         if attempt.succeeds || question.stolen.is_empty() {
             return attempt;
         }
-        let with_stolen = stage.try_team(act, &everyone, &gone);
+        let with_stolen = stage.try_team(act, &everyone, &gone, &thieves);
         if with_stolen.succeeds { DrillAttempt { takes_stolen_keys: true, ..with_stolen } } else { attempt }
     };
     let is_stolen = !thieves.is_empty();
-    let rotated = stage.rotate_team(&everyone, &gone).1;
+    let try_thief = |stage: &Stage| ACTS.map(|act| stage.try_thief(act, &thieves, &everyone)).to_vec();
+    let rotated = stage.rotate_team(&everyone, &gone, &thieves).1;
     Ok(Drill {
         team: ACTS.map(try_team).to_vec(),
-        thief: if is_stolen { ACTS.map(|act| stage.try_thief(act, &thieves)).to_vec() } else { Vec::new() },
+        thief: if is_stolen { try_thief(&stage) } else { Vec::new() },
         nuisances: stage.list_nuisances(&thieves),
-        thief_after_rotation: rotated
-            .filter(|_| is_stolen)
-            .map(|stage| ACTS.map(|act| stage.try_thief(act, &thieves)).to_vec()),
+        thief_after_rotation: rotated.filter(|_| is_stolen).map(|stage| try_thief(&stage)),
     })
 }
 

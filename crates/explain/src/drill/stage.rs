@@ -1,5 +1,7 @@
 //! A project in memory, on which both sides try what they can.
 
+mod waiting;
+
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use countersign_core::{
@@ -94,15 +96,23 @@ impl Stage {
         self.cast.iter().filter(|actor| is_wanted(&actor.signer.key)).cloned().collect()
     }
 
-    pub(super) fn try_team(&self, act: Act, team: &[Actor], gone: &BTreeSet<PublicKey>) -> DrillAttempt {
+    /// `thieves` stop what they can.
+    pub(super) fn try_team(
+        &self,
+        act: Act,
+        team: &[Actor],
+        gone: &BTreeSet<PublicKey>,
+        thieves: &[Actor],
+    ) -> DrillAttempt {
         match act {
             Act::Release => self.clone().try_release(team),
-            Act::Rotate => self.rotate_team(team, gone).0,
+            Act::Rotate => self.rotate_team(team, gone, thieves).0,
             Act::Revoke => self.clone().try_revoke(team),
         }
     }
 
-    pub(super) fn try_thief(&self, act: Act, thieves: &[Actor]) -> DrillAttempt {
+    /// `owners` stop what they can.
+    pub(super) fn try_thief(&self, act: Act, thieves: &[Actor], owners: &[Actor]) -> DrillAttempt {
         match act {
             Act::Release => self.clone().try_release(thieves),
             Act::Rotate => {
@@ -112,7 +122,7 @@ impl Stage {
                     r#"{{"version": 1, "timestamp": "{}", "artifact_signers": [{{"threshold": 1, "signers": [{{"kind": "key", "data": {{"pubkey": "{key}"}}}}]}}]}}"#,
                     self.now.later(SECOND)
                 );
-                self.clone().try_rotate(&text, thieves, &[own]).0
+                self.clone().try_rotate(&text, thieves, &[own], owners).0
             }
             Act::Revoke => self.clone().try_revoke(thieves),
         }
@@ -123,6 +133,7 @@ impl Stage {
         &self,
         team: &[Actor],
         gone: &BTreeSet<PublicKey>,
+        thieves: &[Actor],
     ) -> (DrillAttempt, Option<Self>) {
         let Ok(Some(active)) = stored::active_signers(&self.scratch, &self.project) else {
             return (failed(Act::Rotate, vec![DrillStep::of_no_one("no signers file is in force")]), None);
@@ -139,7 +150,7 @@ impl Stage {
                 newcomers.push(fresh);
             }
         }
-        self.clone().try_rotate(&text, team, &newcomers)
+        self.clone().try_rotate(&text, team, &newcomers, thieves)
     }
 
     pub(super) fn list_nuisances(&self, thieves: &[Actor]) -> Vec<Nuisance> {
@@ -203,6 +214,7 @@ impl Stage {
         text: &str,
         actors: &[Actor],
         newcomers: &[Actor],
+        opponents: &[Actor],
     ) -> (DrillAttempt, Option<Self>) {
         self.now = self.now.later(2 * SECOND);
         let mut steps = Vec::new();
@@ -229,22 +241,12 @@ impl Stage {
                 continue;
             }
             steps.push(DrillStep::by(&actor.signer, format!("signs them{how}: all agree")));
-            let is_in_force = self.settle(&mut steps);
+            let is_in_force = self.settle(&mut steps, actors, opponents);
             let done = if is_in_force { succeeded } else { failed };
             return (done(Act::Rotate, steps), is_in_force.then_some(self));
         }
         steps.push(DrillStep::of_no_one(format!("no one else can sign them: {}", self.count_consent())));
         (failed(Act::Rotate, steps), None)
-    }
-
-    /// Everyone who has to has agreed: what happens until the new signers are in force. This is the one place for whatever
-    /// lies between consent and force, such as a time to wait and a veto. Gives whether they came into force.
-    fn settle(&mut self, steps: &mut Vec<DrillStep>) -> bool {
-        let is_in_force = !self.scratch.contains(&layout::pending_signers(&self.project));
-        let text =
-            if is_in_force { "the new signers are in force" } else { "the new signers are not in force" };
-        steps.push(DrillStep::of_no_one(text));
-        is_in_force
     }
 
     fn try_revoke(mut self, actors: &[Actor]) -> DrillAttempt {

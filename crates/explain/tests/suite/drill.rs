@@ -126,3 +126,37 @@ fn a_file_of_the_future_can_be_played() {
     let file = countersign_core::documents::signers::SignersFile::parse(text.as_bytes()).expect("a file");
     assert!(play(&file, &DrillQuestion::default(), at(NOW)).is_ok());
 }
+
+/// Rotate alone.
+fn rotation(attempts: &[DrillAttempt]) -> (bool, String) {
+    let attempt = attempts.iter().find(|attempt| attempt.act == Act::Rotate).expect("it is tried");
+    (attempt.succeeds, attempt.steps.iter().map(|step| format!("{}\n", step.text)).collect())
+}
+
+#[test]
+fn a_delay_lets_the_masters_stop_a_thief_and_the_thief_stop_no_masters() {
+    let model = Model::new(&[(1, &[1, 2])]).admin(&[(2, &[3, 4])]).master(&[(2, &[5, 6, 7])]);
+    assert!(rotation(&drill(&model, &[], &[3, 4]).thief).0, "without a delay");
+    let model = model.delay(72);
+    let played = drill(&model, &[], &[3, 4]);
+    let (succeeds, steps) = rotation(&played.thief);
+    assert!(!succeeds && !played.is_taken_over(), "{steps}");
+    for said in ["all agree", "wait 72 hours", "more masters are needed", "the new signers are gone"] {
+        assert!(steps.contains(said), "{said}: {steps}");
+    }
+    // Two of three masters are still enough, one is not.
+    assert!(!rotation(&drill(&model, &[5], &[3, 4]).thief).0);
+    let (succeeds, steps) = rotation(&drill(&model, &[5, 6], &[3, 4]).thief);
+    assert!(succeeds && steps.ends_with("the new signers are in force\n"), "{steps}");
+    // A thief with enough masters does not wait.
+    let (succeeds, steps) = rotation(&drill(&model, &[], &[3, 4, 5, 6]).thief);
+    assert!(succeeds && steps.contains("no one has to wait"), "{steps}");
+    // Nor does a team with enough of them, and one without waits.
+    let (succeeds, steps) = rotation(&drill(&model, &[1], &[]).team);
+    assert!(succeeds && steps.contains("no one has to wait"), "{steps}");
+    let (succeeds, steps) = rotation(&drill(&model, &[5, 6], &[]).team);
+    assert!(succeeds && !steps.contains("no one has to wait"), "{steps}");
+    // A thief with the masters' keys stops the admins, who have lost their own.
+    let (succeeds, steps) = rotation(&drill(&model, &[5, 6], &[5, 6]).team);
+    assert!(!succeeds && steps.contains("the new signers are gone"), "{steps}");
+}

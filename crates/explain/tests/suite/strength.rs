@@ -23,6 +23,7 @@ pub(crate) struct Model {
     admin: Option<Groups>,
     master: Option<Groups>,
     revocation: Option<Groups>,
+    delay_hours: Option<u64>,
 }
 
 impl Model {
@@ -42,6 +43,10 @@ impl Model {
         Self { revocation: Some(groups(revocation)), ..self }
     }
 
+    pub(crate) fn delay(self, hours: u64) -> Self {
+        Self { delay_hours: Some(hours), ..self }
+    }
+
     pub(crate) fn text(&self) -> String {
         let mut fields = vec![role_text("artifact_signers", &self.artifact)];
         let optional = [
@@ -50,6 +55,7 @@ impl Model {
             ("revocation_keys", &self.revocation),
         ];
         fields.extend(optional.into_iter().filter_map(|(name, role)| Some(role_text(name, role.as_ref()?))));
+        fields.extend(self.delay_hours.map(|hours| format!(r#""rotation_delay_hours": {hours}"#)));
         format!(r#"{{"version": 1, "timestamp": "2026-01-31T10:00:00Z", {}}}"#, fields.join(", "))
     }
 
@@ -123,8 +129,15 @@ fn any_groups(people: std::ops::Range<u8>) -> impl Strategy<Value = Groups> {
 
 pub(crate) fn any_model() -> impl Strategy<Value = Model> {
     let optional = |people| prop::option::of(any_groups(people));
-    (any_groups(1..6), optional(1..6), optional(6..9), optional(1..6))
-        .prop_map(|(artifact, admin, master, revocation)| Model { artifact, admin, master, revocation })
+    (any_groups(1..6), optional(1..6), optional(6..9), optional(1..6)).prop_map(
+        |(artifact, admin, master, revocation)| Model {
+            artifact,
+            admin,
+            master,
+            revocation,
+            delay_hours: None,
+        },
+    )
 }
 
 proptest! {

@@ -1,0 +1,106 @@
+//! What lies between consent and force: a time to wait, in which the masters can veto (D130–D136).
+
+use countersign_core::{
+    documents::{layout, veto::Veto},
+    rules::{
+        decide::{
+            activate::activate_due,
+            veto::{VetoRequest, veto},
+        },
+        snapshot::Snapshot as _,
+        stored::{self, StoredProposal},
+    },
+    values::digest::Sha512,
+};
+
+use super::{Actor, DrillStep, Stage};
+use crate::delay::shown_hours;
+
+impl Stage {
+    /// Everyone who has to has agreed. Gives whether the new signers come into force.
+    pub(super) fn settle(
+        &mut self,
+        steps: &mut Vec<DrillStep>,
+        actors: &[Actor],
+        opponents: &[Actor],
+    ) -> bool {
+        if self.is_waiting() {
+            steps.push(DrillStep::of_no_one(format!("the new signers wait {}", self.shown_delay())));
+            let is_over = self.agree_as_masters(steps, actors) || !self.veto_meanwhile(steps, opponents);
+            if !is_over {
+                return false;
+            }
+            if self.is_waiting() && !self.let_time_pass() {
+                steps.push(DrillStep::of_no_one("the new signers do not come into force"));
+                return false;
+            }
+        }
+        steps.push(DrillStep::of_no_one("the new signers are in force"));
+        true
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.scratch.contains(&layout::pending_signers(&self.project))
+    }
+
+    fn shown_delay(&self) -> String {
+        let active = stored::active_signers(&self.scratch, &self.project).ok().flatten();
+        active.and_then(|active| active.file.rotation_delay_hours()).map_or_else(String::new, shown_hours)
+    }
+
+    /// Signers that the masters agree to do not wait. Gives whether they are in force.
+    fn agree_as_masters(&mut self, steps: &mut Vec<DrillStep>, actors: &[Actor]) -> bool {
+        let pending = layout::pending_signers(&self.project);
+        for actor in actors {
+            if self.sign(&pending, actor).is_ok() {
+                steps.push(DrillStep::by(&actor.signer, "signs them too"));
+                if !self.is_waiting() {
+                    steps.push(DrillStep::of_no_one("the masters agree, so no one has to wait"));
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Gives whether the other side's masters are enough to stop it.
+    fn veto_meanwhile(&mut self, steps: &mut Vec<DrillStep>, opponents: &[Actor]) -> bool {
+        let file = layout::pending_signers(&self.project);
+        let proposal = StoredProposal::load(&self.scratch, &file).ok().flatten();
+        let active = stored::active_signers(&self.scratch, &self.project).ok().flatten();
+        let (Some(proposal), Some(active)) = (proposal, active) else { return false };
+        let document = Veto {
+            veto: "a drill".to_owned(),
+            project_id: self.project.clone(),
+            signers_file_digest: proposal.digest(),
+            previous: Sha512::of(&active.bytes),
+            timestamp: self.now.to_whole_seconds(),
+        };
+        let text = String::from_utf8_lossy(&document.write()).into_owned();
+        for opponent in opponents {
+            let request = VetoRequest {
+                file: file.clone(),
+                signature: opponent.secret.sign(&Sha512::of(text.as_bytes())),
+                veto_json: text.clone(),
+                master: opponent.key(),
+            };
+            let Ok((change, outcome)) = veto(&self.scratch, &request, self.now) else { continue };
+            self.scratch.apply(&change);
+            if outcome.is_vetoed {
+                steps.push(DrillStep::by(&opponent.signer, "signs a veto in time: the new signers are gone"));
+                return true;
+            }
+            steps.push(DrillStep::by(&opponent.signer, "signs a veto: more masters are needed"));
+        }
+        false
+    }
+
+    fn let_time_pass(&mut self) -> bool {
+        let pending = layout::pending_signers(&self.project);
+        let Ok(Some(agreement)) = stored::agreement(&self.scratch, &pending) else { return false };
+        self.now = self.now.max(agreement.due_at);
+        let Ok((change, ())) = activate_due(&self.scratch, &self.project, self.now) else { return false };
+        self.scratch.apply(&change);
+        true
+    }
+}
