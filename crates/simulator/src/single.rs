@@ -90,8 +90,8 @@ impl SingleRun<'_> {
             74..80 => self.let_time_pass(),
             80..82 => self.lose_agent(),
             82..86 => self.fold(),
-            86..93 => self.let_log_run(),
-            93..97 => self.ask_witness(),
+            86..91 => self.let_log_run(),
+            91..97 => self.ask_witness(),
             97..99 => self.restart(),
             _ => self.look(),
         }

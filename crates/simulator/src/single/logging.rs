@@ -1,7 +1,7 @@
 //! The log of the server, and its witness.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     time::{Duration, Instant},
 };
 
@@ -39,7 +39,8 @@ impl SingleRun<'_> {
     /// Shows the witness the newest checkpoint, or something that was sent before.
     pub(super) fn ask_witness(&mut self) -> Result<(), Breach> {
         // A log that is at work keeps others waiting.
-        if !self.machine.is_log_done() {
+        self.machine.let_log_run(usize::MAX);
+        if self.recover()? || !self.machine.is_log_done() {
             return Ok(());
         }
         let Some(witnessing) = &mut self.witnessing else { return Ok(()) };
@@ -71,9 +72,13 @@ impl SingleRun<'_> {
                 witnessing.known = size;
                 let added =
                     catch_unwind(AssertUnwindSafe(|| log.add_cosignatures(size, &[cosignature.line])));
-                let told =
-                    added.as_ref().map(|added| added.as_ref().map(Vec::len).map_err(ToString::to_string));
-                self.script.note(format!("  it has cosigned {size} commits: {:?}", told.ok()));
+                match added {
+                    Ok(added) => {
+                        self.script.note(format!("  {size} commits are cosigned: {}", added.is_ok()))
+                    }
+                    Err(_) if self.machine.disk.is_down() => {}
+                    Err(panic) => resume_unwind(panic),
+                }
             }
             Err(CosignRefusal::OtherSize(seen)) => {
                 witnessing.known = seen;
