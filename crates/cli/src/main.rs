@@ -20,6 +20,7 @@ mod log_memory;
 mod log_policy;
 mod log_report;
 mod log_tiles;
+mod named_keys;
 mod output;
 mod paths;
 mod people;

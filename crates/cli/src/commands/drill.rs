@@ -13,11 +13,16 @@ use countersign_explain::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    incident::{find_named, list_signers},
-    signers::source::find_signers,
+use super::signers::source::find_signers;
+use crate::{
+    args::DrillArgs,
+    client::now,
+    error::CliError,
+    keys,
+    named_keys::{find_named, list_signers},
+    output::Output,
+    session::Session,
 };
-use crate::{args::DrillArgs, client::now, error::CliError, keys, output::Output, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &DrillArgs) -> Result<(), CliError> {
     let file = find_signers(session, &args.source, args.repository.as_deref()).await?;

@@ -1,45 +1,33 @@
 //! `countersign incident`: what stolen or lost keys touched, what they could still do, and what to do about it (D142).
 
 mod fetched;
+mod findings;
 mod prepared;
 mod words;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::path::Path;
 
 use countersign_core::{
     documents::signers::SignersFile,
     rules::{snapshot::Snapshot, stored},
-    values::{
-        key::PublicKey,
-        path::RepoPath,
-        shown::{quoted, shown_text},
-        time::Timestamp,
-    },
+    values::{path::RepoPath, shown::shown_text, time::Timestamp},
 };
-use countersign_explain::incident::{IncidentFault, IncidentQuestion, ProjectIncident, examine_project};
+use countersign_explain::incident::IncidentQuestion;
 use serde_json::{Map, Value, json};
 
-use self::{fetched::Fetched, prepared::Preparation};
+use self::{
+    fetched::Fetched,
+    findings::{Findings, unreadable},
+    prepared::Preparation,
+};
 use crate::{
     args::{IncidentArgs, Since},
     client::now,
     error::CliError,
-    keys,
+    named_keys::resolve_keys,
     repository_copy::RepositoryView,
     session::Session,
 };
-
-/// What was found, and whether all of it could be looked at.
-struct Findings {
-    question: IncidentQuestion,
-    projects: Vec<ProjectIncident>,
-    faults: Vec<IncidentFault>,
-    /// The server has more than was asked for.
-    is_cut: bool,
-}
 
 pub(crate) async fn run(session: &Session, args: &IncidentArgs) -> Result<(), CliError> {
     let since = match args.since {
@@ -108,77 +96,6 @@ fn list_files(snapshot: &impl Snapshot, projects: &[RepoPath]) -> Result<Vec<Sig
     Ok(files)
 }
 
-fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> CliError {
-    CliError::other("the signers files cannot be read", "`countersign fsck` says what is damaged")
-        .because(error)
-}
-
-/// Keys as they are written out, or names from these signers files.
-fn resolve_keys(texts: &[String], files: &[SignersFile]) -> Result<BTreeSet<PublicKey>, CliError> {
-    texts.iter().map(|text| resolve_key(text, files)).collect()
-}
-
-fn resolve_key(text: &str, files: &[SignersFile]) -> Result<PublicKey, CliError> {
-    let named: BTreeSet<PublicKey> = files.iter().filter_map(|file| find_named(file, text)).collect();
-    if named.len() > 1 {
-        let keys: Vec<String> = named.iter().map(ToString::to_string).collect();
-        return Err(CliError::usage(
-            format!("{} has been the name of {} keys", quoted(text), keys.len()),
-            format!("give the one that you mean in full, or all of them: {}", keys.join(" ")),
-        ));
-    }
-    match (named.first(), files) {
-        (Some(key), _) => Ok(*key),
-        (None, []) => keys::parse_key(text).map_err(|error| {
-            error.with_hint("give the key in full, its .pub file, or with --project its name")
-        }),
-        (None, files) => keys::parse_key(text).map_err(|_| {
-            let mut names: Vec<String> = files.iter().flat_map(list_signers).map(|(name, _)| name).collect();
-            names.sort();
-            names.dedup();
-            CliError::usage(
-                format!("no signers file there names {}", quoted(text)),
-                format!("give a key in full, or one of these names: {}", names.join(", ")),
-            )
-        }),
-    }
-}
-
-/// The key that a signers file gives this name.
-pub(crate) fn find_named(file: &SignersFile, name: &str) -> Option<PublicKey> {
-    every_signer(file).find(|signer| signer.name.as_deref() == Some(name)).map(|signer| signer.key)
-}
-
-/// The names that a signers file gives, safe to show, with their keys.
-pub(crate) fn list_signers(file: &SignersFile) -> Vec<(String, PublicKey)> {
-    let named = every_signer(file).filter_map(|signer| Some((quoted(signer.name.as_deref()?), signer.key)));
-    named.collect()
-}
-
-fn every_signer(file: &SignersFile) -> impl Iterator<Item = &countersign_core::documents::signers::Signer> {
-    let groups = countersign_core::documents::signers::Role::ALL;
-    let groups = groups.into_iter().filter_map(|role| file.explicit_groups(role)).flatten();
-    groups.flat_map(|group| &group.signers).chain(file.registrars())
-}
-
-impl Findings {
-    fn of(
-        snapshot: &impl Snapshot,
-        projects: &[RepoPath],
-        releases: impl Fn(&RepoPath) -> Vec<RepoPath>,
-        question: IncidentQuestion,
-    ) -> Self {
-        let mut findings = Self { question, projects: Vec::new(), faults: Vec::new(), is_cut: false };
-        for project in projects {
-            match examine_project(snapshot, project, || releases(project), &findings.question) {
-                Ok(found) => findings.projects.extend(found),
-                Err(fault) => findings.faults.push(fault),
-            }
-        }
-        findings
-    }
-}
-
 fn tell(
     session: &Session,
     args: &IncidentArgs,
@@ -211,6 +128,3 @@ fn tell(
     .because(shown_text(&reasons.join("; ")))
     .with_details(value))
 }
-
-/// By project and path, sorted.
-type Scope = BTreeMap<RepoPath, BTreeSet<RepoPath>>;

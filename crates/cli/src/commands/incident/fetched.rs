@@ -1,7 +1,7 @@
 //! What a server shows of the projects that list or listed the keys. A client cannot fetch everything that a server has, so
 //! it asks for what concerns the keys, within a bound.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{ReleaseState, WaitingKind};
 use countersign_core::{
@@ -15,11 +15,11 @@ use countersign_core::{
 };
 use countersign_explain::scratch::Scratch;
 
-use super::{Scope, resolve_keys};
 use crate::{
     args::IncidentArgs,
     client::ServerClient,
     error::CliError,
+    named_keys::resolve_keys,
     release_names::ReleaseName,
     session::{Reader, Session},
     targets::Target,
@@ -27,6 +27,9 @@ use crate::{
 
 /// For each release there are some requests. A clone answers without a bound.
 const MAX_RELEASES: usize = 1_000;
+
+/// By project and path, sorted.
+pub(super) type Scope = BTreeMap<RepoPath, BTreeSet<RepoPath>>;
 
 pub(super) struct Fetched {
     pub(super) scratch: Scratch,

@@ -32,7 +32,7 @@ use countersign_explain::{
 };
 use serde_json::{Value, json};
 
-use super::{Findings, unreadable};
+use super::findings::{Findings, unreadable};
 use crate::{
     args::{IncidentArgs, role_options},
     client::now,
@@ -255,7 +255,7 @@ impl<S: Snapshot> Planner<'_, S> {
         steps
     }
 
-    /// The admins without the named keys if they are enough, else the masters, else whoever there is.
+    /// The admins without the named keys if they are enough, else the masters, else all who are there.
     fn list_rotators(&self, current: &SignersFile) -> Vec<Signer> {
         let others: BTreeSet<PublicKey> = current.keys().difference(&self.question.keys).copied().collect();
         let (admins, masters) = (current.admin_groups(), current.master_groups());

@@ -16,7 +16,7 @@ use countersign_explain::{
 };
 use serde_json::{Map, Value, json};
 
-use super::Findings;
+use super::findings::Findings;
 use crate::{output::Output, people::when_text};
 
 pub(super) fn describe(findings: &Findings, output: Output) -> Vec<String> {

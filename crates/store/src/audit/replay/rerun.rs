@@ -9,7 +9,6 @@ use std::{
 
 use super::{
     nonces::SeenNonces,
-    second_thoughts,
     times::{MAX_WAIT, around},
     violation::{ReplayFault, Violation},
 };
@@ -109,7 +108,7 @@ impl Replay {
             Claim::Veto { project, master, completes } => Self::veto(between, project, master, *completes),
             Claim::Assets { index, caller } => register_assets(before, after, index, caller),
             Claim::Withdraw { index, caller } => self.withdraw(between, index, caller),
-            Claim::Object { index, objector, stands: _ } => second_thoughts::object(between, index, objector),
+            Claim::Object { index, objector, stands: _ } => Self::object(between, index, objector),
             Claim::Revoke { file, revoker, completes } => self.revoke(between, file, revoker, *completes),
             Claim::Drop { project } => {
                 let dropped = drop::drop_pending(before, project);

@@ -33,30 +33,30 @@ impl Replay {
         let (change, ()) = withdraw::withdraw(before, &withdrawal).map_err(refused(index))?;
         Ok(Rerun { change, evidence: [path].into(), stated: None, outcome: None })
     }
-}
 
-pub(super) fn object(
-    between: &Between<'_, impl Snapshot>,
-    index: &RepoPath,
-    objector: &PublicKey,
-) -> Result<Rerun, Violation> {
-    let Between { before, after, .. } = *between;
-    let path = layout::objections_of(index);
-    let entry = stored::objections(after, index)?.entries.remove(objector);
-    let entry = entry.ok_or_else(|| Violation::at(&path, ReplayFault::NoSignature(*objector)))?;
-    let request = ObjectBody {
-        file_path: index.clone(),
-        objection_json: entry.text,
-        signature: entry.signature,
-        public_key: *objector,
-    };
-    let objected = object::object(before, &request, entry.collected_at);
-    // The message says whether an objection stands, and is compared.
-    let (change, _) = objected.map_err(refused(index))?;
-    Ok(Rerun {
-        change,
-        evidence: [path.clone()].into(),
-        stated: Some((path, entry.collected_at)),
-        outcome: None,
-    })
+    pub(crate) fn object(
+        between: &Between<'_, impl Snapshot>,
+        index: &RepoPath,
+        objector: &PublicKey,
+    ) -> Result<Rerun, Violation> {
+        let Between { before, after, .. } = *between;
+        let path = layout::objections_of(index);
+        let entry = stored::objections(after, index)?.entries.remove(objector);
+        let entry = entry.ok_or_else(|| Violation::at(&path, ReplayFault::NoSignature(*objector)))?;
+        let request = ObjectBody {
+            file_path: index.clone(),
+            objection_json: entry.text,
+            signature: entry.signature,
+            public_key: *objector,
+        };
+        let objected = object::object(before, &request, entry.collected_at);
+        // The message says whether an objection stands, and is compared.
+        let (change, _) = objected.map_err(refused(index))?;
+        Ok(Rerun {
+            change,
+            evidence: [path.clone()].into(),
+            stated: Some((path, entry.collected_at)),
+            outcome: None,
+        })
+    }
 }
