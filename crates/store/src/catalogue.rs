@@ -12,7 +12,7 @@ mod reading;
 mod tables;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::BTreeSet,
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
@@ -22,7 +22,7 @@ use std::{
 
 use countersign_core::{
     documents::layout::{self, Signable},
-    values::{key::PublicKey, path::RepoPath, wire},
+    values::{path::RepoPath, wire},
 };
 use tokio::sync::watch;
 
@@ -40,9 +40,6 @@ use crate::{
     writer::StoreState,
 };
 
-/// How far back to look for who registered a release that still collects signatures: a second or so.
-const MOST_COMMITS: usize = 100_000;
-
 /// Follows a store. Cheap while no one asks.
 pub struct Catalogue {
     store: Arc<StoreState>,
@@ -58,10 +55,6 @@ pub struct Catalogue {
 struct Following {
     /// What the tables were made from; `None` if they have to be made anew.
     seen: Option<Arc<Head>>,
-    /// Up to where the log was read.
-    position: i64,
-    /// Indexes whose registration was not found in the log yet.
-    unattributed: HashSet<RepoPath>,
 }
 
 impl Catalogue {
@@ -115,30 +108,14 @@ impl Catalogue {
         }
         // Put back when all is done: after a panic, the next one begins anew.
         match following.seen.take() {
-            Some(seen) => self.update(&mut following, &seen, &head),
+            Some(seen) => self.update(&seen, &head),
             None => {
-                following.position = self.store.log.end();
                 let Some(tables) = self.build(&head) else { return };
                 *self.tables.write().unwrap_or_else(PoisonError::into_inner) = tables;
             }
         }
         following.seen = Some(head);
         self.is_ready.send_if_modified(|is_ready| !std::mem::replace(is_ready, true));
-    }
-
-    /// Finds out who registered the releases that already collected signatures before the start.
-    fn attribute_older(&self, head: &Head, tables: &mut Tables) {
-        let mut wanted: HashSet<RepoPath> = tables.collecting_paths().collect();
-        for commit in self.store.log.read_back(head.commit).take(MOST_COMMITS) {
-            let Ok(commit) = commit else { break };
-            if wanted.is_empty() || self.is_stopping() {
-                break;
-            }
-            // The newest comes first: an older one was about content that has been corrected since.
-            if let Some((index, by)) = commit.registration().filter(|(index, _)| wanted.remove(index)) {
-                tables.attribute(&index, by);
-            }
-        }
     }
 
     fn build(&self, head: &Arc<Head>) -> Option<Tables> {
@@ -157,11 +134,10 @@ impl Catalogue {
             }
         });
         tables.finish();
-        self.attribute_older(head, &mut tables);
         (!self.is_stopping()).then_some(tables)
     }
 
-    fn update(&self, following: &mut Following, seen: &Head, head: &Arc<Head>) {
+    fn update(&self, seen: &Head, head: &Arc<Head>) {
         let (mut indexes, mut projects) = (BTreeSet::new(), BTreeSet::new());
         walk_changes(&seen.root, &head.root, &mut |path| {
             let Some(path) = addressable(path) else { return };
@@ -193,41 +169,9 @@ impl Catalogue {
                 (project, facts)
             })
             .collect();
-        // Those that the log did not have yet are looked for once more.
-        let before = std::mem::take(&mut following.unattributed);
-        let mut wanted = HashSet::new();
-        {
-            let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-            projects.iter().for_each(|(project, facts)| tables.set_project(project, facts));
-            for (index, facts) in releases {
-                if tables.set_release(&index, facts) {
-                    wanted.insert(index);
-                }
-            }
-        }
-        let found = self.find_registrations(following, before.union(&wanted).cloned().collect());
-        wanted.retain(|index| !found.contains_key(index));
-        following.unattributed = wanted;
-        if !found.is_empty() {
-            let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-            found.iter().for_each(|(index, by)| tables.attribute(index, *by));
-        }
-    }
-
-    fn find_registrations(
-        &self,
-        following: &mut Following,
-        wanted: HashSet<RepoPath>,
-    ) -> HashMap<RepoPath, PublicKey> {
-        let (from, end) = (following.position, self.store.log.end());
-        following.position = end;
-        let count = usize::try_from(end - from).unwrap_or_default();
-        if wanted.is_empty() {
-            return HashMap::new();
-        }
-        let commits = self.store.log.from(from, count).unwrap_or_default();
-        let registrations = commits.iter().filter_map(|commit| commit.registration());
-        registrations.filter(|(index, _)| wanted.contains(index)).collect()
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        projects.iter().for_each(|(project, facts)| tables.set_project(project, facts));
+        releases.into_iter().for_each(|(index, facts)| tables.set_release(&index, facts));
     }
 
     fn is_stopping(&self) -> bool {

@@ -5,11 +5,8 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-use countersign_api::{
-    claim::Claim,
-    event::{Event, EventBody, events_of},
-};
-use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_api::event::{Event, EventBody, events_of};
+use countersign_core::values::time::Timestamp;
 use gix::{ObjectId, objs::Kind};
 use tokio::sync::watch;
 
@@ -59,24 +56,6 @@ impl Logged {
     /// What it made happen. Found out when first asked, which is not the writer's time.
     pub fn events(&self) -> &[Event] {
         self.events.get_or_init(|| events_of(&self.message))
-    }
-
-    /// The release that it registered or corrected, and whose request that was.
-    pub(crate) fn registration(&self) -> Option<(RepoPath, PublicKey)> {
-        match Claim::parse(&self.message)? {
-            Claim::Assets { index, caller } => Some((index, caller)),
-            Claim::Create
-            | Claim::Register { .. }
-            | Claim::Update { .. }
-            | Claim::Sign { .. }
-            | Claim::Withdraw { .. }
-            | Claim::Object { .. }
-            | Claim::Agree { .. }
-            | Claim::Activate { .. }
-            | Claim::Veto { .. }
-            | Claim::Revoke { .. }
-            | Claim::Drop { .. } => None,
-        }
     }
 
     /// The same events as JSON, written once for all who are told.

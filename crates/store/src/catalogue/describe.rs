@@ -120,7 +120,6 @@ impl KnownRelease<'_> {
     pub(super) fn describe_waiting(
         &self,
         snapshot: &impl Snapshot,
-        by: Option<PublicKey>,
         key: &PublicKey,
     ) -> Result<Option<WaitingFile>, ReadError> {
         let Some((ReleaseState::Collecting, set)) = read_state(snapshot, &self.path)? else {
@@ -128,7 +127,6 @@ impl KnownRelease<'_> {
         };
         let signers = stored::signers_copy(snapshot, &self.path)?;
         let tally = Tally::of(signers.file.artifact_groups(), &set.signers());
-        let by = stored::registrant(snapshot, &self.path)?.or(by);
         Ok(Some(WaitingFile {
             kind: WaitingKind::Release,
             file_path: self.path.clone(),
@@ -138,7 +136,7 @@ impl KnownRelease<'_> {
             needed: tally.needed,
             roles: vec![Role::Artifact],
             since: time_of(self.registered_at),
-            by,
+            by: stored::registrant(snapshot, &self.path)?,
             reason: None,
             objections: ListedObjection::list(snapshot, &self.path)?,
             waits_until: None,

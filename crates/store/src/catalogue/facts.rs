@@ -18,7 +18,6 @@ use countersign_core::{
     values::{digest::HexDigest, key::PublicKey, path::RepoPath, time::Timestamp, wire},
 };
 
-use gix::ObjectId;
 use serde::Deserialize;
 use smol_str::SmolStr;
 
@@ -35,8 +34,6 @@ pub(super) fn seconds(time: Timestamp) -> Seconds {
 }
 
 pub(super) struct ReleaseFacts {
-    /// The id of the index.
-    pub(super) content: ObjectId,
     pub(super) project: RepoPath,
     /// The path without the project before it and the name of the index behind it.
     pub(super) tail: SmolStr,
@@ -72,7 +69,6 @@ impl ReleaseFacts {
         path: &RepoPath,
         hasher: &DigestHasher,
     ) -> Result<Option<Self>, ReadError> {
-        let Some(content) = reading.id_of(path) else { return Ok(None) };
         let Some((state, set)) = read_state(reading, path)? else { return Ok(None) };
         let bytes = stored::require(reading, path)?;
         let unusable = |reason: &dyn std::fmt::Display| stored::corrupt(path, reason.to_string());
@@ -96,7 +92,6 @@ impl ReleaseFacts {
             ReleaseState::Revoked => (hash_digests(&index, hasher), None),
         };
         Ok(Some(Self {
-            content,
             project,
             tail: tail.into(),
             registered_at: seconds(registered_at),

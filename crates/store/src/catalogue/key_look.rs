@@ -303,8 +303,8 @@ impl Look<'_> {
         if let Some(project) = &candidate.project {
             return describe_proposal(snapshot, project, key);
         }
-        let Some((id, release)) = self.known_at(candidate.path) else { return Ok(None) };
-        release.describe_waiting(snapshot, self.tables.registered_by(id), key)
+        let Some(release) = self.known_at(candidate.path) else { return Ok(None) };
+        release.describe_waiting(snapshot, key)
     }
 }
 

@@ -253,9 +253,9 @@ impl<'a> Look<'a> {
         KnownRelease { path: self.tables.path_of(id), project, registered_at: row.registered_at }
     }
 
-    pub(super) fn known_at(&self, path: &RepoPath) -> Option<(ReleaseId, KnownRelease<'_>)> {
+    pub(super) fn known_at(&self, path: &RepoPath) -> Option<KnownRelease<'_>> {
         let (id, _) = self.tables.find_release(path)?;
-        Some((id, self.known(id)))
+        Some(self.known(id))
     }
 
     /// Whether the first signers file of this project still waits for signatures.

@@ -8,7 +8,7 @@ use countersign_core::{
     rules::snapshot::{ReadError, Snapshot, StoredSigners},
     values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp},
 };
-use gix::{ObjectId, objs::Kind};
+use gix::objs::Kind;
 
 use crate::snapshot::head::{Head, unreadable};
 
@@ -20,10 +20,6 @@ pub(super) struct Reading<'a> {
 impl<'a> Reading<'a> {
     pub(super) fn of(head: &'a Head) -> Self {
         Self { head, bytes: Cell::new(0) }
-    }
-
-    pub(super) fn id_of(&self, path: &RepoPath) -> Option<ObjectId> {
-        self.head.file(path).map(|found| found.id)
     }
 
     /// How many bytes were read so far.

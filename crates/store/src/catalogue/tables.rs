@@ -9,7 +9,6 @@ use std::{
 
 use countersign_api::catalogue::ReleaseState;
 use countersign_core::values::{key::PublicKey, path::RepoPath, wire};
-use gix::ObjectId;
 use smol_str::SmolStr;
 
 use super::facts::{ProjectFacts, ReleaseFacts, Seconds};
@@ -40,7 +39,8 @@ pub(super) struct Tables {
     pub(super) by_project: BTreeSet<(ProjectId, ReleaseState, Reverse<Seconds>, Reverse<ReleaseId>)>,
     /// Who has signed what, the newest signature first.
     pub(super) signed: BTreeSet<(KeyId, Reverse<Seconds>, ReleaseId)>,
-    collecting: HashMap<ReleaseId, CollectingRow>,
+    /// Who has signed what still collects signatures: these can be dropped.
+    collecting: HashMap<ReleaseId, Box<[(KeyId, Seconds)]>>,
     /// Revocations that wait for more signatures, the oldest first, with those who have nothing more to do.
     pub(super) begun: BTreeMap<(ProjectId, Seconds, ReleaseId), Box<[KeyId]>>,
     begun_since: HashMap<ReleaseId, Seconds>,
@@ -69,14 +69,6 @@ pub(super) struct ReleaseRow {
     pub(super) registered_at: Seconds,
     /// `None` for one that is gone.
     pub(super) state: Option<ReleaseState>,
-}
-
-/// What changes while a release collects signatures.
-struct CollectingRow {
-    /// Of the index: a corrected one is another registration, perhaps by another key.
-    content: ObjectId,
-    signed: Box<[(KeyId, Seconds)]>,
-    by: Option<PublicKey>,
 }
 
 struct ProjectRow {
@@ -153,11 +145,6 @@ impl Tables {
         self.signed_counts[key as usize] as usize
     }
 
-    /// Who registered a release that collects signatures, where that is known.
-    pub(super) fn registered_by(&self, id: ReleaseId) -> Option<PublicKey> {
-        self.collecting.get(&id)?.by
-    }
-
     /// Whether a revocation of this release waits for more signatures.
     pub(super) fn is_begun(&self, release: ReleaseId) -> bool {
         self.begun_since.contains_key(&release)
@@ -170,24 +157,13 @@ impl Tables {
         begun.into_iter().flatten().map(|((_, _, release), _)| self.path_of(*release))
     }
 
-    /// The releases that collect signatures.
-    pub(super) fn collecting_paths(&self) -> impl Iterator<Item = RepoPath> {
-        self.collecting.keys().map(|id| self.path_of(*id))
-    }
-
-    pub(super) fn attribute(&mut self, path: &RepoPath, by: PublicKey) {
-        let id = self.release_id(path);
-        if let Some(row) = id.and_then(|id| self.collecting.get_mut(&id)) {
-            row.by = Some(by);
-        }
-    }
-
-    /// Gives whether it has to be found out who registered the release.
-    pub(super) fn set_release(&mut self, path: &RepoPath, facts: Option<ReleaseFacts>) -> bool {
+    pub(super) fn set_release(&mut self, path: &RepoPath, facts: Option<ReleaseFacts>) {
         // While they are made, each release comes once.
         let known = if self.bulk.is_some() { None } else { self.release_id(path) };
-        let before = known.map(|id| (id, self.take_release(id)));
-        let Some(facts) = facts else { return false };
+        if let Some(id) = known {
+            self.take_release(id);
+        }
+        let Some(facts) = facts else { return };
         let project = self.intern_project(&facts.project);
         let row = ReleaseRow {
             tail: facts.tail.clone(),
@@ -195,9 +171,6 @@ impl Tables {
             registered_at: facts.registered_at,
             state: Some(facts.state),
         };
-        let (known, collected) = before.unzip();
-        let same = collected.flatten().filter(|collected| collected.content == facts.content);
-        let by = same.and_then(|collected| collected.by);
         let id = match known {
             Some(id) => {
                 self.releases[id as usize] = row;
@@ -246,15 +219,13 @@ impl Tables {
             };
             self.signed_counts[*key as usize] += u32::from(is_new);
         }
-        if facts.state != ReleaseState::Collecting {
-            return false;
+        if facts.state == ReleaseState::Collecting {
+            self.collecting.insert(id, signed);
         }
-        self.collecting.insert(id, CollectingRow { content: facts.content, signed, by });
-        by.is_none()
     }
 
     /// Takes out what may change. The digests and signatures of a complete release never do.
-    fn take_release(&mut self, id: ReleaseId) -> Option<CollectingRow> {
+    fn take_release(&mut self, id: ReleaseId) {
         let ReleaseRow { project, registered_at, state, tail: _ } = &self.releases[id as usize];
         let (project, registered_at, state) = (*project, *registered_at, *state);
         self.releases[id as usize].state = None;
@@ -264,13 +235,11 @@ impl Tables {
         if let Some(since) = self.begun_since.remove(&id) {
             self.begun.remove(&(project, since, id));
         }
-        let collecting = self.collecting.remove(&id);
-        for (key, at) in collecting.iter().flat_map(|row| &row.signed) {
-            if self.signed.remove(&(*key, Reverse(*at), id)) {
-                self.signed_counts[*key as usize] -= 1;
+        for (key, at) in self.collecting.remove(&id).unwrap_or_default() {
+            if self.signed.remove(&(key, Reverse(at), id)) {
+                self.signed_counts[key as usize] -= 1;
             }
         }
-        collecting
     }
 
     pub(super) fn set_project(&mut self, path: &RepoPath, facts: &ProjectFacts) {
