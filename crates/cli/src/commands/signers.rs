@@ -38,7 +38,7 @@ fn describe_file(name: &str, file: &SignersFile, digest: &Sha512, output: Output
     let mut lines = vec![format!("{name} is valid, of {}", file.timestamp())];
     lines.push(format!("digest: {digest}"));
     lines.extend(describe_strength(&strength, output));
-    lines.extend(describe_delay(&file));
+    lines.extend(describe_delay(file));
     if !registrars.is_empty() {
         lines.push("To register releases, and nothing else:".to_owned());
         lines.push(format!("  alone: {}", shown_signers(registrars)));

@@ -1,6 +1,7 @@
 mod bundle;
 mod freshness;
 mod log_pin;
+mod replaced;
 mod to_object;
 mod to_revoke;
 mod to_sign;

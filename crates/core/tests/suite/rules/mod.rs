@@ -2,6 +2,7 @@ mod activation;
 mod assets;
 mod auth;
 mod chain;
+mod create;
 mod delays;
 mod formats;
 mod object;

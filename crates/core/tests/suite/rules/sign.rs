@@ -134,6 +134,15 @@ fn only_indexes_and_proposals_collect_signatures() {
 }
 
 #[test]
+fn what_is_not_there_is_not_found_whatever_its_name() {
+    let mut world = collecting();
+    let absent = format!("{PROJECT}/releases/tag/v1/notes.txt");
+    let mut submission = world.submission(&absent, &alice());
+    submission.signatures.retain(|path, _| path.as_str() == absent);
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::NotFound(path(&absent)));
+}
+
+#[test]
 fn a_complete_file_is_refused_before_the_right_to_sign() {
     let mut world = collecting();
     world.sign_all(INDEX, &[&alice(), &bob()]);
