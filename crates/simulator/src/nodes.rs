@@ -7,6 +7,7 @@ use countersign_store::{ObjectId, StoreError, StoreRole};
 use crate::{
     chance::Chance,
     clock::SimClock,
+    disk_state::DiskFailure,
     expected::{ExpectedHistory, check_head, check_index, check_replay},
     figures::RunFigures,
     machine::{Machine, changing::ChangeAnswer},
@@ -63,10 +64,11 @@ impl NodesRun<'_> {
                 self.nodes[node].plan_crash(&mut self.chance, self.script);
                 Ok(())
             }
-            70..76 => {
+            70..74 => {
                 self.nodes[node].plan_failure(&mut self.chance, self.script);
                 Ok(())
             }
+            74..76 => self.fail_behind(node),
             76..82 => {
                 self.script.note("what is late arrives");
                 self.order.deliver();
@@ -153,6 +155,18 @@ impl NodesRun<'_> {
         self.nodes[node].await_writer();
         self.nodes[node].await_folder();
         self.recover(node)
+    }
+
+    /// The disk fails at the end of a write while the node repeats what others did.
+    fn fail_behind(&mut self, node: usize) -> Result<(), Breach> {
+        self.nodes[node].clock.pass(2);
+        self.nodes[node].await_writer();
+        self.recover(node)?;
+        let failure = *self.chance.pick(&[DiskFailure::NotDone, DiskFailure::Done]);
+        let steps = 11 + self.chance.below(4);
+        self.script.note(format!("{}: {failure:?} in {steps} steps", NAMES[node]));
+        self.nodes[node].disk.plan_failure(steps, failure);
+        self.catch_up(node)
     }
 
     /// The database fails over to a standby that lags behind. A node that has everything gives it back.

@@ -1,8 +1,8 @@
 //! Small files beside the repository, each replaced or removed as a whole.
 
 use std::{
-    fs, io,
-    io::Write as _,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -48,20 +48,17 @@ impl Disk {
         self.sync_parent(dir)?;
         self.sync_dir(dir).map_err(DiskError::into_io)
     }
-
-    /// As [`remove`].
-    pub fn remove_durably(&self, path: &Path) -> io::Result<bool> {
-        if path.symlink_metadata().is_err() {
-            return Ok(false);
-        }
-        self.remove(path).map_err(DiskError::into_io)?;
-        self.sync_parent(path).map(|()| true)
-    }
 }
 
 /// Whether it was there. When this returns, it does not come back.
 pub fn remove(path: &Path) -> io::Result<bool> {
-    Disk::default().remove_durably(path)
+    let disk = Disk::default();
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        found => found?,
+    };
+    disk.remove(path).map_err(DiskError::into_io)?;
+    disk.sync_parent(path).map(|()| true)
 }
 
 /// At most `max_bytes`; `None` if it is not there.

@@ -5,7 +5,7 @@ mod repeating;
 mod sharing;
 mod work;
 
-use std::{mem, sync::Arc, time::Instant};
+use std::{collections::HashSet, mem, sync::Arc, time::Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::{
@@ -58,14 +58,14 @@ pub(crate) struct Repeating {
     pub(crate) speaks_for: SpeaksFor,
     /// It remembers the requests of the last day; `None` before they are read back.
     pub(crate) replay: Option<Replay>,
-    /// A commit that was found on the branch after a write that was reported lost. The other machine may not have been
-    /// asked anew since then, and then it sends this one again (D155).
-    pub(crate) recovered: Option<ObjectId>,
+    /// Commits that were found on the branch after a write that was reported lost. The other machine may not have been
+    /// asked anew since then, and then it sends them again (D155).
+    pub(crate) recovered: HashSet<ObjectId>,
 }
 
 impl Repeating {
     pub(crate) fn new(speaks_for: SpeaksFor) -> Self {
-        Self { speaks_for, replay: None, recovered: None }
+        Self { speaks_for, replay: None, recovered: HashSet::new() }
     }
 
     /// A commit of this machine's own.
@@ -229,10 +229,13 @@ impl Writer {
     fn recover(&mut self) -> Result<(), StoreError> {
         let unmoved = self.repository.settle()?;
         if !unmoved {
+            let before = self.shared.published.load().commit;
             let head = Arc::new(load_head(&self.repository));
             self.shared.feed.publish(None, || self.shared.published.store(Arc::clone(&head)));
             self.shared.log.catch_up(head.commit);
-            self.repeating.recovered = Some(head.commit);
+            let found = self.shared.log.read_back(head.commit).map_while(|commit| Some(commit.ok()?.id));
+            // A write has no more.
+            self.repeating.recovered = found.take_while(|id| *id != before).take(MAX_CHANGES).collect();
         }
         Ok(())
     }

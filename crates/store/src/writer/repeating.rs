@@ -20,8 +20,7 @@ impl Writer {
             Some(replay) => replay,
             None => self.read_back_requests()?,
         };
-        let newest = self.repeating.recovered.filter(|newest| *newest == self.shared.published.load().commit);
-        let known = entries.iter().position(|entry| Some(entry.id) == newest).map_or(0, |at| at + 1);
+        let known = entries.iter().take_while(|entry| self.repeating.recovered.contains(&entry.id)).count();
         let mut rest = &entries[known..];
         while !rest.is_empty() {
             // After an error the requests are read back again: some of those just seen came to nothing.
