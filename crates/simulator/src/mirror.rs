@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use crate::{
     chance::Chance,
     clock::SimClock,
+    disk_state::DiskFailure,
     expected::{ExpectedHistory, check_index, check_replay, read_history, speaks_for},
     figures::RunFigures,
     machine::{Machine, changing::ChangeAnswer},
@@ -91,10 +92,11 @@ impl MirrorRun<'_> {
                 self.mirror.plan_crash(&mut self.chance, self.script);
                 Ok(())
             }
-            88..94 => {
+            88..91 => {
                 self.mirror.plan_failure(&mut self.chance, self.script);
                 Ok(())
             }
+            91..94 => self.fail_at_the_end(),
             94..96 => {
                 self.origin.plan_failure(&mut self.chance, self.script);
                 Ok(())
@@ -160,6 +162,16 @@ impl MirrorRun<'_> {
         self.deliver(delivery).map(drop)
     }
 
+    /// The disk of the mirror fails at the end of a write, and the mirror asks again.
+    fn fail_at_the_end(&mut self) -> Result<(), Breach> {
+        let failure = *self.chance.pick(&[DiskFailure::NotDone, DiskFailure::Done]);
+        let steps = 11 + self.chance.below(4);
+        self.script.note(format!("mirror: {failure:?} in {steps} steps"));
+        self.mirror.disk.plan_failure(steps, failure);
+        self.deliver(JournalDelivery::Whole)?;
+        self.deliver(JournalDelivery::Whole).map(drop)
+    }
+
     /// Whether the mirror took all of it.
     fn deliver(&mut self, delivery: JournalDelivery) -> Result<bool, Breach> {
         let entries = self.ask()?;
@@ -195,7 +207,10 @@ impl MirrorRun<'_> {
             }
         }
         if !self.mirror.disk.is_down() {
-            self.mirror.await_writer();
+            // After a failure the writer does nothing until the mirror asks again.
+            if is_taken {
+                self.mirror.await_writer();
+            }
             self.mirror.await_folder();
         }
         self.recover()?;
