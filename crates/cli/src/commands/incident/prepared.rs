@@ -27,7 +27,10 @@ use countersign_core::{
     },
 };
 use countersign_explain::{
-    incident::{IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, ProjectIncident},
+    delay::shown_hours,
+    incident::{
+        IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, OpenKind, OpenMatter, ProjectIncident,
+    },
     signers::{named_signer, shown_signers},
 };
 use serde_json::{Value, json};
@@ -213,15 +216,50 @@ impl<S: Snapshot> Planner<'_, S> {
                          one, which takes its place";
             steps.push(ResponseStep::new(about, Vec::new()));
         }
+        steps.extend(self.veto(current, reason));
         if is_listed {
             steps.extend(self.rotate(&chain, next.is_some()));
         }
+        steps.extend(self.withdraw(reason));
         let revocations = self.list_revocations(&history, reason)?;
         if !revocations.is_empty() {
             steps.extend(self.revoke(next.as_ref().unwrap_or(current), revocations.len()));
         }
         let project = project.clone();
         Ok(Some(PreparedProject { project, dir_name: self.dir_name, next, revocations, steps }))
+    }
+
+    /// What a named key signed and still waits may be the thief's, or the team's own: people decide.
+    fn signed_matters(&self, kind: OpenKind) -> impl Iterator<Item = &OpenMatter> {
+        self.incident.open.iter().filter(move |open| open.kind == kind && !open.signed.is_empty())
+    }
+
+    fn veto(&self, current: &SignersFile, reason: &str) -> Option<ResponseStep> {
+        self.signed_matters(OpenKind::Rotation).next()?;
+        let others: BTreeSet<PublicKey> = current.keys().difference(&self.question.keys).copied().collect();
+        let masters = current.master_groups();
+        if !quorum::is_met(masters, &others) {
+            let about = "A named key signed the proposed signers file. If it is not yours, propose another one at once, which \
+                         takes its place";
+            return Some(ResponseStep::new(about, Vec::new()));
+        }
+        let masters = name_all(current, keys_of(masters).filter(|key| others.contains(key)).collect());
+        let about = format!(
+            "A named key signed the proposed signers file. If it is not yours, enough of these have to veto it: {}",
+            shown_signers(&masters)
+        );
+        let (project, reason) = (quote(self.incident.project.as_str()), quote(reason));
+        let command = format!("# {} veto {project} --reason {reason}", self.client);
+        Some(ResponseStep::new(&about, vec![command]))
+    }
+
+    fn withdraw(&self, reason: &str) -> Option<ResponseStep> {
+        let command = |open: &OpenMatter| {
+            format!("# {} withdraw {} --reason {}", self.client, quote(open.path.as_str()), quote(reason))
+        };
+        let commands: Vec<String> = self.signed_matters(OpenKind::Release).map(command).collect();
+        let about = "A named key signed releases that still wait for signatures. Those that are not yours, an admin can withdraw";
+        (!commands.is_empty()).then(|| ResponseStep::new(about, commands))
     }
 
     fn rotate(&self, chain: &VerifiedChain, has_next: bool) -> Vec<ResponseStep> {
@@ -252,6 +290,13 @@ impl<S: Snapshot> Planner<'_, S> {
         let pending = layout::pending_signers(&self.incident.project);
         let command = format!("{} sign {}", self.client, quote(pending.as_str()));
         steps.push(ResponseStep::new(&who, vec![command]));
+        if let Some(hours) = current.rotation_delay_hours() {
+            let about = format!(
+                "The signers file in force lets rotations wait {}. If enough masters sign as well, it takes force at once",
+                shown_hours(hours)
+            );
+            steps.push(ResponseStep::new(&about, Vec::new()));
+        }
         steps
     }
 

@@ -8,6 +8,7 @@ use super::scene::{ask, named_group, person, start_team};
 use crate::support::{
     SignersFile, World,
     client::{Computer, Ran},
+    days_ago,
 };
 
 /// Runs a line as it was printed, in a shell, with somebody's key. Questions are answered with yes.
@@ -138,4 +139,39 @@ fn if_no_one_else_can_rotate_it_says_so() {
     let world = World::with_project(&SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
     let computer = Computer::of(&world.server);
     computer.run(&["incident", &bob.key()]).ok().says(&["cannot rotate without a named key", "be first"]);
+}
+
+/// What the keys signed and still waits is stopped with the commands that were printed, by those who may.
+#[test]
+fn what_waits_is_vetoed_and_withdrawn_by_those_who_are_left() {
+    let [alice, bob, carol, mary] = ["alice", "bob", "carol", "mary"].map(person);
+    let file = |date| {
+        SignersFile::dated(date)
+            .with("artifact_signers", named_group(2, &["alice", "bob", "carol"]))
+            .with("master_keys", named_group(1, &["mary"]))
+            .with("rotation_delay_hours", json!(72))
+    };
+    let world = World::with_project(&file(days_ago(5)), &[&alice, &bob, &carol, &mary]);
+    let index = world.add_release(&alice, "acme/app/1.0");
+    world.sign(&alice, &index).ok();
+    // The thief's own signers, to whom two stolen keys agree.
+    let theirs = SignersFile::dated(days_ago(1)).with("artifact_signers", named_group(1, &["alice"]));
+    world.propose(&alice, "acme/app", &theirs).ok();
+    for person in [&alice, &bob] {
+        world.sign(person, &world.pending_path("acme/app")).ok();
+    }
+    assert_eq!(world.read(&world.active_path("acme/app")), file(days_ago(5)).bytes(), "it waits");
+    let computer = Computer::of(&world.server);
+    let stolen = [alice.key(), bob.key()];
+    let shown = computer.run(&["incident", &stolen[0], &stolen[1], "-o", "answer"]).ok();
+    shown.says(&["enough of these have to veto it: mary", "wait 72 hours", "an admin can withdraw"]);
+    let written = String::from_utf8(computer.read("answer/commands.txt")).unwrap();
+    let line = |word: &str| {
+        let mut lines = written.lines().filter(|line| line.contains(word) && line.contains(" --reason "));
+        lines.next().unwrap_or_else(|| panic!("{word}: {written}")).trim_start_matches("# ").to_owned()
+    };
+    paste(&computer, "mary", &line(" veto "));
+    assert!(!world.exists(&world.pending_path("acme/app")), "it is vetoed");
+    paste(&computer, "carol", &line(" withdraw "));
+    assert!(!world.exists(&index), "it is withdrawn");
 }
