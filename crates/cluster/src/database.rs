@@ -6,9 +6,10 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
+use countersign_core::values::time::Timestamp;
 use futures_util::{StreamExt as _, stream};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -26,6 +27,7 @@ pub use crate::tls::DatabaseTlsError;
 use crate::{
     error::DatabaseError,
     settings::{DatabaseSettings, Encryption},
+    times,
     tls::DatabaseTls,
 };
 
@@ -59,6 +61,15 @@ impl Database {
 
     pub fn settings(&self) -> &DatabaseSettings {
         &self.settings
+    }
+
+    /// What the clock of the database shows.
+    pub async fn now(&self) -> Result<Timestamp, DatabaseError> {
+        let session = self.connect("clock", CONNECT_LIMIT).await?;
+        let rows = within(CONNECT_LIMIT, session.query("select clock_timestamp()", &[])).await?;
+        let shown: Option<SystemTime> = rows.first().map(|row| row.try_get(0)).transpose()?;
+        let strange = || DatabaseError::Strange("a time out of the calendar".to_owned());
+        shown.and_then(times::from_system).ok_or_else(strange)
     }
 
     /// `purpose` is what the database's list of connections shows. A transaction that waits for this program for longer

@@ -19,6 +19,9 @@ pub fn describe_delay(file: &SignersFile) -> Vec<String> {
         lines.push(
             "  everyone is told meanwhile, but there are no master keys, so no one can veto".to_owned(),
         );
+        lines.push(
+            "  each admin can replace what waits: one stolen admin key can hold up every rotation".to_owned(),
+        );
     } else {
         lines.push(
             "  against stolen admin keys: everyone is told, and the masters can veto meanwhile \
@@ -26,6 +29,10 @@ pub fn describe_delay(file: &SignersFile) -> Vec<String> {
                 .to_owned(),
         );
         lines.push("  a rotation that the masters sign as well does not wait".to_owned());
+        lines.push(
+            "  each admin can replace what waits, until one master signs it: one stolen admin key holds up the others"
+                .to_owned(),
+        );
     }
     lines.push("  a shorter delay, none, or other masters wait just as long".to_owned());
     lines.push(

@@ -131,16 +131,24 @@ impl Blocks {
 
     /// Whether this change is refused: by any of the keys that take part in it, or by what it is about.
     pub fn check(&self, keys: &[&PublicKey], path: &RepoPath) -> Result<(), ChangeBlocked> {
+        self.check_keys(keys)?;
         let list = self.list.load();
         if list.is_empty() {
             return Ok(());
         }
-        let keys = keys.iter().map(|key| BlockedThing::Key(key.to_string()));
         let folded = path.as_str().to_ascii_lowercase();
         let host = folded.split('/').nth(1).map(|host| BlockedThing::Host(host.to_owned()));
         let ends = folded.match_indices('/').map(|(end, _)| end).chain([folded.len()]);
         let projects = ends.map(|end| BlockedThing::Project(folded[..end].to_owned()));
-        let found = keys.chain(host).chain(projects).find(|thing| list.contains(thing));
+        let found = host.into_iter().chain(projects).find(|thing| list.contains(thing));
+        found.map_or(Ok(()), |thing| Err(ChangeBlocked(thing)))
+    }
+
+    /// Whether one of the keys that take part in a change is blocked.
+    pub fn check_keys(&self, keys: &[&PublicKey]) -> Result<(), ChangeBlocked> {
+        let list = self.list.load();
+        let is_blocked = |thing: &BlockedThing| !list.is_empty() && list.contains(thing);
+        let found = keys.iter().map(|key| BlockedThing::Key(key.to_string())).find(is_blocked);
         found.map_or(Ok(()), |thing| Err(ChangeBlocked(thing)))
     }
 

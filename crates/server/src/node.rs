@@ -35,10 +35,14 @@ const PREPARE_PAUSE: Duration = Duration::from_secs(1);
 /// After a failed attempt to catch up, if nothing else wakes this node.
 const RETRY: Duration = Duration::from_millis(500);
 
+/// So far can a node's clock be ahead of the database's for signers to take force by it.
+const MAX_CLOCK_LEAD: Duration = Duration::from_secs(60);
+
 /// What makes a server a node.
 #[derive(Debug)]
 pub struct ClusterNode {
     pub state: Arc<NodeState>,
+    database: Box<Database>,
     nonces: SharedNonces,
     /// Whether this node has compared itself with the database.
     has_caught_up: Arc<AtomicBool>,
@@ -107,9 +111,10 @@ impl UnstartedNode {
         let nonces = SharedNonces::start(&runtime, database.clone(), Arc::clone(&state));
         let version = env!("CARGO_PKG_VERSION");
         let stats = Arc::clone(nonces.stats());
-        let follower = ClusterFollower::start(&runtime, database, Arc::clone(&state), version, stats);
+        let follower = ClusterFollower::start(&runtime, database.clone(), Arc::clone(&state), version, stats);
         let has_caught_up = Arc::new(AtomicBool::new(false));
-        ClusterNode { state, nonces, has_caught_up, max_lag, _follower: follower }
+        let database = Box::new(database);
+        ClusterNode { state, database, nonces, has_caught_up, max_lag, _follower: follower }
     }
 }
 
@@ -129,6 +134,17 @@ impl ClusterNode {
 
     pub fn nonces(&self) -> &NonceStats {
         self.nonces.stats()
+    }
+
+    /// Whether nothing is done too early by a clock that shows `now` (D175). If not, why.
+    pub async fn check_clock(&self, now: Timestamp) -> Result<(), String> {
+        let shown = self.database.now().await.map_err(|error| error.to_string())?;
+        match now.ahead_of(shown) {
+            Some(lead) if lead > MAX_CLOCK_LEAD => {
+                Err(format!("the clock of this node is {} s ahead of the database's", lead.as_secs()))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     pub fn readiness(&self, now: Instant) -> Result<(), NotReady> {

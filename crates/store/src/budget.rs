@@ -39,7 +39,7 @@ pub struct StorageLimits {
     pub host: u64,
     pub total: u64,
     /// What a project with active signers may store though others have used up what they share with it; and as much
-    /// again for revocations and new signers, though it has used up its own.
+    /// again for revocations and new signers, though it has used up its own; and once more for its masters.
     pub project_reserved: u64,
 }
 
@@ -96,6 +96,7 @@ struct ProjectUse {
     all: Arc<Bucket>,
     reserve: Arc<Bucket>,
     protection: Arc<Bucket>,
+    masters: Arc<Bucket>,
 }
 
 /// What a change needs.
@@ -106,6 +107,8 @@ pub struct Need {
     pub is_established: bool,
     /// Whether it revokes, or is about who signs.
     pub is_protection: bool,
+    /// Whether a master of the signers in force says it, or signers take force that have waited (D172).
+    pub is_of_masters: bool,
     pub bytes: u64,
 }
 
@@ -171,7 +174,8 @@ impl StorageBudget {
     }
 
     /// What others have stored does not stop a project that has active signers. And whatever a single key of it has stored
-    /// does not keep the others from revoking, or from taking that key out.
+    /// does not keep the others from revoking, or from taking that key out. And whatever all admins have stored does not
+    /// keep the masters from a veto, or from new signers.
     fn charge_reserves(
         &self,
         need: &Need,
@@ -181,7 +185,9 @@ impl StorageBudget {
     ) -> Option<Charge> {
         let of_others = (refused != BudgetScope::Project).then_some(&project.reserve);
         let of_protection = need.is_protection.then_some(&project.protection);
-        let mut reserves = of_others.into_iter().chain(of_protection).filter(|_| need.is_established);
+        let of_masters = need.is_of_masters.then_some(&project.masters);
+        let reserves = [of_others, of_protection, of_masters].into_iter().flatten();
+        let mut reserves = reserves.filter(|_| need.is_established);
         reserves.find_map(|reserve| {
             let mut charge = Charge { taken: Vec::with_capacity(2), bytes: need.bytes };
             charge.take(reserve, per_day(self.limits.project_reserved), now).ok()?;

@@ -8,9 +8,13 @@ mod work;
 use std::{collections::HashSet, mem, sync::Arc, time::Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use countersign_api::claim::Claim;
 use countersign_core::{
-    documents::layout,
-    rules::snapshot::{Change, Snapshot as _},
+    documents::{layout, signers::keys_of},
+    rules::{
+        snapshot::{Change, Snapshot as _},
+        stored,
+    },
     values::{path::RepoPath, time::Timestamp, wire},
 };
 use gix::{ObjectId, hash::Kind as HashKind};
@@ -183,7 +187,8 @@ impl Writer {
             layout::project_of_signers_dir(path).is_some()
                 || path.file_name().contains(wire::REVOCATION_SUFFIX)
         });
-        let need = Need { project, is_established, is_protection, bytes };
+        let is_of_masters = is_protection && is_of_masters(head, &project, &change.message);
+        let need = Need { project, is_established, is_protection, is_of_masters, bytes };
         Ok(Some(budget.charge(&need, Instant::now())?))
     }
 
@@ -273,4 +278,16 @@ pub(crate) fn load_head(repository: &Repository) -> Head {
     let places = Places::of(&root, &objects.spots());
     let commit = repository.tip.unwrap_or(ObjectId::null(HashKind::Sha1));
     Head::of(commit, root, Some(places), objects)
+}
+
+/// Whether thieves of admin keys could not have had it stored (D172): a master says it, or the signers have waited.
+fn is_of_masters(head: &Head, project: &RepoPath, message: &str) -> bool {
+    let says = match Claim::parse(message) {
+        Some(Claim::Activate { .. }) => return true,
+        Some(Claim::Update { submitter: key, .. } | Claim::Sign { signer: key, .. }) => key,
+        Some(Claim::Agree { signer: key, .. } | Claim::Veto { master: key, .. }) => key,
+        Some(_) | None => return false,
+    };
+    let active = stored::active_signers(head, project).ok().flatten();
+    active.is_some_and(|active| keys_of(active.file.master_groups()).any(|master| master == says))
 }

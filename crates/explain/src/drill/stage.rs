@@ -36,6 +36,7 @@ use countersign_core::{
     },
 };
 
+use self::waiting::Opponents;
 use super::{
     cast::Actor,
     outcome::{DrillAttempt, DrillFault, DrillStep, Nuisance},
@@ -122,7 +123,8 @@ impl Stage {
                     r#"{{"version": 1, "timestamp": "{}", "artifact_signers": [{{"threshold": 1, "signers": [{{"kind": "key", "data": {{"pubkey": "{key}"}}}}]}}]}}"#,
                     self.now.later(SECOND)
                 );
-                self.clone().try_rotate(&text, thieves, &[own], owners).0
+                let opponents = Opponents { veto: owners, replace: &[] };
+                self.clone().try_rotate(&text, thieves, &[own], &opponents).0
             }
             Act::Revoke => self.clone().try_revoke(thieves),
         }
@@ -150,7 +152,8 @@ impl Stage {
                 newcomers.push(fresh);
             }
         }
-        self.clone().try_rotate(&text, team, &newcomers, thieves)
+        let opponents = Opponents { veto: thieves, replace: thieves };
+        self.clone().try_rotate(&text, team, &newcomers, &opponents)
     }
 
     pub(super) fn list_nuisances(&self, thieves: &[Actor]) -> Vec<Nuisance> {
@@ -169,11 +172,7 @@ impl Stage {
     }
 
     fn can_replace_proposals(&self, thieves: &[Actor]) -> bool {
-        let texts = [self.now.later(SECOND), self.now.later(2 * SECOND)].map(|at| {
-            let active = stored::active_signers(&self.scratch, &self.project).ok().flatten()?;
-            let text = String::from_utf8_lossy(&active.bytes).into_owned();
-            Some(text.replacen(&active.file.timestamp().to_string(), &at.to_string(), 1))
-        });
+        let texts = [SECOND, 2 * SECOND].map(|later| self.next_text(later));
         let [Some(ours), Some(theirs)] = texts else { return false };
         let mut stage = self.clone();
         stage.now = stage.now.later(2 * SECOND);
@@ -184,6 +183,14 @@ impl Stage {
         }
         let replaces = |thief| update(&stage.scratch, &stage.proposal(&theirs, thief), stage.now).is_ok();
         thieves.iter().any(replaces)
+    }
+
+    /// The signers file in force, dated so much later than now.
+    fn next_text(&self, later: Duration) -> Option<String> {
+        let active = stored::active_signers(&self.scratch, &self.project).ok().flatten()?;
+        let text = String::from_utf8_lossy(&active.bytes).into_owned();
+        let at = self.now.later(later);
+        Some(text.replacen(&active.file.timestamp().to_string(), &at.to_string(), 1))
     }
 
     fn try_release(mut self, actors: &[Actor]) -> DrillAttempt {
@@ -214,7 +221,7 @@ impl Stage {
         text: &str,
         actors: &[Actor],
         newcomers: &[Actor],
-        opponents: &[Actor],
+        opponents: &Opponents<'_>,
     ) -> (DrillAttempt, Option<Self>) {
         self.now = self.now.later(2 * SECOND);
         let mut steps = Vec::new();

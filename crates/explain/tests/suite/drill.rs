@@ -160,3 +160,21 @@ fn a_delay_lets_the_masters_stop_a_thief_and_the_thief_stop_no_masters() {
     let (succeeds, steps) = rotation(&drill(&model, &[5, 6], &[5, 6]).team);
     assert!(!succeeds && steps.contains("the new signers are gone"), "{steps}");
 }
+
+#[test]
+fn a_thief_of_one_admin_key_holds_up_what_waits_unless_a_master_signs() {
+    let model = Model::new(&[(1, &[1, 2])]).admin(&[(2, &[3, 4, 8])]).master(&[(2, &[5, 6, 7])]).delay(72);
+    // Each time that it waits, the thief replaces it, and it waits anew.
+    let played = drill(&model, &[5, 6, 7], &[8]);
+    let (succeeds, steps) = rotation(&played.team);
+    assert!(!succeeds && steps.contains("can do so each time"), "{steps}");
+    assert!(!played.is_taken_over() && played.thief_after_rotation.is_none());
+    // What one master signs, no admin replaces, and what enough of them sign does not wait.
+    let (succeeds, steps) = rotation(&drill(&model, &[5, 6], &[8]).team);
+    assert!(succeeds && steps.contains("wait 72 hours"), "{steps}");
+    let (succeeds, steps) = rotation(&drill(&model, &[5], &[8]).team);
+    assert!(succeeds && !steps.contains("wait 72 hours"), "{steps}");
+    // Who is no admin replaces nothing.
+    let (succeeds, steps) = rotation(&drill(&model, &[5, 6, 7], &[2]).team);
+    assert!(succeeds && steps.contains("wait 72 hours"), "{steps}");
+}

@@ -304,7 +304,7 @@ refusals! {
     }
     UpdateRefusal {
         BAD_REQUEST: R::NotRegistered(_) | R::NotActive(_) | R::NotListed { .. } | R::TimestampNotLater { .. },
-        CONFLICT: R::OtherPending(_) | R::Vetoed { .. } | R::HistoryFull { .. },
+        CONFLICT: R::OtherPending(_) | R::MastersPending(_) | R::Vetoed { .. } | R::HistoryFull { .. },
         => Fault | Stored
     }
     SignRefusal {

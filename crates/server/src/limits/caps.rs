@@ -1,16 +1,16 @@
 //! How much may wait or change at a time, so that strangers and single keys cannot fill a repository. The figures are the
 //! operator's: they protect the server, and say nothing about which history is a legal one.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use countersign_core::{
-    documents::layout,
+    documents::{layout, registration::SignedRequest, signers::keys_of},
     rules::{
         decide::Proposal,
         snapshot::{ReadError, Snapshot},
         stored::{self, StoredProposal},
     },
-    values::{digest::Sha512, path::RepoPath, time::Timestamp},
+    values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp},
 };
 use thiserror::Error;
 
@@ -24,7 +24,7 @@ pub struct Caps {
     pub registrations_per_host: usize,
     /// The same below the first name on a host: of one owner, on a forge.
     pub registrations_per_owner: usize,
-    /// Proposals of a project that another one replaced.
+    /// Proposals of a project that another one replaced. Each admin and master has a share of them.
     pub superseded_per_project: usize,
     /// New signers that came into force within 24 hours.
     pub rotations_per_day: usize,
@@ -120,11 +120,34 @@ impl Caps {
         if pending.signers_bytes == proposal.signers_bytes || snapshot.contains(&known) {
             return Ok(());
         }
-        let files = snapshot.files_below(&layout::superseded_dir(project))?;
-        let superseded = files.iter().filter(|file| file.file_name() == known.file_name()).count();
-        if superseded < self.superseded_per_project {
+        let mut files = snapshot.files_below(&layout::superseded_dir(project))?;
+        files.retain(|file| file.file_name() == known.file_name());
+        let superseded = files.len();
+        if superseded < self.superseded_per_project || self.has_share(snapshot, proposal, &files)? {
             return Ok(());
         }
         Err(CapRefusal::Superseded { project: project.clone(), superseded })
+    }
+
+    /// Whether the submitter has a part of what its project may have (D171): what one admin proposes does not keep the
+    /// others from proposing.
+    fn has_share(
+        &self,
+        snapshot: &impl Snapshot,
+        proposal: &Proposal,
+        superseded: &[RepoPath],
+    ) -> Result<bool, ReadError> {
+        let Some(active) = stored::active_signers(snapshot, &proposal.project)? else { return Ok(false) };
+        let (admins, masters) = (active.file.admin_groups(), active.file.master_groups());
+        let leaders: BTreeSet<PublicKey> = keys_of(admins).chain(keys_of(masters)).collect();
+        let share = (self.superseded_per_project / leaders.len().max(1)).max(1);
+        let mut own = 0;
+        for file in superseded {
+            let path = layout::registration_of(file);
+            let request = SignedRequest::parse(&stored::require(snapshot, &path)?);
+            let proposer = stored::parse_stored(&path, request)?.public_key;
+            own += usize::from(proposer == proposal.submitter);
+        }
+        Ok(leaders.contains(&proposal.submitter) && own < share)
     }
 }

@@ -43,7 +43,7 @@ pub fn update_signers() -> Endpoint {
     .with_body::<ProposeBody>(&[("update", "propose.request")])
     .answers_with::<ProposedResponse>(200, "proposed, and waiting for signatures", &[("proposed", "update")])
     .refuses(400, "the body, the URL or the address is refused; the project is not registered, or its first signers file is not in force yet; `public_key` is invalid, not the caller's, or not in the current file; the new `timestamp` is not later than the current one, or more than 10 minutes ahead", "update.400")
-    .refuses(409, "another proposal is pending, and the caller is neither admin nor master; the masters have vetoed this very file; or too many proposals were replaced already", "update.409")
+    .refuses(409, "another proposal is pending, and the caller is neither admin nor master, or an admin where a master has a part in it and rotations wait; the masters have vetoed this very file; or too many proposals were replaced already", "update.409")
     .can_be_blocked()
     .can_fail(", or the signers file could not be fetched or is not valid")
 }

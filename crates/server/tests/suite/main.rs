@@ -3,6 +3,7 @@
 mod answers;
 mod backoff;
 mod caps;
+mod caps_shares;
 mod corpus;
 mod disk_space;
 mod due;

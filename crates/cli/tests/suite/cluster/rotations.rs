@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use countersign_testing::postgres::{Postgres, PostgresOptions};
+use countersign_testing::postgres::{Postgres, PostgresOptions, ROLE};
 use serde_json::json;
 
 use super::nodes::{Cluster, await_that};
@@ -40,6 +40,15 @@ fn waiting() -> Option<(Cluster, [MachineClock; 2])> {
     Some((cluster, clocks))
 }
 
+/// The clock of the database shows a later time from now on.
+fn set_database(cluster: &Cluster, seconds: i64) {
+    cluster.postgres.sql(&format!(
+        "create or replace function public.clock_timestamp() returns timestamptz language sql as \
+             $$select pg_catalog.clock_timestamp() + interval '{seconds} seconds'$$; \
+         alter role {ROLE} set search_path = public, pg_catalog"
+    ));
+}
+
 fn signers(cluster: &Cluster, node: &TestServer) -> Reply {
     node.get(&format!("/v1/get_signers/{}", cluster.world.id("acme/app")))
 }
@@ -52,6 +61,7 @@ fn activations(cluster: &Cluster) -> usize {
 #[test]
 fn the_node_whose_clock_is_first_does_it_and_the_others_follow() {
     let Some((cluster, clocks)) = waiting() else { return };
+    set_database(&cluster, DELAY + 60);
     clocks[1].set(DELAY + 60);
     assert_eq!(signers(&cluster, cluster.node(1)).body, team(5).bytes());
     await_that("the other node follows", || signers(&cluster, cluster.node(0)).body == team(5).bytes());
@@ -67,6 +77,7 @@ fn the_node_whose_clock_is_first_does_it_and_the_others_follow() {
 #[test]
 fn nodes_that_try_at_the_same_time_make_one_commit() {
     let Some((cluster, clocks)) = waiting() else { return };
+    set_database(&cluster, DELAY + 60);
     clocks.iter().for_each(|clock| clock.set(DELAY + 60));
     std::thread::scope(|scope| {
         for node in [0, 1, 0, 1, 0, 1] {
@@ -77,5 +88,21 @@ fn nodes_that_try_at_the_same_time_make_one_commit() {
         }
     });
     cluster.check_at_rest();
+    assert_eq!(activations(&cluster), 2);
+}
+
+#[test]
+fn a_node_whose_clock_is_ahead_of_the_database_puts_nothing_in_force() {
+    let Some((cluster, clocks)) = waiting() else { return };
+    clocks[1].set(DELAY + 60);
+    assert_eq!(signers(&cluster, cluster.node(1)).body, team(10).bytes());
+    cluster.node(1).await_log("ahead of the database", 1);
+    for node in 0..2 {
+        assert_eq!(signers(&cluster, cluster.node(node)).body, team(10).bytes(), "node {node}");
+    }
+    assert_eq!(activations(&cluster), 1);
+    // The node tries again each second.
+    set_database(&cluster, DELAY + 1);
+    await_that("it takes force", || signers(&cluster, cluster.node(0)).body == team(5).bytes());
     assert_eq!(activations(&cluster), 2);
 }

@@ -14,7 +14,8 @@ use crate::{
     documents::{
         history::{self, HistoryEntry},
         layout,
-        signers::{SignersFile, keys_of},
+        registration::SignedRequest,
+        signers::{Group, SignersFile, keys_of},
     },
     rules::{
         consent::Consent,
@@ -41,6 +42,11 @@ pub enum UpdateRefusal {
          Sign the pending one, or ask an admin"
     )]
     OtherPending(RepoPath),
+    #[error(
+        "A signers update of {0} is pending that a master key proposed or signed; only a current master key may replace \
+         it. Sign it, or ask a master"
+    )]
+    MastersPending(RepoPath),
     #[error(
         "The masters of {project} have vetoed this signers file: {reason:?}. Propose another one; a new timestamp makes \
          it another"
@@ -93,8 +99,8 @@ pub fn update(
         return Err(UpdateRefusal::TimestampNotLater { proposed: later, current });
     }
     check_lead(&signers, now)?;
-    if pending.is_some() && !leads(&active.file, &proposal.submitter) {
-        return Err(UpdateRefusal::OtherPending(project.clone()));
+    if let Some(pending) = &pending {
+        check_replace(&active, pending, &proposal.submitter)?;
     }
     if let Some(veto) = find_veto(snapshot, project, &Sha512::of(&proposal.signers_bytes))? {
         return Err(UpdateRefusal::Vetoed { project: project.clone(), reason: veto.veto });
@@ -162,8 +168,40 @@ fn take_back_superseded(
     Ok(Some(superseded))
 }
 
-fn leads(current: &SignersFile, key: &PublicKey) -> bool {
-    keys_of(current.admin_groups()).chain(keys_of(current.master_groups())).any(|leader| leader == *key)
+/// Whether this key may put another file in the place of the pending one.
+fn check_replace(
+    active: &ActiveSigners,
+    pending: &StoredProposal,
+    submitter: &PublicKey,
+) -> Result<(), UpdateRefusal> {
+    let ActiveSigners { project, file, .. } = active;
+    if is_in(file.master_groups(), submitter) {
+        return Ok(());
+    }
+    if !is_in(file.admin_groups(), submitter) {
+        return Err(UpdateRefusal::OtherPending(project.clone()));
+    }
+    // Else a thief of one admin key could keep the masters from ever agreeing to anything (D170).
+    if file.rotation_delay().is_some() && is_of_masters(file, project, pending)? {
+        return Err(UpdateRefusal::MastersPending(project.clone()));
+    }
+    Ok(())
+}
+
+/// Whether a master of the file in force proposed it or has signed it.
+fn is_of_masters(
+    current: &SignersFile,
+    project: &RepoPath,
+    pending: &StoredProposal,
+) -> Result<bool, ReadError> {
+    let path = layout::registration_of(&layout::pending_signers(project));
+    let proposer = stored::parse_stored(&path, SignedRequest::parse(&pending.registration))?.public_key;
+    let mut said = pending.signatures.signers().into_iter().chain([proposer]);
+    Ok(said.any(|key| is_in(current.master_groups(), &key)))
+}
+
+fn is_in(groups: &[Group], key: &PublicKey) -> bool {
+    keys_of(groups).any(|listed| listed == *key)
 }
 
 fn proposed(project: &RepoPath, current: &SignersFile, stored: &StoredProposal) -> Proposed {

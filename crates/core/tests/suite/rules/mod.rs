@@ -5,6 +5,7 @@ mod chain;
 mod create;
 mod delays;
 mod formats;
+mod masters_against_admins;
 mod object;
 mod place;
 mod query;

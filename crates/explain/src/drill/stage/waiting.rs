@@ -5,6 +5,7 @@ use countersign_core::{
     rules::{
         decide::{
             activate::activate_due,
+            update::update,
             veto::{VetoRequest, veto},
         },
         snapshot::Snapshot as _,
@@ -13,8 +14,16 @@ use countersign_core::{
     values::digest::Sha512,
 };
 
-use super::{Actor, DrillStep, Stage};
+use super::{Actor, DrillStep, SECOND, Stage};
 use crate::delay::shown_hours;
+
+/// The other side, while a rotation waits.
+pub(super) struct Opponents<'a> {
+    /// They veto it if they can.
+    pub(super) veto: &'a [Actor],
+    /// They propose something else each time.
+    pub(super) replace: &'a [Actor],
+}
 
 impl Stage {
     /// Everyone who has to has agreed. Gives whether the new signers come into force.
@@ -22,12 +31,14 @@ impl Stage {
         &mut self,
         steps: &mut Vec<DrillStep>,
         actors: &[Actor],
-        opponents: &[Actor],
+        opponents: &Opponents<'_>,
     ) -> bool {
         if self.is_waiting() {
             steps.push(DrillStep::of_no_one(format!("the new signers wait {}", self.shown_delay())));
-            let is_over = self.agree_as_masters(steps, actors) || !self.veto_meanwhile(steps, opponents);
-            if !is_over {
+            let is_stopped = !self.agree_as_masters(steps, actors)
+                && (self.veto_meanwhile(steps, opponents.veto)
+                    || self.replace_meanwhile(steps, opponents.replace));
+            if is_stopped {
                 return false;
             }
             if self.is_waiting() && !self.let_time_pass() {
@@ -91,6 +102,22 @@ impl Stage {
                 return true;
             }
             steps.push(DrillStep::by(&opponent.signer, "signs a veto: more masters are needed"));
+        }
+        false
+    }
+
+    /// Gives whether one of the other side can put another file in the place of the one that waits, which it can do each
+    /// time (D174).
+    fn replace_meanwhile(&mut self, steps: &mut Vec<DrillStep>, opponents: &[Actor]) -> bool {
+        let Some(text) = self.next_text(3 * SECOND) else { return false };
+        for opponent in opponents {
+            let done = update(&self.scratch, &self.proposal(&text, opponent), self.now);
+            if let Ok((change, _)) = done {
+                self.scratch.apply(&change);
+                let step = "puts another proposal in their place in time, and can do so each time";
+                steps.push(DrillStep::by(&opponent.signer, step));
+                return true;
+            }
         }
         false
     }

@@ -57,6 +57,7 @@ pub(crate) struct ModelProposal {
     pub(crate) config: Config,
     pub(crate) metadata: String,
     pub(crate) registration: String,
+    pub(crate) proposer: Person,
     pub(crate) retrieved_at: i128,
     pub(crate) signatures: Signatures,
     pub(crate) metadata_signatures: Signatures,

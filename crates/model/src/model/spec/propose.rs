@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     Config, ExpectedAnswer, ModelIndex, ModelIndexState, ModelProposal, Project, Published, Signatures, Spec,
     ok, refuse, refuse_saying, signed_by,
-    signers::{is_complete, required},
+    signers::{is_complete, people_of, required},
 };
 use crate::model::{
     json::{JsonNode, object, text},
@@ -80,7 +80,8 @@ impl Spec {
             return answer(id, message, &required(Some(&active), &pending.config, &signed));
         }
         let Some(config) = config.filter(|config| config.is_valid()) else { return refuse(500) };
-        let may_replace = project.pending.is_none() || active.leaders().contains(caller);
+        let may_replace =
+            project.pending.as_ref().is_none_or(|pending| may_replace(&active, pending, caller));
         if config.timestamp <= active.timestamp || self.is_too_far_ahead(config) {
             // The specification does not decide which of the two comes first.
             let statuses = if may_replace { vec![400] } else { vec![400, 409] };
@@ -146,6 +147,7 @@ impl Spec {
             config: config.clone(),
             metadata: metadata.document(),
             registration: proposing.registration.clone(),
+            proposer: proposing.caller,
             retrieved_at: i128::from(self.seconds()) * SECOND,
             signatures: Signatures::new(),
             metadata_signatures: Signatures::new(),
@@ -199,6 +201,15 @@ impl Spec {
         }
         ok(body)
     }
+}
+
+/// Admins and masters replace a proposal. Where rotations wait, only masters replace what one of them has a part in (D170).
+fn may_replace(active: &Config, pending: &ModelProposal, caller: &Person) -> bool {
+    let masters = people_of(active.master());
+    let has_part =
+        masters.contains(&pending.proposer) || !signed_by(&pending.signatures).is_disjoint(&masters);
+    let is_theirs = active.delay.is_some() && has_part;
+    masters.contains(caller) || (active.leaders().contains(caller) && !is_theirs)
 }
 
 fn answer(project: &str, message: &str, required: &BTreeSet<Person>) -> ExpectedAnswer {

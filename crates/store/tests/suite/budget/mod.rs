@@ -1,3 +1,4 @@
 mod buckets;
 mod changes;
+mod masters;
 mod needs;

@@ -29,7 +29,7 @@ fn budget() -> StorageBudget {
 
 fn need(project: &str, bytes: u64) -> Need {
     let project = RepoPath::parse(project).unwrap();
-    Need { project, is_established: false, is_protection: false, bytes }
+    Need { project, is_established: false, is_protection: false, is_of_masters: false, bytes }
 }
 
 fn established(project: &str, bytes: u64) -> Need {
