@@ -14,6 +14,7 @@ mod registrars;
 mod revoke;
 mod revoke_rotation;
 mod sign;
+mod stored;
 mod update;
 mod veto;
 mod withdraw;
