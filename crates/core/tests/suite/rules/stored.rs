@@ -1,11 +1,11 @@
-//! How stored documents are found.
+//! How stored documents are found, and what is said of a change.
 
 use std::{cell::Cell, sync::Arc};
 
 use countersign_core::{
     documents::layout,
     rules::{
-        snapshot::{ReadError, Snapshot},
+        snapshot::{Change, ReadError, Snapshot},
         stored,
     },
     values::{path::RepoPath, time::Timestamp},
@@ -61,4 +61,14 @@ fn the_entries_of_a_history_are_counted_without_asking_for_each() {
         let (asked, doublings) = (entries.asked.get(), count.max(1).ilog2() as usize);
         assert!(asked <= 2 * doublings + 2, "{asked} questions for {count} entries");
     }
+}
+
+/// What Git would not keep as it is cannot be told from a change that someone else made.
+#[test]
+fn a_message_is_recorded_without_nul_and_with_one_line_break_at_its_end() {
+    let recorded = |message: &str| Change::new(message).recorded_message();
+    for message in ["Sign app", "Sign app\n", "Sign app\n\n \n"] {
+        assert_eq!(recorded(message), "Sign app\n", "{message:?}");
+    }
+    assert_eq!(recorded("Sign\n\nBy: a\0b\n"), "Sign\n\nBy: a\u{fffd}b\n");
 }
