@@ -1,5 +1,7 @@
 //! What a user has seen of a log, and whether what is shown later can be the same log (D98).
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 use thiserror::Error;
 
@@ -85,12 +87,11 @@ impl LogPin {
         let note = Note::parse(self.checkpoint.as_bytes()).map_err(CheckpointError::from)?;
         let seen = SignedCheckpoint::open(&note, std::slice::from_ref(shown.log_key()), witnesses)?;
         let (before, after) = (seen.checkpoint().head(), shown.checkpoint().head());
-        if before.size == after.size {
-            let is_same = before.root == after.root;
-            return if is_same { Ok(Continuation::Same) } else { Err(LogPinFault::Fork(after.size)) };
-        }
-        if before.size < after.size {
-            return Ok(Continuation::Grown { from: before, to: after });
+        match before.size.cmp(&after.size) {
+            Ordering::Equal if before.root == after.root => return Ok(Continuation::Same),
+            Ordering::Equal => return Err(LogPinFault::Fork(after.size)),
+            Ordering::Less => return Ok(Continuation::Grown { from: before, to: after }),
+            Ordering::Greater => {}
         }
         let time_of = |witness: &VerifierKey| {
             let mut seen_by = seen.cosignatures();

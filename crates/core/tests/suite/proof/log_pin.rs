@@ -59,8 +59,9 @@ fn the_largest_checkpoint_is_remembered_and_reads_back() {
     let mut store = TrustStore::default();
     let chain = chain::verify(&past.history, &past.project).unwrap();
     store.accept(&chain, Root::Origin("https://example.org".to_owned()), noon());
-    let (small, large) = (log(3).cosigned(&[(1, 100)]).note(), log(5).cosigned(&[]).note());
-    for note in [&small, &large, &small] {
+    let (small, large) = (log(3).cosigned(&[(1, 100)]).note(), log(5).cosigned(&[(1, 200)]).note());
+    // The last is as large, and says less.
+    for note in [&small, &large, &small, &log(5).cosigned(&[]).note()] {
         store.remember_log(&path(PROJECT), &log_key(), note, noon());
     }
     assert_eq!(store.logs[&log_key().to_string()].checkpoint, large.to_string());

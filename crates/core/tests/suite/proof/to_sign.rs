@@ -1,16 +1,20 @@
 //! A signer is no oracle (D34): bytes that are not what their path names get no signature.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
 use countersign_core::{
-    documents::{history::History, signatures::SignatureSet},
-    proof::to_sign::{SigningRequest, Subject, ToSignError},
+    documents::{history::History, sha256sums::render_sha256sums, signatures::SignatureSet},
+    proof::to_sign::{NoFormats, SigningRequest, Subject, ToSignError},
     rules::{
         chain::{ChainFault, VerifiedChain},
         decide::assets::Release,
         place::PlaceError,
     },
-    values::{digest::Sha512, path::RepoPath},
+    values::{
+        digest::Sha512,
+        other_format::{OtherFormat, ReleaseSums},
+        path::RepoPath,
+    },
 };
 use countersign_testing::{
     ACTIVE, HISTORY, INDEX, PENDING, PENDING_METADATA, PROJECT, World, alice, assert_mentions, bob, carol,
@@ -315,6 +319,30 @@ fn who_may_sign_and_who_is_missing_is_told_from_what_is_proven() {
     assert_eq!(update.missing_signers(), public([&carol(), &key(6)]));
     let last = |chain: &VerifiedChain| chain.last().digest;
     assert_eq!(update.chain().map(last), Some(founded(PROJECT).last_digest()));
+}
+
+#[test]
+fn a_release_is_signed_in_the_formats_that_its_signers_ask_for() {
+    let asking = founders().text().replace("\"version\": 1", "\"version\": 1, \"formats\": [\"ssh\"]");
+    let past = Past::of(PROJECT).then_text(asking, &[&alice(), &bob(), &carol(), &dave()]);
+    let request = SigningRequest { history: past.history.clone(), ..index_request(&good().index) };
+    let to_sign = request.check().expect("an index");
+    assert_eq!(to_sign.asked_formats(), [OtherFormat::Ssh]);
+    let formats = to_sign.formats().expect("digests of all files");
+    let sums = render_sha256sums(&release_index("v1")).expect("digests of all files");
+    for format in OtherFormat::ALL {
+        let text = formats
+            .sign(format, &alice().public_key(), |message| Ok::<_, Infallible>(message.sign_with(&alice())));
+        let sums = ReleaseSums { index: &path(INDEX), text: &sums };
+        assert_eq!(format.verify(&text.expect("a signature"), &alice().public_key(), &sums), Ok(()));
+        let refused = formats.sign(format, &alice().public_key(), |_| Err("no"));
+        assert_eq!(refused, Err("no"));
+    }
+    // Not those of a proposal, and not where no one asks.
+    let proposal = proposal_of(&past).check().expect("a proposal");
+    assert_eq!(proposal.asked_formats(), []);
+    assert_eq!(proposal.formats().err(), Some(NoFormats::Signers));
+    assert_eq!(index_request(&good().index).check().expect("an index").asked_formats(), []);
 }
 
 #[test]

@@ -301,6 +301,30 @@ fn without_a_pin_a_revocation_is_not_remembered() {
     assert_eq!(store, TrustStore::default());
 }
 
+/// Of a revocation that only a log shows, no document tells the reason and the time.
+#[test]
+fn a_revocation_that_a_log_has_proven_is_remembered_until_the_document_is_seen() {
+    let mut store = accepted(&founded(PROJECT));
+    let hidden = artifact(&good());
+    store.remember_logged_revocation(&hidden, "by the log", noon());
+    let expected = SeenRevocation {
+        index_digest: hidden.index_digest,
+        reason: "by the log".to_owned(),
+        revoked_at: noon(),
+    };
+    assert_eq!(seen(pin(&store), &hidden), Some(&expected));
+    // The first time that it was seen stays.
+    store.remember_logged_revocation(&hidden, "by another log", shifted_seconds(noon(), 60));
+    assert_eq!(seen(pin(&store), &hidden), Some(&expected));
+    store.remember_revocation(&withdrawn(&revoked()));
+    assert_eq!(seen(pin(&store), &hidden).expect("a revocation").reason, "a bad build");
+    store.remember_logged_revocation(&hidden, "by the log", noon());
+    assert_eq!(seen(pin(&store), &hidden).expect("a revocation").reason, "a bad build");
+    let mut without_pin = TrustStore::default();
+    without_pin.remember_logged_revocation(&hidden, "by the log", noon());
+    assert_eq!(without_pin, TrustStore::default());
+}
+
 fn full_store() -> TrustStore {
     let mut store = accepted(&rotated(PROJECT));
     let mut shown = good();

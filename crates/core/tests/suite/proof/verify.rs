@@ -257,6 +257,15 @@ fn a_file_before_the_governing_one_allows_no_revocation() {
 }
 
 #[test]
+fn a_revocation_of_another_index_revokes_nothing_here() {
+    let mut shown = good();
+    for other in [Sha512::of(b""), Sha512::of(format!("{} ", shown.index).as_bytes())] {
+        shown.revocation = Some(revocation_with(&shown, revocation_document(Some(other)), &[&alice()]));
+        assert_eq!(fault(&shown), RevocationFault::OtherFile);
+    }
+}
+
+#[test]
 fn the_reason_of_a_revocation_is_shown_escaped() {
     let mut shown = good();
     let mut document = revocation_document(Some(Sha512::of(shown.index.as_bytes())));

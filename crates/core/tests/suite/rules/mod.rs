@@ -15,6 +15,7 @@ mod registrars;
 mod revoke;
 mod revoke_rotation;
 mod sign;
+mod stored;
 mod update;
 mod veto;
 mod withdraw;

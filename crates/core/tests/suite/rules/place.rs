@@ -85,6 +85,8 @@ fn a_url_that_is_more_or_less_than_a_place_has_no_path() {
         "https://host/a?",
         "https://host/a#x",
         "https://host/a\\b",
+        "https://host/a b",
+        "https://host/a\u{3000}b",
         "https://host\\a/b",
         "https://host/a%5Cb",
         "https://host/a//b",
@@ -165,6 +167,12 @@ fn a_tag_is_read_from_the_page_of_its_own_project_only() {
         (PROJECT, "https://github.com/acme/app/releases/tag/v1#v2", None),
         (PROJECT, "https://github.com/acme/app/releases/tag/v1%2F..%2Fv2", None),
         (PROJECT, "https://github.com/acme/x/../app/releases/tag/v1", None),
+        (PROJECT, "https://github.com/acme/app/releases/tag/v1\\v2", None),
+        (PROJECT, "https://github.com/acme/app/releases/tag/v1 v2", None),
+        (PROJECT, "https://github.com/acme/app/releases/tag/v1\u{1}", None),
+        (PROJECT, "https://github.com/acme/app/releases/tags/v1", None),
+        (PROJECT, "https://github.com/acme/app/release/tag/v1", None),
+        (gitlab, "https://gitlab.com/g/s/app/x/releases/v1", None),
         (gitlab, "https://gitlab.com/g/s/app/-/tags/v1", None),
         (gitlab, "https://gitlab.com/g/s/app/x/-/releases/v1", None),
     ];
@@ -291,6 +299,10 @@ fn an_asset_is_of_this_release_or_from_elsewhere() {
         "https://github.com/acme/app/-/releases/v10/downloads/app.tar.gz",
         "https://github.com/acme/app/-/releases/permalink/latest/downloads/app.tar.gz",
         "https://github.com/acme/app/-/releases/v1/downloads/other.tar.gz",
+        "https://github.com/acme/app/releases/x/v1/app.tar.gz",
+        "https://github.com/acme/app/releases/x/v1/downloads/app.tar.gz",
+        "https://github.com/acme/app/Releases/download/v1/app.tar.gz",
+        "https://github.com/acme/app/-/Releases/v1/downloads/app.tar.gz",
     ] {
         let place = place_of_asset(source);
         assert!(matches!(place, Err(PlaceError::OtherSource { .. })), "{source}: {place:?}");
@@ -306,12 +318,30 @@ fn an_asset_of_another_release_is_found_out_in_every_spelling() {
         "https://github.com/acme/app/releases/download/v2/app.tar.gz#x",
         "https://x@github.com/acme/app/releases/download/v2/app.tar.gz",
         "https://github.com./acme/app/releases/download/v2/app.tar.gz",
+        "https://github.com:443/acme/app/releases/download/v2/app.tar.gz",
         "https://github.com/acme/app/releases/download/v1/../v2/app.tar.gz",
         "https://github.com/acme/app/./releases/download/v2/app.tar.gz",
         "https://github.com/acme/app/releases/download/v2/a\tpp.tar.gz",
         "https:\\\\github.com\\acme\\app\\releases\\download\\v2\\app.tar.gz",
     ] {
         let place = place_of_asset(source);
+        assert!(matches!(place, Err(PlaceError::OtherSource { .. })), "{source}: {place:?}");
+    }
+}
+
+/// The colons of an address in brackets begin no port.
+#[test]
+fn an_asset_of_another_release_is_found_out_on_a_server_without_a_name() {
+    let project = "https/[2001:db8::1]/443/acme/app";
+    let base = "https://[2001:db8::1]/acme/app/releases";
+    let place = |source: String| {
+        let mut index = released("v1", &format!("{base}/tag/v1"), &source);
+        index.project_id = path(project);
+        check_place(&index, &path(&format!("{project}/releases/tag/v1/svc.index.json")))
+    };
+    assert_eq!(place(format!("{base}/download/v1/app.tar.gz")), Ok(()));
+    for source in [base.to_owned(), base.replace("]", "]:443")] {
+        let place = place(format!("{source}/download/v2/app.tar.gz"));
         assert!(matches!(place, Err(PlaceError::OtherSource { .. })), "{source}: {place:?}");
     }
 }

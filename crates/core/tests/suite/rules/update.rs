@@ -7,7 +7,7 @@ use countersign_core::{
         sign::SignRefusal,
         update::{UpdateRefusal, check_update, update},
     },
-    values::digest::Sha512,
+    values::{bounds::HISTORY_BYTES, digest::Sha512},
 };
 use countersign_testing::{
     ACTIVE, PENDING, PENDING_METADATA, PROJECT, Signers, World, alice, assert_mentions, at, bob, carol, dave,
@@ -271,4 +271,24 @@ fn activation_removes_the_superseded_proposals() {
     assert_eq!(world.repo.text(ACTIVE), team_with(9, "2026-02-01T11:00:00Z").text());
     assert!(world.repo.names_below(&format!("{PROJECT}/svc.signers.superseded")).is_empty());
     assert!(world.repo.names_below(&pending_dir()).is_empty());
+}
+
+/// As the server would assemble it, with the signatures of everyone who may sign the proposal.
+#[test]
+fn a_history_has_a_largest_size_and_what_exceeds_it_is_not_proposed() {
+    let entry = format!("{PROJECT}/svc.signers.history/000001.json");
+    let propose = |padding: usize| {
+        let mut world = active();
+        let padded = world.repo.text(&entry) + &" ".repeat(padding);
+        world.repo.put(&path(&entry), padded.as_bytes());
+        world.update(&first(), &alice())
+    };
+    let Err(UpdateRefusal::HistoryFull { bytes, .. }) = propose(HISTORY_BYTES) else {
+        panic!("a history of more than its bound")
+    };
+    let room = 2 * HISTORY_BYTES - bytes;
+    propose(room).expect("the last byte");
+    let refusal = propose(room + 1).unwrap_err();
+    assert_eq!(refusal, UpdateRefusal::HistoryFull { project: path(PROJECT), bytes: HISTORY_BYTES + 1 });
+    assert_mentions(&refusal.to_string(), &[PROJECT, &HISTORY_BYTES.to_string(), "smaller file"]);
 }

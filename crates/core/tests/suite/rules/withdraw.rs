@@ -166,9 +166,13 @@ fn a_digest_of_other_content_withdraws_nothing() {
 fn the_path_is_free_and_a_registration_removes_the_record() {
     let mut world = registered_by(&alice());
     let old = world.submission(INDEX, &bob());
-    world.withdraw(&alice()).unwrap();
+    let withdrawal = world.withdrawal(INDEX, "the wrong tag", &alice());
+    assert_eq!(stored::withdrawal(&world.repo, &path(INDEX)), Ok(None));
+    world.withdraw_as(&withdrawal).unwrap();
+    assert_eq!(stored::withdrawal(&world.repo, &path(INDEX)), Ok(Some(withdrawal)));
     world.pass(1);
     world.add_release(&release("v1", "one"), &bob()).unwrap();
+    assert_eq!(stored::withdrawal(&world.repo, &path(INDEX)), Ok(None));
     assert!(!world.repo.has(&format!("{INDEX}.withdrawn.json")));
     // The time of registration is in the index, so old signatures are of no use.
     assert_eq!(world.submit(&old), Err(SignRefusal::BadSignature(path(INDEX))));

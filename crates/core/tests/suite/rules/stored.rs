@@ -1,0 +1,74 @@
+//! How stored documents are found, and what is said of a change.
+
+use std::{cell::Cell, sync::Arc};
+
+use countersign_core::{
+    documents::layout,
+    rules::{
+        snapshot::{Change, ReadError, Snapshot},
+        stored,
+    },
+    values::{path::RepoPath, time::Timestamp},
+};
+use countersign_testing::{PROJECT, path};
+
+/// A history of so many entries, and how often it was asked for one.
+struct Entries {
+    names: Vec<RepoPath>,
+    asked: Cell<usize>,
+}
+
+impl Entries {
+    fn new(count: usize) -> Self {
+        let names = (1..=count).map(|number| layout::history_entry(&path(PROJECT), number)).collect();
+        Self { names, asked: Cell::new(0) }
+    }
+}
+
+impl Snapshot for Entries {
+    fn read(&self, _: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
+        panic!("no entry needs to be read")
+    }
+
+    fn contains(&self, path: &RepoPath) -> bool {
+        self.asked.set(self.asked.get() + 1);
+        assert!(self.asked.get() <= 1_000, "it asks for ever");
+        self.names.contains(path)
+    }
+
+    fn files_below(&self, _: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
+        panic!("no list is needed")
+    }
+
+    fn projects_overlapping(&self, _: &RepoPath) -> Vec<RepoPath> {
+        Vec::new()
+    }
+
+    fn pending_registrations(&self, _: &RepoPath) -> Vec<Timestamp> {
+        Vec::new()
+    }
+
+    fn collecting_indexes(&self, _: &RepoPath) -> Vec<RepoPath> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn the_entries_of_a_history_are_counted_without_asking_for_each() {
+    for count in (0..=70).chain([127, 128, 129, 500]) {
+        let entries = Entries::new(count);
+        assert_eq!(stored::history_len(&entries, &path(PROJECT)), count);
+        let (asked, doublings) = (entries.asked.get(), count.max(1).ilog2() as usize);
+        assert!(asked <= 2 * doublings + 2, "{asked} questions for {count} entries");
+    }
+}
+
+/// What Git would not keep as it is cannot be told from a change that someone else made.
+#[test]
+fn a_message_is_recorded_without_nul_and_with_one_line_break_at_its_end() {
+    let recorded = |message: &str| Change::new(message).recorded_message();
+    for message in ["Sign app", "Sign app\n", "Sign app\n\n \n"] {
+        assert_eq!(recorded(message), "Sign app\n", "{message:?}");
+    }
+    assert_eq!(recorded("Sign\n\nBy: a\0b\n"), "Sign\n\nBy: a\u{fffd}b\n");
+}
