@@ -1,6 +1,8 @@
 //! From an action to the request that it stands for, and to what the rules of `core` decide. Signatures are real, and
 //! made once for each key and content.
 
+pub mod second_thoughts;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
@@ -150,6 +152,10 @@ impl<'w> Requests<'w> {
                 }
             }
             Action::Revoke { .. } => self.revoke(Asked { contents, state, reads }, action, now),
+            Action::Withdraw { .. } => self.withdraw(Asked { contents, state, reads }, action, now),
+            Action::Object { .. } => self.object(Asked { contents, state, reads }, action, now),
+            Action::Veto { .. } => self.veto(Asked { contents, state, reads }, action, now),
+            Action::Activate { project } => self.activate(Asked { contents, state, reads }, project, now),
             Action::Drop { project } => {
                 let id = &self.world.projects[usize::from(project)].id;
                 match drop_pending(&View { contents, state, reads }, id) {
@@ -159,6 +165,9 @@ impl<'w> Requests<'w> {
                 }
             }
             Action::SetClock { to } if to == state.clock => Decision::Nothing,
+            Action::SetClock { to } if self.world.only_forward && to < state.clock => {
+                Decision::Refused("time does not go back in this world".to_owned())
+            }
             Action::SetClock { to } => Decision::Clock(to),
         }
     }

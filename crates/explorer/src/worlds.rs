@@ -3,7 +3,7 @@
 use countersign_testing::{Signers, signers};
 
 use crate::{
-    action::Document,
+    action::{Document, Says, Word},
     world::{Care, MALLORY, Menu, ProjectPlan, World, secret},
 };
 
@@ -52,6 +52,7 @@ pub fn tiny() -> World {
         ],
         wrong: true,
         drops: true,
+        ..Menu::default()
     };
     World::new(
         "tiny",
@@ -80,8 +81,10 @@ pub fn quorum() -> World {
         releasing: vec![2],
         revoking: vec![2, MALLORY],
         documents: vec![Document::First, Document::Unnamed],
+        withdrawing: vec![2, MALLORY],
         wrong: false,
         drops: false,
+        ..Menu::default()
     };
     let plan = plan.releasing(&["v1", "v2"], &["one", "two"]);
     World::new("quorum", "2 of 3, then 1 of 2 and 1 of 1", vec![plan], &menu).with_equals(&[&[0, 1]])
@@ -109,6 +112,7 @@ pub fn rotation() -> World {
         documents: vec![Document::First],
         wrong: false,
         drops: true,
+        ..Menu::default()
     };
     let about = "admins 2 of 2 or master 1 of 1, then 1 of 2 or 2 of 2";
     World::new("rotation", about, vec![plan.releasing(&["v1"], &["one"])], &menu)
@@ -135,6 +139,7 @@ pub fn revocation() -> World {
         documents: vec![Document::First, Document::Second, Document::Initiated, Document::Unnamed],
         wrong: true,
         drops: false,
+        ..Menu::default()
     };
     World::new(
         "revocation",
@@ -163,6 +168,7 @@ pub fn neighbours() -> World {
         documents: vec![Document::First],
         wrong: false,
         drops: true,
+        ..Menu::default()
     };
     let about = "1 of 1, then 2 of 2, each";
     World::new("neighbours", about, vec![plan(APP), plan("acme/app2")], &menu)
@@ -189,10 +195,11 @@ pub fn time() -> World {
         documents: vec![Document::First],
         wrong: false,
         drops: true,
+        ..Menu::default()
     };
     World::new("time", "2 of 2 to register, 1 of 2 to sign", vec![plan.releasing(&["v1"], &["one"])], &menu)
         // With the clock set back, no signers file can follow one that was in time before.
-        .with_care(Care { replay: 64, staple: 512, index: 16, rescue: false })
+        .with_care(Care { staple: 512, rescue: false, ..Care::SOME })
         .with_clocks(&["2026-02-01T12:00:00Z", "2026-02-16T12:00:00Z", "2026-01-31T12:00:00Z"])
 }
 
@@ -216,6 +223,7 @@ pub fn equals() -> World {
         documents: vec![Document::First],
         wrong: false,
         drops: false,
+        ..Menu::default()
     };
     World::new("equals", "2 of 3, then 2 of 3 and 1 of 1", vec![plan.releasing(&["v1"], &["one"])], &menu)
         .with_equals(&[&[0, 1, 2]])
@@ -255,19 +263,125 @@ fn founders(name: &'static str, releases: &[&'static str]) -> World {
         releasing: vec![2],
         revoking: vec![0, 1, 2, 3],
         documents: vec![Document::First, Document::Second],
+        withdrawing: vec![2],
         wrong: false,
         drops: true,
+        ..Menu::default()
     };
     let about = "2 of 3 in every role, two rotations";
     World::new(name, about, vec![plan.releasing(releases, &["one", "two"])], &menu).with_care(Care {
         replay: 512,
         staple: 512,
         index: 64,
-        rescue: true,
+        ..Care::SOME
     })
+}
+
+/// Releases are withdrawn and objected to, also by people whom a rotation removed. Carol registers releases, and nothing
+/// else.
+pub fn second_thoughts() -> World {
+    let [alice, bob, carol] = [0, 1, 2].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            (
+                "two and a registrar",
+                first().artifact(2, [&alice, &bob]).admin(1, [&alice]).registrars([&carol]),
+            ),
+            ("alice", second().artifact(1, [&alice])),
+        ],
+        &rescue().artifact(1, [&alice]),
+    );
+    let menu = Menu {
+        proposing: vec![0],
+        signing: vec![0, 1],
+        releasing: vec![0, 1, 2, MALLORY],
+        revoking: vec![0],
+        documents: vec![Document::First],
+        withdrawing: vec![0, 1, 2, MALLORY],
+        objecting: vec![0, 1, 2],
+        words: vec![Word::First, Word::TakenBack, Word::Again, Word::OfOther, Word::Ahead],
+        wrong: true,
+        ..Menu::default()
+    };
+    let about = "2 of 2 with a registrar, then 1 of 1";
+    World::new("second_thoughts", about, vec![plan.releasing(&["v1"], &["one", "two"])], &menu)
+        .with_care(Care { every_byte: true, ..Care::SOME })
+        .registered(&[0, 1])
+}
+
+/// A rotation by an admin waits for an hour, in which two masters can veto it or put it in force. One of the files that
+/// follow takes away the delay and a master.
+pub fn waiting() -> World {
+    let [alice, bob, dave, erin] = [0, 1, 3, 4].map(secret);
+    let team = |file: Signers| file.artifact(1, [&alice]).admin(1, [&bob]);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("team", team(first()).master(2, [&dave, &erin]).delay(1)),
+            ("without delay", team(second()).master(1, [&dave])),
+            ("longer delay", team(second()).master(2, [&dave, &erin]).delay(2)),
+        ],
+        &team(rescue()),
+    );
+    let menu = Menu {
+        proposing: vec![1],
+        signing: vec![1, 3, 4, MALLORY],
+        vetoing: vec![1, 3, 4],
+        vetoes: vec![Says::First, Says::Second, Says::OfOther, Says::OfBefore],
+        waits: true,
+        drops: true,
+        ..Menu::default()
+    };
+    World::new("waiting", "an admin and an hour, or 2 of 2 masters", vec![plan], &menu)
+        .with_care(Care { every_byte: true, ..Care::SOME })
+        .with_time(&["2026-02-01T12:00:00Z", "2026-02-01T12:30:00Z", "2026-02-01T13:00:00Z"])
+        .registered(&[0, 1, 3, 4])
+}
+
+/// A rotation waits that no one can veto, a release collects meanwhile, and the clock is set back.
+pub fn patience() -> World {
+    let [alice, bob] = [0, 1].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("two", first().artifact(2, [&alice, &bob]).admin(1, [&alice]).delay(1)),
+            ("alice", second().artifact(1, [&alice]).delay(1)),
+            ("alice, later", third().artifact(1, [&alice])),
+        ],
+        &rescue().artifact(1, [&alice]),
+    );
+    let menu = Menu {
+        proposing: vec![0],
+        signing: vec![0, 1],
+        releasing: vec![0],
+        revoking: vec![0],
+        documents: vec![Document::First],
+        vetoing: vec![0],
+        vetoes: vec![Says::First],
+        waits: true,
+        ..Menu::default()
+    };
+    let about = "1 of 1 and an hour, then two; no masters";
+    World::new("patience", about, vec![plan.releasing(&["v1"], &["one"])], &menu)
+        .with_clocks(&["2026-02-01T12:00:00Z", "2026-02-01T13:00:00Z"])
+        .registered(&[0, 1])
 }
 
 /// Each of them, the small ones first.
 pub fn all() -> Vec<World> {
-    vec![tiny(), equals(), revocation(), neighbours(), quorum(), rotation(), time(), large(), vast()]
+    vec![
+        tiny(),
+        equals(),
+        second_thoughts(),
+        waiting(),
+        patience(),
+        revocation(),
+        neighbours(),
+        quorum(),
+        rotation(),
+        time(),
+        large(),
+        vast(),
+    ]
 }
