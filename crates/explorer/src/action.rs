@@ -84,6 +84,17 @@ pub enum Offered {
     OfAnother,
     /// The signer's own, on other bytes.
     OnOther,
+    /// The right one, and in all other formats, too.
+    InFormats,
+    /// The right one, and those of another person in other formats.
+    WrongFormats,
+}
+
+impl Offered {
+    /// Whether all of it is the signer's own, on the right bytes.
+    pub fn is_right(self) -> bool {
+        matches!(self, Self::Right | Self::InFormats)
+    }
 }
 
 /// What a revocation says.
@@ -200,6 +211,8 @@ impl fmt::Display for Offered {
             Self::Right => "",
             Self::OfAnother => ", with another person's signature",
             Self::OnOther => ", with a signature on other bytes",
+            Self::InFormats => ", also in other formats",
+            Self::WrongFormats => ", with another person's in other formats",
         })
     }
 }

@@ -106,7 +106,7 @@ impl Goals<'_> {
         let key = |by: u8| *self.world.people[usize::from(by)].public.as_bytes();
         let open = |can: Keys, signed: &Keys, by| can.contains(&key(by)) && !signed.contains(&key(by));
         match action {
-            Action::SignIndex { project, release, by, offered: Offered::Right } => {
+            Action::SignIndex { project, release, by, offered } if offered.is_right() => {
                 let release = &facts.projects[usize::from(project)].releases[usize::from(release)];
                 let found = signers(release[COPY]).zip(set(release[COLLECTING], release[INDEX]));
                 found.is_some_and(|(copy, set)| open(union(&copy.artifact), &set.all, by))

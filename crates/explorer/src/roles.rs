@@ -73,7 +73,8 @@ pub const REQUEST: usize = 10;
 pub const REGISTRANT: usize = 11;
 pub const OBJECTIONS: usize = 12;
 pub const WITHDRAWN: usize = 13;
-const RELEASE_SLOTS: [&str; 14] = [
+pub const FORMATS: usize = 14;
+const RELEASE_SLOTS: [&str; 15] = [
     "",
     ".signers.json",
     ".signatures.json.pending",
@@ -88,6 +89,7 @@ const RELEASE_SLOTS: [&str; 14] = [
     ".registrant.json",
     ".objections.json",
     ".withdrawn.json",
+    ".formats.json",
 ];
 
 /// Parts of a project, each of which the decisions mostly read or write as a whole. Releases follow, one part each.

@@ -362,7 +362,8 @@ impl Sample {
     }
 }
 
-/// The beginning of its title.
+/// The beginning of its title, and how many files it writes.
 fn kind_of(change: &Change) -> String {
-    change.message.split_once(" https").map_or("", |(kind, _)| kind).to_owned()
+    let title = change.message.split_once(" https").map_or("", |(kind, _)| kind);
+    format!("{title} {}", change.files.values().flatten().count())
 }

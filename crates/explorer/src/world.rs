@@ -80,6 +80,8 @@ pub struct Menu {
     pub registering: Vec<u8>,
     pub proposing: Vec<u8>,
     pub signing: Vec<u8>,
+    /// Who signs releases in other formats as well.
+    pub in_formats: Vec<u8>,
     pub releasing: Vec<u8>,
     pub revoking: Vec<u8>,
     pub documents: Vec<Document>,
@@ -268,6 +270,9 @@ impl Menu {
             }
         }
         for release in count(plan.releases.len()) {
+            for (by, offered) in pairs(&self.in_formats, &[Offered::InFormats, Offered::WrongFormats]) {
+                actions.push(Action::SignIndex { project, release, by, offered });
+            }
             for content in count(plan.contents.len()) {
                 let of = |by: &u8| Action::Assets { project, release, content, by: *by };
                 actions.extend(self.releasing.iter().map(of));

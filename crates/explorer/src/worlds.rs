@@ -297,6 +297,7 @@ pub fn second_thoughts() -> World {
     let menu = Menu {
         proposing: vec![0],
         signing: vec![0, 1],
+        in_formats: vec![1],
         releasing: vec![0, 1, 2, MALLORY],
         revoking: vec![0],
         documents: vec![Document::First],

@@ -1,6 +1,7 @@
 //! What must hold, at every state and at every step. Nothing here asks the rules what they think.
 
 pub mod documents;
+pub mod formats;
 pub mod index;
 pub mod proofs;
 pub mod replay;
@@ -46,6 +47,8 @@ pub enum Invariant {
     WithdrawnIsFree,
     /// An objection is its author's, one for each key, and changes nothing else.
     ObjectionsBlockNothing,
+    /// Signatures in other formats are of keys that signed the index, over its sums, and go when theirs go.
+    FormatsFollow,
     /// With a delay in force, a rotation waits for it, unless the masters agreed. The history tells it.
     DelayIsKept,
     /// Masters alone veto. What they vetoed does not come into force.

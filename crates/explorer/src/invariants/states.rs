@@ -3,7 +3,7 @@
 use super::{
     Checked, Held, Invariant,
     documents::{Keys, Reader, SignersDocument, can_consent, digest_text, missing, missing_consent, union},
-    second_thoughts, waiting,
+    formats, second_thoughts, waiting,
     waiting::WaitCheck,
 };
 use crate::{
@@ -187,6 +187,7 @@ impl StateCheck<'_> {
         rule.hold(is_named, "a collecting index has no registrant, or another one has")?;
         let set = release[*state].unwrap_or_default();
         let (signers, signed) = (self.signers(copy)?, self.signed(set, index)?);
+        formats::check_state(self.reader, self.contents, release, &signed)?;
         let strangers = signed.difference(&union(&signers.artifact)).count();
         Invariant::UnlistedChangesNothing
             .hold(strangers == 0, "someone who is no artifact signer signed an index")?;

@@ -8,7 +8,7 @@ use super::{
     second_thoughts::{can_withdraw, registrant},
 };
 use crate::{
-    action::{Action, Offered},
+    action::Action,
     contents::{ContentId, Contents},
     facts::{BesideSlots, Facts, ProjectFacts, ReleaseSlots, SignersSlots},
     requests::EXPIRY,
@@ -41,6 +41,7 @@ impl StepCheck<'_> {
         self.check_history(old, new)?;
         self.check_complete(old, new)?;
         self.check_kept(old, new)?;
+        self.check_formats(old, new)?;
         self.check_frame(old, new)?;
         self.check_person(old, new)?;
         self.check_effect(old, new)
@@ -52,10 +53,8 @@ impl StepCheck<'_> {
             | Action::SignIndex { offered, .. }
             | Action::Revoke { offered, .. }
             | Action::Object { offered, .. }
-            | Action::Veto { offered, .. } => {
-                let is_right = offered == Offered::Right;
-                Invariant::CompleteMeansQuorum.hold(is_right, "a signature that does not verify was accepted")
-            }
+            | Action::Veto { offered, .. } => Invariant::CompleteMeansQuorum
+                .hold(offered.is_right(), "a signature that does not verify was accepted"),
             Action::Register { .. }
             | Action::Update { .. }
             | Action::Assets { .. }
