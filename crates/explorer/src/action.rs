@@ -4,14 +4,69 @@ use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    Register { project: u8, file: u8, by: u8 },
-    Update { project: u8, file: u8, by: u8 },
-    SignProposal { project: u8, by: u8, offered: Offered },
-    SignIndex { project: u8, release: u8, by: u8, offered: Offered },
-    Assets { project: u8, release: u8, content: u8, by: u8 },
-    Revoke { project: u8, release: u8, document: Document, by: u8, offered: Offered },
-    Drop { project: u8 },
-    SetClock { to: u8 },
+    Register {
+        project: u8,
+        file: u8,
+        by: u8,
+    },
+    Update {
+        project: u8,
+        file: u8,
+        by: u8,
+    },
+    SignProposal {
+        project: u8,
+        by: u8,
+        offered: Offered,
+    },
+    SignIndex {
+        project: u8,
+        release: u8,
+        by: u8,
+        offered: Offered,
+    },
+    Assets {
+        project: u8,
+        release: u8,
+        content: u8,
+        by: u8,
+    },
+    Revoke {
+        project: u8,
+        release: u8,
+        document: Document,
+        by: u8,
+        offered: Offered,
+    },
+    Withdraw {
+        project: u8,
+        release: u8,
+        by: u8,
+        seen: Seen,
+    },
+    Object {
+        project: u8,
+        release: u8,
+        word: Word,
+        by: u8,
+        offered: Offered,
+    },
+    Veto {
+        project: u8,
+        says: Says,
+        by: u8,
+        offered: Offered,
+    },
+    /// The server puts in force what has waited long enough.
+    Activate {
+        project: u8,
+    },
+    Drop {
+        project: u8,
+    },
+    SetClock {
+        to: u8,
+    },
 }
 
 /// An action with its number in the list of its world.
@@ -29,6 +84,17 @@ pub enum Offered {
     OfAnother,
     /// The signer's own, on other bytes.
     OnOther,
+    /// The right one, and in all other formats, too.
+    InFormats,
+    /// The right one, and those of another person in other formats.
+    WrongFormats,
+}
+
+impl Offered {
+    /// Whether all of it is the signer's own, on the right bytes.
+    pub fn is_right(self) -> bool {
+        matches!(self, Self::Right | Self::InFormats)
+    }
 }
 
 /// What a revocation says.
@@ -44,6 +110,37 @@ pub enum Document {
     OfOther,
 }
 
+/// Which index a withdrawal is meant for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Seen {
+    This,
+    /// One with another content.
+    Other,
+}
+
+/// What a signer says of a release. Each word but the last two is later than those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Word {
+    First,
+    TakenBack,
+    Again,
+    /// It is said of an index with another content.
+    OfOther,
+    /// It is dated ahead of every clock.
+    Ahead,
+}
+
+/// What a veto says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Says {
+    First,
+    Second,
+    /// It is about another signers file.
+    OfOther,
+    /// It is spoken by the masters of another signers file.
+    OfBefore,
+}
+
 impl Action {
     pub fn project(&self) -> Option<u8> {
         match *self {
@@ -53,12 +150,16 @@ impl Action {
             | Self::SignIndex { project, .. }
             | Self::Assets { project, .. }
             | Self::Revoke { project, .. }
+            | Self::Withdraw { project, .. }
+            | Self::Object { project, .. }
+            | Self::Veto { project, .. }
+            | Self::Activate { project }
             | Self::Drop { project } => Some(project),
             Self::SetClock { .. } => None,
         }
     }
 
-    /// Whose key it is, unless it is the operator or time.
+    /// Whose key it is, unless it is the server, the operator or time.
     pub fn person(&self) -> Option<u8> {
         match *self {
             Self::Register { by, .. }
@@ -66,8 +167,11 @@ impl Action {
             | Self::SignProposal { by, .. }
             | Self::SignIndex { by, .. }
             | Self::Assets { by, .. }
-            | Self::Revoke { by, .. } => Some(by),
-            Self::Drop { .. } | Self::SetClock { .. } => None,
+            | Self::Revoke { by, .. }
+            | Self::Withdraw { by, .. }
+            | Self::Object { by, .. }
+            | Self::Veto { by, .. } => Some(by),
+            Self::Activate { .. } | Self::Drop { .. } | Self::SetClock { .. } => None,
         }
     }
 
@@ -89,7 +193,14 @@ impl Action {
             Self::Revoke { project, release, document, by, offered } => {
                 Self::Revoke { project, release, document, by: of(by), offered }
             }
-            Self::Drop { .. } | Self::SetClock { .. } => self,
+            Self::Withdraw { project, release, by, seen } => {
+                Self::Withdraw { project, release, by: of(by), seen }
+            }
+            Self::Object { project, release, word, by, offered } => {
+                Self::Object { project, release, word, by: of(by), offered }
+            }
+            Self::Veto { project, says, by, offered } => Self::Veto { project, says, by: of(by), offered },
+            Self::Activate { .. } | Self::Drop { .. } | Self::SetClock { .. } => self,
         }
     }
 }
@@ -100,6 +211,8 @@ impl fmt::Display for Offered {
             Self::Right => "",
             Self::OfAnother => ", with another person's signature",
             Self::OnOther => ", with a signature on other bytes",
+            Self::InFormats => ", also in other formats",
+            Self::WrongFormats => ", with another person's in other formats",
         })
     }
 }

@@ -6,7 +6,11 @@ use crate::{
 };
 
 pub type SignersSlots = [Option<ContentId>; 5];
-pub type ReleaseSlots = [Option<ContentId>; 12];
+/// What lies beside a pending signers file.
+pub type BesideSlots = [Option<ContentId>; 3];
+/// A veto and the signatures on it.
+pub type VetoSlots = [Option<ContentId>; 2];
+pub type ReleaseSlots = [Option<ContentId>; 15];
 
 /// A state by roles instead of paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,8 +24,11 @@ pub struct Facts {
 pub struct ProjectFacts {
     pub active: SignersSlots,
     pub pending: SignersSlots,
+    pub beside: BesideSlots,
     /// By the beginning of the directory's name, sorted.
     pub superseded: Vec<(u64, SignersSlots)>,
+    /// By the beginning of the digest of the file that was vetoed, sorted.
+    pub vetoed: Vec<(u64, VetoSlots)>,
     /// By number, sorted.
     pub history: Vec<(u32, ContentId)>,
     pub releases: Vec<ReleaseSlots>,
@@ -40,6 +47,7 @@ impl Facts {
         for project in &mut facts.projects {
             project.history.sort_unstable();
             project.superseded.sort_unstable_by_key(|(dir, _)| *dir);
+            project.vetoed.sort_unstable_by_key(|(dir, _)| *dir);
         }
         facts
     }
@@ -53,13 +61,14 @@ impl Facts {
             PathRole::Pending { project, slot } => {
                 self.projects[of(project)].pending[of(slot)] = Some(content);
             }
+            PathRole::Beside { project, slot } => {
+                self.projects[of(project)].beside[of(slot)] = Some(content);
+            }
             PathRole::Superseded { project, dir, slot } => {
-                let list = &mut self.projects[of(project)].superseded;
-                let at = list.iter().position(|(known, _)| *known == dir).unwrap_or_else(|| {
-                    list.push((dir, SignersSlots::default()));
-                    list.len() - 1
-                });
-                list[at].1[of(slot)] = Some(content);
+                slots_of(&mut self.projects[of(project)].superseded, dir)[of(slot)] = Some(content);
+            }
+            PathRole::Vetoed { project, dir, slot } => {
+                slots_of(&mut self.projects[of(project)].vetoed, dir)[of(slot)] = Some(content);
             }
             PathRole::History { project, number } => {
                 self.projects[of(project)].history.push((number, content));
@@ -70,4 +79,13 @@ impl Facts {
             PathRole::Unknown => self.unknown += 1,
         }
     }
+}
+
+/// The slots of a directory, which are empty where it is not known yet.
+fn slots_of<T: Default>(list: &mut Vec<(u64, T)>, dir: u64) -> &mut T {
+    let at = list.iter().position(|(known, _)| *known == dir).unwrap_or_else(|| {
+        list.push((dir, T::default()));
+        list.len() - 1
+    });
+    &mut list[at].1
 }

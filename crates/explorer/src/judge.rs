@@ -125,8 +125,13 @@ impl<'w> Judge<'w> {
     fn ask_signers(&self, contents: &Contents, state: &State, n: usize) -> Prospects {
         let (goals, facts) = (self.goals(contents), Facts::of(state, contents));
         let rank = goals.rank_rotation(n, &facts.projects[n], state.clock);
-        let is_here = |action: &Action| matches!(action, Action::SignProposal { project, .. } if usize::from(*project) == n);
-        Prospects { ranks: [rank, 0], must_accept: self.must_accept(&goals, &facts, is_here) }
+        let is_here = |action: &Action| match action {
+            Action::SignProposal { project, .. }
+            | Action::Veto { project, .. }
+            | Action::Activate { project } => usize::from(*project) == n,
+            _ => false,
+        };
+        Prospects { ranks: [rank, 0], must_accept: self.must_accept(&goals, &facts, state.clock, is_here) }
     }
 
     fn ask_release(&self, contents: &Contents, state: &State, n: usize, release: usize) -> Prospects {
@@ -134,16 +139,27 @@ impl<'w> Judge<'w> {
         let project = &facts.projects[n];
         let slots = &project.releases[release];
         let place = (u8::try_from(n).ok(), u8::try_from(release).ok());
-        let is_here = |action: &Action| matches!(action, Action::SignIndex { project, release, .. } if (Some(*project), Some(*release)) == place);
+        let is_here = |action: &Action| match action {
+            Action::SignIndex { project, release, .. }
+            | Action::Withdraw { project, release, .. }
+            | Action::Object { project, release, .. } => (Some(*project), Some(*release)) == place,
+            _ => false,
+        };
         Prospects {
             ranks: [goals.rank_completion(project, slots), goals.rank_revocation(project, slots)],
-            must_accept: self.must_accept(&goals, &facts, is_here),
+            must_accept: self.must_accept(&goals, &facts, state.clock, is_here),
         }
     }
 
-    fn must_accept(&self, goals: &Goals<'_>, facts: &Facts, is_here: impl Fn(&Action) -> bool) -> ActionMask {
+    fn must_accept(
+        &self,
+        goals: &Goals<'_>,
+        facts: &Facts,
+        clock: u8,
+        is_here: impl Fn(&Action) -> bool,
+    ) -> ActionMask {
         let actions = (0..).zip(&self.world.actions);
-        let must = actions.filter(|(_, action)| is_here(action) && goals.must_accept(facts, **action));
+        let must = actions.filter(|(_, action)| is_here(action) && goals.must_accept(facts, clock, **action));
         must.fold(0, |mask, (number, _): (u32, _)| mask | 1 << number)
     }
 
@@ -244,9 +260,12 @@ impl<'w> Judge<'w> {
                 [IN_FORCE, PROPOSED].contains(&part)
             }
             Action::Update { .. } => [IN_FORCE, PROPOSED, REPLACED].contains(&part),
+            Action::Veto { .. } | Action::Activate { .. } => [IN_FORCE, RECORD, PROPOSED].contains(&part),
             Action::SignIndex { release, .. }
             | Action::Assets { release, .. }
-            | Action::Revoke { release, .. } => {
+            | Action::Revoke { release, .. }
+            | Action::Withdraw { release, .. }
+            | Action::Object { release, .. } => {
                 [IN_FORCE, FIRST_RELEASE + usize::from(release)].contains(&part)
             }
         };

@@ -2,12 +2,25 @@
 //! it is not reached, some request of people who may lowers it. Ranks cannot fall for ever, and the state that the request
 //! leads to is visited as well. So the goal can be reached from every state of the world.
 
+use std::rc::Rc;
+
+use countersign_core::values::time::Timestamp;
+
 use crate::{
-    action::{Action, Offered},
+    action::{Action, Offered, Says, Seen, Word},
     contents::{ContentId, Contents},
     facts::{Facts, ProjectFacts, ReleaseSlots},
-    invariants::documents::{Keys, Reader, can_consent, missing, missing_consent, union},
-    roles::{BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, REVOKED, SET},
+    invariants::{
+        documents::{
+            Keys, Reader, SignersDocument, can_consent, digest_text, missing, missing_consent, union,
+        },
+        second_thoughts::{can_withdraw, read_said, registrant},
+        waiting::WaitDocument,
+    },
+    roles::{
+        AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, OBJECTIONS, REVOKED, SET, VETO,
+        VETO_SET,
+    },
     world::World,
 };
 
@@ -30,18 +43,36 @@ impl Goals<'_> {
         let signers = |id: Option<ContentId>| self.reader.signers(self.contents, id?);
         let active = signers(project.active[FILE]);
         let to_come = (self.planned[n].len() + 1).saturating_sub(project.history.len()) * 2 * FAR;
+        if let Some(wait) = self.wait(project) {
+            let seconds = |clock: &Timestamp| clock.unix_seconds();
+            let is_due = wait.due_at <= seconds(&self.world.clocks[usize::from(clock)]);
+            // Where the world has no time that is late enough, nothing is missing but time.
+            let comes = self.world.clocks.iter().any(|clock| wait.due_at <= seconds(clock));
+            return if comes { to_come + 2 - usize::from(is_due) } else { 0 };
+        }
         if let (Some(file), Some(set)) = (project.pending[FILE], project.pending[SET]) {
             let signed = self.reader.set(self.contents, set, file).map(|set| set.valid.clone());
             let proposed = signers(Some(file));
             let needed =
                 proposed.map(|it| missing_consent(active.as_deref(), &it, &signed.unwrap_or_default()));
-            return to_come + needed.unwrap_or_default();
+            return to_come + 3 * needed.unwrap_or_default();
         }
+        let vetoed = |file: ContentId| {
+            let digest = digest_text(self.contents.bytes(file));
+            project.vetoed.iter().any(|(dir, _)| digest.starts_with(&format!("sha512:{dir:016x}")))
+        };
         let later = |file: &ContentId| {
+            if vetoed(*file) {
+                return false;
+            }
             let file = signers(Some(*file)).filter(|file| file.timestamp <= now);
             file.is_some_and(|file| active.as_ref().is_none_or(|active| active.timestamp < file.timestamp))
         };
         if self.planned[n].iter().any(later) { to_come + FAR } else { 0 }
+    }
+
+    fn wait(&self, project: &ProjectFacts) -> Option<WaitDocument> {
+        WaitDocument::read(self.reader, self.contents, project.beside[AGREED]?)
     }
 
     pub fn rank_completion(&self, project: &ProjectFacts, release: &ReleaseSlots) -> usize {
@@ -67,14 +98,15 @@ impl Goals<'_> {
         1 + missing(&active.revocation, &begun.map(|set| set.valid.clone()).unwrap_or_default())
     }
 
-    /// Whether the rules must accept this request: a right signature of someone who can sign and has not.
-    pub fn must_accept(&self, facts: &Facts, action: Action) -> bool {
+    /// Whether the rules must accept this request: a right signature of someone who can sign and has not; a withdrawal, an
+    /// objection or a veto of someone who may; and what is due.
+    pub fn must_accept(&self, facts: &Facts, clock: u8, action: Action) -> bool {
         let set = |set: Option<ContentId>, of: Option<ContentId>| self.reader.set(self.contents, set?, of?);
         let signers = |id: Option<ContentId>| self.reader.signers(self.contents, id?);
         let key = |by: u8| *self.world.people[usize::from(by)].public.as_bytes();
         let open = |can: Keys, signed: &Keys, by| can.contains(&key(by)) && !signed.contains(&key(by));
         match action {
-            Action::SignIndex { project, release, by, offered: Offered::Right } => {
+            Action::SignIndex { project, release, by, offered } if offered.is_right() => {
                 let release = &facts.projects[usize::from(project)].releases[usize::from(release)];
                 let found = signers(release[COPY]).zip(set(release[COLLECTING], release[INDEX]));
                 found.is_some_and(|(copy, set)| open(union(&copy.artifact), &set.all, by))
@@ -86,12 +118,62 @@ impl Goals<'_> {
                     signers(project.pending[FILE]).zip(set(project.pending[SET], project.pending[FILE]));
                 found.is_some_and(|(file, set)| open(can_consent(active.as_deref(), &file), &set.all, by))
             }
+            Action::Withdraw { project, release, by, seen: Seen::This } => {
+                let project = &facts.projects[usize::from(project)];
+                let release = &project.releases[usize::from(release)];
+                let active = signers(project.active[FILE]).filter(|_| release[COLLECTING].is_some());
+                let registrant = registrant(self.reader, self.contents, release);
+                active.is_some_and(|active| can_withdraw(&active, registrant).contains(&key(by)))
+            }
+            Action::Object { project, release, word, by, offered: Offered::Right } => {
+                let project = &facts.projects[usize::from(project)];
+                let release = &project.releases[usize::from(release)];
+                let said = release[OBJECTIONS].and_then(|id| self.reader.value(self.contents, id));
+                let said = said.and_then(|said| read_said(&said)?.remove(&key(by)));
+                let is_open = release[COLLECTING].or(release[COMPLETE]).is_some();
+                let stands = said.as_ref().is_some_and(|said| said.objection.is_some());
+                let lists = |file: Rc<SignersDocument>| file.keys.contains(&key(by));
+                is_open
+                    && match word {
+                        Word::First => said.is_none() && signers(project.active[FILE]).is_some_and(lists),
+                        Word::TakenBack => {
+                            stands
+                                && said.is_some_and(|said| {
+                                    said.objection != Word::Again.text().map(str::to_owned)
+                                })
+                        }
+                        Word::Again | Word::OfOther | Word::Ahead => false,
+                    }
+            }
+            Action::Veto {
+                project,
+                says: says @ (Says::First | Says::Second),
+                by,
+                offered: Offered::Right,
+            } => {
+                let project = &facts.projects[usize::from(project)];
+                let active = signers(project.active[FILE]).filter(|_| project.pending[FILE].is_some());
+                let now = self.world.clocks[usize::from(clock)].unix_seconds();
+                let is_late = self.wait(project).is_some_and(|wait| wait.due_at <= now);
+                let begun = project.beside[VETO].and_then(|id| self.reader.value(self.contents, id));
+                let is_same = begun.is_none_or(|begun| begun["veto"] == says.text());
+                let signed = set(project.beside[VETO_SET], project.beside[VETO]);
+                let signed = signed.map(|set| set.all.clone()).unwrap_or_default();
+                !is_late && is_same && active.is_some_and(|active| open(union(&active.master), &signed, by))
+            }
+            Action::Activate { project } => {
+                let now = self.world.clocks[usize::from(clock)].unix_seconds();
+                self.wait(&facts.projects[usize::from(project)]).is_some_and(|wait| wait.due_at <= now)
+            }
             Action::Register { .. }
             | Action::Update { .. }
             | Action::SignProposal { .. }
             | Action::SignIndex { .. }
             | Action::Assets { .. }
             | Action::Revoke { .. }
+            | Action::Withdraw { .. }
+            | Action::Object { .. }
+            | Action::Veto { .. }
             | Action::Drop { .. }
             | Action::SetClock { .. } => false,
         }

@@ -111,7 +111,7 @@ impl Logged {
         let mut told = None;
         for (path, content) in contents.files(part) {
             match contents.role(*path) {
-                PathRole::Pending { .. } | PathRole::Superseded { .. } => {
+                PathRole::Pending { .. } | PathRole::Beside { .. } | PathRole::Superseded { .. } => {
                     self.summaries.insert(part, 0);
                     return 0;
                 }
@@ -120,6 +120,7 @@ impl Logged {
                 PathRole::Active { .. }
                 | PathRole::Release { .. }
                 | PathRole::History { .. }
+                | PathRole::Vetoed { .. }
                 | PathRole::Unknown => {}
             }
         }

@@ -1,6 +1,8 @@
 //! From an action to the request that it stands for, and to what the rules of `core` decide. Signatures are real, and
 //! made once for each key and content.
 
+pub mod second_thoughts;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
@@ -10,9 +12,11 @@ use std::{
 use countersign_api::requests::{ProposeBody, RevokeBody};
 use countersign_core::{
     documents::{
-        index::{AssetName, Digests, PublishedFile},
+        index::{AssetName, Digests, PublishedFile, ReleaseIndex},
         metadata::{Origin, OriginKind},
+        other_formats::FormatTexts,
         revocation::Revocation,
+        sha256sums::render_sha256sums,
     },
     rules::{
         decide::{
@@ -29,11 +33,12 @@ use countersign_core::{
     values::{
         digest::{Sha256, Sha512},
         key::Signature,
+        other_format::OtherFormat,
         path::RepoPath,
         time::Timestamp,
     },
 };
-use countersign_testing::{at, path, signed_request};
+use countersign_testing::{at, format_text, path, signed_request};
 
 use crate::{
     action::{Action, Document, Offered},
@@ -150,6 +155,10 @@ impl<'w> Requests<'w> {
                 }
             }
             Action::Revoke { .. } => self.revoke(Asked { contents, state, reads }, action, now),
+            Action::Withdraw { .. } => self.withdraw(Asked { contents, state, reads }, action, now),
+            Action::Object { .. } => self.object(Asked { contents, state, reads }, action, now),
+            Action::Veto { .. } => self.veto(Asked { contents, state, reads }, action, now),
+            Action::Activate { project } => self.activate(Asked { contents, state, reads }, project, now),
             Action::Drop { project } => {
                 let id = &self.world.projects[usize::from(project)].id;
                 match drop_pending(&View { contents, state, reads }, id) {
@@ -159,6 +168,9 @@ impl<'w> Requests<'w> {
                 }
             }
             Action::SetClock { to } if to == state.clock => Decision::Nothing,
+            Action::SetClock { to } if self.world.only_forward && to < state.clock => {
+                Decision::Refused("time does not go back in this world".to_owned())
+            }
             Action::SetClock { to } => Decision::Clock(to),
         }
     }
@@ -174,8 +186,8 @@ impl<'w> Requests<'w> {
                 signatures.insert(file.clone(), self.offer(contents, by, offered, *id));
             }
             let signer = self.world.people[usize::from(by)].public;
-            let submission =
-                Submission { file: files[0].clone(), signer, signatures, other_formats: BTreeMap::new() };
+            let other_formats = self.formats(contents, &files[0], ids[0], by, offered);
+            let submission = Submission { file: files[0].clone(), signer, signatures, other_formats };
             // A wrong signature is not known to verify, so each decision looks at it again.
             self.prepared.insert(known.clone(), submission.prepare(&View { contents, state, reads }));
         }
@@ -186,14 +198,32 @@ impl<'w> Requests<'w> {
         }
     }
 
+    /// The signatures in other formats under this person's name.
+    fn formats(
+        &self,
+        contents: &Contents,
+        file: &RepoPath,
+        id: ContentId,
+        by: u8,
+        offered: Offered,
+    ) -> FormatTexts {
+        let by = match offered {
+            Offered::InFormats => by,
+            Offered::WrongFormats => another(by),
+            Offered::Right | Offered::OfAnother | Offered::OnOther => return FormatTexts::new(),
+        };
+        let secret = &self.world.people[usize::from(by)].secret;
+        let index = ReleaseIndex::parse(contents.bytes(id));
+        let sums = index.ok().and_then(|index| render_sha256sums(&index).ok()).unwrap_or_default();
+        let text = |format| (format, format_text(format, secret, file.as_str(), &sums));
+        OtherFormat::ALL.into_iter().map(text).collect()
+    }
+
     /// The signature that stands under this person's name.
     fn offer(&mut self, contents: &mut Contents, by: u8, offered: Offered, id: ContentId) -> Signature {
         match offered {
-            Offered::Right => self.signature(contents, by, id),
-            Offered::OfAnother => {
-                let another = if by == 0 { 1 } else { 0 };
-                self.signature(contents, another, id)
-            }
+            Offered::Right | Offered::InFormats | Offered::WrongFormats => self.signature(contents, by, id),
+            Offered::OfAnother => self.signature(contents, another(by), id),
             Offered::OnOther => {
                 let other = contents.intern(&Arc::from([b"other: ", &contents.bytes(id)[..]].concat()));
                 self.signature(contents, by, other)
@@ -292,6 +322,11 @@ impl<'w> Requests<'w> {
         let timestamp = self.world.clocks[0];
         Revocation { reason: reason.to_owned(), timestamp, subject_digest, initiator }
     }
+}
+
+/// Someone else.
+fn another(by: u8) -> u8 {
+    if by == 0 { 1 } else { 0 }
 }
 
 fn changed(change: Change) -> Decision {

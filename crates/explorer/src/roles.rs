@@ -11,7 +11,18 @@ pub enum PathRole {
         project: u8,
         slot: u8,
     },
+    /// Beside what is pending: that it waits, and a veto that was begun.
+    Beside {
+        project: u8,
+        slot: u8,
+    },
     Superseded {
+        project: u8,
+        dir: u64,
+        slot: u8,
+    },
+    /// By the beginning of the digest of the file that was vetoed.
+    Vetoed {
         project: u8,
         dir: u64,
         slot: u8,
@@ -38,6 +49,15 @@ pub const METADATA_SET: usize = 4;
 const SIGNERS_SLOTS: [&str; 5] =
     ["", ".metadata.json", ".registration.json", ".signatures.json", ".metadata.json.signatures.json"];
 
+/// Slots beside a signers file that is pending.
+pub const AGREED: usize = 0;
+pub const VETO: usize = 1;
+pub const VETO_SET: usize = 2;
+const BESIDE_SLOTS: [&str; 3] = [".agreed.json", ".veto.json.pending", ".veto.json.signatures.json.pending"];
+
+/// Slots of a veto that is complete. Those who signed it are in the second.
+const VETOED_SLOTS: [&str; 2] = ["svc.veto.json", "svc.veto.json.signatures.json"];
+
 /// Slots of a release.
 pub const INDEX: usize = 0;
 pub const COPY: usize = 1;
@@ -51,7 +71,10 @@ pub const BEGUN: usize = 8;
 pub const BEGUN_SET: usize = 9;
 pub const REQUEST: usize = 10;
 pub const REGISTRANT: usize = 11;
-const RELEASE_SLOTS: [&str; 12] = [
+pub const OBJECTIONS: usize = 12;
+pub const WITHDRAWN: usize = 13;
+pub const FORMATS: usize = 14;
+const RELEASE_SLOTS: [&str; 15] = [
     "",
     ".signers.json",
     ".signatures.json.pending",
@@ -64,11 +87,14 @@ const RELEASE_SLOTS: [&str; 12] = [
     ".revocation.json.signatures.json.pending",
     ".revocation.json.request.json",
     ".registrant.json",
+    ".objections.json",
+    ".withdrawn.json",
+    ".formats.json",
 ];
 
 /// Parts of a project, each of which the decisions mostly read or write as a whole. Releases follow, one part each.
 pub const IN_FORCE: usize = 0;
-/// What is stored with the signers in force, and the history.
+/// What is stored with the signers in force, what they have vetoed, and the history.
 pub const RECORD: usize = 1;
 pub const PROPOSED: usize = 2;
 pub const REPLACED: usize = 3;
@@ -123,8 +149,10 @@ impl RoleNames {
         let of = |project: u8, part: usize| self.first_part(usize::from(project)) + part;
         match role {
             PathRole::Active { project, slot } if usize::from(slot) == FILE => of(project, IN_FORCE),
-            PathRole::Active { project, .. } | PathRole::History { project, .. } => of(project, RECORD),
-            PathRole::Pending { project, .. } => of(project, PROPOSED),
+            PathRole::Active { project, .. }
+            | PathRole::History { project, .. }
+            | PathRole::Vetoed { project, .. } => of(project, RECORD),
+            PathRole::Pending { project, .. } | PathRole::Beside { project, .. } => of(project, PROPOSED),
             PathRole::Superseded { project, .. } => of(project, REPLACED),
             PathRole::Release { project, release, .. } => of(project, FIRST_RELEASE + usize::from(release)),
             PathRole::Unknown => self.part_count() - 1,
@@ -145,7 +173,7 @@ impl RoleNames {
             let all = || mask_of(first..self.first_part(n + 1));
             mask |= match below.and_then(|below| below.split('/').next()) {
                 Some("svc.signers") => mask_of([first + IN_FORCE, first + RECORD]),
-                Some("svc.signers.history") => mask_of([first + RECORD]),
+                Some("svc.signers.history" | "svc.signers.vetoed") => mask_of([first + RECORD]),
                 Some("svc.signers.pending") => mask_of([first + PROPOSED]),
                 Some("svc.signers.superseded") => mask_of([first + REPLACED]),
                 Some(_) => all(),
@@ -180,14 +208,22 @@ fn role_below(project: u8, below: &str) -> Option<PathRole> {
         let of = |slot: usize| SIGNERS_SLOTS[slot].to_owned() + if slot >= SET { ending } else { "" };
         (0..SIGNERS_SLOTS.len()).find(|slot| of(*slot) == suffix).and_then(|slot| u8::try_from(slot).ok())
     };
+    let place =
+        |names: &[&str], name: &str| u8::try_from(names.iter().position(|known| *known == name)?).ok();
+    let beside = |name: &str| place(&BESIDE_SLOTS, name.strip_prefix("svc.signers.json")?);
+    let short = |dir: &str| u64::from_str_radix(dir.get(..16)?, 16).ok();
     match below.split('/').collect::<Vec<_>>()[..] {
         ["svc.signers", name] => Some(PathRole::Active { project, slot: slot(name, "")? }),
-        ["svc.signers.pending", name] => Some(PathRole::Pending { project, slot: slot(name, ".pending")? }),
-        ["svc.signers.superseded", dir, name] => Some(PathRole::Superseded {
-            project,
-            dir: u64::from_str_radix(dir.get(..16)?, 16).ok()?,
-            slot: slot(name, ".pending")?,
-        }),
+        ["svc.signers.pending", name] => match beside(name) {
+            Some(slot) => Some(PathRole::Beside { project, slot }),
+            None => Some(PathRole::Pending { project, slot: slot(name, ".pending")? }),
+        },
+        ["svc.signers.superseded", dir, name] => {
+            Some(PathRole::Superseded { project, dir: short(dir)?, slot: slot(name, ".pending")? })
+        }
+        ["svc.signers.vetoed", dir, name] => {
+            Some(PathRole::Vetoed { project, dir: short(dir)?, slot: place(&VETOED_SLOTS, name)? })
+        }
         ["svc.signers.history", name] => {
             Some(PathRole::History { project, number: name.strip_suffix(".json")?.parse().ok()? })
         }

@@ -115,12 +115,7 @@ struct Search<'w> {
 pub fn explore(world: &World, extent: Extent) -> Result<Visited, Box<Counterexample>> {
     let began = Instant::now();
     let mut search = Search::new(world, extent);
-    let begin = Node { id: 0, state: State::default(), map: 0 };
-    let hash = search.symmetry.hash(&search.contents, &begin.state);
-    search.seen.insert(hash);
-    search.came_from.push((0, 0));
-    search.count_class(&begin.state);
-    let mut border = vec![begin];
+    let mut border = vec![search.begin()?];
     while !border.is_empty() {
         let mut next = Vec::new();
         for node in border {
@@ -146,7 +141,7 @@ impl<'w> Search<'w> {
             extent,
             judge: Judge::new(world, &mut contents),
             contents,
-            decisions: Decisions::new(world, rescues, extent.remember),
+            decisions: Decisions::new(world, world.beginning.len() + rescues, extent.remember),
             logged: Logged::default(),
             symmetry: if is_symmetric { Symmetry::of(world) } else { Symmetry::none() },
             seen: MemoSet::default(),
@@ -181,6 +176,25 @@ impl<'w> Search<'w> {
         }
     }
 
+    /// The state to begin with: an empty repository, or what the world asks for before all else.
+    fn begin(&mut self) -> Result<Node, Box<Counterexample>> {
+        let mut node = Node { id: 0, state: State::default(), map: 0 };
+        self.came_from.push((0, 0));
+        for (number, action) in (self.world.actions.len()..).zip(&self.world.beginning) {
+            let number = u16::try_from(number).expect("few requests");
+            let (mut next, mut lowest) = (Vec::new(), Ranks::default());
+            let taken = self.take(&node, ListedAction { number, action: *action }, &mut lowest, &mut next);
+            taken.map_err(|broken| self.counterexample(node.id, Some(*action), broken))?;
+            let refused = || format!("{}: refused in the beginning", self.world.show(action));
+            node = next.pop().unwrap_or_else(|| panic!("{}", refused()));
+        }
+        self.seen.clear();
+        let hash = self.symmetry.hash(&self.contents, &node.state);
+        self.seen.insert(hash);
+        self.count_class(&node.state);
+        Ok(node)
+    }
+
     /// Asks for everything in one state.
     fn expand(&mut self, node: &Node, next: &mut Vec<Node>) -> Result<(), Box<Counterexample>> {
         let (ranks, must_accept) = self.judge.prospects(&self.contents, &node.state);
@@ -194,7 +208,7 @@ impl<'w> Search<'w> {
         if refused & must_accept != 0 {
             let action = self.world.actions[(refused & must_accept).trailing_zeros() as usize];
             let refusal = self.decisions.refusal(&mut self.contents, &node.state, action);
-            let what = format!("a signer is refused: {refusal}");
+            let what = format!("someone who may is refused: {refusal}");
             let broken = Broken { invariant: Invariant::NoOneLockedOut, what };
             return Err(self.counterexample(node.id, Some(action), broken));
         }
@@ -309,7 +323,8 @@ impl<'w> Search<'w> {
         }
         for project in 0..self.world.projects.len() {
             let Some(by) = self.judge.admin(&self.contents, &node.state, project) else { continue };
-            let number = self.world.actions.len() + project * self.world.people.len() + usize::from(by);
+            let listed = self.world.actions.len() + self.world.beginning.len();
+            let number = listed + project * self.world.people.len() + usize::from(by);
             let project = u8::try_from(project).expect("few projects");
             let action = Action::Update { project, file: RESCUE, by };
             let outcome = self.decisions.decide(&mut self.contents, &node.state, number, action);
@@ -326,7 +341,7 @@ impl<'w> Search<'w> {
         let mut script: Vec<String> = last.iter().map(|action| self.world.show(action)).collect();
         while id != 0 {
             let (before, action) = self.came_from[id as usize];
-            script.push(self.world.show(&self.world.actions[usize::from(action)]));
+            script.push(self.world.show(&self.world.action(action)));
             id = before;
         }
         script.reverse();
@@ -347,7 +362,8 @@ impl Sample {
     }
 }
 
-/// The beginning of its title.
+/// The beginning of its title, and how many files it writes.
 fn kind_of(change: &Change) -> String {
-    change.message.split_once(" https").map_or("", |(kind, _)| kind).to_owned()
+    let title = change.message.split_once(" https").map_or("", |(kind, _)| kind);
+    format!("{title} {}", change.files.values().flatten().count())
 }

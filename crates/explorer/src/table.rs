@@ -8,7 +8,7 @@ use crate::{
 };
 
 const THREADS: usize = 2;
-/// Worlds of which so many states or more are asked for have every byte of a step changed, where they say so.
+/// Worlds of which so many states or more are asked for have every byte of a step changed, where their care says so.
 const EVERY_BYTE: usize = 100_000;
 
 /// Visits each world up to so many states, and tells of each as it is done. One counterexample is enough.
@@ -25,7 +25,7 @@ pub fn visit(
             scope.spawn(|| {
                 while let Some(world) = take(&waiting) {
                     let most_states = most_states(world);
-                    let every_byte = world.name == "tiny" && most_states >= EVERY_BYTE;
+                    let every_byte = world.care.every_byte && most_states >= EVERY_BYTE;
                     let result = explore(world, Extent { most_states, every_byte, ..Extent::WHOLE });
                     match &result {
                         Ok(visited) => tell(world, visited),

@@ -10,7 +10,7 @@ use countersign_core::values::{
 use countersign_testing::{Signers, at, key, path};
 
 use crate::{
-    action::{Action, Document, Offered},
+    action::{Action, Document, Offered, Says, Seen, Word},
     roles::{ProjectNames, RoleNames},
 };
 
@@ -23,6 +23,10 @@ pub struct World {
     pub projects: Vec<ProjectPlan>,
     /// What the clock can show; the first is the one to begin with.
     pub clocks: Vec<Timestamp>,
+    /// Whether the clock is never set back.
+    pub only_forward: bool,
+    /// What has been asked before all else, and accepted.
+    pub beginning: Vec<Action>,
     pub actions: Vec<Action>,
     pub care: Care,
     /// People who can stand for each other.
@@ -61,10 +65,13 @@ pub struct Care {
     pub index: u64,
     /// Whether an admin can always propose other signers.
     pub rescue: bool,
+    /// Whether a long run changes every byte of one step of each kind.
+    pub every_byte: bool,
 }
 
 impl Care {
-    pub const ALL: Self = Self { replay: 1, staple: 1, index: 1, rescue: true };
+    pub const ALL: Self = Self { replay: 1, staple: 1, index: 1, rescue: true, every_byte: true };
+    pub const SOME: Self = Self { replay: 64, staple: 64, index: 16, rescue: true, every_byte: false };
 }
 
 /// Who asks for what.
@@ -73,9 +80,18 @@ pub struct Menu {
     pub registering: Vec<u8>,
     pub proposing: Vec<u8>,
     pub signing: Vec<u8>,
+    /// Who signs releases in other formats as well.
+    pub in_formats: Vec<u8>,
     pub releasing: Vec<u8>,
     pub revoking: Vec<u8>,
     pub documents: Vec<Document>,
+    pub withdrawing: Vec<u8>,
+    pub objecting: Vec<u8>,
+    pub words: Vec<Word>,
+    pub vetoing: Vec<u8>,
+    pub vetoes: Vec<Says>,
+    /// Signers that wait are put in force when they are due.
+    pub waits: bool,
     /// Signatures that do not fit are offered, too.
     pub wrong: bool,
     pub drops: bool,
@@ -137,8 +153,10 @@ impl World {
             people: PEOPLE.iter().enumerate().map(person).collect(),
             projects,
             clocks: vec![at("2026-02-01T12:00:00Z")],
+            only_forward: false,
+            beginning: Vec::new(),
             actions,
-            care: Care { replay: 64, staple: 64, index: 16, rescue: true },
+            care: Care::SOME,
             equals: Vec::new(),
         }
     }
@@ -153,6 +171,25 @@ impl World {
             (0..clocks.len()).map(|to| Action::SetClock { to: u8::try_from(to).expect("few clocks") });
         self.actions.extend(steps);
         self
+    }
+
+    /// The same, and time only passes.
+    pub fn with_time(self, clocks: &[&str]) -> Self {
+        Self { only_forward: true, ..self.with_clocks(clocks) }
+    }
+
+    /// Begins with the first signers file in force: all of these people have signed it, the first of them registered it.
+    pub fn registered(self, everyone: &[u8]) -> Self {
+        let sign = |by: &u8| Action::SignProposal { project: 0, by: *by, offered: Offered::Right };
+        let register = Action::Register { project: 0, file: 0, by: everyone[0] };
+        let beginning = [register].into_iter().chain(everyone.iter().map(sign)).collect();
+        Self { beginning, ..self }
+    }
+
+    /// By the number that scripts have it under: what was asked in the beginning follows the actions.
+    pub fn action(&self, number: u16) -> Action {
+        let number = usize::from(number);
+        *self.actions.get(number).unwrap_or_else(|| &self.beginning[number - self.actions.len()])
     }
 
     pub fn with_equals(self, equals: &[&[u8]]) -> Self {
@@ -195,6 +232,21 @@ impl World {
                 let (id, tag) = (id(project), tag(project, release));
                 format!("{}: revoke {id} {tag} by the document {document:?}{offered}", who(by))
             }
+            Action::Withdraw { project, release, by, seen } => {
+                let seen = if seen == Seen::This { "" } else { ", having seen another" };
+                format!("{}: withdraw {} {}{seen}", who(by), id(project), tag(project, release))
+            }
+            Action::Object { project, release, word, by, offered } => {
+                let (id, tag) = (id(project), tag(project, release));
+                format!("{}: object to {id} {tag} by the word {word:?}{offered}", who(by))
+            }
+            Action::Veto { project, says, by, offered } => {
+                let id = id(project);
+                format!("{}: veto the proposed signers of {id} by the document {says:?}{offered}", who(by))
+            }
+            Action::Activate { project } => {
+                format!("server: puts the signers of {} in force that are due", id(project))
+            }
             Action::Drop { project } => format!("operator: drop what is pending of {}", id(project)),
             Action::SetClock { to } => format!("the clock shows {}", self.clocks[usize::from(to)]),
         }
@@ -218,6 +270,9 @@ impl Menu {
             }
         }
         for release in count(plan.releases.len()) {
+            for (by, offered) in pairs(&self.in_formats, &[Offered::InFormats, Offered::WrongFormats]) {
+                actions.push(Action::SignIndex { project, release, by, offered });
+            }
             for content in count(plan.contents.len()) {
                 let of = |by: &u8| Action::Assets { project, release, content, by: *by };
                 actions.extend(self.releasing.iter().map(of));
@@ -228,6 +283,23 @@ impl Menu {
                 actions
                     .extend(offers.filter(|it| *it == Offered::Right || document == Document::First).map(of));
             }
+            for by in self.withdrawing.iter().copied() {
+                let seen = [Seen::This, Seen::Other].into_iter().filter(|it| *it == Seen::This || self.wrong);
+                actions.extend(seen.map(|seen| Action::Withdraw { project, release, by, seen }));
+            }
+            for (by, word) in pairs(&self.objecting, &self.words) {
+                let of = |offered| Action::Object { project, release, word, by, offered };
+                let offers = offers.iter().copied();
+                actions.extend(offers.filter(|it| *it == Offered::Right || word == Word::First).map(of));
+            }
+        }
+        for (by, says) in pairs(&self.vetoing, &self.vetoes) {
+            let of = |offered| Action::Veto { project, says, by, offered };
+            let offers = offers.iter().copied();
+            actions.extend(offers.filter(|it| *it == Offered::Right || says == Says::First).map(of));
+        }
+        if self.waits {
+            actions.push(Action::Activate { project });
         }
         if self.drops {
             actions.push(Action::Drop { project });

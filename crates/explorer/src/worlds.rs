@@ -3,7 +3,7 @@
 use countersign_testing::{Signers, signers};
 
 use crate::{
-    action::Document,
+    action::{Action, Document, Offered, Says, Seen, Word},
     world::{Care, MALLORY, Menu, ProjectPlan, World, secret},
 };
 
@@ -24,6 +24,8 @@ fn rescue() -> Signers {
 }
 
 const APP: &str = "acme/app";
+/// Two clocks with an hour between them.
+const HOUR: [&str; 2] = ["2026-02-01T12:00:00Z", "2026-02-01T13:00:00Z"];
 
 /// Everything of everything, checked everywhere.
 pub fn tiny() -> World {
@@ -52,6 +54,7 @@ pub fn tiny() -> World {
         ],
         wrong: true,
         drops: true,
+        ..Menu::default()
     };
     World::new(
         "tiny",
@@ -80,8 +83,10 @@ pub fn quorum() -> World {
         releasing: vec![2],
         revoking: vec![2, MALLORY],
         documents: vec![Document::First, Document::Unnamed],
+        withdrawing: vec![2, MALLORY],
         wrong: false,
         drops: false,
+        ..Menu::default()
     };
     let plan = plan.releasing(&["v1", "v2"], &["one", "two"]);
     World::new("quorum", "2 of 3, then 1 of 2 and 1 of 1", vec![plan], &menu).with_equals(&[&[0, 1]])
@@ -109,6 +114,7 @@ pub fn rotation() -> World {
         documents: vec![Document::First],
         wrong: false,
         drops: true,
+        ..Menu::default()
     };
     let about = "admins 2 of 2 or master 1 of 1, then 1 of 2 or 2 of 2";
     World::new("rotation", about, vec![plan.releasing(&["v1"], &["one"])], &menu)
@@ -135,6 +141,7 @@ pub fn revocation() -> World {
         documents: vec![Document::First, Document::Second, Document::Initiated, Document::Unnamed],
         wrong: true,
         drops: false,
+        ..Menu::default()
     };
     World::new(
         "revocation",
@@ -163,6 +170,7 @@ pub fn neighbours() -> World {
         documents: vec![Document::First],
         wrong: false,
         drops: true,
+        ..Menu::default()
     };
     let about = "1 of 1, then 2 of 2, each";
     World::new("neighbours", about, vec![plan(APP), plan("acme/app2")], &menu)
@@ -189,10 +197,11 @@ pub fn time() -> World {
         documents: vec![Document::First],
         wrong: false,
         drops: true,
+        ..Menu::default()
     };
     World::new("time", "2 of 2 to register, 1 of 2 to sign", vec![plan.releasing(&["v1"], &["one"])], &menu)
         // With the clock set back, no signers file can follow one that was in time before.
-        .with_care(Care { replay: 64, staple: 512, index: 16, rescue: false })
+        .with_care(Care { staple: 512, rescue: false, ..Care::SOME })
         .with_clocks(&["2026-02-01T12:00:00Z", "2026-02-16T12:00:00Z", "2026-01-31T12:00:00Z"])
 }
 
@@ -216,6 +225,7 @@ pub fn equals() -> World {
         documents: vec![Document::First],
         wrong: false,
         drops: false,
+        ..Menu::default()
     };
     World::new("equals", "2 of 3, then 2 of 3 and 1 of 1", vec![plan.releasing(&["v1"], &["one"])], &menu)
         .with_equals(&[&[0, 1, 2]])
@@ -255,19 +265,170 @@ fn founders(name: &'static str, releases: &[&'static str]) -> World {
         releasing: vec![2],
         revoking: vec![0, 1, 2, 3],
         documents: vec![Document::First, Document::Second],
+        withdrawing: vec![2],
         wrong: false,
         drops: true,
+        ..Menu::default()
     };
     let about = "2 of 3 in every role, two rotations";
     World::new(name, about, vec![plan.releasing(releases, &["one", "two"])], &menu).with_care(Care {
         replay: 512,
         staple: 512,
         index: 64,
-        rescue: true,
+        ..Care::SOME
     })
+}
+
+/// Releases are withdrawn and objected to, also by people whom a rotation removed. Carol registers releases, and nothing
+/// else.
+pub fn second_thoughts() -> World {
+    let [alice, bob, carol] = [0, 1, 2].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            (
+                "two and a registrar",
+                first().artifact(2, [&alice, &bob]).admin(1, [&alice]).registrars([&carol]),
+            ),
+            ("alice", second().artifact(1, [&alice])),
+        ],
+        &rescue().artifact(1, [&alice]),
+    );
+    let menu = Menu {
+        proposing: vec![0],
+        signing: vec![0, 1],
+        in_formats: vec![1],
+        releasing: vec![0, 1, 2, MALLORY],
+        revoking: vec![0],
+        documents: vec![Document::First],
+        withdrawing: vec![0, 1, 2, MALLORY],
+        objecting: vec![0, 1, 2],
+        words: vec![Word::First, Word::TakenBack, Word::Again, Word::OfOther, Word::Ahead],
+        wrong: true,
+        ..Menu::default()
+    };
+    let about = "2 of 2 with a registrar, then 1 of 1";
+    let plan = plan.releasing(&["v1"], &["one", "two"]);
+    let world = World::new("second_thoughts", about, vec![plan], &menu);
+    let mut world = world.with_care(Care { every_byte: true, ..Care::SOME }).registered(&[0, 1]);
+    // What no one may do, Bob alone tries: it takes long and leads nowhere.
+    world.actions.retain(|action| match *action {
+        Action::SignProposal { by, offered, .. } | Action::SignIndex { by, offered, .. } => {
+            by == 1 || offered == Offered::Right
+        }
+        Action::Object { by, word, offered, .. } => {
+            let is_right = offered == Offered::Right && !matches!(word, Word::OfOther | Word::Ahead);
+            by == 1 || is_right
+        }
+        Action::Withdraw { by, seen, .. } => by == 0 || seen == Seen::This,
+        Action::Revoke { offered, .. } => offered == Offered::Right,
+        _ => true,
+    });
+    world
+}
+
+/// A rotation by an admin waits for an hour, in which the master can veto it or put it in force. Proposals replace each
+/// other and come back. One of them takes away the delay and the master.
+pub fn waiting() -> World {
+    let [alice, bob, dave] = [0, 1, 3].map(secret);
+    let team = |file: Signers| file.artifact(1, [&alice]).admin(1, [&bob]);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("team", team(first()).master(1, [&dave]).delay(1)),
+            ("without delay", team(second())),
+            ("longer delay", team(second()).master(1, [&dave]).delay(2)),
+            ("without master", team(third()).delay(1)),
+        ],
+        &team(rescue()),
+    );
+    let menu = Menu {
+        proposing: vec![1, MALLORY],
+        signing: vec![1, 3, MALLORY],
+        vetoing: vec![1, 3],
+        vetoes: vec![Says::First, Says::OfOther, Says::OfBefore],
+        waits: true,
+        wrong: true,
+        drops: true,
+        ..Menu::default()
+    };
+    World::new("waiting", "an admin and an hour, or 1 of 1 masters", vec![plan], &menu)
+        .with_care(Care { every_byte: true, ..Care::SOME })
+        .with_time(&HOUR)
+        .registered(&[0, 1, 3])
+}
+
+/// Two masters veto together, or put a rotation in force together. Dave and Erin can stand for each other.
+pub fn masters() -> World {
+    let [alice, bob, dave, erin] = [0, 1, 3, 4].map(secret);
+    let team = |file: Signers| file.artifact(1, [&alice]).admin(1, [&bob]);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("team", team(first()).master(2, [&dave, &erin]).delay(1)),
+            ("one master is enough", team(second()).master(1, [&dave, &erin]).delay(1)),
+        ],
+        &team(rescue()),
+    );
+    let menu = Menu {
+        proposing: vec![1],
+        signing: vec![1, 3, 4],
+        vetoing: vec![1, 3, 4],
+        vetoes: vec![Says::First, Says::Second],
+        waits: true,
+        ..Menu::default()
+    };
+    World::new("masters", "an admin and an hour, or 2 of 2 masters", vec![plan], &menu)
+        .with_care(Care { every_byte: true, ..Care::SOME })
+        .with_time(&HOUR)
+        .with_equals(&[&[3, 4]])
+        .registered(&[0, 1, 3, 4])
+}
+
+/// A rotation waits that no one can veto, a release collects meanwhile, and the clock is set back.
+pub fn patience() -> World {
+    let [alice, bob] = [0, 1].map(secret);
+    let plan = ProjectPlan::new(
+        APP,
+        &[
+            ("two", first().artifact(2, [&alice, &bob]).admin(1, [&alice]).delay(1)),
+            ("alice", second().artifact(1, [&alice]).delay(1)),
+            ("alice, later", third().artifact(1, [&alice])),
+        ],
+        &rescue().artifact(1, [&alice]),
+    );
+    let menu = Menu {
+        proposing: vec![0],
+        signing: vec![0, 1],
+        releasing: vec![0],
+        revoking: vec![0],
+        documents: vec![Document::First],
+        vetoing: vec![0],
+        vetoes: vec![Says::First],
+        waits: true,
+        ..Menu::default()
+    };
+    let about = "1 of 1 and an hour, then two; no masters";
+    World::new("patience", about, vec![plan.releasing(&["v1"], &["one"])], &menu)
+        .with_clocks(&HOUR)
+        .registered(&[0, 1])
 }
 
 /// Each of them, the small ones first.
 pub fn all() -> Vec<World> {
-    vec![tiny(), equals(), revocation(), neighbours(), quorum(), rotation(), time(), large(), vast()]
+    vec![
+        tiny(),
+        equals(),
+        second_thoughts(),
+        masters(),
+        waiting(),
+        patience(),
+        revocation(),
+        neighbours(),
+        quorum(),
+        rotation(),
+        time(),
+        large(),
+        vast(),
+    ]
 }

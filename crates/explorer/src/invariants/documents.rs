@@ -2,11 +2,12 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     rc::Rc,
 };
 
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, Engine as _};
+use countersign_core::values::time::Timestamp;
 use ed25519_dalek::{Signature, VerifyingKey};
 use serde_json::Value;
 use sha2::{Digest as _, Sha512};
@@ -31,7 +32,11 @@ pub struct SignersDocument {
     pub admin: Vec<KeyGroup>,
     pub master: Vec<KeyGroup>,
     pub revocation: Vec<KeyGroup>,
+    /// All of these; registrars are not among them.
     pub keys: Keys,
+    pub registrars: Keys,
+    /// How long rotations wait, if they do.
+    pub delay_hours: Option<i64>,
 }
 
 /// A signatures file, or such an object in another document.
@@ -40,6 +45,8 @@ pub struct SetDocument {
     pub all: Keys,
     /// Those whose signature verifies.
     pub valid: Keys,
+    /// When each was collected, in seconds.
+    pub collected: BTreeMap<Key, i64>,
 }
 
 /// An entry of a history.
@@ -66,7 +73,9 @@ impl SignersDocument {
         let keys =
             [&artifact, &admin, &master, &revocation].into_iter().flat_map(|role| union(role)).collect();
         let timestamp = value.get("timestamp")?.as_str()?.to_owned();
-        Some(Self { timestamp, artifact, admin, master, revocation, keys })
+        let registrars = value.get("registrars").map_or(Some(Keys::new()), read_keys)?;
+        let delay_hours = value.get("rotation_delay_hours").and_then(Value::as_i64);
+        Some(Self { timestamp, artifact, admin, master, revocation, keys, registrars, delay_hours })
     }
 
     pub fn admins(&self) -> Keys {
@@ -76,18 +85,30 @@ impl SignersDocument {
 
 fn read_groups(role: &Value) -> Option<Vec<KeyGroup>> {
     let group = |group: &Value| {
-        let key = |signer: &Value| read_key(signer.get("data")?.get("pubkey")?.as_str()?);
         let threshold = usize::try_from(group.get("threshold")?.as_u64()?).ok()?;
-        Some(KeyGroup {
-            threshold,
-            keys: group.get("signers")?.as_array()?.iter().map(key).collect::<Option<_>>()?,
-        })
+        Some(KeyGroup { threshold, keys: read_keys(group.get("signers")?)? })
     };
     role.as_array()?.iter().map(group).collect()
 }
 
-fn read_key(text: &str) -> Option<Key> {
+fn read_keys(signers: &Value) -> Option<Keys> {
+    let key = |signer: &Value| read_key(signer.get("data")?.get("pubkey")?.as_str()?);
+    signers.as_array()?.iter().map(key).collect()
+}
+
+pub fn read_key(text: &str) -> Option<Key> {
     BASE64_STANDARD_NO_PAD.decode(text.strip_prefix("svc-pub:")?).ok()?.try_into().ok()
+}
+
+/// The signature in an entry that has one.
+pub fn read_signature(entry: &Value) -> Option<Signature> {
+    let bytes = BASE64_STANDARD.decode(entry.get("signature")?.as_str()?).ok()?;
+    Some(Signature::from_bytes(&bytes.try_into().ok()?))
+}
+
+/// In seconds.
+pub fn read_time(text: &str) -> Option<i64> {
+    Timestamp::parse(text).ok().map(|time| time.unix_seconds())
 }
 
 pub fn union(groups: &[KeyGroup]) -> Keys {
@@ -122,10 +143,9 @@ impl SetDocument {
         let mut set = Self::default();
         let digest: [u8; 64] = Sha512::digest(subject).into();
         for (name, entry) in value.get("entries")?.as_object()? {
-            let key = read_key(name)?;
-            let signature = BASE64_STANDARD.decode(entry.get("signature")?.as_str()?).ok()?;
-            let signature = Signature::from_bytes(&signature.try_into().ok()?);
+            let (key, signature) = (read_key(name)?, read_signature(entry)?);
             set.all.insert(key);
+            set.collected.insert(key, read_time(entry.get("collected_at")?.as_str()?)?);
             if VerifyingKey::from_bytes(&key).is_ok_and(|key| key.verify_strict(&digest, &signature).is_ok())
             {
                 set.valid.insert(key);
@@ -136,6 +156,15 @@ impl SetDocument {
 
     pub fn is_sound(&self) -> bool {
         self.all == self.valid
+    }
+
+    /// Those whose signature was there by then.
+    pub fn until(&self, time: i64) -> Keys {
+        self.valid
+            .iter()
+            .filter(|key| self.collected.get(*key).is_some_and(|at| *at <= time))
+            .copied()
+            .collect()
     }
 }
 

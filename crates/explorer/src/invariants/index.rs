@@ -7,11 +7,12 @@ use countersign_store::snapshot::index::Index;
 use super::{
     Broken, Held, Invariant,
     documents::{Keys, Reader, can_consent, union},
+    waiting::WaitDocument,
 };
 use crate::{
     contents::Contents,
     facts::Facts,
-    roles::{COLLECTING, COPY, FILE, INDEX, SET},
+    roles::{AGREED, COLLECTING, COPY, FILE, INDEX, SET},
     view::View,
     world::World,
 };
@@ -32,7 +33,7 @@ fn build(view: &View<'_>) -> Index {
     index
 }
 
-/// What waits for each person is what that person can sign and has not signed.
+/// What waits for each person is what that person can sign and has not signed. What is due is what waits for time alone.
 pub fn check_waiting(
     index: &Index,
     world: &World,
@@ -58,6 +59,14 @@ pub fn check_waiting(
                 let open = union(&copy.artifact).difference(&signed.all).copied().collect();
                 expected.push((plan.index_path(n), open));
             }
+        }
+        let wait = project.beside[AGREED].and_then(|id| WaitDocument::read(reader, contents, id));
+        for clock in &world.clocks {
+            let is_due = wait.is_some_and(|wait| wait.due_at <= clock.unix_seconds());
+            rule.hold(
+                index.due(*clock).contains(&plan.id) == is_due,
+                "other signers are due than those that wait",
+            )?;
         }
         for person in &world.people {
             let mut waiting: Vec<&RepoPath> = expected

@@ -1,11 +1,14 @@
 //! What must hold, at every state and at every step. Nothing here asks the rules what they think.
 
 pub mod documents;
+pub mod formats;
 pub mod index;
 pub mod proofs;
 pub mod replay;
+pub mod second_thoughts;
 pub mod states;
 pub mod steps;
+pub mod waiting;
 
 use std::{cell::RefCell, collections::HashSet};
 
@@ -40,6 +43,16 @@ pub enum Invariant {
     NothingElseChanges,
     SupersededComesBack,
     RotationCompletesNothing,
+    /// A release that collects is withdrawn by those who may. Its path is free, and one record is left.
+    WithdrawnIsFree,
+    /// An objection is its author's, one for each key, and changes nothing else.
+    ObjectionsBlockNothing,
+    /// Signatures in other formats are of keys that signed the index, over its sums, and go when theirs go.
+    FormatsFollow,
+    /// With a delay in force, a rotation waits for it, unless the masters agreed. The history tells it.
+    DelayIsKept,
+    /// Masters alone veto. What they vetoed does not come into force.
+    VetoByMasters,
     IndexEqualsRebuilt,
     /// A replay accepts every step, and refuses it with one byte changed.
     ReplayRepeats,

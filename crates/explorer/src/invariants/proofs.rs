@@ -35,8 +35,8 @@ use crate::{
     contents::{ContentId, Contents, State},
     facts::{Facts, ProjectFacts, ReleaseSlots},
     roles::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, REQUEST, REVOCATION, REVOCATION_COPY,
-        REVOCATION_SET, REVOKED,
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, FORMATS, INDEX, OBJECTIONS, REGISTRANT, REQUEST,
+        REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED,
     },
     world::World,
 };
@@ -57,8 +57,9 @@ impl ProofCheck<'_> {
         if slots[INDEX].is_none() {
             return Ok(());
         }
-        // A revocation that was begun is no part of the evidence.
-        let shown = slots.iter().enumerate().filter(|(slot, _)| ![BEGUN, BEGUN_SET].contains(slot));
+        // A revocation that was begun is no part of the evidence, and objections are none.
+        let others = [BEGUN, BEGUN_SET, REGISTRANT, OBJECTIONS, FORMATS];
+        let shown = slots.iter().enumerate().filter(|(slot, _)| !others.contains(slot));
         let history = project.history.iter().map(|(_, entry)| Some(*entry));
         let on: Vec<_> = shown.map(|(_, content)| *content).chain(history).collect();
         let path = self.world.projects[n].index_path(u8::try_from(release).expect("few releases"));

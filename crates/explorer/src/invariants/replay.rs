@@ -93,6 +93,10 @@ impl RecordedStep<'_> {
         }
         forget(&mut bytes);
         forget(&mut other);
+        // When signers took force that had waited, the clock alone said.
+        if path.as_str().contains("/svc.signers.history/") && bytes.get("agreed_at").is_some() {
+            (bytes["timestamp"], other["timestamp"]) = (Value::Null, Value::Null);
+        }
         bytes == other
     }
 }

@@ -3,13 +3,15 @@
 use super::{
     Checked, Held, Invariant,
     documents::{Keys, Reader, SignersDocument, can_consent, digest_text, missing, missing_consent, union},
+    formats, second_thoughts, waiting,
+    waiting::WaitCheck,
 };
 use crate::{
     contents::{ContentId, Contents},
-    facts::{ProjectFacts, ReleaseSlots, SignersSlots},
+    facts::{BesideSlots, ProjectFacts, ReleaseSlots, SignersSlots},
     roles::{
         BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, METADATA_SET, REGISTRANT,
-        REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, SET,
+        REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, SET, WITHDRAWN,
     },
 };
 
@@ -31,7 +33,12 @@ impl StateCheck<'_> {
     pub fn check_signers(&self, project: &ProjectFacts, id: &str) -> Held {
         self.check_history(project, id)?;
         self.check_active(project)?;
-        self.check_proposals(project)
+        self.check_proposals(project, id)?;
+        self.wait_check(id).check_vetoes(project)
+    }
+
+    fn wait_check<'a>(&'a self, id: &'a str) -> WaitCheck<'a> {
+        WaitCheck { contents: self.contents, reader: self.reader, id }
     }
 
     pub fn check_release(&self, project: &ProjectFacts, release: usize) -> Held {
@@ -88,7 +95,8 @@ impl StateCheck<'_> {
         rule.hold(before.signers.timestamp < entry.signers.timestamp, "its signers file is not later")?;
         let time =
             |entry: &serde_json::Value| entry.get("timestamp").and_then(|it| it.as_str()).map(str::to_owned);
-        Invariant::HistoryOnlyGrows.hold(time(&before.value) <= time(&entry.value), "time runs backwards")
+        Invariant::HistoryOnlyGrows.hold(time(&before.value) <= time(&entry.value), "time runs backwards")?;
+        waiting::check_entry(&before, &entry)
     }
 
     /// What is in force is the newest entry of the history.
@@ -120,18 +128,19 @@ impl StateCheck<'_> {
         })
     }
 
-    fn check_proposals(&self, project: &ProjectFacts) -> Held {
-        let of = |slots: &SignersSlots, is_pending: bool| {
-            let on: Vec<_> = slots.iter().copied().chain([project.active[FILE]]).collect();
-            self.checked.once(PROPOSAL + 10 * u8::from(is_pending), &on, || {
-                self.check_proposal(slots, project.active[FILE], is_pending)
+    fn check_proposals(&self, project: &ProjectFacts, id: &str) -> Held {
+        let of = |slots: &SignersSlots, beside: Option<&BesideSlots>| {
+            let on = slots.iter().chain(beside.into_iter().flatten()).copied();
+            let on: Vec<_> = on.chain([project.active[FILE]]).collect();
+            self.checked.once(PROPOSAL + 10 * u8::from(beside.is_some()), &on, || {
+                self.check_proposal(slots, beside, project.active[FILE], id)
             })
         };
         if project.pending.iter().any(Option::is_some) {
-            of(&project.pending, true)?;
+            of(&project.pending, Some(&project.beside))?;
         }
         for (_, slots) in &project.superseded {
-            of(slots, false)?;
+            of(slots, None)?;
             let is_twice = slots[FILE] == project.pending[FILE];
             Invariant::SupersededComesBack.hold(!is_twice, "one proposal is pending and superseded")?;
         }
@@ -140,7 +149,14 @@ impl StateCheck<'_> {
             .hold(is_kept, "a proposal was superseded before any signers were in force")
     }
 
-    fn check_proposal(&self, slots: &SignersSlots, active: Option<ContentId>, is_pending: bool) -> Held {
+    /// `beside` is what lies beside it if it is pending.
+    fn check_proposal(
+        &self,
+        slots: &SignersSlots,
+        beside: Option<&BesideSlots>,
+        active: Option<ContentId>,
+        id: &str,
+    ) -> Held {
         let [Some(file), Some(metadata), Some(_), Some(set), Some(metadata_set)] = *slots else {
             return Invariant::StatesAreSound.broken("a proposal is not whole");
         };
@@ -150,15 +166,18 @@ impl StateCheck<'_> {
         rule.hold(signed == also, "someone signed the file and not its metadata")?;
         let strangers = signed.difference(&can_consent(active.as_deref(), &proposed)).count();
         Invariant::UnlistedChangesNothing.hold(strangers == 0, "someone who has no say signed a proposal")?;
+        let Some(beside) = beside else { return Ok(()) };
         let is_open = missing_consent(active.as_deref(), &proposed, &signed) > 0;
-        Invariant::SignersNeedConsent.hold(!is_pending || is_open, "all have agreed, and it is not in force")
+        self.wait_check(id).check_waiting(beside, is_open, active.as_deref(), [&signed, &also])
     }
 
     fn check_slots(&self, release: &ReleaseSlots, project: &ProjectFacts) -> Held {
+        second_thoughts::check_state(self.reader, self.contents, release)?;
         let rule = Invariant::CompleteMeansQuorum;
         let has = |slot: usize| release[slot].is_some();
         let Some(index) = release[INDEX] else {
-            return rule.hold(release.iter().all(Option::is_none), "files of an index without the index");
+            let count = release.iter().flatten().count();
+            return rule.hold(count == usize::from(has(WITHDRAWN)), "files of an index without the index");
         };
         let sets = [COLLECTING, COMPLETE, REVOKED].into_iter().filter(|slot| has(*slot)).collect::<Vec<_>>();
         let ([state], Some(copy)) = (&sets[..], release[COPY]) else {
@@ -168,6 +187,7 @@ impl StateCheck<'_> {
         rule.hold(is_named, "a collecting index has no registrant, or another one has")?;
         let set = release[*state].unwrap_or_default();
         let (signers, signed) = (self.signers(copy)?, self.signed(set, index)?);
+        formats::check_state(self.reader, self.contents, release, &signed)?;
         let strangers = signed.difference(&union(&signers.artifact)).count();
         Invariant::UnlistedChangesNothing
             .hold(strangers == 0, "someone who is no artifact signer signed an index")?;

@@ -4,14 +4,18 @@ use std::rc::Rc;
 
 use super::{
     Broken, Held, Invariant,
-    documents::{Key, Keys, Reader, SignersDocument, can_consent, union},
+    documents::{Key, Keys, Reader, SignersDocument, can_consent, read_time, union},
+    second_thoughts::{can_withdraw, registrant},
 };
 use crate::{
-    action::{Action, Offered},
+    action::Action,
     contents::{ContentId, Contents},
-    facts::{Facts, ProjectFacts, ReleaseSlots, SignersSlots},
+    facts::{BesideSlots, Facts, ProjectFacts, ReleaseSlots, SignersSlots},
     requests::EXPIRY,
-    roles::{BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, REVOKED, SET},
+    roles::{
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, REGISTRANT, REVOKED, SET, VETO,
+        VETO_SET,
+    },
     world::World,
 };
 
@@ -36,6 +40,8 @@ impl StepCheck<'_> {
         let (old, new) = (&before.projects[project], &after.projects[project]);
         self.check_history(old, new)?;
         self.check_complete(old, new)?;
+        self.check_kept(old, new)?;
+        self.check_formats(old, new)?;
         self.check_frame(old, new)?;
         self.check_person(old, new)?;
         self.check_effect(old, new)
@@ -45,13 +51,15 @@ impl StepCheck<'_> {
         match self.action {
             Action::SignProposal { offered, .. }
             | Action::SignIndex { offered, .. }
-            | Action::Revoke { offered, .. } => {
-                let is_right = offered == Offered::Right;
-                Invariant::CompleteMeansQuorum.hold(is_right, "a signature that does not verify was accepted")
-            }
+            | Action::Revoke { offered, .. }
+            | Action::Object { offered, .. }
+            | Action::Veto { offered, .. } => Invariant::CompleteMeansQuorum
+                .hold(offered.is_right(), "a signature that does not verify was accepted"),
             Action::Register { .. }
             | Action::Update { .. }
             | Action::Assets { .. }
+            | Action::Withdraw { .. }
+            | Action::Activate { .. }
             | Action::Drop { .. }
             | Action::SetClock { .. } => Ok(()),
         }
@@ -96,19 +104,29 @@ impl StepCheck<'_> {
     fn check_frame(&self, old: &ProjectFacts, new: &ProjectFacts) -> Held {
         let mut expected = old.clone();
         match self.action {
-            Action::Register { .. } | Action::Drop { .. } => expected.pending = new.pending,
+            Action::Register { .. } | Action::Drop { .. } => {
+                (expected.pending, expected.beside) = (new.pending, new.beside);
+            }
             Action::Update { .. } => {
-                expected.pending = new.pending;
+                (expected.pending, expected.beside) = (new.pending, new.beside);
                 expected.superseded.clone_from(&new.superseded);
+            }
+            Action::Veto { .. } => {
+                (expected.pending, expected.beside) = (new.pending, new.beside);
+                expected.vetoed.clone_from(&new.vetoed);
             }
             Action::SignIndex { release, .. }
             | Action::Assets { release, .. }
-            | Action::Revoke { release, .. } => {
+            | Action::Revoke { release, .. }
+            | Action::Withdraw { release, .. }
+            | Action::Object { release, .. } => {
                 let release = usize::from(release);
                 expected.releases[release] = new.releases[release];
             }
-            Action::SignProposal { .. } if old.active == new.active => expected.pending = new.pending,
-            Action::SignProposal { .. } => expected = new.clone(),
+            Action::SignProposal { .. } if old.active == new.active => {
+                (expected.pending, expected.beside) = (new.pending, new.beside);
+            }
+            Action::SignProposal { .. } | Action::Activate { .. } => expected = new.clone(),
             Action::SetClock { .. } => {}
         }
         Invariant::NothingElseChanges.hold(expected == *new, "the request changed what it is not about")
@@ -118,7 +136,7 @@ impl StepCheck<'_> {
         self.reader.signers(self.contents, id?)
     }
 
-    fn key(&self) -> Key {
+    pub(super) fn key(&self) -> Key {
         let by = self.action.person().map_or(0, usize::from);
         *self.world.people[by].public.as_bytes()
     }
@@ -130,14 +148,26 @@ impl StepCheck<'_> {
         let allowed = match self.action {
             Action::Register { .. } => self.signers(new.pending[FILE]).map(|file| file.keys.clone()),
             Action::Update { .. } if old.pending[FILE].is_some() => Some(in_force(SignersDocument::admins)),
-            Action::Update { .. } | Action::Assets { .. } => Some(in_force(|file| file.keys.clone())),
+            Action::Update { .. } => Some(in_force(|file| file.keys.clone())),
+            Action::Assets { release, .. } if old.releases[usize::from(release)][INDEX].is_some() => {
+                Some(in_force(|file| file.keys.clone()))
+            }
+            Action::Assets { .. } => {
+                Some(in_force(|file| file.keys.union(&file.registrars).copied().collect()))
+            }
+            Action::Withdraw { release, .. } => {
+                let by = registrant(self.reader, self.contents, &old.releases[usize::from(release)]);
+                active.as_deref().map(|active| can_withdraw(active, by))
+            }
+            Action::Object { release, word, .. } => Some(self.can_object(old, release, word)),
+            Action::Veto { .. } => Some(self.masters(old)),
             Action::SignIndex { .. } => Some(in_force(|file| union(&file.artifact))),
             Action::Revoke { .. } => Some(in_force(|file| union(&file.revocation))),
             Action::SignProposal { .. } => {
                 let proposed = self.signers(old.pending[FILE]);
                 proposed.map(|proposed| can_consent(active.as_deref(), &proposed))
             }
-            Action::Drop { .. } | Action::SetClock { .. } => return Ok(()),
+            Action::Activate { .. } | Action::Drop { .. } | Action::SetClock { .. } => return Ok(()),
         };
         let is_allowed = allowed.is_some_and(|keys| keys.contains(&self.key()));
         Invariant::UnlistedChangesNothing
@@ -150,6 +180,8 @@ impl StepCheck<'_> {
             Action::Update { file, .. } => self.check_update(old, new, file),
             Action::SignProposal { .. } if old.active == new.active => {
                 self.check_added(old.pending[SET], new.pending[SET], old.pending[FILE])?;
+                self.check_wait_begins(old, new)?;
+                self.check_veto_kept(old, new)?;
                 let rule = Invariant::OneKeyCountsOnce;
                 rule.hold(old.pending[..SET] == new.pending[..SET], "a signature changed what it signs")
             }
@@ -165,7 +197,8 @@ impl StepCheck<'_> {
                 let rule = Invariant::CompleteMeansQuorum;
                 rule.hold(is[COPY] == old.active[FILE], "a new index is not under the signers in force")?;
                 rule.hold(was[INDEX] != is[INDEX], "the same index was registered again")?;
-                rule.hold(self.is_empty(is[COLLECTING]), "a new index has signatures already")
+                rule.hold(self.is_empty(is[COLLECTING]), "a new index has signatures already")?;
+                self.check_fresh(is)
             }
             Action::Revoke { release, .. } => {
                 let (old, new) = (&old.releases[usize::from(release)], &new.releases[usize::from(release)]);
@@ -176,8 +209,21 @@ impl StepCheck<'_> {
                 }
                 self.check_added(old[BEGUN_SET], new[BEGUN_SET], old[BEGUN])
             }
+            Action::Withdraw { release, seen, .. } => {
+                let (old, new) = (&old.releases[usize::from(release)], &new.releases[usize::from(release)]);
+                self.check_withdrawal(old, new, seen)
+            }
+            Action::Object { release, word, .. } => {
+                let (old, new) = (&old.releases[usize::from(release)], &new.releases[usize::from(release)]);
+                self.check_objection(old, new, word)
+            }
+            Action::Veto { says, .. } => self.check_veto(old, new, says),
+            Action::Activate { .. } => {
+                self.check_due(old)?;
+                self.check_rotation(old, new)
+            }
             Action::Drop { .. } => {
-                let is_gone = new.pending == SignersSlots::default();
+                let is_gone = new.pending == SignersSlots::default() && new.beside == BesideSlots::default();
                 Invariant::NothingElseChanges.hold(is_gone, "something is pending after it was dropped")
             }
             Action::SetClock { .. } => Ok(()),
@@ -213,11 +259,8 @@ impl StepCheck<'_> {
         rule.hold(old.active[FILE].is_none(), "a project was registered twice")?;
         if let Some(metadata) = old.pending[METADATA].and_then(|id| self.reader.value(self.contents, id)) {
             let since = metadata.get("origin").and_then(|origin| origin.get("retrieved_at"));
-            let since = since
-                .and_then(|since| countersign_core::values::time::Timestamp::parse(since.as_str()?).ok());
-            let now = self.world.clocks[usize::from(self.clock)];
-            let has_lapsed = since
-                .is_some_and(|since| now.unix_seconds() - since.unix_seconds() >= EXPIRY.as_secs() as i64);
+            let since = since.and_then(|since| read_time(since.as_str()?));
+            let has_lapsed = since.is_some_and(|since| self.now() - since >= EXPIRY.as_secs() as i64);
             rule.hold(has_lapsed, "a registration was replaced before it had lapsed")?;
         }
         rule.hold(self.is_file(new.pending[FILE], file), "another file than the one asked for is pending")?;
@@ -225,6 +268,9 @@ impl StepCheck<'_> {
     }
 
     fn check_update(&self, old: &ProjectFacts, new: &ProjectFacts, file: u8) -> Held {
+        self.check_wait_begins(old, new)?;
+        let is_left = new.beside[VETO].or(new.beside[VETO_SET]).is_some();
+        Invariant::VetoByMasters.hold(!is_left, "a begun veto outlived the proposal that it was of")?;
         let rule = Invariant::SupersededComesBack;
         rule.hold(self.is_file(new.pending[FILE], file), "another file than the one asked for is pending")?;
         let replaced = &old.pending;
@@ -247,7 +293,8 @@ impl StepCheck<'_> {
         let rule = Invariant::RotationCompletesNothing;
         let is_file = old.pending[FILE] == new.active[FILE] && old.pending[METADATA] == new.active[METADATA];
         Invariant::SignersNeedConsent.hold(is_file, "other signers came into force than were proposed")?;
-        let none = new.pending == SignersSlots::default() && new.superseded.is_empty();
+        let none = new.pending == SignersSlots::default() && new.beside == BesideSlots::default();
+        let none = none && new.superseded.is_empty() && new.vetoed.is_empty();
         rule.hold(none, "after a rotation, proposals for the signers of before are left")?;
         for (old, release) in old.releases.iter().zip(&new.releases) {
             if old[COLLECTING].is_none() {
@@ -257,6 +304,7 @@ impl StepCheck<'_> {
             rule.hold(old[INDEX] == release[INDEX], "a rotation changed an index")?;
             rule.hold(release[COPY] == new.active[FILE], "an index stays under the signers of before")?;
             rule.hold(self.is_empty(release[COLLECTING]), "signatures outlived a rotation")?;
+            rule.hold(old[REGISTRANT] == release[REGISTRANT], "a rotation changed who registered a release")?;
         }
         Ok(())
     }

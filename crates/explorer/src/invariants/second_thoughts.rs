@@ -1,0 +1,164 @@
+//! Withdrawals and objections: whose they are, and that they touch nothing else.
+
+use std::collections::BTreeMap;
+
+use ed25519_dalek::{Signature, VerifyingKey};
+use serde_json::Value;
+use sha2::{Digest as _, Sha512};
+
+use super::{
+    Held, Invariant,
+    documents::{
+        Key, Keys, Reader, SignersDocument, digest_text, read_key, read_signature, read_time, union,
+    },
+    steps::StepCheck,
+};
+use crate::{
+    action::{Action, Seen, Word},
+    contents::{ContentId, Contents},
+    facts::{ProjectFacts, ReleaseSlots},
+    requests::second_thoughts::LEAD,
+    roles::{COLLECTING, FILE, INDEX, OBJECTIONS, REGISTRANT, REVOKED, WITHDRAWN},
+};
+
+/// What a key said last of a release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaidDocument {
+    pub objection: Option<String>,
+    pub subject: String,
+    pub timestamp: String,
+    pub is_valid: bool,
+}
+
+pub type Said = BTreeMap<Key, SaidDocument>;
+
+/// What each key said; `None` where the file cannot be read.
+pub fn read_said(value: &Value) -> Option<Said> {
+    let said = |(name, entry): (&String, &Value)| {
+        let (key, text) = (read_key(name)?, entry.get("document")?.as_str()?);
+        let signature: Signature = read_signature(entry)?;
+        let document: Value = serde_json::from_str(text).ok()?;
+        let of = |name: &str| Some(document.get(name)?.as_str()?.to_owned());
+        let digest: [u8; 64] = Sha512::digest(text.as_bytes()).into();
+        let verifies = |key: VerifyingKey| key.verify_strict(&digest, &signature).is_ok();
+        Some((
+            key,
+            SaidDocument {
+                objection: of("objection"),
+                subject: of("subject_digest")?,
+                timestamp: of("timestamp")?,
+                is_valid: VerifyingKey::from_bytes(&key).is_ok_and(verifies),
+            },
+        ))
+    };
+    value.get("objections")?.as_object()?.iter().map(said).collect()
+}
+
+/// The key that registered a release, as long as it collects.
+pub fn registrant(reader: &Reader, contents: &Contents, release: &ReleaseSlots) -> Option<Key> {
+    read_key(reader.value(contents, release[REGISTRANT]?)?.get("registrant")?.as_str()?)
+}
+
+/// Who may withdraw a release that collects: admins, and the key that registered it, if it still may register.
+pub fn can_withdraw(active: &SignersDocument, registrant: Option<Key>) -> Keys {
+    let still = registrant.filter(|key| active.keys.contains(key) || active.registrars.contains(key));
+    union(&active.admin).into_iter().chain(still).collect()
+}
+
+/// At every state: objections verify, are about this index, and a withdrawn release has nothing but the record.
+pub fn check_state(reader: &Reader, contents: &Contents, release: &ReleaseSlots) -> Held {
+    let rule = Invariant::WithdrawnIsFree;
+    let is_alone = release[WITHDRAWN].is_none() || release.iter().flatten().count() == 1;
+    rule.hold(is_alone, "a withdrawn release has more than the record of it")?;
+    let (Some(index), Some(file)) = (release[INDEX], release[OBJECTIONS]) else {
+        return Invariant::ObjectionsBlockNothing
+            .hold(release[OBJECTIONS].is_none(), "objections without an index");
+    };
+    let rule = Invariant::ObjectionsBlockNothing;
+    let said = reader.value(contents, file).and_then(|value| read_said(&value));
+    let Some(said) = said else { return rule.broken("objections cannot be read") };
+    let digest = digest_text(contents.bytes(index));
+    let is_sound = said.values().all(|said| said.is_valid && said.subject == digest);
+    rule.hold(is_sound, "an objection does not verify, or is to another index")
+}
+
+impl StepCheck<'_> {
+    fn said(&self, file: Option<ContentId>) -> Option<Said> {
+        file.map_or_else(|| Some(Said::new()), |file| read_said(&*self.reader.value(self.contents, file)?))
+    }
+
+    /// No other request touches what was objected, or who withdrew.
+    pub(super) fn check_kept(&self, old: &ProjectFacts, new: &ProjectFacts) -> Held {
+        for (n, (old, new)) in (0..).zip(old.releases.iter().zip(&new.releases)) {
+            let is_about = match self.action {
+                Action::Object { release, .. }
+                | Action::Withdraw { release, .. }
+                | Action::Assets { release, .. } => release == n,
+                _ => false,
+            };
+            let rule = Invariant::ObjectionsBlockNothing;
+            rule.hold(is_about || old[OBJECTIONS] == new[OBJECTIONS], "an objection was lost or changed")?;
+            let rule = Invariant::WithdrawnIsFree;
+            rule.hold(
+                is_about || old[WITHDRAWN] == new[WITHDRAWN],
+                "the record of a withdrawal was changed",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// After a registration or correction there is nothing left of what was said of another content.
+    pub(super) fn check_fresh(&self, is: &ReleaseSlots) -> Held {
+        Invariant::ObjectionsBlockNothing
+            .hold(is[OBJECTIONS].is_none(), "an objection outlived what it was about")?;
+        let rule = Invariant::WithdrawnIsFree;
+        rule.hold(is[WITHDRAWN].is_none(), "a new release is called withdrawn")?;
+        let is_named = registrant(self.reader, self.contents, is) == Some(self.key());
+        rule.hold(is_named, "the registrant of a release is another key")
+    }
+
+    pub(super) fn check_withdrawal(&self, old: &ReleaseSlots, new: &ReleaseSlots, seen: Seen) -> Held {
+        let rule = Invariant::WithdrawnIsFree;
+        rule.hold(old[COLLECTING].is_some(), "what does not collect signatures was withdrawn")?;
+        rule.hold(seen == Seen::This, "a release was withdrawn that the caller had not seen")?;
+        let is_free = new.iter().flatten().count() == 1 && new[WITHDRAWN].is_some();
+        rule.hold(is_free, "a withdrawn release left more than the record of it")?;
+        let record = new[WITHDRAWN].and_then(|id| self.reader.value(self.contents, id));
+        let by = record.and_then(|record| read_key(record.get("public_key")?.as_str()?));
+        rule.hold(by == Some(self.key()), "the record names another key")
+    }
+
+    pub(super) fn check_objection(&self, old: &ReleaseSlots, new: &ReleaseSlots, word: Word) -> Held {
+        let rule = Invariant::ObjectionsBlockNothing;
+        let mut expected = *old;
+        expected[OBJECTIONS] = new[OBJECTIONS];
+        rule.hold(expected == *new, "an objection changed more than what is objected")?;
+        rule.hold(old[REVOKED].is_none(), "an objection to what is revoked")?;
+        let (Some(mut before), Some(mut after)) = (self.said(old[OBJECTIONS]), self.said(new[OBJECTIONS]))
+        else {
+            return rule.broken("objections cannot be read");
+        };
+        let (earlier, now) = (before.remove(&self.key()), after.remove(&self.key()));
+        rule.hold(before == after, "the objection of another key was changed")?;
+        let Some(now) = now else { return rule.broken("an objection was not recorded") };
+        rule.hold(now.objection.as_deref() == word.text(), "another objection was recorded")?;
+        let is_later = earlier.as_ref().is_none_or(|earlier| earlier.timestamp < now.timestamp);
+        rule.hold(is_later, "an older word replaced a newer one")?;
+        let stood = earlier.is_some_and(|earlier| earlier.objection.is_some());
+        rule.hold(stood || now.objection.is_some(), "an objection was taken back that did not stand")?;
+        let clock = self.world.clocks[usize::from(self.clock)].unix_seconds();
+        let is_dated = read_time(&now.timestamp).is_some_and(|time| time <= clock + LEAD);
+        rule.hold(is_dated, "an objection is dated ahead of the clock")
+    }
+
+    /// Who may object, or take back what was said: the author alone, also without a role left.
+    pub(super) fn can_object(&self, old: &ProjectFacts, release: u8, word: Word) -> Keys {
+        let active = old.active[FILE].and_then(|id| self.reader.signers(self.contents, id));
+        let mut keys = active.map(|active| active.keys.clone()).unwrap_or_default();
+        if word == Word::TakenBack {
+            let said = self.said(old.releases[usize::from(release)][OBJECTIONS]);
+            keys.extend(said.unwrap_or_default().into_keys());
+        }
+        keys
+    }
+}

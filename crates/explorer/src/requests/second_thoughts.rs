@@ -1,0 +1,158 @@
+//! Withdrawals, objections and vetoes, as their documents say them.
+
+use std::sync::Arc;
+
+use countersign_core::{
+    documents::{
+        objections::{ObjectBody, Objection},
+        veto::Veto,
+        withdrawal::{WithdrawBody, Withdrawal},
+    },
+    rules::decide::{
+        activate::{ActivateRefusal, activate_due},
+        object::{ObjectRefusal, object},
+        veto::{VetoRefusal, VetoRequest, veto},
+        withdraw::{WithdrawRefusal, withdraw},
+    },
+    values::{digest::Sha512, key::Signature, time::Timestamp},
+};
+use countersign_testing::{path, shifted_seconds, signed_request};
+
+use super::{Asked, Decision, Requests, changed, content_at, json_text};
+use crate::{
+    action::{Action, Offered, Says, Seen, Word},
+    contents::{ContentId, Contents},
+    view::View,
+};
+
+/// By how much a document may be ahead of the clock, in seconds.
+pub const LEAD: i64 = 600;
+
+impl Word {
+    pub fn text(self) -> Option<&'static str> {
+        match self {
+            Self::First => Some("it does not match my build"),
+            Self::TakenBack => None,
+            Self::Again => Some("it does not match after all"),
+            Self::OfOther => Some("another file does not match"),
+            Self::Ahead => Some("it will not match"),
+        }
+    }
+
+    fn seconds(self) -> i64 {
+        match self {
+            Self::First => 0,
+            Self::TakenBack => 60,
+            Self::Again | Self::OfOther => 120,
+            Self::Ahead => 1_000_000_000,
+        }
+    }
+}
+
+impl Says {
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::First => "we did not ask for this",
+            Self::Second => "a key was stolen",
+            Self::OfOther => "not that file",
+            Self::OfBefore => "not after that file",
+        }
+    }
+}
+
+impl Requests<'_> {
+    pub(super) fn withdraw(&self, asked: Asked<'_>, action: Action, now: Timestamp) -> Decision {
+        let Asked { contents, state, reads } = asked;
+        let Action::Withdraw { project, release, by, seen } = action else {
+            unreachable!("asked for withdrawals alone")
+        };
+        let file_path = self.paths[usize::from(project)].indexes[usize::from(release)].clone();
+        let index = content_at(contents, state, &file_path, reads);
+        let subject_digest = Some(match seen {
+            Seen::This => Sha512::of(contents.bytes(index)),
+            Seen::Other => Sha512::of(b"another file"),
+        });
+        let body = WithdrawBody { file_path, reason: "the wrong tag".to_owned(), subject_digest };
+        let request = signed_request(&self.world.people[usize::from(by)].secret, now, &json_text(&body));
+        match withdraw(&View { contents, state, reads }, &Withdrawal { request, body }) {
+            Ok((change, ())) => changed(change),
+            Err(WithdrawRefusal::Stored(error)) => Decision::Corrupt(error),
+            Err(refusal) => Decision::Refused(refusal.to_string()),
+        }
+    }
+
+    pub(super) fn object(&mut self, asked: Asked<'_>, action: Action, now: Timestamp) -> Decision {
+        let Asked { contents, state, reads } = asked;
+        let Action::Object { project, release, word, by, offered } = action else {
+            unreachable!("asked for objections alone")
+        };
+        let file_path = self.paths[usize::from(project)].indexes[usize::from(release)].clone();
+        let index = content_at(contents, state, &file_path, reads);
+        let subject_digest = match word {
+            Word::OfOther => Sha512::of(b"another file"),
+            Word::First | Word::TakenBack | Word::Again | Word::Ahead => Sha512::of(contents.bytes(index)),
+        };
+        let timestamp = shifted_seconds(self.world.clocks[0], i128::from(word.seconds()));
+        let document = Objection { text: word.text().map(str::to_owned), subject_digest, timestamp };
+        let (objection_json, signature) = self.sign_text(contents, by, offered, document.write());
+        let public_key = self.world.people[usize::from(by)].public;
+        let body = ObjectBody { file_path, objection_json, signature, public_key };
+        match object(&View { contents, state, reads }, &body, now) {
+            Ok((change, _)) => changed(change),
+            Err(ObjectRefusal::Stored(error)) => Decision::Corrupt(error),
+            Err(refusal) => Decision::Refused(refusal.to_string()),
+        }
+    }
+
+    pub(super) fn veto(&mut self, asked: Asked<'_>, action: Action, now: Timestamp) -> Decision {
+        let Asked { contents, state, reads } = asked;
+        let Action::Veto { project, says, by, offered } = action else {
+            unreachable!("asked for vetoes alone")
+        };
+        let plan = &self.world.projects[usize::from(project)];
+        let file = self.paths[usize::from(project)].pending.clone();
+        let in_force = path(&format!("{}/svc.signers/svc.signers.json", plan.id));
+        let mut digest = |file| {
+            let id = content_at(contents, state, file, reads);
+            Sha512::of(contents.bytes(id))
+        };
+        let (proposed, previous, other) = (digest(&file), digest(&in_force), Sha512::of(b"another file"));
+        let document = Veto {
+            veto: says.text().to_owned(),
+            project_id: plan.id.clone(),
+            signers_file_digest: if says == Says::OfOther { other } else { proposed },
+            previous: if says == Says::OfBefore { other } else { previous },
+            timestamp: self.world.clocks[0],
+        };
+        let (veto_json, signature) = self.sign_text(contents, by, offered, document.write());
+        let master = self.world.people[usize::from(by)].public;
+        let request = VetoRequest { file, veto_json, signature, master };
+        match veto(&View { contents, state, reads }, &request, now) {
+            Ok((change, _)) => changed(change),
+            Err(VetoRefusal::Stored(error)) => Decision::Corrupt(error),
+            Err(refusal) => Decision::Refused(refusal.to_string()),
+        }
+    }
+
+    pub(super) fn activate(&self, asked: Asked<'_>, project: u8, now: Timestamp) -> Decision {
+        let Asked { contents, state, reads } = asked;
+        let id = &self.world.projects[usize::from(project)].id;
+        match activate_due(&View { contents, state, reads }, id, now) {
+            Ok((change, ())) => changed(change),
+            Err(ActivateRefusal::Stored(error)) => Decision::Corrupt(error),
+            Err(refusal) => Decision::Refused(refusal.to_string()),
+        }
+    }
+
+    fn sign_text(
+        &mut self,
+        contents: &mut Contents,
+        by: u8,
+        offered: Offered,
+        text: Vec<u8>,
+    ) -> (String, Signature) {
+        let id: ContentId = contents.intern(&Arc::from(&text[..]));
+        let signature = self.offer(contents, by, offered, id);
+        (String::from_utf8(text).expect("our documents are text"), signature)
+    }
+}
