@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, requests::SignaturesBody};
 use countersign_core::{
     documents::{
-        agreement::Agreement,
         index::ReleaseIndex,
         layout::{self, Signable},
         objections::ObjectionsFile,
@@ -37,6 +36,7 @@ use crate::{
     shown_release::find_objections,
     targets::Target,
     trust::TrustFile,
+    waiting::Waiting,
 };
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
@@ -63,7 +63,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     for (Target { client, path }, gathered) in targets.iter().zip(&gathered) {
         let you = session.public_key_at(client, path).await.map_err(|error| after(error, &done))?;
         if let Some(at) = gathered.signed_at(&you) {
-            let state = state_text(gathered.is_complete, gathered.waits_until);
+            let state = state_text(gathered.is_complete, gathered.waiting.until);
             session.output.line(&say_signed(path, at, &state));
             before.push(SignedBefore { path: path.clone(), you, at, is_complete: gathered.is_complete });
             continue;
@@ -164,8 +164,11 @@ async fn sign_one(
     let request = gathered.open()?;
     let session = keys.session;
     let key = keys.unlock(client, &request.path).await?;
-    let Some((body, comparison)) =
-        review_and_sign(&Signing { session, args, key }, request, Network::Online)?
+    let Some((body, comparison)) = review_and_sign(
+        &Signing { session, args, key, waiting: &gathered.waiting },
+        request,
+        Network::Online,
+    )?
     else {
         return Ok(None);
     };
@@ -228,8 +231,7 @@ struct Gathered {
     request: SigningRequest,
     /// A complete release asks for no signature. Its request holds those that it has.
     is_complete: bool,
-    /// When signers take force that have all signatures.
-    waits_until: Option<Timestamp>,
+    waiting: Waiting,
 }
 
 impl Gathered {
@@ -294,12 +296,12 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
         Some(digest) => find_objections(client, path, &digest).await?,
         None => ObjectionsFile::default(),
     };
-    let agreement = match metadata_beside(path) {
-        Some(_) => client.parsed(&layout::agreement_of(path), Agreement::parse).await?,
-        None => None,
+    let waiting = match metadata_beside(path) {
+        Some(_) => Waiting::find(client, path).await?,
+        None => Waiting::default(),
     };
     let request = SigningRequest { path: path.clone(), files, history, collected, objections };
-    Ok(Gathered { request, is_complete, waits_until: agreement.map(|agreement| agreement.due_at) })
+    Ok(Gathered { request, is_complete, waiting })
 }
 
 /// What a server shows at a path, read as what it must be, and continuing what this computer has accepted.
@@ -333,6 +335,8 @@ struct Signing<'a> {
     session: &'a Session,
     args: &'a SignArgs,
     key: &'a SigningKey,
+    /// Nothing is known of it without a network.
+    waiting: &'a Waiting,
 }
 
 /// The only way to a signature: read as what it must be (D34), shown, compared, asked. `None` if the answer is no.
@@ -341,7 +345,7 @@ fn review_and_sign(
     request: &SigningRequest,
     network: Network,
 ) -> Result<Option<(SignaturesBody, Option<Comparison>)>, CliError> {
-    let Signing { session, args, key } = *signing;
+    let Signing { session, args, key, waiting } = *signing;
     let to_sign = check(request)?;
     check_trust(&to_sign, network)?;
     let you = key.public_key();
@@ -360,6 +364,7 @@ fn review_and_sign(
         comparison: comparison.as_ref(),
         you,
         formats: &formats.formats,
+        waiting,
     };
     let text = review.text(session.output);
     match comparison.as_ref().filter(|comparison| !comparison.is_match()) {
