@@ -10,6 +10,7 @@ use countersign_core::{
     values::{
         path::RepoPath,
         shown::{quoted, shown_text},
+        time::Timestamp,
     },
 };
 use countersign_explain::signers::plural;
@@ -19,6 +20,7 @@ use crate::{
     args::WithdrawArgs,
     client::ServerClient,
     error::CliError,
+    people::when_text,
     prompt,
     release_names::ReleaseName,
     session::{Reader, Session},
@@ -60,7 +62,8 @@ fn finish(session: &Session, path: &RepoPath, text: &str) -> Result<(), CliError
 
 /// Who took it back, when and why.
 pub(super) fn say_withdrawn(Withdrawal { request, body }: &Withdrawal) -> String {
-    let (key, at) = (request.public_key, shown_text(&request.timestamp));
+    let (key, at) = (request.public_key, Timestamp::parse(&request.timestamp));
+    let at = at.map_or_else(|_| shown_text(&request.timestamp), when_text);
     format!("by {key}, {at}, for the reason {}", quoted(&body.reason))
 }
 
