@@ -23,6 +23,7 @@ use countersign_core::{
     },
 };
 use countersign_explain::{
+    delay::shown_hours,
     difference::{SignersChange, list_changes},
     progress::{Names, condition_text, describe_conditions, describe_groups},
     signers::plural,
@@ -282,7 +283,8 @@ fn describe_proposal(
     lines.extend(change_lines(before, signers, output));
     if let Some(hours) = before.and_then(SignersFile::rotation_delay_hours) {
         lines.push(format!(
-            "  waits      {hours} hours once all have signed, unless the masters in force sign as well"
+            "  waits      {} once all have signed, unless the masters in force sign as well",
+            shown_hours(hours)
         ));
     }
     lines

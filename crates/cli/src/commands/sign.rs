@@ -33,7 +33,7 @@ use crate::{
     release_names::ReleaseName,
     review::Review,
     session::{Reader, Session},
-    shown_release::find_objections,
+    shown_release::{find_objections, find_withdrawal, withdrawn},
     targets::Target,
     trust::TrustFile,
     waiting::Waiting,
@@ -265,12 +265,7 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
     let is_complete = complete.is_some();
     let mut files = BTreeMap::new();
     for path in std::iter::once(path.clone()).chain(metadata_beside(path)) {
-        let text = client.document(&path).await?.ok_or_else(|| {
-            CliError::other(
-                format!("the server {} has no {path}", client.address()),
-                "check the name; `countersign pending` lists what waits for you",
-            )
-        })?;
+        let Some(text) = client.document(&path).await? else { return Err(absent(client, &path).await?) };
         files.insert(path, text);
     }
     let project = match layout::signable(path) {
@@ -302,6 +297,16 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
     };
     let request = SigningRequest { path: path.clone(), files, history, collected, objections };
     Ok(Gathered { request, is_complete, waiting })
+}
+
+async fn absent(client: &ServerClient, path: &RepoPath) -> Result<CliError, CliError> {
+    Ok(match find_withdrawal(client, path).await? {
+        Some(withdrawal) => withdrawn(path, &withdrawal),
+        None => CliError::other(
+            format!("the server {} has no {path}", client.address()),
+            "check the name; `countersign pending` lists what waits for you",
+        ),
+    })
 }
 
 /// What a server shows at a path, read as what it must be, and continuing what this computer has accepted.

@@ -5,12 +5,10 @@ use countersign_core::{
     documents::{
         layout::{self, Signable},
         signatures::SignatureSet,
-        withdrawal::Withdrawal,
     },
     values::{
         path::RepoPath,
         shown::{quoted, shown_text},
-        time::Timestamp,
     },
 };
 use countersign_explain::signers::plural;
@@ -20,11 +18,10 @@ use crate::{
     args::WithdrawArgs,
     client::ServerClient,
     error::CliError,
-    people::when_text,
     prompt,
     release_names::ReleaseName,
     session::{Reader, Session},
-    shown_release::{ShownRelease, find_release, find_withdrawal, no_release},
+    shown_release::{ShownRelease, find_release, find_withdrawal, no_release, say_withdrawn},
     targets::Target,
 };
 
@@ -58,13 +55,6 @@ pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), Cl
 
 fn finish(session: &Session, path: &RepoPath, text: &str) -> Result<(), CliError> {
     session.output.result(text, &json!({"file_path": path.as_str(), "withdrawn": true}))
-}
-
-/// Who took it back, when and why.
-pub(super) fn say_withdrawn(Withdrawal { request, body }: &Withdrawal) -> String {
-    let (key, at) = (request.public_key, Timestamp::parse(&request.timestamp));
-    let at = at.map_or_else(|_| shown_text(&request.timestamp), when_text);
-    format!("by {key}, {at}, for the reason {}", quoted(&body.reason))
 }
 
 async fn describe(

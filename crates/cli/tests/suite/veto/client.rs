@@ -115,6 +115,8 @@ fn without_masters_no_one_is_told_of_a_veto() {
     let world = World::with_project(&file(10), &[&alice, &bob]);
     world.propose(&alice, APP, &file(5)).ok();
     let pending = world.pending_path(APP);
+    let asked = Computer::of(&world.server).run_as("alice", &["sign", &world.id(APP)]).failed(2);
+    asked.says(&["waits      1 hour once"]);
     assert!(world.sign(&alice, &pending).ok()["waits_until"].is_string());
     let status = Computer::of(&world.server).run(&["status", &world.id(APP)]).ok();
     status
