@@ -37,7 +37,7 @@ Download:   countersign download https://github.com/acme/app/releases/download/v
 Sign:       countersign pending; countersign sign --all
 
 Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; and of \
-`status --wait`: 6 the time is over, 7 replaced, 8 dropped or refused; and of `monitor --once`: 9 something changed."
+`status --wait`: 6 the time is over, 7 replaced, 8 withdrawn, dropped or refused; and of `monitor --once`: 9 something changed."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -36,6 +36,7 @@ mod shown_release;
 mod table;
 mod targets;
 mod trust;
+mod waiting;
 
 use std::{path::Path, process::ExitCode};
 

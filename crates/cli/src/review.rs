@@ -14,10 +14,16 @@ use countersign_core::{
         chain::VerifiedChain,
         consent::Consent,
         place::{path_of_url, release_tag},
+        quorum,
     },
-    values::{key::PublicKey, other_format::OtherFormat, shown::shown_text},
+    values::{
+        key::PublicKey,
+        other_format::OtherFormat,
+        shown::{quoted, shown_text},
+    },
 };
 use countersign_explain::{
+    delay::shown_hours,
     difference::{SignersChange, list_changes},
     progress::{Names, condition_text, describe_conditions, describe_groups},
     signers::plural,
@@ -27,8 +33,9 @@ use crate::{
     comparison::{Comparison, MatchOutcome},
     output::Output,
     paths::shown_path,
-    people::People,
+    people::{People, when_text},
     shown_release::describe_objections,
+    waiting::Waiting,
 };
 
 /// How many of the signer's own files are named that the release lacks.
@@ -43,6 +50,7 @@ pub(crate) struct Review<'a> {
     pub(crate) you: PublicKey,
     /// Besides our own.
     pub(crate) formats: &'a BTreeSet<OtherFormat>,
+    pub(crate) waiting: &'a Waiting,
 }
 
 impl Review<'_> {
@@ -65,6 +73,7 @@ impl Review<'_> {
                 lines.push(output.strong(&format!("Signers file {path}")));
                 lines.push(format!("  project    {project}"));
                 lines.extend(describe_proposal(signers, metadata, current.as_ref(), output));
+                lines.extend(self.describe_waiting(&people, output));
                 let current = current.as_ref().map(|chain| &chain.last().signers);
                 let conditions =
                     describe_conditions(&Consent { current, proposed: signers }, self.collected, &names);
@@ -75,12 +84,35 @@ impl Review<'_> {
         }
         let signed = self.to_sign.signed.iter().copied();
         lines.push(format!("  signed     {}", people.list_or(signed, "no one yet")));
-        lines.push(format!("  missing    {}", people.list(self.to_sign.missing_signers())));
+        let missing = people.list_or(self.to_sign.missing_signers(), "no one who is needed");
+        lines.push(format!("  missing    {missing}"));
         lines.extend(self.describe_formats());
         if let Some(comparison) = self.comparison {
             lines.extend(describe_comparison(comparison, output));
         }
         lines.join("\n")
+    }
+
+    /// What everyone should know before they sign what waits or is about to be vetoed.
+    fn describe_waiting(&self, people: &People<'_>, output: Output) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(until) = self.waiting.until {
+            lines.push(format!("  in force   on {}: all signatures are there", when_text(until)));
+        }
+        if let Some(veto) = &self.waiting.veto {
+            let reason = veto.reason().map(|reason| format!(", for the reason {}", quoted(&reason)));
+            let begun = format!("BEGUN by {}{}", people.list(veto.signed()), reason.unwrap_or_default());
+            lines.push(format!("  veto       {}", output.bad(&begun)));
+        }
+        lines
+    }
+
+    /// Whether this very signature ends the wait (D130).
+    fn ends_wait(&self) -> bool {
+        let Some(chain) = self.to_sign.chain().filter(|_| self.waiting.until.is_some()) else { return false };
+        let mut signed = self.to_sign.signed.clone();
+        signed.insert(self.you);
+        quorum::is_met(chain.last().signers.master_groups(), &signed)
     }
 
     /// An agent can ask before each signature, and its user should know how often.
@@ -96,6 +128,9 @@ impl Review<'_> {
     /// The question tells as whom one signs, and what was not looked at.
     pub(crate) fn question(&self) -> String {
         let (before, what) = match (&self.to_sign.subject, self.comparison) {
+            (Subject::Proposal { .. }, _) if self.ends_wait() => {
+                ("With your signature it takes force AT ONCE. ", "signers file")
+            }
             (Subject::Proposal { .. }, _) => ("", "signers file"),
             (Subject::Release { .. }, None) => {
                 ("The files have NOT been compared with any of yours. ", "release")
@@ -248,7 +283,8 @@ fn describe_proposal(
     lines.extend(change_lines(before, signers, output));
     if let Some(hours) = before.and_then(SignersFile::rotation_delay_hours) {
         lines.push(format!(
-            "  waits      {hours} hours once all have signed, unless the masters in force sign as well"
+            "  waits      {} once all have signed, unless the masters in force sign as well",
+            shown_hours(hours)
         ));
     }
     lines

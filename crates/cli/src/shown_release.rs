@@ -9,7 +9,12 @@ use countersign_core::{
         withdrawal::Withdrawal,
     },
     rules::place::check_place,
-    values::{digest::Sha512, path::RepoPath, shown::shown_within},
+    values::{
+        digest::Sha512,
+        path::RepoPath,
+        shown::{quoted, shown_text, shown_within},
+        time::Timestamp,
+    },
 };
 use countersign_explain::signers::plural;
 use serde_json::{Value, json};
@@ -41,6 +46,33 @@ pub(crate) async fn find_release(
     check_place(&index, path).map_err(|error| wrong(error.to_string()))?;
     let digest = Sha512::of(text.as_bytes());
     Ok(Some(ShownRelease { index, text, digest }))
+}
+
+/// The same, where it must be there. One that was withdrawn is not just missing.
+pub(crate) async fn require_release(
+    client: &ServerClient,
+    path: &RepoPath,
+) -> Result<ShownRelease, CliError> {
+    match find_release(client, path).await? {
+        Some(shown) => Ok(shown),
+        None => Err(find_withdrawal(client, path)
+            .await?
+            .map_or_else(|| no_release(path), |withdrawal| withdrawn(path, &withdrawal))),
+    }
+}
+
+pub(crate) fn withdrawn(path: &RepoPath, withdrawal: &Withdrawal) -> CliError {
+    CliError::other(
+        format!("{path} was withdrawn {}", say_withdrawn(withdrawal)),
+        "`countersign release` registers another one there",
+    )
+}
+
+/// Who took it back, when and why.
+pub(crate) fn say_withdrawn(Withdrawal { request, body }: &Withdrawal) -> String {
+    let (key, at) = (request.public_key, Timestamp::parse(&request.timestamp));
+    let at = at.map_or_else(|_| shown_text(&request.timestamp), when_text);
+    format!("by {key}, {at}, for the reason {}", quoted(&body.reason))
 }
 
 pub(crate) fn no_release(path: &RepoPath) -> CliError {

@@ -253,7 +253,7 @@ async fn find_in_directory(client: &ServerClient, dir: &RepoPath) -> Result<Repo
     if client.document(&layout::active_signers(dir)).await?.is_some() {
         return Err(CliError::usage(
             format!("{dir} is a project whose signers are in force, and no change of them is pending"),
-            "name one of its releases: PROJECT TAG; `countersign chain PROJECT` shows its signers",
+            "nothing is left to sign or to veto; a release has the name PROJECT TAG, and `countersign chain PROJECT` shows the signers",
         ));
     }
     Err(CliError::usage(

@@ -114,7 +114,7 @@ pub struct TouchedRevocation {
     pub is_decisive: bool,
 }
 
-/// Something that collects signatures, to which the keys can contribute or have contributed.
+/// Something that collects signatures or waits, to which the keys can contribute or have contributed.
 #[derive(Debug, Clone)]
 pub struct OpenMatter {
     pub kind: OpenKind,
@@ -125,6 +125,10 @@ pub struct OpenMatter {
     pub tally: Tally,
     /// Whether it is complete once all of the keys have signed, and no one else does.
     pub is_completable: bool,
+    /// Of a release: whether one of the keys registered or last corrected it.
+    pub is_registered: bool,
+    /// Of a signers file that has all signatures and waits: when it takes force (D131).
+    pub waits_until: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,6 +161,9 @@ pub fn examine_project(
     };
     let proposal = StoredProposal::load(snapshot, &layout::pending_signers(project))
         .map_err(|error| fault(error.to_string()))?;
+    let agreement = stored::agreement(snapshot, &layout::pending_signers(project))
+        .map_err(|error| fault(error.to_string()))?;
+    let waits_until = agreement.map(|agreement| agreement.due_at);
     let listings = list_listings(chain.as_ref(), proposal.as_ref(), question);
     // A key signs only where it is listed.
     if listings.is_empty() {
@@ -175,6 +182,7 @@ pub fn examine_project(
         open: proposal
             .iter()
             .filter_map(|proposal| open_proposal(project, proposal, active, question))
+            .map(|matter| OpenMatter { waits_until, ..matter })
             .collect(),
         removal: active.map(|file| plan_removal(file, &question.keys)),
         unreadable: Vec::new(),
@@ -224,7 +232,9 @@ impl ProjectIncident {
         let groups = file.artifact_groups();
         let is_asked =
             state == IndexState::Collecting && keys_of(groups).any(|key| question.keys.contains(&key));
-        if is_asked || has_any(&set, question) {
+        let is_registered =
+            stored::registrant(snapshot, path)?.is_some_and(|key| question.keys.contains(&key));
+        if is_asked || is_registered || has_any(&set, question) {
             let set = keep_verifying(&set, &stored::require(snapshot, path)?);
             let signed = question.select(&set);
             if !signed.is_empty() {
@@ -239,6 +249,8 @@ impl ProjectIncident {
                     signed: question.select_ever(&set),
                     tally: Tally::of(groups, &set.signers()),
                     is_completable: quorum::is_met(groups, &question.with(&set)),
+                    is_registered,
+                    waits_until: None,
                 });
             }
         }
@@ -291,6 +303,8 @@ impl ProjectIncident {
                 signed: question.select_ever(&set),
                 tally: Tally::of_revocation(active, &set.signers()),
                 is_completable: quorum::is_met(&groups, &question.with(&set)),
+                is_registered: false,
+                waits_until: None,
             });
         }
         Ok(())
@@ -423,6 +437,8 @@ fn open_proposal(
         signed,
         tally: Tally::of_consent(&consent, &sets[0].signers()),
         is_completable: sets.iter().all(|set| consent.is_complete(&question.with(set))),
+        is_registered: false,
+        waits_until: None,
     })
 }
 

@@ -117,19 +117,19 @@ fn count_spare(ways: &[Cow<'_, [Group]>], gone: &BTreeSet<PublicKey>) -> Option<
 impl fmt::Display for ActOutlook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { act, idle, keys, spare, can_rotate } = self;
-        let have = if *idle == 1 { "has" } else { "have" };
+        let (have, they) = if *idle == 1 { ("has", "it is") } else { ("have", "they are") };
         write!(f, "to {act}: {idle} of {keys} key{} {have} not signed for a year: ", plural(*keys))?;
         match (spare, act, can_rotate) {
-            (None, Act::Rotate, _) => f.write_str("if they are lost, you are locked out"),
-            (None, _, true) => write!(f, "if they are lost, no one can {act} until the signers are rotated"),
-            (None, _, false) => write!(f, "if they are lost, no one can ever {act} again"),
+            (None, Act::Rotate, _) => write!(f, "if {they} lost, you are locked out"),
+            (None, _, true) => write!(f, "if {they} lost, no one can {act} until the signers are rotated"),
+            (None, _, false) => write!(f, "if {they} lost, no one can ever {act} again"),
             (Some(0), Act::Rotate, _) => f.write_str("losing one more key locks you out"),
             (Some(0), _, true) => {
                 write!(f, "losing one more key makes it impossible to {act}, until the signers are rotated")
             }
             (Some(0), _, false) => write!(f, "losing one more key makes it impossible to {act}, for ever"),
             (Some(spare), _, _) => {
-                write!(f, "if they are lost, you can lose any {spare} more key{}", plural(*spare))
+                write!(f, "if {they} lost, you can lose any {spare} more key{}", plural(*spare))
             }
         }
     }

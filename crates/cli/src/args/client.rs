@@ -349,8 +349,8 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "KEY")]
     pub(crate) waiting_for: Option<String>,
 
-    /// Only these kinds: registration, proposal, signature, complete, activated, release, withdrawn, objection,
-    /// objection-withdrawn, revocation, revoked, dropped
+    /// Only these kinds: registration, proposal, signature, complete, agreed, veto, vetoed, activated, release,
+    /// withdrawn, objection, objection-withdrawn, revocation, revoked, dropped
     #[arg(long = "type", value_name = "KIND", value_delimiter = ',', value_parser = parse_kind)]
     pub(crate) kinds: Vec<EventKind>,
 

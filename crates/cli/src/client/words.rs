@@ -86,7 +86,8 @@ const CONFLICTS: [Conflict; 23] = [
     Conflict {
         said: "were replaced already",
         name: "too_many_proposals",
-        hint: "complete the pending proposal: `countersign status PROJECT` shows who is missing",
+        hint: "complete the pending proposal (`countersign status PROJECT` shows who is missing), or let the masters stop \
+               it: `countersign veto PROJECT`",
     },
     Conflict {
         said: "Signature already collected",

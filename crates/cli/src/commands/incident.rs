@@ -42,12 +42,13 @@ pub(crate) async fn run(session: &Session, args: &IncidentArgs) -> Result<(), Cl
         Some(dir) => in_repository(session, args, since, dir),
         None => {
             let fetched = Fetched::gather(session, args, since).await?;
-            let Fetched { scratch, scope, keys, is_cut } = fetched;
+            let Fetched { scratch, scope, keys, is_cut, unready } = fetched;
             let question = IncidentQuestion { keys, since };
             let releases = |project: &RepoPath| scope[project].iter().cloned().collect();
             let projects: Vec<RepoPath> = scope.keys().cloned().collect();
             let mut findings = Findings::of(&scratch, &projects, releases, question);
             findings.is_cut = is_cut;
+            findings.unready = unready;
             tell(session, args, &scratch, findings)
         }
     }
@@ -108,19 +109,23 @@ fn tell(
         preparation.projects.iter().map(|one| (one.project.to_string(), one.to_json())).collect();
     value.insert("steps".to_owned(), Value::Object(steps));
     let mut lines = words::describe(&findings, session.output);
-    lines.extend(preparation.describe(session.output));
     if let Some(dir) = &args.output {
         preparation.write(dir)?;
         value.insert("prepared".to_owned(), json!(dir.display().to_string()));
     }
-    if findings.faults.is_empty() && findings.projects.iter().all(|project| project.unreadable.is_empty()) {
+    let mut reasons = findings.unready.clone();
+    reasons.extend(findings.faults.iter().map(ToString::to_string));
+    reasons.extend(findings.projects.iter().flat_map(|project| project.unreadable.clone()));
+    // Where not everything was read, "nothing to do" would be a guess.
+    if reasons.is_empty() || !preparation.projects.is_empty() {
+        lines.extend(preparation.describe(session.output));
+    }
+    if reasons.is_empty() {
         return session.output.answer(&lines.join("\n"), &Value::Object(value));
     }
     if !session.output.is_json() {
         session.output.answer(&lines.join("\n"), &Value::Null)?;
     }
-    let mut reasons: Vec<String> = findings.faults.iter().map(ToString::to_string).collect();
-    reasons.extend(findings.projects.iter().flat_map(|project| project.unreadable.clone()));
     Err(CliError::unverified(
         "not everything could be read, so there may be more than is told here",
         "do not rely on this server or repository before that is explained; `countersign fsck` says more",

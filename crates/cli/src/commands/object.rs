@@ -21,7 +21,7 @@ use crate::{
     prompt,
     release_names::ReleaseName,
     session::{Reader, Session},
-    shown_release::{find_objections, find_release, no_release, quoted_whole},
+    shown_release::{find_objections, quoted_whole, require_release},
     targets::Target,
 };
 
@@ -37,7 +37,7 @@ pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliE
             "name a release; do not sign a proposed signers file that you do not want",
         ));
     }
-    let shown = find_release(&client, &path).await?.ok_or_else(|| no_release(&path))?;
+    let shown = require_release(&client, &path).await?;
     let name = session.name_of(&path, Some(&shown.index.project_id));
     let key = session.key_at(&client, Some(&path)).await?;
     let you = key.public_key();

@@ -46,11 +46,17 @@ async fn propose(
     let names = Names::of(&files);
     let people = People { names: &names, you: Some(key.public_key()) };
     let asked = names.in_order(required_signers).into_iter().map(|signer| people.name(signer.key));
-    let text = format!(
-        "{done} {project_id}\nThese signers still sign it, each with `countersign sign {}`:\n  {}",
-        session.name_of(&path, Some(&project_id)),
-        asked.collect::<Vec<_>>().join("\n  ")
-    );
+    let asked = asked.collect::<Vec<_>>().join("\n  ");
+    let name = session.name_of(&path, Some(&project_id));
+    // A proposal that comes back has its signatures (D15).
+    let text = match asked.as_str() {
+        "" => format!(
+            "{done} {project_id}\nIt has all signatures. `countersign status {name}` shows when it takes force"
+        ),
+        asked => format!(
+            "{done} {project_id}\nThese signers still sign it, each with `countersign sign {name}`:\n  {asked}"
+        ),
+    };
     let value = json!({
         "project_id": project_id.as_str(),
         "file_path": path.as_str(),

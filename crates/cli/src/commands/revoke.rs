@@ -30,7 +30,7 @@ use crate::{
     prompt,
     release_names::ReleaseName,
     session::{Reader, Session},
-    shown_release::{ShownRelease, find_release, no_release},
+    shown_release::{ShownRelease, require_release},
     targets::Target,
 };
 
@@ -163,7 +163,7 @@ async fn read_index(client: &ServerClient, path: &RepoPath) -> Result<ShownRelea
             "name a release; signers files are replaced with `countersign update`",
         ));
     }
-    find_release(client, path).await?.ok_or_else(|| no_release(path))
+    require_release(client, path).await
 }
 
 fn begin(args: &RevokeArgs, digest: Sha512, initiator: Option<PublicKey>) -> Result<String, CliError> {

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, requests::SignaturesBody};
 use countersign_core::{
     documents::{
-        agreement::Agreement,
         index::ReleaseIndex,
         layout::{self, Signable},
         objections::ObjectionsFile,
@@ -34,9 +33,10 @@ use crate::{
     release_names::ReleaseName,
     review::Review,
     session::{Reader, Session},
-    shown_release::find_objections,
+    shown_release::{find_objections, find_withdrawal, withdrawn},
     targets::Target,
     trust::TrustFile,
+    waiting::Waiting,
 };
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
@@ -63,7 +63,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     for (Target { client, path }, gathered) in targets.iter().zip(&gathered) {
         let you = session.public_key_at(client, path).await.map_err(|error| after(error, &done))?;
         if let Some(at) = gathered.signed_at(&you) {
-            let state = state_text(gathered.is_complete, gathered.waits_until);
+            let state = state_text(gathered.is_complete, gathered.waiting.until);
             session.output.line(&say_signed(path, at, &state));
             before.push(SignedBefore { path: path.clone(), you, at, is_complete: gathered.is_complete });
             continue;
@@ -164,8 +164,11 @@ async fn sign_one(
     let request = gathered.open()?;
     let session = keys.session;
     let key = keys.unlock(client, &request.path).await?;
-    let Some((body, comparison)) =
-        review_and_sign(&Signing { session, args, key }, request, Network::Online)?
+    let Some((body, comparison)) = review_and_sign(
+        &Signing { session, args, key, waiting: &gathered.waiting },
+        request,
+        Network::Online,
+    )?
     else {
         return Ok(None);
     };
@@ -228,8 +231,7 @@ struct Gathered {
     request: SigningRequest,
     /// A complete release asks for no signature. Its request holds those that it has.
     is_complete: bool,
-    /// When signers take force that have all signatures.
-    waits_until: Option<Timestamp>,
+    waiting: Waiting,
 }
 
 impl Gathered {
@@ -263,12 +265,7 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
     let is_complete = complete.is_some();
     let mut files = BTreeMap::new();
     for path in std::iter::once(path.clone()).chain(metadata_beside(path)) {
-        let text = client.document(&path).await?.ok_or_else(|| {
-            CliError::other(
-                format!("the server {} has no {path}", client.address()),
-                "check the name; `countersign pending` lists what waits for you",
-            )
-        })?;
+        let Some(text) = client.document(&path).await? else { return Err(absent(client, &path).await?) };
         files.insert(path, text);
     }
     let project = match layout::signable(path) {
@@ -294,12 +291,22 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
         Some(digest) => find_objections(client, path, &digest).await?,
         None => ObjectionsFile::default(),
     };
-    let agreement = match metadata_beside(path) {
-        Some(_) => client.parsed(&layout::agreement_of(path), Agreement::parse).await?,
-        None => None,
+    let waiting = match metadata_beside(path) {
+        Some(_) => Waiting::find(client, path).await?,
+        None => Waiting::default(),
     };
     let request = SigningRequest { path: path.clone(), files, history, collected, objections };
-    Ok(Gathered { request, is_complete, waits_until: agreement.map(|agreement| agreement.due_at) })
+    Ok(Gathered { request, is_complete, waiting })
+}
+
+async fn absent(client: &ServerClient, path: &RepoPath) -> Result<CliError, CliError> {
+    Ok(match find_withdrawal(client, path).await? {
+        Some(withdrawal) => withdrawn(path, &withdrawal),
+        None => CliError::other(
+            format!("the server {} has no {path}", client.address()),
+            "check the name; `countersign pending` lists what waits for you",
+        ),
+    })
 }
 
 /// What a server shows at a path, read as what it must be, and continuing what this computer has accepted.
@@ -333,6 +340,8 @@ struct Signing<'a> {
     session: &'a Session,
     args: &'a SignArgs,
     key: &'a SigningKey,
+    /// Nothing is known of it without a network.
+    waiting: &'a Waiting,
 }
 
 /// The only way to a signature: read as what it must be (D34), shown, compared, asked. `None` if the answer is no.
@@ -341,7 +350,7 @@ fn review_and_sign(
     request: &SigningRequest,
     network: Network,
 ) -> Result<Option<(SignaturesBody, Option<Comparison>)>, CliError> {
-    let Signing { session, args, key } = *signing;
+    let Signing { session, args, key, waiting } = *signing;
     let to_sign = check(request)?;
     check_trust(&to_sign, network)?;
     let you = key.public_key();
@@ -360,6 +369,7 @@ fn review_and_sign(
         comparison: comparison.as_ref(),
         you,
         formats: &formats.formats,
+        waiting,
     };
     let text = review.text(session.output);
     match comparison.as_ref().filter(|comparison| !comparison.is_match()) {

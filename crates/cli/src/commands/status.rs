@@ -8,13 +8,12 @@ use countersign_core::documents::layout::{self, Signable};
 use serde_json::json;
 
 use self::standing::{index_status, not_found, not_pending, proposal_status};
-use super::withdraw::say_withdrawn;
 use crate::{
     args::StatusArgs,
     error::{CliError, ErrorKind},
     release_names::ReleaseName,
     session::{Reader, Session},
-    shown_release::find_withdrawal,
+    shown_release::{find_withdrawal, say_withdrawn},
     targets::Target,
 };
 

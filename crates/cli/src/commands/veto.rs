@@ -2,16 +2,14 @@
 
 use countersign_core::{
     documents::{
-        agreement::Agreement,
         layout::{self, Signable},
-        signatures::SignatureSet,
         veto::Veto,
     },
     proof::{
         to_sign::ToSign,
         to_veto::{ToVeto, ToVetoError, update_of},
     },
-    values::{path::RepoPath, shown::quoted},
+    values::{path::RepoPath, shown::quoted, time::Timestamp},
 };
 use countersign_explain::{progress::Names, tally::Tally};
 use serde_json::json;
@@ -19,7 +17,7 @@ use serde_json::json;
 use super::sign;
 use crate::{
     args::VetoArgs,
-    client::{ServerClient, now},
+    client::now,
     error::CliError,
     people::{People, when_text},
     prompt,
@@ -27,6 +25,7 @@ use crate::{
     review::describe_changes,
     session::{Reader, Session},
     targets::Target,
+    waiting::{PendingVeto, Waiting},
 };
 
 pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliError> {
@@ -40,7 +39,8 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
         ));
     };
     let to_sign = sign::read_trusted(&target).await?;
-    let pending = find_pending(client, path).await?;
+    let Waiting { until, veto: pending } = Waiting::find(client, path).await?;
+    refuse_second(args, &to_sign, pending.as_ref())?;
     let text = choose_document(args, &to_sign, pending.as_ref())?;
     let is_joined = pending.as_ref().is_some_and(|pending| pending.text == text);
     let collected = pending.filter(|_| is_joined).map(|pending| pending.collected).unwrap_or_default();
@@ -58,8 +58,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
             "check --key; an admin can replace the pending file: `countersign update SIGNERS_URL`",
         ));
     }
-    let agreement = client.parsed(&layout::agreement_of(path), Agreement::parse).await?;
-    let lines = describe(session, &project, &to_sign, &to_veto, agreement);
+    let lines = describe(session, &project, &to_sign, &to_veto, until);
     session.output.show_question(&lines.join("\n"), session.confirmation());
     prompt::confirm(session.confirmation(), "Veto these signers?")?;
     let key = session.key_at(client, Some(path)).await?;
@@ -74,17 +73,17 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     done(&text, false)
 }
 
-/// A veto that another master began.
-struct PendingVeto {
-    text: String,
-    collected: SignatureSet,
-}
-
-async fn find_pending(client: &ServerClient, path: &RepoPath) -> Result<Option<PendingVeto>, CliError> {
-    let Some(text) = client.document(&layout::pending_veto_of(path)).await? else { return Ok(None) };
-    let signatures = layout::pending_signatures_of(&layout::veto_of(path));
-    let collected = client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default();
-    Ok(Some(PendingVeto { text, collected }))
+/// The server takes no second veto beside one that a master has begun. One that no master signed is none.
+fn refuse_second(args: &VetoArgs, to_sign: &ToSign, pending: Option<&PendingVeto>) -> Result<(), CliError> {
+    let (Some(reason), Some(pending)) = (&args.reason, pending) else { return Ok(()) };
+    let begun = ToVeto::check(to_sign, pending.text.clone(), &pending.collected);
+    match begun {
+        Ok(begun) if !begun.signed.is_empty() && begun.document.veto != *reason => Err(CliError::other(
+            format!("another master began this veto, for the reason {}", quoted(&begun.document.veto)),
+            "leave --reason out to co-sign it; `countersign status PROJECT` shows who began it",
+        )),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// The begun one, byte for byte, or a new one where the reason is another.
@@ -118,7 +117,7 @@ fn describe(
     project: &RepoPath,
     to_sign: &ToSign,
     to_veto: &ToVeto<'_>,
-    agreement: Option<Agreement>,
+    waits_until: Option<Timestamp>,
 ) -> Vec<String> {
     let names = Names::of([&to_veto.chain.last().signers]);
     let people = People { names: &names, you: None };
@@ -127,8 +126,8 @@ fn describe(
         format!("  digest     {}", to_sign.digest().to_prefixed()),
     ];
     lines.extend(describe_changes(to_sign, session.output));
-    lines.push(match agreement {
-        Some(agreement) => format!("  takes force on {} unless it is vetoed", when_text(agreement.due_at)),
+    lines.push(match waits_until {
+        Some(until) => format!("  takes force on {} unless it is vetoed", when_text(until)),
         None => "  does not have all signatures yet".to_owned(),
     });
     lines.push(format!("  reason     {}", quoted(&to_veto.document.veto)));

@@ -5,7 +5,6 @@ use countersign_core::{
     documents::{
         layout::{self, Signable},
         signatures::SignatureSet,
-        withdrawal::Withdrawal,
     },
     values::{
         path::RepoPath,
@@ -22,7 +21,7 @@ use crate::{
     prompt,
     release_names::ReleaseName,
     session::{Reader, Session},
-    shown_release::{ShownRelease, find_release, find_withdrawal, no_release},
+    shown_release::{ShownRelease, find_release, find_withdrawal, no_release, say_withdrawn},
     targets::Target,
 };
 
@@ -56,12 +55,6 @@ pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), Cl
 
 fn finish(session: &Session, path: &RepoPath, text: &str) -> Result<(), CliError> {
     session.output.result(text, &json!({"file_path": path.as_str(), "withdrawn": true}))
-}
-
-/// Who took it back, when and why.
-pub(super) fn say_withdrawn(Withdrawal { request, body }: &Withdrawal) -> String {
-    let (key, at) = (request.public_key, shown_text(&request.timestamp));
-    format!("by {key}, {at}, for the reason {}", quoted(&body.reason))
 }
 
 async fn describe(

@@ -28,6 +28,8 @@ pub struct DrillStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nuisance {
     RegisterReleases,
+    WithdrawReleases,
+    ObjectToReleases,
     ReplaceProposals,
     BeginRevocations,
 }
@@ -60,6 +62,8 @@ impl fmt::Display for Nuisance {
             Self::RegisterReleases => {
                 "register releases under any name that is free, and wait for others to sign them"
             }
+            Self::WithdrawReleases => "withdraw every release that still collects signatures",
+            Self::ObjectToReleases => "object to every release, which all pages then show",
             Self::ReplaceProposals => "put another proposal in the place of yours, again and again",
             Self::BeginRevocations => "begin a revocation of every release, which all pages then show",
         })

@@ -9,9 +9,11 @@ use countersign_core::{
         index::{AssetName, Digests, PublishedFile},
         layout,
         metadata::{Origin, OriginKind},
+        objections::{ObjectBody, Objection},
         registration::SignedRequest,
         revocation::Revocation,
         signers::SignersFile,
+        withdrawal::{WithdrawBody, Withdrawal},
     },
     rules::{
         auth::sign_request,
@@ -19,10 +21,12 @@ use countersign_core::{
         decide::{
             Proposal,
             assets::{Release, register_assets},
+            object::object,
             register::register,
             revoke::{RevokeRequest, revoke},
             sign::{Submission, sign},
             update::update,
+            withdraw::withdraw,
         },
         query::files_to_sign,
         snapshot::Snapshot as _,
@@ -46,6 +50,8 @@ use crate::{scratch::Scratch, strength::Act, tally::Tally};
 const PROJECT: &str = "https/drill.example/443/team/project";
 const ORIGIN: &str = "https://drill.example/team/project/svc.signers.json";
 const NONCE: &str = "00000000-0000-4000-8000-000000000000";
+/// The reason for everything.
+const DRILL: &str = "a drill";
 const MAX_COLLECTING: usize = 10;
 const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 const SECOND: Duration = Duration::from_secs(1);
@@ -161,6 +167,12 @@ impl Stage {
         if self.clone().register_release("3", thieves).is_some() {
             nuisances.push(Nuisance::RegisterReleases);
         }
+        if self.can_withdraw(thieves) {
+            nuisances.push(Nuisance::WithdrawReleases);
+        }
+        if thieves.iter().any(|thief| self.can_object(thief)) {
+            nuisances.push(Nuisance::ObjectToReleases);
+        }
         if self.can_replace_proposals(thieves) {
             nuisances.push(Nuisance::ReplaceProposals);
         }
@@ -169,6 +181,38 @@ impl Stage {
             nuisances.push(Nuisance::BeginRevocations);
         }
         nuisances
+    }
+
+    /// What somebody else registered.
+    fn can_withdraw(&self, thieves: &[Actor]) -> bool {
+        let mut stage = self.clone();
+        let is_other = |actor: &&Actor| thieves.iter().all(|thief| thief.key() != actor.key());
+        let others: Vec<Actor> = stage.cast.iter().filter(is_other).cloned().collect();
+        let Some((_, index)) = stage.register_release("3", &others) else { return false };
+        let body = WithdrawBody { file_path: index, reason: DRILL.to_owned(), subject_digest: None };
+        let withdraws = |thief: &Actor| {
+            let withdrawal = Withdrawal { request: stage.request(thief), body: body.clone() };
+            withdraw(&stage.scratch, &withdrawal).is_ok()
+        };
+        thieves.iter().any(withdraws)
+    }
+
+    fn can_object(&self, thief: &Actor) -> bool {
+        let index = self.index_of("1");
+        let Ok(Some(bytes)) = self.scratch.read(&index) else { return false };
+        let objection = Objection {
+            text: Some(DRILL.to_owned()),
+            subject_digest: Sha512::of(&bytes),
+            timestamp: self.now.to_whole_seconds(),
+        };
+        let text = String::from_utf8_lossy(&objection.write()).into_owned();
+        let body = ObjectBody {
+            file_path: index,
+            signature: thief.secret.sign(&Sha512::of(text.as_bytes())),
+            objection_json: text,
+            public_key: thief.key(),
+        };
+        object(&self.scratch, &body, self.now).is_ok()
     }
 
     fn can_replace_proposals(&self, thieves: &[Actor]) -> bool {
@@ -261,7 +305,7 @@ impl Stage {
         let mut steps = Vec::new();
         let subject_digest = self.scratch.read(&index).ok().flatten().map(|bytes| Sha512::of(&bytes));
         let document = Revocation {
-            reason: "a drill".to_owned(),
+            reason: DRILL.to_owned(),
             timestamp: self.now.to_whole_seconds(),
             subject_digest,
             initiator: None,

@@ -85,7 +85,13 @@ fn stolen_keys_below_at_and_above_the_threshold() {
     let model = Model::new(&[(2, &[1, 2, 3])]);
     let one = drill(&model, &[], &[1]);
     assert_eq!(outcomes(&one.thief), [false, false, true], "any one admin revokes");
-    assert_eq!(one.nuisances, [Nuisance::RegisterReleases, Nuisance::ReplaceProposals]);
+    let expected = [
+        Nuisance::RegisterReleases,
+        Nuisance::WithdrawReleases,
+        Nuisance::ObjectToReleases,
+        Nuisance::ReplaceProposals,
+    ];
+    assert_eq!(one.nuisances, expected);
     assert!(!one.is_taken_over() && !one.is_locked_out());
     let two = drill(&model, &[], &[1, 2]);
     assert_eq!(outcomes(&two.thief), [true, true, true]);
@@ -101,7 +107,10 @@ fn stolen_keys_below_at_and_above_the_threshold() {
 #[test]
 fn a_stolen_master_key_rotates_and_does_nothing_else() {
     let model = Model::new(&[(2, &[1, 2])]).master(&[(1, &[6, 7])]);
-    assert_eq!(outcomes(&drill(&model, &[], &[6]).thief), [false, true, false]);
+    let played = drill(&model, &[], &[6]);
+    assert_eq!(outcomes(&played.thief), [false, true, false]);
+    assert!(!played.nuisances.contains(&Nuisance::WithdrawReleases), "only admins, and who registered it");
+    assert!(played.nuisances.contains(&Nuisance::ObjectToReleases));
 }
 
 #[test]

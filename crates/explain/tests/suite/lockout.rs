@@ -67,6 +67,19 @@ fn a_year_is_365_days_to_the_nanosecond() {
 }
 
 #[test]
+fn one_key_is_told_in_the_singular() {
+    let model = Model::new(&[(1, &[1, 2])]).revocation(&[(1, &[3])]);
+    let lockout = outlook(&model, &[1, 2]);
+    assert_eq!(
+        words(&lockout),
+        [
+            "to revoke: 1 of 1 key has not signed for a year: if it is lost, no one can revoke until the signers are \
+          rotated"
+        ]
+    );
+}
+
+#[test]
 fn the_words_follow_the_thresholds() {
     let model = Model::new(&[(2, &[1, 2, 3, 4, 5])]).revocation(&[(1, &[1, 2, 3])]);
     let lockout = outlook(&model, &[4, 5]);

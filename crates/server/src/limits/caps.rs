@@ -39,7 +39,7 @@ pub enum CapRefusal {
     Registrations { dir: RepoPath, pending: usize, key: &'static str },
     #[error(
         "{superseded} proposals of {project} were replaced already: propose one of them again, complete the pending \
-         one, or ask the operator to raise limits.superseded_per_project"
+         one, let the masters veto it, or ask the operator to raise limits.superseded_per_project"
     )]
     Superseded { project: RepoPath, superseded: usize },
     #[error(

@@ -28,6 +28,8 @@ pub enum MirrorTrouble {
     Refused { origin: String, reason: String },
     #[error("this mirror has received nothing from {origin} yet")]
     Empty { origin: String },
+    #[error("this mirror has not received everything from {origin} yet, for the first time")]
+    FirstCopy { origin: String },
     #[error("{origin} does not have the newest commits of this mirror, and that for {seconds} seconds now")]
     OriginBehind { origin: String, seconds: u64 },
     #[error("this mirror has not been up to date with {origin} for {seconds} seconds{}", because(reason))]
@@ -53,6 +55,8 @@ pub struct MirrorState {
     /// Counts the operator's decisions to try again.
     resumed: watch::Sender<u64>,
     is_empty: AtomicBool,
+    /// It began with nothing, and has not had everything since.
+    is_first_copy: AtomicBool,
     pub received_bytes: Counter,
     /// Commits since the start.
     pub followed: Counter,
@@ -96,6 +100,7 @@ impl MirrorState {
             contact: Mutex::new(OriginContact::at(Instant::now())),
             resumed: watch::Sender::new(0),
             is_empty: AtomicBool::new(is_empty),
+            is_first_copy: AtomicBool::new(is_empty),
             received_bytes: Counter::default(),
             followed: Counter::default(),
             failures: Counter::default(),
@@ -125,6 +130,10 @@ impl MirrorState {
         }
         if self.is_empty.load(Ordering::Relaxed) {
             return Err(MirrorTrouble::Empty { origin });
+        }
+        // What it shows until then looks as if the rest had never happened.
+        if self.is_first_copy.load(Ordering::Relaxed) {
+            return Err(MirrorTrouble::FirstCopy { origin });
         }
         if lag <= self.max_lag {
             return Ok(());
@@ -178,6 +187,7 @@ impl MirrorState {
 
     /// The origin had nothing more at this time.
     pub(super) fn note_up_to_date(&self, at: Instant) {
+        self.is_first_copy.store(false, Ordering::Relaxed);
         *self.lock() = OriginContact { has_answered: true, ..OriginContact::at(at) };
     }
 

@@ -213,13 +213,13 @@ fn notice(proposal: &ProposalOverview) -> Markup {
                     }
                 }
             }
-            @if let Some(until) = proposal.waits_until { p.alarm { "It " (takes_force(until)) "." } }
+            @if let Some(until) = proposal.waits_until { p.alarm { "It " (takes_force(proposal, until)) "." } }
             (begun_veto(proposal))
             @if !proposal.is_first { (change_list(&proposal.changes)) }
             @if proposal.waits_until.is_none() { (condition_summary(proposal)) }
             p {
                 a href=(links::page(&proposal.path)) {
-                    @if proposal.waits_until.is_some() { "Review it, and see how to veto" } @else { "Review it, and see how to sign" }
+                    @if proposal.waits_until.is_some() && proposal.has_masters { "Review it, and see how to veto" } @else { "Review it, and see how to sign" }
                 }
             }
         }
@@ -327,8 +327,11 @@ fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
                 p.role-line { strong { "Registrars" } span.rule { "register releases, and sign nothing" } }
                 (parts::people(&project.registrars))
             }
-            @if let Some(hours) = project.signers.as_ref().and_then(|signers| signers.rotation_delay_hours()) {
-                p.meta { "A change of the signers waits " (shown_hours(hours)) ", unless the masters agree." }
+            @if let Some(signers) = &project.signers && let Some(hours) = signers.rotation_delay_hours() {
+                p.meta {
+                    "A change of the signers waits " (shown_hours(hours))
+                    @if !signers.master_groups().is_empty() { ", unless the masters agree" } "."
+                }
             }
             @for outlook in lockout.iter().flat_map(|lockout| &lockout.outlooks).filter(|outlook| outlook.is_alarming()) {
                 p { span.state.bad { "lock-out" } " " (capitalised(&outlook.to_string())) "." }

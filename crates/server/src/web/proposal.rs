@@ -35,7 +35,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Rep
         h1.wrap { (title) " of " bdi { (name) } }
         p.lede {
             @match proposal.waits_until {
-                Some(until) => { span.state.bad { "waiting" } " " (takes_force(until)) },
+                Some(until) => { span.state.bad { "waiting" } " " (takes_force(&proposal, until)) },
                 None => { span.state.open { "collecting" } " takes effect when all of the conditions below are met" },
             }
         }
@@ -120,8 +120,11 @@ fn how_to_sign(proposal: &ProposalOverview, visit: &Visit) -> Markup {
 }
 
 /// All signatures are there.
-pub(super) fn takes_force(until: Timestamp) -> Markup {
-    html! { "has all signatures, and takes force " (parts::when(until)) ", unless the masters veto it" }
+pub(super) fn takes_force(proposal: &ProposalOverview, until: Timestamp) -> Markup {
+    html! {
+        "has all signatures, and takes force " (parts::when(until))
+        @if proposal.has_masters { ", unless the masters veto it" } @else { ". There are no masters who could veto it" }
+    }
 }
 
 /// What a master began, in the words of that master.

@@ -36,6 +36,7 @@ pub(super) struct Fetched {
     pub(super) scope: Scope,
     pub(super) keys: BTreeSet<PublicKey>,
     pub(super) is_cut: bool,
+    pub(super) unready: Vec<String>,
 }
 
 impl Fetched {
@@ -44,8 +45,13 @@ impl Fetched {
         args: &IncidentArgs,
         since: Option<Timestamp>,
     ) -> Result<Self, CliError> {
-        let mut fetched =
-            Self { scratch: Scratch::default(), scope: Scope::new(), keys: BTreeSet::new(), is_cut: false };
+        let mut fetched = Self {
+            scratch: Scratch::default(),
+            scope: Scope::new(),
+            keys: BTreeSet::new(),
+            is_cut: false,
+            unready: Vec::new(),
+        };
         let mut files = Vec::new();
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.project {
@@ -73,6 +79,10 @@ impl Fetched {
         anywhere: bool,
         since: Option<Timestamp>,
     ) -> Result<(), CliError> {
+        // A mirror that does not have everything yet would say that the keys signed nothing.
+        if let Err(error) = client.check_ready().await {
+            self.unready.push(error.to_string());
+        }
         let mut releases = BTreeSet::new();
         let mut projects = BTreeSet::new();
         let mut begun = BTreeSet::new();
@@ -202,6 +212,7 @@ impl Fetched {
                 layout::registration_of(&pending),
                 layout::pending_signatures_of(&pending),
                 layout::pending_signatures_of(&metadata),
+                layout::agreement_of(&pending),
                 metadata,
             ];
             for path in &parts {
@@ -238,7 +249,9 @@ impl Fetched {
                 self.fetch(client, &layout::pending_revocation_of(path)).await?;
                 self.fetch(client, &layout::pending_signatures_of(&revocation)).await?;
             }
-        } else if !self.fetch(client, &layout::pending_signatures_of(path)).await? {
+        } else if self.fetch(client, &layout::pending_signatures_of(path)).await? {
+            self.fetch(client, &layout::registrant_of(path)).await?;
+        } else {
             self.fetch(client, &layout::revoked_signatures_of(path)).await?;
             self.fetch(client, &layout::signatures_of(&revocation)).await?;
             self.fetch(client, &layout::signers_copy_of(&revocation)).await?;

@@ -12,6 +12,8 @@ pub(super) struct Findings {
     pub(super) faults: Vec<IncidentFault>,
     /// The server has more than was asked for.
     pub(super) is_cut: bool,
+    /// Servers that say themselves that they are not ready, such as mirrors that do not have everything.
+    pub(super) unready: Vec<String>,
 }
 
 impl Findings {
@@ -21,7 +23,8 @@ impl Findings {
         releases: impl Fn(&RepoPath) -> Vec<RepoPath>,
         question: IncidentQuestion,
     ) -> Self {
-        let mut findings = Self { question, projects: Vec::new(), faults: Vec::new(), is_cut: false };
+        let mut findings =
+            Self { question, projects: Vec::new(), faults: Vec::new(), is_cut: false, unready: Vec::new() };
         for project in projects {
             match examine_project(snapshot, project, || releases(project), &findings.question) {
                 Ok(found) => findings.projects.extend(found),

@@ -31,7 +31,7 @@ use countersign_explain::{
     incident::{
         IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, OpenKind, OpenMatter, ProjectIncident,
     },
-    signers::{named_signer, shown_signers},
+    signers::{named_signer, plural, shown_signers},
 };
 use serde_json::{Value, json};
 
@@ -44,6 +44,7 @@ use crate::{
     files::write_new,
     output::{Output, quote},
     paths::shown_path,
+    people::when_text,
 };
 
 /// A line that names everyone in a large team.
@@ -229,23 +230,26 @@ impl<S: Snapshot> Planner<'_, S> {
         Ok(Some(PreparedProject { project, dir_name: self.dir_name, next, revocations, steps }))
     }
 
-    /// What a named key signed and still waits may be the thief's, or the team's own: people decide.
-    fn signed_matters(&self, kind: OpenKind) -> impl Iterator<Item = &OpenMatter> {
-        self.incident.open.iter().filter(move |open| open.kind == kind && !open.signed.is_empty())
+    /// What a named key registered or signed and still waits may be the thief's, or the team's own: people decide.
+    fn touched_matters(&self, kind: OpenKind) -> impl Iterator<Item = &OpenMatter> {
+        let is_touched = |open: &OpenMatter| open.is_registered || !open.signed.is_empty();
+        self.incident.open.iter().filter(move |open| open.kind == kind && is_touched(open))
     }
 
     fn veto(&self, current: &SignersFile, reason: &str) -> Option<ResponseStep> {
-        self.signed_matters(OpenKind::Rotation).next()?;
+        let matter = self.touched_matters(OpenKind::Rotation).next()?;
+        let due = matter.waits_until.map(|until| format!(", which takes force on {}", when_text(until)));
+        let begin = format!("A named key signed the proposed signers file{}", due.unwrap_or_default());
         let others: BTreeSet<PublicKey> = current.keys().difference(&self.question.keys).copied().collect();
         let masters = current.master_groups();
         if !quorum::is_met(masters, &others) {
-            let about = "A named key signed the proposed signers file. If it is not yours, propose another one at once, which \
-                         takes its place";
-            return Some(ResponseStep::new(about, Vec::new()));
+            let about =
+                format!("{begin}. If it is not yours, propose another one at once, which takes its place");
+            return Some(ResponseStep::new(&about, Vec::new()));
         }
         let masters = name_all(current, keys_of(masters).filter(|key| others.contains(key)).collect());
         let about = format!(
-            "A named key signed the proposed signers file. If it is not yours, enough of these have to veto it: {}",
+            "{begin}. If it is not yours, enough of these have to veto it: {}",
             shown_signers(&masters)
         );
         let (project, reason) = (quote(self.incident.project.as_str()), quote(reason));
@@ -257,8 +261,9 @@ impl<S: Snapshot> Planner<'_, S> {
         let command = |open: &OpenMatter| {
             format!("# {} withdraw {} --reason {}", self.client, quote(open.path.as_str()), quote(reason))
         };
-        let commands: Vec<String> = self.signed_matters(OpenKind::Release).map(command).collect();
-        let about = "A named key signed releases that still wait for signatures. Those that are not yours, an admin can withdraw";
+        let commands: Vec<String> = self.touched_matters(OpenKind::Release).map(command).collect();
+        let about = "A named key registered or signed releases that still wait for signatures. Those that are not yours, an \
+                     admin can withdraw";
         (!commands.is_empty()).then(|| ResponseStep::new(about, commands))
     }
 
@@ -330,8 +335,9 @@ impl<S: Snapshot> Planner<'_, S> {
         };
         ResponseStep::new(
             &format!(
-                "Decide: {role} need {threshold} signatures, and without these keys {left} would be left. Either put new \
-                 keys in their place, or remove them and lower the threshold ({lower})"
+                "Decide: {role} need {threshold} signature{}, and without these keys {left} would be left. Either put new \
+                 keys in their place, or remove them and lower the threshold ({lower})",
+                plural(*threshold)
             ),
             vec![
                 format!("# {} signers edit {project}{replace} -o {file}", self.client),
@@ -387,17 +393,17 @@ impl<S: Snapshot> Planner<'_, S> {
     fn revoke(&self, signers: &SignersFile, count: usize) -> Vec<ResponseStep> {
         let requests = self.path_of(REVOCATIONS_FILE);
         let revokers = self.choose_revokers(signers);
-        let releases = if count == 1 { "the release".to_owned() } else { format!("the {count} releases") };
+        let count = if count == 1 { "release".to_owned() } else { format!("{count} releases") };
         if revokers.is_empty() {
             let about = format!(
-                "{releases} cannot be revoked without a named key: rotate first, then run this again"
+                "The {count} cannot be revoked without a named key: rotate first, then run this again"
             );
             return vec![ResponseStep::new(&about, Vec::new())];
         }
         let step = |(i, signer): (usize, Signer)| {
             let signed = self.path_of(&format!("revocations-{}.json", i + 1));
             let about = format!(
-                "Review {requests}, and revoke {releases}. With the key of {}",
+                "Review {requests}, and revoke the {count}. With the key of {}",
                 shown_signers(&[signer])
             );
             let commands = vec![

@@ -28,7 +28,10 @@ pub(super) fn describe(findings: &Findings, output: Output) -> Vec<String> {
         lines.push(format!("Signed at {} or later", when_text(since)));
     }
     if findings.projects.is_empty() {
-        lines.push("No signers file here lists or listed these keys, so they signed nothing.".to_owned());
+        lines.push(match findings.faults.is_empty() && findings.unready.is_empty() {
+            true => "No signers file here lists or listed these keys, so they signed nothing.".to_owned(),
+            false => "No signers file that could be read lists or listed these keys.".to_owned(),
+        });
     }
     for project in &findings.projects {
         lines.push(String::new());
@@ -185,12 +188,16 @@ fn describe_open(project: &RepoPath, matter: &OpenMatter, output: Output) -> Str
         OpenKind::Release => format!("release {}", name_below(project, &matter.path)),
         OpenKind::Revocation => format!("the revocation of {}", name_below(project, &matter.path)),
     };
-    let end = match (matter.is_completable, matter.signed.is_empty()) {
-        (true, _) => output.bad("these keys can complete it"),
-        (false, true) => "these keys cannot complete it".to_owned(),
-        (false, false) => "signed by these keys, who cannot complete it".to_owned(),
+    let end = match (matter.waits_until, matter.is_completable, matter.signed.is_empty()) {
+        (Some(until), _, _) => {
+            output.bad(&format!("all signatures are there; it takes force on {}", when_text(until)))
+        }
+        (None, true, _) => output.bad("these keys can complete it"),
+        (None, false, true) => "these keys cannot complete it".to_owned(),
+        (None, false, false) => "signed by these keys, who cannot complete it".to_owned(),
     };
-    format!("    {what}: {}; {end}", matter.tally)
+    let registered = if matter.is_registered { "; registered by these keys" } else { "" };
+    format!("    {what}: {}; {end}{registered}", matter.tally)
 }
 
 fn describe_times(signed: &SigningTimes, incident: &ProjectIncident) -> String {
@@ -223,7 +230,8 @@ pub(super) fn to_json(findings: &Findings) -> Map<String, Value> {
         ("since", json!(findings.question.since.map(|since| since.to_string()))),
         ("projects", findings.projects.iter().map(project_to_json).collect()),
         ("faults", findings.faults.iter().map(|fault| json!(fault.to_string())).collect()),
-        ("complete", json!(!findings.is_cut && findings.faults.is_empty())),
+        ("unready", json!(findings.unready)),
+        ("complete", json!(!findings.is_cut && findings.faults.is_empty() && findings.unready.is_empty())),
     ];
     fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
@@ -282,6 +290,8 @@ fn project_to_json(incident: &ProjectIncident) -> Value {
             "collected": matter.tally.collected,
             "needed": matter.tally.needed,
             "completable": matter.is_completable,
+            "registered": matter.is_registered,
+            "waits_until": matter.waits_until.map(|until| until.to_string()),
         })
     });
     json!({

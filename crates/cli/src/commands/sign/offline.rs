@@ -18,6 +18,7 @@ use crate::{
     paths::shown_path,
     proof::Network,
     session::Session,
+    waiting::Waiting,
 };
 
 /// Needs no key.
@@ -62,7 +63,9 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
     let key = session.key(first, &listed)?;
     let mut signed = Vec::new();
     for request in open {
-        let body = review_and_sign(&Signing { session, args, key: &key }, request, Network::Offline)?;
+        let waiting = Waiting::default();
+        let signing = Signing { session, args, key: &key, waiting: &waiting };
+        let body = review_and_sign(&signing, request, Network::Offline)?;
         signed.extend(body.map(|(body, _)| body));
     }
     if signed.is_empty() {

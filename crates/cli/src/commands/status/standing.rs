@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
     documents::{
-        agreement::Agreement, index::ReleaseIndex, layout, objections::ObjectionsFile,
-        other_formats::OtherFormatsFile, revocation::Revocation, sha256sums::render_sha256sums,
-        signatures::SignatureSet, signers::SignersFile, veto::Veto,
+        index::ReleaseIndex, layout, objections::ObjectionsFile, other_formats::OtherFormatsFile,
+        revocation::Revocation, sha256sums::render_sha256sums, signatures::SignatureSet,
+        signers::SignersFile,
     },
     rules::{consent::Consent, quorum},
     values::{
@@ -34,6 +34,7 @@ use crate::{
     output::Output,
     people::{People, keep_verifying, when_text},
     shown_release::{describe_objections, find_objections, objections_json},
+    waiting::Waiting,
 };
 
 /// Where a file stands. The server's word, except that signatures which do not verify are not counted.
@@ -55,6 +56,8 @@ pub(super) struct Status {
     objections: Objections,
     /// When signers take force that have all signatures.
     waits_until: Option<Timestamp>,
+    /// Whether masters are in force, who can veto.
+    has_masters: bool,
     /// A veto of signers that waits for more signatures.
     veto: Option<Begun>,
 }
@@ -132,10 +135,13 @@ impl Status {
             lines.push(format!("  reason      {}", quoted(reason)));
         }
         if let Some(until) = self.waits_until {
-            lines.push(format!(
-                "  in force    on {}, unless the masters veto it (`countersign veto {name}`), or at once if they sign it",
-                when_text(until)
-            ));
+            let masters = match self.has_masters {
+                true => format!(
+                    ", unless the masters veto it (`countersign veto {name}`), or at once if they sign it"
+                ),
+                false => "; there are no masters who could veto it, but an admin can replace it".to_owned(),
+            };
+            lines.push(format!("  in force    on {}{masters}", when_text(until)));
         }
         match &self.needs {
             Needs::Groups(groups) => {
@@ -149,7 +155,8 @@ impl Status {
         }
         lines.push(format!("  signed      {}", people.list_or(self.signed.iter().copied(), "no one")));
         if matches!(self.state, SigningState::Collecting) {
-            lines.push(format!("  not signed  {}", people.list(self.missing.iter().copied())));
+            let missing = people.list_or(self.missing.iter().copied(), "no one who is needed");
+            lines.push(format!("  not signed  {missing}"));
         }
         lines.extend(self.describe_formats());
         if let Some(Begun { reason, signed, tally }) = &self.veto {
@@ -302,6 +309,7 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
         formats,
         objections,
         waits_until: None,
+        has_masters: false,
         veto: None,
     }))
 }
@@ -353,19 +361,6 @@ async fn begun_revocation(
     Ok(document.map(|document| Begun { reason: document.reason, signed, tally }))
 }
 
-async fn begun_veto(
-    client: &ServerClient,
-    path: &RepoPath,
-    current: Option<&SignersFile>,
-) -> Result<Option<Begun>, CliError> {
-    let Some(text) = client.document(&layout::pending_veto_of(path)).await? else { return Ok(None) };
-    let signatures = layout::pending_signatures_of(&layout::veto_of(path));
-    let set = client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default();
-    let signed = set.verifying_signers(text.as_bytes());
-    let tally = Tally::of(current.map_or(&[][..], SignersFile::master_groups), &signed);
-    Ok(Veto::parse(text.as_bytes()).ok().map(|document| Begun { reason: document.veto, signed, tally }))
-}
-
 /// `None` where nothing is pending.
 pub(super) async fn proposal_status(
     client: &ServerClient,
@@ -383,8 +378,12 @@ pub(super) async fn proposal_status(
     let signed = set.signers();
     let consent = Consent { current: current.as_ref(), proposed: &proposed };
     let names = Names::of(current.iter().chain([&proposed]));
-    let agreement = client.parsed(&layout::agreement_of(path), Agreement::parse).await?;
-    let veto = begun_veto(client, path, current.as_ref()).await?;
+    let waiting = Waiting::find(client, path).await?;
+    let masters = current.as_ref().map_or(&[][..], SignersFile::master_groups);
+    let veto = waiting.veto.and_then(|veto| {
+        let signed = veto.signed();
+        Some(Begun { reason: veto.reason()?, tally: Tally::of(masters, &signed), signed })
+    });
     Ok(Some(Status {
         state: SigningState::Collecting,
         digest: Sha512::of(text.as_bytes()),
@@ -396,7 +395,8 @@ pub(super) async fn proposal_status(
         names,
         formats: OtherFormatsFile::default(),
         objections: Objections::default(),
-        waits_until: agreement.map(|agreement| agreement.due_at),
+        waits_until: waiting.until,
+        has_masters: !masters.is_empty(),
         veto,
     }))
 }

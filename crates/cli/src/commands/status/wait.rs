@@ -12,7 +12,6 @@ use countersign_core::{
 };
 use serde_json::json;
 
-use super::super::withdraw::say_withdrawn;
 use super::standing::{SigningState, Status, index_status, not_found, not_pending, proposal_status};
 use crate::{
     client::{ListenQuery, ServerClient},
@@ -20,7 +19,7 @@ use crate::{
     events::{EventFeed, Gaps, Next},
     people::People,
     session::Session,
-    shown_release::find_withdrawal,
+    shown_release::{find_withdrawal, say_withdrawn},
     targets::Target,
 };
 

@@ -78,6 +78,10 @@ fn a_team_without_the_stolen_key_rotates_and_revokes_with_what_was_prepared() {
     );
     assert!(world.is_complete(&alice, &world.index_path("acme/app/0.9")), "what did not need carol stays");
     assert_eq!(world.sign(&carol, &collecting).status, 403);
+    // What she registered still collects, and may be hers.
+    let withdraw = format!("withdraw {collecting}");
+    computer.run(&["incident", &carol.key()]).ok().says(&[&withdraw]);
+    computer.run_as("alice", &["withdraw", &collecting, "--reason", "not hers", "--yes"]).ok();
     computer.run(&["incident", &carol.key()]).ok().says(&["nothing to rotate and nothing to revoke"]);
 }
 

@@ -8,6 +8,7 @@ use crate::support::{
     Git, Person, SignersFile, World,
     client::Computer,
     days_ago,
+    metrics::free_address,
     mirrors::{await_same, start_mirror, url_of},
 };
 
@@ -110,6 +111,43 @@ fn one_key_and_several_are_told_the_same_by_server_mirror_data_directory_and_clo
         "these keys can complete it",
     ]);
     assert_eq!(world.git().commit_count(), before);
+}
+
+#[test]
+fn what_the_keys_registered_is_told_although_they_cannot_sign() {
+    let [alice, ci] = ["alice", "ci"].map(person);
+    let file = team_file().with("registrars", json!([signer(&ci.key(), "ci")]));
+    let world = World::with_project(&file, &[&alice, &person("bob"), &person("carol")]);
+    world.add_release(&ci, "acme/app/1.0");
+    world.add_release(&alice, "acme/app/2.0");
+    let computer = Computer::of(&world.server);
+    let told = ask(&computer, &[&ci.key()]);
+    assert_eq!(open(&told), [("release".to_owned(), "1.0".to_owned(), false)]);
+    assert_eq!(told["open"][0]["registered"], json!(true));
+    let repository = world.server.repository();
+    let copy = ["--repository", repository.to_str().unwrap()];
+    assert_eq!(ask(&Computer::offline(), &[&[ci.key().as_str()], &copy[..]].concat()), told);
+    let shown = computer.run(&["incident", &ci.key()]).ok();
+    let shown = shown.says(&[
+        "release 1.0",
+        "registered by these keys",
+        "# countersign",
+        "withdraw",
+        "/1.0/svc.index.json",
+    ]);
+    shown.says_nothing_of(&["2.0"]);
+}
+
+#[test]
+fn a_mirror_that_does_not_have_everything_gives_no_all_clear() {
+    let origin = format!("http://{}", free_address());
+    let mirror = start_mirror(&origin);
+    let asked = Computer::of(&mirror).run(&["incident", &person("bob").key()]);
+    assert_eq!(asked.code, 3, "{asked:?}");
+    let words = ["not everything could be read", &format!("received nothing from {origin}")];
+    asked.says(&words).says_nothing_of(&["signed nothing", "nothing to rotate"]);
+    let report = Computer::of(&mirror).run(&["incident", &person("bob").key(), "--json"]).json_error(3);
+    assert_eq!(report["complete"], json!(false), "{report}");
 }
 
 #[test]

@@ -28,7 +28,10 @@ fn withdraw_asks_shows_and_says_who_may_not() {
     assert!(!world.exists(&index));
     let again = computer.json_as("alice", &[&args[..], &["--yes"]].concat());
     assert_eq!(again["withdrawn"], true);
-    computer.run_as("alice", &["sign", &index, "--yes"]).failed(1);
+    for command in [&["sign"][..], &["object", "--reason", "x"], &["revoke", "--reason", "x"]] {
+        let late = computer.run_as("alice", &[command, &[&index, "--yes"]].concat()).failed(1);
+        late.says(&["was withdrawn", &person("alice").key(), "the wrong tag"]);
+    }
     let never = world.index_path("acme/app/v9");
     computer.run_as("alice", &["withdraw", &never, "--reason", "x", "--yes"]).failed(1).says(&["has no"]);
     let pending = world.pending_path("acme/app");

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::scene::{APP, DELAY, Scene, takeover, team};
-use crate::support::{SignersFile, client::Computer};
+use crate::support::{SignersFile, World, client::Computer};
 
 /// Thieves with the keys of Bob and Carol have proposed their own signers, and signed.
 fn attacked(scene: &Scene) -> Computer {
@@ -75,6 +75,62 @@ fn if_no_one_looks_the_thieves_get_what_they_want_and_the_history_still_verifies
     scene.run_as(&computer, "mia", &["chain", &scene.world.id(APP)]).ok().says(&["2. "]);
     let late = scene.run_as(&computer, "mia", &["veto", &scene.world.id(APP), "--reason", "late", "--yes"]);
     late.failed(2).says(&["in force"]);
+}
+
+#[test]
+fn masters_read_that_it_waits_and_that_one_of_them_vetoes_it_before_they_sign() {
+    let Some(scene) = Scene::new() else { return };
+    let computer = attacked(&scene);
+    let id = scene.world.id(APP);
+    let asked = scene.run_as(&computer, "mia", &["sign", &id]).failed(2);
+    asked.says(&["in force   on", "all signatures are there"]).says_nothing_of(&["AT ONCE", "BEGUN"]);
+    scene.run_as(&computer, "max", &["veto", &id, "--reason", "keys were stolen", "--yes"]).ok();
+    scene.run_as(&computer, "mia", &["sign", &id]).failed(2).says(&["BEGUN by", "\"keys were stolen\""]);
+    // Their reasons differ, and the server takes one.
+    let second = scene.run_as(&computer, "mia", &["veto", &id, "--reason", "mine", "--yes"]).failed(1);
+    second.says(&["another master began this veto", "keys were stolen", "leave --reason out"]);
+    // The second master's signature would end the wait.
+    scene.sign("moe").ok();
+    scene.run_as(&computer, "mia", &["sign", &id]).failed(2).says(&["takes force AT ONCE"]);
+}
+
+#[test]
+fn an_incident_names_the_time_that_is_left() {
+    let Some(scene) = Scene::new() else { return };
+    let computer = attacked(&scene);
+    let key = super::scene::person("bob").key();
+    let shown = scene.run_as(&computer, "mia", &["incident", &key]).ok();
+    shown.says(&["all signatures are there; it takes force on", ", which takes force on", "have to veto it"]);
+    let report = scene.run_as(&computer, "mia", &["incident", &key, "--json"]).ok().json();
+    assert!(report["projects"][0]["open"][0]["waits_until"].is_string(), "{report}");
+}
+
+#[test]
+fn without_masters_no_one_is_told_of_a_veto() {
+    let [alice, bob] = ["alice", "bob"].map(super::scene::person);
+    let file = |days| {
+        let file = SignersFile::dated(crate::support::days_ago(days)).artifact(1, &[&alice, &bob]);
+        file.with("rotation_delay_hours", json!(1))
+    };
+    let world = World::with_project(&file(10), &[&alice, &bob]);
+    world.propose(&alice, APP, &file(5)).ok();
+    let pending = world.pending_path(APP);
+    let asked = Computer::of(&world.server).run_as("alice", &["sign", &world.id(APP)]).failed(2);
+    asked.says(&["waits      1 hour once"]);
+    assert!(world.sign(&alice, &pending).ok()["waits_until"].is_string());
+    let status = Computer::of(&world.server).run(&["status", &world.id(APP)]).ok();
+    status
+        .says(&["no masters who could veto it", "no one who is needed"])
+        .says_nothing_of(&["countersign veto"]);
+    for page in [format!("/p/{}", world.id(APP)), format!("/p/{pending}")] {
+        let text = world.server.get(&page).text();
+        assert!(text.contains("There are no masters who could veto it"), "{page}");
+        assert!(!text.contains("unless the masters") && !text.contains("how to veto"), "{page}");
+    }
+    // The same bytes again ask no one.
+    let url = world.publish(APP, &file(5));
+    let again = Computer::of(&world.server).run_as("alice", &["update", &url]).ok();
+    again.says(&["It has all signatures"]).says_nothing_of(&["still sign it"]);
 }
 
 #[test]

@@ -34,8 +34,8 @@ pub enum WithdrawRefusal {
     #[error("Digest mismatch: subject_digest is not the digest of {0}. It was corrected: look at it again")]
     OtherIndex(RepoPath),
     #[error(
-        "the key {key} may not withdraw releases of {project} that others registered; the key that registered it \
-         and admin keys may"
+        "the key {key} may not withdraw this release of {project}. The key that registered it may, while the signers \
+         file in force lists it, and every admin key may"
     )]
     NotAllowed { key: PublicKey, project: RepoPath },
     #[error(transparent)]
