@@ -6,6 +6,7 @@ pub mod assembly;
 pub mod catalogue;
 pub mod claim;
 pub mod event;
+pub mod event_stream;
 pub mod newest;
 pub mod objected;
 pub mod offline;

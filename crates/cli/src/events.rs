@@ -1,10 +1,11 @@
 //! The stream of events, as its client sees it: it breaks, is opened again, and goes on where it was.
 
-mod parser;
-
 use std::{collections::VecDeque, time::Duration};
 
-use countersign_api::event::{EventBody, is_commit_id};
+use countersign_api::{
+    event::{EventBody, is_commit_id},
+    event_stream::{EventBlock, EventStreamReader},
+};
 use countersign_core::values::json::ParseError;
 use reqwest::Response;
 
@@ -13,7 +14,6 @@ use crate::{
     error::{CliError, ErrorKind},
     output::Output,
 };
-use parser::{Block, Parser};
 
 /// The server gives a sign of life every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -43,7 +43,7 @@ pub(crate) struct EventFeed<'a> {
     output: Output,
     query: ListenQuery,
     gaps: Gaps,
-    stream: Option<(Response, Parser)>,
+    stream: Option<(Response, EventStreamReader)>,
     told: VecDeque<EventBody>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> EventFeed<'a> {
         query: ListenQuery,
         gaps: Gaps,
     ) -> Result<Self, CliError> {
-        let stream = Some((client.listen(&query).await?, Parser::default()));
+        let stream = Some((client.listen(&query).await?, EventStreamReader::default()));
         Ok(Self { client, output, query, gaps, stream, told: VecDeque::new() })
     }
 
@@ -65,13 +65,13 @@ impl<'a> EventFeed<'a> {
             if let Some(announced) = self.told.pop_front() {
                 return Ok(Next::Event(announced));
             }
-            let Some((response, parser)) = &mut self.stream else {
+            let Some((response, reader)) = &mut self.stream else {
                 self.open_again().await?;
                 return Ok(Next::Again);
             };
             match tokio::time::timeout(SILENCE, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
-                    let blocks = parser.push(&bytes);
+                    let blocks = reader.push(&bytes);
                     let blocks = blocks.map_err(|_| self.client.unusable_event(too_long()))?;
                     blocks.into_iter().try_for_each(|block| self.take(block))?;
                 }
@@ -83,7 +83,7 @@ impl<'a> EventFeed<'a> {
         }
     }
 
-    fn take(&mut self, block: Block) -> Result<(), CliError> {
+    fn take(&mut self, block: EventBlock) -> Result<(), CliError> {
         if let Some(data) = block.data {
             let announced = EventBody::parse(data.as_bytes());
             self.told.extend(announced.map_err(|error| self.client.unusable_event(error))?);
@@ -106,7 +106,7 @@ impl<'a> EventFeed<'a> {
             tokio::time::sleep(pause).await;
             match self.client.listen(&self.query).await {
                 Ok(response) => {
-                    self.stream = Some((response, Parser::default()));
+                    self.stream = Some((response, EventStreamReader::default()));
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::Unreachable => pause = MAX_PAUSE.min(2 * pause),

@@ -2,9 +2,10 @@
 
 use std::{ops::Range, sync::atomic::Ordering};
 
+use countersign_core::log::leaf::write_bundle;
 use thiserror::Error;
 
-use crate::{error::LogError, state::LogState};
+use crate::{cache::CachedLeaf, error::LogError, state::LogState};
 
 /// Hashes or entries in a full tile.
 const WIDTH: u64 = 256;
@@ -105,14 +106,7 @@ impl LogState {
 
     fn entries(&self, range: Range<u64>) -> Result<Vec<u8>, NoTile> {
         let leaves = self.leaves.get().ok_or(NoTile::CatchingUp)?.read(range).map_err(NoTile::Unreadable)?;
-        let mut bundle = Vec::new();
-        for leaf in leaves {
-            let text = leaf.leaf().text();
-            let length = u16::try_from(text.len()).expect("a leaf has five short lines");
-            bundle.extend_from_slice(&length.to_be_bytes());
-            bundle.extend_from_slice(text.as_bytes());
-        }
-        Ok(bundle)
+        Ok(write_bundle(&leaves.iter().map(CachedLeaf::leaf).collect::<Vec<_>>()))
     }
 }
 

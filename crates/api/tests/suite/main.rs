@@ -4,6 +4,7 @@ mod answer;
 mod bodies;
 mod catalogue;
 mod event;
+mod event_stream;
 mod examples;
 mod history;
 mod offline;

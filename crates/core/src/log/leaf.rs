@@ -57,6 +57,28 @@ impl Leaf {
     }
 }
 
+/// A bundle of entries (c2sp.org/tlog-tiles): each leaf behind its length.
+pub fn write_bundle(leaves: &[Leaf]) -> Vec<u8> {
+    let mut bundle = Vec::new();
+    for text in leaves.iter().map(Leaf::text) {
+        let length = u16::try_from(text.len()).expect("a leaf has five short lines");
+        bundle.extend_from_slice(&length.to_be_bytes());
+        bundle.extend_from_slice(text.as_bytes());
+    }
+    bundle
+}
+
+pub fn parse_bundle(mut bytes: &[u8]) -> Result<Vec<Leaf>, NotALeaf> {
+    let mut leaves = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk::<2>() {
+        let length = usize::from(u16::from_be_bytes(*length));
+        let (leaf, rest) = rest.split_at_checked(length).ok_or(NotALeaf)?;
+        leaves.push(Leaf::parse(std::str::from_utf8(leaf).map_err(|_| NotALeaf)?)?);
+        bytes = rest;
+    }
+    if bytes.is_empty() { Ok(leaves) } else { Err(NotALeaf) }
+}
+
 /// The digest of what a commit changes, whatever SHA-1 says about it.
 pub fn digest_changes(change: &Change) -> Sha256 {
     // The map is in byte order.

@@ -1,12 +1,16 @@
 //! A server's answers as its client reads them.
 
+use std::fmt::Debug;
+
 use countersign_api::{
     answers::{
-        AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingResponse,
-        ProposedResponse, RevokedResponse, SignedResponse,
+        AssetsResponse, ChainResponse, ChangedResponse, ErrorResponse, FilesToSignResponse, PendingResponse,
+        PingResponse, ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
     },
     catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
 };
+use countersign_core::values::json::ParseError;
+use serde::Serialize;
 
 use super::{
     history::check_chain,
@@ -14,47 +18,42 @@ use super::{
 };
 
 pub fn check(data: &[u8]) {
-    let accepted = [
-        ProposedResponse::parse(data)
-            .inspect_err(assert_shown)
-            .inspect(|proposed| assert_path(&proposed.project_id))
-            .is_ok(),
-        SignedResponse::parse(data).inspect_err(assert_shown).is_ok(),
-        FilesToSignResponse::parse(data)
-            .inspect_err(assert_shown)
-            .inspect(|answer| answer.files.keys().for_each(assert_path))
-            .is_ok(),
-        ChainResponse::parse(data)
-            .inspect_err(assert_shown)
-            .inspect(|chain| check_chain(&chain.history))
-            .is_ok(),
-        PendingResponse::parse(data)
-            .inspect_err(assert_shown)
-            .inspect(|waiting| waiting.file_paths.iter().for_each(assert_path))
-            .is_ok(),
-        AssetsResponse::parse(data)
-            .inspect_err(assert_shown)
-            .inspect(|answer| assert_path(&answer.index_file_path))
-            .is_ok(),
-        ReleasesResponse::parse(data)
-            .inspect_err(assert_shown)
-            .inspect(|answer| answer.releases.iter().for_each(|release| assert_path(&release.index_path)))
-            .is_ok(),
-        ProjectsResponse::parse(data)
-            .inspect_err(assert_shown)
-            .inspect(|answer| answer.projects.iter().for_each(assert_path))
-            .is_ok(),
-        KeyResponse::parse(data).inspect_err(assert_shown).is_ok(),
-        KeySignedResponse::parse(data).inspect_err(assert_shown).is_ok(),
-        KeyPendingResponse::parse(data)
-            .inspect_err(assert_shown)
-            .inspect(|answer| answer.pending.iter().for_each(|waiting| assert_path(&waiting.file_path)))
-            .is_ok(),
-        RevokedResponse::parse(data).inspect_err(assert_shown).is_ok(),
-        PingResponse::parse(data).inspect_err(assert_shown).is_ok(),
-        ErrorResponse::parse(data).is_some(),
-    ];
-    if accepted.contains(&true) {
+    read(data, ProposedResponse::parse, |answer| assert_path(&answer.project_id));
+    read(data, SignedResponse::parse, |_| ());
+    read(data, FilesToSignResponse::parse, |answer| answer.files.keys().for_each(assert_path));
+    read(data, ChainResponse::parse, |answer| check_chain(&answer.history));
+    read(data, PendingResponse::parse, |answer| answer.file_paths.iter().for_each(assert_path));
+    read(data, AssetsResponse::parse, |answer| assert_path(&answer.index_file_path));
+    read(data, ReleasesResponse::parse, |answer| {
+        answer.releases.iter().for_each(|release| assert_path(&release.index_path));
+    });
+    read(data, ProjectsResponse::parse, |answer| answer.projects.iter().for_each(assert_path));
+    read(data, KeyResponse::parse, |_| ());
+    read(data, KeySignedResponse::parse, |_| ());
+    read(data, KeyPendingResponse::parse, |answer| {
+        answer.pending.iter().for_each(|waiting| assert_path(&waiting.file_path));
+    });
+    read(data, RevokedResponse::parse, |_| ());
+    read(data, ChangedResponse::parse, |_| ());
+    read(data, VetoedResponse::parse, |_| ());
+    read(data, PingResponse::parse, |_| ());
+    if ErrorResponse::parse(data).is_some() {
         assert_no_duplicates(data);
     }
+}
+
+/// The client reads what the server writes.
+fn read<T: PartialEq + Debug + Serialize>(
+    data: &[u8],
+    parse: fn(&[u8]) -> Result<T, ParseError>,
+    check: impl Fn(&T),
+) {
+    let answer = match parse(data) {
+        Ok(answer) => answer,
+        Err(error) => return assert_shown(&error),
+    };
+    assert_no_duplicates(data);
+    check(&answer);
+    let written = serde_json::to_vec(&answer).expect("answers can be written");
+    assert_eq!(parse(&written).as_ref(), Ok(&answer));
 }

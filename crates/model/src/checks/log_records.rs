@@ -1,7 +1,7 @@
-//! Leaves and records of the status map (D82, D83).
+//! Leaves, bundles of them, and records of the status map (D82, D83).
 
 use countersign_core::log::{
-    leaf::Leaf,
+    leaf::{Leaf, parse_bundle, write_bundle},
     record::{NEWEST_RELEASES, Record},
     status::Statuses,
 };
@@ -9,9 +9,14 @@ use countersign_core::log::{
 use super::promises::assert_path;
 
 pub fn check(data: &[u8]) {
+    if let Ok(leaves) = parse_bundle(data) {
+        assert_eq!(write_bundle(&leaves), data, "a bundle has one spelling");
+    }
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(leaf) = Leaf::parse(text) {
         assert_eq!(leaf.text(), text, "a leaf has one spelling");
+        let leaves = vec![leaf; 2];
+        assert_eq!(parse_bundle(&write_bundle(&leaves)), Ok(leaves));
     }
     let Ok(record) = Record::parse(text) else { return };
     assert_eq!(record.text(), text, "a record has one spelling");

@@ -4,7 +4,10 @@ pub mod answers;
 pub mod bodies;
 pub mod bundle;
 pub mod checksums;
+pub mod commit;
 pub mod config;
+pub mod drill;
+pub mod events;
 pub mod forge_documents;
 pub mod headers;
 pub mod history;
@@ -20,12 +23,14 @@ pub mod path;
 pub mod policy;
 pub mod promises;
 pub mod registration;
+pub mod requests;
 pub mod revocation;
 pub mod rules;
 pub mod signatures;
 pub mod signers;
 pub mod staple;
 pub mod timestamp;
+pub mod to_revoke;
 pub mod to_sign;
 pub mod trust;
 pub mod url;
@@ -35,12 +40,15 @@ pub mod witness_request;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target except the model.
-pub const TARGETS: [Target; 30] = [
+pub const TARGETS: [Target; 35] = [
     ("answers", answers::check),
     ("bodies", bodies::check),
     ("bundle", bundle::check),
     ("checksums", checksums::check),
+    ("commit", commit::check),
     ("config", config::check),
+    ("drill", drill::check),
+    ("events", events::check),
     ("forge_documents", forge_documents::check),
     ("headers", headers::check),
     ("history", history::check),
@@ -55,12 +63,14 @@ pub const TARGETS: [Target; 30] = [
     ("path", path::check),
     ("policy", policy::check),
     ("registration", registration::check),
+    ("requests", requests::check),
     ("revocation", revocation::check),
     ("rules", rules::check),
     ("signatures", signatures::check),
     ("signers", signers::check),
     ("staple", staple::check),
     ("timestamp", timestamp::check),
+    ("to_revoke", to_revoke::check),
     ("to_sign", to_sign::check),
     ("trust", trust::check),
     ("url", url::check),

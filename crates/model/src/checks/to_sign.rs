@@ -1,10 +1,14 @@
-//! The files of `sign --export` and `sign --detached`, and what a signer can sign of the former (D34).
+//! The files of `sign --export` and `sign --detached`, and what a signer can sign of the former (D34), or a master veto
+//! (D138).
 
 use countersign_api::offline::{parse_requests, parse_signatures, write_requests, write_signatures};
 use countersign_core::{
-    documents::layout,
-    proof::to_sign::SigningRequest,
-    values::{digest::Sha512, key::SecretKey},
+    documents::{layout, veto::Veto},
+    proof::{
+        to_sign::{SigningRequest, ToSign},
+        to_veto::{ToVeto, update_of},
+    },
+    values::{digest::Sha512, key::SecretKey, time::Timestamp},
 };
 
 use super::promises::{assert_path, assert_shown, check_document};
@@ -36,4 +40,35 @@ fn check_request(request: &SigningRequest) {
         let digest = Sha512::of(request.files[path].as_bytes());
         assert!(key.public_key().verify(&digest, signature).is_ok());
     }
+    check_veto(request, &to_sign);
+}
+
+/// Only a veto of this proposal is signed as one.
+fn check_veto(request: &SigningRequest, to_sign: &ToSign) {
+    let none = Default::default();
+    for shown in request.files.values() {
+        assert!(ToVeto::check(to_sign, shown.clone(), &none).is_err(), "what is proposed is no veto");
+    }
+    let chain = match update_of(to_sign) {
+        Ok(chain) => chain,
+        Err(error) => return assert_shown(&error),
+    };
+    let veto = Veto {
+        veto: "no".to_owned(),
+        project_id: to_sign.project().clone(),
+        signers_file_digest: *to_sign.digest(),
+        previous: chain.last().digest,
+        timestamp: Timestamp::from_unix_seconds(1_770_000_000).unwrap(),
+    };
+    let text = |veto: &Veto| String::from_utf8(veto.write()).unwrap();
+    let to_veto = ToVeto::check(to_sign, text(&veto), &none).expect("it is a veto of this proposal");
+    let key = SecretKey::from_seed(&[7; 32]);
+    let body = to_veto.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).unwrap();
+    assert_eq!((body.file_path, body.veto_json), (request.path.clone(), text(&veto)));
+    let others = [
+        Veto { signers_file_digest: Sha512::of(b""), ..veto.clone() },
+        Veto { previous: Sha512::of(b""), ..veto.clone() },
+        Veto { project_id: request.path.clone(), ..veto },
+    ];
+    assert!(others.iter().all(|other| ToVeto::check(to_sign, text(other), &none).is_err()));
 }

@@ -8,7 +8,7 @@ use std::{
 use countersign_core::{
     documents::{agreement::Agreement, layout, signers::SignersFile, transparency::Transparency, veto::Veto},
     log::{
-        leaf::{Leaf, digest_changes},
+        leaf::{Leaf, digest_changes, parse_bundle},
         tree::{BadProof, TreeHead},
     },
     proof::log_pin::LogPin,
@@ -196,7 +196,7 @@ async fn read_leaves(client: &ServerClient, from: u64, to: u64) -> Result<Vec<Le
         let name = tile_name("entries", number, to);
         let bytes = client.log_tile(&name, BUNDLE_BYTES).await?;
         let bytes = bytes.ok_or_else(|| missing_tile(client, &name))?;
-        let bundle = parse_bundle(&bytes).ok_or_else(|| {
+        let bundle = parse_bundle(&bytes).map_err(|_| {
             client.unusable_content(&format!("the tile {name}"), ParseError::new("", "it has no leaves"))
         })?;
         let skipped = usize::try_from(begin - number * BUNDLE).unwrap_or(usize::MAX);
@@ -208,16 +208,6 @@ async fn read_leaves(client: &ServerClient, from: u64, to: u64) -> Result<Vec<Le
         begin = end;
     }
     Ok(leaves)
-}
-
-fn parse_bundle(mut bytes: &[u8]) -> Option<Vec<Leaf>> {
-    let mut leaves = Vec::new();
-    while let Some((length, rest)) = bytes.split_first_chunk::<2>() {
-        let (leaf, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
-        leaves.push(Leaf::parse(std::str::from_utf8(leaf).ok()?).ok()?);
-        bytes = rest;
-    }
-    bytes.is_empty().then_some(leaves)
 }
 
 impl Watching {
