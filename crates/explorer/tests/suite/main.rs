@@ -53,9 +53,12 @@ fn equal_people_make_as_many_classes_as_a_search_that_renames_them_has_states() 
 
 #[test]
 fn what_is_remembered_of_a_decision_is_what_the_rules_decide_anew() {
-    for world in [worlds::equals(), worlds::neighbours()] {
+    let whole = usize::MAX;
+    for (world, most_states) in
+        [(worlds::equals(), whole), (worlds::neighbours(), whole), (worlds::patience(), 1_000)]
+    {
         let of = |remember| {
-            let visited = explore(&world, Extent { remember, ..Extent::WHOLE });
+            let visited = explore(&world, Extent { remember, most_states, ..Extent::WHOLE });
             let visited = visited.unwrap_or_else(|counterexample| panic!("{counterexample}"));
             (visited.decisions, (visited.states, visited.steps, visited.refused, visited.depth))
         };
