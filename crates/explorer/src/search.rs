@@ -316,13 +316,16 @@ impl<'w> Search<'w> {
         Ok(())
     }
 
-    /// An admin can always propose other signers, whatever is pending.
+    /// An admin can always propose other signers, whatever is pending, but for what is kept for the masters.
     fn check_rescue(&mut self, node: &Node) -> Held {
         if !self.world.care.rescue {
             return Ok(());
         }
         for project in 0..self.world.projects.len() {
             let Some(by) = self.judge.admin(&self.contents, &node.state, project) else { continue };
+            if self.judge.is_kept_for_masters(&self.contents, &node.state, project) {
+                continue;
+            }
             let listed = self.world.actions.len() + self.world.beginning.len();
             let number = listed + project * self.world.people.len() + usize::from(by);
             let project = u8::try_from(project).expect("few projects");

@@ -44,7 +44,7 @@ pub enum UpdateRefusal {
     OtherPending(RepoPath),
     #[error(
         "A signers update of {0} is pending that a master key proposed or signed; only a current master key may replace \
-         it. Sign it, or ask a master"
+         it while it waits, or before the rotation delay has passed since then. Sign it, or ask a master"
     )]
     MastersPending(RepoPath),
     #[error(
@@ -100,7 +100,7 @@ pub fn update(
     }
     check_lead(&signers, now)?;
     if let Some(pending) = &pending {
-        check_replace(&active, pending, &proposal.submitter)?;
+        check_replace(snapshot, &active, pending, &proposal.submitter, now)?;
     }
     if let Some(veto) = find_veto(snapshot, project, &Sha512::of(&proposal.signers_bytes))? {
         return Err(UpdateRefusal::Vetoed { project: project.clone(), reason: veto.veto });
@@ -170,9 +170,11 @@ fn take_back_superseded(
 
 /// Whether this key may put another file in the place of the pending one.
 fn check_replace(
+    snapshot: &impl Snapshot,
     active: &ActiveSigners,
     pending: &StoredProposal,
     submitter: &PublicKey,
+    now: Timestamp,
 ) -> Result<(), UpdateRefusal> {
     let ActiveSigners { project, file, .. } = active;
     if is_in(file.master_groups(), submitter) {
@@ -182,22 +184,28 @@ fn check_replace(
         return Err(UpdateRefusal::OtherPending(project.clone()));
     }
     // Else a thief of one admin key could keep the masters from ever agreeing to anything (D170).
-    if file.rotation_delay().is_some() && is_of_masters(file, project, pending)? {
+    if is_kept_for_masters(snapshot, active, pending, now)? {
         return Err(UpdateRefusal::MastersPending(project.clone()));
     }
     Ok(())
 }
 
-/// Whether a master of the file in force proposed it or has signed it.
-fn is_of_masters(
-    current: &SignersFile,
-    project: &RepoPath,
+/// Whether a master of the file in force proposed it or has signed it, and it waits, or that was less than the delay ago.
+fn is_kept_for_masters(
+    snapshot: &impl Snapshot,
+    active: &ActiveSigners,
     pending: &StoredProposal,
+    now: Timestamp,
 ) -> Result<bool, ReadError> {
-    let path = layout::registration_of(&layout::pending_signers(project));
+    let Some(delay) = active.file.rotation_delay() else { return Ok(false) };
+    let pending_path = layout::pending_signers(&active.project);
+    let path = layout::registration_of(&pending_path);
     let proposer = stored::parse_stored(&path, SignedRequest::parse(&pending.registration))?.public_key;
-    let mut said = pending.signatures.signers().into_iter().chain([proposer]);
-    Ok(said.any(|key| is_in(current.master_groups(), &key)))
+    let signed = pending.signatures.entries.iter().map(|(key, one)| (*key, one.collected_at));
+    let said = signed.chain([(proposer, pending.metadata.origin.retrieved_at)]);
+    let by_masters = said.filter(|(key, _)| is_in(active.file.master_groups(), key));
+    let Some(last) = by_masters.map(|(_, said_at)| said_at).max() else { return Ok(false) };
+    Ok(now < last.later(delay) || stored::agreement(snapshot, &pending_path)?.is_some())
 }
 
 fn is_in(groups: &[Group], key: &PublicKey) -> bool {

@@ -1,6 +1,8 @@
 //! Thieves of admin keys against a team with masters and a delay (D130–D136, D170): they get nothing in force, and cannot
 //! keep the masters from putting something in force.
 
+use std::time::Duration;
+
 use countersign_core::{
     documents::{agreement::Agreement, layout},
     rules::decide::update::UpdateRefusal,
@@ -93,4 +95,46 @@ fn without_a_delay_admins_and_masters_replace_each_other() {
     world.sign_all(PENDING, &[&dave()]);
     world.update(&undelayed("2026-02-01T09:00:01Z"), &bob()).expect("an admin");
     assert_eq!(world.repo.text(PENDING), undelayed("2026-02-01T09:00:01Z").text());
+}
+
+/// A file that needs a key which never signs, and a master who has vanished after signing it.
+#[test]
+fn admins_are_not_locked_out_by_a_master_who_vanished() {
+    let mut world = active();
+    let stuck = team_at("2026-02-01T09:30:00Z").artifact(1, [&key(9)]);
+    world.update(&stuck, &bob()).expect("an update");
+    world.sign_all(PENDING, &[&dave()]);
+    let said_at = world.now;
+    let another = |time| team_at(time).artifact(1, [&carol()]);
+    world.now = said_at.later(Duration::from_secs(48 * 60 * 60 - 1));
+    assert_eq!(world.update(&another("2026-02-01T09:40:00Z"), &bob()), Err(refused()));
+    world.now = said_at.later(Duration::from_secs(48 * 60 * 60));
+    world.update(&another("2026-02-01T09:40:00Z"), &bob()).expect("the delay is over");
+    assert_eq!(world.repo.text(PENDING), another("2026-02-01T09:40:00Z").text());
+}
+
+#[test]
+fn what_a_master_proposed_is_kept_as_long() {
+    let mut world = active();
+    world.update(&rescue(), &dave()).expect("an update");
+    let proposed_at = world.now;
+    world.now = proposed_at.later(Duration::from_secs(48 * 60 * 60 - 1));
+    assert_eq!(world.update(&stolen_at("2026-02-01T09:00:00Z"), &bob()), Err(refused()));
+    world.now = proposed_at.later(Duration::from_secs(48 * 60 * 60));
+    world.update(&stolen_at("2026-02-01T09:00:00Z"), &bob()).expect("the delay is over");
+}
+
+/// The word of a master is older than the wait here, and counts until its end.
+#[test]
+fn admins_do_not_replace_what_waits_with_a_master() {
+    let mut world = active();
+    let next = team_at("2026-02-01T09:30:00Z").artifact(1, [&carol()]);
+    world.update(&next, &bob()).expect("an update");
+    world.sign_all(PENDING, &[&dave()]);
+    let said_at = world.now;
+    world.now = said_at.later(Duration::from_secs(40 * 60 * 60));
+    world.sign_all(PENDING, &[&bob(), &carol()]);
+    assert!(waits(&world));
+    world.now = said_at.later(Duration::from_secs(80 * 60 * 60));
+    assert_eq!(world.update(&stolen_at("2026-02-01T09:40:00Z"), &bob()), Err(refused()));
 }

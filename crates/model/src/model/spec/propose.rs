@@ -80,8 +80,10 @@ impl Spec {
             return answer(id, message, &required(Some(&active), &pending.config, &signed));
         }
         let Some(config) = config.filter(|config| config.is_valid()) else { return refuse(500) };
-        let may_replace =
-            project.pending.as_ref().is_none_or(|pending| may_replace(&active, pending, caller));
+        let may_replace = project
+            .pending
+            .as_ref()
+            .is_none_or(|pending| may_replace(&active, pending, caller, self.seconds()));
         if config.timestamp <= active.timestamp || self.is_too_far_ahead(config) {
             // The specification does not decide which of the two comes first.
             let statuses = if may_replace { vec![400] } else { vec![400, 409] };
@@ -203,12 +205,18 @@ impl Spec {
     }
 }
 
-/// Admins and masters replace a proposal. Where rotations wait, only masters replace what one of them has a part in (D170).
-fn may_replace(active: &Config, pending: &ModelProposal, caller: &Person) -> bool {
+/// Admins and masters replace a proposal. Where rotations wait, only masters replace what one of them has a part in, while
+/// it waits or is new (D170).
+fn may_replace(active: &Config, pending: &ModelProposal, caller: &Person, now: i64) -> bool {
     let masters = people_of(active.master());
-    let has_part =
-        masters.contains(&pending.proposer) || !signed_by(&pending.signatures).is_disjoint(&masters);
-    let is_theirs = active.delay.is_some() && has_part;
+    let proposed_at = i64::try_from(pending.retrieved_at.div_euclid(SECOND)).expect("seconds fit");
+    let signed = pending.signatures.iter().map(|(person, (_, at))| (person, *at));
+    let words = signed.chain([(&pending.proposer, proposed_at)]);
+    let newest = words.filter(|(person, _)| masters.contains(*person)).map(|(_, at)| at).max();
+    let is_theirs = active
+        .delay
+        .zip(newest)
+        .is_some_and(|(hours, newest)| pending.agreement.is_some() || now < newest + hours * 3_600);
     masters.contains(caller) || (active.leaders().contains(caller) && !is_theirs)
 }
 
