@@ -110,6 +110,19 @@ fn of_each_witness_the_newest_cosignature_stays() {
 }
 
 #[test]
+fn a_witness_with_two_names_counts_once_and_the_first_of_equal_times_stays() {
+    let renamed = VerifierKey::new("another.example/w", KeyKind::Witness, key(1).public_key()).unwrap();
+    let known = [witness(1), renamed.clone()];
+    for names in [[witness(1), renamed.clone()], [renamed.clone(), witness(1)]] {
+        let mut opened = signed();
+        let lines = names.each_ref().map(|name| signed().cosign(name, &key(1), 50).line);
+        assert_eq!(opened.add_cosignatures(&lines, &known).unwrap().len(), 2);
+        let kept: Vec<&VerifierKey> = opened.cosignatures().map(|cosignature| &cosignature.witness).collect();
+        assert_eq!(kept, [&names[0]]);
+    }
+}
+
+#[test]
 fn a_checkpoint_has_one_form() {
     let text = checkpoint().text();
     assert_eq!(Checkpoint::parse(&text), Ok(checkpoint()));

@@ -162,6 +162,10 @@ fn a_change_that_no_rules_make_is_refused() {
     assert_eq!(fault(&log, &completed(&other.replace("acme/app", "acme/none"))), StatusFault::NoProject);
     assert_eq!(fault(&log, &revoked(&other)), StatusFault::NotComplete);
     assert_eq!(fault(&log, &write(&|| path(ACTIVE))), StatusFault::NoHistoryEntry);
+    // Entries are counted from 1.
+    let mut before_first = write(&|| path(ACTIVE));
+    before_first.write(layout::history_entry(&path(PROJECT), 0), b"x".as_slice());
+    assert_eq!(fault(&log, &before_first), StatusFault::NoHistoryEntry);
     let mut changed = log.clone();
     changed.indexes.insert(path(INDEX), Arc::from(b"changed".as_slice()));
     assert_eq!(fault(&changed, &revoked(INDEX)), StatusFault::OtherIndex);

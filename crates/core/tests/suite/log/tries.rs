@@ -185,3 +185,12 @@ fn bits_must_rise_and_every_part_of_a_path_matters() {
     assert!(all(&mut (0..=255)).root(&key, b"").is_ok());
     assert_eq!(all(&mut (0..=255).chain([255])).root(&key, b""), Err(BitsDoNotRise));
 }
+
+/// A map has a million records: a failed comparison does not print them.
+#[test]
+fn a_trie_is_shown_by_its_root() {
+    let tries = [Trie::default(), insert(&Trie::default(), crowded_key(1), 1)];
+    let [empty, one] = tries.each_ref().map(|trie| format!("{trie:?}"));
+    assert_eq!(empty, format!("Trie({})", Hash::from_bytes(EMPTY)));
+    assert_eq!(one, format!("Trie({})", tries[1].root()));
+}
