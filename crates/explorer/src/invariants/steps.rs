@@ -6,6 +6,7 @@ use super::{
     Broken, Held, Invariant,
     documents::{Key, Keys, Reader, SignersDocument, can_consent, read_time, union},
     second_thoughts::{can_withdraw, registrant},
+    waiting::is_kept_for_masters,
 };
 use crate::{
     action::Action,
@@ -147,6 +148,7 @@ impl StepCheck<'_> {
         let in_force = |keys: fn(&SignersDocument) -> Keys| active.as_deref().map(keys).unwrap_or_default();
         let allowed = match self.action {
             Action::Register { .. } => self.signers(new.pending[FILE]).map(|file| file.keys.clone()),
+            Action::Update { .. } if self.is_kept_for_masters(old) => Some(self.masters(old)),
             Action::Update { .. } if old.pending[FILE].is_some() => Some(in_force(SignersDocument::admins)),
             Action::Update { .. } => Some(in_force(|file| file.keys.clone())),
             Action::Assets { release, .. } if old.releases[usize::from(release)][INDEX].is_some() => {
@@ -172,6 +174,11 @@ impl StepCheck<'_> {
         let is_allowed = allowed.is_some_and(|keys| keys.contains(&self.key()));
         Invariant::UnlistedChangesNothing
             .hold(is_allowed, "a key changed something that its roles do not allow")
+    }
+
+    fn is_kept_for_masters(&self, old: &ProjectFacts) -> bool {
+        let now = self.world.clocks[usize::from(self.clock)].unix_seconds();
+        is_kept_for_masters(self.reader, self.contents, old, now)
     }
 
     fn check_effect(&self, old: &ProjectFacts, new: &ProjectFacts) -> Held {
