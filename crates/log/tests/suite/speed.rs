@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use countersign_core::rules::snapshot::Change;
 use countersign_log::{LogOptions, TransparencyLog};
 use countersign_store::Store;
 use tokio::{runtime::Runtime, task::JoinSet};
@@ -28,11 +29,16 @@ fn release(number: usize) -> String {
     format!("{}/releases/v{number}", project(number / RELEASES))
 }
 
+/// First all projects, then all releases, then their completion: what waits together can be committed in any order.
 async fn commit_all(store: &Arc<Store>, releases: usize) {
-    let projects = (0..releases.div_ceil(RELEASES)).map(|number| register(&project(number)));
-    let rounds = (0..releases).flat_map(|number| [publish(&release(number)), complete(&release(number))]);
+    commit_each(store, (0..releases.div_ceil(RELEASES)).map(|number| register(&project(number)))).await;
+    commit_each(store, (0..releases).map(|number| publish(&release(number)))).await;
+    commit_each(store, (0..releases).map(|number| complete(&release(number)))).await;
+}
+
+async fn commit_each(store: &Arc<Store>, changes: impl Iterator<Item = Change>) {
     let mut waiting = JoinSet::new();
-    for change in projects.chain(rounds) {
+    for change in changes {
         let store = Arc::clone(store);
         waiting.spawn(async move {
             store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
