@@ -8,8 +8,8 @@ use crate::{
     contents::{ContentId, Contents, EMPTY, PARTS, PartId, State},
     facts::Facts,
     invariants::{
-        Checked, Held, Invariant, documents::Reader, proofs::ProofCheck, states::StateCheck,
-        steps::StepCheck, waiting,
+        Checked, Held, Invariant, documents::Reader, powers, proofs::ProofCheck, states::StateCheck,
+        steps::StepCheck,
     },
     liveness::Goals,
     memo::{Memo, MemoSet},
@@ -204,7 +204,7 @@ impl<'w> Judge<'w> {
     pub fn is_kept_for_masters(&self, contents: &Contents, state: &State, n: usize) -> bool {
         let facts = Facts::of(state, contents);
         let now = self.world.clocks[usize::from(state.clock)].unix_seconds();
-        waiting::is_kept_for_masters(&self.reader, contents, &facts.projects[n], now)
+        powers::is_kept_for_masters(&self.reader, contents, &facts.projects[n], now)
     }
 
     pub fn check_state(&mut self, contents: &Contents, state: &State) -> Held {

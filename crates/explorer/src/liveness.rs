@@ -14,7 +14,8 @@ use crate::{
         documents::{
             Keys, Reader, SignersDocument, can_consent, digest_text, missing, missing_consent, union,
         },
-        second_thoughts::{can_withdraw, read_said, registrant},
+        powers::{can_withdraw, registrant},
+        second_thoughts::read_said,
         waiting::WaitDocument,
     },
     roles::{

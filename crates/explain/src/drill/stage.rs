@@ -40,7 +40,6 @@ use countersign_core::{
     },
 };
 
-use self::waiting::Opponents;
 use super::{
     cast::Actor,
     outcome::{DrillAttempt, DrillFault, DrillStep, Nuisance},
@@ -63,6 +62,14 @@ pub(super) struct Stage {
     now: Timestamp,
     /// Every key of the real file, registrars too, in the order of the file.
     cast: Vec<Actor>,
+}
+
+/// The other side, while a rotation waits.
+struct Opponents<'a> {
+    /// They veto it if they can.
+    veto: &'a [Actor],
+    /// They propose something else each time.
+    replace: &'a [Actor],
 }
 
 impl Stage {

@@ -3,6 +3,7 @@
 pub mod documents;
 pub mod formats;
 pub mod index;
+pub mod powers;
 pub mod proofs;
 pub mod replay;
 pub mod second_thoughts;

@@ -8,9 +8,8 @@ use sha2::{Digest as _, Sha512};
 
 use super::{
     Held, Invariant,
-    documents::{
-        Key, Keys, Reader, SignersDocument, digest_text, read_key, read_signature, read_time, union,
-    },
+    documents::{Key, Keys, Reader, digest_text, read_key, read_signature, read_time},
+    powers::registrant,
     steps::StepCheck,
 };
 use crate::{
@@ -18,7 +17,7 @@ use crate::{
     contents::{ContentId, Contents},
     facts::{ProjectFacts, ReleaseSlots},
     requests::second_thoughts::LEAD,
-    roles::{COLLECTING, FILE, INDEX, OBJECTIONS, REGISTRANT, REVOKED, WITHDRAWN},
+    roles::{COLLECTING, FILE, INDEX, OBJECTIONS, REVOKED, WITHDRAWN},
 };
 
 /// What a key said last of a release.
@@ -52,17 +51,6 @@ pub fn read_said(value: &Value) -> Option<Said> {
         ))
     };
     value.get("objections")?.as_object()?.iter().map(said).collect()
-}
-
-/// The key that registered a release, as long as it collects.
-pub fn registrant(reader: &Reader, contents: &Contents, release: &ReleaseSlots) -> Option<Key> {
-    read_key(reader.value(contents, release[REGISTRANT]?)?.get("registrant")?.as_str()?)
-}
-
-/// Who may withdraw a release that collects: admins, and the key that registered it, if it still may register.
-pub fn can_withdraw(active: &SignersDocument, registrant: Option<Key>) -> Keys {
-    let still = registrant.filter(|key| active.keys.contains(key) || active.registrars.contains(key));
-    union(&active.admin).into_iter().chain(still).collect()
 }
 
 /// At every state: objections verify, are about this index, and a withdrawn release has nothing but the record.

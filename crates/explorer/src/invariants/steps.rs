@@ -5,8 +5,7 @@ use std::rc::Rc;
 use super::{
     Broken, Held, Invariant,
     documents::{Key, Keys, Reader, SignersDocument, can_consent, read_time, union},
-    second_thoughts::{can_withdraw, registrant},
-    waiting::is_kept_for_masters,
+    powers::{can_withdraw, is_kept_for_masters, registrant},
 };
 use crate::{
     action::Action,

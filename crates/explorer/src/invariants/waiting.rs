@@ -5,8 +5,7 @@ use serde_json::Value;
 use super::{
     Broken, Held, Invariant,
     documents::{
-        EntryDocument, Keys, Reader, SignersDocument, digest_text, missing, missing_consent, read_key,
-        read_time, union,
+        EntryDocument, Keys, Reader, SignersDocument, digest_text, missing, missing_consent, read_time, union,
     },
     steps::StepCheck,
 };
@@ -14,7 +13,7 @@ use crate::{
     action::Says,
     contents::{ContentId, Contents},
     facts::{BesideSlots, ProjectFacts, SignersSlots, VetoSlots},
-    roles::{AGREED, FILE, METADATA, REGISTRATION, SET, VETO, VETO_SET},
+    roles::{AGREED, FILE, SET, VETO, VETO_SET},
 };
 
 /// Since when and until when a proposal waits, in seconds.
@@ -36,26 +35,6 @@ impl WaitDocument {
 fn delay(before: &SignersDocument, signed: [&Keys; 2]) -> Option<i64> {
     let masters_agree = signed.into_iter().all(|signed| missing(&before.master, signed) == 0);
     before.delay_hours.filter(|_| !masters_agree).map(|hours| hours * 3_600)
-}
-
-/// Whether only masters may replace what is pending.
-pub fn is_kept_for_masters(reader: &Reader, contents: &Contents, project: &ProjectFacts, now: i64) -> bool {
-    let active = project.active[FILE].and_then(|id| reader.signers(contents, id));
-    let Some((active, hours)) = active.and_then(|active| active.delay_hours.map(|hours| (active, hours)))
-    else {
-        return false;
-    };
-    let masters = union(&active.master);
-    let pending = &project.pending;
-    let set = pending[SET].zip(pending[FILE]).and_then(|(set, file)| reader.set(contents, set, file));
-    let signed = set.into_iter().flat_map(|set| set.collected.clone());
-    let value = |slot: usize| pending[slot].and_then(|id| reader.value(contents, id));
-    let proposer = value(REGISTRATION).and_then(|request| read_key(request.get("public_key")?.as_str()?));
-    let retrieved =
-        value(METADATA).and_then(|it| read_time(it.get("origin")?.get("retrieved_at")?.as_str()?));
-    let words = signed.chain(proposer.zip(retrieved));
-    let newest = words.filter(|(key, _)| masters.contains(key)).map(|(_, at)| at).max();
-    newest.is_some_and(|at| project.beside[AGREED].is_some() || now < at + hours * 3_600)
 }
 
 /// An entry of the history after another one: it waited as long as the one before demands, and says so.

@@ -14,16 +14,8 @@ use countersign_core::{
     values::digest::Sha512,
 };
 
-use super::{Actor, DrillStep, SECOND, Stage};
+use super::{Actor, DrillStep, Opponents, SECOND, Stage};
 use crate::delay::shown_hours;
-
-/// The other side, while a rotation waits.
-pub(super) struct Opponents<'a> {
-    /// They veto it if they can.
-    pub(super) veto: &'a [Actor],
-    /// They propose something else each time.
-    pub(super) replace: &'a [Actor],
-}
 
 impl Stage {
     /// Everyone who has to has agreed. Gives whether the new signers come into force.
