@@ -2,7 +2,7 @@
 
 use countersign_core::{
     log::{
-        leaf::{Leaf, NotALeaf, digest_changes},
+        leaf::{Leaf, NotALeaf, digest_changes, parse_bundle, write_bundle},
         record::{
             LoggedState, NEWEST_RELEASES, NotARecord, ProjectRecord, Record, ReleaseRecord, project_key,
             release_key,
@@ -89,6 +89,21 @@ fn near_misses(text: &str) -> Vec<String> {
 fn a_leaf_has_one_spelling() {
     for miss in near_misses(&leaf().text()) {
         assert_eq!(Leaf::parse(&miss), Err(NotALeaf), "{miss}");
+    }
+}
+
+#[test]
+fn a_bundle_has_each_leaf_behind_its_length() {
+    let other = Leaf { state: Sha256::of(b"another state"), ..leaf() };
+    let bundle = write_bundle(&[leaf(), other.clone()]);
+    let [first, second] = [leaf().text(), other.text()];
+    let length = u16::try_from(first.len()).unwrap().to_be_bytes();
+    let expected = [&length[..], first.as_bytes(), &length[..], second.as_bytes()].concat();
+    assert_eq!(bundle, expected);
+    assert_eq!(parse_bundle(&bundle), Ok(vec![leaf(), other]));
+    assert_eq!(parse_bundle(b""), Ok(Vec::new()));
+    for cut in (1..bundle.len()).filter(|cut| *cut != bundle.len() / 2) {
+        assert_eq!(parse_bundle(&bundle[..cut]), Err(NotALeaf), "{cut} bytes");
     }
 }
 
