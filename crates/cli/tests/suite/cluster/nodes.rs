@@ -104,9 +104,14 @@ impl Cluster {
     pub(super) fn check_at_rest(&self) {
         self.await_ready();
         let nodes = 0..self.ways.len();
-        await_that("all nodes are at the same commit", || {
+        // What a node serves may not be on its disk yet.
+        await_that("all nodes have the same commit, and nothing newer", || {
             let first = self.head(0);
-            nodes.clone().all(|node| self.head(node) == first)
+            let is_newest = |node| {
+                let rest = self.node(node).get(&format!("/v1/journal?after={first}"));
+                rest.header("x-svc-commit") == Some(&first)
+            };
+            nodes.clone().all(|node| self.head(node) == first && is_newest(node))
         });
         let last = nodes.end - 1;
         nodes.for_each(|node| self.git(node).assert_sound());

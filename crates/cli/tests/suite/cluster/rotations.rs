@@ -104,5 +104,6 @@ fn a_node_whose_clock_is_ahead_of_the_database_puts_nothing_in_force() {
     // The node tries again each second.
     set_database(&cluster, DELAY + 1);
     await_that("it takes force", || signers(&cluster, cluster.node(0)).body == team(5).bytes());
+    cluster.check_at_rest();
     assert_eq!(activations(&cluster), 2);
 }
