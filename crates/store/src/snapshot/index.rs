@@ -23,6 +23,8 @@ use countersign_core::{
 };
 use imbl::{HashMap, OrdMap, OrdSet};
 
+static NO_KEYS: BTreeSet<PublicKey> = BTreeSet::new();
+
 /// Derived from the files of one commit; cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Index {
@@ -165,9 +167,11 @@ impl Index {
         self.projects.remove(&folded);
     }
 
-    /// The keys that may still sign a file; `None` where it collects no signatures.
+    /// The keys that may still sign a file; `None` where it collects no signatures. Of many keys mostly one changes.
     fn set_collecting(&mut self, file: RepoPath, keys: Option<BTreeSet<PublicKey>>) {
-        for key in self.collecting.remove(&file).iter().flat_map(|keys| keys.iter()) {
+        let before = self.collecting.remove(&file).unwrap_or_default();
+        let now = keys.as_ref().unwrap_or(&NO_KEYS);
+        for key in before.difference(now) {
             if let Some(waiting) = self.waiting.get_mut(key) {
                 waiting.remove(&file);
                 if waiting.is_empty() {
@@ -175,11 +179,12 @@ impl Index {
                 }
             }
         }
-        let Some(keys) = keys else { return };
-        for key in &keys {
+        for key in now.difference(&before) {
             self.waiting.entry(*key).or_default().insert(file.clone());
         }
-        self.collecting.insert(file, Arc::new(keys));
+        if let Some(keys) = keys {
+            self.collecting.insert(file, Arc::new(keys));
+        }
     }
 }
 
