@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use countersign_core::{
-    documents::revocation::RevokeBody,
-    proof::{to_revoke::RevocationRequest, to_sign::SigningRequest},
+    documents::{revocation::RevokeBody, veto::VetoBody},
+    proof::{to_revoke::RevocationRequest, to_sign::SigningRequest, to_veto::CarriedVeto},
     values::json::{self, Field, Json, ParseError},
 };
 use serde::Serialize;
@@ -16,6 +16,8 @@ const REQUESTS: &str = "signing_requests";
 const SIGNATURES: &str = "signatures";
 const REVOCATION_REQUESTS: &str = "revocation_requests";
 const REVOCATIONS: &str = "revocations";
+const VETO_REQUESTS: &str = "veto_requests";
+const VETOES: &str = "vetoes";
 
 /// The file that `sign --export` writes.
 pub fn parse_requests(bytes: &[u8]) -> Result<Vec<SigningRequest>, ParseError> {
@@ -51,6 +53,24 @@ pub fn parse_revocations(bytes: &[u8]) -> Result<Vec<RevokeBody>, ParseError> {
 
 pub fn write_revocations(revocations: &[RevokeBody]) -> Vec<u8> {
     write_list(REVOCATIONS, revocations)
+}
+
+/// The file that `veto --export` writes.
+pub fn parse_veto_requests(bytes: &[u8]) -> Result<Vec<CarriedVeto>, ParseError> {
+    parse_list(bytes, VETO_REQUESTS, CarriedVeto::parse_field)
+}
+
+pub fn write_veto_requests(requests: &[CarriedVeto]) -> Vec<u8> {
+    write_list(VETO_REQUESTS, requests)
+}
+
+/// The file that `veto --detached` writes.
+pub fn parse_vetoes(bytes: &[u8]) -> Result<Vec<VetoBody>, ParseError> {
+    parse_list(bytes, VETOES, VetoBody::parse_field)
+}
+
+pub fn write_vetoes(vetoes: &[VetoBody]) -> Vec<u8> {
+    write_list(VETOES, vetoes)
 }
 
 fn parse_list<T>(

@@ -2,15 +2,23 @@
 
 use countersign_api::{
     offline::{
-        parse_requests, parse_revocation_requests, parse_revocations, parse_signatures, write_requests,
-        write_revocation_requests, write_revocations, write_signatures,
+        parse_requests, parse_revocation_requests, parse_revocations, parse_signatures, parse_veto_requests,
+        parse_vetoes, write_requests, write_revocation_requests, write_revocations, write_signatures,
+        write_veto_requests, write_vetoes,
     },
     requests::SignaturesBody,
 };
-use countersign_core::{proof::to_revoke::RevocationRequest, values::digest::Sha512};
+use countersign_core::{
+    documents::veto::Veto,
+    proof::{
+        to_revoke::RevocationRequest,
+        to_veto::{CarriedVeto, ToVeto},
+    },
+    values::digest::Sha512,
+};
 use countersign_testing::{
-    INDEX, PROJECT, alice, bob, carol,
-    evidence::{Past, founded, good, revocation_document, rotated, signed_by},
+    INDEX, PROJECT, alice, bob, carol, dave,
+    evidence::{Past, founded, good, noon, revocation_document, rotated, signed_by},
     path, revocation_text, signers,
     signing::{index_request, proposal_of, sign},
 };
@@ -103,4 +111,31 @@ fn revocations_read_back_as_they_were_written_and_are_not_taken_for_signatures()
         assert!(parse_requests(bytes).is_err() && parse_signatures(bytes).is_err());
     }
     assert!(parse_revocations(&request_bytes).is_err() && parse_revocation_requests(&body_bytes).is_err());
+}
+
+#[test]
+fn vetoes_read_back_as_they_were_written_and_are_not_taken_for_anything_else() {
+    let past = rotated(PROJECT);
+    let document = Veto {
+        veto: "not by us".to_owned(),
+        project_id: path(PROJECT),
+        signers_file_digest: past.digest(1),
+        previous: past.digest(0),
+        timestamp: noon(),
+    };
+    let veto = String::from_utf8(document.write()).expect("text");
+    let collected = signed_by(&veto, &[&dave()]);
+    let request = CarriedVeto { proposal: proposal_of(&past), veto, collected };
+    let to_sign = request.proposal.check().expect("a proposal");
+    let to_veto = ToVeto::check(&to_sign, request.veto.clone(), &request.collected).expect("a veto");
+    let body = to_veto.sign(dave().public_key(), |digest| Ok::<_, ()>(dave().sign(digest))).expect("signed");
+    let (requests, bodies) = (vec![request], vec![body]);
+    let (request_bytes, body_bytes) = (write_veto_requests(&requests), write_vetoes(&bodies));
+    assert_eq!(parse_veto_requests(&request_bytes), Ok(requests));
+    assert_eq!(parse_vetoes(&body_bytes), Ok(bodies));
+    for bytes in [&request_bytes, &body_bytes] {
+        assert!(parse_requests(bytes).is_err() && parse_signatures(bytes).is_err());
+        assert!(parse_revocation_requests(bytes).is_err() && parse_revocations(bytes).is_err());
+    }
+    assert!(parse_vetoes(&request_bytes).is_err() && parse_veto_requests(&body_bytes).is_err());
 }

@@ -325,14 +325,18 @@ pub(crate) struct StatusArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true).args(["names", "detached", "submit"]))]
 pub(crate) struct VetoArgs {
     /// The project whose proposed signers are not wanted
-    #[arg(value_name = "PROJECT", required = true, num_args = 1)]
+    #[arg(value_name = "PROJECT", num_args = 1)]
     pub(crate) names: Vec<String>,
 
     /// Why; everyone can read it. Leave it out to join a veto that another master began
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["detached", "submit"])]
     pub(crate) reason: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) carried: CarriedArgs,
 }
 
 #[derive(Debug, Args)]
@@ -397,21 +401,8 @@ pub(crate) struct RevokeArgs {
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["detached", "submit"])]
     pub(crate) reason: Option<String>,
 
-    /// Write the revocation to this file, for a computer without a network; needs no key
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]
-    pub(crate) export: Option<PathBuf>,
-
-    /// Sign what --export wrote, without a network; needs -o
-    #[arg(long, value_name = "FILE", requires = "output")]
-    pub(crate) detached: Option<PathBuf>,
-
-    /// Submit what --detached signed
-    #[arg(long, value_name = "SIGNATURES")]
-    pub(crate) submit: Option<PathBuf>,
-
-    /// Where --detached writes the signature
-    #[arg(long, short = 'o', value_name = "SIGNATURES", conflicts_with_all = ["names", "submit"])]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) carried: CarriedArgs,
 
     /// Do not wait until witnesses of the log have seen the revocation
     #[arg(long)]
@@ -420,6 +411,26 @@ pub(crate) struct RevokeArgs {
     /// Wait for them no longer than this, as in 90s, 30m, 2h or 1d
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2m")]
     pub(crate) timeout: Duration,
+}
+
+/// For a key on a computer without a network.
+#[derive(Debug, Args)]
+pub(crate) struct CarriedArgs {
+    /// Write what is to be signed to this file, for a computer without a network; needs no key
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]
+    pub(crate) export: Option<PathBuf>,
+
+    /// Sign what --export wrote, without a network; needs -o
+    #[arg(long, value_name = "FILE", requires = "output")]
+    pub(crate) detached: Option<PathBuf>,
+
+    /// Submit what --detached signed, with any key
+    #[arg(long, value_name = "SIGNATURES")]
+    pub(crate) submit: Option<PathBuf>,
+
+    /// Where --detached writes the signature
+    #[arg(long, short = 'o', value_name = "SIGNATURES", conflicts_with_all = ["names", "submit"])]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -35,15 +35,15 @@ use crate::{
 };
 
 pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliError> {
-    if let Some(file) = &args.submit {
+    if let Some(file) = &args.carried.submit {
         return offline::submit(session, file, args).await;
     }
-    if let (Some(file), Some(output)) = (&args.detached, &args.output) {
+    if let (Some(file), Some(output)) = (&args.carried.detached, &args.carried.output) {
         return offline::sign(session, file, output);
     }
     let name = ReleaseName::parse_one(&args.names)?;
     let Target { client, path } = session.find_signable(&name, Reader::Signer).await?;
-    if let Some(file) = &args.export {
+    if let Some(file) = &args.carried.export {
         return offline::export(session, &client, &path, args, file).await;
     }
     let shown = read_index(&client, &path).await?;

@@ -309,10 +309,15 @@ async fn absent(client: &ServerClient, path: &RepoPath) -> Result<CliError, CliE
     })
 }
 
-/// What a server shows at a path, read as what it must be, and continuing what this computer has accepted.
-pub(super) async fn read_trusted(target: &Target) -> Result<ToSign, CliError> {
-    let to_sign = check(&gather(target).await?.request)?;
-    check_trust(&to_sign, Network::Online)?;
+/// What a server shows at a path. Nothing of it is believed.
+pub(super) async fn gather_request(target: &Target) -> Result<SigningRequest, CliError> {
+    Ok(gather(target).await?.request)
+}
+
+/// A request that was read as what it must be, and continues what this computer has accepted.
+pub(super) fn check_trusted(request: &SigningRequest, network: Network) -> Result<ToSign, CliError> {
+    let to_sign = check(request)?;
+    check_trust(&to_sign, network)?;
     Ok(to_sign)
 }
 

@@ -1,17 +1,16 @@
 //! `countersign veto`: the masters say no to proposed signers (D135–D138).
 
+mod offline;
+mod shown;
+
 use countersign_core::{
-    documents::{
-        layout::{self, Signable},
-        veto::Veto,
-    },
+    documents::veto::Veto,
     proof::{
         to_sign::ToSign,
-        to_veto::{ToVeto, ToVetoError, update_of},
+        to_veto::{CarriedVeto, ToVeto, update_of},
     },
-    values::{path::RepoPath, shown::quoted, time::Timestamp},
+    values::shown::quoted,
 };
-use countersign_explain::{progress::Names, tally::Tally};
 use serde_json::json;
 
 use super::sign;
@@ -19,32 +18,37 @@ use crate::{
     args::VetoArgs,
     client::now,
     error::CliError,
-    people::{People, when_text},
     prompt,
+    proof::Network,
     release_names::ReleaseName,
-    review::describe_changes,
     session::{Reader, Session},
     targets::Target,
     waiting::{PendingVeto, Waiting},
 };
 
 pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliError> {
+    if let Some(file) = &args.carried.submit {
+        return offline::submit(session, file).await;
+    }
+    if let (Some(file), Some(output)) = (&args.carried.detached, &args.carried.output) {
+        return offline::sign(session, file, output);
+    }
     let name = ReleaseName::parse_one(&args.names)?;
     let target = session.find_signable(&name, Reader::Signer).await?;
     let Target { client, path } = &target;
-    let Some(Signable::PendingSigners { project }) = layout::signable(path) else {
-        return Err(CliError::usage(
-            format!("{path} cannot be vetoed"),
-            "name a project whose new signers are pending; a release is revoked",
-        ));
-    };
-    let to_sign = sign::read_trusted(&target).await?;
-    let Waiting { until, veto: pending } = Waiting::find(client, path).await?;
+    let project = shown::project_of(path)?;
+    let proposal = sign::gather_request(&target).await?;
+    let to_sign = sign::check_trusted(&proposal, Network::Online)?;
+    let mut waiting = Waiting::find(client, path).await?;
+    let pending = waiting.veto.take();
     refuse_second(args, &to_sign, pending.as_ref())?;
-    let text = choose_document(args, &to_sign, pending.as_ref())?;
-    let is_joined = pending.as_ref().is_some_and(|pending| pending.text == text);
+    let veto = choose_document(args, &to_sign, pending.as_ref())?;
+    let is_joined = pending.as_ref().is_some_and(|pending| pending.text == veto);
     let collected = pending.filter(|_| is_joined).map(|pending| pending.collected).unwrap_or_default();
-    let to_veto = ToVeto::check(&to_sign, text, &collected).map_err(not_vetoed)?;
+    let to_veto = ToVeto::check(&to_sign, veto.clone(), &collected).map_err(shown::not_vetoed)?;
+    if let Some(file) = &args.carried.export {
+        return offline::export(session, &project, CarriedVeto { proposal, veto, collected }, file);
+    }
     let you = session.public_key_at(client, path).await?;
     let done = |text: &str, vetoed: bool| {
         session.output.result(text, &json!({"project_id": project.as_str(), "vetoed": vetoed}))
@@ -52,25 +56,14 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     if to_veto.signed.contains(&you) {
         return done(&format!("You signed the veto of {project}: more signatures are needed"), false);
     }
-    if !to_veto.accepts(&you) {
-        return Err(CliError::other(
-            format!("{you} is not a master key of {project}, and only masters can veto"),
-            "check --key; an admin can replace the pending file: `countersign update SIGNERS_URL`",
-        ));
-    }
-    let lines = describe(session, &project, &to_sign, &to_veto, until);
+    shown::check_master(&to_veto, &you, &project)?;
+    let lines = shown::describe(session, &to_sign, &to_veto, Some(&waiting));
     session.output.show_question(&lines.join("\n"), session.confirmation());
-    prompt::confirm(session.confirmation(), "Veto these signers?")?;
+    prompt::confirm(session.confirmation(), shown::QUESTION)?;
     let key = session.key_at(client, Some(path)).await?;
     let body = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
     let is_vetoed = client.submit_veto(&key, &body).await?;
-    if is_vetoed {
-        return done(&format!("Vetoed: the proposed signers of {project} are gone"), true);
-    }
-    let text = format!(
-        "Recorded. More masters have to sign, each with `countersign veto {project}`, before it is due"
-    );
-    done(&text, false)
+    done(&shown::say_done(&project, is_vetoed), is_vetoed)
 }
 
 /// The server takes no second veto beside one that a master has begun. One that no master signed is none.
@@ -106,50 +99,8 @@ fn choose_document(
         veto: reason,
         project_id: to_sign.project().clone(),
         signers_file_digest: *to_sign.digest(),
-        previous: update_of(to_sign).map_err(not_vetoed)?.last().digest,
+        previous: update_of(to_sign).map_err(shown::not_vetoed)?.last().digest,
         timestamp: now()?.to_whole_seconds(),
     };
     Ok(String::from_utf8_lossy(&document.write()).into_owned())
-}
-
-fn describe(
-    session: &Session,
-    project: &RepoPath,
-    to_sign: &ToSign,
-    to_veto: &ToVeto<'_>,
-    waits_until: Option<Timestamp>,
-) -> Vec<String> {
-    let names = Names::of([&to_veto.chain.last().signers]);
-    let people = People { names: &names, you: None };
-    let mut lines = vec![
-        session.output.strong(&format!("Veto of the proposed signers of {project}")),
-        format!("  digest     {}", to_sign.digest().to_prefixed()),
-    ];
-    lines.extend(describe_changes(to_sign, session.output));
-    lines.push(match waits_until {
-        Some(until) => format!("  takes force on {} unless it is vetoed", when_text(until)),
-        None => "  does not have all signatures yet".to_owned(),
-    });
-    lines.push(format!("  reason     {}", quoted(&to_veto.document.veto)));
-    let tally = Tally::of(to_veto.master_groups(), &to_veto.signed);
-    let signed = people.list_or(to_veto.signed.iter().copied(), "no one yet");
-    lines.push(format!("  vetoed by  {signed}: {tally}"));
-    lines
-}
-
-fn not_vetoed(error: ToVetoError) -> CliError {
-    match &error {
-        ToVetoError::NotAnUpdate | ToVetoError::NoMasters => CliError::other(
-            format!("there is no veto here: {error}"),
-            "do not sign what you do not want; an admin can replace the pending file with `countersign update`",
-        ),
-        ToVetoError::Document(_) if error.to_string().contains("`veto`") => {
-            CliError::usage("this is no veto", "give a --reason of 1 to 1,000 characters").because(error)
-        }
-        ToVetoError::Document(_) | ToVetoError::OtherProposal => CliError::unverified(
-            "the server shows a pending veto that cannot be joined",
-            "nothing was signed: the server lies or is broken. Your own --reason begins another one",
-        )
-        .because(error),
-    }
 }

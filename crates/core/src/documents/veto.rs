@@ -10,7 +10,7 @@ use crate::{
     values::{
         bounds::VETO_BYTES,
         digest::Sha512,
-        json::{self, Json, ParseError},
+        json::{self, Field, Json, ParseError},
         key::{PublicKey, Signature},
         path::RepoPath,
         time::Timestamp,
@@ -69,8 +69,11 @@ impl Veto {
 impl VetoBody {
     /// Unknown fields are ignored, as in all bodies of requests (D5).
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
+        Self::parse_field(&Json::parse(bytes)?.root())
+    }
+
+    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
         Ok(Self {
             file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
             veto_json: object.required("veto_json")?.string()?.to_owned(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::{
@@ -10,15 +11,25 @@ use crate::{
         signers::{Group, keys_of},
         veto::{Veto, VetoBody},
     },
-    proof::to_sign::{Subject, ToSign},
+    proof::to_sign::{SigningRequest, Subject, ToSign},
     rules::chain::VerifiedChain,
     values::{
         digest::Sha512,
-        json::ParseError,
+        json::{Field, ParseError},
         key::{PublicKey, Signature},
         path::RepoPath,
     },
 };
+
+/// A proposal and its veto, as a file of `veto --export` shows them (D176). Nothing of it is believed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CarriedVeto {
+    pub proposal: SigningRequest,
+    /// The text of the veto, which is what is signed.
+    pub veto: String,
+    /// Who has signed the veto so far; empty for one that is new.
+    pub collected: SignatureSet,
+}
 
 /// A text that core has read as a veto of what `to_sign` proposes.
 #[derive(Debug, Clone)]
@@ -44,6 +55,17 @@ pub enum ToVetoError {
     OtherProposal,
 }
 
+impl CarriedVeto {
+    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.object(&["proposal", "veto", "collected"])?;
+        Ok(Self {
+            proposal: SigningRequest::parse_field(&object.required("proposal")?)?,
+            veto: object.required("veto")?.string()?.to_owned(),
+            collected: SignatureSet::parse_field(&object.required("collected")?)?,
+        })
+    }
+}
+
 impl<'a> ToVeto<'a> {
     /// `collected` are the signatures on the text that were shown.
     pub fn check(to_sign: &'a ToSign, text: String, collected: &SignatureSet) -> Result<Self, ToVetoError> {
@@ -63,8 +85,8 @@ impl<'a> ToVeto<'a> {
         self.chain.last().signers.master_groups()
     }
 
-    pub fn accepts(&self, key: &PublicKey) -> bool {
-        keys_of(self.master_groups()).any(|master| master == *key)
+    pub fn masters(&self) -> impl Iterator<Item = PublicKey> {
+        keys_of(self.master_groups())
     }
 
     /// `sign` is the key's own operation, over a digest (D3).
