@@ -41,6 +41,8 @@ pub enum CosignError {
     Note(#[from] NoteError),
     #[error("none of the signatures is of a witness that this log knows")]
     UnknownWitness,
+    #[error("the clock of the witness {0} is ahead: clients would refuse a proof with this cosignature")]
+    Ahead(String),
     #[error(transparent)]
     Keep(#[from] KeepError),
 }

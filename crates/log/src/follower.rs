@@ -16,7 +16,7 @@ use countersign_core::{
         tree::{Hash, Tree, TreeHead},
     },
     rules::snapshot::{Change, Snapshot as _},
-    values::digest::Sha256,
+    values::{digest::Sha256, key::PublicKey},
 };
 use countersign_store::{
     Head, ObjectId, StoreError,
@@ -30,7 +30,7 @@ use crate::{
     keeper::KeepError,
     recount::Recount,
     signer::LogSigner,
-    state::{LogState, lock},
+    state::{LogState, Witnessed, lock},
 };
 
 /// How long to wait before trying again what has failed.
@@ -280,7 +280,7 @@ impl LogFollower {
     /// False for a node that does not have all commits yet that another one has signed.
     fn check_continuation(&mut self) -> Result<bool, LogError> {
         let size = self.shared.tree().len();
-        if let Some((witness, seen)) = lock(&self.shared.witnessed).clone().filter(|(_, seen)| *seen > size) {
+        if let Some(Witnessed { name: witness, size: seen }) = self.find_ahead(size) {
             return Err(LogRefusal::BehindWitness { witness, seen, size }.into());
         }
         let signed = self.shared.checkpoints().newest().map(|newest| newest.checkpoint().head());
@@ -298,6 +298,20 @@ impl LogFollower {
         }
         self.continues = true;
         Ok(true)
+    }
+
+    /// The witness that has seen the most, if that is more than there is, and if enough others can have seen it as well:
+    /// all that do not say otherwise (D190). The word of one is no proof, and must not stop the log for everyone.
+    fn find_ahead(&self, size: u64) -> Option<Witnessed> {
+        let witnessed = lock(&self.shared.witnessed).clone();
+        let most = witnessed.values().filter(|said| said.size > size).max_by_key(|said| said.size)?;
+        let has_seen_less = |key: &PublicKey| witnessed.get(key).is_some_and(|said| said.size <= size);
+        let checkpoints = self.shared.checkpoints();
+        let is_enough = checkpoints.policy().is_none_or(|policy| {
+            let keys = policy.witness_keys().into_iter().map(|witness| witness.key());
+            policy.is_met(&keys.filter(|key| !has_seen_less(key)).collect())
+        });
+        is_enough.then(|| most.clone())
     }
 
     /// Takes over what other nodes have signed, every second.

@@ -30,7 +30,7 @@ use crate::{
     follower::{LogFollower, LogPace},
     settings::LogOptions,
     staples::{IndexDigests, NoStaple},
-    state::{LogFigures, LogState, lock},
+    state::{LogFigures, LogState, Witnessed, lock},
     tiles::{NoTile, TileName},
 };
 
@@ -73,7 +73,7 @@ impl TransparencyLog {
             last_round: Mutex::new(None),
             started: Instant::now(),
             trouble: ArcSwapOption::empty(),
-            witnessed: Mutex::new(None),
+            witnessed: Mutex::default(),
             is_allowed_to_sign: AtomicBool::new(!waits_for_witnesses),
             is_stopping: AtomicBool::new(false),
         });
@@ -155,14 +155,17 @@ impl TransparencyLog {
         Ok(added)
     }
 
-    /// A witness says that it has seen so many commits of this log. If that is more than there are, the log signs nothing
-    /// (D88).
+    /// Someone shows that a witness has seen so many commits of this log. If enough witnesses have seen more than there
+    /// are, the log signs nothing (D88, D190). Anyone can show again what a witness said earlier, so less changes nothing.
     pub fn note_witnessed(&self, witness: &VerifierKey, size: u64) {
-        let mut witnessed = lock(&self.shared.witnessed);
-        if witnessed.as_ref().is_none_or(|(_, seen)| *seen < size) {
-            *witnessed = Some((witness.name().to_owned(), size));
-        }
-        drop(witnessed);
+        let earlier = lock(&self.shared.witnessed).get(&witness.key()).map_or(0, |earlier| earlier.size);
+        self.note_answered(witness, size.max(earlier));
+    }
+
+    /// The witness itself says now how many it has seen.
+    pub fn note_answered(&self, witness: &VerifierKey, size: u64) {
+        let said = Witnessed { name: witness.name().to_owned(), size };
+        lock(&self.shared.witnessed).insert(witness.key(), said);
         self.wake();
     }
 

@@ -1,6 +1,7 @@
 //! What the log's thread shares with those who ask.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -11,7 +12,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use countersign_core::{
     log::{leaf::Leaf, proofs::InclusionProof, status::Statuses, tree::Tree},
-    values::verifier_key::VerifierKey,
+    values::{key::PublicKey, verifier_key::VerifierKey},
 };
 use tokio::sync::watch;
 
@@ -40,10 +41,17 @@ pub(crate) struct LogState {
     pub(crate) started: Instant,
     /// Why the log does not go on or does not sign.
     pub(crate) trouble: ArcSwapOption<LogError>,
-    /// The most that any witness says it has seen, with its name.
-    pub(crate) witnessed: Mutex<Option<(String, u64)>>,
+    /// What each witness says it has seen, since the start.
+    pub(crate) witnessed: Mutex<BTreeMap<PublicKey, Witnessed>>,
     pub(crate) is_allowed_to_sign: AtomicBool,
     pub(crate) is_stopping: AtomicBool,
+}
+
+/// How much of the log a witness says it has seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Witnessed {
+    pub(crate) name: String,
+    pub(crate) size: u64,
 }
 
 /// One checkpoint, ready for proofs.

@@ -3,9 +3,10 @@
 mod first_answers;
 pub mod settings;
 pub mod stats;
+mod taking;
 mod task;
 
-pub(crate) use self::{first_answers::Restored, task::ask_all};
+pub(crate) use self::{first_answers::Restored, taking::take_cosignatures, task::ask_all};
 pub use self::{
     settings::{AskedWitness, BadWitnessUrl},
     stats::CosigningStats,

@@ -333,7 +333,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let mut witnessing = Vec::new();
     if let (Some(log), Some(asked)) = (app.log.get(), asked) {
         let (stats, restored) = (app.cosigning.clone(), Restored::of(&app.role, app.now()));
-        witnessing.push(Background::start(asking::ask_all(log, asked, stats, restored)?));
+        witnessing.push(Background::start(asking::ask_all(log, asked, stats, restored, app.clock.clone())?));
     }
     if let (Some(witness), Some(settings), Some(mirror)) = (&app.witness, settings.witness, app.role.mirror())
     {

@@ -3,13 +3,7 @@
 use std::{io, sync::Arc};
 
 use countersign_cluster::{checkpoints::SharedCheckpoints, database::Database};
-use countersign_core::log::{
-    checkpoint::{Checkpoint, Cosignature},
-    note::Note,
-};
-use countersign_log::{
-    CheckpointFiles, CheckpointKeeper, CosignError, LogError, LogOptions, TransparencyLog,
-};
+use countersign_log::{CheckpointFiles, CheckpointKeeper, LogError, LogOptions, TransparencyLog};
 use countersign_store::{Store, data_dir::DataDir};
 use thiserror::Error;
 
@@ -57,19 +51,4 @@ pub(crate) fn start(
         waits_for_witnesses: !asked.is_empty(),
     };
     Ok((Arc::new(TransparencyLog::start(store, options)?), asked))
-}
-
-/// A cosignature that a witness sends by itself. One of more commits than there are stops the log (D93).
-pub(crate) fn take_cosignature(
-    log: &TransparencyLog,
-    checkpoint: &Checkpoint,
-    note: &Note,
-) -> Result<Vec<Cosignature>, CosignError> {
-    let witnesses = log.policy().map(|policy| policy.witness_keys()).unwrap_or_default();
-    let signers = note.signers(&witnesses)?;
-    if signers.is_empty() || checkpoint.origin != log.key().name() {
-        return Err(CosignError::UnknownWitness);
-    }
-    signers.iter().for_each(|signer| log.note_witnessed(&signer.key, checkpoint.size));
-    log.add_cosignatures(checkpoint.size, note.signatures())
 }

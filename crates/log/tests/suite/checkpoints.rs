@@ -101,6 +101,39 @@ fn a_log_that_is_behind_a_witness_signs_nothing() {
 }
 
 #[test]
+fn one_witness_alone_stops_no_log_and_can_take_its_word_back() {
+    let fixture = Fixture::new();
+    fixture.fill();
+    let [one, two, three] = [1, 2, 3].map(witness);
+    let options = LogOptions {
+        policy: Some(policy(2, &[&one, &two, &three])),
+        waits_for_witnesses: true,
+        ..fixture.options()
+    };
+    let log = TransparencyLog::start(fixture.store(), options).unwrap();
+    wait_for(&log, |log| (log.figures().size == 25).then_some(()));
+    log.note_answered(&one.public, 1 << 62);
+    log.allow_signing();
+    // The others have said nothing, and may have seen it as well.
+    let refused =
+        |seen| LogRefusal::BehindWitness { witness: "witness-1.example".to_owned(), seen, size: 25 };
+    assert_eq!(refusal(&log), refused(1 << 62));
+    log.note_answered(&two.public, 0);
+    log.note_answered(&three.public, 25);
+    assert_eq!(fixture.wait_for_all(&log).checkpoint().size, 25);
+    // Two of them are enough to have shown it to someone.
+    log.note_witnessed(&two.public, 26);
+    wait_for(&log, |log| log.trouble());
+    assert_eq!(refusal(&log), refused(1 << 62));
+    // Anyone could show again what it said earlier.
+    log.note_witnessed(&two.public, 1);
+    log.note_answered(&one.public, 26);
+    wait_for(&log, |log| log.trouble().filter(|trouble| trouble.to_string().contains("seen 26")));
+    log.note_answered(&two.public, 25);
+    wait_for(&log, |log| log.trouble().is_none().then_some(()));
+}
+
+#[test]
 fn witnesses_that_have_seen_no_more_let_it_sign() {
     let fixture = Fixture::new();
     let options = LogOptions { waits_for_witnesses: true, ..fixture.options() };

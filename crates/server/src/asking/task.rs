@@ -5,13 +5,14 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use countersign_core::{
     log::{
         checkpoint::SignedCheckpoint,
-        note::{NoteError, NoteSignature, parse_number},
+        note::{Note, NoteError, NoteSignature, parse_number},
         proofs::WitnessRequest,
     },
     values::bounds::NOTE_BYTES,
 };
 use countersign_forge::https::SetupError;
 use countersign_log::{CosignError, TransparencyLog};
+use countersign_store::clock::Clock;
 use futures_util::future::join_all;
 use thiserror::Error;
 use tokio::{sync::watch, task::spawn_blocking, time::sleep};
@@ -20,6 +21,7 @@ use super::{
     first_answers::{FirstAnswers, Restored},
     settings::AskedWitness,
     stats::CosigningStats,
+    taking::take_cosignatures,
 };
 use crate::{
     backoff::{Backoff, Retries, chance},
@@ -37,6 +39,7 @@ pub(crate) fn ask_all(
     asked: Vec<AskedWitness>,
     stats: Vec<Arc<CosigningStats>>,
     restored: Restored,
+    clock: Clock,
 ) -> Result<impl FnOnce(watch::Receiver<bool>) -> AskWork, SetupError> {
     let client = BriefClient::new(NOTE_BYTES)?;
     let first = log.policy().map(|policy| FirstAnswers::of(Arc::clone(log), policy, &asked, restored));
@@ -45,7 +48,8 @@ pub(crate) fn ask_all(
         .into_iter()
         .filter_map(|witness| {
             let (log, client, first) = (Arc::clone(log), client.clone(), Arc::clone(first.as_ref()?));
-            Some(Asking { log, witness, client, first, stats: stats.clone(), known: None })
+            let (stats, clock) = (stats.clone(), clock.clone());
+            Some(Asking { log, witness, client, first, stats, clock, known: None })
         })
         .collect();
     Ok(|mut stop: watch::Receiver<bool>| {
@@ -71,6 +75,7 @@ struct Asking {
     client: BriefClient,
     first: Arc<FirstAnswers>,
     stats: Vec<Arc<CosigningStats>>,
+    clock: Clock,
     /// The size that the witness has.
     known: Option<u64>,
 }
@@ -94,6 +99,8 @@ enum AskFailure {
     Cosignature(#[from] CosignError),
     #[error("the log has no proof for it at the moment")]
     NoProof,
+    #[error("it says that it has seen {seen} commits of this log, and there are {size}")]
+    HasSeenMore { seen: u64, size: u64 },
 }
 
 enum Told {
@@ -150,20 +157,24 @@ impl Asking {
             let old = self.known.unwrap_or(0);
             if old > size {
                 // The log compares it with what there is, which can be more than was signed.
-                self.log.note_witnessed(&self.witness.key, old);
+                self.log.note_answered(&self.witness.key, old);
                 self.first.note(&self.witness.key.key());
-                return Ok(());
+                // It may take it back.
+                self.known = None;
+                return self.compare(old, size);
             }
             match self.tell(&signed, old).await? {
                 Told::Cosigned(lines) => {
                     self.known = Some(size);
+                    self.log.note_answered(&self.witness.key, size);
                     self.first.note(&self.witness.key.key());
-                    return self.take(size, lines).await;
+                    return self.take(&signed, lines).await;
                 }
                 Told::Conflict(Some(seen)) if self.known != Some(seen) => {
                     self.known = Some(seen);
                     // What it has seen is known from now on, also if the next question fails.
                     if seen <= size {
+                        self.log.note_answered(&self.witness.key, seen);
                         self.first.note(&self.witness.key.key());
                     }
                 }
@@ -189,6 +200,7 @@ impl Asking {
             200 => Ok(Told::Cosigned(NoteSignature::parse_lines(&answer.body)?)),
             409 => Ok(Told::Conflict(parse_size(&answer))),
             status @ (403 | 404) => {
+                self.log.note_answered(&self.witness.key, 0);
                 self.first.note(&self.witness.key.key());
                 Err(AskFailure::UnknownLog { status, message })
             }
@@ -197,12 +209,21 @@ impl Asking {
         }
     }
 
-    async fn take(&self, size: u64, lines: Vec<NoteSignature>) -> Result<(), AskFailure> {
+    /// A log that has signed nothing yet may not have read what it has.
+    fn compare(&self, seen: u64, signed: u64) -> Result<(), AskFailure> {
+        let size = *self.log.sizes().borrow();
+        if signed > 0 && seen > size { Err(AskFailure::HasSeenMore { seen, size }) } else { Ok(()) }
+    }
+
+    async fn take(&self, signed: &SignedCheckpoint, lines: Vec<NoteSignature>) -> Result<(), AskFailure> {
+        let (checkpoint, mut note) = (signed.checkpoint().clone(), Note::new(signed.text().to_owned()));
+        let size = checkpoint.size;
         if size == 0 {
             return Ok(());
         }
-        let log = Arc::clone(&self.log);
-        let added = spawn_blocking(move || log.add_cosignatures(size, &lines)).await;
+        lines.into_iter().for_each(|line| note.add(line));
+        let (log, now) = (Arc::clone(&self.log), self.clock.now());
+        let added = spawn_blocking(move || take_cosignatures(&log, &checkpoint, &note, now)).await;
         match added {
             Ok(Ok(added)) => {
                 CosigningStats::note_cosigned(&self.stats, size, &added);
@@ -225,7 +246,8 @@ impl AskFailure {
             | Self::NoSize
             | Self::Malformed(_)
             | Self::Cosignature(_)
-            | Self::NoProof => None,
+            | Self::NoProof
+            | Self::HasSeenMore { .. } => None,
         }
     }
 }

@@ -209,6 +209,7 @@ impl From<CosignError> for ApiError {
             CosignError::Note(_) | CosignError::UnknownWitness => {
                 Self::refused(StatusCode::FORBIDDEN, &error)
             }
+            CosignError::Ahead(_) => Self::refused(StatusCode::BAD_REQUEST, &error),
             CosignError::Keep(_) => Self::internal("the cosignature cannot be kept", error),
         }
     }

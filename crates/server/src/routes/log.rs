@@ -19,8 +19,11 @@ use countersign_log::{CosignRefusal, TileName, TransparencyLog};
 use serde_json::json;
 
 use crate::{
-    asking::CosigningStats, auth::read_public_body, error::ApiError, routing::tail::Tail, state::App,
-    transparency,
+    asking::{CosigningStats, take_cosignatures},
+    auth::read_public_body,
+    error::ApiError,
+    routing::tail::Tail,
+    state::App,
 };
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -52,7 +55,8 @@ pub(crate) async fn cosignature(State(app): State<App>, request: Request) -> Res
     let note = Note::parse(&body).map_err(|error| CosignRefusal::Malformed(error.into()))?;
     let checkpoint = Checkpoint::parse(note.text()).map_err(CosignRefusal::Malformed)?;
     let size = checkpoint.size;
-    let added = app.sending.read(move || transparency::take_cosignature(&log, &checkpoint, &note)).await??;
+    let now = app.now();
+    let added = app.sending.read(move || take_cosignatures(&log, &checkpoint, &note, now)).await??;
     CosigningStats::note_cosigned(&app.cosigning, size, &added);
     Ok(Json(json!({ "size": size })).into_response())
 }

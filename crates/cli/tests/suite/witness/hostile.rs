@@ -11,6 +11,7 @@ use std::{
 
 use countersign_core::{
     log::{checkpoint::SignedCheckpoint, note::NoteSignature, proofs::WitnessRequest},
+    proof::staple::Staple,
     values::{
         key::SecretKey,
         verifier_key::{KeyKind, VerifierKey},
@@ -19,7 +20,7 @@ use countersign_core::{
 
 use super::asking::release;
 use crate::support::{
-    World,
+    Request, World,
     metrics::{Page, await_value, free_address},
     mirrors::wait_until,
     witnesses::{LogSetup, await_logged, log_key_of},
@@ -50,6 +51,19 @@ fn reply(status: &str, headers: &str, body: &str) -> String {
 fn cosign(request: &WitnessRequest) -> String {
     let line = NoteSignature::sign(request.note.text(), &key(), &secret(), 1_700_000_000);
     reply("200 OK", "", &line.to_string())
+}
+
+/// The answer of a witness with another key, at a time of its own.
+fn cosign_as(name: &'static str, seed: u8, time: u64) -> Answer {
+    Box::new(move |request| {
+        let (key, secret) = named_key(name, seed);
+        reply("200 OK", "", &NoteSignature::sign(request.note.text(), &key, &secret, time).to_string())
+    })
+}
+
+fn named_key(name: &str, seed: u8) -> (VerifierKey, SecretKey) {
+    let secret = SecretKey::from_seed(&[seed; 32]);
+    (VerifierKey::new(name, KeyKind::Witness, secret.public_key()).unwrap(), secret)
 }
 
 fn fixed(text: String) -> Answer {
@@ -183,6 +197,59 @@ fn a_witness_that_says_it_has_seen_more_stops_the_log() {
     await_value(world.server.metrics_address(), "countersign_log_stopped", 1.0);
     world.server.await_log("fake.example has seen 1000000 commits", 1);
     assert_eq!(world.server.get("/log/checkpoint").status, 503);
+}
+
+#[test]
+fn one_of_three_witnesses_alone_neither_stops_the_log_nor_spoils_its_proofs() {
+    const LATER: u64 = 4_000_000_000;
+    let lies: [(&str, Answer); 2] = [
+        ("it says that it has seen 9223372036854775807 commits", {
+            fixed(reply("409 Conflict", "", "9223372036854775807\n"))
+        }),
+        ("the clock of the witness fake.example is ahead", {
+            Box::new(|request| {
+                let line = NoteSignature::sign(request.note.text(), &key(), &secret(), LATER);
+                reply("200 OK", "", &line.to_string())
+            })
+        }),
+    ];
+    for (said, lie) in lies {
+        let liar = FakeWitness::start(vec![Box::new(cosign), lie]);
+        let honest = [("one.example", 81), ("two.example", 82)]
+            .map(|(name, seed)| (FakeWitness::start(vec![cosign_as(name, seed, 1_700_000_000)]), name, seed));
+        let mut policy = format!("witness fake {} http://{}/prefix/\n", key(), liar.address);
+        for (witness, name, seed) in &honest {
+            let key = named_key(name, *seed).0;
+            policy += &format!("witness {name} {key} http://{}/prefix/\n", witness.address);
+        }
+        policy += "group all 2 fake one.example two.example\nquorum all\n";
+        let world = LogSetup { witnesses: Some(policy), ..LogSetup::at(free_address()) }.start();
+        let keys = honest.each_ref().map(|(_, name, seed)| named_key(name, *seed).0);
+        for name in ["1.0", "1.1"] {
+            let index = release(&world, name);
+            await_logged(&world.server);
+            let mut times = Vec::new();
+            wait_until("the two others do not cosign", || {
+                let reply = world.server.get(&format!("/v1/proof/{index}"));
+                let Ok(staple) = Staple::parse(&reply.body) else { return false };
+                let all = staple.proof.note.signers(&[&keys[..], &[key()]].concat()).unwrap();
+                times = all.into_iter().filter_map(|signer| signer.time).collect();
+                staple.proof.note.signers(&keys).unwrap().len() == 2
+            });
+            assert!(!times.contains(&LATER));
+        }
+        world.server.await_log(said, 1);
+        let page = Page::read(world.server.metrics_address());
+        assert_eq!(page.value("countersign_log_stopped"), 0.0);
+        assert!(page.value("countersign_log_witness_failures_total{witness=\"fake\"}") >= 1.0);
+        // Nor does it if it posts.
+        let text = world.server.get("/log/checkpoint").text();
+        let text = format!("{}\n", text.split_once("\n\n").unwrap().0);
+        let line = NoteSignature::sign(&text, &key(), &secret(), LATER);
+        let posted = Request::new("POST", "/log/cosignature").with_body(format!("{text}\n{line}"));
+        let reply = world.server.send(&posted);
+        assert_eq!(reply.status, 400, "{}", reply.text());
+    }
 }
 
 #[test]
