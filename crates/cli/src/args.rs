@@ -323,7 +323,7 @@ Examples:
 
 Only master keys of the signers file in force can veto, as many as a rotation by masters needs. They can veto any proposal \
 that is pending, also one that has all signatures and waits (`rotation_delay_hours` in the signers file), until it takes \
-force. A vetoed file goes, and the same file is refused until the next rotation. Then look into whose keys signed it.")]
+effect. A vetoed file goes, and the same file is refused until the next rotation. Then look into whose keys signed it.")]
     Veto(VetoArgs),
     /// Find out what stolen or lost keys touched, and prepare the answer
     #[command(after_help = "\

@@ -143,7 +143,7 @@ pub(crate) struct SignersEditArgs {
     #[arg(long, value_name = "HOURS")]
     pub(crate) rotation_delay: Option<u64>,
 
-    /// Let rotations take force at once
+    /// Let rotations take effect at once
     #[arg(long, conflicts_with = "rotation_delay")]
     pub(crate) no_rotation_delay: bool,
 

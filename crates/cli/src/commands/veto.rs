@@ -127,7 +127,7 @@ fn describe(
     ];
     lines.extend(describe_changes(to_sign, session.output));
     lines.push(match waits_until {
-        Some(until) => format!("  takes force on {} unless it is vetoed", when_text(until)),
+        Some(until) => format!("  takes effect on {} unless it is vetoed", when_text(until)),
         None => "  does not have all signatures yet".to_owned(),
     });
     lines.push(format!("  reason     {}", quoted(&to_veto.document.veto)));

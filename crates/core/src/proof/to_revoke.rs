@@ -72,7 +72,7 @@ pub enum ToRevokeError {
     OtherFile(RepoPath),
     #[error("the history shown for {} does not hold: {error}", shown_text(.project.as_str()))]
     History { project: RepoPath, error: ChainError },
-    #[error("it is shown as a revocation that others signed, but no key began that can revoke")]
+    #[error("it is shown as a revocation that others began, but no key that can revoke has signed it")]
     NotBegun,
 }
 

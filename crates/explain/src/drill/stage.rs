@@ -143,7 +143,7 @@ impl Stage {
         }
     }
 
-    /// New keys in the place of those that are gone. Gives the stage after it, if it comes into force.
+    /// New keys in the place of those that are gone. Gives the stage after it, if it takes effect.
     pub(super) fn rotate_team(
         &self,
         team: &[Actor],

@@ -2,7 +2,7 @@
 //! the packs once, and fails where one of them is gone by the time its turn comes. To remove a few every now and then
 //! would spoil it for a program that has just listed them; so all go together, at the next start or when they become too many.
 //!
-//! Beside the new pack lies a list, `pack-….folded`, of those that it took in. It comes into force with the new pack's
+//! Beside the new pack lies a list, `pack-….folded`, of those that it took in. It takes effect with the new pack's
 //! own name. To lose it is harmless: what it named are packs with nothing new in them, which a later fold takes in.
 
 use std::{

@@ -161,7 +161,7 @@ fn a_history_that_goes_on_must_go_on_from_what_was_seen() {
         scene.hostile.show_history(&scene.project(), &index, &forged.history());
         let set = signature_set(&text, &[&mallory()]).to_string();
         scene.hostile.show_file(&format!("{index}.signatures.json"), set);
-        scene.refused(3, &["entry 1", "not everyone who had to"]);
+        scene.refused(3, &["entry 1", "required signatures are missing"]);
     }
 }
 

@@ -49,7 +49,7 @@ fn a_pending_revocation_without_a_signature_is_not_joined_for_any_reason() {
     scene.hostile.show_file(&format!("{path}.revocation.json.pending"), document);
     let ran = scene.regular.run_as("alice", &[&["revoke", &path][..], &REVOKE].concat()).failed(3);
     assert_harmless(&ran);
-    ran.says(&["no key began that can revoke"]);
+    ran.says(&["no key that can revoke has signed it"]);
     assert_eq!(scene.hostile.posts(), [""; 0]);
 }
 

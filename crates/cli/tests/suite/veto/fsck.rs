@@ -9,7 +9,7 @@ use crate::support::{
     rewriting::{Commit, export, import},
 };
 
-/// A rotation that waited and took force, after a vetoed one.
+/// A rotation that waited and took effect, after a vetoed one.
 struct WaitedPast {
     commits: Vec<Commit>,
     project: String,
