@@ -225,7 +225,7 @@ const MANIPULATIONS = {
     const entry = `"${firstKey(entries)}": ${JSON.stringify(entries[firstKey(entries)])}`;
     return `{"entries": {${entry}, ${entry}}}`;
   }, /occurs twice/],
-  "the signature of somebody else": [".signatures.json", (text) => edit(text, ({ entries }) => {
+  "the signature of someone else": [".signatures.json", (text) => edit(text, ({ entries }) => {
     const [first, second] = Object.keys(entries);
     entries[first].signature = entries[second].signature;
   }), /index: the signature of \S+ does not verify/],

@@ -221,7 +221,7 @@ Examples:
   countersign release https://github.com/acme/app/releases/tag/v1.0
   countersign release --checksums https://dl.example.org/acme/app/1.0/SHA256SUMS
 
-A release that still collects signatures can be registered again, to correct it. Its signatures then fall. The command \
+A release that still collects signatures can be registered again, to correct it. Its signatures are then dropped. The command \
 names them, and asks first.")]
     Release(ReleaseArgs),
     /// List what waits for your signature; needs no passphrase

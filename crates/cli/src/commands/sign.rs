@@ -423,7 +423,7 @@ fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
                 "{} is shown as a new project, but this computer knows its signers already",
                 to_sign.project()
             ),
-            "do not sign: somebody wants the project to begin anew. `countersign trust list` shows what is known",
+            "do not sign: someone wants the project to begin anew. `countersign trust list` shows what is known",
         )),
         None => store.check_overlap(to_sign.project()).map_err(proof::untrusted),
     }

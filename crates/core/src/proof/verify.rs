@@ -116,7 +116,9 @@ pub enum RevocationFault {
     Document(ParseError),
     #[error("it is of another file")]
     OtherFile,
-    #[error("it has no `subject_digest`, and the signed request that would name the file is missing or invalid")]
+    #[error(
+        "it has no `subject_digest`, and the signed request that would name the file is missing or invalid"
+    )]
     NoRequest,
     #[error("the signers file that allowed it is not in the project's history, or older than the release's")]
     UnknownGovernor,

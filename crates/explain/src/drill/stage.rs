@@ -190,7 +190,7 @@ impl Stage {
         nuisances
     }
 
-    /// What somebody else registered.
+    /// What someone else registered.
     fn can_withdraw(&self, thieves: &[Actor]) -> bool {
         let mut stage = self.clone();
         let is_other = |actor: &&Actor| thieves.iter().all(|thief| thief.key() != actor.key());

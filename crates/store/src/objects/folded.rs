@@ -140,7 +140,7 @@ impl FoldList {
             // It may name packs that are about to go; Git does without it.
             disk.remove(&dir.join("multi-pack-index"))?;
         }
-        // `git gc` by hand may have replaced the new pack, and somebody may have set an old one aside.
+        // `git gc` by hand may have replaced the new pack, and someone may have set an old one aside.
         for source in held(&self.into, self.sources.iter().filter(|source| !is_kept(source)).cloned()) {
             // The pack goes before its index: an index alone is known to be worthless, and removed at the next start.
             for ending in ["pack", "idx", "rev", "bitmap"] {

@@ -1,4 +1,4 @@
-//! Where a file stands, as the server shows it to everybody.
+//! Where a file stands, as the server shows it to everyone.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! `countersign status --wait`: events say when to look again, and what is shown to everybody says how it stands.
+//! `countersign status --wait`: events say when to look again, and what is shown to everyone says how it stands.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -94,7 +94,7 @@ fn a_published_file_does_not_vouch_for_a_past_that_somebody_put_before_it() {
 
 #[test]
 fn one_of_several_signers_cannot_put_a_past_before_the_file_that_lists_her() {
-    // Mallory is one of three, and everybody's file is hers to extend backwards only with the others' consent.
+    // Mallory is one of three, and everyone's file is hers to extend backwards only with the others' consent.
     let roles = SignersFile::of(2, &[&alice(), &bob(), &mallory()]);
     for honest in [
         dated(roles.clone(), 8),

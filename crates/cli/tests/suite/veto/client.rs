@@ -100,7 +100,11 @@ fn an_incident_names_the_time_that_is_left() {
     let computer = attacked(&scene);
     let key = super::scene::person("bob").key();
     let shown = scene.run_as(&computer, "mia", &["incident", &key]).ok();
-    shown.says(&["all signatures are there; it takes effect on", ", which takes effect on", "have to veto it"]);
+    shown.says(&[
+        "all signatures are there; it takes effect on",
+        ", which takes effect on",
+        "have to veto it",
+    ]);
     let report = scene.run_as(&computer, "mia", &["incident", &key, "--json"]).ok().json();
     assert!(report["projects"][0]["open"][0]["waits_until"].is_string(), "{report}");
 }

@@ -1,4 +1,4 @@
-//! `countersign fsck` on histories in which somebody has shortened the wait, or the veto.
+//! `countersign fsck` on histories in which someone has shortened the wait, or the veto.
 
 use serde_json::Value;
 use tempfile::TempDir;
