@@ -36,8 +36,9 @@ Try it:     countersign demo
 Download:   countersign download https://github.com/acme/app/releases/download/v1.0/app.tar.gz
 Sign:       countersign pending; countersign sign --all
 
-Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; and of \
-`status --wait`: 6 the time is over, 7 replaced, 8 withdrawn, dropped or refused; and of `monitor --once`: 9 something changed."
+Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; of \
+`status --wait` and `revoke`: 6 the time is over; of `status --wait` also 7 replaced, 8 withdrawn, dropped or refused; of \
+`monitor --once`: 9 something changed."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -145,7 +145,7 @@ pub fn veto() -> Endpoint {
          reason, 1 to 1,000 characters), `project_id`, `signers_file_digest` (`sha512:` and the digest of the pending file), \
          `previous` (that of the file in force) and `timestamp`.\n\n\
          After a 202, other masters join by posting the same `veto_json` with their own signature. When enough have \
-         signed, the pending file goes, and the same bytes are refused until the next rotation. The body has at most 64 KiB.",
+         signed, the pending file goes, and the same bytes are refused until the next rotation. `veto_json` has at most 16 KiB.",
     )
     .signed()
     .with_body::<VetoBody>(&[("veto", "veto.request")])
