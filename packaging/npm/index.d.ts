@@ -88,7 +88,7 @@ export interface Freshness {
   witnesses: number;
   /** It is the n-th release of the project. */
   number: number;
-  /** How many releases are newer, and the names of the newest of them. */
+  /** How many releases were completed later, and the names of the last of them. */
   newer: number;
   newerReleases: string[];
   /** `replaced`: the log has newer signers than the bundle shows. `earlier`: the bundle shows newer ones. */

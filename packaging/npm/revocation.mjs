@@ -53,7 +53,7 @@ export async function verifyRevocation(shown, { path, governedBy }, links, diges
   const groups = revokersOf(allowing);
   refuseIf(!isMet(groups, signed), `${WHAT}: not enough of those who may revoke have signed it`);
   const { initiator, subject_digest: subject } = document;
-  refuseIf(initiator && !signed.has(initiator), `${WHAT}: the one who began it, by its own words, has not signed it`);
+  refuseIf(initiator && !signed.has(initiator), `${WHAT}: the key in \`initiator\` has not signed it`);
   if (subject) refuseIf(subject !== digest, `${WHAT}: it is of another file`);
   else await checkRequest(shown, path, groups);
   const revokedBy = [...new Set(keysOf(groups))].filter((key) => signed.has(key));
@@ -62,7 +62,7 @@ export async function verifyRevocation(shown, { path, governedBy }, links, diges
 
 // The revoker's own request names the file. It speaks for no other key, so this one must be enough.
 async function checkRequest({ document, signatures, request }, path, groups) {
-  const missing = `${WHAT}: it does not say which file is meant, and no request that holds says it`;
+  const missing = `${WHAT}: it has no \`subject_digest\`, and the signed request that would name the file is missing or invalid`;
   refuseIf(!request, missing);
   const { timestamp, nonce, payload, public_key: revoker, signature } = request;
   const digest = await hash("SHA-512", utf8(`${timestamp}##${nonce}##${payload}`));

@@ -59,7 +59,7 @@ export async function checkState({ staple, subject, signers, pin }, options) {
   checkAge(proven, maxAge === "signers" ? signers.log?.age : maxAge, now);
   const freshness = spellFreshness(proven, subject.project);
   const { newer, newerReleases: details } = freshness;
-  refuse(requireNewest && newer, "not_newest", `The release is not the newest: ${newer} newer exist`, { details });
+  refuse(requireNewest && newer, "not_newest", `The release was not completed last: ${newer} were completed later`, { details });
   return { freshness, unproven: null };
 }
 

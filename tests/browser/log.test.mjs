@@ -57,14 +57,14 @@ const FRESH = String.raw`^✓ Fresh as of \d{4}-\d\d-\d\d \d\d:\d\d UTC, by`;
 test("a state that witnesses have seen is shown as fresh", async () => {
   await withVerify("logged/1.1", async (page) => {
     const said = await verify(page, "logged/1.1/watched", (staple) => cosign(staple, [now() - 7200, now() - 3600]));
-    assertSaid(said, new RegExp(`${FRESH} 2 of 3 witnesses; newest release; not revoked$`));
+    assertSaid(said, new RegExp(`${FRESH} 2 of 3 witnesses; the release completed last; not revoked$`));
     // The state is as old as the older of the two that are needed.
     const time = new Date((now() - 7200) * 1000).toISOString().slice(0, 13).replace("T", " ");
     assert.ok(said.lines.at(-1).includes(`as of ${time}`), `${said.lines.at(-1)}, not ${time}`);
   });
   await withVerify("logged/1.0", async (page) => {
     const said = await verify(page, "logged/1.0/watched", (staple) => cosign(staple, [now(), now(), now()]));
-    assertSaid(said, new RegExp(`${FRESH} 3 of 3 witnesses; 1 newer release exists: 1\\.1; not revoked$`));
+    assertSaid(said, new RegExp(`${FRESH} 3 of 3 witnesses; 1 release was completed later: 1\\.1; not revoked$`));
   });
 });
 
@@ -98,16 +98,16 @@ test("a staple that does not prove the state is a failure", () =>
 test("where the signers name no log, the state is the server's word", async () => {
   await withVerify("app/1.0", async (page) => {
     const file = "app/1.0/app.tar.gz";
-    assertSaid(await verify(page, file), /^✓ By the server's word alone; newest release; not revoked$/);
+    assertSaid(await verify(page, file), /^✓ By the server's word alone; the release completed last; not revoked$/);
     // A server without a log, or one that has no checkpoint yet.
     for (const status of [404, 500]) assertSaid(await verify(page, file, () => status), /^✓ The file is app\.tar\.gz/);
     // A lie is one all the same.
     assertRefused(await verify(page, file, (staple) => ({ ...staple, leaf: "" })), /field `leaf`: must be a leaf/);
   }, /\b(404|500)\b/);
   await withVerify("app/0.8", async (page) =>
-    assertSaid(await verify(page, "app/0.8/app.tar.gz"), /^✓ By .*; 2 newer releases exist: 1\.0, 0\.9; not revoked$/));
+    assertSaid(await verify(page, "app/0.8/app.tar.gz"), /^✓ By .*; 2 releases were completed later: 1\.0, 0\.9; not revoked$/));
   await withVerify("many/1.0", async (page) =>
-    assertSaid(await verify(page, "many/1.0/program"), /; 26 newer releases exist, the newest of them 1\.26, (\S+, ){6}1\.19; not/));
+    assertSaid(await verify(page, "many/1.0/program"), /; 26 releases were completed later, the last of them 1\.26, (\S+, ){6}1\.19; not/));
 });
 
 test("a revocation that only the log shows is one that the server hides", () =>

@@ -37,12 +37,12 @@ function inChain(fault) {
     broken: " does not continue the one before$",
     "not later": " is not later than the one before$",
     "bad signature": ": the signature of svc-pub:\\S+ does not verify$",
-    "not agreed": " is not signed by everyone who had to$",
-    "no agreement": " does not say when it was agreed to$",
-    "needless agreement": " says when it was agreed to, and nothing let it wait$",
-    "agreed too early": " was agreed to before the one before was in force$",
-    "not agreed then": " was not agreed to when it says so$",
-    hasty: " has not waited as long as the one before demands$",
+    "not agreed": " lacks required signatures$",
+    "no agreement": " has no agreed_at, which the delay of the previous one requires$",
+    "needless agreement": " has agreed_at, but the previous one sets no delay for it$",
+    "agreed too early": " has an agreed_at before the previous one took effect$",
+    "not agreed then": " lacked required signatures at its agreed_at$",
+    hasty: " took effect before the delay of the previous one was over$",
   }[fault];
 }
 

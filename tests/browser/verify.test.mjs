@@ -225,7 +225,7 @@ const MANIPULATIONS = {
     const entry = `"${firstKey(entries)}": ${JSON.stringify(entries[firstKey(entries)])}`;
     return `{"entries": {${entry}, ${entry}}}`;
   }, /occurs twice/],
-  "the signature of somebody else": [".signatures.json", (text) => edit(text, ({ entries }) => {
+  "the signature of someone else": [".signatures.json", (text) => edit(text, ({ entries }) => {
     const [first, second] = Object.keys(entries);
     entries[first].signature = entries[second].signature;
   }), /index: the signature of \S+ does not verify/],
@@ -244,7 +244,7 @@ const MANIPULATIONS = {
   "a rotation that nobody agreed to": ["chain", (text) => edit(text, ({ history }) => {
     history.entries[1].signatures = { entries: {} };
     history.entries[1].metadata_signatures = { entries: {} };
-  }), /Signers file 2 is not signed by everyone who had to/],
+  }), /Signers file 2 lacks required signatures/],
   "a splice of two projects": ["chain", async (text) => {
     const other = JSON.parse(await ask(`get_signers_chain/${index("tools/2.0")}`));
     return edit(text, ({ history }) => history.entries.splice(0, 1, other.history.entries[0]));

@@ -59,10 +59,10 @@ const RULES = [
   [/^revocation: (.*)$/, "not_verified", ([, fault]) => new RegExp(`^A revocation is shown that does not hold: ${{
     "not allowed": "not enough of those who may revoke",
     "other file": "it is of another file",
-    "no request": "it does not say which file is meant",
+    "no request": "it has no `subject_digest`",
     "unknown governor": "the signers file that allowed it",
     "bad signature": "the signature of svc-pub:",
-    "no initiator": "the one who began it",
+    "no initiator": "the key in `initiator`",
   }[fault]}`)],
   [/^not a bundle: (.*)$/, "not_a_bundle", ([, field]) => new RegExp(`^Not a bundle: field \`${field.replace(/[[\].+]/g, "\\$&")}\`: `)],
   [/^/, "not_verified", () => /./],

@@ -63,7 +63,7 @@ impl ProposedResponse {
 pub struct SignedResponse {
     /// Whether all signatures that are needed are there now.
     pub is_complete: bool,
-    /// Of signers that have all signatures and wait: when they take force. Absent where nothing waits.
+    /// Of signers that have all signatures and wait: when they take effect. Absent where nothing waits.
     #[schema(value_type = String, nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
@@ -92,7 +92,7 @@ pub struct StatusResponse {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked: Option<bool>,
-    /// Of signers that have all signatures and wait: when they take force. Absent where nothing waits.
+    /// Of signers that have all signatures and wait: when they take effect. Absent where nothing waits.
     #[schema(value_type = String, nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
@@ -104,7 +104,7 @@ impl StatusResponse {
         Self { file_path, is_complete: state == IndexState::Complete, revoked, waits_until: None }
     }
 
-    /// Signers that have all signatures and take force only then.
+    /// Signers that have all signatures and take effect only then.
     pub fn waiting(file_path: RepoPath, until: Timestamp) -> Self {
         Self { file_path, is_complete: true, revoked: None, waits_until: Some(until) }
     }

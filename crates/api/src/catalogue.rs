@@ -214,7 +214,7 @@ pub struct WaitingFile {
     #[schema(value_type = Option<Vec<ListedObjection>>, nullable = false)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub objections: Vec<ListedObjection>,
-    /// Of a signers file that has all signatures: when it takes force, unless the masters veto it.
+    /// Of a signers file that has all signatures: when it takes effect, unless the masters veto it.
     #[schema(value_type = Option<String>, nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
@@ -369,11 +369,11 @@ pub struct KeyResponse {
     pub listed: Vec<KeyListing>,
     /// Whether more list it than one answer has room for.
     pub listed_more: bool,
-    /// Projects of which it signed a signers file that came into force, and whose signers file in force does not list it.
+    /// Projects of which it signed a signers file that took effect, and whose signers file in force does not list it.
     /// At most 100.
     #[schema(value_type = Vec<String>)]
     pub formerly: Vec<RepoPath>,
-    /// When it last signed a release, a signers file that came into force, or a revocation in force, anywhere on this
+    /// When it last signed a release, a signers file that took effect, or a revocation in force, anywhere on this
     /// server. Absent if it never did.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]

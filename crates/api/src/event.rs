@@ -34,7 +34,7 @@ pub enum EventKind {
     Signature,
     /// The signatures on a release are enough.
     Complete,
-    /// Proposed signers have all consent, and wait until they take force.
+    /// Proposed signers have all consent, and wait until they take effect.
     Agreed,
     /// One of several signatures that a veto needs was recorded.
     Veto,
@@ -65,7 +65,7 @@ pub struct Event {
     pub path: RepoPath,
     /// Whose request it was, where the commit says so.
     pub key: Option<PublicKey>,
-    /// When agreed signers take force.
+    /// When agreed signers take effect.
     pub due: Option<Timestamp>,
 }
 
@@ -94,7 +94,7 @@ impl EventFilter {
 }
 
 impl Event {
-    /// Whether it is about one of these files, which are sorted. Signers that come into force are about all that
+    /// Whether it is about one of these files, which are sorted. Signers that take effect are about all that
     /// collects signatures under them.
     pub fn concerns(&self, waiting: &[RepoPath]) -> bool {
         match layout::project_of_active_signers(&self.path) {
@@ -225,7 +225,7 @@ pub struct EventBody {
     #[schema(value_type = String)]
     pub time: Timestamp,
     pub commit: String,
-    /// When agreed signers take force, unless they are vetoed.
+    /// When agreed signers take effect, unless they are vetoed.
     #[schema(value_type = Option<String>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,

@@ -36,8 +36,9 @@ Try it:     countersign demo
 Download:   countersign download https://github.com/acme/app/releases/download/v1.0/app.tar.gz
 Sign:       countersign pending; countersign sign --all
 
-Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; and of \
-`status --wait`: 6 the time is over, 7 replaced, 8 withdrawn, dropped or refused; and of `monitor --once`: 9 something changed."
+Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; of \
+`status --wait` and `revoke`: 6 the time is over; of `status --wait` also 7 replaced, 8 withdrawn, dropped or refused; of \
+`monitor --once`: 9 something changed."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -221,7 +222,7 @@ Examples:
   countersign release https://github.com/acme/app/releases/tag/v1.0
   countersign release --checksums https://dl.example.org/acme/app/1.0/SHA256SUMS
 
-A release that still collects signatures can be registered again, to correct it. Its signatures then fall. The command \
+A release that still collects signatures can be registered again, to correct it. Its signatures are then dropped. The command \
 names them, and asks first.")]
     Release(ReleaseArgs),
     /// List what waits for your signature; needs no passphrase
@@ -323,7 +324,7 @@ Examples:
 
 Only master keys of the signers file in force can veto, as many as a rotation by masters needs. They can veto any proposal \
 that is pending, also one that has all signatures and waits (`rotation_delay_hours` in the signers file), until it takes \
-force. A vetoed file goes, and the same file is refused until the next rotation. Then look into whose keys signed it.")]
+effect. A vetoed file goes, and the same file is refused until the next rotation. Then look into whose keys signed it.")]
     Veto(VetoArgs),
     /// Find out what stolen or lost keys touched, and prepare the answer
     #[command(after_help = "\

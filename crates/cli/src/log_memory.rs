@@ -173,7 +173,7 @@ pub(crate) fn other_log(error: OtherLog) -> CliError {
             shown_verifier_key(shown)
         ),
         format!(
-            "somebody may want to show you another history. Only if the server's operator says, in a place that you trust, \
+            "someone may want to show you another history. Only if the server's operator says, in a place that you trust, \
              that the log began anew: `countersign trust forget-log {}`",
             quote(accepted.name())
         ),

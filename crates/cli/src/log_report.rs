@@ -56,7 +56,7 @@ impl LogReport {
 }
 
 impl ShownFreshness {
-    /// As in `fresh as of 14:02 UTC, by 3 of 4 witnesses; newest release; not revoked`.
+    /// As in `fresh as of 14:02 UTC, by 3 of 4 witnesses; the release completed last; not revoked`.
     pub(crate) fn text(&self, project: &RepoPath) -> String {
         let Freshness { as_of, newer, newer_indexes, signers, state, .. } = &self.freshness;
         let fresh = if as_of.is_some() { "fresh " } else { "" };
@@ -146,17 +146,16 @@ impl ShownFreshness {
 
 fn newer_text(newer: u32, indexes: &[RepoPath], project: &RepoPath) -> String {
     if newer == 0 {
-        return "newest release".to_owned();
+        return "the release completed last".to_owned();
     }
     let names: Vec<String> = indexes.iter().map(|index| short_name(index, project)).collect();
     let count = usize::try_from(newer).unwrap_or(usize::MAX);
-    let (plural, verb) = (plural(count), if count == 1 { "exists" } else { "exist" });
+    let verb = if count == 1 { "was" } else { "were" };
+    let later = format!("{newer} release{} {verb} completed later", plural(count));
     match names.len() {
-        0 => format!("{newer} newer release{plural} {verb}"),
-        listed if listed < count => {
-            format!("{newer} newer release{plural} {verb}, the newest of them {}", names.join(", "))
-        }
-        _ => format!("{newer} newer release{plural} {verb}: {}", names.join(", ")),
+        0 => later,
+        listed if listed < count => format!("{later}, the last of them {}", names.join(", ")),
+        _ => format!("{later}: {}", names.join(", ")),
     }
 }
 

@@ -152,7 +152,7 @@ pub(crate) fn check_pin<'a>(
 pub(crate) fn untrusted(error: TrustError) -> CliError {
     CliError::unverified(
         format!("THE PAST DOES NOT MATCH: {error}"),
-        "somebody rewrites history. Do not use the file, and tell the project. Only if the project itself says, in a \
+        "someone rewrites history. Do not use the file, and tell the project. Only if the project itself says, in a \
          place that you trust, that it began anew: `countersign trust remove PROJECT`",
     )
 }
@@ -167,7 +167,7 @@ fn check_digest(chain: &VerifiedChain, given: Option<Sha512>) -> Result<(), CliE
     }
 }
 
-/// A chain that is signed by keys that it introduces itself proves nothing: somebody else must vouch for a part of it.
+/// A chain that is signed by keys that it introduces itself proves nothing: someone else must vouch for a part of it.
 ///
 /// Any signers file of the chain will do. Who stands in a file has signed the digest of the file before it, so that a
 /// true file has a true past; and what comes after it was agreed to by those in it.

@@ -168,7 +168,7 @@ pub(crate) fn release_name(artifact: &VerifiedArtifact) -> String {
 
 fn history_text(artifact: &VerifiedArtifact) -> String {
     let links = &artifact.chain.links;
-    // The times in the files are signed; when they came into force is the server's word.
+    // The times in the files are signed; when they took effect is the server's word.
     let first = links[0].signers.timestamp();
     match links.len() {
         1 => format!("the project's first, of {first}"),

@@ -129,7 +129,7 @@ impl Review<'_> {
     pub(crate) fn question(&self) -> String {
         let (before, what) = match (&self.to_sign.subject, self.comparison) {
             (Subject::Proposal { .. }, _) if self.ends_wait() => {
-                ("With your signature it takes force AT ONCE. ", "signers file")
+                ("With your signature it takes effect AT ONCE. ", "signers file")
             }
             (Subject::Proposal { .. }, _) => ("", "signers file"),
             (Subject::Release { .. }, None) => {

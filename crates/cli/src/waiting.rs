@@ -12,7 +12,7 @@ use crate::{client::ServerClient, error::CliError};
 
 #[derive(Default)]
 pub(crate) struct Waiting {
-    /// When signers take force that have all signatures.
+    /// When signers take effect that have all signatures.
     pub(crate) until: Option<Timestamp>,
     pub(crate) veto: Option<PendingVeto>,
 }

@@ -134,7 +134,7 @@ pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Ve
 }
 
 impl SignersChange {
-    /// Whether it must not be overlooked: fewer keys can act, or a name means somebody else.
+    /// Whether it must not be overlooked: fewer keys can act, or a name means someone else.
     pub fn is_alarming(&self) -> bool {
         match self {
             Self::NameMoved { .. } | Self::Weakened { .. } => true,

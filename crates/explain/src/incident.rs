@@ -127,7 +127,7 @@ pub struct OpenMatter {
     pub is_completable: bool,
     /// Of a release: whether one of the keys registered or last corrected it.
     pub is_registered: bool,
-    /// Of a signers file that has all signatures and waits: when it takes force (D131).
+    /// Of a signers file that has all signatures and waits: when it takes effect (D131).
     pub waits_until: Option<Timestamp>,
 }
 

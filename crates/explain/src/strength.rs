@@ -156,7 +156,7 @@ impl ActStrength {
         self.ways.iter().any(|way| quorum::is_met(&way.groups, keys))
     }
 
-    /// The keys each of which, when lost, stops everybody else.
+    /// The keys each of which, when lost, stops everyone else.
     fn indispensable_keys(&self) -> BTreeSet<PublicKey> {
         // Trying them all takes long in a large file, and is in vain where the worst loss of one is survived.
         if self.survivable_losses > 0 {

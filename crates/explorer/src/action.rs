@@ -57,7 +57,7 @@ pub enum Action {
         by: u8,
         offered: Offered,
     },
-    /// The server puts in force what has waited long enough.
+    /// The server puts into effect what has waited long enough.
     Activate {
         project: u8,
     },

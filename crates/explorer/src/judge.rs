@@ -173,7 +173,7 @@ impl<'w> Judge<'w> {
             let rule = Invariant::NoOneLockedOut;
             if stuck(2 * first) {
                 return rule
-                    .broken(format!("no request helps to put the next signers of {} in force", plan.id));
+                    .broken(format!("no request helps to put the next signers of {} into effect", plan.id));
             }
             for (part, tag) in releases.zip(&plan.releases) {
                 if stuck(2 * part) {

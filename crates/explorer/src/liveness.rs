@@ -38,7 +38,7 @@ pub struct Goals<'a> {
 }
 
 impl Goals<'_> {
-    /// To put the next signers in force, as long as the world has one.
+    /// To put the next signers into effect, as long as the world has one.
     pub fn rank_rotation(&self, n: usize, project: &ProjectFacts, clock: u8) -> usize {
         let now = self.world.clocks[usize::from(clock)].to_string();
         let signers = |id: Option<ContentId>| self.reader.signers(self.contents, id?);

@@ -90,7 +90,7 @@ pub struct Menu {
     pub words: Vec<Word>,
     pub vetoing: Vec<u8>,
     pub vetoes: Vec<Says>,
-    /// Signers that wait are put in force when they are due.
+    /// Signers that wait are put into effect when they are due.
     pub waits: bool,
     /// Signatures that do not fit are offered, too.
     pub wrong: bool,
@@ -245,7 +245,7 @@ impl World {
                 format!("{}: veto the proposed signers of {id} by the document {says:?}{offered}", who(by))
             }
             Action::Activate { project } => {
-                format!("server: puts the signers of {} in force that are due", id(project))
+                format!("server: puts the signers of {} into effect that are due", id(project))
             }
             Action::Drop { project } => format!("operator: drop what is pending of {}", id(project)),
             Action::SetClock { to } => format!("the clock shows {}", self.clocks[usize::from(to)]),

@@ -327,7 +327,7 @@ pub fn second_thoughts() -> World {
     world
 }
 
-/// A rotation by an admin waits for an hour, in which the master can veto it or put it in force. Proposals replace each
+/// A rotation by an admin waits for an hour, in which the master can veto it or put it into effect. Proposals replace each
 /// other and come back. One of them takes away the delay and the master.
 pub fn waiting() -> World {
     let [alice, bob, dave] = [0, 1, 3].map(secret);
@@ -358,7 +358,7 @@ pub fn waiting() -> World {
         .registered(&[0, 1, 3])
 }
 
-/// Two masters veto together, or put a rotation in force together. Dave and Erin can stand for each other.
+/// Two masters veto together, or put a rotation into effect together. Dave and Erin can stand for each other.
 pub fn masters() -> World {
     let [alice, bob, dave, erin] = [0, 1, 3, 4].map(secret);
     let team = |file: Signers| file.artifact(1, [&alice]).admin(1, [&bob]);

@@ -60,7 +60,7 @@ pub struct Service<R> {
     pub requests: Arc<Requests>,
     pub limiter: Option<Arc<Limiter>>,
     pub proxies: Arc<TrustedProxies>,
-    /// Signers that take force before a request is answered.
+    /// Signers that take effect before a request is answered.
     pub due: DueRotations,
     /// Works on requests that take longer than a read.
     pub workers: Handle,

@@ -1,4 +1,4 @@
-//! Puts signers in force whose time has come (D132): before the first request that comes then, and in rounds.
+//! Puts signers into effect whose time has come (D132): before the first request that comes then, and in rounds.
 //!
 //! While nothing waits, a request looks at one field of the newest head. A failure keeps no request: the rounds try again.
 
@@ -19,7 +19,7 @@ use tokio::{runtime::Handle, time::timeout};
 
 use crate::{rounds::Rounds, state::App};
 
-/// How soon signers take force when no request comes.
+/// How soon signers take effect when no request comes.
 const ROUND: Duration = Duration::from_secs(1);
 /// How long a request waits for it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ struct DueParts {
     app: App,
     /// Who comes meanwhile waits for the one who works.
     working: tokio::sync::Mutex<()>,
-    /// Projects whose signers could not be put in force, or must not. Requests do not try them again.
+    /// Projects whose signers could not be put into effect, or must not. Requests do not try them again.
     held: Mutex<BTreeSet<RepoPath>>,
 }
 
@@ -46,7 +46,7 @@ impl DueRotations {
         Self(app.role.mirror().is_none().then(|| Arc::new(parts())))
     }
 
-    /// Puts everything in force that is due, as far as it can.
+    /// Puts everything into effect that is due, as far as it can.
     pub async fn settle(&self) {
         let Some(parts) = &self.0 else { return };
         if parts.is_due() && timeout(PATIENCE, parts.settle()).await.is_err() {

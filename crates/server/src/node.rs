@@ -35,7 +35,7 @@ const PREPARE_PAUSE: Duration = Duration::from_secs(1);
 /// After a failed attempt to catch up, if nothing else wakes this node.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// So far can a node's clock be ahead of the database's for signers to take force by it.
+/// So far can a node's clock be ahead of the database's for signers to take effect by it.
 const MAX_CLOCK_LEAD: Duration = Duration::from_secs(60);
 
 /// What makes a server a node.

@@ -152,7 +152,7 @@ impl Running {
         &self.app
     }
 
-    /// What happens before each request: signers whose time has come take force.
+    /// What happens before each request: signers whose time has come take effect.
     pub async fn settle_due(&self) {
         self.rotations.settle().await;
     }

@@ -27,7 +27,7 @@ use crate::limits::{
 /// Why something could not be fetched.
 #[derive(Debug, Error)]
 pub enum UpstreamError {
-    #[error("too many others fetch")]
+    #[error("too many requests are fetching: try again later")]
     Busy,
     #[error(transparent)]
     GaveWay(#[from] GaveWay),

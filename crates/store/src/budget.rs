@@ -107,7 +107,7 @@ pub struct Need {
     pub is_established: bool,
     /// Whether it revokes, or is about who signs.
     pub is_protection: bool,
-    /// Whether a master of the signers in force says it, or signers take force that have waited (D172).
+    /// Whether a master of the signers in force says it, or signers take effect that have waited (D172).
     pub is_of_masters: bool,
     pub bytes: u64,
 }

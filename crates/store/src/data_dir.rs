@@ -91,7 +91,11 @@ impl DataDir {
 
     /// Whether a server has kept its state in this directory.
     pub fn is_in_use_at(path: &Path) -> bool {
-        path.join(REPOSITORY_DIR).is_dir()
+        Self::repository_at(path).is_dir()
+    }
+
+    pub fn repository_at(path: &Path) -> PathBuf {
+        path.join(REPOSITORY_DIR)
     }
 
     pub fn path(&self) -> &Path {
@@ -99,7 +103,7 @@ impl DataDir {
     }
 
     pub fn repository(&self) -> PathBuf {
-        self.path.join(REPOSITORY_DIR)
+        Self::repository_at(&self.path)
     }
 
     /// Where a running server of this directory answers its operator.

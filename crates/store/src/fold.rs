@@ -50,7 +50,7 @@ const MAX_BYTES: u64 = 1 << 31;
 
 /// Smaller directories are not worth the work.
 const MIN_TREE_BYTES: u64 = 1_024;
-/// Smaller files are read as they lie in a pack. Larger ones than we store are somebody else's, and could be of any size.
+/// Smaller files are read as they lie in a pack. Larger ones than we store are someone else's, and could be of any size.
 const FILE_BYTES: RangeInclusive<u64> = stored::MAX_BYTES as u64 + 1..=bounds::FILE_BYTES as u64;
 
 /// The thread that folds. Dropping it stops the work under way and waits for the thread.

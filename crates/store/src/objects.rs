@@ -90,7 +90,7 @@ impl Objects {
     fn open_dirs(dirs: &[PathBuf], cache_bytes: u64, verifies: bool) -> Result<Self, StoreError> {
         let packs = dirs.iter().map(|dir| dir.join("pack"));
         let objects = Self {
-            // A copy that somebody made may lack the directory; our own repository may not.
+            // A copy that someone made may lack the directory; our own repository may not.
             pack_dirs: packs.filter(|dir| !verifies || dir.is_dir()).collect(),
             packs: ArcSwap::default(),
             replacing: Mutex::new(()),

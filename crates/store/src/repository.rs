@@ -357,7 +357,7 @@ fn check_layout(dir: &Path) -> Result<(), OpenError> {
 }
 
 /// What a crash left in the directory of packs. A pack without an index is removed only where our unfinished index
-/// shows that it is ours: any other one may be somebody's only copy.
+/// shows that it is ours: any other one may be someone's only copy.
 fn remove_leftovers(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
     for path in list_dir(dir)? {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };

@@ -39,7 +39,7 @@ fn each_kind_of_commit_tells_what_happened() {
         (format!("Record a revocation signature on {INDEX}"), vec![event(Revocation, INDEX, true)]),
         (format!("Revoke {INDEX}"), vec![event(Revoked, INDEX, true)]),
         ("Create the repository".to_owned(), Vec::new()),
-        ("Somebody's own commit".to_owned(), Vec::new()),
+        ("Someone's own commit".to_owned(), Vec::new()),
     ] {
         assert_eq!(events_of(&format!("{title}{by}")), expected, "{title}");
     }

@@ -29,7 +29,7 @@ pub(crate) struct IncidentArgs {
     #[arg(long, short = 'o', value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Why, for the prepared revocations; everybody can read it
+    /// Why, for the prepared revocations; everyone can read it
     #[arg(long, value_name = "TEXT", requires = "output")]
     pub(crate) reason: Option<String>,
 }

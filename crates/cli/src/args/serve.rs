@@ -110,7 +110,8 @@ pub(crate) enum LogCommand {
 Example:
   countersign admin log init --data-dir /var/lib/countersign --origin sign.example.org/log
 
-The key goes to log/key in the data directory. It is never overwritten. Put the printed table into the configuration file, \
+The key goes to log/key in the data directory. It is never overwritten. Run this as the user of the server, who must read \
+it. Put the printed table into the configuration file, \
 and start the server again. The server then signs a checkpoint of all its commits whenever there is something new.")]
     Init(LogInitArgs),
 }

@@ -26,7 +26,7 @@ A registrar is the key of a CI job. It registers releases, and cannot sign, prop
 
   countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 2 --registrar ci=ci.pub -o FILE
 
-A log proves which release is the newest, and that it is not revoked. Witnesses see to it that the log shows everyone \
+A log proves which release was completed last, and that it is not revoked. Witnesses see to it that the log shows everyone \
 the same. Keys of both have the form NAME+ID+KEY; a server with a log shows its key at /log/key:
 
   countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 2 \\
@@ -143,7 +143,7 @@ pub(crate) struct SignersEditArgs {
     #[arg(long, value_name = "HOURS")]
     pub(crate) rotation_delay: Option<u64>,
 
-    /// Let rotations take force at once
+    /// Let rotations take effect at once
     #[arg(long, conflicts_with = "rotation_delay")]
     pub(crate) no_rotation_delay: bool,
 

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod log;
+mod owner;
 mod socket;
 
 use std::path::{Path, PathBuf};
@@ -229,6 +230,7 @@ fn open_blocks(data_dir: &DataDir) -> Result<Blocks, CliError> {
 }
 
 fn lock_stopped(path: &Path) -> Result<DataDir, CliError> {
+    owner::refuse_other_user(path)?;
     DataDir::lock(path).map_err(|error| match error {
         DataDirError::InUse { .. } => CliError::other(
             error.to_string(),
@@ -242,6 +244,7 @@ fn lock_stopped(path: &Path) -> Result<DataDir, CliError> {
 
 fn reset_nonces(args: ResetNoncesArgs, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
     let (_, path) = find_data_dir(args.files)?;
+    owner::refuse_other_user(&path)?;
     let data_dir = DataDir::lock(&path)?;
     let clock = Clock::system();
     output.show(&format!(

@@ -201,7 +201,7 @@ impl Demo {
     }
 
     fn tamper(&mut self) -> Result<(), CliError> {
-        self.tell("Somebody takes over the file server and changes the program. The download refuses it.");
+        self.tell("Someone takes over the file server and changes the program. The download refuses it.");
         self.write("public/acme/app/1.0/app.tar.gz", "pretend that this is malware\n")?;
         self.download(3)?;
         self.write("public/acme/app/1.0/app.tar.gz", PROGRAM)

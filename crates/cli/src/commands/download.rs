@@ -180,7 +180,7 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
     }
 }
 
-/// Somebody who may revoke has begun to: the user should know before the others have agreed.
+/// Someone who may revoke has begun to: the user should know before the others have agreed.
 pub(super) async fn warn_of_begun_revocation(
     session: &Session,
     client: &ServerClient,

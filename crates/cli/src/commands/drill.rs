@@ -116,7 +116,7 @@ fn conclude(drill: &Drill, output: Output) -> Vec<String> {
         lines.push(output.bad(text));
     }
     if drill.is_taken_over() {
-        lines.push(output.bad("Taken over: the thief can put other signers in force and lock you out."));
+        lines.push(output.bad("Taken over: the thief can put other signers into effect and lock you out."));
     }
     if let Some(after) = &drill.thief_after_rotation {
         let left: Vec<String> =

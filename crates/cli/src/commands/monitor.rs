@@ -200,7 +200,7 @@ impl Monitor<'_> {
             CliError::unverified(
                 format!("the checkpoint of {} is not one of the log {}", self.client.address(), key.name()),
                 format!(
-                    "somebody may want to show you another history. Only if the server's operator says, in a place that you \
+                    "someone may want to show you another history. Only if the server's operator says, in a place that you \
                      trust, that the log began anew: move {} away",
                     self.file.shown()
                 ),

@@ -130,7 +130,7 @@ fn to_table(session: &Session, found: &[Waiting], now: Timestamp) -> String {
     table.to_string()
 }
 
-/// Of signers that have all signatures. Masters decide whether they take force at once, later or never.
+/// Of signers that have all signatures. Masters decide whether they take effect at once, later or never.
 fn ask_waiting(file: &WaitingFile, until: Timestamp) -> String {
     let until = when_text(until);
     match file.roles.contains(&Role::Master) {

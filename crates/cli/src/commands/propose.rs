@@ -51,7 +51,7 @@ async fn propose(
     // A proposal that comes back has its signatures (D15).
     let text = match asked.as_str() {
         "" => format!(
-            "{done} {project_id}\nIt has all signatures. `countersign status {name}` shows when it takes force"
+            "{done} {project_id}\nIt has all signatures. `countersign status {name}` shows when it takes effect"
         ),
         asked => format!(
             "{done} {project_id}\nThese signers still sign it, each with `countersign sign {name}`:\n  {asked}"

@@ -70,22 +70,22 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
     };
     let shown = session.name_of(&path, None);
     let mut text = format!("Registered {path}");
-    if let Some((names, fallen)) = &replaced {
+    if let Some((names, dropped)) = &replaced {
         let people = People { names, you: Some(key.public_key()) };
         text.push_str("\nIt replaces one that was collecting. ");
-        text.push_str(&match fallen.as_slice() {
+        text.push_str(&match dropped.as_slice() {
             [] => "No one had signed that one.".to_owned(),
-            fallen => format!("These signatures fell: {}", people.list(fallen.iter().copied())),
+            dropped => format!("These signatures were dropped: {}", people.list(dropped.iter().copied())),
         });
     }
     text.push_str(&format!("\nNow enough signers sign it, each with `countersign sign {shown}`"));
-    let fallen = replaced.map(
-        |(_, fallen)| json!({"signatures": fallen.iter().map(PublicKey::to_string).collect::<Vec<_>>()}),
+    let dropped = replaced.map(
+        |(_, dropped)| json!({"signatures": dropped.iter().map(PublicKey::to_string).collect::<Vec<_>>()}),
     );
     let page = page_of(&client, &path);
     text.push_str(&format!("\nIts page: {page}"));
     args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
-    let value = json!({"index_file_path": path.as_str(), "page": page, "replaced": fallen});
+    let value = json!({"index_file_path": path.as_str(), "page": page, "replaced": dropped});
     session.output.result(&text, &value)
 }
 
@@ -131,7 +131,7 @@ async fn is_registrar(session: &Session, client: &ServerClient, path: &RepoPath)
     Ok(file.is_some_and(|file| file.has_registrar(&key)))
 }
 
-/// Asks before signatures of others fall. Who has signed is read before, and not believed for more than the question.
+/// Asks before signatures of others are dropped. Who has signed is read before, and not believed for more than the question.
 async fn confirm_replacement(
     session: &Session,
     client: &ServerClient,
@@ -142,7 +142,7 @@ async fn confirm_replacement(
     let people = People { names: &names, you };
     session.output.show_question(
         &format!(
-            "{path} is collecting signatures. Registering it again replaces it, and these signatures fall: {}",
+            "{path} is collecting signatures. Registering it again replaces it, and drops these signatures: {}",
             people.list(set.signers())
         ),
         session.confirmation(),

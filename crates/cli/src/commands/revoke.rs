@@ -168,7 +168,7 @@ async fn read_index(client: &ServerClient, path: &RepoPath) -> Result<ShownRelea
 
 fn begin(args: &RevokeArgs, digest: Sha512, initiator: Option<PublicKey>) -> Result<String, CliError> {
     let reason = args.reason.clone().ok_or_else(|| {
-        CliError::usage("a revocation needs a reason", "say why with --reason TEXT; everybody can read it")
+        CliError::usage("a revocation needs a reason", "say why with --reason TEXT; everyone can read it")
     })?;
     let timestamp = now()?.to_whole_seconds();
     let document = Revocation { reason, timestamp, subject_digest: Some(digest), initiator };
@@ -198,7 +198,7 @@ impl Pending {
     }
 }
 
-/// Co-signing signs what others wrote, so it must be about this file, and by somebody who may revoke or once might.
+/// Co-signing signs what others wrote, so it must be about this file, and by someone who may revoke or once might.
 async fn find_pending(
     client: &ServerClient,
     path: &RepoPath,

@@ -93,7 +93,7 @@ struct Signed {
     path: RepoPath,
     you: PublicKey,
     is_complete: bool,
-    /// When signers take force that have all signatures.
+    /// When signers take effect that have all signatures.
     waits_until: Option<Timestamp>,
     comparison: Option<Value>,
     /// Those that the server has taken as well.
@@ -216,7 +216,7 @@ fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
 
 fn state_text(is_complete: bool, waits_until: Option<Timestamp>) -> String {
     match waits_until {
-        Some(until) => format!("all signatures are there; it takes force on {}", when_text(until)),
+        Some(until) => format!("all signatures are there; it takes effect on {}", when_text(until)),
         None if is_complete => "complete".to_owned(),
         None => "more signatures are needed".to_owned(),
     }
@@ -428,7 +428,7 @@ fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliError> {
                 "{} is shown as a new project, but this computer knows its signers already",
                 to_sign.project()
             ),
-            "do not sign: somebody wants the project to begin anew. `countersign trust list` shows what is known",
+            "do not sign: someone wants the project to begin anew. `countersign trust list` shows what is known",
         )),
         None => store.check_overlap(to_sign.project()).map_err(proof::untrusted),
     }

@@ -1,4 +1,4 @@
-//! `countersign status`: from what the server shows to everybody, so that it needs no key.
+//! `countersign status`: from what the server shows to everyone, so that it needs no key.
 
 mod standing;
 mod wait;

@@ -93,7 +93,7 @@ fn choose_document(
         return Ok(pending.text.clone());
     }
     let reason = args.reason.clone().ok_or_else(|| {
-        CliError::usage("a veto needs a reason", "say why with --reason TEXT; everybody can read it")
+        CliError::usage("a veto needs a reason", "say why with --reason TEXT; everyone can read it")
     })?;
     let document = Veto {
         veto: reason,

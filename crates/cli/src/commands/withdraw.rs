@@ -43,7 +43,7 @@ pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), Cl
     let key = session.key_at(&client, Some(&path)).await?;
     let text = describe(&client, &path, &name, &shown, &args.reason).await?;
     session.output.show_question(&text, session.confirmation());
-    prompt::confirm(session.confirmation(), "Withdraw this release? Its signatures fall.")?;
+    prompt::confirm(session.confirmation(), "Withdraw this release? Its signatures will be dropped.")?;
     let body = WithdrawBody {
         file_path: path.clone(),
         reason: args.reason.clone(),

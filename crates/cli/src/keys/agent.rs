@@ -29,7 +29,7 @@ const SIGN_RESPONSE: u8 = 14;
 
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
 
-/// Somebody may have to find the device first, and touch it, or answer a question.
+/// Someone may have to find the device first, and touch it, or answer a question.
 const PATIENCE: Patience =
     Patience { note_after: Duration::from_secs(2), give_up_after: Duration::from_secs(120) };
 

@@ -14,7 +14,7 @@ use crate::{error::CliError, paths::shown_path};
 const MAX_FILE_BYTES: usize = 64 * 1024;
 const MAX_TYPED_BYTES: usize = 1_024;
 
-/// Whether somebody can be asked. The question goes to the terminal itself, but a script that has one and gives us
+/// Whether someone can be asked. The question goes to the terminal itself, but a script that has one and gives us
 /// another standard input does not expect a question.
 pub(crate) fn can_be_asked() -> bool {
     io::stdin().is_terminal()

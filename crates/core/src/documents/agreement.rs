@@ -13,7 +13,7 @@ use crate::values::{
 pub struct Agreement {
     /// As the history will have it: not before any of its signatures, nor before the file in force was.
     pub agreed_at: Timestamp,
-    /// When it takes force, by the clock that showed the agreement. A clock that was wrong before does not delay it.
+    /// When it takes effect, by the clock that showed the agreement. A clock that was wrong before does not delay it.
     pub due_at: Timestamp,
 }
 

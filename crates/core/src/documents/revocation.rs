@@ -1,4 +1,4 @@
-//! The revocation document (spec §2.5, D20): why and when a file is withdrawn. And the request that hands it in, which the
+//! The revocation document (spec §2.5, D20): why and when a file is revoked. And the request that hands it in, which the
 //! server keeps where nothing else says which file is meant.
 
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub struct Revocation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokeBody {
-    /// The complete index that is withdrawn.
+    /// The complete index that is revoked.
     pub file_path: RepoPath,
     /// The exact text of the revocation document, which is JSON itself.
     pub revocation_json: String,

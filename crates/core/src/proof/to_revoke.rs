@@ -72,7 +72,7 @@ pub enum ToRevokeError {
     OtherFile(RepoPath),
     #[error("the history shown for {} does not hold: {error}", shown_text(.project.as_str()))]
     History { project: RepoPath, error: ChainError },
-    #[error("it is shown as a revocation that others signed, but no key began that can revoke")]
+    #[error("it is shown as a revocation that others began, but no key that can revoke has signed it")]
     NotBegun,
 }
 
@@ -104,7 +104,7 @@ impl RevocationRequest {
         let chain = chain::verify(&self.history, &index.project_id)
             .map_err(|error| ToRevokeError::History { project: index.project_id.clone(), error })?;
         let signed = self.collected.verifying_signers(self.revocation.as_bytes());
-        // Who co-signs takes over the words of others: they must be those of somebody who may revoke, or once might.
+        // Who co-signs takes over the words of others: they must be those of someone who may revoke, or once might.
         let began = |link: &VerifiedLink| !revokers(&link.signers).is_disjoint(&signed);
         if !self.collected.entries.is_empty() && !chain.links.iter().any(began) {
             return Err(ToRevokeError::NotBegun);

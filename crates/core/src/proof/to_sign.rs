@@ -98,7 +98,7 @@ pub enum NoFormats {
 #[derive(Debug, Clone, Error)]
 pub enum ToSignError {
     #[error(
-        "{} is nothing that is signed: it must be the index of a release or a pending signers file",
+        "{} cannot be signed: it must be the index of a release or a pending signers file",
         shown_text(.0.as_str())
     )]
     NotSignable(RepoPath),

@@ -116,7 +116,9 @@ pub enum RevocationFault {
     Document(ParseError),
     #[error("it is of another file")]
     OtherFile,
-    #[error("it does not say which file is meant, and the request that would is not there or does not hold")]
+    #[error(
+        "it has no `subject_digest`, and the signed request that would name the file is missing or invalid"
+    )]
     NoRequest,
     #[error("the signers file that allowed it is not in the project's history, or older than the release's")]
     UnknownGovernor,
@@ -124,7 +126,7 @@ pub enum RevocationFault {
     BadSignature(PublicKey),
     #[error("not enough of those who may revoke have signed it")]
     NotAllowed,
-    #[error("the one who began it, by its own words, has not signed it")]
+    #[error("the key in `initiator` has not signed it")]
     NoInitiator,
 }
 

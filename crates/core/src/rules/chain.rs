@@ -101,7 +101,7 @@ impl VerifiedChain {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("entry {entry} of the signers history: {fault}")]
+#[error("{}{fault}", named_entry(*entry, fault))]
 pub struct ChainError {
     /// Counted from 0.
     pub entry: usize,
@@ -110,7 +110,7 @@ pub struct ChainError {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ChainFault {
-    #[error("there is none")]
+    #[error("the signers history is empty")]
     Empty,
     #[error("the signers file is invalid: {0}")]
     Signers(ParseError),
@@ -126,18 +126,28 @@ pub enum ChainFault {
     NotLater,
     #[error("the signature of {0} does not verify")]
     BadSignature(PublicKey),
-    #[error("not everyone who had to has signed")]
+    #[error("required signatures are missing")]
     NotAgreed,
-    #[error("the file before lets rotations wait, its masters have not agreed, and it says no agreed_at")]
+    #[error(
+        "the previous signers file delays rotations and its masters did not agree, so `agreed_at` is required"
+    )]
     NoAgreement,
-    #[error("it says when it was agreed to, and nothing let it wait")]
+    #[error("it has `agreed_at`, but the previous signers file sets no delay for it")]
     NeedlessAgreement,
-    #[error("it says that it was agreed to before the file before it was in force")]
+    #[error("its `agreed_at` is before the previous signers file took effect")]
     AgreedTooEarly,
-    #[error("not everyone who had to had signed when it says that they had")]
+    #[error("required signatures were missing at its `agreed_at`")]
     NotAgreedThen,
-    #[error("it took force before the delay of the file before it was over")]
+    #[error("it took effect before the delay of the previous signers file was over")]
     Hasty,
+}
+
+/// An empty history has no entry that could be named.
+fn named_entry(entry: usize, fault: &ChainFault) -> String {
+    if *fault == ChainFault::Empty {
+        return String::new();
+    }
+    format!("entry {entry} of the signers history: ")
 }
 
 /// Checks a chain from its root. Whether the root is the right one, only its user can know.

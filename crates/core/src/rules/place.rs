@@ -123,7 +123,7 @@ fn check_asset(file: &PublishedFile, project: &RepoPath, tag: &str) -> Result<()
     if is_right { Ok(()) } else { Err(misplaced(file)) }
 }
 
-/// Whether somebody could read the URL, in whatever loose way, as one below the project's releases. Such a URL has to
+/// Whether someone could read the URL, in whatever loose way, as one below the project's releases. Such a URL has to
 /// be one in the strict way.
 fn may_be_in_releases(url: &str, project: &RepoPath) -> bool {
     let url: String = url.chars().filter(|c| !c.is_control()).collect();

@@ -5,7 +5,7 @@
 
 /// Of any stored file. The store commits no larger one, the client asks for no larger one, and `fsck` reports one.
 pub const FILE_BYTES: usize = 2 << 20;
-/// Of an index, as it is written. It is the largest file that somebody else's content makes us store.
+/// Of an index, as it is written. It is the largest file that someone else's content makes us store.
 pub const INDEX_BYTES: usize = FILE_BYTES;
 /// Of the name of one published file.
 pub const ASSET_NAME_BYTES: usize = 1_024;

@@ -28,7 +28,11 @@ impl fmt::Display for SignersChange {
                 shown_hours(*hours)
             ),
             Self::Delay { before: Some(hours), after: None } => {
-                write!(f, "WEAKER: rotations take force at once; before, they waited {}", shown_hours(*hours))
+                write!(
+                    f,
+                    "WEAKER: rotations take effect at once; before, they waited {}",
+                    shown_hours(*hours)
+                )
             }
             Self::Delay { before: Some(before), after: Some(after) } => {
                 let mark = if after < before { "WEAKER: " } else { "" };

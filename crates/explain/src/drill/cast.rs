@@ -12,7 +12,7 @@ use countersign_core::{
 
 use crate::signers::named_signer;
 
-/// Somebody who can sign.
+/// Someone who can sign.
 #[derive(Clone)]
 pub(super) struct Actor {
     pub(super) secret: Arc<SecretKey>,

@@ -16,7 +16,7 @@ pub struct DrillAttempt {
     pub steps: Vec<DrillStep>,
 }
 
-/// What somebody did, and how the server answered.
+/// What someone did, and how the server answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrillStep {
     /// `None` where it is no one in particular.

@@ -143,7 +143,7 @@ impl Stage {
         }
     }
 
-    /// New keys in the place of those that are gone. Gives the stage after it, if it comes into force.
+    /// New keys in the place of those that are gone. Gives the stage after it, if it takes effect.
     pub(super) fn rotate_team(
         &self,
         team: &[Actor],
@@ -190,7 +190,7 @@ impl Stage {
         nuisances
     }
 
-    /// What somebody else registered.
+    /// What someone else registered.
     fn can_withdraw(&self, thieves: &[Actor]) -> bool {
         let mut stage = self.clone();
         let is_other = |actor: &&Actor| thieves.iter().all(|thief| thief.key() != actor.key());

@@ -504,7 +504,7 @@ fn a_delay_is_told_and_a_shorter_one_is_an_alarm() {
     };
     for (before, after, is_alarming, words) in [
         (None, Some(48), false, "wait 48 hours from then on"),
-        (Some(48), None, true, "WEAKER: rotations take force at once; before, they waited 48 hours"),
+        (Some(48), None, true, "WEAKER: rotations take effect at once; before, they waited 48 hours"),
         (Some(48), Some(1), true, "WEAKER: rotations wait 1 hour; before, they waited 48 hours"),
         (Some(1), Some(720), false, "rotations wait 720 hours (30 days); before, they waited 1 hour"),
     ] {

@@ -52,7 +52,7 @@ pub enum Invariant {
     FormatsFollow,
     /// With a delay in force, a rotation waits for it, unless the masters agreed. The history tells it.
     DelayIsKept,
-    /// Masters alone veto. What they vetoed does not come into force.
+    /// Masters alone veto. What they vetoed does not take effect.
     VetoByMasters,
     IndexEqualsRebuilt,
     /// A replay accepts every step, and refuses it with one byte changed.

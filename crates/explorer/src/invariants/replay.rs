@@ -93,7 +93,7 @@ impl RecordedStep<'_> {
         }
         forget(&mut bytes);
         forget(&mut other);
-        // When signers took force that had waited, the clock alone said.
+        // When signers took effect that had waited, the clock alone said.
         if path.as_str().contains("/svc.signers.history/") && bytes.get("agreed_at").is_some() {
             (bytes["timestamp"], other["timestamp"]) = (Value::Null, Value::Null);
         }

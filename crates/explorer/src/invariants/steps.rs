@@ -298,7 +298,7 @@ impl StepCheck<'_> {
     fn check_rotation(&self, old: &ProjectFacts, new: &ProjectFacts) -> Held {
         let rule = Invariant::RotationCompletesNothing;
         let is_file = old.pending[FILE] == new.active[FILE] && old.pending[METADATA] == new.active[METADATA];
-        Invariant::SignersNeedConsent.hold(is_file, "other signers came into force than were proposed")?;
+        Invariant::SignersNeedConsent.hold(is_file, "other signers took effect than were proposed")?;
         let none = new.pending == SignersSlots::default() && new.beside == BesideSlots::default();
         let none = none && new.superseded.is_empty() && new.vetoed.is_empty();
         rule.hold(none, "after a rotation, proposals for the signers of before are left")?;

@@ -49,7 +49,7 @@ pub fn check_entry(before: &EntryDocument, entry: &EntryDocument) -> Held {
     let (Some(since), Some(agreed_at), Some(activated)) = times else {
         return rule.broken("the history does not tell since when a rotation had waited");
     };
-    rule.hold(agreed_at + delay <= activated, "a rotation took force before the delay was over")?;
+    rule.hold(agreed_at + delay <= activated, "a rotation took effect before the delay was over")?;
     rule.hold(since <= agreed_at, "a rotation was agreed to before the signers were in force who did")?;
     for set in [&entry.set, &entry.metadata_set] {
         let is_agreed = missing_consent(Some(&before.signers), &entry.signers, &set.until(agreed_at)) == 0;
@@ -163,10 +163,10 @@ impl StepCheck<'_> {
         rule.hold(wait.agreed_at >= self.now(), "a wait is said to have begun earlier than it did")
     }
 
-    /// By time alone, only what is due takes force.
+    /// By time alone, only what is due takes effect.
     pub(super) fn check_due(&self, old: &ProjectFacts) -> Held {
         let is_due = self.wait(old).is_some_and(|wait| wait.due_at <= self.now());
-        Invariant::DelayIsKept.hold(is_due, "signers took force by themselves that were not due")
+        Invariant::DelayIsKept.hold(is_due, "signers took effect by themselves that were not due")
     }
 
     /// A veto removes the proposal, or adds the signature of a master, and nothing else.
@@ -205,7 +205,7 @@ impl StepCheck<'_> {
         active.map(|active| union(&active.master)).unwrap_or_default()
     }
 
-    /// A signature that does not put signers in force leaves the veto that was begun alone.
+    /// A signature that does not put signers into effect leaves the veto that was begun alone.
     pub(super) fn check_veto_kept(&self, old: &ProjectFacts, new: &ProjectFacts) -> Held {
         let is_kept = old.beside[VETO..] == new.beside[VETO..];
         Invariant::VetoByMasters.hold(is_kept, "a signature changed a veto that was begun")?;

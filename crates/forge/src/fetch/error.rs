@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, time::Duration};
 
-use countersign_core::values::time::Timestamp;
+use countersign_core::values::{time::Timestamp, wire};
 use thiserror::Error;
 use url::Url;
 
@@ -39,8 +39,9 @@ pub enum FetchError {
     )]
     NoSuchFile { url: String },
     #[error(
-        "`{url}` names no signers file: the file must be `svc.signers.json` at the root of a branch, or directly inside \
-         a directory `svc.signers` there, and there is no branch whose name would make it so"
+        "`{url}` names no signers file: on a branch, the file must be `{}` at the root, or directly inside `{}`, `{}` or \
+         `{}` there, and there is no branch whose name would make it so", wire::SIGNERS_FILE,
+        wire::PUBLISHED_SIGNERS_DIRS[0], wire::PUBLISHED_SIGNERS_DIRS[1], wire::PUBLISHED_SIGNERS_DIRS[2]
     )]
     NoSuchBranch { url: String },
     #[error("`{url}` was not found: there is no such file")]
@@ -83,7 +84,7 @@ pub enum HopRefusal {
     #[error("the redirect leaves the scheme, host and port of the URL: give the URL that it leads to")]
     OtherOrigin,
     #[error(
-        "the redirect leads from https to plain http, where anybody on the way could read and change it: give the URL \
+        "the redirect leads from https to plain http, where anyone on the way could read and change it: give the URL \
          that it leads to, if that is what you want"
     )]
     LeavesTls,

@@ -38,7 +38,7 @@ fn find_in_error(answer: &ServerAnswer, statuses: &[u16], says: Option<&str>) ->
     }
 }
 
-/// The order of the required signers, and of those whose signatures fell, has no meaning.
+/// The order of the required signers, and of those whose signatures were dropped, has no meaning.
 fn sorted(body: Option<Value>) -> Option<Value> {
     body.map(sorted_value)
 }

@@ -21,7 +21,7 @@ pub enum LogLevel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{given}` is none of {known}")]
+#[error("`{given}` is not one of {known}")]
 pub struct UnknownName {
     given: String,
     known: String,

@@ -30,7 +30,7 @@ impl ListenRequest {
                 "last_event_id" => request.after.replace(parse_commit(&value)?).is_none(),
                 _ => {
                     return Err(ApiError::bad_request(format!(
-                        "`{}` is none of {PARAMETERS}",
+                        "`{}` is not one of {PARAMETERS}",
                         shown_text(&name)
                     )));
                 }
@@ -80,7 +80,7 @@ fn parse_kinds(text: &str) -> Result<std::collections::BTreeSet<EventKind>, ApiE
     let parse = |name: &str| {
         EventKind::parse(name).ok_or_else(|| {
             let known: Vec<_> = EventKind::ALL.map(EventKind::name).into();
-            ApiError::bad_request(format!("type: `{}` is none of {}", shown_text(name), known.join(", ")))
+            ApiError::bad_request(format!("type: `{}` is not one of {}", shown_text(name), known.join(", ")))
         })
     };
     text.split(',').map(parse).collect()

@@ -26,7 +26,7 @@ pub struct Caps {
     pub registrations_per_owner: usize,
     /// Proposals of a project that another one replaced. Each admin and master has a share of them.
     pub superseded_per_project: usize,
-    /// New signers that came into force within 24 hours.
+    /// New signers that took effect within 24 hours.
     pub rotations_per_day: usize,
 }
 

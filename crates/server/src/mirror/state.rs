@@ -28,9 +28,9 @@ pub enum MirrorTrouble {
     Refused { origin: String, reason: String },
     #[error("this mirror has received nothing from {origin} yet")]
     Empty { origin: String },
-    #[error("this mirror has not received everything from {origin} yet, for the first time")]
+    #[error("this mirror is still copying {origin} for the first time")]
     FirstCopy { origin: String },
-    #[error("{origin} does not have the newest commits of this mirror, and that for {seconds} seconds now")]
+    #[error("for {seconds} seconds now, {origin} has not had the newest commits of this mirror")]
     OriginBehind { origin: String, seconds: u64 },
     #[error("this mirror has not been up to date with {origin} for {seconds} seconds{}", because(reason))]
     Lagging { origin: String, seconds: u64, reason: Option<String> },

@@ -52,7 +52,7 @@ pub fn key() -> Endpoint {
         "What is known of a key",
         "Where signers files in force list it, the last 25 releases that carry its signature, and revocations that it \
          signed and that wait for others. `last_signed_at` says when it was last used: for a release, a signers file that \
-         came into force, or a revocation in force. A key that no one lists gets empty lists.",
+         took effect, or a revocation in force. A key that no one lists gets empty lists.",
     )
     .with_parameter(parameters::key())
     .answers_with::<KeyResponse>(200, "the key", &[("signer", "key")]);

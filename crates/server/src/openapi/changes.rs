@@ -141,11 +141,11 @@ pub fn veto() -> Endpoint {
         Section::Changing,
         "Veto pending signers",
         "Vetoes a pending signers file. Only `master_keys` of the signers file in force can, as many as their thresholds \
-         say, before the pending file takes force. `veto_json` is the exact text of a veto: an object with `veto` (the \
+         say, before the pending file takes effect. `veto_json` is the exact text of a veto: an object with `veto` (the \
          reason, 1 to 1,000 characters), `project_id`, `signers_file_digest` (`sha512:` and the digest of the pending file), \
          `previous` (that of the file in force) and `timestamp`.\n\n\
          After a 202, other masters join by posting the same `veto_json` with their own signature. When enough have \
-         signed, the pending file goes, and the same bytes are refused until the next rotation. The body has at most 64 KiB.",
+         signed, the pending file goes, and the same bytes are refused until the next rotation. `veto_json` has at most 16 KiB.",
     )
     .signed()
     .with_body::<VetoBody>(&[("veto", "veto.request")])
@@ -154,7 +154,7 @@ pub fn veto() -> Endpoint {
     .refuses(400, "the body is malformed; the path is not that of a pending signers file; the veto is invalid; the signature does not verify", "veto.400")
     .refuses(403, "the key is not a master key in force, or the project has none; the operator has blocked the key, the host or the project; or this is a mirror", "veto.403")
     .refuses(404, "no signers file is pending there", "veto.404")
-    .refuses(409, "the veto is about another file; the pending file is a first registration, or takes force already; another veto is pending; this key has signed it already", "veto.409")
+    .refuses(409, "the veto is about another file; the pending file is a first registration, or takes effect already; another veto is pending; this key has signed it already", "veto.409")
     .can_fail("")
 }
 

@@ -18,7 +18,7 @@ impl<'a> Query<'a> {
         let mut fields: Vec<(Cow<'a, str>, Cow<'a, str>)> = Vec::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             if !known.contains(&name.as_ref()) {
-                let message = format!("`{}` is none of `{}`", shown_text(&name), known.join("`, `"));
+                let message = format!("`{}` is not one of `{}`", shown_text(&name), known.join("`, `"));
                 return Err(ApiError::bad_request(message));
             }
             if fields.iter().any(|(given, _)| *given == name) {

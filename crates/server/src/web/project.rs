@@ -207,7 +207,7 @@ fn notice(proposal: &ProposalOverview) -> Markup {
                     @if proposal.is_first {
                         "The first signers file waits for signatures"
                     } @else if proposal.waits_until.is_some() {
-                        "New signers are agreed to, and will take force"
+                        "New signers are agreed to, and will take effect"
                     } @else {
                         "A change of the signers waits for signatures"
                     }

@@ -122,7 +122,7 @@ fn how_to_sign(proposal: &ProposalOverview, visit: &Visit) -> Markup {
 /// All signatures are there.
 pub(super) fn takes_force(proposal: &ProposalOverview, until: Timestamp) -> Markup {
     html! {
-        "has all signatures, and takes force " (parts::when(until))
+        "has all signatures, and takes effect " (parts::when(until))
         @if proposal.has_masters { ", unless the masters veto it" } @else { ". There are no masters who could veto it" }
     }
 }
@@ -143,7 +143,7 @@ fn how_to_veto(proposal: &ProposalOverview, visit: &Visit) -> Markup {
     html! {
         section aria-labelledby="veto" {
             h2 #veto { "Veto" }
-            p { "The masters in force can stop it until it takes force. They give a reason with " code { "--reason" } ":" }
+            p { "The masters in force can stop it until it takes effect. They give a reason with " code { "--reason" } ":" }
             (parts::command(command::client("veto", proposal.project.as_str(), visit.changing_server())))
         }
     }

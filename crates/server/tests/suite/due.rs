@@ -1,4 +1,4 @@
-//! Signers that have waited long enough take force (D132): to the second, once, and before any request is answered.
+//! Signers that have waited long enough take effect (D132): to the second, once, and before any request is answered.
 
 use std::sync::{
     Arc,
@@ -71,7 +71,7 @@ impl Scene {
         self.store().await;
     }
 
-    /// Alice proposed the next signers and agreed; when they take force.
+    /// Alice proposed the next signers and agreed; when they take effect.
     async fn agree(&mut self, file: &Signers) -> i64 {
         self.world.update(file, &alice()).unwrap();
         self.store().await;

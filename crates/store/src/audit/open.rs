@@ -67,7 +67,7 @@ pub(crate) fn open(dir: &Path) -> Result<RepositoryCopy, CheckError> {
     Ok(RepositoryCopy { shallow: read_shallow(git_dir), path, objects, head, other_refs, warnings })
 }
 
-/// A repository is what it is, whatever lies inside: the files of a work tree are whatever somebody committed.
+/// A repository is what it is, whatever lies inside: the files of a work tree are whatever someone committed.
 fn find_repository(dir: &Path) -> PathBuf {
     let (git_dir, inside) = (dir.join(GIT_DIR), dir.join(REPOSITORY_DIR));
     if git_dir.symlink_metadata().is_ok() {

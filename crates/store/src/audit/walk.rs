@@ -207,7 +207,7 @@ impl<'a> Report<'a> {
         Self { tell, checked, backwards: Vec::new() }
     }
 
-    /// The server's clock may have been set back, so an order of times proves nothing. But somebody should look.
+    /// The server's clock may have been set back, so an order of times proves nothing. But someone should look.
     fn finish(mut self) -> Checked {
         if let [first, others @ ..] = &self.backwards[..] {
             let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };

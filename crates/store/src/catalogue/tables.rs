@@ -28,10 +28,10 @@ pub(super) struct Tables {
     key_ids: HashMap<PublicKey, KeyId>,
     /// How many releases each key has signed.
     signed_counts: Vec<u32>,
-    /// When each key last signed a signers file that came into force, or a revocation in force; 0 if never. Neither ever
+    /// When each key last signed a signers file that took effect, or a revocation in force; 0 if never. Neither ever
     /// goes away.
     last_acts: Vec<Seconds>,
-    /// Who signed a signers file of a project that came into force.
+    /// Who signed a signers file of a project that took effect.
     pub(super) rotated: BTreeSet<(KeyId, ProjectId)>,
     /// Complete and revoked releases by the digests of their files, the oldest first.
     pub(super) digests: BTreeSet<(u64, Seconds, ReleaseId)>,

@@ -2,7 +2,7 @@
 //! the packs once, and fails where one of them is gone by the time its turn comes. To remove a few every now and then
 //! would spoil it for a program that has just listed them; so all go together, at the next start or when they become too many.
 //!
-//! Beside the new pack lies a list, `pack-….folded`, of those that it took in. It comes into force with the new pack's
+//! Beside the new pack lies a list, `pack-….folded`, of those that it took in. It takes effect with the new pack's
 //! own name. To lose it is harmless: what it named are packs with nothing new in them, which a later fold takes in.
 
 use std::{
@@ -140,7 +140,7 @@ impl FoldList {
             // It may name packs that are about to go; Git does without it.
             disk.remove(&dir.join("multi-pack-index"))?;
         }
-        // `git gc` by hand may have replaced the new pack, and somebody may have set an old one aside.
+        // `git gc` by hand may have replaced the new pack, and someone may have set an old one aside.
         for source in held(&self.into, self.sources.iter().filter(|source| !is_kept(source)).cloned()) {
             // The pack goes before its index: an index alone is known to be worthless, and removed at the next start.
             for ending in ["pack", "idx", "rev", "bitmap"] {

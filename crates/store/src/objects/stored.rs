@@ -1,5 +1,5 @@
 //! Content that lies in a pack as it is: a zlib stream of one block that is not compressed. Writing it costs a copy, and so
-//! does reading it, since the pack is in memory wherever somebody reads it.
+//! does reading it, since the pack is in memory wherever someone reads it.
 
 use zlib_rs::adler32::adler32;
 

@@ -32,7 +32,7 @@ pub struct Index {
     projects: OrdMap<String, RepoPath>,
     /// Those of them whose first registration still waits for signatures, and since when.
     registering: OrdMap<String, Timestamp>,
-    /// When signers take force that have all consent and wait (D131).
+    /// When signers take effect that have all consent and wait (D131).
     due: OrdMap<RepoPath, Timestamp>,
     /// The earliest of these times.
     next_due: Option<Timestamp>,
@@ -103,12 +103,12 @@ impl Index {
         self.waiting.get(key).into_iter().flatten()
     }
 
-    /// When the next signers take force that wait, if any do.
+    /// When the next signers take effect that wait, if any do.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.next_due
     }
 
-    /// The projects whose waiting signers take force by this time.
+    /// The projects whose waiting signers take effect by this time.
     pub fn due(&self, by: Timestamp) -> Vec<RepoPath> {
         self.due.iter().filter(|(_, due)| **due <= by).map(|(project, _)| project.clone()).collect()
     }

@@ -34,7 +34,7 @@ pub enum TreeNode {
     Foreign(Box<Foreign>),
 }
 
-/// A link, an executable or a submodule, which somebody else put into the tree. It is kept, and never looked into:
+/// A link, an executable or a submodule, which someone else put into the tree. It is kept, and never looked into:
 /// following a link would leave the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {

@@ -5,6 +5,7 @@ use std::{fs, path::absolute};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use serde_json::json;
 
+use super::owner::refuse_other_user;
 use crate::{args::LogInitArgs, error::CliError, files::write_new, keys, output::Output, setup};
 
 /// In the data directory, beside the checkpoints.
@@ -12,6 +13,7 @@ const KEY_FILE: &str = "log/key";
 
 pub(super) fn init(args: LogInitArgs, output: Output) -> Result<(), CliError> {
     let data_dir = setup::read_config(&args.files)?.data_dir(args.files.data_dir);
+    refuse_other_user(&data_dir)?;
     let path = data_dir.join(KEY_FILE);
     let path = absolute(&path).map_err(|error| CliError::file("written", &path, error))?;
     let new = keys::generate(&args.origin, None)?;

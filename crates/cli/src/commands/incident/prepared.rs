@@ -238,7 +238,7 @@ impl<S: Snapshot> Planner<'_, S> {
 
     fn veto(&self, current: &SignersFile, reason: &str) -> Option<ResponseStep> {
         let matter = self.touched_matters(OpenKind::Rotation).next()?;
-        let due = matter.waits_until.map(|until| format!(", which takes force on {}", when_text(until)));
+        let due = matter.waits_until.map(|until| format!(", which takes effect on {}", when_text(until)));
         let begin = format!("A named key signed the proposed signers file{}", due.unwrap_or_default());
         let others: BTreeSet<PublicKey> = current.keys().difference(&self.question.keys).copied().collect();
         let masters = current.master_groups();
@@ -297,7 +297,7 @@ impl<S: Snapshot> Planner<'_, S> {
         steps.push(ResponseStep::new(&who, vec![command]));
         if let Some(hours) = current.rotation_delay_hours() {
             let about = format!(
-                "The signers file in force lets rotations wait {}. If enough masters sign as well, it takes force at once",
+                "The signers file in force lets rotations wait {}. If enough masters sign as well, it takes effect at once",
                 shown_hours(hours)
             );
             steps.push(ResponseStep::new(&about, Vec::new()));

@@ -190,7 +190,7 @@ fn describe_open(project: &RepoPath, matter: &OpenMatter, output: Output) -> Str
     };
     let end = match (matter.waits_until, matter.is_completable, matter.signed.is_empty()) {
         (Some(until), _, _) => {
-            output.bad(&format!("all signatures are there; it takes force on {}", when_text(until)))
+            output.bad(&format!("all signatures are there; it takes effect on {}", when_text(until)))
         }
         (None, true, _) => output.bad("these keys can complete it"),
         (None, false, true) => "these keys cannot complete it".to_owned(),

@@ -281,7 +281,7 @@ impl WatchedChange {
                 format!("new signers of {project}{without}: {}", digest.to_prefixed())
             }
             ChangeKind::Agreed { due } => format!(
-                "NEW SIGNERS of {project} are agreed to, and take force at {due} unless the masters veto them: \
+                "NEW SIGNERS of {project} are agreed to, and take effect at {due} unless the masters veto them: \
                  `countersign status {project}`"
             ),
             ChangeKind::Veto { reason, is_vetoed: false } => {

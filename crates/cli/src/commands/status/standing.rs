@@ -1,4 +1,4 @@
-//! Where a file stands, as the server shows it to everybody.
+//! Where a file stands, as the server shows it to everyone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ pub(super) struct Status {
     /// Signatures for other programs, all of which verify.
     formats: OtherFormatsFile,
     objections: Objections,
-    /// When signers take force that have all signatures.
+    /// When signers take effect that have all signatures.
     waits_until: Option<Timestamp>,
     /// Whether masters are in force, who can veto.
     has_masters: bool,

@@ -1,4 +1,4 @@
-//! `countersign status --wait`: events say when to look again, and what is shown to everybody says how it stands.
+//! `countersign status --wait`: events say when to look again, and what is shown to everyone says how it stands.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -61,7 +61,7 @@ pub(super) async fn run(
 
 async fn wait(session: &Session, target: &Target, subject: &Signable) -> Result<(), CliError> {
     let Target { client, path } = target;
-    // A project's signers come into force under another path than the one where they were pending.
+    // A project's signers take effect under another path than the one where they were pending.
     let (prefix, other) = match subject {
         Signable::Index => (path, None),
         Signable::PendingSigners { project } => (project, Some(layout::active_signers(project))),

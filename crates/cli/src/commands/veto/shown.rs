@@ -60,7 +60,7 @@ pub(super) fn describe(
     ];
     lines.extend(describe_changes(to_sign, session.output));
     lines.extend(waiting.map(|waiting| match waiting.until {
-        Some(until) => format!("  takes force on {} unless it is vetoed", when_text(until)),
+        Some(until) => format!("  takes effect on {} unless it is vetoed", when_text(until)),
         None => "  does not have all signatures yet".to_owned(),
     }));
     lines.push(format!("  reason     {}", quoted(&to_veto.document.veto)));

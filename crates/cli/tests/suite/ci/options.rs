@@ -69,7 +69,7 @@ fn a_signer_with_if_needed_replaces_no_signed_index() {
     assert_eq!(scene.world().read(&index), before);
     // Without it, the user is asked.
     computer.run_as("bob", &["release", &url]).failed(2);
-    computer.run_as("bob", &["release", &url, "--yes"]).ok().says(&["These signatures fell"]);
+    computer.run_as("bob", &["release", &url, "--yes"]).ok().says(&["These signatures were dropped"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Registering a release again, whose signatures then fall.
+//! Registering a release again, whose signatures are then dropped.
 
 use serde_json::json;
 
@@ -37,14 +37,14 @@ fn whose_signatures_would_fall_is_asked_first() {
     let args = ["release", "--checksums", &sums];
     let alice = format!("alice ({})", Person::named("alice").key());
     let asked = computer.run_as("zoe", &args).failed(2);
-    asked.says(&["Register it again?", "these signatures fall", &alice, "--yes"]);
+    asked.says(&["Register it again?", "drops these signatures", &alice, "--yes"]);
     assert_eq!(world.read(&index), before, "nothing was done");
     let replaced = computer.run_as("zoe", &[&args[..], &["--yes"]].concat()).ok();
-    replaced.says(&["Registered", "These signatures fell", &alice]);
+    replaced.says(&["Registered", "These signatures were dropped", &alice]);
     assert_ne!(world.read(&index), before);
-    // There is nothing left that could fall.
+    // There is nothing left to drop.
     put_release(&world.files, "acme/app/1.0", &[("app", b"corrected again")]);
-    computer.run_as("zoe", &args).ok().says_nothing_of(&["fell"]);
+    computer.run_as("zoe", &args).ok().says_nothing_of(&["dropped"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `countersign revoke`: alone, together, and what everybody sees afterwards.
+//! `countersign revoke`: alone, together, and what everyone sees afterwards.
 
 use serde_json::json;
 

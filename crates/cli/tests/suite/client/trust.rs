@@ -172,7 +172,7 @@ fn a_project_that_begins_anew_under_the_same_name_is_refused_until_it_is_forgott
     let (world, url, _) = released();
     let computer = Computer::of(&world.server);
     computer.download(&url).ok();
-    // Another signing server, on which somebody else has registered the same place.
+    // Another signing server, on which someone else has registered the same place.
     let mallory = Person::named("mallory");
     let other = crate::support::TestServer::start();
     let impostor = World { server: other, files: world.files };

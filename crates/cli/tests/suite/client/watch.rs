@@ -1,4 +1,4 @@
-//! `countersign watch`: a line for each event, for as long as somebody reads.
+//! `countersign watch`: a line for each event, for as long as someone reads.
 
 use serde_json::{Value, json};
 

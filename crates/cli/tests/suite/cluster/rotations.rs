@@ -1,4 +1,4 @@
-//! Rotations that wait (D132): any node puts them in force, once.
+//! Rotations that wait (D132): any node puts them into effect, once.
 
 use std::cell::Cell;
 
@@ -103,7 +103,7 @@ fn a_node_whose_clock_is_ahead_of_the_database_puts_nothing_in_force() {
     assert_eq!(activations(&cluster), 1);
     // The node tries again each second.
     set_database(&cluster, DELAY + 1);
-    await_that("it takes force", || signers(&cluster, cluster.node(0)).body == team(5).bytes());
+    await_that("it takes effect", || signers(&cluster, cluster.node(0)).body == team(5).bytes());
     cluster.check_at_rest();
     assert_eq!(activations(&cluster), 2);
 }

@@ -167,11 +167,11 @@ fn what_makes_no_sense_is_refused() {
         ("prefix=a&prefix=b", "prefix: given more than once"),
         ("key=svc-pub:AAAA", "key: "),
         ("key=", "key: "),
-        ("type=signature,moved", "`moved` is none of registration, "),
-        ("type=", "`` is none of"),
-        ("prefx=a", "`prefx` is none of `prefix`, `key`, `type` and `last_event_id`"),
-        ("%E2%80%AEprefix=a", "`\\u{202e}prefix` is none of"),
-        ("type=%E2%80%AEmoved", "`\\u{202e}moved` is none of"),
+        ("type=signature,moved", "`moved` is not one of registration, "),
+        ("type=", "`` is not one of"),
+        ("prefx=a", "`prefx` is not one of `prefix`, `key`, `type` and `last_event_id`"),
+        ("%E2%80%AEprefix=a", "`\\u{202e}prefix` is not one of"),
+        ("type=%E2%80%AEmoved", "`\\u{202e}moved` is not one of"),
         ("last_event_id=", "40 hexadecimal digits"),
     ] {
         world.server.get(&format!("/v1/events?{query}")).refused(400, words);

@@ -110,7 +110,7 @@ fn a_message_says_what_happened_and_a_time_when() {
             },
         },
         Tampering {
-            name: "somebody else is said to have signed",
+            name: "someone else is said to have signed",
             tamper: |past, commits| {
                 let at = past.find("Sign", V1);
                 let keys = (Person::named("alice").key(), Person::named("carol").key());

@@ -47,7 +47,7 @@ fn flip_digest(text: &str) -> (String, String) {
 fn an_index_is_what_was_signed() {
     assert_found(&[
         Tampering {
-            name: "an index is rewritten before anybody signs",
+            name: "an index is rewritten before anyone signs",
             tamper: |past, commits| {
                 let (at, path) = (past.find("Add", V1), past.path(V1));
                 let (old, new) = flip_digest(&String::from_utf8(past.content(at, &path)).unwrap());
@@ -95,7 +95,7 @@ fn an_index_is_what_was_signed() {
             },
         },
         Tampering {
-            name: "an index is added by somebody who is no signer",
+            name: "an index is added by someone who is no signer",
             tamper: |past, commits| {
                 let (at, path) = (past.find("Add", V3), past.path(V3));
                 let keys = (Person::named("alice").key(), Person::named("mallory").key());

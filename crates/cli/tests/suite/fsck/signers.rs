@@ -192,7 +192,7 @@ fn no_file_gets_into_force_without_those_who_must_agree() {
             },
         },
         Tampering {
-            name: "somebody signs in another one's name",
+            name: "someone signs in another one's name",
             tamper: |past, commits| {
                 let at = past.find("Sign", PENDING);
                 let keys = (Person::named("alice").key(), Person::named("bob").key());

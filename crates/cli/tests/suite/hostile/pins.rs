@@ -149,7 +149,7 @@ fn an_offline_bundle_is_measured_by_what_was_seen_too() {
 
 #[test]
 fn a_history_that_goes_on_must_go_on_from_what_was_seen() {
-    // Mallory joins the history that was seen, without anybody's consent but her own.
+    // Mallory joins the history that was seen, without anyone's consent but her own.
     let scene = Scene::start();
     let origin = origin("file_server", &scene.signers_url());
     let later = SignersFile::of(1, &[&mallory()]).redated(days_ago(8)).bytes();
@@ -161,7 +161,7 @@ fn a_history_that_goes_on_must_go_on_from_what_was_seen() {
         scene.hostile.show_history(&scene.project(), &index, &forged.history());
         let set = signature_set(&text, &[&mallory()]).to_string();
         scene.hostile.show_file(&format!("{index}.signatures.json"), set);
-        scene.refused(3, &["entry 1", "not everyone who had to"]);
+        scene.refused(3, &["entry 1", "required signatures are missing"]);
     }
 }
 

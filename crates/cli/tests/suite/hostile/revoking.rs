@@ -49,13 +49,13 @@ fn a_pending_revocation_without_a_signature_is_not_joined_for_any_reason() {
     scene.hostile.show_file(&format!("{path}.revocation.json.pending"), document);
     let ran = scene.regular.run_as("alice", &[&["revoke", &path][..], &REVOKE].concat()).failed(3);
     assert_harmless(&ran);
-    ran.says(&["no key began that can revoke"]);
+    ran.says(&["no key that can revoke has signed it"]);
     assert_eq!(scene.hostile.posts(), [""; 0]);
 }
 
 #[test]
 fn a_revocation_that_no_revoker_began_is_not_joined() {
-    // With --yes no one reads the reason: only that a revoker has signed it makes it somebody's word.
+    // With --yes no one reads the reason: only that a revoker has signed it makes it someone's word.
     let file = SignersFile::of(2, &[&alice(), &bob(), &carol()]).revocation(2, &[&bob(), &carol()]);
     let scene = Scene::with(&file);
     let path = scene.index("2.0");

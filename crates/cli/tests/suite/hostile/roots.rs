@@ -81,7 +81,7 @@ fn a_published_file_does_not_vouch_for_a_past_that_somebody_put_before_it() {
         let signers: Vec<_> = signers.iter().collect();
         let signed = signature_set(&metadata, &signers);
         let forged = root.clone().then_recorded(&honest, &metadata, record["signatures"].clone(), signed);
-        stage.refuses(&forged, &[&mallory()], &["entry 1", "not everyone who had to"]);
+        stage.refuses(&forged, &[&mallory()], &["entry 1", "required signatures are missing"]);
     }
     let copied = root.clone().then_recorded(
         &honest,
@@ -94,7 +94,7 @@ fn a_published_file_does_not_vouch_for_a_past_that_somebody_put_before_it() {
 
 #[test]
 fn one_of_several_signers_cannot_put_a_past_before_the_file_that_lists_her() {
-    // Mallory is one of three, and everybody's file is hers to extend backwards only with the others' consent.
+    // Mallory is one of three, and everyone's file is hers to extend backwards only with the others' consent.
     let roles = SignersFile::of(2, &[&alice(), &bob(), &mallory()]);
     for honest in [
         dated(roles.clone(), 8),
@@ -114,12 +114,12 @@ fn one_of_several_signers_cannot_put_a_past_before_the_file_that_lists_her() {
         let all = [&alice(), &bob(), &carol(), &mallory()];
         let crowd = SignersFile::of(1, &all).admin(1, &[&mallory()]);
         let root = stage.begin().then(&dated(crowd.clone(), 10), &stage.origin(), &[&mallory()]);
-        stage.refuses(&root, &[&mallory()], &["entry 0", "not everyone who had to"]);
+        stage.refuses(&root, &[&mallory()], &["entry 0", "required signatures are missing"]);
         let before =
             stage.begin().then(&dated(SignersFile::of(1, &[&mallory()]), 10), &stage.origin(), &[&mallory()]);
         let joined = before.then(&dated(crowd, 9), &stage.origin(), &[&mallory()]);
         let forged = joined.then(&honest, &stage.origin(), &[&mallory()]);
-        stage.refuses(&forged, &[&mallory()], &["entry 1", "not everyone who had to"]);
+        stage.refuses(&forged, &[&mallory()], &["entry 1", "required signatures are missing"]);
     }
 }
 
@@ -131,11 +131,11 @@ fn a_published_file_does_not_vouch_for_a_future_that_its_admins_did_not_agree_to
     let begin = stage.begin().then(&honest, &stage.origin(), &[&alice(), &bob(), &mallory()]);
     let next = dated(SignersFile::of(1, &[&mallory()]), 7);
     let forged = begin.clone().then(&next, &stage.origin(), &[&mallory()]);
-    stage.refuses(&forged, &[&mallory()], &["entry 1", "not everyone who had to"]);
+    stage.refuses(&forged, &[&mallory()], &["entry 1", "required signatures are missing"]);
     // An artifact signer signs releases; the signers are not hers to change.
     let carols = dated(SignersFile::of(1, &[&carol()]), 7);
     let forged = begin.then(&carols, &stage.origin(), &[&carol(), &mallory()]);
-    stage.refuses(&forged, &[&carol()], &["entry 1", "not everyone who had to"]);
+    stage.refuses(&forged, &[&carol()], &["entry 1", "required signatures are missing"]);
 }
 
 #[test]

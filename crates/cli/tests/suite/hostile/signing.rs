@@ -260,7 +260,7 @@ fn signatures_that_others_are_said_to_have_given_are_checked_before_they_are_sho
 
 #[test]
 fn what_is_signed_is_what_was_shown_and_compared() {
-    // The index that is to be signed is not the one that everybody else can read.
+    // The index that is to be signed is not the one that everyone else can read.
     let (scene, path) = with_waiting_release();
     let listed = Listed { name: "app.tar.gz", source: &scene.url("3.0"), bytes: b"evil" };
     let evil = index_of(&scene.project(), None, &[listed]);

@@ -282,7 +282,7 @@ fn an_asset_of_a_release_registers_no_project() {
 #[test]
 fn a_directory_of_that_name_at_the_root_speaks_for_the_whole_host() {
     // D27 as it is: where strangers may choose names at the root (buckets, accounts), one who takes the name
-    // `svc.signers` and owns the server vouches for everybody's files, to all who have not met their project.
+    // `svc.signers` and owns the server vouches for everyone's files, to all who have not met their project.
     let shared = Shared::start();
     shared.files.put("/svc.signers/x.json", mallorys());
     let project = shared.files.mirror_path("");

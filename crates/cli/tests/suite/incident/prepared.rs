@@ -11,7 +11,7 @@ use crate::support::{
     days_ago,
 };
 
-/// Runs a line as it was printed, in a shell, with somebody's key. Questions are answered with yes.
+/// Runs a line as it was printed, in a shell, with someone's key. Questions are answered with yes.
 #[track_caller]
 fn paste(computer: &Computer, who: &str, line: &str) -> Ran {
     let program = Path::new(env!("CARGO_BIN_EXE_countersign")).parent().expect("a directory");

@@ -172,7 +172,7 @@ fn what_is_malformed_or_unknown_is_refused() {
     for (query, words) in [
         ("after=", "after: must be the id of a commit, of 40 hexadecimal digits"),
         ("after=main", "40 hexadecimal digits"),
-        (&head[..39], "is none of"),
+        (&head[..39], "is not one of"),
         (&format!("after={}", &head[..39]), "40 hexadecimal digits"),
         (&format!("after={head}0"), "40 hexadecimal digits"),
         (&format!("after={}", "a".repeat(64)), "40 hexadecimal digits"),
@@ -183,7 +183,7 @@ fn what_is_malformed_or_unknown_is_refused() {
         ("wait=1.5", "from 0 to 60"),
         ("wait=99999999999999999999999", "from 0 to 60"),
         ("wait=1&wait=1", "given more than once"),
-        ("before=1", "is none of"),
+        ("before=1", "is not one of"),
     ] {
         world.server.get(&format!("/v1/journal?{query}")).refused(400, words);
     }

@@ -42,7 +42,7 @@ fn dribble_on(connections: &mut [TcpStream]) {
     }
 }
 
-/// Requests of somebody else at the same address, on connections of their own.
+/// Requests of someone else at the same address, on connections of their own.
 #[track_caller]
 fn assert_served(server: &TestServer) {
     let alice = Person::named("alice");

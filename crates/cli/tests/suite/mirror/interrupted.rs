@@ -72,7 +72,7 @@ fn what_came_before_a_break_is_kept() {
     mirror.start_again();
     mirror.await_log("cannot follow", 1);
     wait_until("half arrives", || commits_of(&mirror) > 10);
-    mirror.get("/readyz").refused(503, "has not received everything");
+    mirror.get("/readyz").refused(503, "is still copying");
     mirror.kill9();
     let half_way = commits_of(&mirror);
     assert!(half_way < world.git().commit_count(), "{half_way}");

@@ -1,6 +1,7 @@
 //! What an operator sets, reads and does.
 
 mod admin_drop;
+mod admin_owner;
 mod admin_socket;
 mod adopted;
 mod check;

@@ -1,6 +1,7 @@
 //! How Countersign itself is packaged, released and installed (D113–D115). The scripts run as their users run them, with a
 //! small stand-in for the program, so that there is little to compress.
 
+mod documents;
 mod installing;
 mod releasing;
 mod scripts;

@@ -156,7 +156,7 @@ fn a_log_that_contradicts_itself_or_its_journal_is_an_alarm() {
     let fork = forked(&staple, staple.proof.index + 2, &[]);
     scene.hostile.answer("/log/checkpoint", Lie::bytes(fork.proof.note.to_string()));
     once(&scene, &[]).failed(3);
-    // A checkpoint of somebody else's log.
+    // A checkpoint of someone else's log.
     let other = staple.proof.note.to_string().replace("sign.example.org", "evil.example.org");
     scene.hostile.answer("/log/checkpoint", Lie::bytes(other));
     once(&scene, &[]).failed(3).says(&["not one of the log"]);

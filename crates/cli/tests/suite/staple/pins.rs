@@ -34,7 +34,10 @@ fn a_log_that_grows_is_followed_by_its_tiles() {
         add_files(&scene.world, &format!("acme/app/{version}"), &[("app.tar.gz", b"more")], &[&alice()]);
     }
     let grown = scene.show_cosigned("2.0");
-    scene.user.takes(&scene.url("2.0"), &content("2.0")).says(&["3 newer releases exist: 5.0, 4.0, 3.0"]);
+    scene
+        .user
+        .takes(&scene.url("2.0"), &content("2.0"))
+        .says(&["3 releases were completed later: 5.0, 4.0, 3.0"]);
     assert_eq!(pinned_size(&scene), size(&grown));
     let project = scene.world.id("acme/app");
     assert_eq!(scene.user.computer.pins()["projects"][&project]["log"], log_key().to_string());

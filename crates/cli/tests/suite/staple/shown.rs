@@ -13,7 +13,8 @@ fn a_download_says_as_of_when_and_by_how_many_witnesses() {
     let scene = LogScene::start(Some(policy()));
     scene.show_cosigned("2.0");
     let said = scene.user.takes(&scene.url("2.0"), &content("2.0"));
-    let said = said.says(&["fresh as of ", " UTC, by 3 of 4 witnesses; newest release; not revoked"]);
+    let said =
+        said.says(&["fresh as of ", " UTC, by 3 of 4 witnesses; the release completed last; not revoked"]);
     said.says(&["not proven  what happened after"]);
     let report = scene.user.run(&["download", &scene.url("2.0"), "--force", "--json"]).ok().json();
     assert_eq!(report["freshness_proven"], true);
@@ -35,7 +36,7 @@ fn an_older_release_is_told_to_have_newer_ones() {
     let scene = LogScene::start(Some(policy()));
     scene.show_cosigned("1.0");
     let said = scene.user.takes(&scene.url("1.0"), &content("1.0"));
-    said.says(&["1 newer release exists: 2.0; not revoked"]);
+    said.says(&["1 release was completed later: 2.0; not revoked"]);
 }
 
 #[test]
@@ -43,7 +44,7 @@ fn without_a_policy_it_is_the_servers_word_alone() {
     let scene = LogScene::start(None);
     scene.staple("2.0");
     let said = scene.user.takes(&scene.url("2.0"), &content("2.0"));
-    let said = said.says(&["by the server's word alone; newest release; not revoked"]);
+    let said = said.says(&["by the server's word alone; the release completed last; not revoked"]);
     said.says(&["names no log and no witnesses", "--policy"]).says_nothing_of(&["fresh as of"]);
     let report = scene.user.run(&["download", &scene.url("2.0"), "--force", "--json"]).ok().json();
     assert_eq!(
@@ -63,7 +64,7 @@ fn a_policy_without_witnesses_is_the_logs_word_alone() {
     let scene = LogScene::start(Some(json!({ "log": log_key().to_string() })));
     scene.staple("2.0");
     let said = scene.user.takes(&scene.url("2.0"), &content("2.0"));
-    said.says(&["by the log's word alone; newest release", "names a log, but no witnesses"]);
+    said.says(&["by the log's word alone; the release completed last", "names a log, but no witnesses"]);
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn a_bundle_carries_the_staple_and_verifies_offline_at_any_age() {
     let old: Vec<(usize, i64)> = [1, 2, 3].map(|n| (n, 50 * 3_600)).to_vec();
     scene.show("1.0", &scene.cosigned("1.0", &old));
     let bundle = scene.user.run(&["bundle", &scene.url("1.0"), "-o", "b.json", "--max-age", "3d"]).ok();
-    bundle.says(&["1 newer release exists"]);
+    bundle.says(&["1 release was completed later"]);
     scene.user.computer.write("app.tar.gz", content("1.0"));
     let offline = Computer::offline();
     for name in ["app.tar.gz", "b.json"] {
@@ -135,7 +136,11 @@ fn a_bundle_carries_the_staple_and_verifies_offline_at_any_age() {
     let digest = countersign_core::values::digest::Sha512::of(&LogScene::signers(Some(policy())).bytes());
     let digest = digest.to_prefixed();
     let verify = ["verify", "app.tar.gz", "--bundle", "b.json", "--signers-digest", &digest];
-    offline.run(&verify).ok().says(&["fresh as of", "by 3 of 4 witnesses", "1 newer release exists: 2.0"]);
+    offline.run(&verify).ok().says(&[
+        "fresh as of",
+        "by 3 of 4 witnesses",
+        "1 release was completed later: 2.0",
+    ]);
     let refused = offline.run(&[&verify[..], &["--max-age", "1d"]].concat()).failed(3);
     refused.says(&["2 days old", "--max-age allows 1 day"]);
     offline.run(&[&verify[..], &["--max-age", "3d"]].concat()).ok();

@@ -35,11 +35,11 @@ fn a_download_is_fresh_by_real_witnesses_and_a_revocation_reaches_them() {
     let computer = Computer::of(&world.server);
     let url = world.files.url("/acme/app/1.0/app");
     let said = computer.download(&url).ok();
-    said.says(&["fresh as of ", "by 2 of 2 witnesses; newest release; not revoked"]);
+    said.says(&["fresh as of ", "by 2 of 2 witnesses; the release completed last; not revoked"]);
     // A release that is complete, and not in a cosigned checkpoint yet, is waited for.
     add_files(&world, "acme/app/1.1", &[("app-1.1", b"more")], &[&alice()]);
     let said = computer.download(&world.files.url("/acme/app/1.1/app-1.1")).ok();
-    said.says(&["by 2 of 2 witnesses; newest release; not revoked"]);
+    said.says(&["by 2 of 2 witnesses; the release completed last; not revoked"]);
     // Two of two: as soon as one has seen it, no quorum is left for the past, and the wait ends with both.
     let key = computer.key_of("alice");
     let revoked =

@@ -196,7 +196,7 @@ impl Field {
                 .collect();
             let reader = scope.spawn(|| read_on(client, &beginning));
             for _ in 0..answers {
-                heard.recv().expect("somebody is at work");
+                heard.recv().expect("someone is at work");
             }
             thread::sleep(Duration::from_micros(delay));
             server.kill9();
@@ -220,7 +220,7 @@ impl Field {
         Git::at(self.server.repository())
     }
 
-    /// Everything since the last look is a line of whole changes that somebody asked for, each once. Returns which.
+    /// Everything since the last look is a line of whole changes that someone asked for, each once. Returns which.
     fn check_history(&mut self, changes: &[Vec<Sent>]) -> HashSet<String> {
         let asked: BTreeMap<String, &Asked> = changes
             .iter()

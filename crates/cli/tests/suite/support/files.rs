@@ -19,7 +19,7 @@ pub(crate) enum Answer {
     BrokenOff(Vec<u8>),
     /// Closes without a word.
     HungUp,
-    /// Zeros without an announced length, for as long as somebody reads.
+    /// Zeros without an announced length, for as long as someone reads.
     Endless,
     /// A byte now and then, never the last one.
     Dripping,

@@ -1,4 +1,4 @@
-//! `countersign fsck` on histories that somebody has rewritten.
+//! `countersign fsck` on histories that someone has rewritten.
 
 use std::path::Path;
 

@@ -43,9 +43,9 @@ pub(crate) enum Lie {
         headers: Vec<(String, String)>,
         body: Vec<u8>,
     },
-    /// A body of zeros without an announced length, for as long as somebody reads.
+    /// A body of zeros without an announced length, for as long as someone reads.
     Endless,
-    /// Headers, for as long as somebody reads.
+    /// Headers, for as long as someone reads.
     EndlessHead,
     /// A byte now and then, never the last one.
     Dripping,

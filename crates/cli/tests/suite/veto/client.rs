@@ -14,7 +14,7 @@ fn attacked(scene: &Scene) -> Computer {
         scene.run_as(&computer, name, &["sign", "--all", "--yes"]).ok().says(&["more signatures"]);
     }
     let last = scene.run_as(&computer, "carol", &["sign", "--all", "--yes"]).ok();
-    last.says(&["all signatures are there", "takes force on", "waits", "48 hours"]);
+    last.says(&["all signatures are there", "takes effect on", "waits", "48 hours"]);
     // Asked again, the client does not ask for more.
     let again = scene.run_as(&computer, "carol", &["sign", &scene.world.id(APP), "--yes"]).ok();
     again.says(&["You signed", "all signatures are there"]);
@@ -35,7 +35,7 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
 
     scene.run_as(&masters, "mia", &["veto", &id, "--yes"]).failed(2).says(&["--reason"]);
     let begun = scene.run_as(&masters, "mia", &["veto", &id, "--reason", "keys were stolen", "--yes"]).ok();
-    begun.says(&["mallory", "takes force on", "keys were stolen", "More masters"].map(|word| match word {
+    begun.says(&["mallory", "takes effect on", "keys were stolen", "More masters"].map(|word| match word {
         "mallory" => "joins",
         word => word,
     }));
@@ -91,7 +91,7 @@ fn masters_read_that_it_waits_and_that_one_of_them_vetoes_it_before_they_sign() 
     second.says(&["another master began this veto", "keys were stolen", "leave --reason out"]);
     // The second master's signature would end the wait.
     scene.sign("moe").ok();
-    scene.run_as(&computer, "mia", &["sign", &id]).failed(2).says(&["takes force AT ONCE"]);
+    scene.run_as(&computer, "mia", &["sign", &id]).failed(2).says(&["takes effect AT ONCE"]);
 }
 
 #[test]
@@ -100,7 +100,11 @@ fn an_incident_names_the_time_that_is_left() {
     let computer = attacked(&scene);
     let key = super::scene::person("bob").key();
     let shown = scene.run_as(&computer, "mia", &["incident", &key]).ok();
-    shown.says(&["all signatures are there; it takes force on", ", which takes force on", "have to veto it"]);
+    shown.says(&[
+        "all signatures are there; it takes effect on",
+        ", which takes effect on",
+        "have to veto it",
+    ]);
     let report = scene.run_as(&computer, "mia", &["incident", &key, "--json"]).ok().json();
     assert!(report["projects"][0]["open"][0]["waits_until"].is_string(), "{report}");
 }

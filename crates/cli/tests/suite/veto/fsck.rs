@@ -1,4 +1,4 @@
-//! `countersign fsck` on histories in which somebody has shortened the wait, or the veto.
+//! `countersign fsck` on histories in which someone has shortened the wait, or the veto.
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -9,7 +9,7 @@ use crate::support::{
     rewriting::{Commit, export, import},
 };
 
-/// A rotation that waited and took force, after a vetoed one.
+/// A rotation that waited and took effect, after a vetoed one.
 struct WaitedPast {
     commits: Vec<Commit>,
     project: String,

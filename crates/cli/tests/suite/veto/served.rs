@@ -218,7 +218,7 @@ fn a_blocked_project_waits_on_and_takes_force_when_it_is_unblocked() {
     let mut tries = 0;
     while scene.signers() == team(10).bytes() {
         tries += 1;
-        assert!(tries < 600, "it never takes force");
+        assert!(tries < 600, "it never takes effect");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     assert_eq!(scene.signers(), takeover().bytes());

@@ -67,7 +67,7 @@ fn programs_are_told_errors_in_json_and_browsers_on_a_page() {
         assert_eq!(page.status, status);
         page.says(&["Search with the field above"]).links_to("/projects");
     }
-    // The API speaks JSON to everybody.
+    // The API speaks JSON to everyone.
     server.send(&Request::get("/v1/nothing").with_header("accept", "text/html")).error(404);
     server.send(&Request::post("/", &serde_json::json!({}))).error(405);
 }

@@ -1,4 +1,4 @@
-//! Putting signers in force (D15, D16): at once, or after the delay of those before them (D130–D134).
+//! Putting signers into effect (D15, D16): at once, or after the delay of those before them (D130–D134).
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ActivateRefusal {
-    #[error("no signers file of {0} has all consent and waits")]
+    #[error("no signers file of {0} waits to take effect")]
     NothingWaits(RepoPath),
-    #[error("the signers file of {project} that has all consent takes force at {until}, not before")]
+    #[error("the signers file of {project} that has all consent takes effect at {until}, not before")]
     NotDue { project: RepoPath, until: Timestamp },
     #[error(transparent)]
     Stored(#[from] ReadError),
 }
 
-/// Puts the pending signers file in force whose time has come. No one asks for it: the server does it by itself.
+/// Puts the pending signers file into effect whose time has come. No one asks for it: the server does it by itself.
 pub fn activate_due(
     snapshot: &impl Snapshot,
     project: &RepoPath,
@@ -68,7 +68,7 @@ pub(super) fn agree(
     Ok(Agreement { agreed_at, due_at: now.later(delay) })
 }
 
-/// When which proposal takes force.
+/// When which proposal takes effect.
 pub(super) struct Activation<'a> {
     pub project: &'a RepoPath,
     pub now: Timestamp,
@@ -76,7 +76,7 @@ pub(super) struct Activation<'a> {
     pub agreement: Option<Agreement>,
 }
 
-/// Puts a proposal in force: history, active files, and every index that still collects (D15, D16).
+/// Puts a proposal into effect: history, active files, and every index that still collects (D15, D16).
 pub(super) fn activate(
     snapshot: &impl Snapshot,
     mut change: Change,
@@ -120,7 +120,7 @@ pub(super) fn activate(
     Ok(change)
 }
 
-/// When the signers in force took force; `None` where there are none yet.
+/// When the signers in force took effect; `None` where there are none yet.
 fn last_activation(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Option<Timestamp>, ReadError> {
     match stored::history_len(snapshot, project) {
         0 => Ok(None),

@@ -64,7 +64,7 @@ pub enum AssetsRefusal {
     AlreadyRegistered(RepoPath),
     #[error(
         "the key {key} is a registrar of {project}, which registers new releases only. {index} collects signatures, with \
-         other files. A signer of the project can register it again, and its signatures then fall"
+         other files. A signer of the project can register it again, and its signatures are then dropped"
     )]
     RegistrarCannotCorrect { key: PublicKey, project: RepoPath, index: RepoPath },
     #[error("{project} has {limit} releases that still wait for signatures: sign some of them first")]
@@ -117,7 +117,7 @@ pub fn register_assets(
             if existing.published_files == index.published_files {
                 return Err(AssetsRefusal::AlreadyRegistered(path));
             }
-            // Signatures would fall, so only a signer decides this (D36).
+            // Signatures would be dropped, so only a signer decides this (D36).
             if !active.file.lists(caller) {
                 let project = active.project;
                 return Err(AssetsRefusal::RegistrarCannotCorrect { key: *caller, project, index: path });

@@ -67,7 +67,7 @@ pub enum RevokeRefusal {
     NotCaller,
     #[error("subject_digest is required in the revocation document: more than one signature is needed here")]
     SubjectDigestRequired,
-    #[error("Revocation authorization failed: initiator must be the public_key of the first to post")]
+    #[error("Revocation authorization failed: `initiator` must be the key that posts the revocation first")]
     NotInitiator,
     #[error(
         "Another revocation of {file} is pending, for the reason {reason:?} ({digest}): co-sign that one"

@@ -58,7 +58,7 @@ pub struct Prepared {
 pub struct Signed {
     /// Whether all signatures are there that are needed.
     pub is_complete: bool,
-    /// Of a signers file that has them, and takes force only then (D130).
+    /// Of a signers file that has them, and takes effect only then (D130).
     pub waits_until: Option<Timestamp>,
 }
 

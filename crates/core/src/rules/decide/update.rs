@@ -131,7 +131,7 @@ pub fn update(
 }
 
 /// Whether the history has room for this proposal with the signatures of everyone who may sign it (D41): whatever is
-/// proposed can also come into force.
+/// proposed can also take effect.
 fn check_history_room(
     snapshot: &impl Snapshot,
     active: &ActiveSigners,

@@ -63,7 +63,7 @@ pub enum VetoRefusal {
     BadSignature,
     #[error("Veto authorization failed: {key} is not a master key of {project}")]
     NotAuthorised { key: PublicKey, project: RepoPath },
-    #[error("Too late: {file} takes force at {since}. Propose other signers")]
+    #[error("Too late: {file} takes effect at {since}. Propose other signers")]
     TooLate { file: RepoPath, since: Timestamp },
     #[error("Another veto of {file} is pending, for the reason {reason:?} ({digest}): co-sign that one")]
     OtherPending { file: RepoPath, reason: String, digest: String },

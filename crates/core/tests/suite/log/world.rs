@@ -92,7 +92,7 @@ impl LogWorld {
         self.leaves.push(leaf);
     }
 
-    /// The newest signers of a project come into force.
+    /// The newest signers of a project take effect.
     pub(crate) fn rotate(&mut self, past: &Past) -> Vec<Record> {
         let (number, entry) = (past.history.entries.len(), past.history.entries.last().expect("an entry"));
         let mut change = Change::new("rotate");

@@ -1,4 +1,4 @@
-//! Verification of a release without anybody's help: what holds is proven, and what does not is named.
+//! Verification of a release without anyone's help: what holds is proven, and what does not is named.
 
 use countersign_core::{
     documents::{registration::SignedRequest, signatures::SignatureSet},

@@ -45,7 +45,7 @@ fn proposed(file: &Signers) -> World {
 #[track_caller]
 fn assert_completed_by(file: &Signers, people: &[&SecretKey]) {
     let mut world = proposed(file);
-    let (last, others) = people.split_last().expect("somebody");
+    let (last, others) = people.split_last().expect("someone");
     for person in others {
         assert_eq!(world.sign(PENDING, person), INCOMPLETE, "{person:?}");
     }

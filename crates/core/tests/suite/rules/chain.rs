@@ -20,7 +20,7 @@ use countersign_testing::{
     path, release, shifted_seconds, signers,
 };
 
-/// The four generations of signers: each one with the people whose signatures put it in force.
+/// The four generations of signers: each one with the people whose signatures put it into effect.
 fn generation(n: usize) -> (Signers, Vec<SecretKey>) {
     match n {
         0 => (

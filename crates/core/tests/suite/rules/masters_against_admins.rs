@@ -1,5 +1,5 @@
-//! Thieves of admin keys against a team with masters and a delay (D130–D136, D170): they get nothing in force, and cannot
-//! keep the masters from putting something in force.
+//! Thieves of admin keys against a team with masters and a delay (D130–D136, D170): they put nothing into effect, and
+//! cannot keep the masters from it.
 
 use std::time::Duration;
 

@@ -51,7 +51,7 @@ fn a_registrar_does_not_correct_a_release() {
     assert_eq!(refusal, expected);
     assert_mentions(
         &refusal.to_string(),
-        &["registrar", "A signer of the project can", "signatures then fall"],
+        &["registrar", "A signer of the project can", "signatures are then dropped"],
     );
     world.sign(INDEX, &bob()).expect("alice's signature is still there, so that this one completes it");
     assert!(world.repo.has(&format!("{INDEX}.signatures.json")));

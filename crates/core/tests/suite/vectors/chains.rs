@@ -253,7 +253,7 @@ fn of_consent() -> Vec<Vector> {
         ),
         chain(
             "taken-back-by-those-who-were-rotated-out",
-            "Former admins put themselves in force again.",
+            "Former admins agree to a file that lists them again.",
             refused("chain, entry 2: not agreed", "the admins of the entry before count"),
             rotated(PROJECT).then(&back, &[&alice(), &bob()]),
         ),

@@ -33,7 +33,7 @@ fn after_noon(seconds: i128) -> Timestamp {
     shifted_seconds(noon(), seconds)
 }
 
-/// The second entry was agreed to at one, and took force so many seconds later.
+/// The second entry was agreed to at one, and took effect so many seconds later.
 fn waited(seconds: i128) -> impl Fn(&mut HistoryEntry) {
     move |entry| {
         entry.agreed_at = Some(after_noon(HOUR));
@@ -76,7 +76,7 @@ fn good() -> Vec<Vector> {
     vec![
         chain(
             "good-rotation-that-waited",
-            "It took force when the delay was over, to the second.",
+            "It took effect when the delay was over, to the second.",
             Verified,
             by_admins().with(1, waited(DELAY)),
         ),
@@ -88,7 +88,7 @@ fn good() -> Vec<Vector> {
         ),
         chain(
             "good-rotation-by-masters-without-waiting",
-            "The masters of the file before agreed, so it took force at once.",
+            "The masters of the file before agreed, so it took effect at once.",
             Verified,
             by_masters,
         ),
@@ -124,13 +124,13 @@ fn of_times() -> Vec<Vector> {
     vec![
         chain(
             "rotation-one-second-too-early",
-            "It took force a second before the delay was over.",
+            "It took effect a second before the delay was over.",
             hasty(),
             by_admins().with(1, waited(DELAY - 1)),
         ),
         chain(
             "rotation-before-it-was-agreed-to",
-            "It took force before the time at which it was agreed to.",
+            "It took effect before the time at which it was agreed to.",
             hasty(),
             by_admins().with(1, |entry| entry.agreed_at = Some(after_noon(DELAY))),
         ),

@@ -65,7 +65,7 @@ pub(super) fn all() -> Vec<Vector> {
         ),
         bundle(
             "good-rotated-by-master-keys",
-            "The master key and the new keys put the second signers file in force, without the former admins.",
+            "The master key and the new keys put the second signers file into effect, without the former admins.",
             Verified,
             evidence(&rotated_by_master(), INDEX, &release_index("v1"), &[&key(5)]),
         ),

@@ -342,7 +342,7 @@ fn of_histories() -> Vec<Vector> {
         ),
         bundle(
             "history-taken-over",
-            "A stranger and one of two admins have put the stranger's file in force, and the stranger signed.",
+            "A stranger and one of two admins have put the stranger's file into effect, and the stranger signed.",
             refused(
                 "chain, entry 1: not agreed",
                 "the current admins or masters must reach their thresholds",

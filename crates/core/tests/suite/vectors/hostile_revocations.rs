@@ -35,7 +35,7 @@ pub(super) fn all() -> Vec<Vector> {
     vec![
         bundle(
             "revocation-by-a-stranger",
-            "Somebody who is in no signers file has signed the revocation.",
+            "Someone who is in no signers file has signed the revocation.",
             refused("revocation: not allowed", "only those who may revoke can"),
             beside(revocation_of(&good(), &[&mallory()])),
         ),

@@ -18,7 +18,7 @@ use super::{Actor, DrillStep, Opponents, SECOND, Stage};
 use crate::delay::shown_hours;
 
 impl Stage {
-    /// Everyone who has to has agreed. Gives whether the new signers come into force.
+    /// Everyone who has to has agreed. Gives whether the new signers take effect.
     pub(super) fn settle(
         &mut self,
         steps: &mut Vec<DrillStep>,
@@ -34,7 +34,7 @@ impl Stage {
                 return false;
             }
             if self.is_waiting() && !self.let_time_pass() {
-                steps.push(DrillStep::of_no_one("the new signers do not come into force"));
+                steps.push(DrillStep::of_no_one("the new signers do not take effect"));
                 return false;
             }
         }

@@ -148,7 +148,7 @@ impl Spec {
         ok(json!({ "is_complete": is_complete }))
     }
 
-    /// What has waited long enough takes force (D132). Gives how many did.
+    /// What has waited long enough takes effect (D132). Gives how many did.
     pub(crate) fn settle(&mut self) -> usize {
         let now = self.seconds();
         let due = self.projects.iter().filter_map(|(id, project)| {

@@ -41,7 +41,7 @@ pub struct ProposalOverview {
     /// Whom to ask next.
     pub missing: Vec<Signer>,
     pub tally: Tally,
-    /// When it takes force, if it has all signatures (D131).
+    /// When it takes effect, if it has all signatures (D131).
     pub waits_until: Option<Timestamp>,
     /// Whether there are masters who can veto it.
     pub has_masters: bool,

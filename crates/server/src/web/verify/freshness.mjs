@@ -125,11 +125,11 @@ function spellAge(seconds) {
 const spellTime = (seconds) => `${new Date(Number(seconds) * 1e3).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
 function spellNewer({ newer, newerPaths }, project) {
-  if (!newer) return "newest release";
+  if (!newer) return "the release completed last";
   const spell = (path) => path.slice(project.length + 1).replace(/^releases\/tag\/|\/svc\.index\.json$/g, "");
   const names = newerPaths.map(spell).join(", ");
-  const named = newer > newerPaths.length ? `, the newest of them ${names}` : `: ${names}`;
-  return `${newer > 1 ? `${newer} newer releases exist` : "1 newer release exists"}${names && named}`;
+  const named = newer > newerPaths.length ? `, the last of them ${names}` : `: ${names}`;
+  return `${newer > 1 ? `${newer} releases were` : "1 release was"} completed later${names && named}`;
 }
 
 export async function subjectOf({ path, index: text }, { index: { project_id: project }, links }) {

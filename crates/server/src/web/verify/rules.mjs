@@ -59,7 +59,7 @@ async function verifyLink(entry, project, previous, what) {
   const texts = [[entry.signers_config, entry.signatures], [entry.metadata, entry.metadata_signatures]];
   for (const [text, signatures] of texts) {
     const signed = await verifySignatures(what, text, signatures);
-    refuseIf(!isAgreed(previous?.signers, signers, signed), `${what} is not signed by everyone who had to`);
+    refuseIf(!isAgreed(previous?.signers, signers, signed), `${what} lacks required signatures`);
   }
   checkDelay(entry, previous, signers, what);
   return { signers, digest, activated: entry.timestamp };
@@ -71,13 +71,13 @@ function checkDelay({ agreed_at: agreed, timestamp, ...entry }, previous, signer
   const signedUntil = (time) => sets.map((set) => new Set([...set.keys()].filter((key) => set.get(key).collected_at <= time)));
   const { hours, master } = previous?.signers ?? {};
   const waits = hours && !sets.every((set) => isMet(master, new Set(set.keys())));
-  refuseIf(!waits && agreed !== undefined, `${what} says when it was agreed to, and nothing let it wait`);
+  refuseIf(!waits && agreed !== undefined, `${what} has agreed_at, but the previous one sets no delay for it`);
   if (!waits) return;
-  refuseIf(agreed === undefined, `${what} does not say when it was agreed to`);
-  refuseIf(agreed < previous.activated, `${what} was agreed to before the one before was in force`);
+  refuseIf(agreed === undefined, `${what} has no agreed_at, which the delay of the previous one requires`);
+  refuseIf(agreed < previous.activated, `${what} has an agreed_at before the previous one took effect`);
   const isDone = signedUntil(agreed).every((signed) => isAgreed(previous.signers, signers, signed));
-  refuseIf(!isDone, `${what} was not agreed to when it says so`);
-  refuseIf(timestamp - agreed < BigInt(hours) * 3_600_000_000_000n, `${what} has not waited as long as the one before demands`);
+  refuseIf(!isDone, `${what} lacked required signatures at its agreed_at`);
+  refuseIf(timestamp - agreed < BigInt(hours) * 3_600_000_000_000n, `${what} took effect before the delay of the previous one was over`);
 }
 
 export async function verifyEvidence({ path, index: text, signatures, governedBy, history, revocation }, passed) {

@@ -194,7 +194,7 @@ async fn addresses_that_wait_take_turns() {
             .iter_mut()
             .enumerate()
             .find_map(|(i, (_, waiting))| Some((i, waiting.as_mut().now_or_never()?)));
-        let (i, place) = ready.expect("somebody is next");
+        let (i, place) = ready.expect("someone is next");
         served.push(waiting.remove(i).0);
         drop(place.unwrap());
     }

@@ -1,4 +1,4 @@
-//! Rotations that wait, run again: that they take force, and that masters veto them.
+//! Rotations that wait, run again: that they take effect, and that masters veto them.
 
 use std::collections::BTreeSet;
 

@@ -65,7 +65,7 @@ fn no_file_can_be_changed_added_or_removed_beside_what_the_rules_give() {
     }
 }
 
-/// What was fetched is not stored as it was: the content of a release before anybody signed it, and the address from which
+/// What was fetched is not stored as it was: the content of a release before anyone signed it, and the address from which
 /// a signers file came in the end.
 fn is_beyond_proof(message: &str, name: &str) -> bool {
     let begins = |titles: &[&str]| titles.iter().any(|title| message.starts_with(title));
@@ -243,7 +243,7 @@ fn second_after(header: &str) -> Timestamp {
     Timestamp::from_unix_seconds(time.unix_seconds() + 1).expect("a time")
 }
 
-/// Anybody may do so: a server forgets a nonce when its request has become too old (D31).
+/// Anyone may do so: a server forgets a nonce when its request has become too old (D31).
 #[test]
 fn a_nonce_may_be_used_again_when_a_server_has_forgotten_it() {
     for (wait, is_legal) in [(0, false), (600, true)] {

@@ -51,7 +51,7 @@ struct Run {
     attempts: Vec<Attempt>,
 }
 
-/// A change that somebody asked for; `None` if it was not decided, or refused.
+/// A change that someone asked for; `None` if it was not decided, or refused.
 struct Attempt {
     change: Arc<Mutex<Option<Change>>>,
     is_acknowledged: bool,

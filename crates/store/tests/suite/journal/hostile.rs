@@ -63,7 +63,7 @@ fn every_line_has_one_spelling() {
 
 #[test]
 fn what_contradicts_itself_is_refused() {
-    assert_eq!(fault_with("committer Countersign", "committer Somebody"), JournalFault::OtherCommitter);
+    assert_eq!(fault_with("committer Countersign", "committer Someone"), JournalFault::OtherCommitter);
     assert_eq!(
         fault_with(
             "committer Countersign <countersign@localhost> 17",

@@ -20,7 +20,7 @@ fn a_commit_is_ours_byte_for_byte() {
     assert!(is_ours(OURS.as_bytes()));
     assert!(is_ours(OURS.replace("Countersign <", "Some Body <").as_bytes()));
     for (from, to) in [
-        ("author Countersign", "author Somebody"),
+        ("author Countersign", "author Someone"),
         ("author Countersign <countersign@localhost> 1700000000", "author nonsense"),
         ("author Countersign <countersign@localhost> 17", "author Countersign <countersign@localhost> 16"),
         ("+0000", "+0200"),

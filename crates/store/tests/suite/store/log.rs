@@ -40,7 +40,7 @@ async fn the_log_holds_the_commits_of_the_branch_from_before_and_after_a_start()
     let store = fixture.start();
     commit(&store, 2).await;
     assert_eq!(store.log().end(), 2);
-    // Before anybody asked for what came before.
+    // Before anyone asked for what came before.
     assert_eq!(store.log().from(0, usize::MAX).unwrap().len(), 2);
     let commits = branch(&fixture);
     let id = |at: usize| ObjectId::from_hex(commits[at].as_bytes()).unwrap();

@@ -25,7 +25,7 @@ enum Manner {
     Whole,
     /// Announces more bytes than it sends, then closes.
     BrokenOff,
-    /// Goes on without an announced length for as long as somebody reads.
+    /// Goes on without an announced length for as long as someone reads.
     Endless,
     /// Sends the head and half of the body, then says that it was asked and waits.
     Held(Arc<Barrier>),

@@ -1,4 +1,4 @@
-//! Evidence that somebody made up: whole projects with keys of their own, in the right form.
+//! Evidence that someone made up: whole projects with keys of their own, in the right form.
 
 use countersign_core::values::{
     digest::{Sha256, Sha512},
@@ -33,7 +33,7 @@ impl Forgery {
         self.then_recorded(file, &metadata, signature_set(file, signers), signature_set(&metadata, signers))
     }
 
-    /// Appends what somebody else has signed.
+    /// Appends what someone else has signed.
     pub(crate) fn then_recorded(
         mut self,
         file: &[u8],

@@ -193,7 +193,7 @@ impl Scene {
         self.world.read_json(&format!("{}/svc.signers.history.json", self.project()))
     }
 
-    /// Neither computer is deceived about version 2.0, whose evidence somebody tampered with.
+    /// Neither computer is deceived about version 2.0, whose evidence someone tampered with.
     #[track_caller]
     pub(crate) fn refused(&self, code: i32, words: &[&str]) {
         for victim in [&self.newcomer, &self.regular] {
