@@ -28,6 +28,12 @@ function refuseLogged(subject, { asOf, release, checkpoint }, now, pin) {
   refuseRevoked(seen, " or before", asOf === null ? pin : rememberRevocation(pin, seen));
 }
 
+// Too few witnesses prove no time. But if the log itself says that the release is revoked, it is.
+async function refuseByLogAlone({ staple, subject, pin }, { logs }, now) {
+  const said = await verifyProof(staple, subject, { logs }, now).catch(() => null);
+  if (said?.release.revocation) refuseLogged(subject, said, now, pin);
+}
+
 function checkAge({ asOf }, limit, now) {
   if (limit === undefined) return;
   refuse(asOf === null, "unproven", "Nothing proves how old the state of the release is: no witness gives a time");
@@ -52,7 +58,10 @@ export async function checkState({ staple, subject, signers, pin }, options) {
   try {
     proven = await verifyProof(staple, subject, trust, now);
   } catch (error) {
-    if (error instanceof Unmet) return unproven(error.message);
+    if (error instanceof Unmet) {
+      await refuseByLogAlone({ staple, subject, pin }, trust, now);
+      return unproven(error.message);
+    }
     throw new VerifyError("false_proof", error.message, { cause: error });
   }
   if (proven.release.revocation) refuseLogged(subject, proven, now, pin);

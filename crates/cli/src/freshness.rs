@@ -54,7 +54,10 @@ pub(crate) enum LogReport {
     /// The user did not want to know.
     NotChecked,
     /// No staple is there.
-    Absent,
+    Absent {
+        /// Of a bundle: who names a log all the same.
+        wanted_by: Option<PolicySource>,
+    },
     /// A staple is there, and does not meet the policy. Only of a bundle.
     Unmet(String),
     Shown(Box<ShownFreshness>),
@@ -73,7 +76,7 @@ impl LogReport {
     /// The staple that was verified.
     pub(crate) fn staple(&self) -> Option<&Staple> {
         match self {
-            Self::NotChecked | Self::Absent | Self::Unmet(_) => None,
+            Self::NotChecked | Self::Absent { .. } | Self::Unmet(_) => None,
             Self::Shown(shown) => Some(&shown.staple),
         }
     }
@@ -97,7 +100,7 @@ impl ShownState<'_> {
         let max_age = policy.as_ref().and_then(|policy| policy.max_age).or(args.max_age);
         let staple = match self.find_staple(session, &trust, policy.as_ref(), args).await? {
             Some(staple) => staple,
-            None => return Ok(LogReport::Absent),
+            None => return Ok(LogReport::Absent { wanted_by: policy.map(|policy| policy.source) }),
         };
         let known = self.find_log(&trust, policy).await?;
         let log_trust = match (&known.policy, &known.key) {
@@ -108,7 +111,10 @@ impl ShownState<'_> {
         let time = now()?;
         let freshness = match verify(&staple, &StapleSubject::of(self.artifact), log_trust, time) {
             Ok(freshness) => freshness,
-            Err(error) if self.is_only_unmet(&error) && args.max_age.is_none() => {
+            Err(error)
+                if self.is_only_unmet(&error) && args.max_age.is_none() && args.policy.is_none() =>
+            {
+                self.refuse_logged(&trust, &known, staple, time)?;
                 return Ok(LogReport::Unmet(error.to_string()));
             }
             Err(error) => return Err(self.refused(&known, error)),
@@ -150,6 +156,7 @@ impl ShownState<'_> {
                 Err(unproven(&format!("{} wants a log to show it", policy.source.text())))
             }
             _ if args.max_age.is_some() => Err(unproven("--max-age wants a proof")),
+            _ if args.policy.is_some() => Err(unproven("--policy wants a proof")),
             (None, Network::Online) => {
                 let pinned =
                     trust.read()?.projects.get(&self.artifact.chain.project).and_then(|pin| pin.log.clone());
@@ -219,6 +226,23 @@ impl ShownState<'_> {
         };
         CliError::unverified(format!("the state of {} is not proven {by}", self.artifact.path), hint)
             .because(error)
+    }
+
+    /// Too few witnesses prove no time. But if the log itself says that the release is revoked, it is.
+    fn refuse_logged(
+        &self,
+        trust: &TrustFile,
+        known: &KnownLog,
+        staple: Staple,
+        now: Timestamp,
+    ) -> Result<(), CliError> {
+        let Some(chosen) = &known.policy else { return Ok(()) };
+        let subject = StapleSubject::of(self.artifact);
+        let logs = chosen.policy.log_keys();
+        let said = logs.iter().find_map(|log| verify(&staple, &subject, LogTrust::Key(log), now).ok());
+        let Some(freshness) = said else { return Ok(()) };
+        let policy = Some(chosen.source.clone());
+        self.check_state(trust, &ShownFreshness { staple, freshness, policy, max_age: None, now })
     }
 
     /// A revocation that only the log shows is one that the server hides.

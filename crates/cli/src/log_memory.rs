@@ -137,7 +137,11 @@ impl LogSighting<'_> {
 }
 
 fn does_not_continue(from: &TreeHead, to: &TreeHead) -> String {
-    format!("by its own tiles, the log of size {} does not begin with the log of size {}", to.size, from.size)
+    format!(
+        "by the tiles that are shown, the log of size {} does not begin with the log of size {}. Either it has forked, or \
+         the tiles were changed on the way",
+        to.size, from.size
+    )
 }
 
 fn indented(note: &str) -> String {

@@ -27,10 +27,13 @@ impl LogReport {
         };
         match self {
             Self::NotChecked => vec![("not proven", format!("{unknown} (--no-log-check)"))],
-            Self::Absent if bundled_at.is_none() => {
+            Self::Absent { .. } if bundled_at.is_none() => {
                 vec![("not proven", format!("{unknown}: the server shows no log of its changes"))]
             }
-            Self::Absent => vec![("not proven", unknown)],
+            Self::Absent { wanted_by: Some(source) } => {
+                vec![("log", without_proof(source)), ("not proven", unknown)]
+            }
+            Self::Absent { wanted_by: None } => vec![("not proven", unknown)],
             Self::Unmet(why) => {
                 vec![("log", format!("a staple is there, but {why}")), ("not proven", unknown)]
             }
@@ -41,18 +44,23 @@ impl LogReport {
     /// Whether witnesses prove a time.
     pub(crate) fn is_proven(&self) -> bool {
         match self {
-            Self::NotChecked | Self::Absent | Self::Unmet(_) => false,
+            Self::NotChecked | Self::Absent { .. } | Self::Unmet(_) => false,
             Self::Shown(shown) => shown.freshness.as_of.is_some(),
         }
     }
 
     pub(crate) fn json(&self) -> Value {
         match self {
-            Self::NotChecked | Self::Absent => Value::Null,
+            Self::Absent { wanted_by: Some(source) } => json!({"word": "none", "unmet": without_proof(source)}),
+            Self::NotChecked | Self::Absent { wanted_by: None } => Value::Null,
             Self::Unmet(why) => json!({"word": "none", "unmet": why}),
             Self::Shown(shown) => shown.json(),
         }
     }
+}
+
+fn without_proof(source: &PolicySource) -> String {
+    format!("no proof is there, although {} names a log", source.text())
 }
 
 impl ShownFreshness {

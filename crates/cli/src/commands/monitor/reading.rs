@@ -161,9 +161,12 @@ impl LogPart<'_> {
                     reader.next().map_err(|error| self.untrue("its journal is none").because(error))?
             {
                 let id = entry.id.to_string();
-                if id != leaf.commit || digest_changes(&entry.change) != leaf.changes {
+                if id != leaf.commit {
                     let why = format!("its journal shows {id} where the log has {}", leaf.commit);
                     return Err(self.untrue(&why));
+                }
+                if digest_changes(&entry.change) != leaf.changes {
+                    return Err(self.untrue(&format!("its journal shows other files in the commit {id}")));
                 }
                 changes.extend(watching.find(&entry));
                 next = awaited.next();
