@@ -39,7 +39,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
         ));
     };
     let to_sign = sign::read_trusted(&target).await?;
-    let Waiting { until, veto: pending } = Waiting::find(client, path).await?;
+    let Waiting { until, veto: pending, drops: _ } = Waiting::find(client, path).await?;
     refuse_second(args, &to_sign, pending.as_ref())?;
     let text = choose_document(args, &to_sign, pending.as_ref())?;
     let is_joined = pending.as_ref().is_some_and(|pending| pending.text == text);
