@@ -2,10 +2,12 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
 use countersign_core::values::{path::RepoPath, shown::shown_text};
+use countersign_server::config::explain_unknown;
 use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, value};
 
@@ -116,7 +118,8 @@ pub(crate) struct ConfigValue {
 
 impl ClientConfig {
     fn parse(text: &str, path: &Path) -> Result<Self, CliError> {
-        let config: Self = toml::from_str(text).map_err(|error| unusable(path, &error.to_string()))?;
+        let config: Self = toml::from_str(text)
+            .map_err(|error| unusable(path, &explain(text, error.message(), error.span())))?;
         for project in config.projects.keys() {
             let is_project = RepoPath::parse(project).is_ok_and(|path| path.segments().count() > 3);
             if !is_project {
@@ -195,6 +198,21 @@ impl ClientConfig {
     }
 }
 
+/// What is wrong, and in which line, as one line.
+fn explain(text: &str, message: &str, span: Option<Range<usize>>) -> String {
+    let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let number = before.matches('\n').count();
+    let line = text.lines().nth(number).unwrap_or_default().trim();
+    let reason = match explain_unknown(message) {
+        Some(reason) => reason,
+        None if message.contains("untagged enum") => {
+            "here stands a server's address, or a table of `server`, `key` and `policy`".to_owned()
+        }
+        None => message.trim().replace('\n', ", "),
+    };
+    format!("line {}, `{}`: {reason}", number + 1, shown_text(line))
+}
+
 fn unusable(path: &Path, reason: &str) -> CliError {
     CliError::usage(
         format!("{} cannot be used", path.display()),
@@ -245,7 +263,7 @@ impl ClientConfigFile {
                 Scope::Project(project) => entry_of(document, "projects", project.as_str()),
             };
             match to {
-                Some(text) => drop(table.insert(setting.name(), value(text))),
+                Some(text) => put(table, setting.name(), text),
                 None => drop(table.remove(setting.name())),
             }
             true
@@ -264,9 +282,9 @@ impl ClientConfigFile {
     fn change(&self, change: impl FnOnce(&mut DocumentMut) -> bool) -> Result<(), CliError> {
         let _lock = self.dir.lock()?;
         let before = self.text()?;
-        let mut document: DocumentMut = before
-            .parse()
-            .map_err(|error: toml_edit::TomlError| unusable(&self.path(), &error.to_string()))?;
+        let mut document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| {
+            unusable(&self.path(), &explain(&before, error.message(), error.span()))
+        })?;
         if !change(&mut document) {
             return Ok(());
         }
@@ -274,6 +292,18 @@ impl ClientConfigFile {
         // What is written must be what can be read.
         ClientConfig::parse(&after, &self.path())?;
         if after == before { Ok(()) } else { self.dir.write(FILE, after.as_bytes()) }
+    }
+}
+
+/// Sets a value. The comments above and behind one that is there stay.
+fn put(table: &mut Table, name: &str, text: &str) {
+    match table.get_mut(name).and_then(Item::as_value_mut) {
+        Some(present) => {
+            let decor = present.decor().clone();
+            *present = text.into();
+            *present.decor_mut() = decor;
+        }
+        None => drop(table.insert(name, value(text))),
     }
 }
 

@@ -7,13 +7,19 @@ use countersign_core::{
         layout,
         registration::SignedRequest,
         signatures::SignatureSet,
+        signers::SignersFile,
     },
     proof::verify::{Evidence, RevocationEvidence},
     values::{digest::Sha512, path::RepoPath, shown::shown_text},
 };
+use countersign_explain::{signers::plural, tally::Tally};
 use countersign_forge::download_url::{CandidateKind, DownloadPlace};
 
-use crate::{client::ServerClient, error::CliError};
+use crate::{
+    client::ServerClient,
+    error::CliError,
+    shown_release::{find_withdrawal, say_withdrawn},
+};
 
 const ASK_PROJECT: &str = "ask the project whether it signs its releases, and on which server; see --server";
 
@@ -54,9 +60,17 @@ pub(crate) async fn gather(client: &ServerClient, place: &DownloadPlace) -> Resu
 
 /// Everything that belongs to the release with this index.
 pub(crate) async fn gather_release(client: &ServerClient, path: &RepoPath) -> Result<Evidence, CliError> {
-    let text = client.document(path).await?.ok_or_else(|| {
-        CliError::unverified(format!("the server {} has no {path}", client.address()), ASK_PROJECT)
-    })?;
+    let Some(text) = client.document(path).await? else {
+        return Err(match find_withdrawal(client, path).await? {
+            Some(withdrawal) => CliError::unverified(
+                format!("{path} was withdrawn {}", say_withdrawn(client, &withdrawal).await),
+                "its signers took it back before it was complete: look for another release",
+            ),
+            None => {
+                CliError::unverified(format!("the server {} has no {path}", client.address()), ASK_PROJECT)
+            }
+        });
+    };
     let index = parse_index(&text, path)?;
     gather_for(client, path.clone(), text, &index.project_id).await
 }
@@ -118,9 +132,14 @@ async fn gather_signatures(
         None => {}
     }
     let pending = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
-    let collected = pending.map_or(0, |signatures| signatures.signers().len());
+    let collected = pending.map(|signatures| signatures.signers()).unwrap_or_default();
+    let signers = client.parsed(&layout::signers_copy_of(path), SignersFile::parse).await?;
+    let so_far = match &signers {
+        Some(signers) => Tally::of(signers.artifact_groups(), &collected).to_string(),
+        None => format!("{} signature{} so far", collected.len(), plural(collected.len())),
+    };
     Err(CliError::unverified(
-        format!("{path} is not signed by enough people yet: {collected} signature(s) so far"),
+        format!("{path} is not signed by enough people yet: {so_far}"),
         "wait until the project has signed it; `countersign status NAME` shows who is missing",
     ))
 }

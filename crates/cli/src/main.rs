@@ -89,7 +89,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Witness(args) => witness::run(&global, &args, output),
         Command::Admin { command } => admin::run(command, &global, output),
         Command::Fsck(args) => fsck::run(args, output),
-        Command::Config { command } => config::run(command.as_ref(), output),
+        Command::Config { command } => config::run(command.as_ref(), global, output),
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command: SignersCommand::New(args) } => signers::new::run(&args, output),
         Command::Signers { command: SignersCommand::Check(args) } if signers::idle::names_file(&args) => {

@@ -90,6 +90,13 @@ impl Output {
         }
     }
 
+    /// A reason for caution, which --quiet does not hide; never on standard output. In JSON the result has it.
+    pub(crate) fn warn(&self, text: &str) {
+        if !self.json {
+            self.show(text);
+        }
+    }
+
     /// A part of the result that is known before the whole.
     pub(crate) fn line(&self, text: &str) {
         if !self.quiet && !self.json {

@@ -1,7 +1,7 @@
 //! The short block that says what was verified, by whom, and what was not.
 
 use countersign_core::{
-    documents::{index::PublishedFile, objections::ObjectionsFile},
+    documents::{index::PublishedFile, objections::ObjectionsFile, revocation::Revocation},
     proof::{
         trust::Root,
         verify::{GroupCount, VerifiedArtifact},
@@ -60,11 +60,31 @@ pub(crate) struct Report<'a> {
     pub(crate) log: &'a LogReport,
     /// What signers said against the release, all of which verifies.
     pub(crate) objections: &'a ObjectionsFile,
+    /// A revocation that waits for more signatures. The user was warned of it.
+    pub(crate) begun: Option<&'a Revocation>,
 }
 
 impl Report<'_> {
     pub(crate) fn show(&self, output: Output) -> Result<(), CliError> {
+        self.warn_if_quiet(output);
         output.result(&self.text(output), &self.json())
+    }
+
+    /// The report has the objections, which are read also where the report is not.
+    pub(crate) fn warn_if_quiet(&self, output: Output) {
+        if output.is_terse() {
+            self.list_objections()
+                .iter()
+                .for_each(|objection| output.warn(&format!("OBJECTION {objection}")));
+        }
+    }
+
+    fn list_objections(&self) -> Vec<String> {
+        let current = &self.accepted.artifact.chain.last().signers;
+        let names = Names::of([current]);
+        let people = People { names: &names, you: None };
+        let standing = self.objections.standing();
+        standing.iter().map(|objection| say_objection(objection, current, &people)).collect()
     }
 
     pub(crate) fn text(&self, output: Output) -> String {
@@ -73,10 +93,8 @@ impl Report<'_> {
             |file: &CheckedFile<'_>| format!("{} {}", output.good("Verified"), shown_path(file.path));
         let mut lines: Vec<String> = self.files.iter().map(verified).collect();
         let mut line = |name: &str, text: String| lines.push(format!("  {name:<11} {text}"));
-        let current = &artifact.chain.last().signers;
-        let names = Names::of([current]);
-        for objection in self.objections.standing() {
-            line("OBJECTION", say_objection(&objection, current, &People { names: &names, you: None }));
+        for objection in self.list_objections() {
+            line("OBJECTION", objection);
         }
         for file in &self.files {
             line("file", file.text());
@@ -143,6 +161,10 @@ impl Report<'_> {
             "trusted_since": since.to_string(),
             "first_use": is_first_use,
             "objections": objections_json(self.objections),
+            "pending_revocation": self.begun.map(|begun| json!({
+                "reason": begun.reason,
+                "timestamp": begun.timestamp.to_string(),
+            })),
             "bundled_at": self.bundled_at,
             "freshness_proven": self.log.is_proven(),
             "freshness": self.log.json(),

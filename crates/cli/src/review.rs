@@ -104,6 +104,9 @@ impl Review<'_> {
             let begun = format!("BEGUN by {}{}", people.list(veto.signed()), reason.unwrap_or_default());
             lines.push(format!("  veto       {}", output.bad(&begun)));
         }
+        if let Some(dropped) = self.waiting.drops.text() {
+            lines.push(format!("  drops      the signatures on {dropped}"));
+        }
         lines
     }
 

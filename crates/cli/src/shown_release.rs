@@ -16,7 +16,7 @@ use countersign_core::{
         time::Timestamp,
     },
 };
-use countersign_explain::signers::plural;
+use countersign_explain::{progress::Names, signers::plural};
 use serde_json::{Value, json};
 
 use crate::{
@@ -55,24 +55,32 @@ pub(crate) async fn require_release(
 ) -> Result<ShownRelease, CliError> {
     match find_release(client, path).await? {
         Some(shown) => Ok(shown),
-        None => Err(find_withdrawal(client, path)
-            .await?
-            .map_or_else(|| no_release(path), |withdrawal| withdrawn(path, &withdrawal))),
+        None => Err(match find_withdrawal(client, path).await? {
+            Some(withdrawal) => withdrawn(client, &withdrawal).await,
+            None => no_release(path),
+        }),
     }
 }
 
-pub(crate) fn withdrawn(path: &RepoPath, withdrawal: &Withdrawal) -> CliError {
+pub(crate) async fn withdrawn(client: &ServerClient, withdrawal: &Withdrawal) -> CliError {
     CliError::other(
-        format!("{path} was withdrawn {}", say_withdrawn(withdrawal)),
+        format!("{} was withdrawn {}", withdrawal.body.file_path, say_withdrawn(client, withdrawal).await),
         "`countersign release` registers another one there",
     )
 }
 
 /// Who took it back, when and why.
-pub(crate) fn say_withdrawn(Withdrawal { request, body }: &Withdrawal) -> String {
-    let (key, at) = (request.public_key, Timestamp::parse(&request.timestamp));
+pub(crate) async fn say_withdrawn(
+    client: &ServerClient,
+    Withdrawal { request, body }: &Withdrawal,
+) -> String {
+    let at = Timestamp::parse(&request.timestamp);
     let at = at.map_or_else(|_| shown_text(&request.timestamp), when_text);
-    format!("by {key}, {at}, for the reason {}", quoted(&body.reason))
+    // The names of those in force; without them the key says it.
+    let signers = client.signers_above(&body.file_path).await.ok().flatten();
+    let names = Names::of(&signers);
+    let who = People { names: &names, you: None }.name(request.public_key);
+    format!("by {who}, {at}, for the reason {}", quoted(&body.reason))
 }
 
 pub(crate) fn no_release(path: &RepoPath) -> CliError {

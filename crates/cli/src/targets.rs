@@ -11,7 +11,7 @@ use countersign_core::{
     values::{path::RepoPath, shown::shown_text, wire},
 };
 use countersign_forge::{
-    discovery::PublishedSigners,
+    discovery::{DiscoveryError, PublishedSigners},
     download_url::{locate_download, locate_release_page},
     fetch::{Fetcher, Timeouts},
 };
@@ -49,6 +49,21 @@ impl Session {
             None => find_in_directory(&client, &path).await?,
         };
         Ok(Target { client, path })
+    }
+
+    /// The same, to wait for it: of a project whose proposed signers are in force already, where they were pending.
+    pub(crate) async fn find_awaited(&self, name: &ReleaseName) -> Result<Target, CliError> {
+        let error = match self.find_signable(name, Reader::Signer).await {
+            Err(error) if name.tag.is_none() => error,
+            found => return found,
+        };
+        let Ok(Target { client, path }) = self.find_place(name, Reader::Signer).await else {
+            return Err(error);
+        };
+        match client.document(&layout::active_signers(&path)).await {
+            Ok(Some(_)) => Ok(Target { client, path: layout::pending_signers(&path) }),
+            Ok(None) | Err(_) => Err(error),
+        }
     }
 
     /// The project, directory or file that a name stands for; without looking at its tag.
@@ -173,7 +188,7 @@ impl Session {
         let PublishedSigners { url: at, file } = match found {
             Ok(Some(found)) => found,
             Ok(None) => return Err(no_server(path)),
-            Err(error) => return Err(no_server(path).because(error)),
+            Err(error) => return Err(undiscovered(path, error)),
         };
         self.output.note(&format!("The project's signers file, {}, names its servers.", shown_text(&at)));
         let mut failed = None;
@@ -193,6 +208,43 @@ impl Session {
         Err(failed.unwrap_or_else(|| {
             no_server(path).because(format!("the project's signers file, {}, names none", shown_text(&at)))
         }))
+    }
+}
+
+/// The project that a name stands for, where a short one means one of these. `None` if it is none of them.
+pub(crate) fn find_project(name: &str, known: &[RepoPath]) -> Result<Option<RepoPath>, CliError> {
+    let name = ReleaseName::parse_one(&[name.to_owned()])?;
+    let NamedSubject::Short(short) = &name.subject else { return Ok(name.written_path()) };
+    let fitting: Vec<RepoPath> = known.iter().filter(|project| ends_with(project, short)).cloned().collect();
+    match fitting.as_slice() {
+        [] => Ok(None),
+        [project] => Ok(Some(project.clone())),
+        several => Err(ambiguous(short, several)),
+    }
+}
+
+/// Why the project's own place did not say which servers to ask.
+fn undiscovered(path: &RepoPath, error: DiscoveryError) -> CliError {
+    match &error {
+        DiscoveryError::Url(_) => no_server(path).because(error),
+        DiscoveryError::Fetch(fetch) if fetch.is_refused_as_given() => no_server(path).because(error),
+        DiscoveryError::Fetch(fetch) => {
+            // The reason is the library's text.
+            let is_untrusted = fetch.to_string().contains("certificate");
+            let hint = match is_untrusted {
+                true => {
+                    "if that site has a certificate authority of its own, name that one's file: SSL_CERT_FILE=FILE"
+                }
+                false => "check the network, and try again; or name the server: --server URL",
+            };
+            CliError::unreachable(
+                format!(
+                    "no server is set for {path}, and its signers file, which names them, cannot be read"
+                ),
+                hint,
+            )
+            .because(error)
+        }
     }
 }
 

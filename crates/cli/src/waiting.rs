@@ -3,18 +3,29 @@
 
 use std::collections::BTreeSet;
 
+use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_core::{
-    documents::{agreement::Agreement, layout, signatures::SignatureSet, veto::Veto},
+    documents::{
+        agreement::Agreement,
+        layout::{self, Signable},
+        signatures::SignatureSet,
+        veto::Veto,
+    },
     values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
+use countersign_explain::signers::plural;
 
 use crate::{client::ServerClient, error::CliError};
+
+/// How many releases are named that lose their signatures.
+const MOST_NAMED: usize = 5;
 
 #[derive(Default)]
 pub(crate) struct Waiting {
     /// When signers take effect that have all signatures.
     pub(crate) until: Option<Timestamp>,
     pub(crate) veto: Option<PendingVeto>,
+    pub(crate) drops: DroppedSignatures,
 }
 
 /// A veto that needs more signatures.
@@ -28,7 +39,46 @@ impl Waiting {
     pub(crate) async fn find(client: &ServerClient, path: &RepoPath) -> Result<Self, CliError> {
         let agreement = client.parsed(&layout::agreement_of(path), Agreement::parse).await?;
         let veto = PendingVeto::find(client, path).await?;
-        Ok(Self { until: agreement.map(|agreement| agreement.due_at), veto })
+        let drops = match layout::signable(path) {
+            Some(Signable::PendingSigners { project }) => DroppedSignatures::find(client, &project).await,
+            Some(Signable::Index) | None => DroppedSignatures::default(),
+        };
+        Ok(Self { until: agreement.map(|agreement| agreement.due_at), veto, drops })
+    }
+}
+
+/// The collecting releases of a project that have signatures. New signers drop these signatures (D16).
+#[derive(Default)]
+pub(crate) struct DroppedSignatures {
+    pub(crate) releases: Vec<RepoPath>,
+    /// Whether the server lists only a part.
+    more: bool,
+}
+
+impl DroppedSignatures {
+    /// It is for information, so a server that cannot tell is no reason to fail.
+    pub(crate) async fn find(client: &ServerClient, project: &RepoPath) -> Self {
+        let asked = client.releases(&[("project", project.as_str()), ("state", "collecting")]).await;
+        let Ok(answer) = asked else { return Self::default() };
+        let is_signed = |release: &ListedRelease| {
+            release.state == ReleaseState::Collecting
+                && release.signatures.collected > 0
+                && release.index_path.is_inside(project)
+        };
+        let releases = answer.releases.into_iter().filter(is_signed);
+        Self { releases: releases.map(|release| release.index_path).collect(), more: answer.more }
+    }
+
+    /// As in `2 collecting releases: …`; `None` if there are none.
+    pub(crate) fn text(&self) -> Option<String> {
+        let count = self.releases.len();
+        if count == 0 {
+            return None;
+        }
+        let named = self.releases.iter().take(MOST_NAMED).map(RepoPath::as_str).collect::<Vec<_>>();
+        let (least, rest) = (if self.more { "at least " } else { "" }, count.saturating_sub(MOST_NAMED));
+        let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        Some(format!("{least}{count} collecting release{}: {}{rest}", plural(count), named.join(", ")))
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Member {
 pub struct ConditionProgress {
     pub kind: ConditionKind,
     pub is_met: bool,
-    /// For the way that needs the fewest further signatures.
+    /// For the way that `Tally::of_condition` chooses.
     pub tally: Tally,
     /// Any one of them is enough.
     pub ways: Vec<WayProgress>,

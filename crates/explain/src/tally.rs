@@ -38,10 +38,13 @@ impl Tally {
         })
     }
 
-    /// For the way that needs the fewest further signatures. One way is enough.
+    /// One way is enough. Of those that have begun, the one that needs the fewest further signatures; before that the
+    /// first, so that the numbers do not change from way to way (D183).
     pub fn of_condition(condition: &Condition<'_>, signed: &BTreeSet<PublicKey>) -> Self {
-        let ways = condition.ways.iter().map(|way| Self::of(way.groups.iter(), signed));
-        ways.min_by_key(|way| way.needed - way.collected).unwrap_or_default()
+        let ways: Vec<Self> = condition.ways.iter().map(|way| Self::of(way.groups.iter(), signed)).collect();
+        let begun = ways.iter().filter(|way| way.collected > 0);
+        let nearest = begun.min_by_key(|way| way.needed - way.collected);
+        nearest.or(ways.first()).copied().unwrap_or_default()
     }
 
     /// Of a revocation under this signers file.

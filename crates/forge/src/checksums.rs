@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use countersign_core::values::path::RepoPath;
+use countersign_core::{documents::index::PublishedFile, values::path::RepoPath};
 use url::Url;
 
+use self::file::Checksums;
 use crate::url::{SourceUrl, UrlProblem, UrlRefusal, check_storable, encode_path};
 
 pub mod file;
@@ -39,6 +40,15 @@ pub fn locate_checksums(urls: &[String]) -> Result<ChecksumsSource, UrlRefusal> 
 }
 
 impl ChecksumsSource {
+    /// The files of a release, as its index lists them.
+    pub fn list_files(&self, checksums: Checksums) -> Vec<PublishedFile> {
+        let listed = checksums.files.into_iter().map(|(file_name, digests)| {
+            let source = self.url_of(file_name.as_str());
+            PublishedFile { file_name, size: None, source, digests }
+        });
+        listed.collect()
+    }
+
     /// The URL of a file that a checksums file lists under this name, which must have passed the rules of D24: with
     /// dot segments it would lead elsewhere.
     pub fn url_of(&self, relative_name: &str) -> String {

@@ -37,6 +37,8 @@ pub enum TlsProblem {
     Expired,
     NotValidYet,
     OtherName,
+    /// A certificate authority's own certificate, as `openssl req -x509` makes one.
+    AuthorityAsServer,
     /// In the library's words.
     Other(String),
 }
@@ -72,6 +74,10 @@ fn classify(error: &rustls::Error) -> TlsProblem {
         E::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => TlsProblem::Expired,
         E::InvalidCertificate(C::NotValidYet | C::NotValidYetContext { .. }) => TlsProblem::NotValidYet,
         E::InvalidCertificate(C::NotValidForName | C::NotValidForNameContext { .. }) => TlsProblem::OtherName,
+        // The library has no name for it here.
+        E::InvalidCertificate(C::Other(other)) if other.to_string().contains("CaUsedAsEndEntity") => {
+            TlsProblem::AuthorityAsServer
+        }
         error => TlsProblem::Other(error.to_string()),
     }
 }

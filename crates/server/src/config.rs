@@ -32,6 +32,7 @@ pub use self::checkpoints::LogSettings;
 pub use self::database::{GivenDatabase, NodeSettings};
 pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
+pub use self::source::explain_unknown;
 use self::{
     checkpoints::LogTable,
     database::DatabaseTable,

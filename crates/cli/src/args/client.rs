@@ -156,9 +156,9 @@ pub(crate) enum TrustCommand {
     },
     /// Forget a project, so that the next download begins anew
     Remove {
-        /// The project's identifier, as `trust list` shows it
-        #[arg(value_name = "PROJECT", value_parser = parse_path)]
-        project: RepoPath,
+        /// The project, as `trust list` shows it
+        #[arg(value_name = "PROJECT")]
+        project: String,
     },
 }
 
@@ -197,8 +197,8 @@ pub(crate) struct ConfigSetArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ScopeArgs {
     /// Only for this project
-    #[arg(long, value_name = "PROJECT", value_parser = parse_path, conflicts_with = "host")]
-    pub(crate) project: Option<RepoPath>,
+    #[arg(long, value_name = "PROJECT", conflicts_with = "host")]
+    pub(crate) project: Option<String>,
 
     /// Only for projects on this host
     #[arg(long, value_name = "HOST")]
@@ -253,8 +253,8 @@ pub(crate) struct PendingArgs {
     pub(crate) key_of: Option<String>,
 
     /// Only what is in this project, or below this path
-    #[arg(long, value_name = "PATH", value_parser = parse_path)]
-    pub(crate) project: Option<RepoPath>,
+    #[arg(long, value_name = "PROJECT")]
+    pub(crate) project: Option<String>,
 
     /// Only these kinds
     #[arg(long = "type", value_name = "KIND", value_delimiter = ',', value_parser = ["release", "signers", "revocation"])]

@@ -2,7 +2,10 @@
 
 use std::{error::Error, fmt::Display, io};
 
-use countersign_core::values::{json::ParseError, shown::shown_text};
+use countersign_core::values::{
+    json::ParseError,
+    shown::{shown_text, shown_within},
+};
 use countersign_forge::https::{TlsProblem, find_tls_problem};
 use serde_json::json;
 
@@ -13,6 +16,8 @@ use super::{
 };
 use crate::error::{CliError, ErrorKind};
 
+/// The longest refusals name a key and two paths, and say what to do.
+const SAID_CHARS: usize = 1000;
 const CHECK_SERVER: &str = "check --server (COUNTERSIGN_SERVER, `countersign config`)";
 
 impl ServerClient {
@@ -29,13 +34,16 @@ impl ServerClient {
             );
         }
         let Some(said) = answer.error_text() else { return self.refused_by_stranger(answer) };
-        let said = shown_text(&words::to_client_words(&said));
+        let said = shown_within(&words::to_client_words(&said), SAID_CHARS);
+        // Of its own failures the server names no address.
+        let is_fetched = status == 500 && said.contains("://");
         let message = match status {
             401 => format!("the server {address} does not accept your signature on the request: {said}"),
             404 => format!("the server {address} does not have it: {said}"),
             429 => format!("the server {address} asks you to wait: {said}"),
             400..500 => format!("the server {address} refuses this: {said}"),
             502..=504 => format!("the server {address} cannot answer now: {said}"),
+            500 if is_fetched => format!("the server {address} cannot use what it was told to fetch: {said}"),
             _ => format!("the server {address} failed: {said}"),
         };
         const CHECK_KEY: &str =
@@ -45,6 +53,9 @@ impl ServerClient {
             400 if said.contains("may not revoke") => (ErrorKind::Other, CHECK_KEY),
             400 => (ErrorKind::Other, "correct what the message names"),
             401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
+            403 if said.contains("this is a mirror of") => {
+                (ErrorKind::Other, "a mirror only shows: name the other server with --server URL")
+            }
             403 if said.contains("operator") => (ErrorKind::Other, "ask the server's operator"),
             403 => (ErrorKind::Other, CHECK_KEY),
             404 => (
@@ -53,6 +64,10 @@ impl ServerClient {
             ),
             409 => (ErrorKind::Other, "`countersign status NAME` shows what is there"),
             429 => (ErrorKind::Unreachable, "wait as long as the message says, then run it again"),
+            500 if is_fetched => (
+                ErrorKind::Other,
+                "correct the file that the message names, and check that the server can read it there; then run this again",
+            ),
             500 => (
                 ErrorKind::Other,
                 "check that the server can read what the message names; else give its operator the request id",
@@ -182,6 +197,11 @@ impl ServerClient {
             TlsProblem::OtherName => (
                 "it is for another name".to_owned(),
                 "check the name in --server; it must be the one that the certificate is for",
+            ),
+            TlsProblem::AuthorityAsServer => (
+                "it is the certificate of an authority, and no authority can be a server".to_owned(),
+                "the server's operator makes another one, which SSL_CERT_FILE can then name: add `-addext \
+                 basicConstraints=critical,CA:FALSE` to `openssl req -x509`",
             ),
             TlsProblem::Other(reason) => (shown_text(&reason), OWN_AUTHORITY),
         };

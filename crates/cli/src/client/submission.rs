@@ -116,7 +116,11 @@ impl ServerClient {
         self.find_collected(&record, &body.public_key, &body.signature).await
     }
 
-    async fn find_submitted(&self, body: &SignaturesBody) -> Result<Option<SignedResponse>, CliError> {
+    /// What the server would have answered, if it has exactly this signature.
+    pub(crate) async fn find_submitted(
+        &self,
+        body: &SignaturesBody,
+    ) -> Result<Option<SignedResponse>, CliError> {
         let SignaturesBody { file_path, public_key, signatures, .. } = body;
         let Some(signature) = signatures.get(file_path) else { return Ok(None) };
         if let Some(found) = self.find_collected(file_path, public_key, signature).await? {

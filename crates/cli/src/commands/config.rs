@@ -1,23 +1,29 @@
 //! `countersign config`
 
-use countersign_core::values::shown::shown_text;
+use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
 use crate::{
-    args::{ConfigCommand, ConfigSetArgs, ScopeArgs},
+    args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs},
     client::ServerClient,
     client_config::{ClientConfigFile, Scope, Setting},
     error::CliError,
     output::Output,
+    release_names::{FORMS, ReleaseName},
+    session::Reader,
 };
 
-pub(crate) fn run(command: Option<&ConfigCommand>, output: Output) -> Result<(), CliError> {
+pub(crate) fn run(
+    command: Option<&ConfigCommand>,
+    global: GlobalArgs,
+    output: Output,
+) -> Result<(), CliError> {
     let file = ClientConfigFile::locate()?;
     match command {
         None | Some(ConfigCommand::Show) => show(&file, output),
-        Some(ConfigCommand::Set(args)) => set(&file, args, output),
+        Some(ConfigCommand::Set(args)) => set(&file, args, global, output),
         Some(ConfigCommand::Unset { setting, scope }) => {
-            let scope = scope_of(scope);
+            let scope = scope_of(scope, global, output)?;
             file.set(&scope, *setting, None)?;
             output.result(
                 &format!("The {} for {scope} is not set any more.", setting.name()),
@@ -57,7 +63,12 @@ fn show(file: &ClientConfigFile, output: Output) -> Result<(), CliError> {
     output.answer(&lines.join("\n"), &value)
 }
 
-fn set(file: &ClientConfigFile, args: &ConfigSetArgs, output: Output) -> Result<(), CliError> {
+fn set(
+    file: &ClientConfigFile,
+    args: &ConfigSetArgs,
+    global: GlobalArgs,
+    output: Output,
+) -> Result<(), CliError> {
     let value = match args.setting {
         Setting::Server => {
             ServerClient::new(&args.value, Output::silent())?;
@@ -69,7 +80,7 @@ fn set(file: &ClientConfigFile, args: &ConfigSetArgs, output: Output) -> Result<
             _ => args.value.clone(),
         },
     };
-    let scope = scope_of(&args.scope);
+    let scope = scope_of(&args.scope, global, output)?;
     file.set(&scope, args.setting, Some(&value))?;
     output.result(
         &format!("The {} for {scope} is {}.", args.setting.name(), shown_text(&value)),
@@ -77,10 +88,33 @@ fn set(file: &ClientConfigFile, args: &ConfigSetArgs, output: Output) -> Result<
     )
 }
 
-fn scope_of(args: &ScopeArgs) -> Scope {
-    match (&args.project, &args.host) {
-        (Some(project), _) => Scope::Project(project.clone()),
+fn scope_of(args: &ScopeArgs, global: GlobalArgs, output: Output) -> Result<Scope, CliError> {
+    Ok(match (&args.project, &args.host) {
+        (Some(name), _) => Scope::Project(resolve_project(name, global, output)?),
         (None, Some(host)) => Scope::Host(host.to_ascii_lowercase()),
         (None, None) => Scope::All,
+    })
+}
+
+/// A project that is written in full need not exist yet. Of a short name, this computer or a server knows the rest.
+fn resolve_project(name: &str, global: GlobalArgs, output: Output) -> Result<RepoPath, CliError> {
+    let name = ReleaseName::parse_one(&[name.to_owned()])?;
+    let path = match name.written_path() {
+        Some(path) => path,
+        None => {
+            let mut found = None;
+            crate::ask(global, output, async |session| {
+                found = Some(session.find_place(&name, Reader::Signer).await?.path);
+                Ok(())
+            })?;
+            found.ok_or_else(|| CliError::usage("no project is named", FORMS))?
+        }
+    };
+    // Scheme, host and port come first.
+    if path.segments().count() > 3 {
+        return Ok(path);
     }
+    let hint =
+        "write a project as in acme/app or https/github.com/443/acme/app; --host HOST is for all on a host";
+    Err(CliError::usage(format!("{path} is not a project"), hint))
 }

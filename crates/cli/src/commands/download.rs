@@ -2,11 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use countersign_core::{
-    documents::{index::PublishedFile, layout, objections::ObjectionsFile},
-    proof::verify::{Evidence, VerifiedArtifact},
-    values::{path::RepoPath, shown::shown_text},
+use countersign_api::{
+    catalogue::{ListedRelease, ReleaseState, SignatureCount},
+    newest::compare_versions,
 };
+use countersign_core::{
+    documents::{index::PublishedFile, layout, objections::ObjectionsFile, revocation::Revocation},
+    proof::verify::{Evidence, VerifiedArtifact},
+    values::{
+        path::RepoPath,
+        shown::{quoted, shown_text},
+    },
+};
+use countersign_explain::tally::Tally;
 use countersign_forge::{
     download_url::{DownloadPlace, locate_download, locate_release_page},
     url::SourceUrl,
@@ -28,13 +36,16 @@ use crate::{
     targets::Target,
 };
 
+/// How many versions are named that are not offered.
+const MOST_SKIPPED: usize = 3;
+
 pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
     let found = find_evidence(session, &name).await?;
     let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
     session.remember(&accepted.artifact.index.project_id, &found.client);
     let log = check_log(session, &args.log, &found.client, &accepted).await?;
-    warn_of_begun_revocation(session, &found.client, &accepted).await?;
+    let begun = warn_of_begun_revocation(session, &found.client, &accepted).await?;
     let objections = objections_to(&found.client, &accepted).await;
     let wanted = match &found.file {
         Some(file) => plan_one(args, &accepted, file)?,
@@ -65,7 +76,8 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
         }
     };
     let objections = &objections;
-    Report { accepted: &accepted, files, bundled_at: None, log: &log, objections }.show(session.output)
+    Report { accepted: &accepted, files, bundled_at: None, log: &log, objections, begun: begun.as_ref() }
+        .show(session.output)
 }
 
 /// They block nothing, so a server that shows nonsense there does not either.
@@ -111,7 +123,11 @@ pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Resu
             }
             // It may be the address of a release's directory or of a project.
             Err(error) => match name.written_path() {
-                Some(path) if has_releases(&client, &path).await? => {}
+                Some(path) if has_releases(&client, &path).await? => {
+                    let Target { client, path } = find_in_place(session, Target { client, path }).await?;
+                    let evidence = evidence::gather_release(&client, &path).await?;
+                    return Ok(FoundEvidence { client, evidence, file: None });
+                }
                 Some(_) | None => return Err(error),
             },
         }
@@ -156,27 +172,78 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
     if layout::signable(&path).is_some() {
         return Ok(Target { client, path });
     }
-    let index = layout::index_in(&path);
     // The page of a release means this one, and no release whose tag begins with its tag (D159).
-    let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());
-    if is_page || client.document(&index).await?.is_some() {
+    if matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some()) {
+        return Ok(Target { client, path: layout::index_in(&path) });
+    }
+    find_in_place(session, Target { client, path }).await
+}
+
+/// The release in this directory; of a project, its newest one.
+async fn find_in_place(session: &Session, Target { client, path }: Target) -> Result<Target, CliError> {
+    let index = layout::index_in(&path);
+    if client.document(&index).await?.is_some() {
         return Ok(Target { client, path: index });
     }
     let answer = client.releases(&[("project", path.as_str()), ("newest", "true")]).await?;
-    match answer.releases.into_iter().next() {
-        Some(newest) if newest.index_path.is_inside(&path) => {
-            let name = session.name_of(&newest.index_path, Some(&path));
-            session.output.note(&format!("The newest release, the highest complete version, is {name}."));
-            Ok(Target { client, path: newest.index_path })
-        }
-        Some(other) => Err(CliError::unverified(
+    let newest = answer.releases.into_iter().next();
+    if let Some(other) = newest.as_ref().filter(|newest| !newest.index_path.is_inside(&path)) {
+        return Err(CliError::unverified(
             format!("the server {} answers about another project, {}", client.address(), other.project_id),
             "check --server: it lies or is broken",
-        )),
-        None => Err(CliError::other(
+        ));
+    }
+    let newest = newest.map(|newest| newest.index_path);
+    let skipped = list_skipped(&client, &path, newest.as_ref()).await;
+    match newest {
+        Some(newest) => {
+            let name = session.name_of(&newest, Some(&path));
+            session.output.note(&format!("The newest release, the highest complete version, is {name}."));
+            skipped.iter().for_each(|reason| session.output.warn(reason));
+            Ok(Target { client, path: newest })
+        }
+        None if skipped.is_empty() => Err(CliError::other(
             format!("{} has no complete release of {path}", client.address()),
             "ask the project; `countersign status PROJECT TAG` shows how far a release is",
         )),
+        None => Err(CliError::other(
+            format!("{} has no release of {path} that can be recommended", client.address()),
+            "wait for a newer release, or ask the project; `countersign status PROJECT TAG` shows the reason",
+        )
+        .because(skipped.join(" "))),
+    }
+}
+
+/// Which versions above the newest one are not offered, and why. The server's word, for information: a server that
+/// cannot tell is no reason to fail.
+async fn list_skipped(client: &ServerClient, project: &RepoPath, newest: Option<&RepoPath>) -> Vec<String> {
+    let mut skipped = Vec::new();
+    for state in [ReleaseState::Complete, ReleaseState::Revoked] {
+        let query = [("project", project.as_str()), ("state", state.name())];
+        let answer = client.releases(&query).await.map(|answer| answer.releases).unwrap_or_default();
+        skipped.extend(answer.into_iter().filter(|release| {
+            let is_refused = release.state == ReleaseState::Revoked || release.revocation_begun.is_some();
+            let is_above =
+                |newest: &RepoPath| compare_versions(release.index_path.as_str(), newest.as_str()).is_gt();
+            is_refused && release.index_path.is_inside(project) && newest.is_none_or(is_above)
+        }));
+    }
+    skipped.sort_by(|a, b| compare_versions(b.index_path.as_str(), a.index_path.as_str()));
+    skipped.iter().take(MOST_SKIPPED).map(|release| say_skipped(project, release)).collect()
+}
+
+fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
+    let dir = release.index_path.parent().unwrap_or_else(|| release.index_path.clone());
+    let below = dir.as_str().strip_prefix(project.as_str()).unwrap_or_default().trim_start_matches('/');
+    let version = shown_text(below.strip_prefix("releases/tag/").unwrap_or(below));
+    match (release.state, release.revocation_begun) {
+        (ReleaseState::Complete | ReleaseState::Collecting, Some(SignatureCount { collected, needed })) => {
+            let tally = Tally { collected, needed };
+            format!("{version} is skipped: its revocation has begun, {tally}.")
+        }
+        (ReleaseState::Complete | ReleaseState::Collecting | ReleaseState::Revoked, _) => {
+            format!("{version} is skipped: it is revoked.")
+        }
     }
 }
 
@@ -185,18 +252,18 @@ pub(super) async fn warn_of_begun_revocation(
     session: &Session,
     client: &ServerClient,
     accepted: &Accepted,
-) -> Result<(), CliError> {
+) -> Result<Option<Revocation>, CliError> {
     let path = layout::pending_revocation_of(&accepted.artifact.path);
-    let begun = client.parsed(&path, countersign_core::documents::revocation::Revocation::parse).await?;
-    if let Some(begun) = begun {
-        session.output.note(&format!(
+    let begun = client.parsed(&path, Revocation::parse).await?;
+    if let Some(begun) = &begun {
+        session.output.warn(&format!(
             "{} its revocation was begun on {}, and waits for more signatures: {}",
             session.output.bad("warning:"),
             begun.timestamp,
-            countersign_core::values::shown::quoted(&begun.reason)
+            quoted(&begun.reason)
         ));
     }
-    Ok(())
+    Ok(begun)
 }
 
 impl<'a> WantedFile<'a> {

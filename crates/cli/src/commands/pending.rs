@@ -1,20 +1,31 @@
 //! `countersign pending`
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
 use countersign_core::{
-    documents::signers::Role,
+    documents::{
+        layout,
+        signers::{Role, SignersFile},
+    },
     values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
 };
+use countersign_explain::{progress::Names, signers::shown_signer_name};
 use serde_json::{Value, json};
 
 use crate::{
     args::PendingArgs,
     client::{ServerClient, now},
-    error::CliError,
+    error::{CliError, ErrorKind},
     people::when_text,
+    release_names::{FORMS, ReleaseName},
     session::{Reader, Session},
     table::{Table, age_text},
+    targets::find_project,
 };
+
+/// Of how many projects the names are looked up.
+const MOST_ASKED: usize = 20;
 
 pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), CliError> {
     let key = match &args.key_of {
@@ -27,7 +38,11 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         let server = client.address();
         found.extend(pending.into_iter().map(|file| Waiting { file, server: server.clone() }));
     }
-    found.retain(|waiting| args.admits(&waiting.file));
+    let project = match &args.project {
+        Some(name) => Some(resolve_project(session, name, &found).await?),
+        None => None,
+    };
+    found.retain(|waiting| args.admits(&waiting.file, project.as_ref()));
     // A revocation is the most urgent.
     found.sort_by_key(|waiting| (waiting.file.kind, waiting.file.since));
     let value = json!({
@@ -41,9 +56,39 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
     let text = if session.output.is_terse() {
         found.iter().map(|waiting| format!("{}\n", waiting.file.file_path)).collect()
     } else {
-        to_table(session, &found, now()?)
+        to_table(session, &found, &find_names(session, &found).await?, now()?)
     };
     session.output.answer(&text, &value)
+}
+
+/// The project that is meant, or the path above several. One that is not known anywhere is a mistake.
+async fn resolve_project(session: &Session, name: &str, found: &[Waiting]) -> Result<RepoPath, CliError> {
+    let waiting = found.iter().map(|waiting| waiting.file.project_id.clone());
+    let mut known: Vec<RepoPath> = waiting.chain(session.known_projects()).collect();
+    known.sort();
+    known.dedup();
+    if let Some(path) = find_project(name, &known)? {
+        let is_there =
+            |project: &RepoPath| *project == path || project.is_inside(&path) || path.is_inside(project);
+        if known.iter().any(is_there) {
+            return Ok(path);
+        }
+        for client in session.clients(Reader::Signer)? {
+            for file in
+                [layout::active_signers(&path), layout::pending_signers(&path), layout::index_in(&path)]
+            {
+                if client.document(&file).await?.is_some() {
+                    return Ok(path);
+                }
+            }
+        }
+        return Err(CliError::usage(format!("no server here knows the project {path}"), FORMS));
+    }
+    let target = session.find_place(&ReleaseName::parse_one(&[name.to_owned()])?, Reader::Signer).await;
+    target.map(|target| target.path).map_err(|error| match error.kind() {
+        ErrorKind::Other => error.with_kind(ErrorKind::Usage),
+        _ => error,
+    })
 }
 
 /// Something that waits, and where.
@@ -88,9 +133,41 @@ impl Waiting {
     }
 }
 
-fn to_table(session: &Session, found: &[Waiting], now: Timestamp) -> String {
-    let servers: std::collections::BTreeSet<&str> =
-        found.iter().map(|waiting| waiting.server.as_str()).collect();
+/// What those are called who registered or proposed something. Each project names its own keys.
+async fn find_names(session: &Session, found: &[Waiting]) -> Result<BTreeMap<RepoPath, Names>, CliError> {
+    let mut names = BTreeMap::new();
+    for client in session.clients(Reader::Signer)? {
+        let address = client.address();
+        let here = found.iter().filter(|waiting| waiting.server == address && waiting.file.by.is_some());
+        let projects: BTreeSet<&RepoPath> = here.map(|waiting| &waiting.file.project_id).collect();
+        for project in projects.into_iter().take(MOST_ASKED) {
+            let mut files = Vec::new();
+            for path in [layout::active_signers(project), layout::pending_signers(project)] {
+                files.extend(client.parsed(&path, SignersFile::parse).await.ok().flatten());
+            }
+            names.insert(project.clone(), Names::of(&files));
+        }
+    }
+    Ok(names)
+}
+
+/// As narrow as it can be told apart: `alice svc-pub:BqCq…ll7hg`. A name never stands without its key (D39).
+fn short_signer(key: PublicKey, names: Option<&Names>) -> String {
+    let text = key.to_string();
+    let short = format!("{}…{}", &text[..12], &text[text.len() - 5..]);
+    match names.and_then(|names| shown_signer_name(&names.signer(key))) {
+        Some(name) => format!("{name} {short}"),
+        None => short,
+    }
+}
+
+fn to_table(
+    session: &Session,
+    found: &[Waiting],
+    names: &BTreeMap<RepoPath, Names>,
+    now: Timestamp,
+) -> String {
+    let servers: BTreeSet<&str> = found.iter().map(|waiting| waiting.server.as_str()).collect();
     let mut headings = vec!["NAME", "ASKED", "SIGNATURES", "AGE", "BY"];
     if servers.len() > 1 {
         headings.push("SERVER");
@@ -120,7 +197,7 @@ fn to_table(session: &Session, found: &[Waiting], now: Timestamp) -> String {
             asked,
             format!("{} of {}", file.collected, file.needed),
             age_text(file.since, now),
-            file.by.map(|key| key.to_string()).unwrap_or_default(),
+            file.by.map(|key| short_signer(key, names.get(&file.project_id))).unwrap_or_default(),
         ];
         if servers.len() > 1 {
             row.push(server.clone());
@@ -160,9 +237,9 @@ pub(super) fn say_nothing(key: &PublicKey) -> String {
 }
 
 impl PendingArgs {
-    fn admits(&self, file: &WaitingFile) -> bool {
+    fn admits(&self, file: &WaitingFile, project: Option<&RepoPath>) -> bool {
         let is_below = |path: &RepoPath| file.project_id == *path || file.file_path.is_inside(path);
         (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == file.kind.name()))
-            && self.project.as_ref().is_none_or(is_below)
+            && project.is_none_or(is_below)
     }
 }

@@ -4,12 +4,21 @@ use std::time::Duration;
 
 use countersign_api::{answers::AssetsResponse, requests::AssetsBody};
 use countersign_core::{
-    documents::{layout, signatures::SignatureSet, signers::SignersFile},
+    documents::{
+        index::{PublishedFile, ReleaseIndex},
+        layout,
+        signatures::SignatureSet,
+        signers::SignersFile,
+    },
     rules::place::{path_of_url, release_tag},
-    values::{key::PublicKey, path::RepoPath, wire},
+    values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath, wire},
 };
 use countersign_explain::progress::Names;
-use countersign_forge::download_url::locate_release_page;
+use countersign_forge::{
+    checksums::{file::Checksums, locate_checksums},
+    download_url::locate_release_page,
+    fetch::{FetchLimits, Fetcher, Redirects, Timeouts},
+};
 use countersign_server::web::links;
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -34,10 +43,14 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         None => AssetsBody::Checksums(args.checksums.clone()),
     };
     if let Some(signed) = find_signed(&client, &body).await? {
+        let shown = compare(&client, &body, &signed.path).await?;
         match args.if_needed {
-            false => confirm_replacement(session, &client, &signed).await?,
+            // The server says that nothing is to be done.
+            false if shown == ShownFiles::Same => {}
+            false => confirm_replacement(session, &client, &signed, shown).await?,
             // A registrar replaces nothing, so that it may ask (D105). A signer would.
             true if is_registrar(session, &client, &signed.path).await? => {}
+            true if shown == ShownFiles::Other => return Err(registered_otherwise(&signed.path)),
             true => return show_registered(session, args, &client, &signed.path),
         }
     }
@@ -53,7 +66,13 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         spinner.finish_and_clear();
     }
     let AssetsResponse { index_file_path: path, replaced, .. } = match (answer, locate_index(&body)) {
-        (Err(error), Some(path)) if args.if_needed && is_registered(&error) => {
+        (Err(error), Some(path)) if is_registered(&error) => {
+            if !args.if_needed {
+                return Err(explain_conflict(&client, &path, error).await);
+            }
+            if compare(&client, &body, &path).await? == ShownFiles::Other {
+                return Err(registered_otherwise(&path));
+            }
             return show_registered(session, args, &client, &path);
         }
         (answer, _) => answer?,
@@ -92,6 +111,69 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
 /// Whether the server refused because the same files are registered, or a complete release is.
 fn is_registered(error: &CliError) -> bool {
     error.details().get("conflict").is_some_and(|conflict| conflict == "release_registered")
+}
+
+/// Whether the files to register are those that an index lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ShownFiles {
+    Same,
+    Other,
+    /// This computer cannot tell: only the server reads the releases of forges.
+    Unknown,
+}
+
+/// Reads the checksums files as the server would.
+async fn compare(client: &ServerClient, body: &AssetsBody, path: &RepoPath) -> Result<ShownFiles, CliError> {
+    let AssetsBody::Checksums(urls) = body else { return Ok(ShownFiles::Unknown) };
+    let Some(index) = client.parsed(path, ReleaseIndex::parse).await? else { return Ok(ShownFiles::Unknown) };
+    Ok(match read_checksums(urls).await {
+        Some(files) if files == index.published_files => ShownFiles::Same,
+        Some(_) => ShownFiles::Other,
+        None => ShownFiles::Unknown,
+    })
+}
+
+/// `None` where they cannot be read, about which the server says more.
+async fn read_checksums(urls: &[String]) -> Option<Vec<PublishedFile>> {
+    let source = locate_checksums(urls).ok()?;
+    let fetcher = Fetcher::for_user(Timeouts::default()).ok()?;
+    let limits = FetchLimits { max_bytes: FILE_BYTES as u64, redirects: Redirects::Guarded };
+    let mut checksums = Checksums::default();
+    for file in &source.files {
+        let bytes = fetcher.get(file.request_url(), limits).await.ok()??;
+        checksums.add_file(file.as_str(), &bytes).ok()?;
+    }
+    Some(source.list_files(checksums))
+}
+
+/// `--if-needed` is for what is registered already, and this is something else (D182).
+fn registered_otherwise(path: &RepoPath) -> CliError {
+    CliError::other(
+        format!("{path} is registered with other files than the checksums files list now"),
+        "a changed release needs a directory of its own; while it still collects signatures, `countersign release` \
+         without --if-needed replaces it",
+    )
+    .with_detail("conflict", json!("other_files"))
+}
+
+/// The server has one message for three cases. What it shows says which one it is.
+async fn explain_conflict(client: &ServerClient, path: &RepoPath, error: CliError) -> CliError {
+    const NEXT: &str = "another version needs a tag or directory of its own";
+    let is_there = async |path: RepoPath| client.document(&path).await.is_ok_and(|found| found.is_some());
+    let (conflict, message, hint) = if is_there(layout::revocation_of(path)).await {
+        ("revoked", format!("{path} is revoked, so nothing can be registered there"), NEXT)
+    } else if is_there(layout::signatures_of(path)).await {
+        ("already_complete", format!("{path} is complete, so its files can no longer change"), NEXT)
+    } else if is_there(layout::pending_signatures_of(path)).await {
+        let message = format!("{path} is registered with exactly these files, and collects signatures");
+        ("release_registered", message, "nothing changed; `countersign status NAME` shows how far it is")
+    } else {
+        return error;
+    };
+    CliError::other(message, hint)
+        .with_details(error.details().clone())
+        .with_detail("conflict", json!(conflict))
+        .with_request_id(error.request_id())
 }
 
 fn show_registered(
@@ -136,13 +218,15 @@ async fn confirm_replacement(
     session: &Session,
     client: &ServerClient,
     SignedIndex { path, set }: &SignedIndex,
+    shown: ShownFiles,
 ) -> Result<(), CliError> {
+    let if_changed = if shown == ShownFiles::Unknown { "If its files have changed: " } else { "" };
     let names = find_names(client, path).await;
     let you = if session.has_key() { session.public_key().ok() } else { None };
     let people = People { names: &names, you };
     session.output.show_question(
         &format!(
-            "{path} is collecting signatures. Registering it again replaces it, and drops these signatures: {}",
+            "{path} is collecting signatures. {if_changed}Registering it again replaces it, and drops these signatures: {}",
             people.list(set.signers())
         ),
         session.confirmation(),

@@ -36,7 +36,7 @@ use crate::{
     shown_release::{find_objections, find_withdrawal, withdrawn},
     targets::Target,
     trust::TrustFile,
-    waiting::Waiting,
+    waiting::{DroppedSignatures, Waiting},
 };
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
@@ -58,7 +58,8 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     if let Some(file) = &args.export {
         return offline::export(session, &gathered, file);
     }
-    let (mut done, mut before, mut declined) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut done, mut before, mut declined) = (Vec::<Signed<'_>>::new(), Vec::new(), Vec::new());
+    let mut complete = Vec::new();
     let mut keys = KeyRing { session, keys: Vec::new() };
     for (Target { client, path }, gathered) in targets.iter().zip(&gathered) {
         let you = session.public_key_at(client, path).await.map_err(|error| after(error, &done))?;
@@ -66,6 +67,15 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
             let state = state_text(gathered.is_complete, gathered.waiting.until);
             session.output.line(&say_signed(path, at, &state));
             before.push(SignedBefore { path: path.clone(), you, at, is_complete: gathered.is_complete });
+            continue;
+        }
+        if gathered.is_complete {
+            check_asked(&check(&gathered.request)?, &you)?;
+            let address = client.address();
+            session.output.line(&format!(
+                "{address} shows {path} as complete without your signature: nothing is left to sign"
+            ));
+            complete.push(path.as_str());
             continue;
         }
         let signed = sign_one(&mut keys, args, client, gathered).await;
@@ -77,6 +87,11 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
                     session.name_of(path, None),
                     state_text(signed.is_complete, signed.waits_until)
                 ));
+                if let Some(dropped) = signed.dropped.and_then(DroppedSignatures::text) {
+                    session.output.line(&format!(
+                        "The new signers are in force. These need their signatures again: {dropped}"
+                    ));
+                }
                 done.push(signed);
             }
         }
@@ -85,11 +100,13 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
         let message = format!("not signed, because the answer was no: {}", declined.join(", "));
         return Err(after(CliError::other(message, "run it again to be asked again"), &done));
     }
-    session.output.result("", &to_json(&done, &before))
+    let mut value = to_json(&done, &before);
+    value["already_complete"] = json!(complete);
+    session.output.result("", &value)
 }
 
 /// What was signed in this run.
-struct Signed {
+struct Signed<'a> {
     path: RepoPath,
     you: PublicKey,
     is_complete: bool,
@@ -98,6 +115,8 @@ struct Signed {
     comparison: Option<Value>,
     /// Those that the server has taken as well.
     formats: Vec<OtherFormat>,
+    /// What this signature put in force drops these.
+    dropped: Option<&'a DroppedSignatures>,
 }
 
 /// What the user had signed earlier.
@@ -130,7 +149,7 @@ impl KeyRing<'_> {
 }
 
 /// What was done before this went wrong stays done, and the error says so.
-fn after(error: CliError, done: &[Signed]) -> CliError {
+fn after(error: CliError, done: &[Signed<'_>]) -> CliError {
     error.after(&done.iter().map(|signed| (&signed.path, ())).collect::<Vec<_>>())
 }
 
@@ -155,12 +174,12 @@ async fn find_named(session: &Session, args: &SignArgs) -> Result<Vec<Target>, C
 }
 
 /// `None` if the answer is no.
-async fn sign_one(
+async fn sign_one<'a>(
     keys: &mut KeyRing<'_>,
     args: &SignArgs,
     client: &ServerClient,
-    gathered: &Gathered,
-) -> Result<Option<Signed>, CliError> {
+    gathered: &'a Gathered,
+) -> Result<Option<Signed<'a>>, CliError> {
     let request = gathered.open()?;
     let session = keys.session;
     let key = keys.unlock(client, &request.path).await?;
@@ -179,10 +198,12 @@ async fn sign_one(
     }
     let comparison = comparison.map(|comparison| comparison.json());
     let (path, you) = (request.path.clone(), key.public_key());
-    Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats }))
+    let is_in_force = is_complete && waits_until.is_none();
+    let dropped = is_in_force.then_some(&gathered.waiting.drops);
+    Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats, dropped }))
 }
 
-fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
+fn to_json(done: &[Signed<'_>], before: &[SignedBefore]) -> Value {
     let signed = done.iter().map(|signed| {
         let mut value = json!({
             "file_path": signed.path.as_str(),
@@ -193,6 +214,9 @@ fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
         }
         if !signed.formats.is_empty() {
             value["formats"] = json!(signed.formats);
+        }
+        if let Some(dropped) = signed.dropped.filter(|dropped| !dropped.releases.is_empty()) {
+            value["dropped_signatures_on"] = dropped.releases.iter().map(RepoPath::as_str).collect();
         }
         if let Some(comparison) = &signed.comparison {
             value["comparison"] = comparison.clone();
@@ -301,7 +325,7 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
 
 async fn absent(client: &ServerClient, path: &RepoPath) -> Result<CliError, CliError> {
     Ok(match find_withdrawal(client, path).await? {
-        Some(withdrawal) => withdrawn(path, &withdrawal),
+        Some(withdrawal) => withdrawn(client, &withdrawal).await,
         None => CliError::other(
             format!("the server {} has no {path}", client.address()),
             "check the name; `countersign pending` lists what waits for you",
@@ -359,12 +383,7 @@ fn review_and_sign(
     let to_sign = check(request)?;
     check_trust(&to_sign, network)?;
     let you = key.public_key();
-    if !to_sign.accepted_signers().contains(&you) {
-        return Err(CliError::other(
-            format!("{you} is not asked to sign {}", request.path),
-            "check --key; `countersign status NAME` shows who is",
-        ));
-    }
+    check_asked(&to_sign, &you)?;
     let comparison = compare(args, &to_sign.subject)?;
     let collected = keep_verifying(&request.collected, request.files[&request.path].as_bytes());
     let formats = FormatChoice::of(session, args, &to_sign)?;
@@ -397,6 +416,16 @@ fn review_and_sign(
     let mut submission = to_sign.sign(you, |digest| key.sign(digest))?;
     submission.other_formats = formats.sign(key)?;
     Ok(Some((submission.into(), comparison)))
+}
+
+fn check_asked(to_sign: &ToSign, you: &PublicKey) -> Result<(), CliError> {
+    if to_sign.accepted_signers().contains(you) {
+        return Ok(());
+    }
+    Err(CliError::other(
+        format!("{you} is not asked to sign {}", to_sign.path()),
+        "check --key; `countersign status NAME` shows who is",
+    ))
 }
 
 fn check(request: &SigningRequest) -> Result<ToSign, CliError> {

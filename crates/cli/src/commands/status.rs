@@ -19,7 +19,10 @@ use crate::{
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    let target = session.find_signable(&name, Reader::Signer).await?;
+    let target = match args.wait {
+        true => session.find_awaited(&name).await?,
+        false => session.find_signable(&name, Reader::Signer).await?,
+    };
     let Target { client, path } = &target;
     let subject = layout::signable(path).ok_or_else(|| {
         CliError::usage(
@@ -59,7 +62,8 @@ async fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -
     let withdrawal = find_withdrawal(client, path).await?.ok_or_else(|| not_found(path))?;
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "withdrawn")])?;
     let name = session.name_of(path, None);
-    let text = format!("{name}: {} {}", session.output.strong("withdrawn"), say_withdrawn(&withdrawal));
+    let said = say_withdrawn(client, &withdrawal).await;
+    let text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
     let value = json!({
         "file_path": path.as_str(),
         "is_complete": false,

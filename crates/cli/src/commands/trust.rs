@@ -17,6 +17,7 @@ use crate::{
     error::CliError,
     output::Output,
     prompt::{self, Confirmation},
+    targets::find_project,
     trust::TrustFile,
 };
 
@@ -105,19 +106,16 @@ fn describe(project: &RepoPath, pin: &Pin) -> String {
     lines.join("\n")
 }
 
-fn remove(
-    trust: &TrustFile,
-    project: &RepoPath,
-    output: Output,
-    confirmation: Confirmation,
-) -> Result<(), CliError> {
+fn remove(trust: &TrustFile, name: &str, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
     let unknown = || {
         CliError::other(
-            format!("{project} is not among the accepted projects"),
+            format!("{} is not among the accepted projects", shown_text(name)),
             "`countersign trust list` shows them",
         )
     };
     let store = trust.read()?;
+    let accepted: Vec<RepoPath> = store.projects.keys().cloned().collect();
+    let project = &find_project(name, &accepted)?.ok_or_else(unknown)?;
     let pin = store.projects.get(project).ok_or_else(unknown)?;
     output.show_question(&describe(project, pin), confirmation);
     prompt::confirm(confirmation, "Forget this project, its history and the revocations seen?")?;

@@ -5,19 +5,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use countersign_api::catalogue::ReleaseState;
+use countersign_api::catalogue::{ReleaseState, SignatureCount};
 use countersign_core::{
     documents::{
         index::{AssetName, PublishedFile},
         objections::ObjectionsFile,
+        revocation::Revocation,
     },
     proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
     values::{bounds::BUNDLE_BYTES, path::RepoPath, shown::shown_text},
 };
+use countersign_explain::tally::Tally;
 use serde_json::{Value, json};
 
 use self::given_files::{GivenFile, list_files, refuse_links};
-use super::download::{find_evidence, find_release, listed, objections_to};
+use super::download::{find_evidence, find_release, listed, objections_to, warn_of_begun_revocation};
 use crate::{
     args::VerifyArgs,
     client::ServerClient,
@@ -50,7 +52,7 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
         let (artifact, network, client) = (&accepted.artifact, Network::Offline, None);
         let staple = given_staple(args)?.or(bundle.staple);
         let log = ShownState { artifact, network, client, staple }.check(session, &args.log).await?;
-        let verified = VerifiedRelease { accepted, log, objections: ObjectionsFile::default() };
+        let verified = VerifiedRelease { accepted, log, objections: ObjectionsFile::default(), begun: None };
         return check_all(session, args, &verified, &files, Some(bundle.bundled_at.to_string()));
     }
     if !args.release.is_empty() {
@@ -91,6 +93,7 @@ struct VerifiedRelease {
     accepted: Accepted,
     log: LogReport,
     objections: ObjectionsFile,
+    begun: Option<Revocation>,
 }
 
 impl VerifiedRelease {
@@ -103,13 +106,14 @@ impl VerifiedRelease {
         let (artifact, network) = (&accepted.artifact, Network::Online);
         let (staple, shown) = (given_staple(args)?, Some(client));
         let log = ShownState { artifact, network, client: shown, staple }.check(session, &args.log).await?;
+        let begun = warn_of_begun_revocation(session, client, &accepted).await?;
         let objections = objections_to(client, &accepted).await;
-        Ok(Self { accepted, log, objections })
+        Ok(Self { accepted, log, objections, begun })
     }
 
     fn report<'a>(&'a self, files: Vec<CheckedFile<'a>>, bundled_at: Option<String>) -> Report<'a> {
-        let Self { accepted, log, objections } = self;
-        Report { accepted, files, bundled_at, log, objections }
+        let Self { accepted, log, objections, begun } = self;
+        Report { accepted, files, bundled_at, log, objections, begun: begun.as_ref() }
     }
 }
 
@@ -204,75 +208,97 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
     let clients = session.clients(Reader::Downloader)?;
     // Files of one release are checked together.
     let mut releases: BTreeMap<RepoPath, (ServerClient, Vec<PathBuf>)> = BTreeMap::new();
-    let mut failed: Vec<(PathBuf, CliError)> = Vec::new();
+    let mut failed: Vec<FailedFiles> = Vec::new();
     for GivenFile { path, .. } in files {
         match find_by_digest(session, &clients, path).await {
             Ok(Target { client, path: index }) => {
                 releases.entry(index).or_insert_with(|| (client, Vec::new())).1.push(path.clone());
             }
-            Err(error) => failed.push((path.clone(), error)),
+            Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
         }
     }
     let several = files.len() > 1;
     let mut reports: Vec<Value> = Vec::new();
-    for (index, (client, paths)) in &releases {
-        let checked = async {
-            let verified = accept_release(session, args, client, index).await?;
-            let mut files = Vec::new();
-            for path in paths {
-                let file = find_by_content(&verified.accepted.artifact, path)?;
-                let size = download::check_local(path, file, session.output)?;
-                files.push(CheckedFile { file, size, path });
+    for (index, (client, paths)) in releases {
+        let verified = match accept_release(session, args, &client, &index).await {
+            Ok(verified) => verified,
+            Err(error) => {
+                failed.push(FailedFiles { paths, error });
+                continue;
             }
-            let report = verified.report(files, None);
-            if several {
-                session.output.line(&report.text(session.output));
-                return Ok(report.json());
-            }
-            report.show(session.output)?;
-            Ok(Value::Null)
         };
-        match checked.await {
-            Ok(value) => reports.push(value),
-            Err(error) => failed.push((paths[0].clone(), error)),
+        let mut files = Vec::new();
+        for path in &paths {
+            let checked = find_by_content(&verified.accepted.artifact, path)
+                .and_then(|file| Ok((file, download::check_local(path, file, session.output)?)));
+            match checked {
+                Ok((file, size)) => files.push(CheckedFile { file, size, path }),
+                Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
+            }
+        }
+        if files.is_empty() {
+            continue;
+        }
+        let report = verified.report(files, None);
+        if several {
+            session.output.line(&report.text(session.output));
+            report.warn_if_quiet(session.output);
+            reports.push(report.json());
+        } else {
+            report.show(session.output)?;
         }
     }
     finish(session, several, reports, failed)
+}
+
+/// Files that are not verified, all for the same reason.
+struct FailedFiles {
+    paths: Vec<PathBuf>,
+    error: CliError,
 }
 
 fn finish(
     session: &Session,
     several: bool,
     reports: Vec<Value>,
-    mut failed: Vec<(PathBuf, CliError)>,
+    mut failed: Vec<FailedFiles>,
 ) -> Result<(), CliError> {
-    match (failed.len(), several) {
-        (0, true) => session.output.result("", &json!({"verified": true, "releases": reports})),
-        (0, false) => Ok(()),
-        (1, false) => Err(failed.remove(0).1),
-        (count, _) => {
-            for (path, error) in &failed {
-                let line = format!("{} {}: {error}", session.output.bad("NOT verified"), shown_path(path));
-                session.output.show(&line);
-            }
-            // The worst of them says how the command ends.
-            let kind = if failed.iter().any(|(_, error)| error.kind() == ErrorKind::Revoked) {
-                ErrorKind::Revoked
-            } else {
-                failed[0].1.kind()
-            };
-            let names: Vec<String> = failed.iter().map(|(path, _)| shown_path(path)).collect();
-            let details = json!({
-                "releases": reports,
-                "failed": failed.iter().map(|(path, error)| json!({
-                    "file": path.display().to_string(), "error": error.to_string(), "kind": error.kind().as_str(),
-                })).collect::<Vec<_>>(),
-            });
-            let details = details.as_object().cloned().unwrap_or_default();
-            let message = format!("{count} of the files are not verified: {}", names.join(", "));
-            Err(CliError::new(kind, message, "do not use these files").with_details(details))
-        }
+    if failed.is_empty() {
+        return match several {
+            true => session.output.result("", &json!({"verified": true, "releases": reports})),
+            false => Ok(()),
+        };
     }
+    if !several {
+        return Err(failed.remove(0).error);
+    }
+    let each: Vec<(&PathBuf, &CliError)> = failed
+        .iter()
+        .flat_map(|FailedFiles { paths, error }| paths.iter().map(move |path| (path, error)))
+        .collect();
+    for (path, error) in &each {
+        let line = format!("{} {}: {error}", session.output.bad("NOT verified"), shown_path(path));
+        session.output.show(&line);
+    }
+    // The worst of them says how the command ends.
+    let kind = match each.iter().any(|(_, error)| error.kind() == ErrorKind::Revoked) {
+        true => ErrorKind::Revoked,
+        false => each[0].1.kind(),
+    };
+    let names: Vec<String> = each.iter().map(|(path, _)| shown_path(path)).collect();
+    let details = json!({
+        "releases": reports,
+        "failed": each.iter().map(|(path, error)| json!({
+            "file": path.display().to_string(), "error": error.to_string(), "kind": error.kind().as_str(),
+        })).collect::<Vec<_>>(),
+    });
+    let details = details.as_object().cloned().unwrap_or_default();
+    let (count, names) = (each.len(), names.join(", "));
+    let (message, hint) = match count {
+        1 => (format!("1 file is not verified: {names}"), "do not use this file"),
+        _ => (format!("{count} files are not verified: {names}"), "do not use these files"),
+    };
+    Err(CliError::new(kind, message, hint).with_details(details))
 }
 
 async fn find_by_digest(
@@ -281,17 +307,20 @@ async fn find_by_digest(
     path: &Path,
 ) -> Result<Target, CliError> {
     let digests = hash_file(path, session.output)?;
-    let mut revoked = None;
+    let (mut revoked, mut collecting) = (None, None);
     for client in clients {
         for (name, hex) in [("sha256", &digests.sha256), ("sha512", &digests.sha512)] {
             let answer = client.releases(&[(name, hex)]).await?;
             let mut complete = None;
             for release in answer.releases {
+                let SignatureCount { collected, needed } = release.signatures;
                 let target = Target { client: client.clone(), path: release.index_path };
                 match release.state {
                     ReleaseState::Complete => complete = complete.or(Some(target)),
                     ReleaseState::Revoked => revoked = revoked.or(Some(target)),
-                    ReleaseState::Collecting => {}
+                    ReleaseState::Collecting => {
+                        collecting = collecting.or(Some((target, Tally { collected, needed })));
+                    }
                 }
             }
             if let Some(target) = complete {
@@ -301,10 +330,18 @@ async fn find_by_digest(
     }
     // Of a revoked release, the evidence says when and why.
     revoked.ok_or_else(|| {
+        let file = shown_path(path);
+        if let Some((Target { path, .. }, tally)) = collecting {
+            return CliError::unverified(
+                format!("{file} is in {path}, which is not complete: {tally}"),
+                "do not use it before the project has signed it; `countersign status NAME` shows who is missing",
+            );
+        }
         let servers: Vec<String> = clients.iter().map(ServerClient::address).collect();
         CliError::unverified(
-            format!("{} is in no release that {} knows", shown_path(path), servers.join(" or ")),
-            "do not use it. If you know where it came from, pass --url URL; another server: --server URL",
+            format!("{file} is in no complete release that {} knows", servers.join(" or ")),
+            "do not use it. A release that still collects signatures is not found by its files: `countersign status NAME` \
+             shows it. If you know where the file came from, pass --url URL; another server: --server URL",
         )
     })
 }

@@ -37,7 +37,8 @@ pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), Cl
     let Some(shown) = find_release(&client, &path).await? else {
         let Some(before) = find_withdrawal(&client, &path).await? else { return Err(no_release(&path)) };
         let name = session.name_of(&path, None);
-        return finish(session, &path, &format!("{name} is withdrawn already: {}", say_withdrawn(&before)));
+        let said = say_withdrawn(&client, &before).await;
+        return finish(session, &path, &format!("{name} is withdrawn already: {said}"));
     };
     let name = session.name_of(&path, Some(&shown.index.project_id));
     let key = session.key_at(&client, Some(&path)).await?;

@@ -85,7 +85,7 @@ impl ConfigSource {
 }
 
 /// The parser lists every known key. One that was meant says more.
-fn explain_unknown(message: &str) -> Option<String> {
+pub fn explain_unknown(message: &str) -> Option<String> {
     let (given, known) = message.strip_prefix("unknown field `")?.split_once('`')?;
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
     let nearest = known.iter().min_by_key(|name| distance(given, name));

@@ -7,10 +7,7 @@ use countersign_api::{
     answers::{AssetsResponse, ReplacedIndex},
     requests::AssetsBody,
 };
-use countersign_core::{
-    documents::index::PublishedFile,
-    rules::decide::assets::{self, Release},
-};
+use countersign_core::rules::decide::assets::{self, Release};
 use countersign_forge::checksums::file::Checksums;
 use countersign_forge::{
     checksums::{ChecksumsSource, locate_checksums},
@@ -89,14 +86,7 @@ async fn fetch_checksums(
         checksums.add_file(file.as_str(), &bytes?)?;
         checksums.check_count(app.limits.assets)?;
     }
-    let published_files = checksums
-        .files
-        .into_iter()
-        .map(|(file_name, digests)| {
-            let source = source.url_of(file_name.as_str());
-            PublishedFile { file_name, size: None, source, digests }
-        })
-        .collect();
+    let published_files = source.list_files(checksums);
     let dir = source.dir.clone();
     Ok(Arc::new(Release { dir, release_url: None, published_on: None, published_files }))
 }

@@ -93,7 +93,11 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
     for body in &bodies {
         let client = session.client_for(&body.file_path)?;
         let key = session.key_at(&client, Some(&body.file_path)).await?;
-        let done = client.submit_signatures(&key, body).await;
+        let done = match client.submit_signatures(&key, body).await {
+            // Submitted before: it counts once (D63).
+            Err(error) if error.is_refusal() => client.find_submitted(body).await.ok().flatten().ok_or(error),
+            done => done,
+        };
         let SignedResponse { is_complete, waits_until } = done.map_err(|error| error.after(&signed))?;
         check_stored(session, &client, body).await;
         session.output.line(&format!(

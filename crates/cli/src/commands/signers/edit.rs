@@ -176,7 +176,10 @@ impl Draft {
             let (needed, left) = (groups[i].threshold, groups[i].signers.len());
             let place = GroupPlace { role: *role, number: (groups.len() > 1).then_some(i) };
             return Err(CliError::usage(
-                format!("{role} need {needed} signatures, and {left} keys are left"),
+                match left {
+                    1 => format!("{role} need {needed} signatures, and 1 key is left"),
+                    _ => format!("{role} need {needed} signatures, and {left} keys are left"),
+                },
                 format!("pass --threshold {}:N too, or keep more keys", place.name()),
             ));
         }

@@ -34,7 +34,7 @@ use crate::{
     output::Output,
     people::{People, keep_verifying, when_text},
     shown_release::{describe_objections, find_objections, objections_json},
-    waiting::Waiting,
+    waiting::{DroppedSignatures, Waiting},
 };
 
 /// Where a file stands. The server's word, except that signatures which do not verify are not counted.
@@ -60,6 +60,8 @@ pub(super) struct Status {
     has_masters: bool,
     /// A veto of signers that waits for more signatures.
     veto: Option<Begun>,
+    /// Of new signers: which signatures on releases they drop.
+    drops: DroppedSignatures,
 }
 
 /// What signers said against a release, all of which verifies.
@@ -159,6 +161,9 @@ impl Status {
             lines.push(format!("  not signed  {missing}"));
         }
         lines.extend(self.describe_formats());
+        if let Some(dropped) = self.drops.text() {
+            lines.push(format!("  drops       the signatures on {dropped}"));
+        }
         if let Some(Begun { reason, signed, tally }) = &self.veto {
             lines.push(format!(
                 "  veto        begun by {}, {tally}, for the reason {}; co-sign it with `countersign veto {name}`",
@@ -311,6 +316,7 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
         waits_until: None,
         has_masters: false,
         veto: None,
+        drops: DroppedSignatures::default(),
     }))
 }
 
@@ -398,6 +404,7 @@ pub(super) async fn proposal_status(
         waits_until: waiting.until,
         has_masters: !masters.is_empty(),
         veto,
+        drops: waiting.drops,
     }))
 }
 

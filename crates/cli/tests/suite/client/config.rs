@@ -150,3 +150,29 @@ fn only_a_project_on_this_machine_has_a_server_on_this_machine_by_default() {
         .failed(2)
         .says(&["no server is set"]);
 }
+
+#[test]
+fn a_mistake_in_the_file_is_told_with_its_line() {
+    let computer = Computer::offline();
+    std::fs::create_dir_all(computer.config()).unwrap();
+    let file = computer.config().join("config.toml");
+    for (text, words) in [
+        ("# mine\nserverr = \"x\"\n", &["line 2, `serverr = ", "Did you mean `server`?"][..]),
+        ("server = \n", &["line 1"]),
+        ("[projects]\n\"https/a.org/443/b\" = 3\n", &["line 2", "a server's address, or a table"]),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        computer.run(&["config"]).failed(2).says(words).says_nothing_of(&["\\u{a}"]);
+    }
+}
+
+#[test]
+fn comments_stay_where_they_are() {
+    let computer = Computer::offline();
+    std::fs::create_dir_all(computer.config()).unwrap();
+    let file = computer.config().join("config.toml");
+    std::fs::write(&file, "# ours\nserver = \"https://a.example.org\" # since 2026\n").unwrap();
+    computer.run(&["config", "set", "server", "https://b.example.org"]).ok();
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text, "# ours\nserver = \"https://b.example.org\" # since 2026\n");
+}

@@ -75,7 +75,8 @@ fn a_file_server_shows_its_signers_file_above_the_download() {
     {
         let args = ["download", &world.files.url(target), "-o", dir];
         Ran::of(&mut user.newcomer(&args)).ok().says(&["Verified"]);
-        Ran::of(&mut Computer::offline().newcomer(&args)).ok().says(&["names its servers", "Verified"]);
+        let first = Ran::of(&mut Computer::offline().newcomer(&args)).ok().says(&["Verified"]);
+        assert_eq!(first.stderr.matches("names its servers").count(), 1, "{first:?}");
         assert_eq!(user.read(&format!("{dir}/app")), b"content", "{target}");
     }
 }
@@ -109,4 +110,10 @@ fn a_signers_file_without_servers_is_told_as_such() {
     let gone = file_naming(&[NOBODY]);
     world.publish("acme/app", &gone);
     download(&Computer::offline(), &world.files.url("/acme/app/1.0/app")).failed(5).says(&[NOBODY]);
+}
+
+#[test]
+fn a_forge_that_cannot_be_reached_is_told_as_such() {
+    let ran = download(&Computer::offline(), &format!("{NOBODY}/acme/app/1.0/app"));
+    ran.failed(5).says(&["no server is set", "signers file", "cannot be read", "check the network"]);
 }

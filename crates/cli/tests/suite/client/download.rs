@@ -182,7 +182,7 @@ fn releases_that_are_not_or_not_fully_signed_are_refused() {
     computer.run_as("alice", &["release", "--checksums", &sums]).ok();
     computer.download(&url(&world, "app")).failed(3);
     computer.run_as("alice", &["sign", "--all", "--yes"]).ok();
-    computer.download(&url(&world, "app")).failed(3).says(&["1 signature"]);
+    computer.download(&url(&world, "app")).failed(3).says(&["1 of 2 signatures"]);
     computer.run_as("bob", &["sign", "--all", "--yes"]).ok();
     computer.download(&url(&world, "app")).ok();
 }

@@ -48,11 +48,13 @@ fn a_conflict_says_which_of_the_cases_it_is() {
     let done = world.add_signed_release("acme/app/1.0", &[&alice, &person("bob")]);
     let sums = world.files.url("/acme/app/1.0/SHA256SUMS");
     let open = world.add_release(&alice, "acme/app/2.0");
-    let cases: [(&str, &[&str]); 5] = [
+    let same = world.files.url("/acme/app/2.0/SHA256SUMS");
+    let cases: [(&str, &[&str]); 6] = [
         ("project_registered", &["register", &registered]),
         ("registration_pending", &["register", &pending]),
         ("project_overlaps", &["register", &nested]),
-        ("release_registered", &["release", "--checksums", &sums]),
+        ("already_complete", &["release", "--checksums", &sums]),
+        ("release_registered", &["release", "--checksums", &same]),
         ("not_complete", &["revoke", &open, "--reason", "x", "--yes"]),
     ];
     let mut hints = Vec::new();
@@ -63,6 +65,40 @@ fn a_conflict_says_which_of_the_cases_it_is() {
         hints.push(error["hint"].clone());
     }
     assert!(world.is_complete(&alice, &done));
+    world.revoke(&alice, &done).ok();
+    let error = computer.run_as("alice", &["release", "--checksums", &sums, "--json"]).json_error(1);
+    assert_eq!(error["conflict"], "revoked", "{error}");
+}
+
+#[test]
+fn a_file_that_the_server_cannot_fetch_is_the_callers_to_mend() {
+    let (world, computer) = project();
+    let missing = world.files.url("/acme/app/9.9/SHA256SUMS");
+    world.files.put("/acme/app/8.8/SHA256SUMS", "no checksum\n");
+    let broken = world.files.url("/acme/app/8.8/SHA256SUMS");
+    for url in [&missing, &broken] {
+        let ran = computer.run_as("alice", &["release", "--checksums", url]).failed(1);
+        ran.says(&["cannot use what it was told to fetch", url, "correct the file"])
+            .says_nothing_of(&["operator", "failed:"]);
+    }
+}
+
+#[test]
+fn a_mirror_names_the_server_to_use() {
+    let server = HostileServer::alone();
+    let said = "this is a mirror of http://127.0.0.1:1. It accepts neither changes nor signed questions: send them \
+                to http://127.0.0.1:1";
+    server.answer("/v1/ping", Lie::error(403, said));
+    let ran = Computer::offline().run(&["ping", "--server", &server.url()]).failed(1);
+    ran.says(&["name the other server with --server"]).says_nothing_of(&["check --key"]);
+}
+
+#[test]
+fn a_long_refusal_is_told_to_its_end() {
+    let server = HostileServer::alone();
+    let said = format!("{} and then it ends", "a long sentence ".repeat(30));
+    server.answer("/v1/ping", Lie::error(403, &said));
+    Computer::offline().run(&["ping", "--server", &server.url()]).failed(1).says(&["and then it ends"]);
 }
 
 #[test]

@@ -112,3 +112,25 @@ fn a_server_does_not_choose_the_project_of_a_downloader() {
     // From now on, this computer knows it.
     computer.run(&["download", "acme/app", "1.0", "--force"]).ok();
 }
+
+#[test]
+fn filters_and_settings_take_the_same_names() {
+    let (world, computer) = released();
+    let index = world.add_release(&alice(), "acme/app/2.0");
+    let (id, url) = (world.id("acme/app"), world.files.url("/acme/app"));
+    for name in ["acme/app", &id, &world.id("acme"), &url] {
+        let shown = computer.json_as("alice", &["pending", "--project", name]);
+        assert_eq!(shown["file_paths"], serde_json::json!([index]), "{name}");
+    }
+    computer.run_as("alice", &["sign", &index, "--yes"]).ok();
+    computer.run_as("alice", &["pending", "--project", "acme/app"]).ok().says(&["Nothing waits"]);
+    for name in ["acme/other", &world.id("acme/other")] {
+        computer.run_as("alice", &["pending", "--project", name]).failed(2).says(&["acme/other"]);
+    }
+    computer.run(&["config", "set", "key", "bob", "--project", "acme/app"]).ok().says(&[&id]);
+    computer.run(&["config", "unset", "key", "--project", "acme/app"]).ok().says(&[&id]);
+    computer.run(&["config", "set", "key", "bob", "--project", "acme/other"]).failed(1).says(&["acme/other"]);
+    computer.download(&world.files.url("/acme/app/1.0/app")).ok();
+    computer.run(&["trust", "remove", "acme/other", "--yes"]).failed(1).says(&["acme/other"]);
+    computer.run(&["trust", "remove", "acme/app", "--yes"]).ok().says(&[&id]);
+}

@@ -106,7 +106,7 @@ fn who_is_not_asked_gets_an_error_and_who_has_signed_is_told_when() {
     computer.run_as("bob", &["sign", &index, "--yes"]).ok();
     // Of a complete release too, and only to those who did.
     computer.run_as("bob", &["sign", &index]).ok().says(&["You signed", "complete"]);
-    computer.run_as("mallory", &["sign", &index, "--yes"]).failed(1).says(&["complete already"]);
+    computer.run_as("mallory", &["sign", &index, "--yes"]).failed(1).says(&["is not asked"]);
     assert_eq!(computer.json_as("alice", &["sign", &index])["signed_before"][0]["is_complete"], true);
     let nowhere = world.index_path("acme/app/9.9");
     computer.run_as("bob", &["sign", &nowhere, "--yes"]).failed(1).says(&[&nowhere]);
@@ -230,4 +230,15 @@ fn what_a_signer_is_shown_of_a_first_registration_is_everyone_and_every_role() {
     let missing = shown.stderr.lines().find(|line| line.trim_start().starts_with("missing")).unwrap();
     assert!(missing.contains(&mary.key()) && !missing.contains(&alice.key()), "{missing}");
     assert_eq!(computer.json_as("mary", &["sign", "--all", "--yes"])["signed"][0]["is_complete"], true);
+}
+
+#[test]
+fn a_complete_release_asks_no_one_for_anything() {
+    let (alice, bob) = (person("alice"), person("bob"));
+    let world = World::with_project(&SignersFile::of(1, &[&alice, &bob]), &[&alice, &bob]);
+    let index = world.add_signed_release("acme/app/1.0", &[&alice]);
+    let computer = Computer::of(&world.server);
+    computer.run_as("bob", &["sign", &index]).ok().says(&["complete without your signature"]);
+    assert_eq!(computer.json_as("bob", &["sign", &index])["already_complete"], json!([index]));
+    computer.run_as("mallory", &["sign", &index, "--yes"]).failed(1).says(&["is not asked"]);
 }

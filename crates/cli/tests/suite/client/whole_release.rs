@@ -239,3 +239,44 @@ fn the_url_of_a_file_puts_results_out_too() {
     computer.run(&["verify", "--url", &url, "--outputs", "none", "mine"]).failed(3);
     assert!(!computer.path("none").exists());
 }
+
+#[test]
+fn every_file_of_a_revoked_release_is_named() {
+    let (world, computer) = released();
+    for (name, content) in FILES {
+        computer.write(&format!("out/{name}"), content);
+    }
+    world.revoke(&alice(), &world.index_path("acme/app/1.0")).ok();
+    let error = computer.run(&["verify", "out", "--json"]).json_error(4);
+    assert_eq!(error["failed"].as_array().unwrap().len(), 3, "{error}");
+    computer.run(&["verify", "out"]).failed(4).says(&[
+        "3 files are not verified",
+        "app-linux",
+        "app-mac",
+        "manual",
+    ]);
+}
+
+#[test]
+fn versions_that_are_skipped_are_named_with_the_reason() {
+    let (alice, bob) = (alice(), Person::named("bob"));
+    let file = SignersFile::of(1, &[&alice]).revocation(2, &[&alice, &bob]);
+    let world = World::with_project(&file, &[&alice, &bob]);
+    let computer = Computer::of(&world.server);
+    let (project, index) = (world.id("acme/app"), world.index_path("acme/app/1.3"));
+    add_files(&world, "acme/app/1.3", &[("app", b"new")], &[&alice]);
+    let document = world.revocation_of(&index, "oops");
+    assert_eq!(world.revoke_with(&alice, &index, &document).json()["revoked"], json!(false));
+    let begun = "1.3 is skipped: its revocation has begun, 1 of 2 signatures.";
+    computer.run(&["download", &project]).failed(1).says(&["no release of", begun]);
+    add_files(&world, "acme/app/1.2", &[("app", b"old")], &[&alice]);
+    computer.run(&["download", &project, "-o", "out"]).ok().says(&[begun, "Verified"]);
+    // A warning is read also by those who like it quiet.
+    let quiet = computer.run(&["download", &project, "1.3", "-o", "quiet", "--quiet"]).ok();
+    assert!(quiet.stdout.is_empty() && quiet.stderr.contains("its revocation was begun"), "{quiet:?}");
+    computer.run(&["verify", "quiet/app", "--quiet"]).ok().says(&["its revocation was begun"]);
+    let told = computer.json(&["verify", "quiet/app"]);
+    assert_eq!(told["pending_revocation"]["reason"], "oops");
+    world.revoke_with(&bob, &index, &document).ok();
+    computer.run(&["download", &project, "-o", "out"]).ok().says(&["1.3 is skipped: it is revoked."]);
+}

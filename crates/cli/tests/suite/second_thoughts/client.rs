@@ -32,6 +32,7 @@ fn withdraw_asks_shows_and_says_who_may_not() {
         let late = computer.run_as("alice", &[command, &[&index, "--yes"]].concat()).failed(1);
         late.says(&["was withdrawn", &person("alice").key(), "the wrong tag"]);
     }
+    computer.run(&["download", &index]).failed(3).says(&["was withdrawn", "the wrong tag"]);
     let never = world.index_path("acme/app/v9");
     computer.run_as("alice", &["withdraw", &never, "--reason", "x", "--yes"]).failed(1).says(&["has no"]);
     let pending = world.pending_path("acme/app");
@@ -177,4 +178,15 @@ fn help_says_that_a_signature_stays() {
         let help = computer.run(&[command, "--help"]).ok().stdout.replace('\n', " ");
         assert!(help.contains("anyone can submit it again"), "{help}");
     }
+}
+
+#[test]
+fn an_objection_is_read_also_where_the_report_is_not() {
+    let world = project();
+    let signers = [&person("alice"), &person("bob")];
+    let index = add_files(&world, "acme/app/v1", &[("app", b"content")], &signers);
+    object(&world, &person("bob"), &index, Some("not built by us")).ok();
+    let computer = Computer::of(&world.server);
+    let quiet = computer.run(&["download", &world.files.url("/acme/app/v1/app"), "--quiet"]).ok();
+    assert!(quiet.stdout.is_empty() && quiet.stderr.contains("not built by us"), "{quiet:?}");
 }
