@@ -185,6 +185,8 @@ fn a_revocation_that_lacks_signatures_shows_how_to_join() {
     ]);
     page.says(&[&format!("countersign revoke {index} --server")]);
     assert!(page.text.contains("<title>Revocation begun: 1.0 of "), "{}", page.text);
+    let verify = world.server.get(&format!("/verify?path={index}")).text();
+    assert!(verify.contains("A revocation waits for signatures") && verify.contains("wrong build"), "{verify}");
     // It comes first on every page, and the release is no longer offered as the newest.
     world.add_signed_release("acme/app/2.0", &[&team.alice, &team.bob]);
     let project = open(&world.server, &format!("/p/{}", world.id("acme/app")));
@@ -303,7 +305,7 @@ fn a_digest_in_the_search_finds_the_releases_that_list_it() {
             .links_to(&format!("/p/{index}"));
     }
     let none = open(&world.server, &format!("/projects?q={}", "0".repeat(128)));
-    none.says(&["No release on this server lists a file with this digest."]);
+    none.says(&["No complete or revoked release on this server lists a file with this digest."]);
 }
 
 #[test]
