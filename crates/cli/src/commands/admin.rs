@@ -231,17 +231,12 @@ fn spell_stat(name: &str, value: &Value) -> String {
 }
 
 fn spell_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    let mut scaled = bytes as f64 / 1024.0;
-    let mut units = UNITS.into_iter();
-    let mut unit = units.next().unwrap_or_default();
-    for larger in units.take_while(|_| bytes >= 1024) {
-        if scaled < 1024.0 {
-            break;
-        }
-        (scaled, unit) = (scaled / 1024.0, larger);
-    }
-    format!("{scaled:.1} {unit}")
+    let (unit, name) = match bytes {
+        0..0x10_0000 => (1_u64 << 10, "KiB"),
+        0x10_0000..0x4000_0000 => (1 << 20, "MiB"),
+        _ => (1 << 30, "GiB"),
+    };
+    format!("{:.1} {name}", bytes as f64 / unit as f64)
 }
 
 /// No budget: an operator can always clean up.

@@ -96,6 +96,8 @@ fn what_upstreams_do_wrong_is_a_warning_and_counted_apart() {
         let line = line_of(&log, reply);
         assert_eq!((&line["level"], &line["reason"]), (&"WARN".into(), &reply.error(500).into()));
         assert_eq!(line["span"]["key"], alice.key());
+        let (reason, source) = (line["reason"].as_str().unwrap(), line["source"].as_str());
+        assert!(source.is_none_or(|source| !reason.contains(source)), "{line}");
     }
 }
 
