@@ -25,7 +25,7 @@ async function verify(page, file) {
   await page.locator("#result").evaluate((result) => result.removeAttribute("class"));
   await page.locator("#file:enabled").setInputFiles([]);
   await page.locator("#file").setInputFiles(file);
-  await page.locator("#result.verified, #result.refused").waitFor();
+  await page.locator("#result.verified, #result.doubted, #result.refused").waitFor();
   const lines = await page.locator("#result li").allTextContents();
   return { outcome: await page.locator("#result").getAttribute("class"), lines, first: lines[0] };
 }
@@ -110,7 +110,7 @@ test("a server that has just started is waited for, and the page says so", () =>
 test("a file that no release lists is refused, and its address is asked for", () =>
   withVerify("/verify", async (page) => {
     const tampered = { name: "plug-in.tar.gz", mimeType: "", buffer: Buffer.from("tampered") };
-    assertRefused(await verify(page, tampered), /No release on this server lists this file.*yours: sha256 [0-9a-f]{64}$/);
+    assertRefused(await verify(page, tampered), /No complete or revoked release here lists this file.*yours: sha256 [0-9a-f]{64}$/);
     await page.getByLabel("Where the file was downloaded from").fill(`${site}/acme/app/1.0/extra/plug-in.tar.gz`);
     await page.getByRole("button", { name: "Find the release" }).click();
     await page.waitForURL(/\/verify\?url=/);
@@ -186,6 +186,45 @@ test("releases that are revoked, unfinished or unknown are refused", async () =>
     }, {}, /404/);
   }
 });
+
+// Found by the file alone, by its address and by its path.
+const waysTo = (release) =>
+  ["/verify", verifyAt(release), `/verify?url=${encodeURIComponent(`${site}/acme/${release}/program`)}`];
+
+test("a begun revocation comes before everything else, however the release was found", async () => {
+  for (const path of waysTo("many/1.3")) {
+    await withVerify(path, async (page) => {
+      const { outcome, lines, first } = await verify(page, published("many/1.3/program"));
+      assert.equal(outcome, "doubted", path);
+      assert.equal(first, '! A revocation waits for more signatures: "wrong build"');
+      assert.equal(await page.locator("#result h2").textContent(), "Do not use program yet: its revocation has begun");
+      assert.ok(!lines.some((line) => /no revocation/.test(line)), lines.join("\n"));
+      assert.ok(lines.slice(1).every((line) => line.startsWith("✓ ")), lines.join("\n"));
+    });
+  }
+});
+
+test("objections that stand are shown, however the release was found", async () => {
+  for (const path of waysTo("many/1.4")) {
+    await withVerify(path, async (page) => {
+      const { outcome, lines, first } = await verify(page, published("many/1.4/program"));
+      assert.equal(outcome, "doubted", path);
+      assert.match(first, /^! Objection by bob: "not <b>my<\/b> build"svc-pub:\S{43}$/);
+      assert.equal(await page.locator("#result h2").textContent(), "Verified, but signers object: program");
+      assert.ok(lines.some((line) => /no revocation$/.test(line)) && !lines.some((line) => /nor mine/.test(line)), lines.join("\n"));
+    });
+  }
+});
+
+test("what speaks against a release and cannot be read is no good sign", () =>
+  withVerify("/verify", async (page) => {
+    for (const suffix of [".revocation.json.pending", ".objections.json"]) {
+      const answer = { body: "not JSON", headers: { "content-type": "application/octet-stream" } };
+      await page.route(`**/v1/files/**${suffix}`, (route) => route.fulfill(answer));
+      assertRefused(await verify(page, good), /could not be checked/);
+      await page.unroute(`**/v1/files/**${suffix}`);
+    }
+  }));
 
 test("an older release is verified by the signers of its time", () =>
   withVerify(verifyAt("app/0.8"), async (page) => assertVerified(await verify(page, published("app/0.8/app.tar.gz")))));

@@ -32,14 +32,13 @@ pub use self::checkpoints::LogSettings;
 pub use self::database::{GivenDatabase, NodeSettings};
 pub use self::error::{ConfigError, WebhookProblem};
 pub use self::log::{LogFormat, LogLevel, UnknownName};
-pub use self::source::explain_unknown;
+pub use self::source::{ConfigSource, explain_unknown};
 use self::{
     checkpoints::LogTable,
     database::DatabaseTable,
     mirror::MirrorTable,
     numbers::table,
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
-    source::ConfigSource,
     webhook::WebhookTable,
 };
 use crate::{
@@ -225,6 +224,11 @@ impl ConfigFile {
         let source = ConfigSource { path: path.to_owned(), text };
         let read = toml::from_str(&source.text).map_err(|error| source.explain(&error))?;
         Ok(Self { source: Some(source), ..read })
+    }
+
+    /// Its text, if it was read from a file.
+    pub fn source(&self) -> Option<ConfigSource> {
+        self.source.clone()
     }
 
     /// Only the data directory, for commands that need nothing else.

@@ -178,11 +178,10 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let reason = LoggedReason {
-            gravity: self.gravity,
-            reason: self.message.clone(),
-            source: self.source.as_deref().map(|source| describe(source)),
-        };
+        // Many messages quote their cause already.
+        let source = self.source.as_deref().map(|source| describe(source));
+        let source = source.filter(|source| !self.message.contains(source.as_str()));
+        let reason = LoggedReason { gravity: self.gravity, reason: self.message.clone(), source };
         let mut response = (self.status, Json(ErrorResponse { error: self.message })).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());

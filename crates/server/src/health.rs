@@ -14,6 +14,8 @@ pub enum NotReady {
     Store,
     #[error("the last nonce could not be stored")]
     Nonces,
+    #[error("the server's disk is full: its operator must make room")]
+    DiskFull,
     #[error("the database cannot be reached")]
     Database,
     #[error("this node is too far behind the others")]

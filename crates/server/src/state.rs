@@ -14,6 +14,7 @@ use crate::{
     asking::CosigningStats,
     blocks::Blocks,
     config::ServiceLimits,
+    disk_space::DiskSpace,
     events::Audience,
     health::NotReady,
     held_store::HeldStore,
@@ -87,10 +88,16 @@ impl AppParts {
             Err(NotReady::Stopping)
         } else if let Some(reason) = self.store.halted() {
             Err(NotReady::Halted(reason))
-        } else if self.store.stats().is_failing(now) {
-            Err(NotReady::Store)
         } else {
-            self.role.readiness(now)
+            let written = if self.store.stats().is_failing(now) { Err(NotReady::Store) } else { Ok(()) };
+            written.and_then(|()| self.role.readiness(now)).map_err(|error| self.find_cause(error))
         }
+    }
+
+    /// What could not be written mostly had no room.
+    fn find_cause(&self, error: NotReady) -> NotReady {
+        let is_unwritten = matches!(error, NotReady::Store | NotReady::Nonces);
+        let space = is_unwritten.then(|| DiskSpace::of(self.store.data_dir.path()).ok()).flatten();
+        if space.is_some_and(DiskSpace::is_full) { NotReady::DiskFull } else { error }
     }
 }

@@ -1,6 +1,11 @@
 //! TLS for servers without a proxy. Certificate and key come from files; the operator can have them read again.
 
-use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use rustls::{
@@ -49,6 +54,17 @@ pub enum TlsError {
     NoCertificate { path: PathBuf },
     #[error("the certificate in {cert} cannot be used with the key in {key}. Do they belong together?")]
     Unusable { cert: PathBuf, key: PathBuf, source: rustls::Error },
+}
+
+impl TlsError {
+    /// The file that is wrong.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Read { path, .. } | Self::NoCertificate { path } | Self::Unusable { cert: path, .. } => {
+                path
+            }
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -70,7 +70,7 @@ impl DataDir {
         }
     }
 
-    /// Whether [`DataDir::lock`] would succeed. Changes nothing.
+    /// Whether [`DataDir::lock`] would succeed. Leaves nothing behind.
     pub fn inspect(path: &Path) -> Result<DirUse, DataDirError> {
         let fail = |source| explain(path, source);
         // What is missing is made below the nearest directory that is there.
@@ -81,12 +81,17 @@ impl DataDir {
         }
         access(there, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| fail(error.into()))?;
         // A lock is taken on a file that is open for reading, too.
-        let Ok(lock) = File::open(path.join(LOCK_FILE)) else { return Ok(DirUse::Free) };
-        match lock.try_lock() {
-            Ok(()) => Ok(DirUse::Free),
-            Err(TryLockError::WouldBlock) => Ok(DirUse::Held),
-            Err(TryLockError::Error(source)) => Err(fail(source)),
+        if let Ok(lock) = File::open(path.join(LOCK_FILE)) {
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(DirUse::Held),
+                Err(TryLockError::Error(source)) => return Err(fail(source)),
+            }
         }
+        // Root has every right, and still some file systems let no one make anything.
+        let trial = there.join(format!(".countersign-check-{}", std::process::id()));
+        std::fs::create_dir(&trial).and_then(|()| std::fs::remove_dir(&trial)).map_err(fail)?;
+        Ok(DirUse::Free)
     }
 
     /// Whether a server has kept its state in this directory.

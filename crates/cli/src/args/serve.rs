@@ -4,13 +4,15 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand, builder::BoolishValueParser};
 use countersign_cluster::settings::UrlSource;
-use countersign_core::values::{
-    path::RepoPath,
-    verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
+use countersign_core::{
+    rules::place::path_of_url,
+    values::{
+        path::{PathError, RepoPath},
+        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
+    },
 };
 use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
 use countersign_server::{
-    blocks::BlockedThing,
     config::{GivenDatabase, LogFormat, LogLevel, Overrides},
     mirror::address::OriginAddress,
     proxies::ProxyNet,
@@ -28,6 +30,7 @@ pub(crate) enum AdminCommand {
     #[command(after_help = "\
 Examples:
   countersign admin block svc-pub:…                       a key, also if others send its signatures
+  countersign admin block alice.pub                       the key in a file
   countersign admin block spam.example                    all projects on a host
   countersign admin block https/github.com/443/acme/app   a project
   countersign admin block https/github.com/443/acme       all projects of an owner
@@ -377,19 +380,23 @@ pub(crate) struct ResetNoncesArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ProjectsArgs {
-    /// Only this project, or those below this directory, as in https/github.com/443/acme
-    #[arg(value_name = "PATH", value_parser = RepoPath::parse)]
+    /// Only this project (acme/app, its URL or its path), or those below a directory, as in https/github.com/443/acme
+    #[arg(value_name = "NAME", value_parser = parse_place)]
     pub(crate) below: Option<RepoPath>,
 
     #[command(flatten)]
     pub(crate) files: FileArgs,
 }
 
+fn parse_place(text: &str) -> Result<RepoPath, PathError> {
+    path_of_url(text).map_or_else(|| RepoPath::parse(text), Ok)
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct BlockArgs {
-    /// A key (svc-pub:…), a host, a project, or a directory of projects
-    #[arg(value_name = "KEY|HOST|PROJECT", value_parser = BlockedThing::parse)]
-    pub(crate) what: BlockedThing,
+    /// A key (svc-pub:…, an ssh-ed25519 line or a .pub file), a host, a project, or a directory of projects
+    #[arg(value_name = "KEY|HOST|PROJECT")]
+    pub(crate) what: String,
 
     #[command(flatten)]
     pub(crate) files: FileArgs,

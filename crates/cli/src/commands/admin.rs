@@ -31,6 +31,7 @@ use crate::{
         ResetNoncesArgs, WitnessCommand,
     },
     error::CliError,
+    keys,
     output::Output,
     prompt::{self, Confirmation},
     setup,
@@ -66,7 +67,11 @@ fn show_projects(args: ProjectsArgs, output: Output) -> Result<(), CliError> {
         }
     };
     let text: String = items.iter().map(describe_project).collect();
-    let text = if items.is_empty() { "There are no projects.\n".to_owned() } else { text };
+    let text = match &args.below {
+        None if items.is_empty() => "There are no projects.\n".to_owned(),
+        Some(name) if items.is_empty() => format!("No project has the name {name} or lies below it.\n"),
+        None | Some(_) => text,
+    };
     output.answer(&text, &json!({ "projects": items }))
 }
 
@@ -102,21 +107,42 @@ enum Wish {
 }
 
 fn change_blocks(args: BlockArgs, output: Output, wish: Wish) -> Result<(), CliError> {
+    let thing = read_thing(&args.what, wish)?;
     let (_, path) = find_data_dir(args.files)?;
-    let what = args.what.as_str().to_owned();
+    let what = thing.as_str().to_owned();
     let request = match wish {
         Wish::Block => AdminRequest::Block { what },
         Wish::Unblock => AdminRequest::Unblock { what },
     };
     if socket::ask(&path, &request)?.is_none() {
         let data_dir = lock_stopped(&path)?;
-        change_stopped(&data_dir, args.what.clone(), wish)?;
+        change_stopped(&data_dir, thing.clone(), wish)?;
     }
     let (text, name) = match wish {
-        Wish::Block => (format!("The server refuses changes of {} from now on.\n", args.what), "blocked"),
-        Wish::Unblock => (format!("The server accepts changes of {} again.\n", args.what), "unblocked"),
+        Wish::Block => (format!("The server refuses changes of {thing} from now on.\n"), "blocked"),
+        Wish::Unblock => (format!("The server accepts changes of {thing} again.\n"), "unblocked"),
     };
-    output.result(&text, &json!({ name: args.what.as_str() }))
+    output.result(&text, &json!({ name: thing.as_str() }))
+}
+
+/// What looks like a key or a file is never taken for a host, else a block would seem to be in force (D186).
+fn read_thing(text: &str, wish: Wish) -> Result<BlockedThing, CliError> {
+    const HINT: &str = "give a key (svc-pub:…, an ssh-ed25519 line or a .pub file), a host (github.com) or a project \
+                        (https/github.com/443/acme/app)";
+    let is_file = text.ends_with(".pub") || Path::new(text).is_file();
+    let parsed = BlockedThing::parse(text).map_err(|error| CliError::usage(error.to_string(), HINT));
+    match (keys::parse_key(text), parsed, wish) {
+        (Ok(key), _, _) => Ok(BlockedThing::Key(key.to_string())),
+        // Earlier versions took anything for a host.
+        (Err(_), Ok(thing), Wish::Unblock) => Ok(thing),
+        (Err(error), _, _) if is_file => Err(error.with_hint(HINT)),
+        (Err(_), Ok(BlockedThing::Host(host)), Wish::Block)
+            if !host.contains(['.', ':']) && host != "localhost" =>
+        {
+            Err(CliError::usage(BlockError::NotAThing(host).to_string(), HINT))
+        }
+        (Err(_), parsed, _) => parsed,
+    }
 }
 
 fn change_stopped(data_dir: &DataDir, what: BlockedThing, wish: Wish) -> Result<(), CliError> {
@@ -151,7 +177,7 @@ fn show_stats(files: FileArgs, output: Output) -> Result<(), CliError> {
     let stats = items.into_iter().next().unwrap_or_default();
     let lines = stats.as_object().into_iter().flatten();
     let text: String =
-        lines.map(|(name, value)| format!("{:<22}{}\n", name.replace('_', " "), plain(value))).collect();
+        lines.filter(|(_, value)| !value.is_null()).map(|(name, value)| spell_stat(name, value)).collect();
     output.answer(&text, &stats)
 }
 
@@ -196,8 +222,22 @@ fn resume_witness(files: FileArgs, output: Output) -> Result<(), CliError> {
     output.result(&text, &json!({ "resumed": true, "running": is_running }))
 }
 
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+fn spell_stat(name: &str, value: &Value) -> String {
+    let (name, value) = match (name.strip_suffix("_bytes"), value.as_u64(), value.as_str()) {
+        (Some(name), Some(bytes), _) => (name, spell_bytes(bytes)),
+        (_, _, Some(text)) => (name, text.to_owned()),
+        (_, _, None) => (name, value.to_string()),
+    };
+    format!("{:<22}{value}\n", name.replace('_', " "))
+}
+
+fn spell_bytes(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..0x10_0000 => (1_u64 << 10, "KiB"),
+        0x10_0000..0x4000_0000 => (1 << 20, "MiB"),
+        _ => (1 << 30, "GiB"),
+    };
+    format!("{:.1} {name}", bytes as f64 / unit as f64)
 }
 
 /// No budget: an operator can always clean up.

@@ -39,9 +39,13 @@ pub(crate) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> R
     match (served, format) {
         // A log of JSON has nothing else in it.
         (Err(error), LogFormat::Json) if !output.is_json() => {
-            let text = error.to_string().replace('\n', " ");
+            let text = error.to_string();
+            // A line of the log has no line breaks: what stands below the first line has a field of its own.
+            let (text, below) =
+                text.split_once('\n').map_or((&*text, None), |(text, rest)| (text, Some(rest)));
+            let detail = below.map(|below| below.lines().map(str::trim).collect::<Vec<_>>().join("; "));
             let source = (!error.causes().is_empty()).then(|| error.causes().join(": "));
-            tracing::error!(error = text, source, hint = error.hint(), "the server cannot run");
+            tracing::error!(error = text, detail, source, hint = error.hint(), "the server cannot run");
             drop(logging);
             std::process::exit(error.kind().exit_code().into())
         }

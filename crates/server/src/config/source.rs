@@ -1,6 +1,6 @@
 //! Where in the configuration file a mistake is, in its own lines.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use countersign_core::values::shown::shown_text;
 use countersign_forge::forges::ForgeConfigError;
@@ -9,7 +9,7 @@ use super::error::{ConfigError, causes_of};
 
 /// The text of a configuration file, for messages.
 #[derive(Debug, Clone)]
-pub(super) struct ConfigSource {
+pub struct ConfigSource {
     pub(super) path: PathBuf,
     pub(super) text: String,
 }
@@ -33,6 +33,13 @@ impl ConfigSource {
     pub(super) fn locate(&self, error: ConfigError) -> ConfigError {
         let Some(line) = self.find_line(&error) else { return error };
         ConfigError::At { path: self.path.clone(), line, text: causes_of(&error) }
+    }
+
+    /// The line in which this table names this file, as messages say it.
+    pub fn place_of(&self, table: &str, file: &Path) -> Option<String> {
+        let keys = ["cert_file", "key_file"].into_iter();
+        let line = keys.filter_map(|key| self.find(table, key, file.to_str())).next()?;
+        Some(format!("{}, line {line}", self.path.display()))
     }
 
     fn find_line(&self, error: &ConfigError) -> Option<usize> {

@@ -179,6 +179,8 @@ impl Follower {
             if working.is_none() && !group.is_empty() {
                 is_empty = false;
                 working = Some(self.repeat(group.take(), promise));
+                // A full group has left commits in the reader, and the end of the answer is no end before they are read.
+                continue;
             }
             if working.is_none()
                 && let Some(end) = end

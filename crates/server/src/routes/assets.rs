@@ -32,7 +32,8 @@ pub async fn register(
 ) -> Result<Json<AssetsResponse>, ApiError> {
     let (project, source, release, message, turn) = match AssetsBody::parse(&request.body)? {
         AssetsBody::Release(url) => {
-            let source = app.upstream.forges.locate_release(&url)?;
+            let located = app.upstream.forges.locate_release(&url);
+            let source = located.inspect_err(|_| observe::note(RequestFact::File, &url))?;
             observe::note(RequestFact::File, &source.dir);
             app.blocks.check(&[&request.caller], &source.dir)?;
             let active = assets::check_assets(&*app.store.head(), &source.dir, &request.caller)?;
@@ -46,7 +47,8 @@ pub async fn register(
             if urls.len() > max_files {
                 return Err(ApiError::bad_request(format!("csum_files has more than {max_files} URLs")));
             }
-            let source = locate_checksums(&urls)?;
+            let located = locate_checksums(&urls);
+            let source = located.inspect_err(|_| observe::note(RequestFact::File, &urls.join(" ")))?;
             observe::note(RequestFact::File, &source.dir);
             app.blocks.check(&[&request.caller], &source.dir)?;
             let active = assets::check_assets(&*app.store.head(), &source.dir, &request.caller)?;

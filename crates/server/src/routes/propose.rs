@@ -66,8 +66,10 @@ pub async fn update_signers(
 fn locate(app: &App, request: &Authenticated) -> Result<SignersSource, ApiError> {
     let body = ProposeBody::parse(&request.body)?;
     decide::check_submitter(&body.public_key, &request.caller)?;
-    let url = SourceUrl::parse(&body.signers_file_url)?;
-    let source = app.upstream.forges.locate_signers(&url, &app.upstream.file_servers)?;
+    let note_url = || observe::note(RequestFact::File, &body.signers_file_url);
+    let url = SourceUrl::parse(&body.signers_file_url).inspect_err(|_| note_url())?;
+    let located = app.upstream.forges.locate_signers(&url, &app.upstream.file_servers);
+    let source = located.inspect_err(|_| note_url())?;
     observe::note(RequestFact::Project, &source.project);
     app.blocks.check(&[&request.caller], &source.project)?;
     Ok(source)

@@ -18,12 +18,13 @@ use url::form_urlencoded;
 use super::{
     feed,
     frame::Page,
-    links, parts,
+    keys, links, parts,
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
 use countersign_store::{
     Head, ObjectId,
+    catalogue::{Catalogue, ProjectName},
     log::{KEPT, Log, Logged},
 };
 
@@ -42,9 +43,6 @@ pub(super) struct Wanted {
 }
 
 pub(super) fn show(log: &Log, head: &Head, scope: Scope<'_>, visit: &Visit) -> Result<Reply, PageTrouble> {
-    if let (Scope::Server, Some(project)) = (scope, visit.field("project")) {
-        return find_project(&project, visit);
-    }
     let wanted = Wanted::of(scope, visit)?;
     let before = visit.field("before");
     let mut commits = wanted.find(log, head, scope, before.as_deref())?;
@@ -150,7 +148,7 @@ impl Wanted {
         };
         let kind =
             visit.field("type").map(|name| EventKind::parse(&name).ok_or_else(|| no_such("kind of event")));
-        let by = visit.field("key").map(|key| EventFilter::parse_key(&key).map_err(|_| no_such("key")));
+        let by = visit.field("key").map(|key| keys::read_key(&key).ok_or_else(|| no_such("key")));
         let kinds = kind.transpose()?.map(|kind| BTreeSet::from([kind]));
         Ok(Self { filter: EventFilter { prefix, kinds, key: None }, by: by.transpose()? })
     }
@@ -201,14 +199,33 @@ impl Wanted {
     }
 }
 
-/// A project has a page of its own for its activity.
-fn find_project(text: &str, visit: &Visit) -> Result<Reply, PageTrouble> {
-    let message = "A project is given by its URL or its path on this server";
-    let missing = || PageTrouble::Missing { message: message.to_owned(), near: None };
-    let project = path_of_url(text).or_else(|| RepoPath::parse(text).ok()).ok_or_else(missing)?;
+/// A project has a page of its own for its activity. Its last names are enough where only one project has them.
+pub(super) fn find_project(
+    catalogue: &Catalogue,
+    head: &Head,
+    text: &str,
+    visit: &Visit,
+) -> Result<Reply, PageTrouble> {
+    let missing = |message: String| PageTrouble::Missing { message, near: None };
+    let unknown = || missing("A project is given by its name, its URL or its path on this server".to_owned());
+    let given = path_of_url(text).or_else(|| RepoPath::parse(text).ok()).ok_or_else(unknown)?;
+    let named = match ProjectName::parse(given.as_str()) {
+        Ok(name) if head.entry(&given).is_none() => {
+            keys::look_into(catalogue)?.projects_named(&name).projects
+        }
+        Ok(_) | Err(_) => Vec::new(),
+    };
+    let project = match &named[..] {
+        [] => &given,
+        [one] => one,
+        several => {
+            let names: Vec<String> = several.iter().take(10).map(links::shown_path).collect();
+            return Err(missing(format!("Several projects have this name: {}", names.join(", "))));
+        }
+    };
     let query = Wanted::of(Scope::Server, visit)?.query();
     Ok(Reply::Elsewhere(
-        format!("{}?{query}", links::activity(&project)).trim_end_matches(['?', '&']).to_owned(),
+        format!("{}?{query}", links::activity(project)).trim_end_matches(['?', '&']).to_owned(),
     ))
 }
 

@@ -62,8 +62,16 @@ pub(super) fn look_into(catalogue: &Catalogue) -> Result<Look<'_>, ApiError> {
 
 fn parse(given: &str) -> Option<PublicKey> {
     let decoded = percent_decode_str(given).decode_utf8().ok()?;
-    let code = decoded.strip_prefix(PREFIX)?.replace('-', "+").replace('_', "/");
-    EventFilter::parse_key(&format!("{PREFIX}{code}")).ok()
+    read_key(&decoded).filter(|_| decoded.starts_with(PREFIX))
+}
+
+/// In the base64 of documents, or in that of addresses.
+pub(super) fn read_key(text: &str) -> Option<PublicKey> {
+    let (prefix, code) = text.strip_prefix(PREFIX).map_or(("", text), |code| (PREFIX, code));
+    let code = code.replace('-', "+").replace('_', "/");
+    let written =
+        EventFilter::parse_key(text).or_else(|_| EventFilter::parse_key(&format!("{prefix}{code}")));
+    written.ok()
 }
 
 fn summary(known: &KeyResponse) -> Markup {

@@ -16,6 +16,8 @@ use url::form_urlencoded;
 
 use super::{command, frame::Page, overview::release::summarise_release, parts, reply::Reply, visit::Visit};
 
+/// The page of a signers file, as a forge shows it.
+const SIGNERS_URL: &str = "https://github.com/acme/app/blob/main/svc.signers.json";
 /// How many commits about releases are looked at: each release has several.
 const COMMITS: usize = 200;
 
@@ -28,6 +30,8 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Reply {
     }
     let newest = find_newest(log);
     let projects = head.index.project_count();
+    let register = command::client("register", SIGNERS_URL, visit.changing_server());
+    let register = register.map(|command| format!("{command} --key alice"));
     let body = html! {
         div.welcome {
             h1 { "Releases that one stolen key cannot forge" }
@@ -47,11 +51,14 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Reply {
             section.card {
                 h2 { "Sign for your project" }
                 ol {
-                    li { "Each signer makes a key: " code { "countersign keygen" } }
-                    li { "Publish who signs: " code { "countersign signers new" } }
+                    li { "Each signer makes a key: " code { "countersign keygen --out alice" } }
+                    li {
+                        "Publish who signs, in your repository: "
+                        code { "countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o svc.signers.json" }
+                    }
                     li { "Register the project, and let everyone sign:" }
                 }
-                (parts::command(command::client("register", "https://github.com/acme/app", visit.changing_server())))
+                (parts::command(register))
             }
             section.card {
                 h2 { "Audit everything" }

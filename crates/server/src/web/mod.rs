@@ -78,7 +78,11 @@ async fn place(State(app): State<App>, visit: Visit) -> Response {
 }
 
 async fn all_activity(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| activity::show(app.store.log(), head, Scope::Server, visit)).await
+    reply(app, visit, |app, head, visit| match visit.field("project") {
+        Some(project) => activity::find_project(&app.catalogue, head, &project, visit),
+        None => activity::show(app.store.log(), head, Scope::Server, visit),
+    })
+    .await
 }
 
 async fn activity_feed(State(app): State<App>, visit: Visit) -> Response {

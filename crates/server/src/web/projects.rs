@@ -90,7 +90,7 @@ fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Re
         h1 { "Releases with this file" }
         p.lede.wrap { code { (visit.search) } }
         @if found.is_empty() {
-            p { "No release on this server lists a file with this digest." }
+            p { "No complete or revoked release on this server lists a file with this digest." }
         } @else {
             p { "Anyone can list any digest. Look at the project, and " a href="/verify" { "verify the file" } "." }
             (parts::release_table(&["Release", "File", "State"], &rows))

@@ -126,7 +126,7 @@ fn revoked(revocation: &RevocationOverview) -> Markup {
     }
 }
 
-fn begun_revocation(revocation: &RevocationOverview, path: &RepoPath, visit: &Visit) -> Markup {
+pub(super) fn begun_revocation(revocation: &RevocationOverview, path: &RepoPath, visit: &Visit) -> Markup {
     html! {
         section.card.hero.is-bad role="alert" aria-labelledby="revocation" {
             h2 #revocation { "A revocation waits for signatures" }

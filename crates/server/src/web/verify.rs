@@ -11,8 +11,9 @@ use maud::{Markup, html};
 
 use super::{
     Page, links,
-    overview::release::{ObjectionOverview, describe_release},
+    overview::release::{ReleaseOverview, describe_release},
     parts,
+    release::begun_revocation,
     visit::{Visit, find_field},
 };
 use crate::{error::ApiError, openapi::pages, routing::route_table::RouteTable, state::App};
@@ -56,10 +57,10 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
     let body = match Asked::of(visit.query()) {
         Ok(asked) => {
             let (head, named) = (app.store.head(), asked.named_release().cloned());
-            // Objections take time to read.
+            // What speaks against it takes time to read.
             let find = move || named.and_then(|index| describe_release(&*head, &index).ok().flatten());
             let release = app.renderings.run(visit.visitor(), find).await?;
-            asked.render(&release.map(|release| release.objections).unwrap_or_default())
+            asked.render(release.as_ref(), &visit)
         }
         Err(refused) => refused.render(),
     };
@@ -128,10 +129,13 @@ impl Asked {
         self.places.first().filter(|_| self.url.is_none()).map(|place| &place.index)
     }
 
-    fn render(&self, objections: &[ObjectionOverview]) -> Markup {
+    fn render(&self, release: Option<&ReleaseOverview>, visit: &Visit) -> Markup {
         html! {
             h1 { "Verify a file" }
-            (parts::objections(objections))
+            @if let Some(release) = release {
+                @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, &release.path, visit)) }
+                (parts::objections(&release.objections))
+            }
             (intro())
             (self.render_places())
             p.choose {

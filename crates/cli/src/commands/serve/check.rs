@@ -1,10 +1,10 @@
 //! `countersign serve --check`: would the server start, and what would it do? Changes nothing (D58).
 
-use std::{error::Error, net::TcpListener};
+use std::{error::Error, net::TcpListener, path::Path};
 
 use countersign_cluster::database::Database;
 use countersign_server::{
-    config::{ConfigFile, Overrides, Settings},
+    config::{ConfigFile, ConfigSource, Overrides, Settings},
     disk_space::DiskSpace,
     mirror::{MirrorSettings, memory::MirrorMemory},
     tls::Tls,
@@ -14,12 +14,15 @@ use serde_json::{Map, Value, json};
 
 use crate::{args::ServiceArgs, error::CliError, output::Output};
 
+const WARNING: &str = "warning";
+
 pub(super) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> Result<(), CliError> {
     let mut report = Report::default();
     let file = match &args.files.config {
         Some(path) => ConfigFile::read(path),
         None => Ok(ConfigFile::default()),
     };
+    let source = file.as_ref().ok().and_then(ConfigFile::source);
     let settings = file.and_then(|file| Settings::resolve(overrides, file));
     match &args.files.config {
         Some(path) => report.say("configuration", path.display().to_string()),
@@ -29,16 +32,24 @@ pub(super) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> R
         Ok(mut settings) => {
             match super::read_log_key(&mut settings, output) {
                 Ok(()) => report.say_log(&settings),
-                Err(error) => report.blame(&error),
+                Err(error) => {
+                    let key = settings.log.as_ref().map(|log| log.key_file.as_path());
+                    report.blame_file(&error, place_of(source.as_ref(), "log", key));
+                }
             }
-            look_at(settings, &mut report);
+            look_at(settings, source.as_ref(), &mut report);
         }
         Err(error) => report.blame(&error),
     }
     report.finish(output)
 }
 
-fn look_at(settings: Settings, report: &mut Report) {
+/// Where the configuration file names this file.
+fn place_of(source: Option<&ConfigSource>, table: &str, file: Option<&Path>) -> Option<String> {
+    source?.place_of(table, file?)
+}
+
+fn look_at(settings: Settings, source: Option<&ConfigSource>, report: &mut Report) {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let mode = if settings.dev { " (development mode)" } else { "" };
     report.say("listen", format!("{scheme}://{}{mode}", settings.listen));
@@ -49,7 +60,7 @@ fn look_at(settings: Settings, report: &mut Report) {
         let (cert, key) = (files.cert.display().to_string(), files.key.display().to_string());
         match Tls::read(files) {
             Ok(_) => report.say("certificate", format!("{cert}, key {key}")),
-            Err(error) => report.blame(&error),
+            Err(error) => report.blame_file(&error, place_of(source, "tls", Some(error.path()))),
         }
     }
     let dir = settings.data_dir.display();
@@ -67,9 +78,13 @@ fn look_at(settings: Settings, report: &mut Report) {
         Err(_) if !is_usable => {}
         Err(error) => report.blame(&error),
     }
-    if let Ok(space) = DiskSpace::of(&settings.data_dir) {
-        let low = if space.is_low() { ": nearly full" } else { "" };
-        report.say("disk", format!("{} of {} MiB free{low}", space.free >> 20, space.size >> 20));
+    let there = settings.data_dir.ancestors().find(|dir| dir.exists());
+    if let Ok(space) = DiskSpace::of(there.unwrap_or(Path::new("."))) {
+        report.say("disk", format!("{} of {} MiB free", space.free >> 20, space.size >> 20));
+        if space.is_low() {
+            let text = "the disk is nearly full: make room, or the server will refuse changes";
+            report.say(WARNING, text.to_owned());
+        }
     }
     // The running server has its addresses.
     for address in
@@ -127,6 +142,11 @@ impl Report {
     }
 
     fn blame(&mut self, error: &dyn Error) {
+        self.blame_file(error, None);
+    }
+
+    /// `place`: where the configuration file names the file that is wrong.
+    fn blame_file(&mut self, error: &dyn Error, place: Option<String>) {
         let mut text = error.to_string();
         for cause in std::iter::successors(error.source(), |&cause| cause.source()).map(ToString::to_string) {
             if !text.contains(&cause) {
@@ -134,6 +154,7 @@ impl Report {
                 text.push_str(&cause);
             }
         }
+        text.extend(place.map(|place| format!(" ({place})")));
         self.wrong.push(text);
     }
 
@@ -143,7 +164,9 @@ impl Report {
         if self.wrong.is_empty() {
             let facts_read: Vec<Value> =
                 self.facts.iter().map(|(about, text)| json!({ "about": about, "text": text })).collect();
-            let text = format!("{facts}Everything is in order. Nothing was changed.\n");
+            let has_warning = self.facts.iter().any(|(about, _)| *about == WARNING);
+            let subject = if has_warning { "Everything else" } else { "Everything" };
+            let text = format!("{facts}{subject} is in order. Nothing was changed.\n");
             return output.result(&text, &json!({ "ok": true, "facts": facts_read }));
         }
         output.line(&facts);

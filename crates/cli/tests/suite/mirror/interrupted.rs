@@ -57,6 +57,18 @@ fn a_mirror_that_is_killed_while_it_catches_up_goes_on_from_there() {
     assert_eq!(Some(fsck(&mirror.data_dir(), &[]).is_clean()), tip_of(&world.server));
 }
 
+/// More than the store takes at a time is left when the answer ends.
+#[test]
+fn a_long_answer_that_ends_in_order_is_no_failure() {
+    let world = lively_origin(800);
+    for _ in 0..3 {
+        let mut mirror = start_mirror(&url_of(&world.server));
+        await_same(&mirror, &world.server);
+        let log = mirror.stop_and_read_log();
+        assert!(!log.contains("cannot follow"), "{log}");
+    }
+}
+
 /// The first half of the journal arrives, then the connection breaks; then the mirror is killed; then it goes on.
 #[test]
 fn what_came_before_a_break_is_kept() {

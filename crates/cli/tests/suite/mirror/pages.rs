@@ -26,7 +26,9 @@ fn pages_name_the_origin_and_commands_that_change_something_ask_it() {
     let release = page(&format!("/p/{index}"));
     assert!(release.contains(&format!("countersign sign {index} --server {origin}")), "{release}");
     let landing = page("/");
-    let register = format!("countersign register https://github.com/acme/app --server {origin}");
+    let register = format!(
+        "countersign register https://github.com/acme/app/blob/main/svc.signers.json --server {origin}"
+    );
     assert!(landing.contains(&register), "{landing}");
     assert!(
         landing.contains("app.tar.gz --server http://localhost"),

@@ -92,8 +92,40 @@ fn hosts_projects_and_directories_of_projects_can_be_blocked() {
     // A name that only begins alike is another one.
     ask(&world.server, &["block", &world.id("acme/ap")]);
     release("acme/app/v9").ok();
-    for wrong in ["svc-pub:nonsense", "a/../b", "https/github.com/443", ""] {
-        refusal(&world.server, &["block", wrong]);
+    for wrong in
+        ["svc-pub:nonsense", "a/../b", "https/github.com/443", "", "alice", "none.pub", "keys/none.pub"]
+    {
+        let said = refusal(&world.server, &["block", wrong]);
+        assert!(wrong.is_empty() || said.contains("a .pub file"), "{wrong}: {said}");
+    }
+}
+
+#[test]
+fn a_key_is_blocked_by_its_file_or_its_line_and_no_file_is_a_host() {
+    let (alice, bob) = people();
+    let (world, dir) = (World::start(), tempfile::TempDir::new().unwrap());
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (file, readme) = (write("alice.pub", &alice.ssh_key()), write("read.me", "no key"));
+    assert_eq!(ask(&world.server, &["block", &file]), json!({ "blocked": alice.key() }));
+    assert_eq!(ask(&world.server, &["block", &bob.ssh_key()]), json!({ "blocked": bob.key() }));
+    refusal(&world.server, &["block", &readme]);
+    let kinds = ask(&world.server, &["blocks"])["blocks"].as_array().unwrap().clone();
+    assert!(kinds.len() == 2 && kinds.iter().all(|entry| entry["kind"] == "key"), "{kinds:?}");
+    ask(&world.server, &["unblock", &file]);
+}
+
+#[test]
+fn a_host_that_an_earlier_version_blocked_by_mistake_can_be_unblocked() {
+    let mut server = TestServer::start();
+    server.stop();
+    std::fs::write(server.data_dir().join("blocks"), "alice\nalice.pub\n").unwrap();
+    server.start_again();
+    for name in ["alice", "alice.pub"] {
+        assert_eq!(ask(&server, &["unblock", name]), json!({ "unblocked": name }));
     }
 }
 
@@ -110,12 +142,21 @@ fn projects_and_figures_are_shown() {
         (&stats["projects"], &stats["collecting"], &stats["ready"]),
         (&2.into(), &2.into(), &true.into())
     );
+    let launch =
+        Launch::default().args(["admin", "stats", "--data-dir", world.server.data_dir().to_str().unwrap()]);
+    let text = String::from_utf8(launch.output().stdout).unwrap();
+    assert!(!text.contains("null") && !text.contains("bytes"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("disk free   ") && line.ends_with("iB")), "{text}");
     for running in [true, false] {
         if !running {
             world.server.stop();
         }
         assert_eq!(ask(&world.server, &["projects"]), json!({ "projects": [app, other] }));
-        assert_eq!(ask(&world.server, &["projects", &world.id("other")]), json!({ "projects": [other] }));
+        for name in [world.id("other"), "other/app".to_owned(), world.files.url("/other/app")] {
+            assert_eq!(ask(&world.server, &["projects", &name]), json!({ "projects": [other] }), "{name}");
+        }
+        assert_eq!(ask(&world.server, &["projects", "app"]), json!({ "projects": [app, other] }));
+        assert_eq!(ask(&world.server, &["projects", "her/app"]), json!({ "projects": [] }));
     }
     assert!(refusal(&world.server, &["stats"]).contains("no server runs"));
     // A block that is made now is in force after the start.

@@ -72,9 +72,13 @@ fn every_problem_is_told_with_exit_code_2() {
     );
     let checked = check(&dir, &config, &[]);
     assert_eq!(checked.code, Some(2), "{}", checked.said);
-    for words in
-        ["3 things are wrong:\n- ", "/nowhere/cert.pem", "is not a directory", "cannot listen on 127.0.0.1"]
-    {
+    for words in [
+        "3 things are wrong:\n- ",
+        "/nowhere/cert.pem",
+        "countersign.toml, line 4)",
+        "is not a directory",
+        "cannot listen on 127.0.0.1",
+    ] {
         assert!(checked.said.contains(words), "{words}: {}", checked.said);
     }
     let other = dir.path().join("other");
@@ -82,6 +86,27 @@ fn every_problem_is_told_with_exit_code_2() {
     let checked = check(&dir, "", &["--data-dir", other.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
     assert_eq!(checked.code, Some(2), "{}", checked.said);
     assert!(checked.said.contains("cannot be read as a Git repository"), "{}", checked.said);
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_made_is_told_before_the_server_tries() {
+    let dir = TempDir::new().unwrap();
+    // Not even root can make a directory there.
+    let args = ["--data-dir", "/proc/countersign/data", "--listen", "127.0.0.1:0"];
+    let checked = check(&dir, "", &args);
+    assert_eq!(checked.code, Some(2), "{}", checked.said);
+    assert!(checked.said.contains("the data directory /proc/countersign/data"), "{}", checked.said);
+    assert!(!checked.said.contains("in order"), "{}", checked.said);
+}
+
+#[test]
+fn the_key_of_a_log_that_cannot_be_read_is_shown_in_its_line() {
+    let dir = TempDir::new().unwrap();
+    let log = "[log]\norigin = \"sign.test/log\"\nkey_file = \"/nowhere/key\"\n";
+    let checked = check(&dir, &(data_line(&dir) + log), &[]);
+    assert_eq!(checked.code, Some(2), "{}", checked.said);
+    assert!(checked.said.contains("/nowhere/key"), "{}", checked.said);
+    assert!(checked.said.contains("countersign.toml, line 5)"), "{}", checked.said);
 }
 
 #[test]

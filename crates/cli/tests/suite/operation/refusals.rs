@@ -96,6 +96,8 @@ fn what_upstreams_do_wrong_is_a_warning_and_counted_apart() {
         let line = line_of(&log, reply);
         assert_eq!((&line["level"], &line["reason"]), (&"WARN".into(), &reply.error(500).into()));
         assert_eq!(line["span"]["key"], alice.key());
+        let (reason, source) = (line["reason"].as_str().unwrap(), line["source"].as_str());
+        assert!(source.is_none_or(|source| !reason.contains(source)), "{line}");
     }
 }
 
@@ -149,4 +151,30 @@ fn a_server_that_cannot_start_says_so_in_json_where_the_log_is_json() {
         let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
         assert!(lines.iter().any(|line| line["level"] == "ERROR" && line["error"].is_string()), "{said}");
     }
+}
+
+#[test]
+fn a_url_that_leads_nowhere_is_logged_as_it_was_given() {
+    let (alice, _) = people();
+    let mut world = World::start_with(|launch, _| json_log(launch));
+    let url = "https://github.com/acme/app/tree/main";
+    let release = world.post_as(&alice, "/v1/assets", &serde_json::json!({ "forge_release_url": url }));
+    release.error(400);
+    let signers = world.register_url(&alice, "https://github.com/acme/app");
+    signers.error(400);
+    let log = world.server.stop_and_read_log();
+    assert_eq!(line_of(&log, &release)["span"]["file"], url);
+    assert_eq!(line_of(&log, &signers)["span"]["file"], "https://github.com/acme/app");
+}
+
+#[test]
+fn a_mistake_in_the_configuration_keeps_its_line_apart_in_a_log_of_json() {
+    let dir = TempDir::new().unwrap();
+    let config = dir.path().join("countersign.toml");
+    std::fs::write(&config, "log_format = \"json\"\nlisten_at = \"127.0.0.1:0\"\n").unwrap();
+    let launch = Launch::serve(&dir.path().join("data")).args(["--config", config.to_str().unwrap()]);
+    let log = String::from_utf8(launch.output().stderr).unwrap();
+    let line: Value = serde_json::from_str(&log).expect("one line of JSON");
+    assert!(line["error"].as_str().unwrap().contains("unknown key `listen_at`"), "{line}");
+    assert_eq!(line["detail"], "2 | listen_at = \"127.0.0.1:0\"");
 }

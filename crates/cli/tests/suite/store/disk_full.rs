@@ -121,6 +121,7 @@ fn a_disk_that_is_really_full_is_announced_and_refuses_changes_with_507() {
     assert_eq!(full.header("retry-after"), Some("60"));
     assert!(made.iter().all(|index| world.exists(index)), "reads go on");
     assert_eq!(metrics::Page::read(address).value("countersign_ready"), 0.0);
+    world.server.get("/readyz").refused(503, FULL);
     let log = world.server.stop_and_read_log();
     assert_eq!(log.matches("nearly full").count(), 1, "{log}");
     let id = full.header("x-request-id").unwrap();

@@ -98,12 +98,19 @@ fn activity_is_grouped_by_day_and_filtered_by_project_kind_and_key() {
     let by_key = open(&world.server, &format!("/activity?key={key}"));
     by_key.says(&["revoked http", "signed http"]).lacks(&["widgets/tool by"]);
     let project = world.id("acme/app");
-    for given in [world.files.url("/acme/app"), project.clone()] {
+    for given in [world.files.url("/acme/app"), project.clone(), "acme/app".to_owned(), "app".to_owned()] {
         let reply =
             world.server.get(&format!("/activity?type=signature&project={}", given.replace(':', "%3A")));
         let expected = format!("/p/{project}/svc.activity?type=signature");
         assert_eq!((reply.status, reply.header("location")), (307, Some(&*expected)));
     }
+    world.activate("widgets/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    let several = visit(&world.server, "/activity?project=app");
+    assert_eq!(several.status, 404);
+    several.says(&["Several projects have this name: ", "widgets/app"]);
+    let in_address = alice.key().replace('+', "-").replace('/', "_");
+    let by_address = open(&world.server, &format!("/activity?type=revoked&key={in_address}"));
+    by_address.says(&["revoked http"]);
     let both = open(&world.server, &format!("/p/{project}/svc.activity?type=signature&key={key}"));
     both.says(&["signed 1.0 by"]).lacks(&["revoked 1.0", "complete 1.0"]);
     for query in ["type=odd", "key=odd", "project=a/../b"] {

@@ -1,11 +1,45 @@
 //! What each page shows, and where it leads.
 
+use countersign_forge::{file_server::FileServers, forges::Forges, url::SourceUrl};
+
 use super::team::Team;
 use crate::support::{
-    Person, SignersFile, World, days_ago,
+    Person, SignersFile, World,
+    client::Computer,
+    days_ago,
     fake_forge::{Asset, ForgeWorld, Kind},
     html::{Html, key_page, open, short_key, visit},
 };
+
+/// Each command of a page, without the name of the program.
+fn commands(page: &Html) -> Vec<Vec<String>> {
+    let text = page.text.replace("<span class=\"together\">", "").replace("</span>", "");
+    let codes = text.split("countersign ").skip(1).map(|rest| rest.split('<').next().unwrap());
+    codes.map(|code| code.split(' ').map(ToOwned::to_owned).collect()).collect()
+}
+
+#[test]
+fn the_commands_of_the_first_page_work_when_they_are_pasted() {
+    let world = World::start();
+    let computer = Computer::of(&world.server);
+    let run = |args: &[String], more: &[&str]| {
+        let args: Vec<&str> = args.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        computer.run(&args)
+    };
+    let commands = commands(&open(&world.server, "/"));
+    let find =
+        |verb: &str| commands.iter().find(|words| words[0] == verb).unwrap_or_else(|| panic!("{verb}"));
+    run(find("keygen"), &["--no-password"]).ok();
+    computer.run(&["keygen", "--out", "bob", "--no-password"]).ok();
+    run(find("signers"), &[]).ok();
+    assert!(computer.listing().contains(&"svc.signers.json".to_owned()), "{:?}", computer.listing());
+    let [_, address, options @ ..] = &find("register")[..] else { panic!("no address: {commands:?}") };
+    let address = SourceUrl::parse(address).unwrap();
+    let located = Forges::new(Vec::new()).unwrap().locate_signers(&address, &FileServers::default()).unwrap();
+    assert_eq!(located.project.as_str(), "https/github.com/443/acme/app");
+    let [server, _, key, name] = options else { panic!("{options:?}") };
+    assert_eq!([&**server, key, name], ["--server", "--key", "alice"]);
+}
 
 #[test]
 fn an_empty_server_says_how_to_begin() {
@@ -185,6 +219,11 @@ fn a_revocation_that_lacks_signatures_shows_how_to_join() {
     ]);
     page.says(&[&format!("countersign revoke {index} --server")]);
     assert!(page.text.contains("<title>Revocation begun: 1.0 of "), "{}", page.text);
+    let verify = world.server.get(&format!("/verify?path={index}")).text();
+    assert!(
+        verify.contains("A revocation waits for signatures") && verify.contains("wrong build"),
+        "{verify}"
+    );
     // It comes first on every page, and the release is no longer offered as the newest.
     world.add_signed_release("acme/app/2.0", &[&team.alice, &team.bob]);
     let project = open(&world.server, &format!("/p/{}", world.id("acme/app")));
@@ -303,7 +342,7 @@ fn a_digest_in_the_search_finds_the_releases_that_list_it() {
             .links_to(&format!("/p/{index}"));
     }
     let none = open(&world.server, &format!("/projects?q={}", "0".repeat(128)));
-    none.says(&["No release on this server lists a file with this digest."]);
+    none.says(&["No complete or revoked release on this server lists a file with this digest."]);
 }
 
 #[test]

@@ -46,8 +46,8 @@ export async function gatherEvidence(places) {
 
 async function gatherFor(path, project) {
   const shown = (suffix) => askAt("files", path + suffix);
-  const suffixes = [".signers.json", ".signatures.json", ".revocation.json"];
-  const [copy, complete, revocation] = await Promise.all(suffixes.map(shown));
+  const [copy, complete, revocation, begun, objections] = await Promise.all(
+    [".signers.json", ".signatures.json", ".revocation.json", ".revocation.json.pending", ".objections.json"].map(shown));
   const signed = complete ?? (await shown(".signatures.json.revoked"));
   refuseIf(signed === null, "Not enough people have signed the release yet");
   refuseIf(complete === null && revocation === null, "It is revoked, but the server does not show why");
@@ -59,6 +59,8 @@ async function gatherFor(path, project) {
     governedBy: await digestOf(copy ?? ""),
     history: await attempt("The signers chain", () => history(parseJson(chain).history, "history")),
     revocation,
+    begun,
+    objections,
     staple,
   };
 }

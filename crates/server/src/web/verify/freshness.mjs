@@ -154,14 +154,13 @@ export async function checkFreshness({ staple, ...evidence }, verified, passed) 
   const now = BigInt(Math.floor(Date.now() / 1e3));
   const fresh = await verifyStaple(staple, subject, trustOf(newest), now);
   const { asOf, cosigned, witnesses, release, history } = fresh;
-  const isTimed = asOf !== null;
-  const time = isTimed && spellTime(asOf);
+  const time = asOf !== null && spellTime(asOf);
   const word = `by the ${log ? "log" : "server"}'s word alone`;
-  const by = isTimed ? `as of ${time}, by ${cosigned} of ${witnesses} witnesses` : word;
+  const by = time ? `as of ${time}, by ${cosigned} of ${witnesses} witnesses` : word;
   refuseIf(release.revocation, `The server hides that the release is revoked, ${by}`);
   const hidden = `it shows ${links.length} of the ${history} signers files in its log, ${by}`;
   refuseIf(fresh.signers === "replaced", `The server hides a change of signers: ${hidden}`);
-  if (isTimed && now - asOf > log.age) {
+  if (time && now - asOf > log.age) {
     const old = `The newest proof that the release is not revoked is of ${time}; the signers allow ${spellAge(log.age)}`;
     refuseIf(true, old, "check this computer's clock, or try again later");
   }

@@ -4,7 +4,7 @@ import { findReleases, gatherEvidence, readFacts } from "./evidence.mjs";
 import { checkFreshness } from "./freshness.mjs";
 import { hasEd25519 } from "./keys.mjs";
 import { checkFile, refuseIf, verifyEvidence } from "./rules.mjs";
-import { shownName, shownText } from "./values.mjs";
+import { quoted, shownName, shownText } from "./values.mjs";
 
 const [input, result, form] = ["file", "result", "ask"].map((id) => document.getElementById(id));
 const given = [...document.querySelectorAll("[data-index]")].map((item) => item.dataset);
@@ -35,6 +35,18 @@ function askWhich(file, places) {
   }
 }
 
+// What speaks against a release (D185), valid or not.
+function listDoubts({ begun, objections }, { links }) {
+  const doubts = [];
+  const add = (what, text, ...keys) => doubts.push(["!", `${what}: ${quoted(`${text}`)}`, keys]);
+  if (begun) add("A revocation waits for more signatures", JSON.parse(begun).reason);
+  for (const [key, { document }] of Object.entries(JSON.parse(objections)?.objections ?? {})) {
+    const text = JSON.parse(document).objection;
+    if (text !== null) add(`Objection by ${shownName(links.at(-1).signers.names.get(key))}`, text, key);
+  }
+  return doubts;
+}
+
 async function verify(file, places) {
   const run = ++runs;
   const lines = [];
@@ -47,7 +59,7 @@ async function verify(file, places) {
     const found = places.length ? places : await findReleases(facts, tell);
     if (run !== runs) return;
     form.hidden = found.length;
-    refuseIf(!found.length, "No release on this server lists this file", `yours: sha256 ${facts.sha256}`);
+    refuseIf(!found.length, "No complete or revoked release here lists this file", `yours: sha256 ${facts.sha256}`);
     if (found.some(({ project }) => project !== found[0].project)) return askWhich(file, found);
     const evidence = await gatherEvidence(found);
     about = `Release: ${evidence.path.replace(/\/[^/]*$/, "")}`;
@@ -56,6 +68,10 @@ async function verify(file, places) {
     for (const key of signedBy) passed(`Signed by ${shownName(governing.names.get(key))}`, key);
     checkFile(facts, index.published_files, evidence.name, passed);
     await checkFreshness(evidence, verified, passed);
+    const doubts = listDoubts(evidence, verified);
+    if (doubts[0]) [outcome, heading] = ["doubted", `Verified, but signers object: ${file.name}`];
+    if (evidence.begun) heading = `Do not use ${file.name} yet: its revocation has begun`;
+    lines.unshift(...doubts);
   } catch (error) {
     [outcome, heading] = ["refused", `Do not use ${file.name}`];
     lines.unshift(["✗", `${error.name === "Error" ? "" : "It could not be checked. "}${error.message}`, error.details]);
