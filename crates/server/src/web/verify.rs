@@ -10,7 +10,8 @@ use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
 use super::{
-    Page, links,
+    frame::Page,
+    links,
     overview::release::{ObjectionOverview, describe_release},
     parts,
     visit::{Visit, find_field},
