@@ -21,7 +21,7 @@ use countersign_explain::{progress::Names, tally::Tally};
 use crate::{
     args::RevokeArgs,
     client::{ServerClient, now},
-    error::CliError,
+    error::{CliError, REASON_HINT},
     people::People,
     shown_release::{ShownRelease, require_release},
 };
@@ -48,9 +48,8 @@ pub(super) fn choose_document(
 }
 
 pub(super) fn read_document(text: &str) -> Result<Revocation, CliError> {
-    Revocation::parse(text.as_bytes()).map_err(|error| {
-        CliError::usage("this is no revocation", "give a --reason of 1 to 1,000 characters").because(error)
-    })
+    Revocation::parse(text.as_bytes())
+        .map_err(|error| CliError::usage("this is no revocation", REASON_HINT).because(error))
 }
 
 pub(super) fn describe(
