@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use countersign_core::{
     log::policy::Policy,
-    values::{shown::shown_text, verifier_key::VerifierKey},
+    values::{shown::shown_text, verifier_key::VerifierKey, wire::routes::ADD_CHECKPOINT},
 };
 use thiserror::Error;
 use url::{Host, Url};
@@ -36,7 +36,7 @@ impl AskedWitness {
             let (name, key) = (witness.name.clone(), witness.key.clone());
             let bad = BadWitnessUrl { name: name.clone(), url: url.clone() };
             let url = Url::parse(url).ok().filter(is_usable).ok_or(bad)?;
-            let url = format!("{}/add-checkpoint", url.as_str().trim_end_matches('/'));
+            let url = format!("{}{ADD_CHECKPOINT}", url.as_str().trim_end_matches('/'));
             Ok(Self { name, key, url })
         });
         asked.collect()

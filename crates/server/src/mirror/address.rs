@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use countersign_core::values::shown::shown_text;
+use countersign_core::values::{shown::shown_text, wire::routes::JOURNAL};
 use countersign_store::ObjectId;
 use thiserror::Error;
 use url::Url;
@@ -46,7 +46,7 @@ impl OriginAddress {
     /// Where it serves the commits after this one, or all of them.
     pub(super) fn journal_after(&self, commit: Option<ObjectId>, wait_seconds: u64) -> String {
         let after = commit.map(|commit| format!("after={commit}&")).unwrap_or_default();
-        format!("{}/v1/journal?{after}wait={wait_seconds}", self.text)
+        format!("{}{JOURNAL}?{after}wait={wait_seconds}", self.text)
     }
 }
 

@@ -6,7 +6,11 @@ use countersign_api::{
 };
 use countersign_core::{
     documents::signers::Signer,
-    values::{bounds::KEY_ENTRIES, key::PublicKey},
+    values::{
+        bounds::KEY_ENTRIES,
+        key::PublicKey,
+        wire::{PUBLIC_KEY_PREFIX, routes::KEY_PAGES},
+    },
 };
 use countersign_store::catalogue::{Catalogue, Look};
 use maud::{Markup, html};
@@ -23,10 +27,8 @@ use super::{
 };
 use crate::error::ApiError;
 
-const PREFIX: &str = "svc-pub:";
-
 pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTrouble> {
-    let given = visit.path.strip_prefix("/keys/").unwrap_or_default();
+    let given = links::below(KEY_PAGES, &visit.path).unwrap_or_default();
     let key = parse(given).ok_or_else(|| PageTrouble::Missing {
         message: "This is not a public key of a signer".to_owned(),
         near: None,
@@ -62,8 +64,8 @@ pub(super) fn look_into(catalogue: &Catalogue) -> Result<Look<'_>, ApiError> {
 
 fn parse(given: &str) -> Option<PublicKey> {
     let decoded = percent_decode_str(given).decode_utf8().ok()?;
-    let code = decoded.strip_prefix(PREFIX)?.replace('-', "+").replace('_', "/");
-    EventFilter::parse_key(&format!("{PREFIX}{code}")).ok()
+    let code = decoded.strip_prefix(PUBLIC_KEY_PREFIX)?.replace('-', "+").replace('_', "/");
+    EventFilter::parse_key(&format!("{PUBLIC_KEY_PREFIX}{code}")).ok()
 }
 
 fn summary(known: &KeyResponse) -> Markup {
