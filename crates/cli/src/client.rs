@@ -33,6 +33,7 @@ use countersign_core::{
         wire::{self, routes},
     },
 };
+use countersign_forge::http_url::parse_bare_url;
 use reqwest::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
@@ -75,14 +76,7 @@ impl ServerClient {
                 "write it as https://HOST or http://HOST:PORT, with --server or COUNTERSIGN_SERVER",
             )
         };
-        let mut base = Url::parse(server).map_err(|_| malformed())?;
-        let is_plain = base.query().is_none()
-            && base.fragment().is_none()
-            && base.username().is_empty()
-            && base.password().is_none();
-        if !matches!(base.scheme(), "http" | "https") || !base.has_host() || !is_plain {
-            return Err(malformed());
-        }
+        let mut base = parse_bare_url(server).ok_or_else(malformed)?;
         base.path_segments_mut().map_err(|()| malformed())?.pop_if_empty();
         // A redirect would be a stranger's choice of whom to ask.
         let http = countersign_forge::https::https_client(|builder| {

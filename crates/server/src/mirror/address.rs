@@ -3,9 +3,9 @@
 use std::{fmt, str::FromStr};
 
 use countersign_core::values::{shown::shown_text, wire::routes::JOURNAL};
+use countersign_forge::http_url::parse_bare_url;
 use countersign_store::ObjectId;
 use thiserror::Error;
-use url::Url;
 
 /// It stands on pages and in commands that people paste, so it contains nothing with a special meaning for a shell or a
 /// browser.
@@ -24,14 +24,11 @@ impl FromStr for OriginAddress {
 
     fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
         let refuse = || NotAnOrigin(text.to_owned());
-        let url = Url::parse(text.trim()).map_err(|_| refuse())?;
-        let is_http = matches!(url.scheme(), "http" | "https");
-        let is_bare = url.query().is_none() && url.fragment().is_none();
+        let url = parse_bare_url(text.trim()).ok_or_else(refuse)?;
         let text = url.as_str().trim_end_matches('/');
         let is_plain =
             |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | ':' | '.' | '-' | '_' | '~' | '[' | ']');
-        // A name or password would have an `@`.
-        if !is_http || !url.has_host() || !is_bare || !text.chars().all(is_plain) {
+        if !text.chars().all(is_plain) {
             return Err(refuse());
         }
         Ok(Self { text: text.to_owned() })
