@@ -18,7 +18,7 @@ use super::sign;
 use crate::{
     args::VetoArgs,
     client::now,
-    error::{CliError, REASON_HINT},
+    error::CliError,
     people::{People, when_text},
     prompt,
     release_names::ReleaseName,
@@ -144,7 +144,7 @@ fn not_vetoed(error: ToVetoError) -> CliError {
             "do not sign what you do not want; an admin can replace the pending file with `countersign update`",
         ),
         ToVetoError::Document(_) if error.to_string().contains("`veto`") => {
-            CliError::usage("this is no veto", REASON_HINT).because(error)
+            CliError::usage("this is no veto", "give a --reason of 1 to 1,000 characters").because(error)
         }
         ToVetoError::Document(_) | ToVetoError::OtherProposal => CliError::unverified(
             "the server shows a pending veto that cannot be joined",
