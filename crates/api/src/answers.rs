@@ -12,13 +12,12 @@ use countersign_core::{
         key::{PublicKey, decode_base64, encode_base64},
         path::RepoPath,
         time::Timestamp,
+        wire::routes,
     },
 };
 use serde::{Serialize, Serializer};
 
 use crate::{catalogue::WaitingFile, objected::PendingObjection};
-
-const SIGNATURES_ROUTE: &str = "/v1/signatures";
 
 /// A signers file waits for signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -44,7 +43,7 @@ impl ProposedResponse {
             project_id,
             message: message.into(),
             required_signers,
-            signature_submission_url: SIGNATURES_ROUTE,
+            signature_submission_url: routes::SIGNATURES,
         }
     }
 

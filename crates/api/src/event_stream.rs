@@ -1,7 +1,6 @@
 //! Server-Sent Events, read from bytes as they come. What one event may weigh is bounded: the server is not believed.
 
-/// Several times what the longest path takes in JSON.
-pub const MAX_BLOCK_BYTES: usize = 64 * 1024;
+use countersign_core::values::bounds::EVENT_BYTES;
 
 /// What stands between two empty lines, as far as it matters here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +35,7 @@ impl EventStreamReader {
                 b'\n' | b'\r' => blocks.extend(self.end_line()),
                 _ => {
                     self.bytes += 1;
-                    if self.bytes > MAX_BLOCK_BYTES {
+                    if self.bytes > EVENT_BYTES {
                         return Err(TooLong);
                     }
                     self.line.push(*byte);

@@ -1,8 +1,11 @@
 //! The schema of the signers file. It is written by hand because the file's own type reads more than it writes.
 
-use countersign_core::values::other_format::OtherFormat;
+use countersign_core::values::{bounds::SIGNER_NAME_CHARS, other_format::OtherFormat};
 use serde::Serialize;
 use utoipa::ToSchema;
+
+// An attribute takes nothing but a figure.
+const _: () = assert!(SIGNER_NAME_CHARS == 64, "the schema of `name` says so");
 
 /// Who may sign for a project, and how many are needed. Stored as it was published.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -30,9 +30,10 @@ use countersign_core::{
         path::RepoPath,
         shown::shown_text,
         time::Timestamp,
-        wire,
+        wire::{self, routes},
     },
 };
+use countersign_forge::http_url::parse_bare_url;
 use reqwest::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
@@ -75,14 +76,7 @@ impl ServerClient {
                 "write it as https://HOST or http://HOST:PORT, with --server or COUNTERSIGN_SERVER",
             )
         };
-        let mut base = Url::parse(server).map_err(|_| malformed())?;
-        let is_plain = base.query().is_none()
-            && base.fragment().is_none()
-            && base.username().is_empty()
-            && base.password().is_none();
-        if !matches!(base.scheme(), "http" | "https") || !base.has_host() || !is_plain {
-            return Err(malformed());
-        }
+        let mut base = parse_bare_url(server).ok_or_else(malformed)?;
         base.path_segments_mut().map_err(|()| malformed())?.pop_if_empty();
         // A redirect would be a stranger's choice of whom to ask.
         let http = countersign_forge::https::https_client(|builder| {
@@ -101,7 +95,7 @@ impl ServerClient {
 
     /// A stored file; `None` where the server says that there is none.
     pub(crate) async fn file(&self, path: &RepoPath, max_bytes: usize) -> Result<Option<Vec<u8>>, CliError> {
-        let answer = self.find(self.route("files", Some(path)), max_bytes).await?;
+        let answer = self.find(self.route(routes::FILES, Some(path)), max_bytes).await?;
         Ok(answer.map(|answer| answer.bytes))
     }
 
@@ -132,7 +126,7 @@ impl ServerClient {
 
     /// The history up to the signers that signed `path`.
     pub(crate) async fn chain(&self, path: &RepoPath) -> Result<History, CliError> {
-        let answer = self.get(self.route("get_signers_chain", Some(path)), ANSWER_BYTES).await?;
+        let answer = self.get(self.route(routes::GET_SIGNERS_CHAIN, Some(path)), ANSWER_BYTES).await?;
         let chain =
             ChainResponse::parse(&answer.bytes).map_err(|error| self.unusable(path, &answer, error))?;
         Ok(chain.history)
@@ -140,7 +134,7 @@ impl ServerClient {
 
     /// The signers file in force above a path.
     pub(crate) async fn signers_above(&self, path: &RepoPath) -> Result<Option<SignersFile>, CliError> {
-        let answer = self.find(self.route("get_signers", Some(path)), FILE_BYTES).await?;
+        let answer = self.find(self.route(routes::GET_SIGNERS, Some(path)), FILE_BYTES).await?;
         let Some(answer) = answer else { return Ok(None) };
         let parsed = SignersFile::parse(&answer.bytes);
         parsed.map(Some).map_err(|error| self.unusable(path, &answer, error))
@@ -159,23 +153,28 @@ impl ServerClient {
 
     /// The releases that a question in the query finds.
     pub(crate) async fn releases(&self, query: &[(&str, &str)]) -> Result<ReleasesResponse, CliError> {
-        self.look_into_catalogue(&["releases"], query, ReleasesResponse::parse).await
+        self.look_into_catalogue(self.route(routes::RELEASES, None), query, ReleasesResponse::parse).await
     }
 
     /// The projects whose identifiers end like this.
     pub(crate) async fn projects(&self, name: &str) -> Result<ProjectsResponse, CliError> {
-        self.look_into_catalogue(&["projects"], &[("name", name)], ProjectsResponse::parse).await
+        self.look_into_catalogue(
+            self.route(routes::PROJECTS, None),
+            &[("name", name)],
+            ProjectsResponse::parse,
+        )
+        .await
     }
 
     /// What waits for a key, as everyone may know.
     pub(crate) async fn pending_of(&self, key: &PublicKey) -> Result<KeyPendingResponse, CliError> {
-        let route = ["keys", &key.to_string(), "pending"];
-        self.look_into_catalogue(&route, &[], KeyPendingResponse::parse).await
+        let url = self.at(routes::KEYS, [&*key.to_string(), "pending"]);
+        self.look_into_catalogue(url, &[], KeyPendingResponse::parse).await
     }
 
     /// What everyone may know about a key.
     pub(crate) async fn key(&self, key: &PublicKey) -> Result<KeyResponse, CliError> {
-        self.look_into_catalogue(&["keys", &key.to_string()], &[], KeyResponse::parse).await
+        self.look_into_catalogue(self.at(routes::KEYS, [&*key.to_string()]), &[], KeyResponse::parse).await
     }
 
     /// What a key has signed, a part of it.
@@ -184,17 +183,16 @@ impl ServerClient {
         key: &PublicKey,
         query: &[(&str, &str)],
     ) -> Result<KeySignedResponse, CliError> {
-        let route = ["keys", &key.to_string(), "signed"];
-        self.look_into_catalogue(&route, query, KeySignedResponse::parse).await
+        let url = self.at(routes::KEYS, [&*key.to_string(), "signed"]);
+        self.look_into_catalogue(url, query, KeySignedResponse::parse).await
     }
 
     async fn look_into_catalogue<T>(
         &self,
-        route: &[&str],
+        mut url: Url,
         query: &[(&str, &str)],
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
-        let mut url = self.at(&[&["v1"], route].concat());
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
@@ -248,18 +246,18 @@ impl ServerClient {
 
     /// Whether the server is there, without saying who asks.
     pub(crate) async fn ping(&self) -> Result<PingResponse, CliError> {
-        let answer = self.get(self.route("ping", None), FILE_BYTES).await?;
+        let answer = self.get(self.route(routes::PING, None), FILE_BYTES).await?;
         PingResponse::parse(&answer.bytes).map_err(|error| self.unusable(&"a ping", &answer, error))
     }
 
     /// Whether the server can accept changes; an error says why not.
     pub(crate) async fn check_ready(&self) -> Result<(), CliError> {
-        self.get(self.at(&["readyz"]), FILE_BYTES).await.map(drop)
+        self.get(self.route(routes::READY, None), FILE_BYTES).await.map(drop)
     }
 
     /// A stream of events, which has begun and has no end.
     pub(crate) async fn listen(&self, query: &ListenQuery) -> Result<Response, CliError> {
-        let mut url = self.route("events", None);
+        let mut url = self.route(routes::EVENTS, None);
         let EventFilter { prefix, key, kinds } = &query.filter;
         let kinds = kinds.as_ref().map(|kinds| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>());
         let parameters = [
@@ -302,15 +300,15 @@ impl ServerClient {
         Err(self.unusable_event(ParseError::new("", "it is no stream of events")))
     }
 
-    fn route(&self, name: &str, path: Option<&RepoPath>) -> Url {
-        let segments = ["v1", name].into_iter().chain(path.into_iter().flat_map(RepoPath::segments));
-        self.at(&segments.collect::<Vec<_>>())
+    fn route(&self, route: &str, path: Option<&RepoPath>) -> Url {
+        self.at(route, path.into_iter().flat_map(RepoPath::segments))
     }
 
-    fn at(&self, path: &[&str]) -> Url {
+    /// The address of what has these names below a route.
+    fn at<'a>(&self, route: &'a str, names: impl IntoIterator<Item = &'a str>) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
-            segments.extend(path);
+            segments.extend(route.split('/').skip(1)).extend(names);
         }
         url
     }

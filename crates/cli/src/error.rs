@@ -4,7 +4,7 @@ use std::{error::Error, fmt, io, path::Path, process::ExitCode};
 
 use countersign_core::{
     rules::decide::drop::DropRefusal,
-    values::{path::RepoPath, shown::shown_text},
+    values::{bounds::REASON_CHARS, path::RepoPath, shown::shown_text},
 };
 use countersign_forge::https::SetupError;
 use countersign_server::{config::ConfigError, start::StartError};
@@ -12,6 +12,10 @@ use countersign_store::{StoreError, audit::CheckError, data_dir::DataDirError, o
 use serde_json::{Map, Value};
 
 use crate::paths::shown_path;
+
+/// To whom a reason is too short or too long.
+pub(crate) const REASON_HINT: &str = "give a --reason of 1 to 1,000 characters";
+const _: () = assert!(REASON_CHARS == 1_000, "the hint says so");
 
 /// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -111,9 +111,7 @@ impl ShownState<'_> {
         let time = now()?;
         let freshness = match verify(&staple, &StapleSubject::of(self.artifact), log_trust, time) {
             Ok(freshness) => freshness,
-            Err(error)
-                if self.is_only_unmet(&error) && args.max_age.is_none() && args.policy.is_none() =>
-            {
+            Err(error) if self.is_only_unmet(&error) && args.max_age.is_none() && args.policy.is_none() => {
                 self.refuse_logged(&trust, &known, staple, time)?;
                 return Ok(LogReport::Unmet(error.to_string()));
             }

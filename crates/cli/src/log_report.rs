@@ -51,7 +51,9 @@ impl LogReport {
 
     pub(crate) fn json(&self) -> Value {
         match self {
-            Self::Absent { wanted_by: Some(source) } => json!({"word": "none", "unmet": without_proof(source)}),
+            Self::Absent { wanted_by: Some(source) } => {
+                json!({"word": "none", "unmet": without_proof(source)})
+            }
             Self::NotChecked | Self::Absent { wanted_by: None } => Value::Null,
             Self::Unmet(why) => json!({"word": "none", "unmet": why}),
             Self::Shown(shown) => shown.json(),

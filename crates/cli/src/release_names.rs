@@ -6,6 +6,7 @@ use countersign_core::{
     values::{
         path::{RepoPath, is_name},
         shown::shown_text,
+        wire::routes::{BADGES, PAGES},
     },
 };
 
@@ -88,13 +89,12 @@ pub(crate) struct ServerPage {
     pub(crate) path: RepoPath,
 }
 
-const PAGES: [&str; 2] = ["/p/", "/badge/"];
-
 pub(crate) fn split_page(url: &str) -> Option<ServerPage> {
     let url = url.split(['?', '#']).next()?;
     let after_scheme = url.find("://")? + 3;
-    PAGES.iter().find_map(|dir| {
-        let at = url[after_scheme..].find(dir)? + after_scheme;
+    [PAGES, BADGES].iter().find_map(|route| {
+        let dir = format!("{route}/");
+        let at = url[after_scheme..].find(&dir)? + after_scheme;
         let path = url[at + dir.len()..].trim_end_matches('/');
         if !is_path(path) {
             return None;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use countersign_core::values::{key::PublicKey, path::RepoPath};
+use countersign_core::values::{key::PublicKey, path::RepoPath, url::is_this_machine};
 
 use crate::{
     args::GlobalArgs,
@@ -170,8 +170,7 @@ impl Session {
 }
 
 fn is_on_this_machine(path: &RepoPath) -> bool {
-    let host = path.segments().nth(1).unwrap_or_default();
-    matches!(host, "localhost" | "[::1]") || host.starts_with("127.")
+    path.segments().nth(1).is_some_and(is_this_machine)
 }
 
 pub(crate) fn no_server(path: &RepoPath) -> CliError {

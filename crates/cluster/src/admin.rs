@@ -14,7 +14,6 @@ use uuid::Uuid;
 use crate::{
     database::{Database, DatabaseSession, Parameter, within},
     error::DatabaseError,
-    ids::random_uuid,
     rows::parse_id,
     schema::{self, SchemaError},
     times,
@@ -164,7 +163,7 @@ async fn put(
         values ($1, $2, $3, $4, $5, $6, $7)";
     let base = batch.base.as_ref().map(|base| base.as_slice());
     let (head, body) = (batch.head.as_slice(), &*batch.body);
-    let (id, commits) = (random_uuid(), i32::try_from(batch.commits).unwrap_or(i32::MAX));
+    let (id, commits) = (Uuid::new_v4(), i32::try_from(batch.commits).unwrap_or(i32::MAX));
     let parameters: [Parameter<'_>; 7] = [
         (&seq, Type::INT8),
         (&id, Type::UUID),

@@ -10,7 +10,6 @@ pub mod checkpoints;
 pub mod database;
 pub mod error;
 pub mod follower;
-mod ids;
 pub mod node;
 pub mod nonces;
 pub mod order;

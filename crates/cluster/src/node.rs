@@ -10,8 +10,9 @@ use std::{
 
 use countersign_store::{ObjectId, histogram::Histogram};
 use tokio::sync::{Notify, futures::Notified, watch};
+use uuid::Uuid;
 
-use crate::{error::DatabaseError, ids::random_uuid};
+use crate::error::DatabaseError;
 
 /// Up to where this node has published.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl NodeState {
     pub fn new(name: &str) -> Arc<Self> {
         Arc::new(Self {
             name: name.to_owned(),
-            instance: random_uuid().to_string(),
+            instance: Uuid::new_v4().to_string(),
             applied: watch::Sender::new(AppliedBatch::default()),
             newest: AtomicI64::new(0),
             offered: AtomicI64::new(0),

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use thiserror::Error;
 use tokio_postgres::{error::SqlState, types::Type};
+use uuid::Uuid;
 
 use crate::{
     database::{Database, DatabaseSession, within},
     error::DatabaseError,
-    ids::random_uuid,
 };
 
 /// Of the tables below. A program refuses a database with a higher one.
@@ -131,7 +131,7 @@ pub(crate) async fn check_format(session: &DatabaseSession) -> Result<(), Schema
 
 /// All of it or nothing. Of two nodes that start at once, the second one waits, and finds the tables of the first.
 async fn create(session: &DatabaseSession) -> Result<(), DatabaseError> {
-    let repo = random_uuid();
+    let repo = Uuid::new_v4();
     let work = async {
         session.client.batch_execute("begin").await?;
         session.client.batch_execute(SCHEMA_LOCK).await?;

@@ -1,5 +1,6 @@
 //! How to reach the database: what a URL such as `postgres://user@host/name` says.
 
+use countersign_core::values::url::is_this_machine;
 use std::{fmt, net::IpAddr, path::PathBuf, str::FromStr as _};
 
 use percent_encoding::percent_decode_str;
@@ -141,9 +142,7 @@ fn is_local(config: &Config) -> bool {
     }
     config.get_hosts().iter().all(|host| match host {
         Host::Unix(_) => true,
-        Host::Tcp(name) => {
-            name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
+        Host::Tcp(name) => is_this_machine(name),
     })
 }
 

@@ -66,11 +66,6 @@ impl GroupProgress {
         self.collected >= self.threshold
     }
 
-    /// How many signatures are still missing.
-    pub fn missing_count(&self) -> usize {
-        self.threshold.saturating_sub(self.collected)
-    }
-
     pub fn signed(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| member.signed_at.is_some())
     }

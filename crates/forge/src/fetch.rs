@@ -14,7 +14,7 @@ pub use crate::https::SetupError;
 
 pub use self::{
     download::Download,
-    error::{FetchError, Hop, HopRefusal, MAX_REDIRECTS, TryAgain, Wait},
+    error::{FetchError, Hop, HopRefusal, TryAgain, Wait},
     fetcher::{FetchLimits, Fetcher},
     pace::Timeouts,
     route::Redirects,

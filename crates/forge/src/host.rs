@@ -2,7 +2,7 @@
 
 use std::{fmt, net::IpAddr};
 
-use countersign_core::values::url::{Authority, is_host};
+use countersign_core::values::url::{Authority, is_host, is_this_machine};
 use thiserror::Error;
 
 use crate::shown::shown_text;
@@ -73,7 +73,7 @@ impl Host {
 
     /// A loopback address or `localhost`, judged by the text alone.
     pub fn is_loopback(&self) -> bool {
-        self.ip().map_or(self.0 == "localhost", |ip| ip.is_loopback())
+        is_this_machine(&self.0)
     }
 }
 

@@ -12,6 +12,7 @@ pub mod file_server;
 pub mod forges;
 pub mod guard;
 pub mod host;
+pub mod http_url;
 pub mod https;
 pub mod origin;
 pub mod release;

@@ -6,6 +6,7 @@ use std::{borrow::Cow, fmt};
 use countersign_core::{
     documents::index::AssetNameError,
     values::{
+        bounds::URL_BYTES,
         path::{PathError, RepoPath, is_name},
         shown::is_unseen,
         url::{Scheme, UrlParts},
@@ -20,8 +21,6 @@ use crate::{
     host::{Host, HostProblem},
     shown::{shown_text, shown_url},
 };
-
-pub(crate) const MAX_URL_BYTES: usize = 2_048;
 
 /// All but the unreserved characters: some servers read a `+` in a path as a space.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -56,7 +55,7 @@ pub enum UrlRefusal {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UrlProblem {
-    #[error("it is longer than {MAX_URL_BYTES} bytes")]
+    #[error("it is longer than {URL_BYTES} bytes")]
     TooLong,
     #[error(
         "it has whitespace, a control character or an invisible one: remove it, or percent-encode a space as `%20`"
@@ -271,7 +270,7 @@ fn parse_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlR
 }
 
 fn read_text(text: &str, encoded_slash: EncodedSlash) -> Result<SourceUrl, UrlProblem> {
-    if text.len() > MAX_URL_BYTES {
+    if text.len() > URL_BYTES {
         return Err(UrlProblem::TooLong);
     }
     if text.chars().any(|c| c.is_whitespace() || is_unseen(c)) {

@@ -2,6 +2,7 @@
 //! (D74–D76).
 
 pub mod address;
+pub(crate) mod client;
 mod divergence;
 mod exchange;
 mod follower;

@@ -1,25 +1,22 @@
 //! Start and end of the server: the one place that knows all its parts.
 
+mod error;
+
 use std::{
     io,
     net::SocketAddr,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
-use countersign_forge::{
-    fetch::{Fetcher, SetupError},
-    origin::speaks_for,
-    resolver::SystemResolver,
-};
+use countersign_forge::{fetch::Fetcher, origin::speaks_for, resolver::SystemResolver};
 use countersign_store::{
-    StoreRole,
+    Store, StoreRole,
     clock::Clock,
-    data_dir::{DataDir, DataDirError},
-    open::{OpenDataError, OpenSettings, open_repository},
+    data_dir::DataDir,
+    open::{OpenSettings, open_repository},
 };
-use thiserror::Error;
 use tokio::{
     net::{TcpListener, UnixListener},
     runtime::Handle,
@@ -27,11 +24,12 @@ use tokio::{
     task::JoinHandle,
 };
 
+pub use self::error::StartError;
 use crate::{
     admin,
     answer::{RequestHead, Service},
-    asking::{self, CosigningStats, Restored},
-    blocks::{Blocks, UnreadableBlocks},
+    asking::{self, AskedWitness, CosigningStats, Restored},
+    blocks::Blocks,
     catalogue,
     config::Settings,
     date::http_date,
@@ -48,8 +46,8 @@ use crate::{
         connections::{ConnectionLimits, Connections},
     },
     log_slot::LogSlot,
-    mirror::{self, CopyParts, MirrorError},
-    node::{NodeError, UnstartedNode},
+    mirror::{self, CopyParts, MirrorError, MirrorSettings},
+    node::UnstartedNode,
     openapi::Reference,
     proxies::TrustedProxies,
     rendering::Renderings,
@@ -59,14 +57,14 @@ use crate::{
     state::{App, AppParts},
     table::{self, answer_read},
     tls::{Tls, TlsError},
-    transparency::{self, LogStartError},
+    transparency,
     upstream::{
         Upstream,
         releases::{ReleaseLimits, Releases},
         turns::FetchTurns,
     },
-    webhooks::{Webhooks, progress::ProgressError},
-    witness::{self, WatchParts, WitnessError},
+    webhooks::{Webhooks, settings::Webhook},
+    witness::{self, WatchParts, WitnessSettings},
 };
 
 /// Large bodies that are received at the same time.
@@ -88,38 +86,6 @@ const RELEASE_TIME: Duration = Duration::from_secs(6 * 60 * 60);
 const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };
 
 static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().rows));
-
-#[derive(Debug, Error)]
-pub enum StartError {
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    #[error(transparent)]
-    Data(#[from] OpenDataError),
-    #[error(transparent)]
-    Mirror(#[from] MirrorError),
-    #[error(transparent)]
-    Fetch(#[from] SetupError),
-    #[error(transparent)]
-    Webhooks(#[from] ProgressError),
-    #[error(transparent)]
-    Blocks(#[from] UnreadableBlocks),
-    #[error(transparent)]
-    Node(#[from] NodeError),
-    #[error(transparent)]
-    Log(#[from] LogStartError),
-    #[error(transparent)]
-    Witness(#[from] WitnessError),
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    #[error("the threads that serve connections cannot be started")]
-    Threads(#[source] io::Error),
-    #[error(
-        "this machine's clock is before 1970, or after the year 9999: set it, and start the server again"
-    )]
-    Clock,
-    #[error("cannot listen on {address}")]
-    Listen { address: SocketAddr, source: io::Error },
-}
 
 #[derive(Debug)]
 pub struct Running {
@@ -218,7 +184,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         Some(node) => node.store_role(&clock).map_err(StartError::Threads)?,
         None => StoreRole::Single,
     };
-    let mut opening = OpenSettings {
+    let opening = OpenSettings {
         author: settings.author,
         clock: clock.clone(),
         budget: settings.limits.storage,
@@ -228,27 +194,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     let witness_dir = data_dir.witness();
     let witness =
         settings.witness.as_ref().map(|witness| witness::open(&witness_dir, witness)).transpose()?;
-    let (store, role, webhooks) = match settings.mirror {
-        None => {
-            mirror::promote(&data_dir)?;
-            let opened = open_repository(&data_dir, opening)?;
-            let database = node.as_ref().map(UnstartedNode::database);
-            let webhooks = Webhooks::open(settings.webhooks, &data_dir, &opened.store, database)?;
-            let role = match (node, opened.nonces) {
-                (Some(node), _) => ServerRole::Node(node.start()),
-                (None, nonces) => {
-                    ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
-                }
-            };
-            (opened.store, role, webhooks)
-        }
-        Some(mirror) => {
-            (opening.role, opening.budget) = (StoreRole::Follower, None);
-            let (store, state) = mirror::open(&data_dir, mirror, opening).await?;
-            // The origin sends webhooks.
-            let webhooks = Webhooks::open(Vec::new(), &data_dir, &store, None)?;
-            (store, ServerRole::Mirror(state), webhooks)
-        }
+    let OpenedRole { store, role, webhooks } = match settings.mirror {
+        None => open_own(&data_dir, opening, node, settings.webhooks)?,
+        Some(mirror) => open_mirror(&data_dir, opening, mirror).await?,
     };
     let log = settings.log.map(|log| transparency::start(&store, &data_dir, database, log)).transpose()?;
     let (log, asked) = log.unzip();
@@ -299,61 +247,17 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     });
     let (listener, address) = bind(settings.listen)?;
     let metrics = settings.metrics_listen.map(bind).transpose()?;
-    let (reader, due) = (app.clone(), DueRotations::of(&app));
-    let service = Service {
-        router: table::build(app.clone()),
-        read: move |head: RequestHead<'_>| answer_read(&reader, head),
-        kinds: table::kinds(),
-        requests: Arc::clone(&app.requests),
-        limiter: app.limiter.clone(),
-        proxies: Arc::new(settings.trusted_proxies),
-        due: due.clone(),
-        workers: Handle::current(),
-    };
-    let gate = Gate {
-        connections: Arc::clone(&app.connections),
-        tls: tls.clone(),
-        lanes: Lanes::start().map_err(StartError::Threads)?,
-    };
-    let main = Background::start(|stopped| listen::serve(listener, service, gate, stopped));
+    let due = DueRotations::of(&app);
+    let main = serve_main(&app, listener, tls.clone(), settings.trusted_proxies, &due)?;
     let (metrics, metrics_address) = metrics.map(|bound| serve_metrics(&app, bound)).unzip();
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
     let catalogue = catalogue::follow(&app.catalogue).map_err(StartError::Threads)?;
     let disk = disk_space::watch(settings.data_dir).map_err(StartError::Threads)?;
     let rotations = due.clone();
     let due = due::watch(due, Handle::current()).map_err(StartError::Threads)?;
-    let store = Arc::clone(&app.store);
-    let following = match &app.role {
-        ServerRole::Single { .. } => None,
-        ServerRole::Node(node) => Some(Background::start(|stopped| node.follow(store, stopped))),
-        ServerRole::Mirror(state) => Some(Background::start(
-            mirror::follow(Arc::clone(state), store, clock).map_err(MirrorError::from)?,
-        )),
-    };
-    let mut witnessing = Vec::new();
-    if let (Some(log), Some(asked)) = (app.log.get(), asked) {
-        let (stats, restored) = (app.cosigning.clone(), Restored::of(&app.role, app.now()));
-        witnessing.push(Background::start(asking::ask_all(log, asked, stats, restored, app.clock.clone())?));
-    }
-    if let (Some(witness), Some(settings), Some(mirror)) = (&app.witness, settings.witness, app.role.mirror())
-    {
-        witnessing.push(Background::start(witness::watch(WatchParts {
-            witness: Arc::clone(witness),
-            settings,
-            origin: mirror.origin.clone(),
-            store: Arc::clone(&app.store),
-            dir: witness_dir.join("replay"),
-            clock: app.clock.clone(),
-        })?));
-    }
-    // A witness derives the log already, and need not be asked for it.
-    if let (ServerRole::Mirror(mirror), None) = (&app.role, &app.witness) {
-        witnessing.push(Background::start(mirror::copy_log(CopyParts {
-            mirror: Arc::clone(mirror),
-            store: Arc::clone(&app.store),
-            slot: app.log.clone(),
-        })?));
-    }
+    let following = start_following(&app, clock)?;
+    let watching = settings.witness.map(|settings| WitnessTask { settings, dir: witness_dir.join("replay") });
+    let witnessing = start_witnessing(&app, asked, watching)?;
     let admin = admin.map(|listener| {
         let app = app.clone();
         Background::start(|stopped| admin::serve(listener, app, stopped))
@@ -374,6 +278,122 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         witnessing,
         admin,
     })
+}
+
+/// What there is to serve, and how this server stands to others.
+struct OpenedRole {
+    store: Store,
+    role: ServerRole,
+    webhooks: Webhooks,
+}
+
+/// On its own, or as a node.
+fn open_own(
+    data_dir: &DataDir,
+    opening: OpenSettings,
+    node: Option<UnstartedNode>,
+    webhooks: Vec<Webhook>,
+) -> Result<OpenedRole, StartError> {
+    mirror::promote(data_dir)?;
+    let opened = open_repository(data_dir, opening)?;
+    let database = node.as_ref().map(UnstartedNode::database);
+    let webhooks = Webhooks::open(webhooks, data_dir, &opened.store, database)?;
+    let role = match (node, opened.nonces) {
+        (Some(node), _) => ServerRole::Node(node.start()),
+        (None, nonces) => {
+            ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
+        }
+    };
+    Ok(OpenedRole { store: opened.store, role, webhooks })
+}
+
+async fn open_mirror(
+    data_dir: &DataDir,
+    opening: OpenSettings,
+    mirror: MirrorSettings,
+) -> Result<OpenedRole, StartError> {
+    let opening = OpenSettings { role: StoreRole::Follower, budget: None, ..opening };
+    let (store, state) = mirror::open(data_dir, mirror, opening).await?;
+    // The origin sends webhooks.
+    let webhooks = Webhooks::open(Vec::new(), data_dir, &store, None)?;
+    Ok(OpenedRole { store, role: ServerRole::Mirror(state), webhooks })
+}
+
+fn serve_main(
+    app: &App,
+    listener: TcpListener,
+    tls: Option<Arc<Tls>>,
+    proxies: TrustedProxies,
+    due: &DueRotations,
+) -> Result<Background, StartError> {
+    let reader = app.clone();
+    let service = Service {
+        router: table::build(app.clone()),
+        read: move |head: RequestHead<'_>| answer_read(&reader, head),
+        kinds: table::kinds(),
+        requests: Arc::clone(&app.requests),
+        limiter: app.limiter.clone(),
+        proxies: Arc::new(proxies),
+        due: due.clone(),
+        workers: Handle::current(),
+    };
+    let gate = Gate {
+        connections: Arc::clone(&app.connections),
+        tls,
+        lanes: Lanes::start().map_err(StartError::Threads)?,
+    };
+    Ok(Background::start(|stopped| listen::serve(listener, service, gate, stopped)))
+}
+
+/// A node follows the order, and a mirror its origin.
+fn start_following(app: &App, clock: Clock) -> Result<Option<Background>, StartError> {
+    let store = Arc::clone(&app.store);
+    Ok(match &app.role {
+        ServerRole::Single { .. } => None,
+        ServerRole::Node(node) => Some(Background::start(|stopped| node.follow(store, stopped))),
+        ServerRole::Mirror(state) => Some(Background::start(
+            mirror::follow(Arc::clone(state), store, clock).map_err(MirrorError::from)?,
+        )),
+    })
+}
+
+/// What a witness needs besides the application.
+struct WitnessTask {
+    settings: WitnessSettings,
+    /// For files that can be deleted.
+    dir: PathBuf,
+}
+
+/// The tasks between a log and its witnesses, on whichever side this server is.
+fn start_witnessing(
+    app: &App,
+    asked: Option<Vec<AskedWitness>>,
+    task: Option<WitnessTask>,
+) -> Result<Vec<Background>, StartError> {
+    let mut witnessing = Vec::new();
+    if let (Some(log), Some(asked)) = (app.log.get(), asked) {
+        let (stats, restored) = (app.cosigning.clone(), Restored::of(&app.role, app.now()));
+        witnessing.push(Background::start(asking::ask_all(log, asked, stats, restored, app.clock.clone())?));
+    }
+    if let (Some(witness), Some(task), Some(mirror)) = (&app.witness, task, app.role.mirror()) {
+        witnessing.push(Background::start(witness::watch(WatchParts {
+            witness: Arc::clone(witness),
+            settings: task.settings,
+            origin: mirror.origin.clone(),
+            store: Arc::clone(&app.store),
+            dir: task.dir,
+            clock: app.clock.clone(),
+        })?));
+    }
+    // A witness derives the log already, and need not be asked for it.
+    if let (ServerRole::Mirror(mirror), None) = (&app.role, &app.witness) {
+        witnessing.push(Background::start(mirror::copy_log(CopyParts {
+            mirror: Arc::clone(mirror),
+            store: Arc::clone(&app.store),
+            slot: app.log.clone(),
+        })?));
+    }
+    Ok(witnessing)
 }
 
 /// Without it the server works, and its operator has to stop it for changes.

@@ -9,6 +9,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
+use countersign_core::values::wire::routes as paths;
 
 use crate::{
     answer::RequestHead,
@@ -28,43 +29,39 @@ pub fn build(app: App) -> Router {
     web::with_unknown_pages(with_common_answers(all().router)).with_state(app)
 }
 
-const FILES: &str = "/v1/files";
-const GET_SIGNERS: &str = "/v1/get_signers";
-const GET_SIGNERS_CHAIN: &str = "/v1/get_signers_chain";
-
 pub fn all() -> RouteTable {
     RouteTable::default()
-        .post("/v1/register_repo", propose::register_repo, changes::register_repo())
-        .post("/v1/update_signers", propose::update_signers, changes::update_signers())
-        .post("/v1/signatures", signatures::submit, changes::submit_signatures())
-        .post("/v1/revoke", revoke::revoke, changes::revoke())
-        .post("/v1/veto", veto::veto, changes::veto())
-        .post("/v1/assets", assets::register, changes::assets())
-        .post("/v1/withdraw", withdraw::withdraw, changes::withdraw())
-        .post("/v1/object", object::object, changes::object())
-        .get("/v1/pending_signatures", pending::list, reads::pending_signatures())
-        .get_below("/v1/signatures", signatures::status, reads::signature_status())
-        .get_below("/v1/files-to-sign", files::to_sign, reads::files_to_sign())
-        .get_below(FILES, files::raw, reads::file())
-        .get_below(GET_SIGNERS, files::signers, reads::signers())
-        .get_below(GET_SIGNERS_CHAIN, chain::chain, reads::chain())
-        .get_below("/v1/get_artifact_signers_chain", chain::chain, reads::artifact_chain())
-        .get("/v1/releases", releases::list, catalogue::releases())
-        .get("/v1/projects", releases::find_projects, catalogue::projects())
-        .get("/v1/keys/{key}", keys::describe, catalogue::key())
-        .get("/v1/keys/{key}/pending", keys::list_pending, catalogue::key_pending())
-        .get("/v1/keys/{key}/signed", keys::list_signed, catalogue::key_signed())
-        .get("/v1/events", events::listen, openapi::events::events())
-        .get("/v1/journal", journal::follow, openapi::journal::journal())
-        .get_below("/v1/proof", log::proof, openapi::log::proof())
-        .get("/log/checkpoint", log::checkpoint, openapi::log::checkpoint())
-        .get("/log/cosigned", log::cosigned, openapi::log::cosigned())
-        .get("/log/key", log::key, openapi::log::key())
-        .post("/log/cosignature", log::cosignature, openapi::witness::cosignature())
-        .post("/add-checkpoint", witness::add_checkpoint, openapi::witness::add_checkpoint())
-        .get_below("/log/tile", log::tile, openapi::log::tile())
-        .get_below("/log/tile/entries", log::tile, openapi::log::entries())
-        .get("/v1/ping", ping::ping, service::ping())
+        .post(paths::REGISTER_REPO, propose::register_repo, changes::register_repo())
+        .post(paths::UPDATE_SIGNERS, propose::update_signers, changes::update_signers())
+        .post(paths::SIGNATURES, signatures::submit, changes::submit_signatures())
+        .post(paths::REVOKE, revoke::revoke, changes::revoke())
+        .post(paths::VETO, veto::veto, changes::veto())
+        .post(paths::ASSETS, assets::register, changes::assets())
+        .post(paths::WITHDRAW, withdraw::withdraw, changes::withdraw())
+        .post(paths::OBJECT, object::object, changes::object())
+        .get(paths::PENDING_SIGNATURES, pending::list, reads::pending_signatures())
+        .get_below(paths::SIGNATURES, signatures::status, reads::signature_status())
+        .get_below(paths::FILES_TO_SIGN, files::to_sign, reads::files_to_sign())
+        .get_below(paths::FILES, files::raw, reads::file())
+        .get_below(paths::GET_SIGNERS, files::signers, reads::signers())
+        .get_below(paths::GET_SIGNERS_CHAIN, chain::chain, reads::chain())
+        .get_below(paths::GET_ARTIFACT_SIGNERS_CHAIN, chain::chain, reads::artifact_chain())
+        .get(paths::RELEASES, releases::list, catalogue::releases())
+        .get(paths::PROJECTS, releases::find_projects, catalogue::projects())
+        .get(&format!("{}/{{key}}", paths::KEYS), keys::describe, catalogue::key())
+        .get(&format!("{}/{{key}}/pending", paths::KEYS), keys::list_pending, catalogue::key_pending())
+        .get(&format!("{}/{{key}}/signed", paths::KEYS), keys::list_signed, catalogue::key_signed())
+        .get(paths::EVENTS, events::listen, openapi::events::events())
+        .get(paths::JOURNAL, journal::follow, openapi::journal::journal())
+        .get_below(paths::PROOF, log::proof, openapi::log::proof())
+        .get(paths::LOG_CHECKPOINT, log::checkpoint, openapi::log::checkpoint())
+        .get(paths::LOG_COSIGNED, log::cosigned, openapi::log::cosigned())
+        .get(paths::LOG_KEY, log::key, openapi::log::key())
+        .post(paths::LOG_COSIGNATURE, log::cosignature, openapi::witness::cosignature())
+        .post(paths::ADD_CHECKPOINT, witness::add_checkpoint, openapi::witness::add_checkpoint())
+        .get_below(paths::LOG_TILE, log::tile, openapi::log::tile())
+        .get_below(&format!("{}/entries", paths::LOG_TILE), log::tile, openapi::log::entries())
+        .get(paths::PING, ping::ping, service::ping())
         .get("/openapi.json", reference::document, service::document())
         .merge(health_routes())
         .merge(web::routes())
@@ -103,7 +100,7 @@ pub fn build_metrics(app: App) -> Router {
 
 fn health_routes() -> RouteTable {
     RouteTable::default().get("/healthz", health::healthz, service::healthz()).get(
-        "/readyz",
+        paths::READY,
         health::readyz,
         service::readyz(),
     )
@@ -116,12 +113,12 @@ pub fn answer_read(app: &App, head: RequestHead<'_>) -> Option<Response> {
         return None;
     }
     let below = |dir| head.uri.path().strip_prefix(dir)?.strip_prefix('/');
-    let answered = if let Some(tail) = below(FILES) {
+    let answered = if let Some(tail) = below(paths::FILES) {
         files::read_raw(app, tail, head.headers)
-    } else if let Some(tail) = below(GET_SIGNERS) {
+    } else if let Some(tail) = below(paths::GET_SIGNERS) {
         files::read_signers(app, tail, head.headers)
     } else {
-        chain::read_chain(app, below(GET_SIGNERS_CHAIN)?)
+        chain::read_chain(app, below(paths::GET_SIGNERS_CHAIN)?)
     };
     answered.unwrap_or_else(|error| Some(error.into_response()))
 }

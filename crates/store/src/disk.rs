@@ -12,6 +12,10 @@ use std::{
 
 use thiserror::Error;
 
+/// Ends the names of files that are not complete yet. Not `tmp_…`, which `git prune` removes under our hands, and
+/// neither `.pack` nor `.idx`, which Git would read.
+pub(crate) const UNFINISHED: &str = "countersign-tmp";
+
 /// The disk as the store uses it.
 #[derive(Clone, Default)]
 pub struct Disk {

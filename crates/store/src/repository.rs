@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use crate::{
     clock::Clock,
-    disk::{Disk, DiskError, list_dir},
+    disk::{Disk, DiskError, UNFINISHED, list_dir},
     error::StoreError,
     objects::{
         Objects,
@@ -37,10 +37,7 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// disk the last time.
 const HELD_FOR: Duration = Duration::from_secs(1);
 const HELD_BYTES: usize = 16 << 20;
-/// Ends the names of files that are not complete yet. Not `tmp_…`, which `git prune` removes under our hands, and
-/// neither `.pack` nor `.idx`, which Git would read.
-const UNFINISHED: &str = "countersign-tmp";
-/// The same while the whole repository is being made.
+/// Like `UNFINISHED`, while the whole repository is being made.
 const UNBORN_DIR: &str = "repo.git.countersign-tmp";
 
 /// A repository that no other program writes to: the caller holds the data directory's lock.

@@ -286,7 +286,16 @@ fn is_of_masters(head: &Head, project: &RepoPath, message: &str) -> bool {
         Some(Claim::Activate { .. }) => return true,
         Some(Claim::Update { submitter: key, .. } | Claim::Sign { signer: key, .. }) => key,
         Some(Claim::Agree { signer: key, .. } | Claim::Veto { master: key, .. }) => key,
-        Some(_) | None => return false,
+        Some(
+            Claim::Create
+            | Claim::Register { .. }
+            | Claim::Assets { .. }
+            | Claim::Withdraw { .. }
+            | Claim::Object { .. }
+            | Claim::Revoke { .. }
+            | Claim::Drop { .. },
+        )
+        | None => return false,
     };
     let active = stored::active_signers(head, project).ok().flatten();
     active.is_some_and(|active| keys_of(active.file.master_groups()).any(|master| master == says))

@@ -5,6 +5,7 @@ pub mod certificates;
 pub mod documents;
 pub mod evidence;
 pub mod linearizable;
+pub mod literals;
 pub mod log_reader;
 pub mod people;
 pub mod ports;
@@ -15,31 +16,12 @@ pub mod revocation;
 pub mod signing;
 pub mod world;
 
-use countersign_core::values::{path::RepoPath, time::Timestamp};
-
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
+pub use literals::*;
 pub use people::*;
 pub use repo::Repo;
 pub use world::*;
-
-pub fn path(text: &str) -> RepoPath {
-    RepoPath::parse(text).expect("the test's own path")
-}
-
-pub fn at(text: &str) -> Timestamp {
-    Timestamp::parse(text).expect("the test's own time")
-}
-
-/// `time` and some nanoseconds more, or less.
-pub fn shifted(time: Timestamp, nanos: i128) -> Timestamp {
-    let since_epoch = time.nanos_since(at("1970-01-01T00:00:00Z"));
-    Timestamp::from_unix_nanos(since_epoch + nanos).expect("a year before 9999")
-}
-
-pub fn shifted_seconds(time: Timestamp, seconds: i128) -> Timestamp {
-    shifted(time, seconds * 1_000_000_000)
-}
 
 /// Fails unless `text` has every one of `parts`, and shows all of it.
 pub fn assert_mentions(text: &str, parts: &[&str]) {

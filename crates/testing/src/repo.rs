@@ -12,7 +12,7 @@ use countersign_core::{
     values::{path::RepoPath, time::Timestamp},
 };
 
-use super::path;
+use crate::literals::path;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repo {

@@ -41,7 +41,11 @@ use countersign_core::{
     },
 };
 
-use super::{Repo, Signers, at, path, shifted_seconds};
+use crate::{
+    literals::{at, path, shifted_seconds},
+    people::Signers,
+    repo::Repo,
+};
 
 pub const PROJECT: &str = "https/github.com/443/acme/app";
 pub const PENDING: &str = "https/github.com/443/acme/app/svc.signers.pending/svc.signers.json";

@@ -1,6 +1,7 @@
 //! Server-Sent Events as a client reads them.
 
-use countersign_api::event_stream::{EventBlock, EventStreamReader, MAX_BLOCK_BYTES, TooLong};
+use countersign_api::event_stream::{EventBlock, EventStreamReader, TooLong};
+use countersign_core::values::bounds::EVENT_BYTES;
 
 fn block(data: Option<&str>, id: Option<&str>) -> EventBlock {
     EventBlock { data: data.map(str::to_owned), id: id.map(str::to_owned) }
@@ -49,16 +50,16 @@ fn fields_are_read_as_the_format_says() {
 #[test]
 fn what_is_too_long_is_no_honest_event() {
     let mut reader = EventStreamReader::default();
-    assert_eq!(reader.push(&[b'x'; MAX_BLOCK_BYTES]), Ok(vec![]));
+    assert_eq!(reader.push(&[b'x'; EVENT_BYTES]), Ok(vec![]));
     assert_eq!(reader.push(b"x"), Err(TooLong));
     // Many short lines are as bad as a long one; an empty line begins anew.
     let mut reader = EventStreamReader::default();
-    for _ in 0..MAX_BLOCK_BYTES / 8 {
+    for _ in 0..EVENT_BYTES / 8 {
         assert_eq!(reader.push(b"data:xyz\n"), Ok(vec![]));
     }
     assert_eq!(reader.push(b"y"), Err(TooLong));
     let mut reader = EventStreamReader::default();
-    for _ in 0..MAX_BLOCK_BYTES {
+    for _ in 0..EVENT_BYTES {
         assert_eq!(reader.push(b": alive\n\n"), Ok(vec![]));
     }
 }

@@ -6,7 +6,10 @@ use countersign_api::{
 };
 use countersign_core::{
     documents::{layout, objections::ObjectionsFile},
-    values::{bounds::LIST_ENTRIES, path::RepoPath},
+    values::{
+        bounds::{LIST_ENTRIES, PENDING_LIST_BYTES},
+        path::RepoPath,
+    },
 };
 use countersign_testing::{
     INDEX, PENDING, Signers, World, alice, bob, carol, dave, documents, key, path, public, release, signers,
@@ -117,4 +120,31 @@ fn a_list_of_what_waits_has_room_for_all_that_is_no_strangers_registration() {
     );
     let none = within(0);
     assert_eq!((none.file_paths.len(), none.left_out), (0, 102));
+}
+
+/// Paths of pending signers that take exactly so many bytes of the list.
+fn long_paths(bytes: usize) -> Vec<RepoPath> {
+    let path_of = |number: usize, bytes: usize| {
+        let project = format!("n{number:05}/{}", "a/".repeat(3));
+        let rest = bytes - 3 - PENDING.len() - project.len() + "acme/app".len();
+        path(&PENDING.replace("acme/app", &format!("{project}{}", "b".repeat(rest))))
+    };
+    const EACH: usize = 250;
+    let first = EACH + bytes % EACH;
+    (0..bytes / EACH).map(|number| path_of(number, if number == 0 { first } else { EACH })).collect()
+}
+
+#[test]
+fn the_list_of_what_waits_ends_exactly_at_its_bound() {
+    let world = World::with(&one_signer(), &[&alice()]);
+    let within = |paths: &[RepoPath]| PendingResponse::within(PENDING_LIST_BYTES, &world.repo, paths.iter());
+    let paths = long_paths(PENDING_LIST_BYTES);
+    let full = within(&paths);
+    assert_eq!((full.file_paths.len(), full.left_out), (paths.len(), 0));
+    let written = full.file_paths.iter().map(|path| format!("{:?},", path.as_str()).len()).sum::<usize>();
+    assert_eq!(written, PENDING_LIST_BYTES);
+
+    let longer = long_paths(PENDING_LIST_BYTES + 1);
+    let cut = within(&longer);
+    assert_eq!((cut.file_paths.len(), cut.left_out), (longer.len() - 1, 1));
 }

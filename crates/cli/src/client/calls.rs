@@ -5,6 +5,7 @@ use std::time::Duration;
 use countersign_api::requests::{
     AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody,
 };
+use countersign_core::values::wire::routes;
 use reqwest::Method;
 use serde::Serialize;
 
@@ -32,15 +33,15 @@ pub(crate) enum ServerCall<'a> {
 impl ServerCall<'_> {
     pub(super) fn parts(self) -> (Method, &'static str, Duration) {
         match self {
-            Self::Ping => (Method::GET, "ping", ANSWER_TIMEOUT),
-            Self::Register(_) => (Method::POST, "register_repo", FETCH_TIMEOUT),
-            Self::Update(_) => (Method::POST, "update_signers", FETCH_TIMEOUT),
-            Self::Signatures(_) => (Method::POST, "signatures", ANSWER_TIMEOUT),
-            Self::Assets(_) => (Method::POST, "assets", RELEASE_TIMEOUT),
-            Self::Withdraw(_) => (Method::POST, "withdraw", ANSWER_TIMEOUT),
-            Self::Object(_) => (Method::POST, "object", ANSWER_TIMEOUT),
-            Self::Revoke(_) => (Method::POST, "revoke", ANSWER_TIMEOUT),
-            Self::Veto(_) => (Method::POST, "veto", ANSWER_TIMEOUT),
+            Self::Ping => (Method::GET, routes::PING, ANSWER_TIMEOUT),
+            Self::Register(_) => (Method::POST, routes::REGISTER_REPO, FETCH_TIMEOUT),
+            Self::Update(_) => (Method::POST, routes::UPDATE_SIGNERS, FETCH_TIMEOUT),
+            Self::Signatures(_) => (Method::POST, routes::SIGNATURES, ANSWER_TIMEOUT),
+            Self::Assets(_) => (Method::POST, routes::ASSETS, RELEASE_TIMEOUT),
+            Self::Withdraw(_) => (Method::POST, routes::WITHDRAW, ANSWER_TIMEOUT),
+            Self::Object(_) => (Method::POST, routes::OBJECT, ANSWER_TIMEOUT),
+            Self::Revoke(_) => (Method::POST, routes::REVOKE, ANSWER_TIMEOUT),
+            Self::Veto(_) => (Method::POST, routes::VETO, ANSWER_TIMEOUT),
         }
     }
 

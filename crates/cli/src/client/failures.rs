@@ -5,6 +5,7 @@ use std::{error::Error, fmt::Display, io};
 use countersign_core::values::{
     json::ParseError,
     shown::{shown_text, shown_within},
+    wire::routes::API,
 };
 use countersign_forge::https::{TlsProblem, find_tls_problem};
 use serde_json::json;
@@ -27,7 +28,7 @@ impl ServerClient {
         let status = answer.status.as_u16();
         if answer.status.is_redirection() {
             let target = answer.location.as_deref().unwrap_or_default();
-            let other = target.split("/v1/").next().unwrap_or(target);
+            let other = target.split(&format!("{API}/")).next().unwrap_or(target);
             return CliError::other(
                 format!("the server {address} redirects to {other}"),
                 format!("redirects are not followed: if you trust that address, use {other} with --server"),

@@ -1,6 +1,9 @@
 //! The journal of a server.
 
-use countersign_core::values::{json::ParseError, wire};
+use countersign_core::values::{
+    json::ParseError,
+    wire::{self, routes},
+};
 use countersign_store::ObjectId;
 use reqwest::{Response, StatusCode};
 
@@ -22,7 +25,7 @@ pub(crate) struct JournalStream {
 impl ServerClient {
     /// What was committed after `after`, or from the first commit on. `None` if the server does not have that commit.
     pub(crate) async fn journal(&self, after: Option<ObjectId>) -> Result<Option<JournalStream>, CliError> {
-        let mut url = self.route("journal", None);
+        let mut url = self.route(routes::JOURNAL, None);
         if let Some(after) = after {
             url.query_pairs_mut().append_pair("after", &after.to_string());
         }

@@ -11,6 +11,7 @@ use countersign_core::{
         path::RepoPath,
         shown::shown_text,
         verifier_key::{KeyKind, VerifierKey},
+        wire::routes,
     },
 };
 use reqwest::StatusCode;
@@ -32,7 +33,7 @@ pub(crate) enum ShownProof {
 
 impl ServerClient {
     pub(crate) async fn proof(&self, index: &RepoPath) -> Result<ShownProof, CliError> {
-        let answer = self.look_up(self.route("proof", Some(index)), STAPLE_BYTES).await?;
+        let answer = self.look_up(self.route(routes::PROOF, Some(index)), STAPLE_BYTES).await?;
         let is_absence = matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE);
         match answer.error_text() {
             Some(said) if is_absence => {
@@ -55,39 +56,38 @@ impl ServerClient {
             let line = text.strip_suffix('\n').unwrap_or(text);
             VerifierKey::parse_kind(line, KeyKind::Log).map_err(|error| error.to_string())
         };
-        self.log_text(&["log", "key"], KEY_BYTES, &"its log's key", parse).await
+        self.log_text(routes::LOG_KEY, KEY_BYTES, &"its log's key", parse).await
     }
 
     /// The newest checkpoint, unverified. `None` if the server keeps no log.
     pub(crate) async fn checkpoint(&self) -> Result<Option<Note>, CliError> {
-        self.note_at("checkpoint").await
+        self.note_at(routes::LOG_CHECKPOINT).await
     }
 
     /// The newest checkpoint with enough cosignatures for the server's own policy, unverified. `None` if there is none.
     pub(crate) async fn cosigned_checkpoint(&self) -> Result<Option<Note>, CliError> {
-        self.note_at("cosigned").await
+        self.note_at(routes::LOG_COSIGNED).await
     }
 
-    async fn note_at(&self, name: &str) -> Result<Option<Note>, CliError> {
+    async fn note_at(&self, route: &str) -> Result<Option<Note>, CliError> {
         let parse = |text: &str| Note::parse(text.as_bytes()).map_err(|error| error.to_string());
-        self.log_text(&["log", name], NOTE_BYTES, &"a checkpoint", parse).await
+        self.log_text(route, NOTE_BYTES, &"a checkpoint", parse).await
     }
 
     /// A tile by the segments of its name. `None` if the log does not have it.
     pub(crate) async fn log_tile(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, CliError> {
-        let segments: Vec<&str> = ["log", "tile"].into_iter().chain(name.split('/')).collect();
-        let answer = self.find(self.at(&segments), max_bytes).await?;
+        let answer = self.find(self.at(routes::LOG_TILE, name.split('/')), max_bytes).await?;
         Ok(answer.map(|answer| answer.bytes))
     }
 
     async fn log_text<T>(
         &self,
-        route: &[&str],
+        route: &str,
         max_bytes: usize,
         what: &impl Display,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Result<Option<T>, CliError> {
-        let Some(answer) = self.find(self.at(route), max_bytes).await? else { return Ok(None) };
+        let Some(answer) = self.find(self.route(route, None), max_bytes).await? else { return Ok(None) };
         let text = std::str::from_utf8(&answer.bytes).map_err(|_| "it is not UTF-8".to_owned());
         let parsed = text.and_then(parse);
         parsed.map(Some).map_err(|reason| self.unusable(what, &answer, ParseError::new("", reason)))

@@ -1,30 +1,28 @@
 //! `countersign admin`: asks the running server, or works on the data directory of a stopped one.
 
 mod cluster;
+mod data_dir;
 mod log;
 mod owner;
 mod socket;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use countersign_core::rules::decide::drop;
-use countersign_forge::origin::speaks_for;
 use countersign_log::forget_stops;
 use countersign_server::{
     admin::{AdminRequest, list_blocks, list_projects},
     blocks::{BlockError, BlockedThing, Blocks},
-    config::ConfigFile,
     mirror::memory::MirrorMemory,
 };
 use countersign_store::{
-    StoreRole,
     clock::Clock,
-    data_dir::{DataDir, DataDirError},
+    data_dir::DataDir,
     nonces::{self, NonceReset},
-    open::{OpenSettings, OpenedData, open_repository},
 };
 use serde_json::{Value, json};
 
+use self::data_dir::{find_data_dir, is_mirror, lock_stopped, open_stopped};
 use crate::{
     args::{
         AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, LogCommand, MirrorCommand, ProjectsArgs,
@@ -240,22 +238,6 @@ fn spell_bytes(bytes: u64) -> String {
     format!("{:.1} {name}", bytes as f64 / unit as f64)
 }
 
-/// No budget: an operator can always clean up.
-pub(super) fn open_stopped(file: &ConfigFile, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
-    let data_dir = lock_stopped(path)?;
-    // A mirror makes no commits of its own, and keeps no nonces.
-    let role = if is_mirror(&data_dir)? { StoreRole::Follower } else { StoreRole::Single };
-    let settings =
-        OpenSettings { author: file.author()?, clock: Clock::system(), budget: None, speaks_for, role };
-    let opened = open_repository(&data_dir, settings)?;
-    Ok((data_dir, opened))
-}
-
-fn is_mirror(data_dir: &DataDir) -> Result<bool, CliError> {
-    let origin = MirrorMemory::at(data_dir.path()).origin();
-    Ok(origin.map_err(|error| CliError::other(error.to_string(), "check the disk").because(error))?.is_some())
-}
-
 fn refuse_mirror(data_dir: &DataDir) -> Result<(), CliError> {
     if !is_mirror(data_dir)? {
         return Ok(());
@@ -267,19 +249,6 @@ fn refuse_mirror(data_dir: &DataDir) -> Result<(), CliError> {
 fn open_blocks(data_dir: &DataDir) -> Result<Blocks, CliError> {
     Blocks::open(data_dir.blocks())
         .map_err(|error| CliError::other(error.to_string(), "correct or remove the file"))
-}
-
-fn lock_stopped(path: &Path) -> Result<DataDir, CliError> {
-    owner::refuse_other_user(path)?;
-    DataDir::lock(path).map_err(|error| match error {
-        DataDirError::InUse { .. } => CliError::other(
-            error.to_string(),
-            "a server that runs without its socket (its log says why), or another command: stop it first",
-        ),
-        DataDirError::NotADirectory { .. }
-        | DataDirError::NotWritable { .. }
-        | DataDirError::Unusable { .. } => error.into(),
-    })
 }
 
 fn reset_nonces(args: ResetNoncesArgs, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
@@ -313,15 +282,4 @@ fn reset_nonces(args: ResetNoncesArgs, output: Output, confirmation: Confirmatio
         "forgotten_until": forgotten_until.map(|until| until.to_string()),
     });
     output.result(&text, &value)
-}
-
-/// The configuration, and the directory in which a server has kept its state.
-fn find_data_dir(files: FileArgs) -> Result<(ConfigFile, PathBuf), CliError> {
-    let file = setup::read_config(&files)?;
-    let path = file.data_dir(files.data_dir);
-    if !DataDir::is_in_use_at(&path) {
-        let message = format!("there is no repository in the data directory {}", path.display());
-        return Err(CliError::other(message, "name it with --data-dir"));
-    }
-    Ok((file, path))
 }

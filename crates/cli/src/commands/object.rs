@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::{
     args::ObjectArgs,
     client::now,
-    error::CliError,
+    error::{CliError, REASON_HINT},
     people::People,
     prompt,
     release_names::ReleaseName,
@@ -101,9 +101,7 @@ fn describe(name: &str, to_object: &ToObject, args: &ObjectArgs, standing: Optio
 
 fn not_signed(error: ToObjectError) -> CliError {
     match error {
-        ToObjectError::Objection(_) => {
-            CliError::usage("this is no objection", "give a --reason of 1 to 1,000 characters").because(error)
-        }
+        ToObjectError::Objection(_) => CliError::usage("this is no objection", REASON_HINT).because(error),
         ToObjectError::NotARelease(_)
         | ToObjectError::Index { .. }
         | ToObjectError::Place { .. }

@@ -1,36 +1,29 @@
 //! `countersign revoke`
 
+mod document;
 mod offline;
 mod waiting;
 
 use countersign_core::{
     documents::{
-        index::ReleaseIndex,
-        layout::{self, Signable},
+        layout,
         revocation::{Revocation, RevokeBody},
-        signatures::SignatureSet,
     },
-    proof::to_revoke::{RevocationRequest, ToRevoke, ToRevokeError},
-    values::{
-        digest::Sha512,
-        key::PublicKey,
-        path::RepoPath,
-        shown::{quoted, shown_text},
-        time::Timestamp,
-    },
+    values::{digest::Sha512, path::RepoPath, shown::quoted},
 };
-use countersign_explain::{progress::Names, tally::Tally};
 use serde_json::json;
 
+use self::document::{
+    choose_document, describe, describe_progress, find_pending, read_document, read_index, say_done,
+};
 use crate::{
     args::RevokeArgs,
-    client::{ServerClient, now},
+    client::ServerClient,
     error::CliError,
-    people::{People, when_text},
+    people::when_text,
     prompt,
     release_names::ReleaseName,
     session::{Reader, Session},
-    shown_release::{ShownRelease, require_release},
     targets::Target,
 };
 
@@ -107,123 +100,4 @@ async fn finish(
     value["file_path"] = json!(path.as_str());
     value["revoked"] = json!(true);
     session.output.result(&text, &value)
-}
-
-fn say_done(name: &str, is_revoked: bool) -> String {
-    if is_revoked {
-        format!("Revoked {name}")
-    } else {
-        format!("Recorded. More signatures are needed, each with `countersign revoke {name}`")
-    }
-}
-
-/// The pending document, byte for byte, or a new one where the reason is another.
-fn choose_document(
-    args: &RevokeArgs,
-    digest: Sha512,
-    pending: Option<&Pending>,
-    initiator: Option<PublicKey>,
-) -> Result<String, CliError> {
-    match pending.filter(|pending| pending.is_meant_by(args)) {
-        Some(pending) => Ok(pending.text.clone()),
-        None => begin(args, digest, initiator),
-    }
-}
-
-fn read_document(text: &str) -> Result<Revocation, CliError> {
-    Revocation::parse(text.as_bytes()).map_err(|error| {
-        CliError::usage("this is no revocation", "give a --reason of 1 to 1,000 characters").because(error)
-    })
-}
-
-fn describe(name: &str, index: &ReleaseIndex, digest: Sha512, revocation: &Revocation) -> Vec<String> {
-    let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
-    vec![
-        format!("Revocation of {name}"),
-        format!("  project  {}", index.project_id),
-        format!("  files    {}", shown_text(&files.join(", "))),
-        format!("  reason   {}", quoted(&revocation.reason)),
-        format!("  digest   {}", digest.to_prefixed()),
-    ]
-}
-
-/// Who stands behind a document already, under the signers in force.
-fn describe_progress(to_revoke: &ToRevoke, you: Option<PublicKey>) -> String {
-    let signers = &to_revoke.chain.last().signers;
-    let tally = Tally::of_revocation(signers, &to_revoke.signed);
-    let names = Names::of([signers]);
-    let people = People { names: &names, you };
-    format!("  signed   {tally}: {}", people.list_or(to_revoke.signed.iter().copied(), "no one yet"))
-}
-
-async fn read_index(client: &ServerClient, path: &RepoPath) -> Result<ShownRelease, CliError> {
-    if layout::signable(path) != Some(Signable::Index) {
-        return Err(CliError::usage(
-            format!("{path} cannot be revoked"),
-            "name a release; signers files are replaced with `countersign update`",
-        ));
-    }
-    require_release(client, path).await
-}
-
-fn begin(args: &RevokeArgs, digest: Sha512, initiator: Option<PublicKey>) -> Result<String, CliError> {
-    let reason = args.reason.clone().ok_or_else(|| {
-        CliError::usage("a revocation needs a reason", "say why with --reason TEXT; everyone can read it")
-    })?;
-    let timestamp = now()?.to_whole_seconds();
-    let document = Revocation { reason, timestamp, subject_digest: Some(digest), initiator };
-    Ok(String::from_utf8_lossy(&document.write()).into_owned())
-}
-
-/// A revocation that others began.
-struct Pending {
-    /// What is co-signed, byte for byte.
-    text: String,
-    request: RevocationRequest,
-    to_revoke: ToRevoke,
-}
-
-impl Pending {
-    fn is_meant_by(&self, args: &RevokeArgs) -> bool {
-        args.reason.as_ref().is_none_or(|reason| *reason == self.to_revoke.document.reason)
-    }
-
-    /// When this key signed it. `None` if there is something left for it to do: once a rotation has made the signatures
-    /// enough, any revoker can carry it out (D20).
-    fn signed_at(&self, key: &PublicKey) -> Option<Timestamp> {
-        let Tally { collected, needed } =
-            Tally::of_revocation(&self.to_revoke.chain.last().signers, &self.to_revoke.signed);
-        let signed = self.to_revoke.signed.contains(key) && collected < needed;
-        self.request.collected.entries.get(key).filter(|_| signed).map(|entry| entry.collected_at)
-    }
-}
-
-/// Co-signing signs what others wrote, so it must be about this file, and by someone who may revoke or once might.
-async fn find_pending(
-    client: &ServerClient,
-    path: &RepoPath,
-    shown: &ShownRelease,
-) -> Result<Option<Pending>, CliError> {
-    let Some(text) = client.document(&layout::pending_revocation_of(path)).await? else { return Ok(None) };
-    let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
-    let request = RevocationRequest {
-        path: path.clone(),
-        index: shown.text.clone(),
-        revocation: text.clone(),
-        history: client.history(&shown.index.project_id).await?,
-        collected: client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default(),
-    };
-    let to_revoke = request.check();
-    let to_revoke = to_revoke.and_then(|to_revoke| match to_revoke.signed.is_empty() {
-        true => Err(ToRevokeError::NotBegun),
-        false => Ok(to_revoke),
-    });
-    let to_revoke = to_revoke.map_err(|error| {
-        CliError::unverified(
-            "the server shows a pending revocation that cannot be joined",
-            "nothing was signed: the server lies or is broken",
-        )
-        .because(error)
-    })?;
-    Ok(Some(Pending { text, request, to_revoke }))
 }

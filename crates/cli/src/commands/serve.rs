@@ -1,11 +1,11 @@
 //! `countersign serve` and `countersign mirror`
 
 mod check;
+mod log_key;
 mod memory;
 
 use std::{
     io::{self, Write as _},
-    sync::Arc,
     time::Duration,
 };
 
@@ -17,7 +17,8 @@ use countersign_server::{
 use countersign_store::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{args::ServiceArgs, error::CliError, keys::SigningKey, output::Output, setup};
+use self::log_key::read_log_key;
+use crate::{args::ServiceArgs, error::CliError, output::Output, setup};
 
 /// How much longer than its fetches a request under way may take, once the signal to stop came.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
@@ -61,15 +62,6 @@ fn run_configured(overrides: Overrides, file: ConfigFile, output: Output) -> Res
     // Not waiting for what may still hang, such as a name that is being resolved.
     runtime.shutdown_background();
     served
-}
-
-/// The server itself reads no keys, and speaks to no agent.
-fn read_log_key(settings: &mut Settings, output: Output) -> Result<(), CliError> {
-    let Some(log) = &mut settings.log else { return Ok(()) };
-    let key = SigningKey::load_for_service(&log.key_file, output)?;
-    let named = log.verifier_key(key.public_key())?;
-    log.signer = Some(Arc::new(key.into_log_signer(named)));
-    Ok(())
 }
 
 async fn serve(settings: Settings) -> Result<(), CliError> {

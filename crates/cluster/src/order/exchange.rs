@@ -13,6 +13,7 @@ use countersign_store::{
 };
 use tokio::task::JoinHandle;
 use tokio_postgres::{Row, types::Type};
+use uuid::Uuid;
 
 use super::{
     add::{self, Attempt, NewBatch},
@@ -21,7 +22,6 @@ use super::{
 use crate::{
     database::{Database, DatabaseSession, Parameter, within},
     error::DatabaseError,
-    ids::random_uuid,
     node::{AppliedBatch, NodeState},
     recent::{BatchIdentity, RecentBatches},
     rows::{self, BatchRow},
@@ -138,7 +138,7 @@ impl OrderExchange {
         let Some(seq) = seq else { return Ok(self.lose()) };
         let known = self.recent.get(&batch.head).cloned();
         let identity = known.unwrap_or_else(|| BatchIdentity {
-            id: random_uuid(),
+            id: Uuid::new_v4(),
             node: self.node.name().to_owned(),
             seq: None,
         });

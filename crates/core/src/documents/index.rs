@@ -8,10 +8,10 @@ use thiserror::Error;
 use crate::{
     documents::metadata::parse_path,
     values::{
-        bounds::{ASSET_NAME_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES},
+        bounds::{ASSET_NAME_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES, SEGMENT_BYTES},
         digest::{HexDigest, Sha256, Sha512},
         json::{self, Field, Json, ParseError},
-        path::{MAX_NAME_BYTES, RepoPath, is_name},
+        path::{RepoPath, is_name},
         shown::is_unseen,
         time::Timestamp,
     },
@@ -57,9 +57,7 @@ pub enum AssetNameError {
     Segments,
     #[error("the file name has a backslash, or blank or invisible characters")]
     Characters,
-    #[error(
-        "the file name is longer than {ASSET_NAME_BYTES} bytes, or a segment of it than {MAX_NAME_BYTES}"
-    )]
+    #[error("the file name is longer than {ASSET_NAME_BYTES} bytes, or a segment of it than {SEGMENT_BYTES}")]
     TooLong,
 }
 
@@ -80,7 +78,7 @@ pub enum IndexTooLarge {
 impl AssetName {
     pub fn parse(text: &str) -> Result<Self, AssetNameError> {
         // First: the other rules look at each character of whatever a stranger sent.
-        if text.len() > ASSET_NAME_BYTES || text.split('/').any(|segment| segment.len() > MAX_NAME_BYTES) {
+        if text.len() > ASSET_NAME_BYTES || text.split('/').any(|segment| segment.len() > SEGMENT_BYTES) {
             return Err(AssetNameError::TooLong);
         }
         if !text.split('/').all(is_name) {

@@ -6,16 +6,15 @@ use serde::Serialize;
 use crate::{
     documents::metadata::parse_digest,
     values::{
-        bounds::REVOCATION_BYTES,
+        bounds::{REASON_CHARS, REVOCATION_BYTES},
         digest::Sha512,
         json::{self, Field, Json, ParseError},
         key::{PublicKey, Signature},
         path::RepoPath,
+        shown::shown_bytes,
         time::Timestamp,
     },
 };
-
-const MAX_REASON_CHARS: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Revocation {
@@ -46,7 +45,10 @@ pub struct RevokeBody {
 impl Revocation {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         if bytes.len() > REVOCATION_BYTES {
-            return Err(ParseError::new("", "a revocation document has at most 16 KiB"));
+            return Err(ParseError::new(
+                "",
+                format!("a revocation document has at most {}", shown_bytes(REVOCATION_BYTES)),
+            ));
         }
         let json = Json::parse(bytes)?;
         let object = json.root().object(&["reason", "timestamp", "subject_digest", "initiator"])?;
@@ -83,8 +85,8 @@ impl RevokeBody {
 /// Why someone does something, in their own words.
 pub(crate) fn parse_reason(text: &str) -> Result<String, String> {
     match text.chars().count() {
-        1..=MAX_REASON_CHARS => Ok(text.to_owned()),
-        _ => Err(format!("must have 1 to {MAX_REASON_CHARS} characters")),
+        1..=REASON_CHARS => Ok(text.to_owned()),
+        _ => Err(format!("must have 1 to {REASON_CHARS} characters")),
     }
 }
 

@@ -13,18 +13,17 @@ use crate::{
     documents::transparency::Transparency,
     values::{
         bounds::{
-            ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
-            SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
+            ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNER_NAME_CHARS, SIGNERS_FILE_BYTES,
+            SIGNERS_FILE_ENTRIES, SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
         },
         json::{self, Field, Json, ParseError},
         key::PublicKey,
         other_format::OtherFormat,
-        shown::{is_unseen, quoted},
+        shown::{is_unseen, quoted, shown_bytes},
         time::Timestamp,
     },
 };
 
-const MAX_NAME_CHARS: usize = 64;
 const VERSION: u64 = 1;
 const KIND: &str = "key";
 const FORMAT: &str = "ed25519";
@@ -106,7 +105,10 @@ const ROTATION_DELAY: &str = "rotation_delay_hours";
 impl SignersFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         if bytes.len() > SIGNERS_FILE_BYTES {
-            return Err(ParseError::new("", "a signers file has at most 256 KiB"));
+            return Err(ParseError::new(
+                "",
+                format!("a signers file has at most {}", shown_bytes(SIGNERS_FILE_BYTES)),
+            ));
         }
         let json = Json::parse(bytes)?;
         let [artifact, admin, master, revocation] = Role::ALL.map(Role::field);
@@ -445,12 +447,12 @@ fn parse_signer(field: &Field<'_>) -> Result<Signer, ParseError> {
     Ok(Signer { key, name })
 }
 
-fn parse_name(text: &str) -> Result<String, &'static str> {
-    if text.chars().count() > MAX_NAME_CHARS {
-        return Err("must have at most 64 characters");
+fn parse_name(text: &str) -> Result<String, String> {
+    if text.chars().count() > SIGNER_NAME_CHARS {
+        return Err(format!("must have at most {SIGNER_NAME_CHARS} characters"));
     }
     if text.chars().any(is_unseen) {
-        return Err("must have no control, blank or invisible characters");
+        return Err("must have no control, blank or invisible characters".to_owned());
     }
     Ok(text.to_owned())
 }

@@ -13,6 +13,7 @@ use crate::{
         json::{self, Field, Json, ParseError},
         key::{PublicKey, Signature},
         path::RepoPath,
+        shown::shown_bytes,
         time::Timestamp,
     },
 };
@@ -47,7 +48,7 @@ pub struct VetoBody {
 impl Veto {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         if bytes.len() > VETO_BYTES {
-            return Err(ParseError::new("", "a veto has at most 16 KiB"));
+            return Err(ParseError::new("", format!("a veto has at most {}", shown_bytes(VETO_BYTES))));
         }
         let json = Json::parse(bytes)?;
         let fields = ["veto", "project_id", "signers_file_digest", "previous", "timestamp"];

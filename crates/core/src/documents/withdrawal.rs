@@ -5,11 +5,15 @@ use serde::Serialize;
 use crate::{
     documents::{metadata::parse_digest, registration::SignedRequest, revocation::parse_reason},
     values::{
+        bounds::REASON_CHARS,
         digest::Sha512,
         json::{Json, ParseError},
         path::RepoPath,
     },
 };
+
+// An attribute takes nothing but a figure.
+const _: () = assert!(REASON_CHARS == 1_000, "the schema of `reason` says so");
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

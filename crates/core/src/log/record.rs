@@ -11,6 +11,7 @@ use crate::{
         trie::{self, TrieKey},
     },
     values::{
+        bounds::NEWEST_RELEASES,
         digest::{Sha256, Sha512},
         path::RepoPath,
     },
@@ -18,8 +19,6 @@ use crate::{
 
 const RELEASE: &str = "countersign/release/v1";
 const PROJECT: &str = "countersign/project/v1";
-/// Releases that a project's record names.
-pub const NEWEST_RELEASES: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {

@@ -10,14 +10,12 @@ use thiserror::Error;
 use crate::{
     documents::layout::{self, Signable},
     log::{
-        record::{
-            LoggedState, NEWEST_RELEASES, ProjectRecord, Record, ReleaseRecord, project_key, release_key,
-        },
+        record::{LoggedState, ProjectRecord, Record, ReleaseRecord, project_key, release_key},
         tree::Hash,
         trie::{Trie, TrieKey, TriePath},
     },
     rules::snapshot::Change,
-    values::{digest::Sha512, path::RepoPath},
+    values::{bounds::NEWEST_RELEASES, digest::Sha512, path::RepoPath},
 };
 
 /// The map after one commit. A clone is a pointer, and versions share what they have in common.

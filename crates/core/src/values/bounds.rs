@@ -3,6 +3,15 @@
 //! A test holds docs/bounds.md, which gives the reason of each, to these constants. The operator sets how much may *wait*
 //! or happen in some time; these bounds are part of the formats, and cannot be set.
 
+/// Of a path in the repository, in bytes and in segments (D6).
+pub const PATH_BYTES: usize = 1_024;
+pub const PATH_SEGMENTS: usize = 64;
+/// Of one segment of a path that is stored.
+pub const SEGMENT_BYTES: usize = 200;
+/// Of a directory that files are stored under. Leaves room for the longest name that we ever append, so that every stored
+/// file can be asked for.
+pub const DIR_BYTES: usize = PATH_BYTES - 160;
+pub const DIR_SEGMENTS: usize = PATH_SEGMENTS - 3;
 /// Of any stored file. The store commits no larger one, the client asks for no larger one, and `fsck` reports one.
 pub const FILE_BYTES: usize = 2 << 20;
 /// Of an index, as it is written. It is the largest file that someone else's content makes us store.
@@ -19,6 +28,8 @@ pub const SIGNERS_FILE_BYTES: usize = 256 << 10;
 pub const SIGNERS_FILE_ENTRIES: usize = 1_000;
 /// Registrars that a signers file names: keys of machines that build, of which a project has a few.
 pub const SIGNERS_FILE_REGISTRARS: usize = 16;
+/// Of the name of a signer, in characters.
+pub const SIGNER_NAME_CHARS: usize = 64;
 /// Servers that a signers file names, and the length of each address.
 pub const SIGNERS_FILE_SERVERS: usize = 8;
 pub const SERVER_URL_BYTES: usize = 255;
@@ -36,6 +47,8 @@ pub const METADATA_BYTES: usize = 16 << 10;
 pub const HISTORY_BYTES: usize = 32 << 20;
 /// Of the body of a request that is kept in the repository as a proof.
 pub const KEPT_REQUEST_BYTES: usize = 64 << 10;
+/// Of the reason of a revocation, a veto, an objection or a withdrawal, in characters.
+pub const REASON_CHARS: usize = 1_000;
 /// Of a revocation document.
 pub const REVOCATION_BYTES: usize = 16 << 10;
 /// Of an objection: 1,000 characters in any script, not escaped twice.
@@ -53,7 +66,7 @@ pub const ROTATION_DELAY_HOURS: usize = 720;
 pub const PENDING_LIST_BYTES: usize = 4 << 20;
 /// Releases, projects, or things that wait for a key, in one answer of the catalogue.
 pub const LIST_ENTRIES: usize = 100;
-/// Releases that the answer about a key names as signed by it, and revocations that it began.
+/// Releases that the answer about a key names as signed by it, and, beside them, revocations that it began.
 pub const KEY_ENTRIES: usize = 25;
 /// Of stored files that the server reads for one such answer; it then ends early, with at least one entry.
 pub const LIST_READ_BYTES: usize = 8 << 20;
@@ -74,6 +87,10 @@ pub const PAGE_EVENTS: usize = 50;
 pub const PAGE_STEPS: usize = 20;
 /// Releases on the first page.
 pub const FIRST_PAGE_RELEASES: usize = 10;
+/// Of what a visitor searches for, in characters. A longer search never finds anything.
+pub const SEARCH_CHARS: usize = 200;
+/// Of one event in the stream of events: several times what the longest path takes in JSON.
+pub const EVENT_BYTES: usize = 64 << 10;
 /// Of a line of the journal: a path, quoted, or the author of a commit.
 pub const JOURNAL_LINE_BYTES: usize = 4 << 10;
 /// Of the message of a commit in the journal.
@@ -87,6 +104,8 @@ pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;
 pub const JOURNAL_WAIT_SECONDS: usize = 60;
 /// Of a batch of commits in the database that nodes share.
 pub const SHARED_BATCH_BYTES: usize = 16 << 20;
+/// Releases that a project's record in the log names.
+pub const NEWEST_RELEASES: usize = 8;
 /// Of a signed note, such as a checkpoint. Sixteen signatures that withstand a quantum computer fit, as C2SP asks.
 pub const NOTE_BYTES: usize = 64 << 10;
 /// Signatures of one note.
@@ -102,3 +121,9 @@ pub const POLICY_BYTES: usize = 64 << 10;
 pub const POLICY_ENTRIES: usize = 64;
 /// Of a staple: its records name nine paths, its checkpoint can have a cosignature of each witness of a policy.
 pub const STAPLE_BYTES: usize = 64 << 10;
+/// Of a URL of a signers file, a release or an asset.
+pub const URL_BYTES: usize = 2_048;
+/// Redirects that one fetch follows.
+pub const REDIRECTS: usize = 5;
+/// Of what a forge says about one release: a thousand assets take less than half of it on every forge.
+pub const RELEASE_DESCRIPTION_BYTES: usize = 4 << 20;

@@ -7,12 +7,15 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::values::{
-    key::{PublicKey, SecretKey, Signature},
+    key::{PublicKey, Signature},
     path::RepoPath,
 };
 
+mod message;
 pub mod minisign;
 pub mod ssh;
+
+pub use self::message::FormatMessage;
 
 /// A format besides our own. Sorted by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,11 +24,6 @@ pub enum OtherFormat {
     Minisign,
     Ssh,
 }
-
-/// The bytes that a key signs for one of these formats. Only this module makes them, so no other bytes reach a key this
-/// way (D34).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FormatMessage(Vec<u8>);
 
 /// The `SHA256SUMS` of a release, and the index that it was made from.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +83,7 @@ impl OtherFormat {
     /// Whether `text` is the signature of `key`, in the one form that it can have.
     pub fn verify(self, text: &str, key: &PublicKey, sums: &ReleaseSums<'_>) -> Result<(), FormatError> {
         let check = |message: &FormatMessage, signature: &Signature| {
-            key.verify_text(&message.0, signature).map_err(|_| FormatError::Signature)
+            key.verify_text(message.as_bytes(), signature).map_err(|_| FormatError::Signature)
         };
         match self {
             Self::Ssh => {
@@ -99,20 +97,6 @@ impl OtherFormat {
                 check(&minisign::global_message(&pair.signature, &comment), &pair.global)
             }
         }
-    }
-}
-
-impl FormatMessage {
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    pub fn sign_with(&self, key: &SecretKey) -> Signature {
-        key.sign_text(&self.0)
-    }
-
-    pub fn is_signed_by(&self, key: &PublicKey, signature: &Signature) -> bool {
-        key.verify_text(&self.0, signature).is_ok()
     }
 }
 

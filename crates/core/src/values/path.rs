@@ -1,24 +1,17 @@
 //! Mirror-relative paths (spec §2.1, D6). `RepoPath::parse` is the only door for text from outside.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 use unicode_normalization::is_nfc;
 
 use crate::values::{
+    bounds::{DIR_BYTES, DIR_SEGMENTS, PATH_BYTES, PATH_SEGMENTS, SEGMENT_BYTES},
     shown::is_unseen,
     url::{Scheme, parse_port},
     wire,
 };
-
-/// Of a whole path (D6).
-pub const MAX_BYTES: usize = 1_024;
-pub const MAX_SEGMENTS: usize = 64;
-pub(crate) const MAX_NAME_BYTES: usize = 200;
-/// Leaves room for the longest name that we ever append, so that every stored file can be asked for.
-const MAX_STORED_DIR_BYTES: usize = MAX_BYTES - 160;
-const MAX_STORED_DIR_SEGMENTS: usize = MAX_SEGMENTS - 3;
 
 /// What stands between the slashes of a path. An array of one: for such short parts, `split('/')` is three times slower.
 pub type Segments<'a> = std::str::Split<'a, [char; 1]>;
@@ -41,10 +34,10 @@ pub enum PathError {
     ForbiddenCharacter,
     #[error("a segment named `{0}` is not allowed")]
     GitDirectory(String),
-    #[error("the path is longer than {MAX_BYTES} bytes or {MAX_SEGMENTS} segments")]
+    #[error("the path is longer than {PATH_BYTES} bytes or {PATH_SEGMENTS} segments")]
     TooLong,
     #[error("the name `{name}` cannot be stored: {reason}")]
-    Unstorable { name: String, reason: &'static str },
+    Unstorable { name: String, reason: Cow<'static, str> },
     #[error("the directory is too long or too deep to store files under it")]
     UnstorableLength,
 }
@@ -57,7 +50,7 @@ impl RepoPath {
             return Err(PathError::Empty);
         }
         // Bounds the work on hostile input; the normalised form is checked again below.
-        if text.len() > MAX_BYTES {
+        if text.len() > PATH_BYTES {
             return Err(PathError::TooLong);
         }
         if !is_plain(text) {
@@ -69,10 +62,10 @@ impl RepoPath {
         // Nearly every path arrives in its normal form.
         if is_normal(text) {
             let slashes = text.bytes().filter(|byte| *byte == b'/').count();
-            return if slashes < MAX_SEGMENTS { Ok(Self(text.into())) } else { Err(PathError::TooLong) };
+            return if slashes < PATH_SEGMENTS { Ok(Self(text.into())) } else { Err(PathError::TooLong) };
         }
         let normalised = normalise(text);
-        if normalised.len() > MAX_BYTES || segments_of(&normalised).count() > MAX_SEGMENTS {
+        if normalised.len() > PATH_BYTES || segments_of(&normalised).count() > PATH_SEGMENTS {
             return Err(PathError::TooLong);
         }
         Ok(Self(normalised.into()))
@@ -131,7 +124,7 @@ impl RepoPath {
             }
         }
         let segments = self.segments().count();
-        if self.0.len() > MAX_STORED_DIR_BYTES || segments > MAX_STORED_DIR_SEGMENTS {
+        if self.0.len() > DIR_BYTES || segments > DIR_SEGMENTS {
             return Err(PathError::UnstorableLength);
         }
         Ok(())
@@ -229,28 +222,28 @@ fn is_port(segment: &str) -> bool {
 }
 
 /// Why a directory of this name must not enter the repository; `None` where it may.
-fn unstorable_reason(name: &str) -> Option<&'static str> {
-    if name.len() > MAX_NAME_BYTES {
-        return Some("it is longer than 200 bytes");
+fn unstorable_reason(name: &str) -> Option<Cow<'static, str>> {
+    if name.len() > SEGMENT_BYTES {
+        return Some(format!("it is longer than {SEGMENT_BYTES} bytes").into());
     }
     let lower = name.to_ascii_lowercase();
     if lower.starts_with(wire::RESERVED_PREFIX) {
-        return Some("names that begin with `svc.` are reserved");
+        return Some("names that begin with `svc.` are reserved".into());
     }
     if name.ends_with(['.', ' ']) {
-        return Some("it ends in a dot or a space");
+        return Some("it ends in a dot or a space".into());
     }
     if name.chars().any(is_unseen) {
-        return Some("it has blank, invisible or control characters");
+        return Some("it has blank, invisible or control characters".into());
     }
     if !is_nfc(name) {
-        return Some("it is not in Unicode normalisation form C");
+        return Some("it is not in Unicode normalisation form C".into());
     }
     // NTFS reads `name:stream` and `name. ` as `name`, and git fsck looks at names as NTFS would.
     let ntfs = lower.split(':').next().unwrap_or(&lower).trim_end_matches(['.', ' ']);
     let git_names = [".git", ".gitmodules", ".gitattributes", ".gitignore", ".mailmap"];
     if git_names.contains(&ntfs) || ends_in_tilde_number(ntfs) || ends_in_tilde_number(&lower) {
-        return Some("Git gives this name a meaning of its own");
+        return Some("Git gives this name a meaning of its own".into());
     }
     None
 }

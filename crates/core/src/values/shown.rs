@@ -27,6 +27,15 @@ pub fn shown_within(text: &str, max_chars: usize) -> String {
     shown
 }
 
+/// A size in KiB, or in MiB where it is whole.
+pub fn shown_bytes(bytes: usize) -> String {
+    match bytes {
+        _ if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ if bytes > 0 && bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} bytes"),
+    }
+}
+
 /// Text from outside between quotation marks that it cannot close itself.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown_text(&text.replace('\\', r"\\").replace('"', r#"\""#)))

@@ -1,6 +1,8 @@
 //! Where the parts of an http(s) URL begin and end (D6, "In URLs"). Core, server and client all read URLs through this,
 //! so that no two of them see another host in the same text.
 
+use std::net::IpAddr;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
     Http,
@@ -25,6 +27,12 @@ pub struct Authority<'a> {
     pub host: &'a str,
     /// Should be empty, or a colon and a port.
     after_host: &'a str,
+}
+
+/// Whether a host, by its text alone, is the machine that asks: a loopback address or `localhost`.
+pub fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    address.map_or(host == "localhost", |address| address.is_loopback())
 }
 
 impl Scheme {

@@ -1,4 +1,6 @@
-//! Every literal name of the protocol: headers, prefixes, file names. Nothing else spells them.
+//! Every literal name of the protocol: headers, prefixes, file names, routes. Nothing else spells them.
+
+pub mod routes;
 
 pub const HEADER_TIMESTAMP: &str = "x-svc-timestamp";
 pub const HEADER_NONCE: &str = "x-svc-nonce";

@@ -2,14 +2,12 @@
 
 use std::{error::Error as StdError, time::Duration};
 
-use countersign_core::values::{time::Timestamp, wire};
+use countersign_core::values::{bounds::REDIRECTS, time::Timestamp, wire};
 use thiserror::Error;
 use url::Url;
 
 use super::pace::Timeouts;
 use crate::{guard::GuardRefusal, shown::shown_text};
-
-pub const MAX_REDIRECTS: usize = 5;
 
 /// Absence is `Ok(None)`, except where a file was asked for that must be there.
 #[derive(Debug, Error)]
@@ -90,7 +88,7 @@ pub enum HopRefusal {
     LeavesTls,
     #[error("only http and https URLs are fetched")]
     NotHttp,
-    #[error("there are more than {MAX_REDIRECTS} redirects")]
+    #[error("there are more than {REDIRECTS} redirects")]
     TooManyRedirects,
 }
 

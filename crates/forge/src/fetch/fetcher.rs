@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use countersign_core::values::bounds::REDIRECTS;
 use reqwest::{
     Response,
     dns::Resolve,
@@ -12,7 +13,7 @@ use url::Url;
 use super::{
     access::FetchAccess,
     download::Download,
-    error::{FetchError, HopRefusal, MAX_REDIRECTS, Wait},
+    error::{FetchError, HopRefusal, Wait},
     pace::Timeouts,
     rate_limit,
     route::{FetchRoute, Redirects},
@@ -113,7 +114,7 @@ impl Fetcher {
     ) -> Result<Option<Download>, FetchError> {
         let mut route = FetchRoute::start(&request.url);
         let mut credential = request.credential.as_ref();
-        for _ in 0..=MAX_REDIRECTS {
+        for _ in 0..=REDIRECTS {
             // Once elsewhere, a redirect back is a stranger's choice, and is followed without the token.
             credential = credential.filter(|credential| credential.is_for(&route.current));
             let response = self.request(&route, request.accept, credential).await?;

@@ -5,7 +5,7 @@ use std::{collections::HashSet, fmt};
 use countersign_core::{
     documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex},
     values::{
-        bounds::INDEX_FILES,
+        bounds::{INDEX_FILES, URL_BYTES},
         digest::{HexDigest, Sha256},
         shown::is_unseen,
         time::Timestamp,
@@ -26,7 +26,7 @@ use super::{
 use crate::{
     forges::{ForgeKind, OutgoingRequest, ReleaseSource},
     shown::{shown_text, shown_url},
-    url::{MAX_URL_BYTES, has_user_info},
+    url::has_user_info,
 };
 
 /// Makes GitHub's API send the asset itself instead of a description of it.
@@ -266,7 +266,7 @@ fn choose_request(source: &ReleaseSource, url: Url, api_url: Option<Url>) -> Out
 }
 
 fn parse_url(text: &str) -> Option<Url> {
-    if text.len() > MAX_URL_BYTES || text.chars().any(is_unseen) {
+    if text.len() > URL_BYTES || text.chars().any(is_unseen) {
         return None;
     }
     let mut url = Url::parse(text).ok()?;

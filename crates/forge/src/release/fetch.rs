@@ -1,5 +1,6 @@
 //! Fetching what a forge's API says of a release.
 
+use countersign_core::values::bounds::RELEASE_DESCRIPTION_BYTES;
 use url::Url;
 
 use super::{
@@ -13,8 +14,7 @@ use crate::{
     shown::{shown_text, shown_url},
 };
 
-/// A thousand assets take less than 2 MiB on every forge.
-const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
+const MAX_DOCUMENT_BYTES: u64 = RELEASE_DESCRIPTION_BYTES as u64;
 
 impl Fetcher {
     /// What the forge published under this tag: not more than `max_assets`, with safe and distinct names.

@@ -6,6 +6,7 @@ mod checksums;
 mod fetch;
 mod forges;
 mod guard;
+mod http_urls;
 mod messages;
 mod release;
 mod support;

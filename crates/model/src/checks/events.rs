@@ -5,9 +5,12 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use countersign_api::{
     claim::Claim,
     event::{EventBody, EventKind, HEADER_LAST_EVENT_ID, events_of, is_commit_id},
-    event_stream::{EventBlock, EventStreamReader, MAX_BLOCK_BYTES, TooLong},
+    event_stream::{EventBlock, EventStreamReader, TooLong},
 };
-use countersign_core::{documents::layout, values::time::Timestamp};
+use countersign_core::{
+    documents::layout,
+    values::{bounds::EVENT_BYTES, time::Timestamp},
+};
 use countersign_server::events::ListenRequest;
 
 use super::promises::{assert_no_duplicates, assert_path, assert_shown};
@@ -16,7 +19,7 @@ pub fn check(data: &[u8]) {
     let stream = read(data, data.len().max(1));
     assert_eq!(read(data, 1), stream, "the pieces do not matter");
     for block in stream.iter().flatten() {
-        assert!(block.data.as_ref().is_none_or(|data| data.len() <= 3 * MAX_BLOCK_BYTES));
+        assert!(block.data.as_ref().is_none_or(|data| data.len() <= 3 * EVENT_BYTES));
         check_event(block.data.as_deref().unwrap_or_default().as_bytes());
     }
     check_event(data);

@@ -1,9 +1,12 @@
 //! Leaves, bundles of them, and records of the status map (D82, D83).
 
-use countersign_core::log::{
-    leaf::{Leaf, parse_bundle, write_bundle},
-    record::{NEWEST_RELEASES, Record},
-    status::Statuses,
+use countersign_core::{
+    log::{
+        leaf::{Leaf, parse_bundle, write_bundle},
+        record::Record,
+        status::Statuses,
+    },
+    values::bounds::NEWEST_RELEASES,
 };
 
 use super::promises::assert_path;

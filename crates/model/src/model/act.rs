@@ -6,13 +6,13 @@ use countersign_core::values::key::Signature;
 use serde_json::{Value, json};
 
 use super::{
-    Played,
     assets::choose_checksums,
     choices::Choices,
     compare::compare,
     json::{object, text},
     paths::{FilePlace, Spelling, active_signers, choose_spelling, index_in, pending_signers},
     people::{PEOPLE, Person, STRANGER, base64, canonical, openssh},
+    played::Played,
     propose::{PublishedSigners, choose_signers},
     request::{DAY, MINUTE, Proof, Request, SECOND, Signing, choose_proof},
     revoke, second_thoughts,

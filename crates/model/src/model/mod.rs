@@ -12,6 +12,7 @@ mod compare;
 mod json;
 mod paths;
 mod people;
+mod played;
 mod propose;
 mod request;
 mod revoke;
@@ -22,25 +23,10 @@ mod spec;
 mod veto;
 
 pub use choices::Choices;
+pub use played::Played;
 pub use server::Server;
 
 use act::Player;
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Played {
-    pub requests: usize,
-    pub successes: usize,
-    /// Successful changes of state.
-    pub changes: usize,
-    pub activations: usize,
-    pub completed_indexes: usize,
-    pub revocations: usize,
-    pub withdrawals: usize,
-    pub objections: usize,
-    /// Rotations that waited, and vetoes that stopped one.
-    pub waited: usize,
-    pub vetoes: usize,
-}
 
 /// Plays the sequence that grows from `bytes`. Panics if the server and the model differ.
 pub fn play(bytes: &[u8], server: &mut Server) -> Played {

@@ -1,13 +1,14 @@
 //! Which witnesses can be asked.
 
-use std::net::IpAddr;
-
 use countersign_core::{
     log::policy::Policy,
-    values::{shown::shown_text, verifier_key::VerifierKey},
+    values::{
+        shown::shown_text, url::is_this_machine, verifier_key::VerifierKey, wire::routes::ADD_CHECKPOINT,
+    },
 };
+use countersign_forge::http_url::parse_bare_url;
 use thiserror::Error;
-use url::{Host, Url};
+use url::Url;
 
 #[derive(Debug, Clone)]
 pub struct AskedWitness {
@@ -35,21 +36,14 @@ impl AskedWitness {
         let asked = with_url.map(|(witness, url)| {
             let (name, key) = (witness.name.clone(), witness.key.clone());
             let bad = BadWitnessUrl { name: name.clone(), url: url.clone() };
-            let url = Url::parse(url).ok().filter(is_usable).ok_or(bad)?;
-            let url = format!("{}/add-checkpoint", url.as_str().trim_end_matches('/'));
+            let url = parse_bare_url(url).filter(is_guarded).ok_or(bad)?;
+            let url = format!("{}{ADD_CHECKPOINT}", url.as_str().trim_end_matches('/'));
             Ok(Self { name, key, url })
         });
         asked.collect()
     }
 }
 
-fn is_usable(url: &Url) -> bool {
-    let is_here = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
-        None => return false,
-    };
-    let is_bare = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
-    is_bare && (url.scheme() == "https" || url.scheme() == "http" && is_here)
+fn is_guarded(url: &Url) -> bool {
+    url.scheme() == "https" || url.host_str().is_some_and(is_this_machine)
 }

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, fmt, path::PathBuf, time::Duration};
 
 use countersign_api::event::{EventFilter, EventKind};
 use countersign_core::values::{key::PublicKey, path::RepoPath};
+use countersign_forge::http_url::{HttpUrlProblem, parse_http_url};
 use serde::Deserialize;
 use url::Url;
 
@@ -100,19 +101,14 @@ fn parse_url(text: &str) -> Result<Url, WebhookProblem> {
     if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
         return refuse("has whitespace, a control character or a backslash: remove it");
     }
-    let Ok(url) = Url::parse(text) else { return refuse("is not a URL") };
-    if !matches!(url.scheme(), "https" | "http") || !url.has_host() {
-        return refuse("does not begin with `https://` or `http://` and a host");
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return refuse(
+    parse_http_url(text).or_else(|problem| match problem {
+        HttpUrlProblem::NotAUrl => refuse("is not a URL"),
+        HttpUrlProblem::NotHttp => refuse("does not begin with `https://` or `http://` and a host"),
+        HttpUrlProblem::UserInfo => refuse(
             "has user information before an `@`: leave it out; the secret tells the receiver who sends",
-        );
-    }
-    if url.fragment().is_some() {
-        return refuse("has a fragment: leave out the `#` and what follows");
-    }
-    Ok(url)
+        ),
+        HttpUrlProblem::Fragment => refuse("has a fragment: leave out the `#` and what follows"),
+    })
 }
 
 fn read_secret(secret: Option<SecretText>, file: Option<PathBuf>) -> Result<Secret, WebhookProblem> {

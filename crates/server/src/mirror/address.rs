@@ -2,10 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use countersign_core::values::shown::shown_text;
+use countersign_core::values::{shown::shown_text, wire::routes::JOURNAL};
+use countersign_forge::http_url::parse_bare_url;
 use countersign_store::ObjectId;
 use thiserror::Error;
-use url::Url;
 
 /// It stands on pages and in commands that people paste, so it contains nothing with a special meaning for a shell or a
 /// browser.
@@ -24,14 +24,11 @@ impl FromStr for OriginAddress {
 
     fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
         let refuse = || NotAnOrigin(text.to_owned());
-        let url = Url::parse(text.trim()).map_err(|_| refuse())?;
-        let is_http = matches!(url.scheme(), "http" | "https");
-        let is_bare = url.query().is_none() && url.fragment().is_none();
+        let url = parse_bare_url(text.trim()).ok_or_else(refuse)?;
         let text = url.as_str().trim_end_matches('/');
         let is_plain =
             |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | ':' | '.' | '-' | '_' | '~' | '[' | ']');
-        // A name or password would have an `@`.
-        if !is_http || !url.has_host() || !is_bare || !text.chars().all(is_plain) {
+        if !text.chars().all(is_plain) {
             return Err(refuse());
         }
         Ok(Self { text: text.to_owned() })
@@ -46,7 +43,7 @@ impl OriginAddress {
     /// Where it serves the commits after this one, or all of them.
     pub(super) fn journal_after(&self, commit: Option<ObjectId>, wait_seconds: u64) -> String {
         let after = commit.map(|commit| format!("after={commit}&")).unwrap_or_default();
-        format!("{}/v1/journal?{after}wait={wait_seconds}", self.text)
+        format!("{}{JOURNAL}?{after}wait={wait_seconds}", self.text)
     }
 }
 

@@ -8,9 +8,8 @@ use countersign_core::{
         note::Note,
     },
     values::{
-        bounds::NOTE_BYTES,
-        shown::shown_text,
-        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
+        verifier_key::{KeyKind, VerifierKey},
+        wire::routes::LOG_COSIGNED,
     },
 };
 use countersign_forge::https::SetupError;
@@ -19,10 +18,12 @@ use countersign_store::durable;
 use thiserror::Error;
 use tokio::{sync::watch, task::spawn_blocking, time::sleep};
 
-use super::state::MirrorState;
+use super::{
+    client::{OriginClient, OriginError},
+    state::MirrorState,
+};
 use crate::{
     backoff::{Backoff, Retries, chance},
-    brief_client::{BriefClient, BriefError},
     held_store::HeldStore,
     log_slot::LogSlot,
 };
@@ -49,8 +50,8 @@ pub(crate) fn copy_log(
 ) -> Result<impl FnOnce(watch::Receiver<bool>) -> CopyWork, SetupError> {
     let copier = Copier {
         dir: parts.store.data_dir.log_copy(),
+        client: OriginClient::new(parts.mirror.origin.clone())?,
         parts,
-        client: BriefClient::new(NOTE_BYTES)?,
         copy: None,
     };
     Ok(|mut stop: watch::Receiver<bool>| {
@@ -67,20 +68,14 @@ pub(crate) fn copy_log(
 struct Copier {
     parts: CopyParts,
     dir: PathBuf,
-    client: BriefClient,
+    client: OriginClient,
     copy: Option<LogCopy>,
 }
 
 #[derive(Debug, Error)]
 enum CopyFailure {
-    #[error("the origin keeps no log")]
-    NoLog,
     #[error(transparent)]
-    Exchange(#[from] BriefError),
-    #[error("the origin answered with {status}: {message}")]
-    Status { status: u16, message: String, wait: Option<Duration> },
-    #[error("the origin shows no key of a log: {0}")]
-    Key(#[from] VerifierKeyError),
+    Origin(#[from] OriginError),
     #[error(
         "what the origin shows is no checkpoint of the log {key}: {source}. If the origin has a new log, stop the mirror and \
          delete {dir}"
@@ -90,6 +85,20 @@ enum CopyFailure {
     Log(#[from] LogError),
     #[error("the directory {0} cannot be used")]
     Dir(String, #[source] std::io::Error),
+}
+
+impl CopyFailure {
+    /// The origin keeps no log.
+    fn is_absence(&self) -> bool {
+        matches!(self, Self::Origin(error) if error.status() == Some(404))
+    }
+
+    fn asked_wait(&self) -> Option<Duration> {
+        match self {
+            Self::Origin(error) => error.asked_wait(),
+            Self::Checkpoint { .. } | Self::Log(_) | Self::Dir(..) => None,
+        }
+    }
 }
 
 impl Copier {
@@ -104,15 +113,14 @@ impl Copier {
                     }
                     PAUSE
                 }
-                Err(CopyFailure::NoLog) => NO_LOG_PAUSE,
+                Err(failure) if failure.is_absence() => NO_LOG_PAUSE,
                 Err(failure) => {
                     if !std::mem::replace(&mut is_failing, true) {
                         let (origin, cause) =
                             (&self.parts.mirror.origin, std::error::Error::source(&failure));
                         tracing::warn!(%origin, %failure, cause, "the mirror cannot copy the origin's log; it tries again");
                     }
-                    let asked = if let CopyFailure::Status { wait, .. } = &failure { *wait } else { None };
-                    backoff.next_wait(chance(), asked)
+                    backoff.next_wait(chance(), failure.asked_wait())
                 }
             };
             sleep(pause).await;
@@ -130,7 +138,7 @@ impl Copier {
         if !self.parts.mirror.is_in_contact() {
             return Ok(());
         }
-        let body = self.ask("log/cosigned").await?;
+        let body = self.client.get(LOG_COSIGNED).await?;
         let key = copy.log.key();
         let opened = Note::parse(&body)
             .map_err(CheckpointError::from)
@@ -147,14 +155,14 @@ impl Copier {
     /// The one that was seen before, or is seen now for the first time.
     async fn find_key(&self) -> Result<Option<VerifierKey>, CopyFailure> {
         let pinned = durable::read_text(&self.key_file(), KEY_BYTES).map_err(|error| self.unusable(error))?;
-        let text = match pinned {
-            Some(text) => text,
-            None if self.parts.mirror.is_in_contact() => {
-                String::from_utf8_lossy(&self.ask("log/key").await?).into_owned()
+        match pinned {
+            Some(text) => {
+                let key = VerifierKey::parse_kind(text.trim(), KeyKind::Log);
+                Ok(Some(key.map_err(OriginError::Key)?))
             }
-            None => return Ok(None),
-        };
-        Ok(Some(VerifierKey::parse_kind(text.trim(), KeyKind::Log)?))
+            None if self.parts.mirror.is_in_contact() => Ok(Some(self.client.log_key().await?)),
+            None => Ok(None),
+        }
     }
 
     async fn begin(&mut self, key: VerifierKey) -> Result<LogCopy, CopyFailure> {
@@ -179,17 +187,5 @@ impl Copier {
 
     fn unusable(&self, error: std::io::Error) -> CopyFailure {
         CopyFailure::Dir(self.dir.display().to_string(), error)
-    }
-
-    async fn ask(&self, path: &str) -> Result<Vec<u8>, CopyFailure> {
-        let answer = self.client.get(&format!("{}/{path}", self.parts.mirror.origin)).await?;
-        match answer.status {
-            200 => Ok(answer.body),
-            404 => Err(CopyFailure::NoLog),
-            status => {
-                let (message, wait) = (shown_text(&answer.excerpt()), answer.retry_after);
-                Err(CopyFailure::Status { status, message, wait })
-            }
-        }
     }
 }

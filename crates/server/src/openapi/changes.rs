@@ -17,10 +17,10 @@ pub fn register_repo() -> Endpoint {
         "Registers a project by the signers file at a URL. The server fetches the file, stores it as pending, and \
          keeps the signed request as proof of who sent it.\n\n\
          `public_key` must be the key that signs the request, and must be listed in the file. The submitter \
-         signs the file like every other signer. `required_signers` lists the keys that have yet to sign. The body has \
-         at most 64 KiB.",
+         signs the file like every other signer. `required_signers` lists the keys that have yet to sign.",
     )
     .signed()
+    .is_kept()
     .with_body::<ProposeBody>(&[("register", "propose.request")])
     .answers_with::<ProposedResponse>(200, "registered, and waiting for signatures", &[("registered", "register")])
     .refuses(400, "the body, the URL or the address of its host is refused; `public_key` is invalid, not the caller's, or not in the file; the file's `timestamp` is more than 10 minutes ahead", "propose.400")
@@ -36,10 +36,10 @@ pub fn update_signers() -> Endpoint {
         "Propose new signers",
         "Proposes a new signers file for a project that has one in force. The URL decides the project.\n\n\
          `public_key` must be the key that signs the request, and be listed in the current file, in any role. \
-         Proposing the pending file again changes nothing; the answer lists who is missing. The body has at most \
-         64 KiB.",
+         Proposing the pending file again changes nothing; the answer lists who is missing.",
     )
     .signed()
+    .is_kept()
     .with_body::<ProposeBody>(&[("update", "propose.request")])
     .answers_with::<ProposedResponse>(200, "proposed, and waiting for signatures", &[("proposed", "update")])
     .refuses(400, "the body, the URL or the address is refused; the project is not registered, or its first signers file is not in force yet; `public_key` is invalid, not the caller's, or not in the current file; the new `timestamp` is not later than the current one, or more than 10 minutes ahead", "update.400")
@@ -78,9 +78,10 @@ pub fn withdraw() -> Endpoint {
          request beside the path, as proof of who withdrew the release and why, until another release is registered \
          there.\n\n\
          Send `subject_digest`: it makes sure that no correction is withdrawn which you have not seen. A signature \
-         cannot be taken back, because anyone can submit it again. The body has at most 64 KiB.",
+         cannot be taken back, because anyone can submit it again.",
     )
     .signed()
+    .is_kept()
     .with_body::<WithdrawBody>(&[("withdraw", "withdraw.request")])
     .answers_with::<ChangedResponse>(200, "withdrawn", &[("withdrawn", "withdraw")])
     .refuses(400, "the body is malformed, or the path is not that of an index", "withdraw.400")
@@ -121,10 +122,10 @@ pub fn revoke() -> Endpoint {
          `reason` and `timestamp`, and optionally `subject_digest` (`sha512:` and the digest of the file) and \
          `initiator`. Include `subject_digest`: without it, the revoker must also be the caller, and one \
          signature must be enough.\n\n\
-         After a 202, other keys join by posting the same `revocation_json` with their own signature. The body has at \
-         most 64 KiB.",
+         After a 202, other keys join by posting the same `revocation_json` with their own signature.",
     )
     .signed()
+    .is_kept()
     .with_body::<RevokeBody>(&[("revoke", "revoke.request")])
     .answers_with::<RevokedResponse>(200, "revoked", &[("revoked", "revoke")])
     .answers_with::<RevokedResponse>(202, "recorded; more keys have to sign", &[("recorded", "revoke.recorded")])

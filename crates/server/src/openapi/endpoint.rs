@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use countersign_api::answers::ErrorResponse;
+use countersign_core::values::{bounds::KEPT_REQUEST_BYTES, shown::shown_bytes};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
@@ -163,6 +164,12 @@ impl Endpoint {
 
     pub fn with_parameter(mut self, parameter: Parameter) -> Self {
         self.parameters.push(parameter);
+        self
+    }
+
+    /// The repository keeps the request as a proof, which bounds its body.
+    pub fn is_kept(mut self) -> Self {
+        self.about += &format!(" The body has at most {}.", shown_bytes(KEPT_REQUEST_BYTES));
         self
     }
 

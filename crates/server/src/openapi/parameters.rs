@@ -12,7 +12,7 @@ const PROJECT: &str = "https/github.com/443/acme/app";
 const PATH_PATTERN: &str = r"^((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\x1f\x7f-\x9f]+(/|$)){1,64}$";
 pub(super) const COMMIT: &str = "cafecafecafecafecafecafecafecafecafecafe";
 const COMMIT_PATTERN: &str = "^[0-9a-f]{40}$";
-const PATH_MAX: usize = countersign_core::values::path::MAX_BYTES;
+const PATH_MAX: usize = countersign_core::values::bounds::PATH_BYTES;
 
 pub fn file_path() -> Parameter {
     path("A mirror-relative path with plain slashes. `%2F` counts as a slash as well.", INDEX)

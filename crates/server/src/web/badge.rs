@@ -17,11 +17,11 @@ use axum::{
 use countersign_core::{
     documents::layout::{self, Signable},
     rules::snapshot::{ReadError, Snapshot as _},
-    values::{digest::Sha512, path::RepoPath},
+    values::{digest::Sha512, path::RepoPath, wire::routes::BADGES},
 };
 use maud::{Markup, html};
 
-use super::{parts, projects::count_releases, visit::Visit};
+use super::{links, parts, projects::count_releases, visit::Visit};
 use crate::{routing::tail::parse_tail, state::App};
 use countersign_store::Head;
 
@@ -49,7 +49,7 @@ enum Colour {
 
 pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
     let head = app.store.head();
-    let path = visit.path.strip_prefix("/badge/").and_then(|tail| tail.strip_suffix(".svg"));
+    let path = links::below(BADGES, &visit.path).and_then(|tail| tail.strip_suffix(".svg"));
     let found = match path.map(parse_tail) {
         // Reading a large index takes time.
         Some(Ok(path)) => app.renderings.run(visit.visitor(), move || find(&head, &path)).await,

@@ -6,7 +6,7 @@ use axum::extract::State;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::{Page, visit::Visit};
+use super::{frame::Page, visit::Visit};
 use crate::openapi::{
     ABOUT, AUTHENTICATION, AuthHeader, Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess,
     Parameter, ParameterPlace, Row, SchemaField, Section, Type, Verb, pages,

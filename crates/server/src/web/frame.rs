@@ -11,7 +11,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use countersign_core::values::shown::shown_text;
+use countersign_core::values::{bounds::SEARCH_CHARS, shown::shown_text};
 use maud::{DOCTYPE, Markup, html};
 
 use super::{
@@ -166,7 +166,7 @@ impl Page {
                 div {
                     a.home href="/" { (assets::mark()) "Countersign" }
                     form role="search" action="/projects" method="get" {
-                        input type="search" name="q" value=(self.search) maxlength="200" autocomplete="off"
+                        input type="search" name="q" value=(self.search) maxlength=(SEARCH_CHARS) autocomplete="off"
                             placeholder="Search projects, or paste a SHA-256"
                             aria-label="Search projects, or paste a SHA-256";
                     }

@@ -6,7 +6,11 @@ use countersign_api::{
 };
 use countersign_core::{
     documents::signers::Signer,
-    values::{bounds::KEY_ENTRIES, key::PublicKey},
+    values::{
+        bounds::KEY_ENTRIES,
+        key::PublicKey,
+        wire::{PUBLIC_KEY_PREFIX, routes::KEY_PAGES},
+    },
 };
 use countersign_store::catalogue::{Catalogue, Look};
 use maud::{Markup, html};
@@ -23,10 +27,8 @@ use super::{
 };
 use crate::error::ApiError;
 
-const PREFIX: &str = "svc-pub:";
-
 pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTrouble> {
-    let given = visit.path.strip_prefix("/keys/").unwrap_or_default();
+    let given = links::below(KEY_PAGES, &visit.path).unwrap_or_default();
     let key = parse(given).ok_or_else(|| PageTrouble::Missing {
         message: "This is not a public key of a signer".to_owned(),
         near: None,
@@ -62,12 +64,13 @@ pub(super) fn look_into(catalogue: &Catalogue) -> Result<Look<'_>, ApiError> {
 
 fn parse(given: &str) -> Option<PublicKey> {
     let decoded = percent_decode_str(given).decode_utf8().ok()?;
-    read_key(&decoded).filter(|_| decoded.starts_with(PREFIX))
+    read_key(&decoded).filter(|_| decoded.starts_with(PUBLIC_KEY_PREFIX))
 }
 
 /// In the base64 of documents, or in that of addresses.
 pub(super) fn read_key(text: &str) -> Option<PublicKey> {
-    let (prefix, code) = text.strip_prefix(PREFIX).map_or(("", text), |code| (PREFIX, code));
+    let (prefix, code) =
+        text.strip_prefix(PUBLIC_KEY_PREFIX).map_or(("", text), |code| (PUBLIC_KEY_PREFIX, code));
     let code = code.replace('-', "+").replace('_', "/");
     let written =
         EventFilter::parse_key(text).or_else(|_| EventFilter::parse_key(&format!("{prefix}{code}")));

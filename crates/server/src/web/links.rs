@@ -2,7 +2,12 @@
 
 use countersign_core::{
     documents::layout,
-    values::{key::PublicKey, path::RepoPath, shown::shown_text},
+    values::{
+        key::PublicKey,
+        path::RepoPath,
+        shown::shown_text,
+        wire::routes::{BADGES, FILES, KEY_PAGES, PAGES},
+    },
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
@@ -15,8 +20,13 @@ pub(super) const ACTIVITY: &str = "svc.activity";
 /// The same as a feed.
 pub(super) const FEED: &str = "svc.activity.atom";
 
+/// What follows a route in a path, which does not begin with a slash.
+pub(super) fn below<'a>(route: &str, path: &'a str) -> Option<&'a str> {
+    path.strip_prefix(route)?.strip_prefix('/')
+}
+
 pub fn page(path: &RepoPath) -> String {
-    format!("/p/{}", encode(path.as_str()))
+    format!("{PAGES}/{}", encode(path.as_str()))
 }
 
 pub(super) fn activity(path: &RepoPath) -> String {
@@ -29,7 +39,7 @@ pub(super) fn feed(path: &RepoPath) -> String {
 
 /// With the letters of base64 that mean nothing in an address, so that no proxy takes two slashes for one.
 pub(super) fn key(key: PublicKey) -> String {
-    format!("/keys/{}", key.to_string().replace('+', "-").replace('/', "_"))
+    format!("{KEY_PAGES}/{}", key.to_string().replace('+', "-").replace('/', "_"))
 }
 
 pub(super) fn history(project: &RepoPath) -> String {
@@ -37,11 +47,11 @@ pub(super) fn history(project: &RepoPath) -> String {
 }
 
 pub(super) fn file(path: &RepoPath) -> String {
-    format!("/v1/files/{}", encode(path.as_str()))
+    format!("{FILES}/{}", encode(path.as_str()))
 }
 
 pub(super) fn badge(path: &RepoPath) -> String {
-    format!("/badge/{}.svg", encode(path.as_str()))
+    format!("{BADGES}/{}.svg", encode(path.as_str()))
 }
 
 pub(super) fn verify(index: &RepoPath) -> String {

@@ -26,6 +26,7 @@ mod verify;
 pub mod visit;
 
 use axum::{Router, extract::State, response::Response};
+use countersign_core::values::wire::routes as paths;
 
 pub use self::frame::Page;
 use self::{
@@ -44,9 +45,9 @@ pub(crate) fn routes() -> RouteTable {
         .get("/projects", all_projects, pages::projects())
         .get("/activity", all_activity, pages::activity())
         .get("/activity.atom", activity_feed, pages::feed())
-        .get("/keys/{key}", key, pages::key())
-        .get_below("/p", place, pages::place())
-        .get_below("/badge", badge::show, pages::badge())
+        .get(&format!("{}/{{key}}", paths::KEY_PAGES), key, pages::key())
+        .get_below(paths::PAGES, place, pages::place())
+        .get_below(paths::BADGES, badge::show, pages::badge())
         .get(assets::STYLE_PATH, assets::style, pages::style())
         .get(assets::SCRIPT_PATH, assets::script, pages::page_script())
         .get(assets::ICON_PATH, assets::icon, pages::icon())

@@ -2,7 +2,10 @@
 
 use countersign_core::{
     documents::layout::{self, Signable},
-    values::{path::RepoPath, wire},
+    values::{
+        path::RepoPath,
+        wire::{self, routes::PAGES},
+    },
 };
 
 use super::{
@@ -17,7 +20,7 @@ use countersign_store::Head;
 
 pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     let log = app.store.log();
-    let tail = visit.path.strip_prefix("/p/").unwrap_or_default();
+    let tail = links::below(PAGES, &visit.path).unwrap_or_default();
     let path = parse_tail(tail)?;
     let canonical = links::page(&path);
     if !is_same_address(&canonical, &visit.path) {

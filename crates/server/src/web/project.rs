@@ -13,7 +13,13 @@ use countersign_core::{
         layout,
         signers::{Role, Signer, SignersFile},
     },
-    values::{bounds::PAGE_ROWS, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
+    values::{
+        bounds::{PAGE_ROWS, SEARCH_CHARS},
+        key::PublicKey,
+        path::RepoPath,
+        shown::shown_text,
+        time::Timestamp,
+    },
 };
 use countersign_explain::delay::shown_hours;
 use countersign_explain::lockout::{Lockout, foresee};
@@ -250,7 +256,7 @@ fn filter_form(id: &RepoPath, wanted: &Wanted) -> Markup {
         form.filter action=(links::page(id)) method="get" {
             @if let Some(state) = wanted.state { input type="hidden" name="state" value=(state.name()); }
             label for="filter" { "Version" }
-            input #filter name="q" value=(wanted.words) maxlength="200" autocomplete="off";
+            input #filter name="q" value=(wanted.words) maxlength=(SEARCH_CHARS) autocomplete="off";
             button { "Filter" }
         }
     }

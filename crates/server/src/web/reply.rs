@@ -11,7 +11,7 @@ use axum::{
 };
 use countersign_core::{
     rules::snapshot::ReadError,
-    values::{digest::Sha512, path::RepoPath, shown::shown_text},
+    values::{digest::Sha512, path::RepoPath, shown::shown_text, wire::routes::API},
 };
 use maud::{Markup, html};
 
@@ -143,6 +143,6 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
 
 /// For a request that no route answers.
 pub(super) async fn report_unknown(visit: Visit) -> Response {
-    let browser = Some(&visit).filter(|visit| visit.wants_html && !visit.path.starts_with("/v1"));
+    let browser = Some(&visit).filter(|visit| visit.wants_html && !visit.path.starts_with(API));
     report(PageTrouble::Failed(ApiError::no_such_route()), browser)
 }

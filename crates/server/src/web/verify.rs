@@ -10,7 +10,8 @@ use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
 use super::{
-    Page, links,
+    frame::Page,
+    links,
     overview::release::{ReleaseOverview, describe_release},
     parts,
     release::begun_revocation,

@@ -10,6 +10,7 @@ use axum::{
         request::Parts,
     },
 };
+use countersign_core::values::bounds::SEARCH_CHARS;
 use url::form_urlencoded;
 
 use crate::{
@@ -20,8 +21,6 @@ use crate::{
 };
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-/// A longer search never finds anything.
-const MAX_SEARCH_CHARS: usize = 200;
 
 #[derive(Debug, Clone)]
 pub struct Visit {
@@ -93,7 +92,7 @@ impl Visit {
             origin: read_origin(parts, is_tls),
             mirrored: mirror.map(Mirrored::of).map(Arc::new),
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
-            search: field("q").unwrap_or_default().trim().chars().take(MAX_SEARCH_CHARS).collect(),
+            search: field("q").unwrap_or_default().trim().chars().take(SEARCH_CHARS).collect(),
             query: query.to_owned(),
             source: parts.extensions.get::<RequestOrigin>().cloned(),
             known_tags: tags.map(|tag| tag.trim().trim_start_matches("W/").to_owned()).collect(),

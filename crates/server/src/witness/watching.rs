@@ -10,11 +10,7 @@ use std::{
 
 use countersign_core::{
     log::note::{Note, NoteError},
-    values::{
-        bounds::NOTE_BYTES,
-        shown::shown_text,
-        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
-    },
+    values::wire::routes::{LOG_CHECKPOINT, LOG_COSIGNATURE},
 };
 use countersign_forge::https::SetupError;
 use countersign_log::{CosignRefusal, LogError, LogReplay, LogWitness, WitnessMemoryError};
@@ -29,9 +25,11 @@ use tokio::{
 use super::{cosigning::unix_seconds, settings::WitnessSettings};
 use crate::{
     backoff::{Backoff, Retries, chance},
-    brief_client::{BriefAnswer, BriefClient, BriefError},
     held_store::HeldStore,
-    mirror::address::OriginAddress,
+    mirror::{
+        address::OriginAddress,
+        client::{OriginClient, OriginError},
+    },
 };
 
 /// Between two looks at the origin's checkpoint.
@@ -59,7 +57,7 @@ pub(crate) struct WatchParts {
 pub(crate) fn watch(
     parts: WatchParts,
 ) -> Result<impl FnOnce(watch::Receiver<bool>) -> WatchWork, SetupError> {
-    let client = BriefClient::new(NOTE_BYTES)?;
+    let client = OriginClient::new(parts.origin.clone())?;
     let watcher = Watcher { parts, client, replay: None, is_failing: false, posted: None };
     Ok(|stop| Box::pin(watcher.run(stop)) as WatchWork)
 }
@@ -67,7 +65,7 @@ pub(crate) fn watch(
 #[derive(Debug)]
 struct Watcher {
     parts: WatchParts,
-    client: BriefClient,
+    client: OriginClient,
     replay: Option<LogReplay>,
     is_failing: bool,
     /// The size of the checkpoint that was posted last.
@@ -77,11 +75,7 @@ struct Watcher {
 #[derive(Debug, Error)]
 enum WatchFailure {
     #[error(transparent)]
-    Exchange(#[from] BriefError),
-    #[error("the origin answered with {status}: {message}")]
-    Status { status: u16, message: String, wait: Option<Duration> },
-    #[error("the origin shows no key of a log: {0}")]
-    Key(#[from] VerifierKeyError),
+    Origin(#[from] OriginError),
     #[error("the key of the origin's log is the key of this witness: make a key of its own for it")]
     SharedKey,
     #[error(transparent)]
@@ -156,8 +150,7 @@ impl Watcher {
             Some(replay) => replay,
             None => self.begin().await?,
         };
-        let answer = self.ask("log/checkpoint").await?;
-        let note = Note::parse(&answer.body)?;
+        let note = Note::parse(&self.client.get(LOG_CHECKPOINT).await?)?;
         let (_, signed) = self.parts.witness.identify(&note)?;
         let size = signed.checkpoint().size;
         let _ = timeout(FOLLOWING, replay.sizes().wait_for(|replayed| *replayed >= size)).await;
@@ -168,8 +161,7 @@ impl Watcher {
         let cosigned = in_background(move || witness.cosign_replayed(&note, now)).await?;
         let mut own = Note::new(cosigned.text().to_owned());
         cosigned.cosignatures().for_each(|cosignature| own.add(cosignature.line.clone()));
-        let url = format!("{}/log/cosignature", self.parts.origin);
-        check_status(self.client.post(&url, own.to_string()).await?)?;
+        self.client.post(LOG_COSIGNATURE, own.to_string()).await?;
         self.posted = Some(size);
         Ok(())
     }
@@ -180,11 +172,7 @@ impl Watcher {
         let pinned = witness.pinned_key()?;
         let key = match pinned.clone().or_else(|| self.parts.settings.log_key.clone()) {
             Some(key) => key,
-            None => {
-                let answer = self.ask("log/key").await?;
-                let text = String::from_utf8_lossy(&answer.body).into_owned();
-                VerifierKey::parse_kind(text.trim(), KeyKind::Log)?
-            }
+            None => self.client.log_key().await?,
         };
         if key.key() == witness.key().key() {
             return Err(WatchFailure::SharedKey);
@@ -198,39 +186,20 @@ impl Watcher {
         self.replay = Some(replay.clone());
         Ok(replay)
     }
-
-    async fn ask(&self, path: &str) -> Result<BriefAnswer, WatchFailure> {
-        let url = format!("{}/{path}", self.parts.origin);
-        check_status(self.client.get(&url).await?)
-    }
 }
 
 impl WatchFailure {
     fn asked_wait(&self) -> Option<Duration> {
         match self {
-            Self::Status { wait, .. } => *wait,
-            Self::Exchange(_)
-            | Self::Key(_)
-            | Self::SharedKey
-            | Self::Note(_)
-            | Self::Refused(_)
-            | Self::Log(_)
-            | Self::Memory(_) => None,
+            Self::Origin(error) => error.asked_wait(),
+            Self::SharedKey | Self::Note(_) | Self::Refused(_) | Self::Log(_) | Self::Memory(_) => None,
         }
     }
 
     /// The origin has no checkpoint yet, or has made a newer one meanwhile.
     fn is_young(&self) -> bool {
-        matches!(self, Self::Status { status: 404 | 409 | 503, .. })
+        matches!(self, Self::Origin(error) if matches!(error.status(), Some(404 | 409 | 503)))
     }
-}
-
-fn check_status(answer: BriefAnswer) -> Result<BriefAnswer, WatchFailure> {
-    if answer.status == 200 {
-        return Ok(answer);
-    }
-    let (status, wait) = (answer.status, answer.retry_after);
-    Err(WatchFailure::Status { status, message: shown_text(&answer.excerpt()), wait })
 }
 
 async fn in_background<T: Send + 'static>(

@@ -2,10 +2,7 @@
 
 use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 
-use countersign_core::values::{
-    bounds::JOURNAL_ENTRY_FILES,
-    path::{MAX_SEGMENTS, RepoPath},
-};
+use countersign_core::values::{bounds::JOURNAL_ENTRY_FILES, bounds::PATH_SEGMENTS, path::RepoPath};
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
@@ -80,7 +77,7 @@ impl TreeWalk<'_> {
         if old == new {
             return Ok(());
         }
-        if self.depth > MAX_SEGMENTS {
+        if self.depth > PATH_SEGMENTS {
             return Err(self.refuse("it lies deeper than any path"));
         }
         let (before, after) = (self.reader.read(old)?, self.reader.read(new)?);

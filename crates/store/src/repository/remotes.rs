@@ -3,10 +3,7 @@
 
 use std::{fs, path::Path};
 
-use crate::{
-    disk::{Disk, DiskError},
-    repository::UNFINISHED,
-};
+use crate::disk::{Disk, DiskError, UNFINISHED};
 
 /// Removes the remotes from the configuration of the repository, and returns their names.
 pub(crate) fn forget(disk: &Disk, dir: &Path) -> Result<Vec<String>, DiskError> {

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, str, sync::Arc};
 
-use countersign_core::values::path::{self, MAX_SEGMENTS};
+use countersign_core::values::bounds::{PATH_BYTES, PATH_SEGMENTS};
 use gix::{
     ObjectId,
     hash::Kind as HashKind,
@@ -101,14 +101,14 @@ impl<'a> Loader<'a> {
             self.shares = true;
             return Ok(Arc::clone(dir));
         }
-        if self.depth >= MAX_SEGMENTS {
-            let reason = format!("it lies too deep: no path has more than {MAX_SEGMENTS} names");
+        if self.depth >= PATH_SEGMENTS {
+            let reason = format!("it lies too deep: no path has more than {PATH_SEGMENTS} names");
             return Err(StoreError::corrupt(&self.path, reason));
         }
         // Findings spell out paths, and each name of a tree can be as long as the tree.
-        if self.odd.is_some() && self.path.len() > path::MAX_BYTES {
-            let begin: String = self.path.chars().take(path::MAX_BYTES / 4).collect();
-            let reason = format!("no path is longer than {} bytes", path::MAX_BYTES);
+        if self.odd.is_some() && self.path.len() > PATH_BYTES {
+            let begin: String = self.path.chars().take(PATH_BYTES / 4).collect();
+            let reason = format!("no path is longer than {PATH_BYTES} bytes");
             return Err(StoreError::corrupt(begin + "…", reason));
         }
         let bytes = self.objects.read(&id, Kind::Tree)?;

@@ -10,7 +10,7 @@ use countersign_server::config::{ConfigFile, GivenDatabase};
 use countersign_store::{clock::Clock, journal::batches::JournalBatches};
 use serde_json::{Value, json};
 
-use super::{find_data_dir, open_stopped};
+use super::data_dir::{find_data_dir, open_stopped};
 use crate::{
     args::{ClusterArgs, ClusterCommand},
     error::CliError,

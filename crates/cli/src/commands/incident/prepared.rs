@@ -40,7 +40,7 @@ use crate::{
     args::{IncidentArgs, role_options},
     client::now,
     commands::signers::edit::without_keys,
-    error::CliError,
+    error::{CliError, REASON_HINT},
     files::write_new,
     output::{Output, quote},
     paths::shown_path,
@@ -379,11 +379,7 @@ impl<S: Snapshot> Planner<'_, S> {
                 }
             }
             request.check().map_err(|error| {
-                CliError::usage(
-                    "the revocations cannot be prepared",
-                    "give a --reason of 1 to 1,000 characters",
-                )
-                .because(error)
+                CliError::usage("the revocations cannot be prepared", REASON_HINT).because(error)
             })?;
             requests.push(request);
         }

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use countersign_forge::http_url::parse_http_url;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 use url::Url;
@@ -42,9 +43,9 @@ impl Delivery {
 }
 
 fn open_webhook(text: &str) -> Result<(Url, reqwest::Client), CliError> {
-    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    let url =
-        url.ok_or_else(|| CliError::usage("--webhook is not a URL", "write it as https://HOST/PATH"))?;
+    let url = parse_http_url(text).map_err(|problem| {
+        CliError::usage(format!("--webhook {problem}"), "write it as https://HOST/PATH")
+    })?;
     let http =
         countersign_forge::https::https_client(|builder| builder.redirect(reqwest::redirect::Policy::none()));
     Ok((url, http.map_err(CliError::no_https)?))

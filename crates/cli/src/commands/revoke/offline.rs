@@ -10,7 +10,9 @@ use countersign_core::{
 use serde_json::{Value, json};
 
 use super::{
-    choose_document, describe, describe_progress, find_pending, read_document, read_index, say_done,
+    document::{
+        choose_document, describe, describe_progress, find_pending, read_document, read_index, say_done,
+    },
     waiting::wait,
 };
 use crate::{

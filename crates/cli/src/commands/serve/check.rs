@@ -12,6 +12,7 @@ use countersign_server::{
 use countersign_store::open::{FoundData, inspect};
 use serde_json::{Map, Value, json};
 
+use super::log_key::read_log_key;
 use crate::{args::ServiceArgs, error::CliError, output::Output};
 
 const WARNING: &str = "warning";
@@ -30,7 +31,7 @@ pub(super) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> R
     }
     match settings {
         Ok(mut settings) => {
-            match super::read_log_key(&mut settings, output) {
+            match read_log_key(&mut settings, output) {
                 Ok(()) => report.say_log(&settings),
                 Err(error) => {
                     let key = settings.log.as_ref().map(|log| log.key_file.as_path());

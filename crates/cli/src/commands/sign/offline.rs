@@ -8,7 +8,8 @@ use countersign_explain::signers::plural;
 use serde_json::json;
 
 use super::{
-    Gathered, Signing, check, find_signed, formats::check_stored, review_and_sign, say_signed, state_text,
+    formats::check_stored,
+    request::{Gathered, Signing, check, find_signed, review_and_sign, say_signed, state_text},
 };
 use crate::{
     args::SignArgs,

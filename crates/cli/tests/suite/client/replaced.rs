@@ -64,7 +64,8 @@ fn nothing_is_said_to_fall_where_the_files_are_the_same() {
     let args = ["release", "--checksums", &sums];
     for more in [&[][..], &["--yes"]] {
         let same = computer.run_as("zoe", &[&args[..], more].concat()).failed(1);
-        same.says(&["with exactly these files"]).says_nothing_of(&["drops these signatures", "Register it again"]);
+        same.says(&["with exactly these files"])
+            .says_nothing_of(&["drops these signatures", "Register it again"]);
     }
     let status = computer.json(&["status", &world.index_path("acme/app/1.0")]);
     assert_eq!(status["signed_by"], json!([Person::named("alice").key()]));

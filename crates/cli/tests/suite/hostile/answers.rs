@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign_core::values::bounds::ANSWER_BYTES;
 use serde_json::json;
 
 use crate::support::{
@@ -96,6 +97,18 @@ fn an_answer_without_end_is_cut_off() {
     assert_ends(&scene, &[("an endless head", Lie::EndlessHead)], &[1, 3, 5]);
     let error = Lie::error(500, &"x".repeat(1 << 20));
     assert_ends(&scene, &[("a long error", error)], &[1, 3]);
+}
+
+#[test]
+fn an_answer_may_have_as_many_bytes_as_a_history_and_not_one_more() {
+    let scene = Scene::start();
+    let path = format!("/v1/files/{}/svc.signers.history.json", scene.project());
+    let history = scene.history().to_string().into_bytes();
+    let padded = |length: usize| Lie::bytes([&history[..], &b" ".repeat(length - history.len())].concat());
+    scene.hostile.answer(&path, padded(ANSWER_BYTES + 1));
+    scene.newcomer.refuses(&scene.url("2.0"), 3, &["answers with more than", &ANSWER_BYTES.to_string()]);
+    scene.hostile.answer(&path, padded(ANSWER_BYTES));
+    scene.newcomer.takes(&scene.url("2.0"), &Scene::content("2.0"));
 }
 
 #[test]

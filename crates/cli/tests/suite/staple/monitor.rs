@@ -177,3 +177,17 @@ fn a_log_that_contradicts_itself_or_its_journal_is_an_alarm() {
     scene.hostile.be_honest();
     changed(once(&scene, &[])).says(&["release revoked", "release completed"]);
 }
+
+#[test]
+fn a_webhook_has_a_host_and_no_user_information_and_is_not_quoted() {
+    let scene = LogScene::start(None);
+    for url in [
+        "hooks.example",
+        "file:///tmp/hook",
+        "https://alice:secret@hooks.example/",
+        "https://hooks.example/#secret",
+    ] {
+        let refused = once(&scene, &["--webhook", url]).failed(2).says(&["--webhook", "https://HOST/PATH"]);
+        assert!(!refused.stderr.contains("secret"), "{refused:?}");
+    }
+}

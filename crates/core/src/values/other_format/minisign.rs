@@ -4,7 +4,7 @@
 
 use blake2::{Blake2b512, Digest as _};
 
-use super::FormatMessage;
+use super::message::FormatMessage;
 use crate::values::{
     digest::Sha256,
     key::{PublicKey, Signature, decode_padded_base64, encode_base64},

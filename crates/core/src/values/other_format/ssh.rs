@@ -1,6 +1,6 @@
 //! SSHSIG (OpenSSH's PROTOCOL.sshsig): an Ed25519 key, namespace `file`, SHA-512, armored.
 
-use super::FormatMessage;
+use super::message::FormatMessage;
 use crate::values::{
     digest::Sha512,
     key::{PublicKey, Signature, decode_padded_base64, encode_base64},

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use countersign_core::{
     documents::layout,
     log::{
-        record::{LoggedState, NEWEST_RELEASES, Record, project_key, release_key},
+        record::{LoggedState, Record, project_key, release_key},
         status::{StatusFault, Statuses},
         trie::EMPTY,
     },
     rules::snapshot::Change,
-    values::digest::Sha512,
+    values::{bounds::NEWEST_RELEASES, digest::Sha512},
 };
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PROJECT, World, alice, bob, carol, dave,

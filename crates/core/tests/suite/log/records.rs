@@ -3,14 +3,14 @@
 use countersign_core::{
     log::{
         leaf::{Leaf, NotALeaf, digest_changes, parse_bundle, write_bundle},
-        record::{
-            LoggedState, NEWEST_RELEASES, NotARecord, ProjectRecord, Record, ReleaseRecord, project_key,
-            release_key,
-        },
+        record::{LoggedState, NotARecord, ProjectRecord, Record, ReleaseRecord, project_key, release_key},
         tree, trie,
     },
     rules::snapshot::Change,
-    values::digest::{Sha256, Sha512},
+    values::{
+        bounds::NEWEST_RELEASES,
+        digest::{Sha256, Sha512},
+    },
 };
 use countersign_testing::{INDEX, PROJECT, path};
 

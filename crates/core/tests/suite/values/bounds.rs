@@ -10,15 +10,17 @@ use countersign_core::{
     proof::bundle::Bundle,
     values::{
         bounds::{
-            ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, FILE_BYTES, FIRST_PAGE_RELEASES, HISTORY_BYTES,
-            INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES,
-            JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES, JOURNAL_WAIT_SECONDS, KEPT_REQUEST_BYTES, KEY_ENTRIES,
-            KEY_NAME_BYTES, LIST_ENTRIES, LIST_READ_BYTES, METADATA_BYTES, NOTE_BYTES, NOTE_SIGNATURES,
-            OBJECTION_BYTES, OBJECTIONS, OTHER_FORMATS_BYTES, PAGE_EVENTS, PAGE_FILES, PAGE_ROWS, PAGE_STEPS,
-            PENDING_LIST_BYTES, POLICY_BYTES, POLICY_ENTRIES, PROOF_AGE_SECONDS, PROOF_HASHES,
-            REVOCATION_BYTES, ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SHARED_BATCH_BYTES, SIGNATURES,
+            ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, DIR_BYTES, DIR_SEGMENTS, EVENT_BYTES, FILE_BYTES,
+            FIRST_PAGE_RELEASES, HISTORY_BYTES, INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES,
+            JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES, JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES,
+            JOURNAL_WAIT_SECONDS, KEPT_REQUEST_BYTES, KEY_ENTRIES, KEY_NAME_BYTES, LIST_ENTRIES,
+            LIST_READ_BYTES, METADATA_BYTES, NEWEST_RELEASES, NOTE_BYTES, NOTE_SIGNATURES, OBJECTION_BYTES,
+            OBJECTIONS, OTHER_FORMATS_BYTES, PAGE_EVENTS, PAGE_FILES, PAGE_ROWS, PAGE_STEPS, PATH_BYTES,
+            PATH_SEGMENTS, PENDING_LIST_BYTES, POLICY_BYTES, POLICY_ENTRIES, PROOF_AGE_SECONDS, PROOF_HASHES,
+            REASON_CHARS, REDIRECTS, RELEASE_DESCRIPTION_BYTES, REVOCATION_BYTES, ROTATION_DELAY_HOURS,
+            SEARCH_CHARS, SEGMENT_BYTES, SERVER_URL_BYTES, SHARED_BATCH_BYTES, SIGNATURES, SIGNER_NAME_CHARS,
             SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
-            SIGNERS_FILE_WITNESSES, STAPLE_BYTES, VETO_BYTES, VETO_RECORDS, WITNESS_REQUEST_BYTES,
+            SIGNERS_FILE_WITNESSES, STAPLE_BYTES, URL_BYTES, VETO_BYTES, VETO_RECORDS, WITNESS_REQUEST_BYTES,
         },
         digest::{Sha256, Sha512},
     },
@@ -56,6 +58,15 @@ const fn count(what: &'static str, most: usize, reason: &'static str) -> Bound {
 
 /// Every bound, with its reason.
 const TABLE: &[Bound] = &[
+    bytes("a path", PATH_BYTES, "every stored file has one, and requests name it"),
+    count("segments of a path", PATH_SEGMENTS, "each is a directory of the repository"),
+    bytes("a segment of a stored path", SEGMENT_BYTES, "file systems allow 255, and clones are checked out"),
+    bytes(
+        "a directory that files are stored under",
+        DIR_BYTES,
+        "the longest name that the server appends makes a path of at most 1,024 bytes",
+    ),
+    count("segments of such a directory", DIR_SEGMENTS, "the server appends up to three"),
     bytes("a stored file", FILE_BYTES, "server, client and `fsck` read every stored file whole"),
     bytes(
         "an index, as it is written",
@@ -84,6 +95,7 @@ const TABLE: &[Bound] = &[
         SIGNERS_FILE_REGISTRARS,
         "a project has few machines that build its releases",
     ),
+    count("characters of the name of a signer", SIGNER_NAME_CHARS, "a person reads it"),
     count("servers that a signers file names", SIGNERS_FILE_SERVERS, "a client asks one after the other"),
     bytes("the address of such a server", SERVER_URL_BYTES, "a person reads it"),
     count(
@@ -108,6 +120,11 @@ const TABLE: &[Bound] = &[
         "a request that is kept as a proof",
         KEPT_REQUEST_BYTES,
         "it is stored for ever, beside what it asked for",
+    ),
+    count(
+        "characters of a reason",
+        REASON_CHARS,
+        "of a revocation, a veto, an objection or a withdrawal; people read it",
     ),
     bytes("a veto", VETO_BYTES, "a reason of 1,000 characters in any script"),
     count(
@@ -137,7 +154,11 @@ const TABLE: &[Bound] = &[
         LIST_ENTRIES,
         "releases, projects, what waits for a key, what it signed; a longer list of releases is asked for in parts",
     ),
-    count("releases in the answer about a key", KEY_ENTRIES, "the last that it signed; the rest is counted"),
+    count(
+        "releases in the answer about a key, and revocations that it began",
+        KEY_ENTRIES,
+        "the last that it signed, with the number of all; few revocations wait at a time",
+    ),
     bytes(
         "stored files read for a list of the catalogue",
         LIST_READ_BYTES,
@@ -158,6 +179,12 @@ const TABLE: &[Bound] = &[
     ),
     count("signers files on a page of a history", PAGE_STEPS, "each is compared with the one before"),
     count("releases on the first page", FIRST_PAGE_RELEASES, "every visitor begins there"),
+    count("characters of a search", SEARCH_CHARS, "a longer one never finds anything"),
+    bytes(
+        "an event in the stream of events",
+        EVENT_BYTES,
+        "several times what the longest path takes in JSON",
+    ),
     bytes(
         "a line of the journal",
         JOURNAL_LINE_BYTES,
@@ -184,6 +211,11 @@ const TABLE: &[Bound] = &[
         "proxies close a connection that is silent for longer",
     ),
     bytes("a batch of commits that nodes share", SHARED_BATCH_BYTES, "a node reads each one whole"),
+    count(
+        "releases that a project's record in the log names",
+        NEWEST_RELEASES,
+        "those that were completed last; a staple carries the record",
+    ),
     bytes("a signed note", NOTE_BYTES, "sixteen signatures that withstand a quantum computer, as C2SP asks"),
     count("signatures of a note", NOTE_SIGNATURES, "each signature of a known key is verified"),
     bytes("the name of a log or witness", KEY_NAME_BYTES, "it stands in every checkpoint and staple"),
@@ -196,6 +228,13 @@ const TABLE: &[Bound] = &[
         "C2SP asks for 32; a server asks every witness",
     ),
     bytes("a staple", STAPLE_BYTES, "nine paths, two proofs, and a cosignature of each witness"),
+    bytes("a URL of a signers file, a release or an asset", URL_BYTES, "it is stored with what it led to"),
+    count("redirects of one fetch", REDIRECTS, "forges need one or two"),
+    bytes(
+        "what a forge says about one release",
+        RELEASE_DESCRIPTION_BYTES,
+        "a thousand assets take less than half of it on every forge",
+    ),
 ];
 
 /// `2 MiB`, `1,000`: as the documentation writes it.

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use countersign_core::{documents::other_formats::FormatTexts, values::digest::Sha512};
 
 use super::{
-    Activated, ModelIndex, ModelIndexState, ModelObjections, ModelProposal, RevocationOf, Signatures, Spec,
     propose::time,
+    state::{
+        Activated, ModelIndex, ModelIndexState, ModelObjections, ModelProposal, RevocationOf, Signatures,
+        Spec,
+    },
 };
 use crate::model::{
     json::{JsonNode, object, text},

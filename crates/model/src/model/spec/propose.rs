@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{
-    Config, ExpectedAnswer, ModelIndex, ModelIndexState, ModelProposal, Project, Published, Signatures, Spec,
-    ok, refuse, refuse_saying, signed_by,
-    signers::{is_complete, people_of, required},
+    signers::{Config, is_complete, people_of, required},
+    state::{
+        ExpectedAnswer, ModelIndex, ModelIndexState, ModelProposal, Project, Published, Signatures, Spec, ok,
+        refuse, refuse_saying, signed_by,
+    },
 };
 use crate::model::{
     json::{JsonNode, object, text},

@@ -6,12 +6,11 @@ use countersign_core::values::key::encode_base64;
 use serde_json::{Value, json};
 
 use super::{
-    ExpectedAnswer, ModelIndexState, Project, SignedPath, Spec,
     files::history,
-    ok,
     propose::time,
-    refuse, refuse_saying,
+    sign::SignedPath,
     signers::{accepted, people_of},
+    state::{ExpectedAnswer, ModelIndexState, Project, Spec, ok, refuse, refuse_saying},
 };
 use crate::model::people::Person;
 

@@ -6,9 +6,10 @@ use countersign_core::values::digest::Sha512;
 use serde_json::json;
 
 use super::{
-    Config, ExpectedAnswer, ModelIndexState, RevocationOf, Signatures, Spec, refuse, refuse_saying,
-    signed_by,
-    signers::{is_met, people_of},
+    signers::{Config, is_met, people_of},
+    state::{
+        ExpectedAnswer, ModelIndexState, RevocationOf, Signatures, Spec, refuse, refuse_saying, signed_by,
+    },
 };
 use crate::model::{
     paths::index_in,

@@ -1,11 +1,12 @@
 //! `POST /v1/withdraw` and `POST /v1/object` (D120–D125).
 
-use std::collections::BTreeMap;
-
 use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
-use super::{ExpectedAnswer, ModelIndexState, Spec, ok, refuse, signers::people_of};
+use super::{
+    signers::people_of,
+    state::{ExpectedAnswer, ModelIndexState, ModelObjection, Spec, ok, refuse},
+};
 use crate::model::{
     paths::index_in,
     people::{Person, canonical, signature},
@@ -36,19 +37,6 @@ pub(crate) struct Objecting {
     /// Nanoseconds since 1970.
     pub(crate) timestamp: i128,
 }
-
-/// The newest word of a person about a release.
-#[derive(Debug, Clone)]
-pub(crate) struct ModelObjection {
-    pub(crate) document: String,
-    pub(crate) signature: String,
-    pub(crate) text: Option<String>,
-    pub(crate) timestamp: i128,
-    /// Seconds since 1970.
-    pub(crate) at: i64,
-}
-
-pub(crate) type ModelObjections = BTreeMap<Person, ModelObjection>;
 
 impl Spec {
     pub(crate) fn withdraw(&mut self, withdrawing: &Withdrawing) -> ExpectedAnswer {

@@ -6,10 +6,11 @@ use countersign_core::documents::other_formats::FormatTexts;
 use serde_json::json;
 
 use super::{
-    Activated, ExpectedAnswer, ModelIndexState, Signatures, Spec, ok,
     propose::time,
-    refuse, refuse_saying, signed_by,
     signers::{accepted, is_complete, is_met, people_of},
+    state::{
+        Activated, ExpectedAnswer, ModelIndexState, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
+    },
 };
 use crate::model::people::{PEOPLE, Person, format_text, signature};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Person;
+use crate::model::people::Person;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ModelRole {

@@ -4,8 +4,9 @@ use countersign_core::values::digest::Sha512;
 use serde_json::json;
 
 use super::{
-    ExpectedAnswer, ModelVeto, SignedPath, Spec, refuse, signed_by,
+    sign::SignedPath,
     signers::{is_met, people_of},
+    state::{ExpectedAnswer, ModelVeto, Project, Spec, refuse, signed_by},
 };
 use crate::model::people::{Person, signature};
 
@@ -23,9 +24,8 @@ pub(crate) struct Vetoing {
 impl Spec {
     /// Projects with a pending update and masters who could veto it.
     pub(crate) fn vetoable(&self) -> Vec<String> {
-        let has_masters = |project: &super::Project| {
-            project.active.as_ref().is_some_and(|active| !active.master().is_empty())
-        };
+        let has_masters =
+            |project: &Project| project.active.as_ref().is_some_and(|active| !active.master().is_empty());
         let open = self.projects.iter().filter(|(_, p)| p.pending.is_some() && has_masters(p));
         open.map(|(id, _)| id.clone()).collect()
     }
