@@ -115,6 +115,11 @@ impl LogWitness {
         Ok(Arc::new(WitnessedLog { keys, replay: OnceLock::new(), record }))
     }
 
+    /// Reads what was recorded of a log whose replay comes later. A witness must not begin without it.
+    pub fn check_record(&self, key: &VerifierKey) -> Result<(), WitnessMemoryError> {
+        self.load_log(key.name(), vec![key.clone()]).map(drop)
+    }
+
     /// The key that the origin's log was first seen with.
     pub fn pinned_key(&self) -> Result<Option<VerifierKey>, WitnessMemoryError> {
         self.memory.pinned_key()

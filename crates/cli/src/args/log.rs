@@ -3,9 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use countersign_core::values::path::RepoPath;
 
-use super::options::{FreshArgs, RootArgs, parse_duration, parse_path};
+use super::options::{FreshArgs, RootArgs, parse_duration};
 
 #[derive(Debug, Args)]
 pub(crate) struct StapleArgs {
@@ -31,8 +30,8 @@ pub(crate) struct MonitorArgs {
     pub(crate) url: String,
 
     /// The projects to watch [default: those whose signers files list your --key, now or later]
-    #[arg(value_name = "PROJECT", value_parser = parse_path)]
-    pub(crate) projects: Vec<RepoPath>,
+    #[arg(value_name = "PROJECT")]
+    pub(crate) projects: Vec<String>,
 
     /// Look once; exit code 9 if something changed, or witnesses do not confirm the log
     #[arg(long)]

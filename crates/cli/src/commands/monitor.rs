@@ -14,7 +14,7 @@ use countersign_core::{
     documents::{layout, signers::SignersFile, transparency::Transparency},
     log::{checkpoint::SignedCheckpoint, note::Note},
     proof::log_pin::LogPin,
-    values::{key::PublicKey, path::RepoPath, verifier_key::VerifierKey},
+    values::{key::PublicKey, path::RepoPath, shown::shown_text, verifier_key::VerifierKey},
 };
 use serde_json::{Value, json};
 
@@ -30,6 +30,7 @@ use crate::{
     error::{CliError, ErrorKind},
     log_memory::LogSighting,
     session::Session,
+    targets::find_project,
 };
 
 pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), CliError> {
@@ -38,12 +39,21 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
         true => Some(session.public_key()?),
         false => None,
     };
+    let mut projects = BTreeSet::new();
+    for name in &args.projects {
+        projects.insert(resolve(session, &client, name).await?);
+    }
+    let file = StateFile::locate(args, &projects)?;
+    // What was watched before may have been dropped.
+    if file.read()?.is_none() {
+        check_known(&client, &projects).await?;
+    }
     let monitor = Monitor {
         session,
         client,
-        projects: args.projects.iter().cloned().collect(),
+        projects,
         key,
-        file: StateFile::locate(args)?,
+        file,
         delivery: Delivery::new(args)?,
         unwitnessed: RefCell::default(),
     };
@@ -72,6 +82,33 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
             CliError::other("Ctrl-C cannot be heard", "end it by another signal").because(error)
         }),
     }
+}
+
+/// The project that a name stands for.
+async fn resolve(session: &Session, client: &ServerClient, name: &str) -> Result<RepoPath, CliError> {
+    if let Some(path) = find_project(name, &session.known_projects())? {
+        return Ok(path);
+    }
+    let found = client.projects(name).await?.projects;
+    find_project(name, &found)?.ok_or_else(|| unknown_project(client, name))
+}
+
+/// To watch a project that does not exist would look like watching, and tell nothing.
+async fn check_known(client: &ServerClient, projects: &BTreeSet<RepoPath>) -> Result<(), CliError> {
+    for project in projects {
+        let is_active = client.document(&layout::active_signers(project)).await?.is_some();
+        if !is_active && client.document(&layout::pending_signers(project)).await?.is_none() {
+            return Err(unknown_project(client, project.as_str()));
+        }
+    }
+    Ok(())
+}
+
+fn unknown_project(client: &ServerClient, name: &str) -> CliError {
+    CliError::usage(
+        format!("{} knows no project `{}`", client.address(), shown_text(name)),
+        "name a project as acme/app, by its address, or by its path, as in https/github.com/443/acme/app",
+    )
 }
 
 fn finish_once(told: usize) -> Result<(), CliError> {

@@ -29,10 +29,11 @@ pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitn
     if let Some(shared) = known.clone().find(|key| key.key() == own) {
         return Err(WitnessError::SharedKey(shared.name().to_owned()));
     }
-    if let (Some(given), Some(pinned)) = (&settings.log_key, witness.pinned_key()?)
-        && *given != pinned
-    {
-        return Err(WitnessError::OtherKey { pinned, given: given.clone() });
+    if let Some(pinned) = witness.pinned_key()? {
+        if let Some(given) = settings.log_key.clone().filter(|given| *given != pinned) {
+            return Err(WitnessError::OtherKey { pinned, given });
+        }
+        witness.check_record(&pinned)?;
     }
     let mut by_origin: BTreeMap<&str, Vec<VerifierKey>> = BTreeMap::new();
     for key in &settings.logs {

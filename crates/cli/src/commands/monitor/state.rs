@@ -48,14 +48,14 @@ pub(super) struct StateFile {
 
 impl StateFile {
     /// One for each server and set of projects.
-    pub(super) fn locate(args: &MonitorArgs) -> Result<Self, CliError> {
+    pub(super) fn locate(args: &MonitorArgs, projects: &BTreeSet<RepoPath>) -> Result<Self, CliError> {
         let path = match &args.state {
             Some(path) => path.clone(),
             None => {
                 let dir = ConfigDir::locate()?;
                 // Makes the directory.
                 drop(dir.lock()?);
-                let projects: BTreeSet<&str> = args.projects.iter().map(RepoPath::as_str).collect();
+                let projects: BTreeSet<&str> = projects.iter().map(RepoPath::as_str).collect();
                 let what = format!("{}\n{projects:?}", args.url);
                 dir.file(&format!("monitor-{}.json", &Sha256::of(what.as_bytes()).to_string()[..16]))
             }

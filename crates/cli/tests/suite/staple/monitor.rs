@@ -61,6 +61,23 @@ fn new_signers_releases_and_revocations_are_told_once() {
     once(&scene, &[]).ok();
 }
 
+#[test]
+fn a_short_name_is_enough_and_one_that_no_project_has_is_refused() {
+    let scene = LogScene::start(None);
+    let url = scene.hostile.url();
+    let id = scene.world.id("acme/app");
+    for name in ["nonsense", "acme/ap", "https/github.com/443/acme/app"] {
+        scene.user.run(&["monitor", &url, name, "--once"]).failed(2).says(&["no project", name]);
+    }
+    let watch = |name: &str| scene.user.run(&["monitor", &url, name, "--once"]);
+    watch("acme/app").ok().says(&["Following", &id]);
+    add_files(&scene.world, "acme/app/3.0", &[("app.tar.gz", &content("3.0"))], &[&alice()]);
+    scene.staple("2.0");
+    changed(watch("acme/app")).says(&["release completed"]);
+    // By whatever name, it is the same watch.
+    watch(&id).ok();
+}
+
 /// A server that shows this computer a log of its own has no witnesses for it.
 #[test]
 fn a_log_that_too_few_witnesses_confirm_is_told() {

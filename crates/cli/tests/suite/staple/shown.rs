@@ -162,6 +162,36 @@ fn a_bundle_carries_the_staple_and_verifies_offline_at_any_age() {
 }
 
 #[test]
+fn a_bundle_tells_that_its_proof_is_missing_and_believes_the_log_that_a_release_is_revoked() {
+    let scene = LogScene::start(Some(policy()));
+    scene.show_cosigned("1.0");
+    scene.user.run(&["bundle", &scene.url("1.0"), "-o", "b.json"]).ok();
+    scene.user.computer.write("app.tar.gz", content("1.0"));
+    let offline = Computer::offline();
+    offline.write("app.tar.gz", content("1.0"));
+    let mut bundle: Value = serde_json::from_slice(&scene.user.computer.read("b.json")).unwrap();
+    bundle["staple"] = Value::Null;
+    offline.write("b.json", bundle.to_string());
+    let digest = countersign_core::values::digest::Sha512::of(&LogScene::signers(Some(policy())).bytes());
+    let digest = digest.to_prefixed();
+    let verify = ["verify", "app.tar.gz", "--bundle", "b.json", "--signers-digest", &digest];
+    let told = "no proof is there, although the project's signers file names a log";
+    offline.run(&verify).ok().says(&[told]);
+    let json = offline.run(&[&verify[..], &["--json"]].concat()).ok().json();
+    assert_eq!(json["log"]["unmet"], told, "{json}");
+    // Who names a policy wants it to be met.
+    offline.write("mine.policy", policy_file(2));
+    offline.run(&[&verify[..], &["--policy", "mine.policy"]].concat()).failed(3).says(&["--policy wants a proof"]);
+    // One witness proves no time, and the log's own signature is there.
+    scene.world.revoke(&alice(), &scene.index("1.0")).ok();
+    for (witnesses, code) in [(&[(1, 60)][..], 4), (&[][..], 4)] {
+        offline.write("s.json", scene.cosigned("1.0", witnesses).write());
+        let ran = offline.run(&[&verify[..], &["--staple", "s.json"]].concat()).failed(code);
+        ran.says(&["REVOKED by the log", "by the log's word alone"]);
+    }
+}
+
+#[test]
 fn staple_renews_a_bundle_in_place_or_makes_a_file_with_a_name_of_its_own() {
     let scene = LogScene::start(Some(policy()));
     scene.show("1.0", &scene.cosigned("1.0", &[(1, 7_200), (2, 7_200), (3, 7_200)]));

@@ -122,3 +122,24 @@ pub(super) fn copy_dir(from: &std::path::Path, to: &std::path::Path) {
     let copied = std::process::Command::new("cp").arg("-a").args([from, to]).status().expect("`cp` is there");
     assert!(copied.success());
 }
+
+#[test]
+fn a_witness_that_cannot_read_its_record_does_not_start() {
+    let origin = free_address();
+    let mut witness = TestWitness::prepare(origin, "one.example", &[]);
+    let world = LogSetup::at(origin).witnessed(&[&witness], &[]).start();
+    witness.server.start_again();
+    let index = release(&world, "1.0");
+    await_staple(&world, &index, &[&witness]);
+    let name = countersign_core::values::digest::Sha256::of(log_key_of(&world.server).name().as_bytes());
+    let record = witness.server.data_dir().join("witness").join(name.to_string());
+    let kept = std::fs::read(&record).unwrap();
+    witness.server.kill9();
+    std::fs::write(&record, &kept[..kept.len() / 2]).unwrap();
+    let said = witness.server.launch().refusal();
+    assert!(said.contains(&name.to_string()) && said.contains("put the file back"), "{said}");
+    std::fs::write(&record, &kept).unwrap();
+    witness.server.start_again();
+    let second = release(&world, "1.1");
+    await_staple(&world, &second, &[&witness]);
+}
