@@ -57,15 +57,24 @@ fn a_mirror_that_is_killed_while_it_catches_up_goes_on_from_there() {
     assert_eq!(Some(fsck(&mirror.data_dir(), &[]).is_clean()), tip_of(&world.server));
 }
 
-/// More than the store takes at a time is left when the answer ends.
+/// The store takes groups of commits. What is left of an answer when a group is full has arrived, too.
 #[test]
 fn a_long_answer_that_ends_in_order_is_no_failure() {
-    let world = lively_origin(800);
-    for _ in 0..3 {
-        let mut mirror = start_mirror(&url_of(&world.server));
-        await_same(&mirror, &world.server);
+    const BEGIN: &[u8] = b"\ncommit refs/heads/";
+    let world = lively_origin(320);
+    let journal = send(world.server.address(), &Request::get("/v1/journal")).body;
+    let ends: Vec<usize> =
+        (0..journal.len()).filter(|&at| journal[at..].starts_with(BEGIN)).map(|at| at + 1).collect();
+    assert_eq!(ends.len() + 1, world.git().commit_count(), "an end for each commit but the last");
+    // Somewhere here a group becomes full with the last bytes of the answer.
+    for commits in (258..ends.len()).step_by(8) {
+        let hostile = HostileServer::alone();
+        let part = journal[..ends[commits - 1]].to_vec();
+        hostile.lie(move |asked| (!asked.path.contains("after=")).then(|| Lie::journal(part.clone())));
+        let mut mirror = start_mirror(&hostile.url());
+        wait_until(&format!("{commits} commits arrive"), || commits_of(&mirror) == commits);
         let log = mirror.stop_and_read_log();
-        assert!(!log.contains("cannot follow"), "{log}");
+        assert!(!log.contains("in the middle of a commit"), "{commits} commits: {log}");
     }
 }
 
