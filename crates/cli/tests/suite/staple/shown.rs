@@ -178,10 +178,13 @@ fn a_bundle_tells_that_its_proof_is_missing_and_believes_the_log_that_a_release_
     let told = "no proof is there, although the project's signers file names a log";
     offline.run(&verify).ok().says(&[told]);
     let json = offline.run(&[&verify[..], &["--json"]].concat()).ok().json();
-    assert_eq!(json["log"]["unmet"], told, "{json}");
+    assert_eq!(json["freshness"]["unmet"], told, "{json}");
     // Who names a policy wants it to be met.
     offline.write("mine.policy", policy_file(2));
-    offline.run(&[&verify[..], &["--policy", "mine.policy"]].concat()).failed(3).says(&["--policy wants a proof"]);
+    offline
+        .run(&[&verify[..], &["--policy", "mine.policy"]].concat())
+        .failed(3)
+        .says(&["--policy wants a proof"]);
     // One witness proves no time, and the log's own signature is there.
     scene.world.revoke(&alice(), &scene.index("1.0")).ok();
     for (witnesses, code) in [(&[(1, 60)][..], 4), (&[][..], 4)] {
