@@ -10,6 +10,7 @@ pub(crate) use client::*;
 pub(crate) use incident::*;
 pub(crate) use log::*;
 pub(crate) use options::*;
+pub(crate) use second_thoughts::*;
 pub(crate) use serve::{
     AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, LogCommand,
     LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs, ServiceArgs,
@@ -23,6 +24,7 @@ mod log;
 mod options;
 #[cfg(test)]
 mod reference;
+mod second_thoughts;
 mod serve;
 mod signers;
 
