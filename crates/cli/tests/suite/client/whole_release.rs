@@ -91,7 +91,7 @@ fn a_file_finds_its_release_by_its_digest() {
     assert_eq!(report["index_path"], world.index_path("acme/app/1.0"));
     assert_eq!(report["file_name"], "app-mac");
     computer.write("other", "nobody's");
-    computer.run(&["verify", "other"]).failed(3).says(&["other", "no release"]);
+    computer.run(&["verify", "other"]).failed(3).says(&["other", "no complete release"]);
     computer.run(&["verify", "absent"]).failed(1).says(&["absent"]);
 }
 

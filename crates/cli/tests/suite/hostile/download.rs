@@ -187,7 +187,7 @@ fn signatures_that_are_still_being_collected_do_not_pass_for_all() {
     let set = signature_set(&scene.world.read(&index), &[&alice()]).to_string();
     scene.hostile.hide_file(&signatures(&index));
     scene.hostile.show_file(&format!("{}.pending", signatures(&index)), set);
-    scene.refused(3, &[&index, "1 signature"]);
+    scene.refused(3, &[&index, "1 of 2 signatures"]);
     scene.hostile.hide_file(&format!("{}.pending", signatures(&index)));
     scene.refused(3, &[&index, "not signed by enough"]);
 }

@@ -5,7 +5,7 @@ import { parseJson } from "./json.mjs";
 import { decodeText, hash, toHex } from "./keys.mjs";
 import { attempt, digestOf, refuseIf } from "./rules.mjs";
 
-// `null` where there is nothing. A starting server asks us to wait, and so does one that will have it soon.
+// `null` if there is nothing. A server that starts, or will have it soon, asks us to wait.
 async function ask(target, tell, more = 2) {
   const options = { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(6e4) };
   const response = await fetch(`/v1/${target}`, options);

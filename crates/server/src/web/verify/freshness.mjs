@@ -1,4 +1,4 @@
-// What a staple proves about a release (D86): as of when, by whom, and whether it is revoked or the newest.
+// What a staple proves of a release (D86): as of when, by whom, revoked or the newest.
 
 import { hash, isSignedBy, toHex, utf8 } from "./keys.mjs";
 import { attempt, digestOf, refuseIf } from "./rules.mjs";
