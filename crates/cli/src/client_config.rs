@@ -70,14 +70,14 @@ impl ConfigEntry {
 
 /// What a setting is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum SettingScope {
     All,
     Host(String),
     Project(RepoPath),
 }
 
 /// As the file spells it.
-impl std::fmt::Display for Scope {
+impl std::fmt::Display for SettingScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::All => f.write_str("all projects"),
@@ -111,7 +111,7 @@ impl Setting {
 /// One line of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigValue {
-    pub(crate) scope: Scope,
+    pub(crate) scope: SettingScope,
     pub(crate) setting: Setting,
     pub(crate) value: String,
 }
@@ -176,7 +176,7 @@ impl ClientConfig {
     /// Everything that is set, in the order of the file's parts.
     pub(crate) fn values(&self) -> Vec<ConfigValue> {
         let mut values = Vec::new();
-        let mut add = |scope: Scope, server: Option<&str>, files: [(Setting, Option<&Path>); 2]| {
+        let mut add = |scope: SettingScope, server: Option<&str>, files: [(Setting, Option<&Path>); 2]| {
             let server = server.map(|server| (Setting::Server, server.to_owned()));
             let files = files.into_iter().filter_map(|(setting, file)| Some((setting, file?)));
             let files = files.map(|(setting, file)| (setting, file.display().to_string()));
@@ -185,13 +185,13 @@ impl ClientConfig {
             }
         };
         let files = |key, policy| [(Setting::Key, key), (Setting::Policy, policy)];
-        add(Scope::All, self.server.as_deref(), files(self.key.as_deref(), self.policy.as_deref()));
+        add(SettingScope::All, self.server.as_deref(), files(self.key.as_deref(), self.policy.as_deref()));
         for (host, entry) in &self.servers {
-            add(Scope::Host(host.clone()), entry.server(), files(entry.key(), entry.policy()));
+            add(SettingScope::Host(host.clone()), entry.server(), files(entry.key(), entry.policy()));
         }
         for (project, entry) in &self.projects {
             if let Ok(project) = RepoPath::parse(project) {
-                add(Scope::Project(project), entry.server(), files(entry.key(), entry.policy()));
+                add(SettingScope::Project(project), entry.server(), files(entry.key(), entry.policy()));
             }
         }
         values
@@ -255,12 +255,17 @@ impl ClientConfigFile {
     }
 
     /// Sets a value, or removes it; the rest of the file stays as the user wrote it.
-    pub(crate) fn set(&self, scope: &Scope, setting: Setting, to: Option<&str>) -> Result<(), CliError> {
+    pub(crate) fn set(
+        &self,
+        scope: &SettingScope,
+        setting: Setting,
+        to: Option<&str>,
+    ) -> Result<(), CliError> {
         self.change(|document| {
             let table = match scope {
-                Scope::All => document.as_table_mut(),
-                Scope::Host(host) => entry_of(document, "servers", host),
-                Scope::Project(project) => entry_of(document, "projects", project.as_str()),
+                SettingScope::All => document.as_table_mut(),
+                SettingScope::Host(host) => entry_of(document, "servers", host),
+                SettingScope::Project(project) => entry_of(document, "projects", project.as_str()),
             };
             match to {
                 Some(text) => put(table, setting.name(), text),
@@ -276,7 +281,7 @@ impl ClientConfigFile {
         if config.projects.get(project.as_str()).is_some_and(|entry| entry.server().is_some()) {
             return Ok(());
         }
-        self.set(&Scope::Project(project.clone()), Setting::Server, Some(server))
+        self.set(&SettingScope::Project(project.clone()), Setting::Server, Some(server))
     }
 
     fn change(&self, change: impl FnOnce(&mut DocumentMut) -> bool) -> Result<(), CliError> {

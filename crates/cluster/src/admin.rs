@@ -12,7 +12,7 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use crate::{
-    database::{Database, DatabaseSession, Parameter, within},
+    database::{Database, DatabaseSession, SqlParameter, within},
     error::DatabaseError,
     rows::parse_id,
     schema::{self, SchemaError},
@@ -164,7 +164,7 @@ async fn put(
     let base = batch.base.as_ref().map(|base| base.as_slice());
     let (head, body) = (batch.head.as_slice(), &*batch.body);
     let (id, commits) = (Uuid::new_v4(), i32::try_from(batch.commits).unwrap_or(i32::MAX));
-    let parameters: [Parameter<'_>; 7] = [
+    let parameters: [SqlParameter<'_>; 7] = [
         (&seq, Type::INT8),
         (&id, Type::UUID),
         (&node, Type::TEXT),

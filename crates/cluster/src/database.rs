@@ -40,7 +40,7 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// A parameter of a statement. Types are given, so that no round trip has to ask for them, and no prepared statement is
 /// needed, which some poolers do not have.
-pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+pub(crate) type SqlParameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A database that connections can be made to.
 #[derive(Debug, Clone)]
@@ -160,7 +160,7 @@ impl DatabaseSession {
     pub(crate) async fn query(
         &self,
         sql: &str,
-        parameters: &[Parameter<'_>],
+        parameters: &[SqlParameter<'_>],
     ) -> Result<Vec<Row>, DatabaseError> {
         self.certain(async { Ok(self.client.query_typed(sql, parameters).await?) }).await
     }

@@ -15,7 +15,7 @@ use tokio::{
 use tokio_postgres::types::Type;
 
 use crate::{
-    database::{Database, DatabaseSession, Parameter, within},
+    database::{Database, DatabaseSession, SqlParameter, within},
     error::DatabaseError,
     node::NodeState,
     purge::NoncePurge,
@@ -138,7 +138,7 @@ impl Connected {
         let applied = self.node.applied();
         let commit = applied.head.as_ref().map(|head| head.as_slice());
         let name = self.node.name();
-        let parameters: [Parameter<'_>; 5] = [
+        let parameters: [SqlParameter<'_>; 5] = [
             (&name, Type::TEXT),
             (&applied.seq, Type::INT8),
             (&commit, Type::BYTEA),

@@ -26,7 +26,7 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use crate::{
-    database::{Database, DatabaseSession, Parameter, within},
+    database::{Database, DatabaseSession, SqlParameter, within},
     error::DatabaseError,
     node::NodeState,
     times,
@@ -233,7 +233,7 @@ impl NonceKeeper {
         let mut given: Vec<_> = batch.iter().map(|waiting| (waiting.nonce, waiting.expires)).collect();
         given.sort_unstable();
         let (nonces, expiries): (Vec<_>, Vec<_>) = given.into_iter().unzip();
-        let parameters: [Parameter<'_>; 2] =
+        let parameters: [SqlParameter<'_>; 2] =
             [(&nonces, Type::UUID_ARRAY), (&expiries, Type::TIMESTAMPTZ_ARRAY)];
         let rows = session.query(STORE, &parameters).await?;
         let row = rows.first().ok_or_else(|| DatabaseError::Strange("svc_repository is empty".to_owned()))?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio_postgres::types::Type;
 
 use crate::{
-    database::{DatabaseSession, Parameter, within},
+    database::{DatabaseSession, SqlParameter, within},
     error::DatabaseError,
     nonces::NONCE_LIMIT,
 };
@@ -44,7 +44,8 @@ impl NoncePurge {
         {
             let mut statements = 0;
             while statements < MAX_STATEMENTS {
-                let parameters: [Parameter<'_>; 2] = [(&mark, Type::TIMESTAMPTZ), (&MAX_PURGED, Type::INT8)];
+                let parameters: [SqlParameter<'_>; 2] =
+                    [(&mark, Type::TIMESTAMPTZ), (&MAX_PURGED, Type::INT8)];
                 let deleted = within(LIMIT, session.query(DELETE, &parameters)).await?.len();
                 statements += 1;
                 if i64::try_from(deleted).unwrap_or(MAX_PURGED) < MAX_PURGED {

@@ -9,7 +9,7 @@ use countersign_core::{
 
 use crate::{
     file_server::is_known_forge,
-    forges::kind::{ForgeKind, Names},
+    forges::kind::{ForgeKind, PathNames},
     url::{SourceUrl, UrlProblem, UrlRefusal},
 };
 
@@ -44,9 +44,9 @@ pub enum CandidateKind {
 
 /// What a path says in the form of a forge's download.
 struct Release<'u> {
-    project: Names<'u>,
+    project: PathNames<'u>,
     /// Segments of the URL, in which an encoded slash separates as well.
-    tag: Names<'u>,
+    tag: PathNames<'u>,
 }
 
 pub fn locate_download(url: &str) -> Result<DownloadPlace, UrlRefusal> {
@@ -121,7 +121,7 @@ fn self_and_above(own_dir: &RepoPath, name: &AssetName) -> impl Iterator<Item = 
 }
 
 /// Reads the form of a forge's download; `None` where the path has another one.
-fn read_release(segments: Names<'_>) -> Result<Option<Release<'_>>, UrlProblem> {
+fn read_release(segments: PathNames<'_>) -> Result<Option<Release<'_>>, UrlProblem> {
     if let Some((project, ["releases", rest @ ..])) = ForgeKind::Gitlab.split_project(segments) {
         if rest.starts_with(&["permalink", "latest"]) {
             return Err(UrlProblem::LatestRelease { form: GITLAB_FORM });

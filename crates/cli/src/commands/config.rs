@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{
     args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs},
     client::ServerClient,
-    client_config::{ClientConfigFile, Scope, Setting},
+    client_config::{ClientConfigFile, Setting, SettingScope},
     error::CliError,
     output::Output,
     release_names::{FORMS, ReleaseName},
@@ -50,9 +50,9 @@ fn show(file: &ClientConfigFile, output: Output) -> Result<(), CliError> {
     }
     let values = values.iter().map(|line| {
         let (host, project) = match &line.scope {
-            Scope::All => (None, None),
-            Scope::Host(host) => (Some(host.as_str()), None),
-            Scope::Project(project) => (None, Some(project.as_str())),
+            SettingScope::All => (None, None),
+            SettingScope::Host(host) => (Some(host.as_str()), None),
+            SettingScope::Project(project) => (None, Some(project.as_str())),
         };
         json!({"setting": line.setting.name(), "value": line.value, "host": host, "project": project})
     });
@@ -88,11 +88,11 @@ fn set(
     )
 }
 
-fn scope_of(args: &ScopeArgs, global: GlobalArgs, output: Output) -> Result<Scope, CliError> {
+fn scope_of(args: &ScopeArgs, global: GlobalArgs, output: Output) -> Result<SettingScope, CliError> {
     Ok(match (&args.project, &args.host) {
-        (Some(name), _) => Scope::Project(resolve_project(name, global, output)?),
-        (None, Some(host)) => Scope::Host(host.to_ascii_lowercase()),
-        (None, None) => Scope::All,
+        (Some(name), _) => SettingScope::Project(resolve_project(name, global, output)?),
+        (None, Some(host)) => SettingScope::Host(host.to_ascii_lowercase()),
+        (None, None) => SettingScope::All,
     })
 }
 

@@ -5,7 +5,7 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use crate::{
-    database::{DatabaseSession, Parameter},
+    database::{DatabaseSession, SqlParameter},
     error::DatabaseError,
     node::NodeState,
 };
@@ -60,7 +60,7 @@ pub(super) async fn send(
     let (head, body) = (new.batch.head.as_slice(), &*new.batch.body);
     let commits = i32::try_from(new.batch.commits).unwrap_or(i32::MAX);
     let (sender, name) = (new.sender.instance(), new.sender.name());
-    let parameters: [Parameter<'_>; 9] = [
+    let parameters: [SqlParameter<'_>; 9] = [
         (&new.seq, Type::INT8),
         (&new.id, Type::UUID),
         (&new.author, Type::TEXT),

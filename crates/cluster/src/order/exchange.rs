@@ -20,7 +20,7 @@ use super::{
     tries::Tries,
 };
 use crate::{
-    database::{Database, DatabaseSession, Parameter, within},
+    database::{Database, DatabaseSession, SqlParameter, within},
     error::DatabaseError,
     node::{AppliedBatch, NodeState},
     recent::{BatchIdentity, RecentBatches},
@@ -270,7 +270,7 @@ impl OrderExchange {
 
     async fn read_from(&mut self, seq: i64) -> Result<Vec<Row>, DatabaseError> {
         let largest = i32::try_from(MAX_BODY_BYTES).unwrap_or(i32::MAX);
-        let bounds: [Parameter<'_>; 4] = [
+        let bounds: [SqlParameter<'_>; 4] = [
             (&seq, Type::INT8),
             (&MAX_GIVEN_BATCHES, Type::INT8),
             (&MAX_GIVEN_BYTES, Type::INT8),
@@ -310,7 +310,7 @@ impl OrderExchange {
     }
 
     /// One statement that can be repeated.
-    async fn ask(&mut self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
+    async fn ask(&mut self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
         let mut tries = Tries::new(self.limit);
         loop {
             let sent = Instant::now();
@@ -331,7 +331,11 @@ impl OrderExchange {
 
     /// What is new, as soon as there is something, and at the latest when it is this node's turn. So in its turn, while all
     /// others wait, a node has little to read.
-    async fn read_in_turn(&mut self, seq: i64, bounds: &[Parameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
+    async fn read_in_turn(
+        &mut self,
+        seq: i64,
+        bounds: &[SqlParameter<'_>],
+    ) -> Result<Vec<Row>, DatabaseError> {
         let mut asked = match std::mem::replace(&mut self.turn, Turn::None) {
             Turn::Asked(asked) => asked,
             Turn::None | Turn::Wanted | Turn::Held(_) => {

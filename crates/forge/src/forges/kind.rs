@@ -15,7 +15,7 @@ pub enum ForgeKind {
 }
 
 /// Segments of a path.
-pub(crate) type Names<'a> = &'a [&'a str];
+pub(crate) type PathNames<'a> = &'a [&'a str];
 
 /// The public forges, which are read over https on their usual port.
 pub(crate) const KNOWN: [(&str, ForgeKind); 4] = [
@@ -49,7 +49,7 @@ impl ForgeKind {
     }
 
     /// The names of the repository, and what follows them in the path of one of its pages.
-    pub(crate) fn split_project<'a>(self, segments: Names<'a>) -> Option<(Names<'a>, Names<'a>)> {
+    pub(crate) fn split_project<'a>(self, segments: PathNames<'a>) -> Option<(PathNames<'a>, PathNames<'a>)> {
         match self {
             Self::Github | Self::Forgejo => segments.split_at_checked(2),
             // A project has at least one group.

@@ -9,7 +9,7 @@ use url::Url;
 use super::{
     credential::Credential,
     forge::Forge,
-    kind::{ForgeKind, Names},
+    kind::{ForgeKind, PathNames},
     signers_form::{BranchFile, ServedBy, read_page},
     source::{OutgoingRequest, ReleaseSource, Retrieval, SignersSource},
 };
@@ -23,7 +23,7 @@ struct ForgeRepository<'a> {
     forge: &'a Forge,
     /// Of the forge's own pages.
     scheme: Scheme,
-    names: Names<'a>,
+    names: PathNames<'a>,
 }
 
 impl Forge {
@@ -83,7 +83,7 @@ impl Forge {
 
     /// A URL on the host of raw files does not tell the scheme of the forge's own pages: one repository must not become
     /// two projects by it.
-    fn repository<'a>(&'a self, url: &SourceUrl, names: Names<'a>) -> ForgeRepository<'a> {
+    fn repository<'a>(&'a self, url: &SourceUrl, names: PathNames<'a>) -> ForgeRepository<'a> {
         let own_port = self.port.unwrap_or(url.scheme().default_port());
         let scheme = match &self.api {
             _ if *url.host() == self.host && url.port() == own_port => url.scheme(),
@@ -210,7 +210,10 @@ impl ForgeRepository<'_> {
 }
 
 /// The names of the repository, and those of the tag.
-fn read_release_page<'a>(kind: ForgeKind, segments: Names<'a>) -> Result<(Names<'a>, Names<'a>), UrlProblem> {
+fn read_release_page<'a>(
+    kind: ForgeKind,
+    segments: PathNames<'a>,
+) -> Result<(PathNames<'a>, PathNames<'a>), UrlProblem> {
     let (project, tag) = match (kind, kind.split_project(segments)) {
         (ForgeKind::Github | ForgeKind::Forgejo, Some((project, ["releases", "tag", tag @ ..])))
         | (ForgeKind::Gitlab, Some((project, ["releases", tag @ ..])))
@@ -241,7 +244,7 @@ fn base_text(base: &SourceUrl) -> &str {
     base.request_url().as_str().trim_end_matches('/')
 }
 
-fn encode_names(names: Names<'_>) -> String {
+fn encode_names(names: PathNames<'_>) -> String {
     encode_path(names.iter().copied())
 }
 

@@ -2,13 +2,13 @@
 
 use countersign_core::values::wire;
 
-use super::kind::{ForgeKind, Names};
+use super::kind::{ForgeKind, PathNames};
 use crate::{shown::shown_text, url::UrlProblem};
 
 /// A signers file on a branch.
 pub(super) struct BranchFile<'a> {
-    pub(super) branch: Names<'a>,
-    pub(super) path: Names<'a>,
+    pub(super) branch: PathNames<'a>,
+    pub(super) path: PathNames<'a>,
 }
 
 /// Where a URL points: GitHub's raw host has no `blob` in its paths.
@@ -19,14 +19,14 @@ pub(super) enum ServedBy {
 }
 
 pub(super) struct SignersPage<'a> {
-    pub(super) project: Names<'a>,
+    pub(super) project: PathNames<'a>,
     /// At least one. Two where a last directory may belong to the branch's name or to the path.
     pub(super) places: Vec<BranchFile<'a>>,
 }
 
 pub(super) fn read_page<'a>(
     kind: ForgeKind,
-    segments: Names<'a>,
+    segments: PathNames<'a>,
     served_by: ServedBy,
 ) -> Result<SignersPage<'a>, UrlProblem> {
     let malformed = UrlProblem::SignersForm { form: expected_form(kind, served_by) };
@@ -64,7 +64,7 @@ fn expected_form(kind: ForgeKind, served_by: ServedBy) -> &'static str {
 }
 
 /// Drops `refs/heads/`, and refuses what is certainly no branch.
-fn strip_refs(rest: Names<'_>) -> Result<Names<'_>, UrlProblem> {
+fn strip_refs(rest: PathNames<'_>) -> Result<PathNames<'_>, UrlProblem> {
     let not_a_branch = |named: String| UrlProblem::NotABranch { named: shown_text(&named) };
     let rest = match rest {
         ["refs", "heads", rest @ ..] => rest,
@@ -97,7 +97,7 @@ fn is_branch_name(segments: &[&str]) -> bool {
     starts_plainly && segments.iter().all(is_component)
 }
 
-fn find_places(rest: Names<'_>) -> Vec<BranchFile<'_>> {
+fn find_places(rest: PathNames<'_>) -> Vec<BranchFile<'_>> {
     let place = |at: usize| BranchFile { branch: &rest[..at], path: &rest[at..] };
     let in_directory = match rest {
         [_, .., dir, _] => wire::PUBLISHED_SIGNERS_DIRS.contains(dir),

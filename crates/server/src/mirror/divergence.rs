@@ -6,7 +6,7 @@ use countersign_store::{ObjectId, StoreError, log::Log};
 use thiserror::Error;
 use tokio::task::spawn_blocking;
 
-use super::exchange::{AskError, OriginClient};
+use super::exchange::{AskError, JournalClient};
 
 /// The mirror's commits, newest first, up to one of interest.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl OwnPast {
 
     /// Finds the newest commit that the origin knows: at growing distances from the newest one, then between the last one
     /// that it does not know and the first that it knows.
-    pub(super) async fn compare(&self, origin: &OriginClient) -> Result<OriginPast, CompareError> {
+    pub(super) async fn compare(&self, origin: &JournalClient) -> Result<OriginPast, CompareError> {
         let (mut unknown, mut distance) = (None, 0);
         let mut known = loop {
             // Behind the first commit there is the beginning, which every origin knows.
@@ -83,7 +83,7 @@ impl OwnPast {
     /// What the origin has after the commit at this distance from the newest one; `None` if it does not know the commit.
     async fn ask(
         &self,
-        origin: &OriginClient,
+        origin: &JournalClient,
         distance: usize,
     ) -> Result<Option<Option<ObjectId>>, CompareError> {
         match origin.next_after(self.at(distance)).await {

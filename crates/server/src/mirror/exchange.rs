@@ -35,7 +35,7 @@ const PATIENCE_SHARE: u32 = 10;
 
 /// The origin as a follower asks it.
 #[derive(Debug, Clone)]
-pub(super) struct OriginClient {
+pub(super) struct JournalClient {
     http: Client,
     address: OriginAddress,
     wait: Duration,
@@ -87,7 +87,7 @@ pub(super) fn describe(error: &dyn StdError) -> String {
     shown_text(&error::describe(error))
 }
 
-impl OriginClient {
+impl JournalClient {
     /// The operator named the origin, so it can have any address. A redirect would be another's choice.
     pub(super) fn new(address: OriginAddress, max_lag: Duration) -> Result<Self, SetupError> {
         let http = https_client(|builder| {

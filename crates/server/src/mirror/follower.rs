@@ -18,7 +18,7 @@ use tokio::{sync::watch, time::sleep};
 
 use super::{
     divergence::{CompareError, OriginPast, OwnPast},
-    exchange::{AskError, JournalAnswer, OriginClient, describe},
+    exchange::{AskError, JournalAnswer, JournalClient, describe},
     group::EntryGroup,
     memory::FollowRefusal,
     state::MirrorState,
@@ -38,7 +38,7 @@ pub(crate) fn follow(
     store: Arc<HeldStore>,
     clock: Clock,
 ) -> Result<impl FnOnce(watch::Receiver<bool>) -> FollowWork, SetupError> {
-    let origin = OriginClient::new(state.origin.clone(), state.max_lag)?;
+    let origin = JournalClient::new(state.origin.clone(), state.max_lag)?;
     let retries = Retries { min: MIN_RETRY, max: origin.patience() };
     let follower = Follower { origin, state, store, clock, past: None, retries };
     Ok(|stop| Box::pin(follower.run(stop)) as FollowWork)
@@ -57,7 +57,7 @@ type Repeating = Pin<Box<dyn Future<Output = Result<(), FollowError>> + Send>>;
 
 #[derive(Debug)]
 struct Follower {
-    origin: OriginClient,
+    origin: JournalClient,
     state: Arc<MirrorState>,
     store: Arc<HeldStore>,
     clock: Clock,

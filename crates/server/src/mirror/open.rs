@@ -12,7 +12,7 @@ use countersign_store::{
 use thiserror::Error;
 
 use super::{
-    exchange::{AskError, OriginClient, describe},
+    exchange::{AskError, JournalClient, describe},
     memory::{MemoryError, MirrorMemory},
     settings::MirrorSettings,
     state::MirrorState,
@@ -51,7 +51,7 @@ pub(crate) async fn open(
     match followed {
         Some(_) if is_same => {}
         Some(before) => tracing::info!(%origin, before, "the mirror follows another address from now on"),
-        None => check_known(data_dir, &OriginClient::new(origin.clone(), max_lag)?).await?,
+        None => check_known(data_dir, &JournalClient::new(origin.clone(), max_lag)?).await?,
     }
     // What the origin accepts meanwhile is not known here, so this removes the nonces.
     let opened = open_repository(data_dir, opening)?;
@@ -62,7 +62,7 @@ pub(crate) async fn open(
     Ok((opened.store, Arc::new(MirrorState::new(origin, max_lag, memory, is_empty)?)))
 }
 
-async fn check_known(data_dir: &DataDir, origin: &OriginClient) -> Result<(), MirrorError> {
+async fn check_known(data_dir: &DataDir, origin: &JournalClient) -> Result<(), MirrorError> {
     let found = Repository::inspect(&data_dir.repository()).map_err(OpenDataError::from)?;
     let Some(tip) = found.and_then(|repository| repository.tip()) else { return Ok(()) };
     let (dir, address) = (data_dir.path().display().to_string(), origin.address().to_string());

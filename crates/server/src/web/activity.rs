@@ -30,7 +30,7 @@ use countersign_store::{
 
 /// Where to look.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Scope<'a> {
+pub(super) enum ActivityScope<'a> {
     Server,
     Below(&'a RepoPath),
 }
@@ -42,7 +42,12 @@ pub(super) struct Wanted {
     by: Option<PublicKey>,
 }
 
-pub(super) fn show(log: &Log, head: &Head, scope: Scope<'_>, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(
+    log: &Log,
+    head: &Head,
+    scope: ActivityScope<'_>,
+    visit: &Visit,
+) -> Result<Reply, PageTrouble> {
     let wanted = Wanted::of(scope, visit)?;
     let before = visit.field("before");
     let mut commits = wanted.find(log, head, scope, before.as_deref())?;
@@ -80,7 +85,7 @@ pub(super) fn show(log: &Log, head: &Head, scope: Scope<'_>, visit: &Visit) -> R
 pub(super) fn show_feed(
     log: &Log,
     head: &Head,
-    scope: Scope<'_>,
+    scope: ActivityScope<'_>,
     visit: &Visit,
 ) -> Result<Reply, PageTrouble> {
     let wanted = Wanted::of(scope, visit)?;
@@ -106,7 +111,7 @@ pub(super) fn show_feed(
     )))
 }
 
-impl Scope<'_> {
+impl ActivityScope<'_> {
     /// The directory of a release stands for its index.
     fn place(self) -> Option<RepoPath> {
         match self {
@@ -139,12 +144,12 @@ impl Scope<'_> {
 }
 
 impl Wanted {
-    fn of(scope: Scope<'_>, visit: &Visit) -> Result<Self, PageTrouble> {
+    fn of(scope: ActivityScope<'_>, visit: &Visit) -> Result<Self, PageTrouble> {
         let no_such =
             |what: &str| PageTrouble::Missing { message: format!("There is no such {what}"), near: None };
         let prefix = match scope {
-            Scope::Server => None,
-            Scope::Below(path) => Some(path.clone()),
+            ActivityScope::Server => None,
+            ActivityScope::Below(path) => Some(path.clone()),
         };
         let kind =
             visit.field("type").map(|name| EventKind::parse(&name).ok_or_else(|| no_such("kind of event")));
@@ -162,7 +167,7 @@ impl Wanted {
         &self,
         log: &Log,
         head: &Head,
-        scope: Scope<'_>,
+        scope: ActivityScope<'_>,
         before: Option<&str>,
     ) -> Result<Vec<Arc<Logged>>, PageTrouble> {
         let position = match before {
@@ -172,10 +177,12 @@ impl Wanted {
         let is_wanted = |commit: &Logged| commit.events().iter().any(|event| self.matches(event));
         let commits = log.before(position, PAGE_EVENTS + 1, is_wanted);
         match scope {
-            Scope::Below(path) if commits.is_empty() && head.entry(path).is_none() => {
+            ActivityScope::Below(path) if commits.is_empty() && head.entry(path).is_none() => {
                 Err(PageTrouble::Missing { message: format!("Nothing is stored at {path}"), near: None })
             }
-            Scope::Below(_) | Scope::Server => Ok(commits.into_iter().map(|(_, commit)| commit).collect()),
+            ActivityScope::Below(_) | ActivityScope::Server => {
+                Ok(commits.into_iter().map(|(_, commit)| commit).collect())
+            }
         }
     }
 
@@ -223,7 +230,7 @@ pub(super) fn find_project(
             return Err(missing(format!("Several projects have this name: {}", names.join(", "))));
         }
     };
-    let query = Wanted::of(Scope::Server, visit)?.query();
+    let query = Wanted::of(ActivityScope::Server, visit)?.query();
     Ok(Reply::Elsewhere(
         format!("{}?{query}", links::activity(project)).trim_end_matches(['?', '&']).to_owned(),
     ))
@@ -233,20 +240,20 @@ fn find_position(log: &Log, id: &str) -> Option<i64> {
     log.position_of(&ObjectId::from_hex(id.as_bytes()).ok()?)
 }
 
-fn no_such_commit(scope: Scope<'_>) -> PageTrouble {
+fn no_such_commit(scope: ActivityScope<'_>) -> PageTrouble {
     let message = format!("That change is not among the newest {}", parts::number(KEPT as u64));
     let near = match scope {
-        Scope::Server => None,
-        Scope::Below(path) => Some(path.clone()),
+        ActivityScope::Server => None,
+        ActivityScope::Below(path) => Some(path.clone()),
     };
     PageTrouble::Missing { message, near }
 }
 
-fn filter_form(scope: Scope<'_>, wanted: &Wanted) -> Markup {
+fn filter_form(scope: ActivityScope<'_>, wanted: &Wanted) -> Markup {
     let by = wanted.by.map(|by| by.to_string()).unwrap_or_default();
     html! {
         form.filter action=(scope.address()) method="get" {
-            @if let Scope::Server = scope {
+            @if let ActivityScope::Server = scope {
                 span.field {
                     label for="project" { "Project" }
                     input #project name="project" autocomplete="off" maxlength="1024" placeholder="https://github.com/acme/app";
@@ -285,7 +292,7 @@ fn horizon(log: &Log) -> Markup {
     }
 }
 
-fn commit_items(head: &Head, commit: &Arc<Logged>, scope: Scope<'_>, wanted: &Wanted) -> Markup {
+fn commit_items(head: &Head, commit: &Arc<Logged>, scope: ActivityScope<'_>, wanted: &Wanted) -> Markup {
     html! {
         @for event in commit.events().iter().rev().filter(|event| wanted.matches(event)) {
             li {
@@ -362,10 +369,10 @@ fn subject_of(event: &Event) -> RepoPath {
 }
 
 /// As in `github.com/acme/app v1.0`, without the project on its own page.
-fn name_of(head: &Head, scope: Scope<'_>, event: &Event) -> String {
+fn name_of(head: &Head, scope: ActivityScope<'_>, event: &Event) -> String {
     let subject = subject_of(event);
     match head.governing_project(&subject).filter(|_| is_about_release(event)) {
-        Some(project) if matches!(scope, Scope::Below(path) if *path == project) => {
+        Some(project) if matches!(scope, ActivityScope::Below(path) if *path == project) => {
             links::release_name(&project, &subject)
         }
         Some(project) => {

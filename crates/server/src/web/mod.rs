@@ -30,7 +30,7 @@ use countersign_core::values::wire::routes as paths;
 
 pub use self::frame::Page;
 use self::{
-    activity::Scope,
+    activity::ActivityScope,
     reply::{reply, report_unknown},
     visit::Visit,
 };
@@ -81,12 +81,14 @@ async fn place(State(app): State<App>, visit: Visit) -> Response {
 async fn all_activity(State(app): State<App>, visit: Visit) -> Response {
     reply(app, visit, |app, head, visit| match visit.field("project") {
         Some(project) => activity::find_project(&app.catalogue, head, &project, visit),
-        None => activity::show(app.store.log(), head, Scope::Server, visit),
+        None => activity::show(app.store.log(), head, ActivityScope::Server, visit),
     })
     .await
 }
 
 async fn activity_feed(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| activity::show_feed(app.store.log(), head, Scope::Server, visit))
-        .await
+    reply(app, visit, |app, head, visit| {
+        activity::show_feed(app.store.log(), head, ActivityScope::Server, visit)
+    })
+    .await
 }

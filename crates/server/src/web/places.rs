@@ -9,7 +9,7 @@ use countersign_core::{
 };
 
 use super::{
-    activity::{self, Scope},
+    activity::{self, ActivityScope},
     links, project, projects, proposal, release,
     reply::{PageTrouble, Reply},
     timeline,
@@ -36,11 +36,11 @@ pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageT
             None => None,
         },
         links::ACTIVITY => match path.parent() {
-            Some(below) => Some(activity::show(log, head, Scope::Below(&below), visit)?),
+            Some(below) => Some(activity::show(log, head, ActivityScope::Below(&below), visit)?),
             None => None,
         },
         links::FEED => match path.parent() {
-            Some(below) => Some(activity::show_feed(log, head, Scope::Below(&below), visit)?),
+            Some(below) => Some(activity::show_feed(log, head, ActivityScope::Below(&below), visit)?),
             None => None,
         },
         _ if head.index.is_project(&path) => Some(project::show(app, head, &path, visit)?),

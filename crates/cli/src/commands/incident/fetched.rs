@@ -29,11 +29,11 @@ use crate::{
 const MAX_RELEASES: usize = 1_000;
 
 /// By project and path, sorted.
-pub(super) type Scope = BTreeMap<RepoPath, BTreeSet<RepoPath>>;
+pub(super) type ProjectReleases = BTreeMap<RepoPath, BTreeSet<RepoPath>>;
 
 pub(super) struct Fetched {
     pub(super) scratch: Scratch,
-    pub(super) scope: Scope,
+    pub(super) scope: ProjectReleases,
     pub(super) keys: BTreeSet<PublicKey>,
     pub(super) is_cut: bool,
     pub(super) unready: Vec<String>,
@@ -47,7 +47,7 @@ impl Fetched {
     ) -> Result<Self, CliError> {
         let mut fetched = Self {
             scratch: Scratch::default(),
-            scope: Scope::new(),
+            scope: ProjectReleases::new(),
             keys: BTreeSet::new(),
             is_cut: false,
             unready: Vec::new(),

@@ -89,18 +89,18 @@ enum ChangeKind {
     Revoked,
 }
 
-pub(super) enum ReadError {
+pub(super) enum LogReadError {
     Contradiction(BadProof),
     Other(CliError),
 }
 
-impl From<CliError> for ReadError {
+impl From<CliError> for LogReadError {
     fn from(error: CliError) -> Self {
         Self::Other(error)
     }
 }
 
-impl From<NotContinued> for ReadError {
+impl From<NotContinued> for LogReadError {
     fn from(error: NotContinued) -> Self {
         match error {
             NotContinued::Contradiction(proof) => Self::Contradiction(proof),
@@ -109,7 +109,7 @@ impl From<NotContinued> for ReadError {
     }
 }
 
-impl ReadError {
+impl LogReadError {
     pub(super) fn into_cli(self, sighting: &LogSighting<'_>, pin: &LogPin) -> CliError {
         match self {
             Self::Contradiction(BadProof) => {
@@ -121,12 +121,12 @@ impl ReadError {
 }
 
 impl LogPart<'_> {
-    pub(super) async fn read(self, mut watching: Watching) -> Result<ReadPart, ReadError> {
+    pub(super) async fn read(self, mut watching: Watching) -> Result<ReadPart, LogReadError> {
         let mut tree = LogTiles::of(self.client, self.to.size).open(&self.from).await?;
         let leaves = read_leaves(self.client, self.from.size, self.to.size).await?;
         leaves.iter().for_each(|leaf| tree.push_leaf(leaf.hash()));
         if tree.root() != self.to.root {
-            return Err(ReadError::Contradiction(BadProof));
+            return Err(LogReadError::Contradiction(BadProof));
         }
         let changes = self.read_commits(&leaves, &mut watching).await?;
         let newest = leaves.last().map_or(self.after, |leaf| leaf.commit.clone());

@@ -23,9 +23,9 @@ pub(super) struct PlaceState {
     /// In order of arrival.
     entries: BTreeMap<u64, Entry>,
     next: u64,
-    pub(super) totals: Tally,
-    strangers: Tally,
-    by_holder: HashMap<PlaceHolder, Tally>,
+    pub(super) totals: PlaceCount,
+    strangers: PlaceCount,
+    by_holder: HashMap<PlaceHolder, PlaceCount>,
     /// How many places were granted so far.
     granted: u64,
     pub(super) gave_way: u64,
@@ -40,7 +40,7 @@ struct Entry {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Tally {
+pub(super) struct PlaceCount {
     pub(super) holding: usize,
     pub(super) waiting: usize,
     /// When one of them last got a place, as a number that grows.
@@ -58,7 +58,7 @@ enum Obstacle {
     Share(PlaceHolder),
 }
 
-impl Tally {
+impl PlaceCount {
     fn of(&mut self, standing: Standing) -> Option<&mut usize> {
         match standing {
             Standing::Waits => Some(&mut self.waiting),
@@ -222,7 +222,7 @@ impl PlaceState {
         self.tallies(claimant, except).map(|tally| tally.count(standing)).max().unwrap_or(0)
     }
 
-    fn tallies(&self, claimant: &Claimant, except: &[Obstacle]) -> impl Iterator<Item = Tally> {
+    fn tallies(&self, claimant: &Claimant, except: &[Obstacle]) -> impl Iterator<Item = PlaceCount> {
         let counted = claimant.holders.iter().filter(|holder| {
             !except.iter().any(|obstacle| matches!(obstacle, Obstacle::Share(full) if full == *holder))
         });
