@@ -81,10 +81,12 @@ fn strangers_at_four_addresses_leave_turns_to_signers_and_to_other_strangers() {
         await_metric(metrics, ("_held", "fetch_turns"), 16);
         await_metric(metrics, ("_awaited", "fetch_turns"), 48);
 
+        // On a slow machine some strangers have made room for each other meanwhile.
+        let given_up = place_metric(metrics, "_given_up_total", "fetch_turns");
         let asked = Instant::now();
         world.add_release(&alice, "acme/app/v1");
         assert!(asked.elapsed() < PROMPTLY, "a signer waited for {:?}", asked.elapsed());
-        assert_eq!(place_metric(metrics, "_given_up_total", "fetch_turns"), 0);
+        assert_eq!(place_metric(metrics, "_given_up_total", "fetch_turns"), given_up);
 
         let asked = Instant::now();
         let url = world.publish("bob/app", &SignersFile::of(1, &[&bob]));

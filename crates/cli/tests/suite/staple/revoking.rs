@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::{
     client::{Ran, text},
+    hostile::Asked,
     log_scene::{LogScene, THREE, log_key, policy, with_cosignatures, witness_key},
+    mirrors::wait_until,
 };
 
 fn revoke(scene: &LogScene, more: &[&str]) -> Child {
@@ -46,6 +48,9 @@ fn revoke_waits_for_witnesses_and_says_until_when_the_old_state_can_be_shown() {
     let scene = LogScene::start(Some(policy()));
     let child = revoke(&scene, &[]);
     let staple = revoked_staple(&scene);
+    // It has seen that there are no witnesses yet, and asks again.
+    let is_proof = |asked: &Asked| asked.path.starts_with("/v1/proof/");
+    wait_until("it asks again", || scene.hostile.asked().iter().filter(|asked| is_proof(asked)).count() >= 2);
     scene.show("2.0", &with_cosignatures(staple, THREE));
     let said = end(child).ok();
     let said = said.says(&["Revoked", "by 3 of 4 witnesses", "Waiting for witnesses"]);
