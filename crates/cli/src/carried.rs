@@ -2,9 +2,11 @@
 
 use std::{fs, path::Path};
 
-use countersign_core::values::json::ParseError;
+use countersign_core::values::{json::ParseError, key::PublicKey, path::RepoPath};
+use countersign_explain::signers::plural;
+use serde_json::json;
 
-use crate::{error::CliError, paths::shown_path};
+use crate::{error::CliError, files::write, paths::shown_path, session::Session};
 
 /// `made_by`: the command that writes such a file.
 pub(crate) fn read<T>(
@@ -32,4 +34,36 @@ pub(crate) fn check_output(file: &Path, output: &Path) -> Result<(), CliError> {
         ));
     }
     Ok(())
+}
+
+/// What a key has signed on a computer without a network, on its way to one that has it.
+pub(crate) struct SignedFile<'a> {
+    /// Of ours, which also submits it.
+    pub(crate) command: &'static str,
+    pub(crate) by: PublicKey,
+    pub(crate) paths: Vec<&'a RepoPath>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl SignedFile<'_> {
+    /// Writes it, and says what to do with it.
+    pub(crate) fn hand_over(&self, session: &Session, output: &Path) -> Result<(), CliError> {
+        let Self { command, by, paths, bytes } = self;
+        if paths.is_empty() {
+            return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));
+        }
+        write(output, bytes)?;
+        let shown = shown_path(output);
+        let text = format!(
+            "Wrote the signature{} of {by} to {shown}\nWhere there is a network: countersign {command} --submit {shown}",
+            plural(paths.len())
+        );
+        let paths: Vec<&str> = paths.iter().map(|path| path.as_str()).collect();
+        let value = json!({
+            "signatures": output.display().to_string(),
+            "public_key": by.to_string(),
+            "file_paths": paths,
+        });
+        session.output.result(&text, &value)
+    }
 }

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use super::options::{FreshArgs, RootArgs, parse_duration, parse_format, parse_path};
+use super::second_thoughts::CarriedArgs;
 use crate::{client_config::Setting, job_outputs::OutputsArgs};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -262,14 +263,14 @@ pub(crate) struct PendingArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("what").required(true).args(["paths", "all", "detached", "submit"]))]
+#[command(group = ArgGroup::new("what").required(true).args(["names", "all", "detached", "submit"]))]
 pub(crate) struct SignArgs {
     /// Releases or projects to sign, as `countersign pending` lists them
     #[arg(value_name = "NAME")]
-    pub(crate) paths: Vec<String>,
+    pub(crate) names: Vec<String>,
 
     /// Sign everything that waits for this key, including new projects that list it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     pub(crate) all: bool,
 
     /// Compare the release with your own files in this directory
@@ -289,21 +290,8 @@ pub(crate) struct SignArgs {
     #[arg(long, conflicts_with_all = ["also", "submit", "export"])]
     pub(crate) no_formats: bool,
 
-    /// Write what there is to sign to this file, for a computer without a network; needs no key
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]
-    pub(crate) export: Option<PathBuf>,
-
-    /// Sign what --export wrote, without a network; needs -o
-    #[arg(long, value_name = "FILE", requires = "output")]
-    pub(crate) detached: Option<PathBuf>,
-
-    /// Submit what --detached signed
-    #[arg(long, value_name = "SIGNATURES")]
-    pub(crate) submit: Option<PathBuf>,
-
-    /// Where --detached writes the signatures
-    #[arg(long, short = 'o', value_name = "SIGNATURES", conflicts_with_all = ["paths", "all", "submit"])]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) carried: CarriedArgs,
 }
 
 #[derive(Debug, Args)]

@@ -85,7 +85,7 @@ pub(crate) struct CarriedArgs {
     #[arg(long, value_name = "SIGNATURES")]
     pub(crate) submit: Option<PathBuf>,
 
-    /// Where --detached writes the signature
+    /// Where --detached writes the signatures
     #[arg(long, short = 'o', value_name = "SIGNATURES", conflicts_with_all = ["names", "submit"])]
     pub(crate) output: Option<PathBuf>,
 }

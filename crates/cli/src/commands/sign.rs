@@ -38,10 +38,10 @@ use crate::{
 };
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
-    if let Some(file) = &args.submit {
+    if let Some(file) = &args.carried.submit {
         return offline::submit(session, file).await;
     }
-    if let (Some(file), Some(output)) = (&args.detached, &args.output) {
+    if let (Some(file), Some(output)) = (&args.carried.detached, &args.carried.output) {
         return offline::sign(session, args, file, output);
     }
     let targets = if args.all { list_pending(session).await? } else { find_named(session, args).await? };
@@ -53,7 +53,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     for target in &targets {
         gathered.push(gather(target).await?);
     }
-    if let Some(file) = &args.export {
+    if let Some(file) = &args.carried.export {
         return offline::export(session, &gathered, file);
     }
     let (mut done, mut before, mut declined) = (Vec::<Signed<'_>>::new(), Vec::new(), Vec::new());
@@ -165,7 +165,7 @@ async fn list_pending(session: &Session) -> Result<Vec<Target>, CliError> {
 
 async fn find_named(session: &Session, args: &SignArgs) -> Result<Vec<Target>, CliError> {
     let mut targets = Vec::new();
-    for name in ReleaseName::parse_all(&args.paths)? {
+    for name in ReleaseName::parse_all(&args.names)? {
         targets.push(session.find_signable(&name, Reader::Signer).await?);
     }
     Ok(targets)

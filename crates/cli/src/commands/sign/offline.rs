@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     args::SignArgs,
-    carried::{check_output, read},
+    carried::{SignedFile, check_output, read},
     error::CliError,
     files::write,
     paths::shown_path,
@@ -69,23 +69,9 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
         let body = review_and_sign(&signing, request, Network::Offline)?;
         signed.extend(body.map(|(body, _)| body));
     }
-    if signed.is_empty() {
-        return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));
-    }
-    write(output, &offline::write_signatures(&signed))?;
-    let shown = shown_path(output);
-    let text = format!(
-        "Wrote the signatures of {you} to {shown}\nWhere there is a network: countersign sign --submit {shown}"
-    );
-    let paths: Vec<&str> = signed.iter().map(|body| body.file_path.as_str()).collect();
-    session.output.result(
-        &text,
-        &json!({
-            "signatures": output.display().to_string(),
-            "public_key": you.to_string(),
-            "file_paths": paths,
-        }),
-    )
+    let paths = signed.iter().map(|body| &body.file_path).collect();
+    let bytes = offline::write_signatures(&signed);
+    SignedFile { command: "sign", by: you, paths, bytes }.hand_over(session, output)
 }
 
 pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::shown;
 use crate::{
-    carried::{check_output, read},
+    carried::{SignedFile, check_output, read},
     commands::sign,
     error::CliError,
     files::write,
@@ -62,21 +62,9 @@ pub(super) fn sign(session: &Session, file: &Path, output: &Path) -> Result<(), 
             signed.push(to_veto.sign(you, |digest| key.sign(digest))?);
         }
     }
-    if signed.is_empty() {
-        return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));
-    }
-    write(output, &offline::write_vetoes(&signed))?;
-    let shown = shown_path(output);
-    let text = format!(
-        "Wrote the signature of {you} to {shown}\nWhere there is a network: countersign veto --submit {shown}"
-    );
-    let paths: Vec<&str> = signed.iter().map(|body| body.file_path.as_str()).collect();
-    let value = json!({
-        "signatures": output.display().to_string(),
-        "public_key": you.to_string(),
-        "file_paths": paths,
-    });
-    session.output.result(&text, &value)
+    let paths = signed.iter().map(|body| &body.file_path).collect();
+    let bytes = offline::write_vetoes(&signed);
+    SignedFile { command: "veto", by: you, paths, bytes }.hand_over(session, output)
 }
 
 pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
