@@ -21,6 +21,7 @@ pub mod histogram;
 mod jobs;
 pub mod journal;
 pub mod log;
+pub mod need;
 pub mod nonces;
 pub mod objects;
 pub mod open;

@@ -8,20 +8,15 @@ mod work;
 use std::{collections::HashSet, mem, sync::Arc, time::Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use countersign_api::claim::Claim;
 use countersign_core::{
-    documents::{layout, signers::keys_of},
-    rules::{
-        snapshot::{Change, Snapshot as _},
-        stored,
-    },
-    values::{path::RepoPath, time::Timestamp, wire},
+    rules::snapshot::Change,
+    values::{path::RepoPath, time::Timestamp},
 };
 use gix::{ObjectId, hash::Kind as HashKind};
 
 use crate::{
     audit::replay::{Replay, SpeaksFor},
-    budget::{Charge, Need, StorageBudget},
+    budget::{Charge, StorageBudget},
     clock::Clock,
     commit::Author,
     error::StoreError,
@@ -31,12 +26,13 @@ use crate::{
         entry::JournalEntry, export::JournalExport, lately, milestones::Milestones, write::JournalWriter,
     },
     log::{Log, Logged},
+    need::Need,
     repository::{
         Repository,
         batch::{Batch, NewCommit},
     },
     sequence::Sequencer,
-    snapshot::{head::Head, index::Index, places::Places},
+    snapshot::{head::Head, places::Places},
     stats::StoreStats,
 };
 
@@ -181,14 +177,7 @@ impl Writer {
         let Some(budget) = self.shared.budget.as_ref().filter(|_| !head.commit.is_null()) else {
             return Ok(None);
         };
-        let Some(project) = project_of(&head.index, change) else { return Ok(None) };
-        let is_established = head.contains(&layout::active_signers(&project));
-        let is_protection = change.files.keys().any(|path| {
-            layout::project_of_signers_dir(path).is_some()
-                || path.file_name().contains(wire::REVOCATION_SUFFIX)
-        });
-        let is_of_masters = is_protection && is_of_masters(head, &project, &change.message);
-        let need = Need { project, is_established, is_protection, is_of_masters, bytes };
+        let Some(need) = Need::of(head, change, bytes) else { return Ok(None) };
         Ok(Some(budget.charge(&need, Instant::now())?))
     }
 
@@ -263,40 +252,10 @@ impl Draft {
     }
 }
 
-/// The project that a change is about: the one in whose directory it lies, or the new one that it makes.
-fn project_of(index: &Index, change: &Change) -> Option<RepoPath> {
-    let mut paths = change.files.keys();
-    let known = |path: &RepoPath| path.self_and_ancestors().find(|dir| index.is_project(dir));
-    let found =
-        paths.clone().find_map(known).or_else(|| paths.clone().find_map(layout::project_of_signers_dir));
-    found.or_else(|| paths.next().map(|path| path.parent().unwrap_or_else(|| path.clone())))
-}
-
 /// The head as the repository has it, with an index built from its files.
 pub(crate) fn load_head(repository: &Repository) -> Head {
     let (root, objects) = (Arc::clone(&repository.root), Arc::clone(&repository.objects));
     let places = Places::of(&root, &objects.spots());
     let commit = repository.tip.unwrap_or(ObjectId::null(HashKind::Sha1));
     Head::of(commit, root, Some(places), objects)
-}
-
-/// Whether thieves of admin keys could not have had it stored (D172): a master says it, or the signers have waited.
-fn is_of_masters(head: &Head, project: &RepoPath, message: &str) -> bool {
-    let says = match Claim::parse(message) {
-        Some(Claim::Activate { .. }) => return true,
-        Some(Claim::Update { submitter: key, .. } | Claim::Sign { signer: key, .. }) => key,
-        Some(Claim::Agree { signer: key, .. } | Claim::Veto { master: key, .. }) => key,
-        Some(
-            Claim::Create
-            | Claim::Register { .. }
-            | Claim::Assets { .. }
-            | Claim::Withdraw { .. }
-            | Claim::Object { .. }
-            | Claim::Revoke { .. }
-            | Claim::Drop { .. },
-        )
-        | None => return false,
-    };
-    let active = stored::active_signers(head, project).ok().flatten();
-    active.is_some_and(|active| keys_of(active.file.master_groups()).any(|master| master == says))
 }

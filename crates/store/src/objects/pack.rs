@@ -12,12 +12,13 @@ const HEADER_BYTES: usize = 12;
 /// So many differences lead to any object, through however many folds it went: a reader has to walk all of them. Git itself
 /// stops here, and breaks longer chains when it sends them.
 pub const MAX_CHAIN: usize = 50;
-/// What is written as it is: shorter than a commit, longer than most differences between versions of a directory. They
-/// hardly get smaller, and to make the compressor ready for each would cost more than all else. Blobs are also read as
+/// What is written as it is: most commits, and most differences between versions of a directory or a set of signatures.
+/// They hardly get smaller, and to make the compressor ready for each would cost more than all else: with a bound of 192,
+/// a signature took 14 µs here instead of 1.6, for a tenth less on disk. Blobs are also read as
 /// they lie, and most are small: up to [`stored::MAX_BYTES`] they are larger on disk, and several times as fast to read.
 /// Directories are mostly ids, which do not get smaller: where one block holds them, they lie as they are. Folding makes
 /// differences of most.
-pub const MAX_STORED: usize = 192;
+pub const MAX_STORED: usize = 512;
 
 /// An object on its way into a pack.
 #[derive(Debug)]
