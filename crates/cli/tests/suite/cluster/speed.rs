@@ -18,7 +18,9 @@ fn nodes_sign_beside_a_server_on_its_own() {
     for nodes in [1, 3] {
         // As an operator runs it: it syncs.
         let Some(postgres) = Postgres::start() else { return };
-        let cluster = Cluster::start_on(postgres, nodes);
+        // A proxy would take its own share of the processors.
+        let url = postgres.url();
+        let cluster = Cluster::start_as(postgres, nodes, |launch| launch.env("COUNTERSIGN_DATABASE", &url));
         let load = Load::prepare_releases(&cluster.world, releases);
         let shared = load.measure(&cluster.addresses());
         println!("{nodes} on PostgreSQL: {shared:.0} a second, {:.2} of that", shared / alone);
