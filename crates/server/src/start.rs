@@ -245,11 +245,13 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         is_stopping: watch::Sender::new(false),
         clock: clock.clone(),
     });
-    let (listener, address) = bind(settings.listen)?;
+    let bound = bind(settings.listen)?;
+    let address = bound.address;
     let metrics = settings.metrics_listen.map(bind).transpose()?;
     let due = DueRotations::of(&app);
-    let main = serve_main(&app, listener, tls.clone(), settings.trusted_proxies, &due)?;
-    let (metrics, metrics_address) = metrics.map(|bound| serve_metrics(&app, bound)).unzip();
+    let main = serve_main(&app, bound.listener, tls.clone(), settings.trusted_proxies, &due)?;
+    let metrics_address = metrics.as_ref().map(|bound| bound.address);
+    let metrics = metrics.map(|bound| serve_metrics(&app, bound.listener));
     let webhooks = webhooks.work(&app.store, &clock, &fetcher).map(Background::start).collect();
     let catalogue = catalogue::follow(&app.catalogue).map_err(StartError::Threads)?;
     let disk = disk_space::watch(settings.data_dir).map_err(StartError::Threads)?;
@@ -408,8 +410,7 @@ fn bind_admin(data_dir: &Path) -> Option<UnixListener> {
         .ok()
 }
 
-fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, SocketAddr) {
-    let (listener, address) = bound;
+fn serve_metrics(app: &App, listener: TcpListener) -> Background {
     let service = Service {
         router: table::build_metrics(app.clone()),
         read: |_: RequestHead<'_>| None,
@@ -426,11 +427,18 @@ fn serve_metrics(app: &App, bound: (TcpListener, SocketAddr)) -> (Background, So
         tls: None,
         lanes: Lanes::shared(),
     };
-    (Background::start(|stopped| listen::serve(listener, service, gate, stopped)), address)
+    Background::start(|stopped| listen::serve(listener, service, gate, stopped))
 }
 
-fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
-    let bound =
-        listen::bind(address).and_then(|listener| listener.local_addr().map(|bound| (listener, bound)));
-    bound.map_err(|source| StartError::Listen { address, source })
+/// A socket, and the address that the system gave it.
+struct BoundListener {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+fn bind(address: SocketAddr) -> Result<BoundListener, StartError> {
+    let failed = |source| StartError::Listen { address, source };
+    let listener = listen::bind(address).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok(BoundListener { listener, address })
 }

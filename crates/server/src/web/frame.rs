@@ -38,9 +38,15 @@ pub struct Page {
     /// The address of a feed of what the page is about.
     feed: Option<String>,
     search: String,
-    /// Where the visitor reaches the server, and the page on it.
-    address: Option<(String, String)>,
+    address: Option<PageAddress>,
     mirrored: Option<Arc<Mirrored>>,
+}
+
+#[derive(Debug)]
+struct PageAddress {
+    /// Where the visitor reaches the server.
+    origin: String,
+    path: String,
 }
 
 impl Page {
@@ -82,7 +88,7 @@ impl Page {
 
     /// Previews elsewhere need whole addresses.
     pub(super) fn at(self, visit: &Visit) -> Self {
-        let address = visit.origin.clone().map(|origin| (origin, visit.path.clone()));
+        let address = visit.origin.clone().map(|origin| PageAddress { origin, path: visit.path.clone() });
         Self { address, ..self.on_server(visit) }
     }
 
@@ -145,7 +151,7 @@ impl Page {
             meta property="og:type" content="website";
             meta property="og:title" content=(self.title);
             meta property="og:description" content=(self.about);
-            @if let Some((origin, path)) = &self.address {
+            @if let Some(PageAddress { origin, path }) = &self.address {
                 meta property="og:url" content={ (origin) (path) };
                 meta property="og:image" content={ (origin) (PREVIEW_PATH) };
                 meta name="twitter:card" content="summary_large_image";

@@ -58,7 +58,7 @@ pub(super) async fn reply(
     render: impl FnOnce(&App, &Arc<Head>, &Visit) -> Result<Reply, PageTrouble> + Send + 'static,
 ) -> Response {
     // Read before the page is made, so that the page can be newer than its tag, but never older.
-    let (_, logged) = app.store.log().newest();
+    let logged = app.store.log().newest().commit;
     let head = app.store.head();
     let tag = entity_tag(&head, logged, &visit);
     if visit.knows(&tag) {
