@@ -25,17 +25,14 @@ use countersign_core::{
         quorum,
         snapshot::{ReadError, Snapshot},
         stored::{self, IndexState, StoredProposal},
+        tally::Tally,
     },
     values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
 
 use self::removal::plan_removal;
 pub use self::removal::{KeyRemoval, KeyShortage, list_powers};
-use crate::{
-    signers::named_signer,
-    strength::{Act, effective_groups},
-    tally::Tally,
-};
+use crate::strength::{Act, effective_groups};
 
 /// Keys that are no longer trusted, all together.
 #[derive(Debug, Clone)]
@@ -382,7 +379,7 @@ impl IncidentListing {
     fn of(file: &SignersFile, key: PublicKey, standing: ListingStanding) -> Self {
         let is_in = |role: &Role| keys_of(&effective_groups(file, *role)).any(|listed| listed == key);
         Self {
-            signer: named_signer(file, key),
+            signer: file.named_signer(key),
             roles: Role::ALL.into_iter().filter(is_in).collect(),
             is_registrar: file.has_registrar(&key),
             standing,

@@ -235,6 +235,16 @@ impl SignersFile {
         self.roles().any(|(_, groups)| groups.iter().any(|group| group.contains(key)))
     }
 
+    /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty name
+    /// is none.
+    pub fn named_signer(&self, key: PublicKey) -> Signer {
+        let groups = self.roles().flat_map(|(_, groups)| groups);
+        let listed = groups.flat_map(|group| &group.signers).chain(&self.registrars);
+        let mut entries = listed.filter(|signer| signer.key == key);
+        let name = entries.find_map(|signer| signer.name.clone().filter(|name| !name.is_empty()));
+        Signer { key, name }
+    }
+
     /// The roles whose fields are there.
     fn roles(&self) -> impl Iterator<Item = (Role, &[Group])> {
         Role::ALL.into_iter().filter_map(|role| Some((role, self.explicit_groups(role)?)))

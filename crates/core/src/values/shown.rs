@@ -36,6 +36,11 @@ pub fn shown_bytes(bytes: usize) -> String {
     }
 }
 
+/// The end of a noun that follows this number.
+pub fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 /// Text from outside between quotation marks that it cannot close itself.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown_text(&text.replace('\\', r"\\").replace('"', r#"\""#)))

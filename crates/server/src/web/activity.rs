@@ -11,7 +11,6 @@ use countersign_core::{
     rules::{place::path_of_url, snapshot::Snapshot as _, stored},
     values::{bounds::PAGE_EVENTS, key::PublicKey, path::RepoPath},
 };
-use countersign_explain::signers::named_signer;
 use maud::{Markup, html};
 use url::form_urlencoded;
 
@@ -391,5 +390,5 @@ fn name_signer(head: &Head, path: &RepoPath, key: PublicKey) -> Signer {
         Some(Signable::PendingSigners { .. }) => governing.or_else(waiting),
         Some(Signable::Index) | None => governing,
     };
-    signers.map_or_else(nameless, |signers| named_signer(&signers, key))
+    signers.map_or_else(nameless, |signers| signers.named_signer(key))
 }

@@ -8,23 +8,19 @@ use countersign_core::{
         revocation::Revocation, sha256sums::render_sha256sums, signatures::SignatureSet,
         signers::SignersFile,
     },
-    rules::{consent::Consent, quorum},
+    rules::{consent::Consent, quorum, tally::Tally},
     values::{
         digest::Sha512,
         key::PublicKey,
         other_format::{OtherFormat, ReleaseSums},
         path::RepoPath,
-        shown::quoted,
+        shown::{plural, quoted},
         time::Timestamp,
     },
 };
-use countersign_explain::{
-    progress::{
-        ConditionProgress, GroupProgress, Names, WayProgress, condition_text, describe_conditions,
-        describe_groups, way_name,
-    },
-    signers::plural,
-    tally::Tally,
+use countersign_explain::progress::{
+    ConditionProgress, GroupProgress, Names, WayProgress, condition_text, describe_conditions,
+    describe_groups, way_name,
 };
 use serde_json::{Map, Value, json};
 

@@ -6,9 +6,10 @@ use countersign_core::{
         to_sign::ToSign,
         to_veto::{ToVeto, ToVetoError},
     },
+    rules::tally::Tally,
     values::{key::PublicKey, path::RepoPath, shown::quoted},
 };
-use countersign_explain::{progress::Names, tally::Tally};
+use countersign_explain::progress::Names;
 
 use crate::{
     error::CliError,

@@ -16,6 +16,7 @@ mod revoke;
 mod revoke_rotation;
 mod sign;
 mod stored;
+mod tally;
 mod update;
 mod veto;
 mod withdraw;
