@@ -18,5 +18,6 @@ mod sign;
 mod stored;
 mod tally;
 mod update;
+mod url_places;
 mod veto;
 mod withdraw;
