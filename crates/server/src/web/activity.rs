@@ -129,14 +129,14 @@ impl ActivityScope<'_> {
 
     fn address(self) -> String {
         match self {
-            Self::Server => "/activity".to_owned(),
+            Self::Server => links::ALL_ACTIVITY.to_owned(),
             Self::Below(path) => links::activity(path),
         }
     }
 
     fn feed(self) -> String {
         match self {
-            Self::Server => "/activity.atom".to_owned(),
+            Self::Server => links::ALL_ACTIVITY_FEED.to_owned(),
             Self::Below(path) => links::feed(path),
         }
     }

@@ -16,6 +16,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::{
     assets::{self, ICON_PATH, PREVIEW_PATH, SCRIPT_ADDRESS, STYLE_ADDRESS},
+    links,
     visit::{Mirrored, Visit},
 };
 
@@ -170,16 +171,16 @@ impl Page {
         html! {
             header.top {
                 div {
-                    a.home href="/" { (assets::mark()) "Countersign" }
-                    form role="search" action="/projects" method="get" {
+                    a.home href=(links::HOME) { (assets::mark()) "Countersign" }
+                    form role="search" action=(links::PROJECTS) method="get" {
                         input type="search" name="q" value=(self.search) maxlength=(SEARCH_CHARS) autocomplete="off"
                             placeholder="Search projects, or paste a SHA-256"
                             aria-label="Search projects, or paste a SHA-256";
                     }
                     nav aria-label="Main" {
-                        a href="/activity" { "Activity" }
-                        a href="/verify" { "Verify" }
-                        a href="/docs" { "API" }
+                        a href=(links::ALL_ACTIVITY) { "Activity" }
+                        a href=(links::VERIFY) { "Verify" }
+                        a href=(links::DOCS) { "API" }
                     }
                 }
             }

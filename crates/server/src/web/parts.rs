@@ -50,7 +50,7 @@ pub(super) fn crumbs(to: Option<&RepoPath>) -> Markup {
     html! {
         nav.crumbs aria-label="Where this is" {
             ol {
-                li { a href="/projects" { "Projects" } }
+                li { a href=(links::PROJECTS) { "Projects" } }
                 @for (i, dir) in above.iter().enumerate() {
                     @let name = if i == 0 { links::shown_path(dir) } else { shown_text(dir.file_name()) };
                     li { a href=(links::page(dir)) { bdi { (name) } } }

@@ -136,7 +136,7 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
         @if let Some(near) = near {
             p { "Nearest to it: " a.wrap href=(links::page(near)) { bdi { (links::shown_path(near)) } } }
         }
-        p { "Search with the field above, or look through " a href="/projects" { "all projects" } "." }
+        p { "Search with the field above, or look through " a href=(links::PROJECTS) { "all projects" } "." }
     };
     Page::new(title, body).with_status(error.status)
 }

@@ -56,7 +56,7 @@ const MODULES: [Module; 11] = [
 ];
 
 pub(super) fn routes() -> RouteTable {
-    let page = RouteTable::default().get("/verify", page, pages::verify());
+    let page = RouteTable::default().get(links::VERIFY, page, pages::verify());
     MODULES.into_iter().fold(page, |routes, Module { path, id, text }| {
         routes.get(path, async move || send_module(text), pages::script(id))
     })
@@ -166,7 +166,7 @@ impl Asked {
             div #result role="status" { (without_script()) }
             // The script shows it where the digest is not known.
             (form("", true))
-            @if !self.places.is_empty() { p { a href="/verify" { "Find the release by the file instead" } } }
+            @if !self.places.is_empty() { p { a href=(links::VERIFY) { "Find the release by the file instead" } } }
             (limits())
         }
     }
@@ -208,7 +208,7 @@ impl Refused {
             h1 { "Verify a file" }
             p.problem role="alert" { "This does not lead to a release: " bdi { (shown_text(&self.reason)) } "." }
             (form(&self.url, false))
-            p { a href="/verify" { "Find the release by the file instead" } }
+            p { a href=(links::VERIFY) { "Find the release by the file instead" } }
             (limits())
         }
     }
@@ -230,7 +230,7 @@ fn intro() -> Markup {
 
 fn form(url: &str, is_hidden: bool) -> Markup {
     html! {
-        form #ask.ask action="/verify" hidden[is_hidden] {
+        form #ask.ask action=(links::VERIFY) hidden[is_hidden] {
             label for="url" { "Where the file was downloaded from" }
             input #url name="url" value=(url) autocomplete="off"
                 placeholder="https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
