@@ -143,12 +143,6 @@ impl Policy {
         self.witnesses.iter().map(|witness| witness.key.clone()).collect()
     }
 
-    /// Of logs and witnesses. None of them may be a signer's (D84).
-    pub fn public_keys(&self) -> BTreeSet<PublicKey> {
-        let witnesses = self.witnesses.iter().map(|witness| witness.key.key());
-        self.logs.iter().map(|log| log.key.key()).chain(witnesses).collect()
-    }
-
     /// Whether these keys are enough. They are a set: no witness counts twice.
     pub fn is_met(&self, cosigned: &BTreeSet<PublicKey>) -> bool {
         self.tree.as_ref().is_none_or(|tree| tree.is_met(cosigned))
