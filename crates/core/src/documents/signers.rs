@@ -336,7 +336,9 @@ fn parse_servers(field: Field<'_>) -> Result<Vec<String>, ParseError> {
     for entry in field.array()? {
         let server = entry.string()?;
         if !is_server(server) {
-            return Err(entry.error("must be an http(s) URL of at most 255 visible ASCII characters"));
+            return Err(entry.error(format!(
+                "must be an http(s) URL of at most {SERVER_URL_BYTES} visible ASCII characters"
+            )));
         }
         servers.push(server.to_owned());
     }

@@ -9,7 +9,7 @@ use countersign_core::{
         signers::Signer,
     },
     rules::{place::path_of_url, snapshot::Snapshot as _, stored},
-    values::{bounds::PAGE_EVENTS, key::PublicKey, path::RepoPath},
+    values::{bounds::PAGE_EVENTS, key::PublicKey, path::RepoPath, shown::shown_count},
 };
 use maud::{Markup, html};
 use url::form_urlencoded;
@@ -240,7 +240,7 @@ fn find_position(log: &Log, id: &str) -> Option<i64> {
 }
 
 fn no_such_commit(scope: ActivityScope<'_>) -> PageTrouble {
-    let message = format!("That change is not among the newest {}", parts::number(KEPT as u64));
+    let message = format!("That change is not among the newest {}", shown_count(KEPT));
     let near = match scope {
         ActivityScope::Server => None,
         ActivityScope::Below(path) => Some(path.clone()),
@@ -284,7 +284,7 @@ fn horizon(log: &Log) -> Markup {
             @if is_all {
                 "This goes back to the beginning of this server."
             } @else {
-                "This page looks at the newest " (parts::number(KEPT as u64)) " changes of the server. All of them are in "
+                "This page looks at the newest " (shown_count(KEPT)) " changes of the server. All of them are in "
                 "its Git repository."
             }
         }

@@ -11,7 +11,7 @@ use countersign_core::{
         bounds::PAGE_ROWS,
         digest::{Sha256, Sha512},
         path::RepoPath,
-        shown::shown_text,
+        shown::{shown_count, shown_text},
     },
 };
 use maud::{Markup, html};
@@ -180,9 +180,9 @@ fn counts(counts: ReleaseCounts) -> Markup {
     html! {
         @if counts.total() == 0 { span.none { "no releases" } }
         @if revoking > 0 { span.state.bad { (parts::count(revoking, "revocation", "revocations")) " begun" } }
-        @if complete > 0 { span.state.good { (parts::number(complete as u64)) " complete" } }
-        @if collecting > 0 { span.state.open { (parts::number(collecting as u64)) " collecting" } }
-        @if revoked > 0 { span.state.bad { (parts::number(revoked as u64)) " revoked" } }
+        @if complete > 0 { span.state.good { (shown_count(complete)) " complete" } }
+        @if collecting > 0 { span.state.open { (shown_count(collecting)) " collecting" } }
+        @if revoked > 0 { span.state.bad { (shown_count(revoked)) " revoked" } }
     }
 }
 
