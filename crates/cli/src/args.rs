@@ -1,10 +1,6 @@
 //! The command line. A test makes docs/cli.md from its texts.
 
-use std::path::PathBuf;
-
-use clap::{Args, Parser, Subcommand};
-
-use crate::{output::ColorChoice, prompt::Confirmation};
+use clap::{Parser, Subcommand};
 
 pub(crate) use client::*;
 pub(crate) use incident::*;
@@ -48,46 +44,6 @@ pub(crate) struct Arguments {
 
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// Options of every client command.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Global options")]
-pub(crate) struct GlobalArgs {
-    /// The signing server [default: the one that is set or remembered for the project, see `countersign config`]
-    #[arg(long, global = true, value_name = "URL", env = "COUNTERSIGN_SERVER", hide_env_values = true)]
-    pub(crate) server: Option<String>,
-
-    /// Your OpenSSH private key, or a .pub file to sign through the agent at SSH_AUTH_SOCK [default: the one that is
-    /// set, else the listed one that the agent holds or ~/.ssh/id_ed25519 has]
-    #[arg(long, global = true, value_name = "FILE", env = "COUNTERSIGN_KEY", hide_env_values = true)]
-    pub(crate) key: Option<PathBuf>,
-
-    /// Read the key's passphrase from the first line of this file
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) password_file: Option<PathBuf>,
-
-    /// Answer every question with yes: sign, revoke, replace or forget without asking
-    #[arg(long, short = 'y', global = true)]
-    pub(crate) yes: bool,
-
-    /// Print one JSON object on standard output, also for errors
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-
-    /// Print only errors, questions and the result
-    #[arg(long, short = 'q', global = true)]
-    pub(crate) quiet: bool,
-
-    /// When to print colours
-    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
-    pub(crate) color: ColorChoice,
-}
-
-impl GlobalArgs {
-    pub(crate) fn confirmation(&self) -> Confirmation {
-        if self.yes { Confirmation::Given } else { Confirmation::Ask }
-    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,8 +2,7 @@
 
 use std::{fs, path::Path};
 
-use countersign_core::values::{json::ParseError, key::PublicKey, path::RepoPath};
-use countersign_explain::signers::plural;
+use countersign_core::values::{json::ParseError, key::PublicKey, path::RepoPath, shown::plural};
 use serde_json::json;
 
 use crate::{error::CliError, files::write, paths::shown_path, session::Session};

@@ -40,6 +40,7 @@ use reqwest::{
 };
 use url::Url;
 
+use self::calls::CallForm;
 pub(crate) use self::calls::ServerCall;
 use self::{
     attempts::{Attempts, Repetition},
@@ -218,14 +219,14 @@ impl ServerClient {
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
         attempts: &mut Attempts,
     ) -> Result<T, CliError> {
-        let (method, name, timeout) = call.parts();
+        let CallForm { method, route, timeout } = call.form();
         let body = call.body()?;
         let outcome = loop {
             let (timestamp, nonce) = (now()?.to_header(), new_nonce()?);
             let signature = key.sign(&request_digest(&timestamp, &nonce, body.as_bytes()))?;
             let request = self
                 .http
-                .request(method.clone(), self.route(name, None))
+                .request(method.clone(), self.route(route, None))
                 .header(wire::HEADER_TIMESTAMP, timestamp)
                 .header(wire::HEADER_NONCE, nonce)
                 .header(wire::HEADER_SIGNATURE, signature.to_header())

@@ -10,9 +10,13 @@ use countersign_core::{
         signers::SignersFile,
     },
     proof::verify::{Evidence, RevocationEvidence},
-    values::{digest::Sha512, path::RepoPath, shown::shown_text},
+    rules::tally::Tally,
+    values::{
+        digest::Sha512,
+        path::RepoPath,
+        shown::{plural, shown_text},
+    },
 };
-use countersign_explain::{signers::plural, tally::Tally};
 use countersign_forge::download_url::{CandidateKind, DownloadPlace};
 
 use crate::{

@@ -3,9 +3,11 @@
 use countersign_core::{
     log::record::LoggedState,
     proof::freshness::{Freshness, LoggedSigners},
-    values::{path::RepoPath, shown::shown_text},
+    values::{
+        path::RepoPath,
+        shown::{plural, shown_text},
+    },
 };
-use countersign_explain::signers::plural;
 use serde_json::{Value, json};
 
 use crate::{

@@ -9,7 +9,7 @@ use countersign_core::{
     rules::place::{path_of_url, release_tag},
     values::shown::shown_text,
 };
-use countersign_explain::{progress::Names, signers::named_signer};
+use countersign_explain::progress::Names;
 use serde_json::{Value, json};
 
 use crate::{
@@ -134,7 +134,7 @@ impl Report<'_> {
         let Accepted { artifact, root, since, is_first_use } = self.accepted;
         let signers = &artifact.governing().signers;
         let signed_by = artifact.signed_by.iter().map(|(key, at)| {
-            let signer = named_signer(signers, *key);
+            let signer = signers.named_signer(*key);
             json!({"public_key": key.to_string(), "name": signer.name, "collected_at": at.to_string()})
         });
         let groups = artifact.groups();

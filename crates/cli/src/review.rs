@@ -19,14 +19,13 @@ use countersign_core::{
     values::{
         key::PublicKey,
         other_format::OtherFormat,
-        shown::{quoted, shown_text},
+        shown::{plural, quoted, shown_text},
     },
 };
 use countersign_explain::{
     delay::shown_hours,
     difference::{SignersChange, list_changes},
     progress::{Names, condition_text, describe_conditions, describe_groups},
-    signers::plural,
 };
 
 use crate::{

@@ -12,11 +12,11 @@ use countersign_core::{
     values::{
         digest::Sha512,
         path::RepoPath,
-        shown::{quoted, shown_text, shown_within},
+        shown::{plural, quoted, shown_text, shown_within},
         time::Timestamp,
     },
 };
-use countersign_explain::{progress::Names, signers::plural};
+use countersign_explain::progress::Names;
 use serde_json::{Value, json};
 
 use crate::{

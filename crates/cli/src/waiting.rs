@@ -11,9 +11,8 @@ use countersign_core::{
         signatures::SignatureSet,
         veto::Veto,
     },
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+    values::{key::PublicKey, path::RepoPath, shown::plural, time::Timestamp},
 };
-use countersign_explain::signers::plural;
 
 use crate::{client::ServerClient, error::CliError};
 

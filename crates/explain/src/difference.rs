@@ -14,7 +14,6 @@ use countersign_core::{
 
 use crate::{
     log_change::{LogChange, list_log_changes},
-    signers::named_signer,
     strength::{KeyCount, count_needed, effective_groups},
 };
 
@@ -234,7 +233,7 @@ impl Pair<'_> {
         let [before_roles, after_roles] = [self.current, self.proposed].map(list_roles);
         let (before_keys, after_keys) = (self.current.keys(), self.proposed.keys());
         for key in before_keys.union(&after_keys) {
-            let [before, after] = [self.current, self.proposed].map(|file| named_signer(file, *key));
+            let [before, after] = [self.current, self.proposed].map(|file| file.named_signer(*key));
             let was: BTreeSet<Role> = before_roles.get(key).cloned().unwrap_or_default();
             let is: BTreeSet<Role> = after_roles.get(key).cloned().unwrap_or_default();
             if !before_keys.contains(key) {
@@ -292,9 +291,9 @@ impl Pair<'_> {
     fn name_groups(&self, groups: &[Group]) -> Vec<Group> {
         let name = |key: PublicKey| {
             if self.current.lists(&key) {
-                named_signer(self.current, key)
+                self.current.named_signer(key)
             } else {
-                named_signer(self.proposed, key)
+                self.proposed.named_signer(key)
             }
         };
         sort_groups(groups)
@@ -306,7 +305,7 @@ impl Pair<'_> {
 
 fn name_keys(file: &SignersFile) -> impl Iterator<Item = Signer> {
     let registrars = file.registrars().iter().map(|registrar| registrar.key);
-    file.keys().into_iter().chain(registrars).map(|key| named_signer(file, key))
+    file.keys().into_iter().chain(registrars).map(|key| file.named_signer(key))
 }
 
 /// What each key may do, by default or by name.

@@ -2,14 +2,11 @@
 //!
 //! Read from a state of the repository. Signatures that do not verify count for nothing.
 
+mod listing;
+mod question;
 mod removal;
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-    error::Error,
-    fmt,
-};
+use std::{cmp::Reverse, error::Error, fmt};
 
 use countersign_core::{
     documents::{
@@ -17,7 +14,7 @@ use countersign_core::{
         layout,
         revocation::Revocation,
         signatures::SignatureSet,
-        signers::{Role, Signer, SignersFile, keys_of},
+        signers::{SignersFile, keys_of},
     },
     rules::{
         chain::{self, VerifiedChain},
@@ -25,28 +22,18 @@ use countersign_core::{
         quorum,
         snapshot::{ReadError, Snapshot},
         stored::{self, IndexState, StoredProposal},
+        tally::Tally,
     },
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+    values::{path::RepoPath, time::Timestamp},
 };
 
-use self::removal::plan_removal;
-pub use self::removal::{KeyRemoval, KeyShortage, list_powers};
-use crate::{
-    signers::named_signer,
-    strength::{Act, effective_groups},
-    tally::Tally,
+use self::{listing::list_listings, removal::plan_removal};
+pub use self::{
+    listing::{IncidentListing, ListingStanding},
+    question::{IncidentQuestion, SigningTimes},
+    removal::{KeyRemoval, KeyShortage, list_powers},
 };
-
-/// Keys that are no longer trusted, all together.
-#[derive(Debug, Clone)]
-pub struct IncidentQuestion {
-    pub keys: BTreeSet<PublicKey>,
-    /// Only what they signed at this time or later.
-    pub since: Option<Timestamp>,
-}
-
-/// When each of the keys signed something.
-pub type SigningTimes = BTreeMap<PublicKey, Timestamp>;
+use crate::strength::Act;
 
 #[derive(Debug, Clone)]
 pub struct ProjectIncident {
@@ -66,25 +53,6 @@ pub struct ProjectIncident {
     pub removal: Option<KeyRemoval>,
     /// What could not be read.
     pub unreadable: Vec<String>,
-}
-
-/// Where a key is or was listed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IncidentListing {
-    pub signer: Signer,
-    /// As the rules count, defaults included (D8).
-    pub roles: Vec<Role>,
-    pub is_registrar: bool,
-    pub standing: ListingStanding,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ListingStanding {
-    InForce,
-    /// A rotation at this time removed the key.
-    Until(Timestamp),
-    /// A signers file that waits for signatures lists it, and the one in force does not.
-    Proposed,
 }
 
 #[derive(Debug, Clone)]
@@ -234,7 +202,7 @@ impl ProjectIncident {
             state == IndexState::Collecting && keys_of(groups).any(|key| question.keys.contains(&key));
         let is_registered =
             stored::registrant(snapshot, path)?.is_some_and(|key| question.keys.contains(&key));
-        if is_asked || is_registered || has_any(&set, question) {
+        if is_asked || is_registered || question.has_any(&set) {
             let set = keep_verifying(&set, &stored::require(snapshot, path)?);
             let signed = question.select(&set);
             if !signed.is_empty() {
@@ -269,7 +237,7 @@ impl ProjectIncident {
     ) -> Result<(), ReadError> {
         let revocation = layout::revocation_of(path);
         let set = read_set(snapshot, &layout::signatures_of(&revocation))?;
-        if !has_any(&set, question) {
+        if !question.has_any(&set) {
             return Ok(());
         }
         let text = stored::require(snapshot, &revocation)?;
@@ -295,7 +263,7 @@ impl ProjectIncident {
         let Some(text) = snapshot.read(&layout::pending_revocation_of(path))? else { return Ok(()) };
         let set = read_set(snapshot, &layout::pending_signatures_of(&layout::revocation_of(path)))?;
         let groups = active.revocation_groups();
-        if has_any(&set, question) || keys_of(&groups).any(|key| question.keys.contains(&key)) {
+        if question.has_any(&set) || keys_of(&groups).any(|key| question.keys.contains(&key)) {
             let set = keep_verifying(&set, &text);
             self.open.push(OpenMatter {
                 kind: OpenKind::Revocation,
@@ -311,34 +279,8 @@ impl ProjectIncident {
     }
 }
 
-impl IncidentQuestion {
-    /// The keys that signed, since the time that is asked for.
-    fn select(&self, set: &SignatureSet) -> SigningTimes {
-        let mut signed = self.select_ever(set);
-        signed.retain(|_, at| self.since.is_none_or(|since| *at >= since));
-        signed
-    }
-
-    fn select_ever(&self, set: &SignatureSet) -> SigningTimes {
-        let named = set.entries.iter().filter(|(key, _)| self.keys.contains(key));
-        named.map(|(key, collected)| (*key, collected.collected_at)).collect()
-    }
-
-    fn without(&self, set: &SignatureSet) -> BTreeSet<PublicKey> {
-        set.signers().difference(&self.keys).copied().collect()
-    }
-
-    fn with(&self, set: &SignatureSet) -> BTreeSet<PublicKey> {
-        set.signers().union(&self.keys).copied().collect()
-    }
-}
-
 fn read_set(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
     Ok(snapshot.read_signatures(path)?.unwrap_or_default())
-}
-
-fn has_any(set: &SignatureSet, question: &IncidentQuestion) -> bool {
-    set.entries.keys().any(|key| question.keys.contains(key))
 }
 
 fn keep_verifying(set: &SignatureSet, bytes: &[u8]) -> SignatureSet {
@@ -348,46 +290,6 @@ fn keep_verifying(set: &SignatureSet, bytes: &[u8]) -> SignatureSet {
         kept.add(*key, *collected);
     }
     kept
-}
-
-fn list_listings(
-    chain: Option<&VerifiedChain>,
-    proposal: Option<&StoredProposal>,
-    question: &IncidentQuestion,
-) -> Vec<IncidentListing> {
-    let links = chain.map(|chain| chain.links.as_slice()).unwrap_or_default();
-    let is_listed = |file: &SignersFile, key: &PublicKey| file.lists(key) || file.has_registrar(key);
-    let mut listings = Vec::new();
-    for key in &question.keys {
-        let last = links.iter().rposition(|link| is_listed(&link.signers, key));
-        let standing = match last {
-            Some(last) => match links.get(last + 1) {
-                None => ListingStanding::InForce,
-                Some(next) => ListingStanding::Until(next.activated_at),
-            },
-            None => ListingStanding::Proposed,
-        };
-        if let Some(last) = last {
-            listings.push(IncidentListing::of(&links[last].signers, *key, standing));
-        }
-        let proposed = proposal.filter(|proposal| is_listed(&proposal.signers, key));
-        if let Some(proposed) = proposed.filter(|_| standing != ListingStanding::InForce) {
-            listings.push(IncidentListing::of(&proposed.signers, *key, ListingStanding::Proposed));
-        }
-    }
-    listings
-}
-
-impl IncidentListing {
-    fn of(file: &SignersFile, key: PublicKey, standing: ListingStanding) -> Self {
-        let is_in = |role: &Role| keys_of(&effective_groups(file, *role)).any(|listed| listed == key);
-        Self {
-            signer: named_signer(file, key),
-            roles: Role::ALL.into_iter().filter(is_in).collect(),
-            is_registrar: file.has_registrar(&key),
-            standing,
-        }
-    }
 }
 
 fn list_rotations(

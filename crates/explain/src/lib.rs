@@ -13,4 +13,3 @@ pub mod progress;
 pub mod scratch;
 pub mod signers;
 pub mod strength;
-pub mod tally;

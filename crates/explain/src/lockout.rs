@@ -9,13 +9,10 @@ use std::{
 
 use countersign_core::{
     documents::signers::{Group, Signer, SignersFile, keys_of},
-    values::{key::PublicKey, time::Timestamp},
+    values::{key::PublicKey, shown::plural, time::Timestamp},
 };
 
-use crate::{
-    signers::{named_signer, plural},
-    strength::Act,
-};
+use crate::strength::Act;
 
 /// A key that has not signed for so long is idle.
 pub const IDLE_AFTER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -58,7 +55,7 @@ pub fn foresee(file: &SignersFile, last: &BTreeMap<PublicKey, Timestamp>, now: T
     let mut uses: Vec<KeyUse> = keys
         .iter()
         .map(|key| KeyUse {
-            signer: named_signer(file, *key),
+            signer: file.named_signer(*key),
             last_signed: last.get(key).copied(),
             is_idle: idle.contains(key),
         })

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use countersign_core::{
     documents::transparency::WitnessGroup,
-    values::{shown::quoted, verifier_key::VerifierKey},
+    values::{
+        shown::{plural, quoted},
+        verifier_key::VerifierKey,
+    },
 };
-
-use crate::signers::plural;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;

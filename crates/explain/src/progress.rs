@@ -10,11 +10,12 @@ use countersign_core::{
     rules::{
         consent::{Condition, ConditionKind, Consent},
         quorum,
+        tally::Tally,
     },
     values::{key::PublicKey, time::Timestamp},
 };
 
-use crate::{signers::rule_text, tally::Tally};
+use crate::signers::rule_text;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupProgress {

@@ -1,22 +1,9 @@
 //! Signers in words, as messages and pages name them.
 
 use countersign_core::{
-    documents::signers::{Group, Role, Signer, SignersFile},
-    values::{
-        key::PublicKey,
-        shown::{quoted, shown_text},
-    },
+    documents::signers::{Group, Signer},
+    values::shown::{plural, quoted, shown_text},
 };
-
-/// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty name is
-/// none.
-pub fn named_signer(file: &SignersFile, key: PublicKey) -> Signer {
-    let groups = Role::ALL.into_iter().filter_map(|role| file.explicit_groups(role)).flatten();
-    let listed = groups.flat_map(|group| &group.signers).chain(file.registrars());
-    let mut entries = listed.filter(|signer| signer.key == key);
-    let name = entries.find_map(|signer| signer.name.clone().filter(|name| !name.is_empty()));
-    Signer { key, name }
-}
 
 /// A name never stands without its key (D39).
 pub fn shown_signer(signer: &Signer) -> String {
@@ -51,8 +38,4 @@ pub fn shown_groups(groups: &[Group]) -> String {
 /// As in `any 2 of 3 keys`: what a group needs.
 pub fn rule_text(threshold: usize, size: usize) -> String {
     format!("any {threshold} of {size} key{}", plural(size))
-}
-
-pub fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }

@@ -14,7 +14,7 @@ use countersign_core::{
 
 use crate::{
     log_strength::{LogStrength, LogWarning},
-    signers::{named_signer, shown_groups, shown_signers},
+    signers::{shown_groups, shown_signers},
 };
 
 /// How many entries of groups a search looks at before it settles for bounds: a fraction of a second.
@@ -114,7 +114,7 @@ pub fn effective_groups(file: &SignersFile, role: Role) -> Vec<Group> {
         Role::Revocation => file.revocation_groups().into_owned(),
     };
     for signer in groups.iter_mut().flat_map(|group| &mut group.signers) {
-        *signer = named_signer(file, signer.key);
+        *signer = file.named_signer(signer.key);
     }
     groups
 }
@@ -199,7 +199,7 @@ fn assess_act(file: &SignersFile, act: Act) -> ActStrength {
     if at_least <= 1 {
         let is_enough = |key: &PublicKey| strength.is_met(&BTreeSet::from([*key]));
         strength.alone =
-            strength.keys().into_iter().filter(is_enough).map(|key| named_signer(file, key)).collect();
+            strength.keys().into_iter().filter(is_enough).map(|key| file.named_signer(key)).collect();
     }
     strength
 }
@@ -215,7 +215,7 @@ fn count_survivable_losses(ways: &[Way]) -> usize {
 fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning> {
     let [release, rotate, _] = acts;
     let name =
-        |keys: BTreeSet<PublicKey>| keys.into_iter().map(|key| named_signer(file, key)).collect::<Vec<_>>();
+        |keys: BTreeSet<PublicKey>| keys.into_iter().map(|key| file.named_signer(key)).collect::<Vec<_>>();
     let mut warnings = Vec::new();
     for act in [release, rotate].into_iter().filter(|act| !act.alone.is_empty()) {
         warnings.push(Warning::OneKeyIsEnough(act.act, act.alone.clone()));
@@ -245,7 +245,7 @@ fn collect_warnings(file: &SignersFile, acts: [&ActStrength; 3]) -> Vec<Warning>
         }
     }
     let nameless: Vec<PublicKey> =
-        file.keys().into_iter().filter(|key| named_signer(file, *key).name.is_none()).collect();
+        file.keys().into_iter().filter(|key| file.named_signer(*key).name.is_none()).collect();
     if !nameless.is_empty() {
         warnings.push(Warning::NoNames(nameless));
     }

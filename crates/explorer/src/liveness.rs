@@ -12,7 +12,8 @@ use crate::{
     facts::{Facts, ProjectFacts, ReleaseSlots},
     invariants::{
         documents::{
-            Keys, Reader, SignersDocument, can_consent, digest_text, missing, missing_consent, union,
+            Keys, Reader, SetDocument, SignersDocument, can_consent, digest_text, missing, missing_consent,
+            union,
         },
         powers::{can_withdraw, registrant},
         second_thoughts::read_said,
@@ -41,8 +42,7 @@ impl Goals<'_> {
     /// To put the next signers into effect, as long as the world has one.
     pub fn rank_rotation(&self, n: usize, project: &ProjectFacts, clock: u8) -> usize {
         let now = self.world.clocks[usize::from(clock)].to_string();
-        let signers = |id: Option<ContentId>| self.reader.signers(self.contents, id?);
-        let active = signers(project.active[FILE]);
+        let active = self.signers(project.active[FILE]);
         let to_come = (self.planned[n].len() + 1).saturating_sub(project.history.len()) * 2 * FAR;
         if let Some(wait) = self.wait(project) {
             let seconds = |clock: &Timestamp| clock.unix_seconds();
@@ -53,7 +53,7 @@ impl Goals<'_> {
         }
         if let (Some(file), Some(set)) = (project.pending[FILE], project.pending[SET]) {
             let signed = self.reader.set(self.contents, set, file).map(|set| set.valid.clone());
-            let proposed = signers(Some(file));
+            let proposed = self.signers(Some(file));
             let needed =
                 proposed.map(|it| missing_consent(active.as_deref(), &it, &signed.unwrap_or_default()));
             return to_come + 3 * needed.unwrap_or_default();
@@ -66,7 +66,7 @@ impl Goals<'_> {
             if vetoed(*file) {
                 return false;
             }
-            let file = signers(Some(*file)).filter(|file| file.timestamp <= now);
+            let file = self.signers(Some(*file)).filter(|file| file.timestamp <= now);
             file.is_some_and(|file| active.as_ref().is_none_or(|active| active.timestamp < file.timestamp))
         };
         if self.planned[n].iter().any(later) { to_come + FAR } else { 0 }
@@ -88,9 +88,7 @@ impl Goals<'_> {
     }
 
     pub fn rank_revocation(&self, project: &ProjectFacts, release: &ReleaseSlots) -> usize {
-        let Some(active) = project.active[FILE].and_then(|id| self.reader.signers(self.contents, id)) else {
-            return 0;
-        };
+        let Some(active) = self.signers(project.active[FILE]) else { return 0 };
         if release[COMPLETE].is_none() || release[REVOKED].is_some() {
             return 0;
         }
@@ -102,66 +100,38 @@ impl Goals<'_> {
     /// Whether the rules must accept this request: a right signature of someone who can sign and has not; a withdrawal, an
     /// objection or a veto of someone who may; and what is due.
     pub fn must_accept(&self, facts: &Facts, clock: u8, action: Action) -> bool {
-        let set = |set: Option<ContentId>, of: Option<ContentId>| self.reader.set(self.contents, set?, of?);
-        let signers = |id: Option<ContentId>| self.reader.signers(self.contents, id?);
-        let key = |by: u8| *self.world.people[usize::from(by)].public.as_bytes();
-        let open = |can: Keys, signed: &Keys, by| can.contains(&key(by)) && !signed.contains(&key(by));
         match action {
             Action::SignIndex { project, release, by, offered } if offered.is_right() => {
                 let release = &facts.projects[usize::from(project)].releases[usize::from(release)];
-                let found = signers(release[COPY]).zip(set(release[COLLECTING], release[INDEX]));
-                found.is_some_and(|(copy, set)| open(union(&copy.artifact), &set.all, by))
+                let found = self.signers(release[COPY]).zip(self.set(release[COLLECTING], release[INDEX]));
+                found.is_some_and(|(copy, set)| self.is_asked(&union(&copy.artifact), &set.all, by))
             }
             Action::SignProposal { project, by, offered: Offered::Right } => {
                 let project = &facts.projects[usize::from(project)];
-                let active = signers(project.active[FILE]);
-                let found =
-                    signers(project.pending[FILE]).zip(set(project.pending[SET], project.pending[FILE]));
-                found.is_some_and(|(file, set)| open(can_consent(active.as_deref(), &file), &set.all, by))
+                let active = self.signers(project.active[FILE]);
+                let set = self.set(project.pending[SET], project.pending[FILE]);
+                let found = self.signers(project.pending[FILE]).zip(set);
+                found.is_some_and(|(file, set)| {
+                    self.is_asked(&can_consent(active.as_deref(), &file), &set.all, by)
+                })
             }
             Action::Withdraw { project, release, by, seen: Seen::This } => {
                 let project = &facts.projects[usize::from(project)];
                 let release = &project.releases[usize::from(release)];
-                let active = signers(project.active[FILE]).filter(|_| release[COLLECTING].is_some());
+                let active = self.signers(project.active[FILE]).filter(|_| release[COLLECTING].is_some());
                 let registrant = registrant(self.reader, self.contents, release);
-                active.is_some_and(|active| can_withdraw(&active, registrant).contains(&key(by)))
+                active.is_some_and(|active| can_withdraw(&active, registrant).contains(&self.key(by)))
             }
             Action::Object { project, release, word, by, offered: Offered::Right } => {
                 let project = &facts.projects[usize::from(project)];
-                let release = &project.releases[usize::from(release)];
-                let said = release[OBJECTIONS].and_then(|id| self.reader.value(self.contents, id));
-                let said = said.and_then(|said| read_said(&said)?.remove(&key(by)));
-                let is_open = release[COLLECTING].or(release[COMPLETE]).is_some();
-                let stands = said.as_ref().is_some_and(|said| said.objection.is_some());
-                let lists = |file: Rc<SignersDocument>| file.keys.contains(&key(by));
-                is_open
-                    && match word {
-                        Word::First => said.is_none() && signers(project.active[FILE]).is_some_and(lists),
-                        Word::TakenBack => {
-                            stands
-                                && said.is_some_and(|said| {
-                                    said.objection != Word::Again.text().map(str::to_owned)
-                                })
-                        }
-                        Word::Again | Word::OfOther | Word::Ahead => false,
-                    }
+                self.must_hear(project, &project.releases[usize::from(release)], word, by)
             }
             Action::Veto {
                 project,
                 says: says @ (Says::First | Says::Second),
                 by,
                 offered: Offered::Right,
-            } => {
-                let project = &facts.projects[usize::from(project)];
-                let active = signers(project.active[FILE]).filter(|_| project.pending[FILE].is_some());
-                let now = self.world.clocks[usize::from(clock)].unix_seconds();
-                let is_late = self.wait(project).is_some_and(|wait| wait.due_at <= now);
-                let begun = project.beside[VETO].and_then(|id| self.reader.value(self.contents, id));
-                let is_same = begun.is_none_or(|begun| begun["veto"] == says.text());
-                let signed = set(project.beside[VETO_SET], project.beside[VETO]);
-                let signed = signed.map(|set| set.all.clone()).unwrap_or_default();
-                !is_late && is_same && active.is_some_and(|active| open(union(&active.master), &signed, by))
-            }
+            } => self.must_veto(&facts.projects[usize::from(project)], clock, says, by),
             Action::Activate { project } => {
                 let now = self.world.clocks[usize::from(clock)].unix_seconds();
                 self.wait(&facts.projects[usize::from(project)]).is_some_and(|wait| wait.due_at <= now)
@@ -178,5 +148,50 @@ impl Goals<'_> {
             | Action::Drop { .. }
             | Action::SetClock { .. } => false,
         }
+    }
+
+    /// A word about a release.
+    fn must_hear(&self, project: &ProjectFacts, release: &ReleaseSlots, word: Word, by: u8) -> bool {
+        let said = release[OBJECTIONS].and_then(|id| self.reader.value(self.contents, id));
+        let said = said.and_then(|said| read_said(&said)?.remove(&self.key(by)));
+        let is_open = release[COLLECTING].or(release[COMPLETE]).is_some();
+        let stands = said.as_ref().is_some_and(|said| said.objection.is_some());
+        let lists = |file: Rc<SignersDocument>| file.keys.contains(&self.key(by));
+        is_open
+            && match word {
+                Word::First => said.is_none() && self.signers(project.active[FILE]).is_some_and(lists),
+                Word::TakenBack => {
+                    stands && said.is_some_and(|said| said.objection != Word::Again.text().map(str::to_owned))
+                }
+                Word::Again | Word::OfOther | Word::Ahead => false,
+            }
+    }
+
+    fn must_veto(&self, project: &ProjectFacts, clock: u8, says: Says, by: u8) -> bool {
+        let active = self.signers(project.active[FILE]).filter(|_| project.pending[FILE].is_some());
+        let now = self.world.clocks[usize::from(clock)].unix_seconds();
+        let is_late = self.wait(project).is_some_and(|wait| wait.due_at <= now);
+        let begun = project.beside[VETO].and_then(|id| self.reader.value(self.contents, id));
+        let is_same = begun.is_none_or(|begun| begun["veto"] == says.text());
+        let signed = self.set(project.beside[VETO_SET], project.beside[VETO]);
+        let signed = signed.map(|set| set.all.clone()).unwrap_or_default();
+        !is_late && is_same && active.is_some_and(|active| self.is_asked(&union(&active.master), &signed, by))
+    }
+
+    fn set(&self, set: Option<ContentId>, of: Option<ContentId>) -> Option<Rc<SetDocument>> {
+        self.reader.set(self.contents, set?, of?)
+    }
+
+    fn signers(&self, id: Option<ContentId>) -> Option<Rc<SignersDocument>> {
+        self.reader.signers(self.contents, id?)
+    }
+
+    fn key(&self, by: u8) -> [u8; 32] {
+        *self.world.people[usize::from(by)].public.as_bytes()
+    }
+
+    /// Whether this person can sign and has not.
+    fn is_asked(&self, can: &Keys, signed: &Keys, by: u8) -> bool {
+        can.contains(&self.key(by)) && !signed.contains(&self.key(by))
     }
 }

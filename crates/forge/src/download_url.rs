@@ -9,7 +9,7 @@ use countersign_core::{
 
 use crate::{
     file_server::is_known_forge,
-    forges::kind::{ForgeKind, PathNames},
+    forges::kind::{ForgeKind, PathNames, SplitPath},
     url::{SourceUrl, UrlProblem, UrlRefusal},
 };
 
@@ -122,7 +122,9 @@ fn self_and_above(own_dir: &RepoPath, name: &AssetName) -> impl Iterator<Item = 
 
 /// Reads the form of a forge's download; `None` where the path has another one.
 fn read_release(segments: PathNames<'_>) -> Result<Option<Release<'_>>, UrlProblem> {
-    if let Some((project, ["releases", rest @ ..])) = ForgeKind::Gitlab.split_project(segments) {
+    if let Some(SplitPath { project, page: ["releases", rest @ ..] }) =
+        ForgeKind::Gitlab.split_project(segments)
+    {
         if rest.starts_with(&["permalink", "latest"]) {
             return Err(UrlProblem::LatestRelease { form: GITLAB_FORM });
         }
@@ -132,7 +134,8 @@ fn read_release(segments: PathNames<'_>) -> Result<Option<Release<'_>>, UrlProbl
             return Ok(Some(Release { project, tag: &rest[..end] }));
         }
     }
-    if let Some((project, ["releases", "download", tag @ .., _])) = ForgeKind::Github.split_project(segments)
+    if let Some(SplitPath { project, page: ["releases", "download", tag @ .., _] }) =
+        ForgeKind::Github.split_project(segments)
         && !tag.is_empty()
     {
         return Ok(Some(Release { project, tag }));

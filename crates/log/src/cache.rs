@@ -100,8 +100,8 @@ impl LogCache {
     /// Reads what the caches say up to a checkpoint. `None` if it is not the log of that checkpoint. Everything behind is
     /// dropped.
     pub(crate) fn load(&mut self, wish: &CacheWish<'_>) -> Result<Option<LoadedLog>, LogError> {
-        let Some((tree, recount, states)) = self.load_tree(wish)? else { return Ok(None) };
-        let (earlier, statuses) = self.load_statuses(wish)?;
+        let Some(LoadedTree { tree, recount, states }) = self.load_tree(wish)? else { return Ok(None) };
+        let LoadedStatuses { earlier, last: statuses } = self.load_statuses(wish)?;
         if statuses.root() != states.last || earlier.as_ref().map(Statuses::root) != states.earlier {
             return Ok(None);
         }
@@ -159,7 +159,7 @@ impl LogCache {
         Ok(())
     }
 
-    fn load_tree(&self, wish: &CacheWish<'_>) -> Result<Option<(Tree, Recount, States)>, LogError> {
+    fn load_tree(&self, wish: &CacheWish<'_>) -> Result<Option<LoadedTree>, LogError> {
         let (mut tree, mut recount, mut states) = (Tree::default(), Recount::default(), States::default());
         let fail = LogError::cache(self.leaves.path());
         let mut reader = self.leaf_file.reader().map_err(&fail)?;
@@ -182,10 +182,10 @@ impl LogCache {
             states.last = leaf.state;
         }
         let is_same = tree.root(wish.head.size) == Some(wish.head.root);
-        Ok(is_same.then_some((tree, recount, states)))
+        Ok(is_same.then_some(LoadedTree { tree, recount, states }))
     }
 
-    fn load_statuses(&mut self, wish: &CacheWish<'_>) -> Result<(Option<Statuses>, Statuses), LogError> {
+    fn load_statuses(&mut self, wish: &CacheWish<'_>) -> Result<LoadedStatuses, LogError> {
         let fail = LogError::cache(self.records.path());
         let mut file: &File = self.records.file();
         file.seek(SeekFrom::Start(0)).map_err(&fail)?;
@@ -203,10 +203,10 @@ impl LogCache {
         });
         let first = Statuses::of_records(first);
         let end = records.bytes;
-        let whole = later.iter().fold(first.clone(), |statuses, record| statuses.insert_record(record));
+        let last = later.iter().fold(first.clone(), |statuses, record| statuses.insert_record(record));
         self.records.set_length(end).map_err(&fail)?;
         self.records_bytes = end;
-        Ok((wish.earlier.map(|_| first), whole))
+        Ok(LoadedStatuses { earlier: wish.earlier.map(|_| first), last })
     }
 
     fn truncate_leaves(&mut self, size: u64) -> Result<(), LogError> {
@@ -215,6 +215,17 @@ impl LogCache {
         self.leaves_written = size;
         Ok(())
     }
+}
+
+struct LoadedTree {
+    tree: Tree,
+    recount: Recount,
+    states: States,
+}
+
+struct LoadedStatuses {
+    earlier: Option<Statuses>,
+    last: Statuses,
 }
 
 /// The roots of the map that leaves name.

@@ -13,7 +13,7 @@ use countersign_core::{
         checkpoint::Checkpoint,
         leaf::digest_changes,
         status::Statuses,
-        tree::{Hash, Tree, TreeHead},
+        tree::{Tree, TreeHead},
     },
     rules::snapshot::{Change, Snapshot as _},
     values::{digest::Sha256, key::PublicKey},
@@ -374,7 +374,7 @@ impl LogFollower {
     /// Signs what is new, or begins another round with the same.
     fn make_checkpoint(&mut self) -> Result<(), LogError> {
         if self.has_news() {
-            let (size, root) = self.count_twice()?;
+            let TreeHead { size, root } = self.count_twice()?;
             let leaf = self.check_last()?;
             let origin = self.shared.key.name().to_owned();
             let signed = self.signer.sign(Checkpoint { origin, size, root })?;
@@ -400,8 +400,8 @@ impl LogFollower {
         Ok(())
     }
 
-    /// The root of the tree in memory, and again of the leaves that are on disk.
-    fn count_twice(&mut self) -> Result<(u64, Hash), LogError> {
+    /// The tree in memory, counted again from the leaves that are on disk.
+    fn count_twice(&mut self) -> Result<TreeHead, LogError> {
         self.cache.sync()?;
         let size = self.cache.len();
         let mut recount = self.recount.clone();
@@ -415,7 +415,7 @@ impl LogFollower {
             return Err(LogError::Miscounted("root"));
         }
         self.recount = recount;
-        Ok((size, root))
+        Ok(TreeHead { size, root })
     }
 
     /// The last leaf, if the repository on disk gives it too.

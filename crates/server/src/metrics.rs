@@ -9,5 +9,5 @@ pub(crate) use self::names::named;
 pub use self::{
     counter::Counter,
     kinds::{RequestKind, RequestKinds},
-    requests::{BOUNDS, Requests},
+    requests::{BOUNDS, Latencies, Requests},
 };

@@ -30,6 +30,7 @@ use tracing_subscriber::{
 use crate::config::{LogFormat, LogLevel};
 use fields::Fields;
 use flow::{Flow, LineKind};
+use line::Around;
 pub use line::Style;
 use writer::{LogQueue, start_writer};
 pub use writer::{LogStats, Logging};
@@ -141,7 +142,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLines {
         let span = context.event_span(event);
         let extensions = span.as_ref().map(|span| span.extensions());
         let around = span.as_ref().zip(extensions.as_ref().and_then(|extensions| extensions.get::<Fields>()));
-        let around = around.map(|(span, fields)| (span.name(), fields));
+        let around = around.map(|(span, fields)| Around { name: span.name(), fields });
         let text = line::write(self.style, *event.metadata().level(), around, &fields);
         self.flow.charge(&kind, text.len(), &fields.message, now);
         self.queue.put(text);

@@ -53,6 +53,14 @@ pub struct Room {
     _share: Option<Share>,
 }
 
+/// A part of a body that is read in parts.
+#[derive(Debug)]
+pub struct BodyPart {
+    pub bytes: Bytes,
+    /// The position of the next part; `None` after the last.
+    pub next: Option<usize>,
+}
+
 impl Default for Sending {
     fn default() -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
@@ -108,15 +116,15 @@ impl Sending {
     }
 
     /// A body that is read in parts, each after the one before was sent. It ends with its connection. `read` returns
-    /// the part at a position, and the position of the next one.
+    /// the part at a position.
     pub fn stream(
         &self,
         room: Room,
-        (first, next): (Bytes, Option<usize>),
-        read: impl Fn(usize) -> Result<(Bytes, Option<usize>), ReadError> + Send + Sync + 'static,
+        first: BodyPart,
+        read: impl Fn(usize) -> Result<BodyPart, ReadError> + Send + Sync + 'static,
     ) -> Body {
-        let streamed =
-            Streamed { sending: self.clone(), read: Arc::new(read), rest: first, next, _room: room };
+        let BodyPart { bytes: rest, next } = first;
+        let streamed = Streamed { sending: self.clone(), read: Arc::new(read), rest, next, _room: room };
         Body::from_stream(stream::try_unfold(streamed, |mut streamed| async move {
             // The head is already sent, so the server can only break off.
             streamed.fill().await.map_err(|error| io::Error::other(error.message))?;
@@ -153,13 +161,14 @@ struct Streamed<R> {
     _room: Room,
 }
 
-impl<R: Fn(usize) -> Result<(Bytes, Option<usize>), ReadError> + Send + Sync + 'static> Streamed<R> {
+impl<R: Fn(usize) -> Result<BodyPart, ReadError> + Send + Sync + 'static> Streamed<R> {
     async fn fill(&mut self) -> Result<(), ApiError> {
         while let Some(from) = self.next.filter(|_| self.rest.is_empty()) {
             let read = Arc::clone(&self.read);
             // Others can go first for a while, but an answer that has begun is never given up for them.
             let turn = self.sending.take_turn().await;
-            (self.rest, self.next) = run_beside(turn, move || read(from)).await??;
+            let part = run_beside(turn, move || read(from)).await??;
+            (self.rest, self.next) = (part.bytes, part.next);
         }
         Ok(())
     }

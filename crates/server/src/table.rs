@@ -62,7 +62,7 @@ pub fn all() -> RouteTable {
         .get_below(paths::LOG_TILE, log::tile, openapi::log::tile())
         .get_below(&format!("{}/entries", paths::LOG_TILE), log::tile, openapi::log::entries())
         .get(paths::PING, ping::ping, service::ping())
-        .get("/openapi.json", reference::document, service::document())
+        .get(paths::OPENAPI, reference::document, service::document())
         .merge(health_routes())
         .merge(web::routes())
         .get("/{origin}/checkpoint", witness::checkpoint, openapi::witness::witnessed_checkpoint())

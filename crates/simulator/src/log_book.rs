@@ -8,7 +8,11 @@ use std::{
 };
 
 use countersign_core::{
-    log::{checkpoint::Checkpoint, note::Note, tree::Hash},
+    log::{
+        checkpoint::Checkpoint,
+        note::Note,
+        tree::{Hash, TreeHead},
+    },
     values::{
         key::{SecretKey, Signature},
         verifier_key::{KeyKind, VerifierKey},
@@ -120,8 +124,9 @@ impl LogBook {
         Err(Breach::new(Guarantee::OneLog, what))
     }
 
-    pub fn signed(&self) -> Vec<(u64, Hash)> {
-        self.lock().signed.iter().map(|(size, root)| (*size, *root)).collect()
+    pub fn signed(&self) -> Vec<TreeHead> {
+        let signed = &self.lock().signed;
+        signed.iter().map(|(size, root)| TreeHead { size: *size, root: *root }).collect()
     }
 
     pub fn check(&self) -> Result<(), Breach> {

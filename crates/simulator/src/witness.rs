@@ -8,6 +8,7 @@ use std::{
 };
 
 use countersign_core::{
+    documents::transparency::WitnessGroup,
     log::{
         checkpoint::{Checkpoint, Cosignature},
         note::Note,
@@ -69,7 +70,8 @@ pub fn witness_key() -> VerifierKey {
 
 /// This witness must have cosigned.
 pub fn policy() -> Policy {
-    Policy::of_groups(log_key(), &[(1, vec![witness_key()])]).expect("a policy")
+    let group = WitnessGroup { threshold: 1, keys: vec![witness_key()] };
+    Policy::of_groups(log_key(), &[group]).expect("a policy")
 }
 
 impl Default for SimWitness {

@@ -28,10 +28,15 @@ impl<const N: usize> Histogram<N> {
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    /// Each bound with the count of its own, and the count of what is above.
-    pub fn counts(&self) -> (impl Iterator<Item = (u64, u64)>, u64) {
+    /// Each bound with the count of its own.
+    pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
-        (self.bounds.into_iter().zip(counts), self.above.load(Ordering::Relaxed))
+        self.bounds.into_iter().zip(counts)
+    }
+
+    /// The count of what is above all bounds.
+    pub fn above(&self) -> u64 {
+        self.above.load(Ordering::Relaxed)
     }
 
     pub fn sum(&self) -> u64 {

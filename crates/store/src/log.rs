@@ -26,6 +26,14 @@ pub struct Logged {
     bodies: OnceLock<Vec<String>>,
 }
 
+/// Where a log ends.
+#[derive(Debug, Clone, Copy)]
+pub struct NewestLogged {
+    /// The position behind the newest commit.
+    pub end: i64,
+    pub commit: Option<ObjectId>,
+}
+
 /// Commits by position: those made since the start count from 0, those before it have negative positions.
 #[derive(Debug)]
 pub struct Log {
@@ -84,10 +92,10 @@ impl Log {
         *self.end.borrow()
     }
 
-    /// The position behind the newest commit, and that commit.
-    pub fn newest(&self) -> (i64, Option<ObjectId>) {
+    /// Both of the same instant.
+    pub fn newest(&self) -> NewestLogged {
         let kept = self.read();
-        (kept.begin + kept.commits.len() as i64, kept.newest)
+        NewestLogged { end: kept.begin + kept.commits.len() as i64, commit: kept.newest }
     }
 
     /// The position of a commit, if it is one of those that are kept.

@@ -174,8 +174,8 @@ impl Store {
 
     /// How many rounds of fsync were made for all commits since the start.
     pub fn publishes(&self) -> u64 {
-        let (batches, above) = self.stats().batches.counts();
-        batches.map(|(_, count)| count).sum::<u64>() + above
+        let batches = &self.stats().batches;
+        batches.counts().map(|(_, count)| count).sum::<u64>() + batches.above()
     }
 
     pub fn stats(&self) -> &StoreStats {

@@ -8,6 +8,48 @@ use countersign_core::{
     values::{digest::Sha512, other_format::OtherFormat, path::RepoPath},
 };
 
+use crate::{output::ColorChoice, prompt::Confirmation};
+
+/// Options of every client command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalArgs {
+    /// The signing server [default: the one that is set or remembered for the project, see `countersign config`]
+    #[arg(long, global = true, value_name = "URL", env = "COUNTERSIGN_SERVER", hide_env_values = true)]
+    pub(crate) server: Option<String>,
+
+    /// Your OpenSSH private key, or a .pub file to sign through the agent at SSH_AUTH_SOCK [default: the one that is
+    /// set, else the listed one that the agent holds or ~/.ssh/id_ed25519 has]
+    #[arg(long, global = true, value_name = "FILE", env = "COUNTERSIGN_KEY", hide_env_values = true)]
+    pub(crate) key: Option<PathBuf>,
+
+    /// Read the key's passphrase from the first line of this file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+
+    /// Answer every question with yes: sign, revoke, replace or forget without asking
+    #[arg(long, short = 'y', global = true)]
+    pub(crate) yes: bool,
+
+    /// Print one JSON object on standard output, also for errors
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Print only errors, questions and the result
+    #[arg(long, short = 'q', global = true)]
+    pub(crate) quiet: bool,
+
+    /// When to print colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) color: ColorChoice,
+}
+
+impl GlobalArgs {
+    pub(crate) fn confirmation(&self) -> Confirmation {
+        if self.yes { Confirmation::Given } else { Confirmation::Ask }
+    }
+}
+
 /// Where trust in a project begins, at its first download.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RootArgs {

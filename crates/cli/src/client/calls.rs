@@ -30,9 +30,16 @@ pub(crate) enum ServerCall<'a> {
     Veto(&'a VetoBody),
 }
 
+/// How a request is sent.
+pub(super) struct CallForm {
+    pub(super) method: Method,
+    pub(super) route: &'static str,
+    pub(super) timeout: Duration,
+}
+
 impl ServerCall<'_> {
-    pub(super) fn parts(self) -> (Method, &'static str, Duration) {
-        match self {
+    pub(super) fn form(self) -> CallForm {
+        let (method, route, timeout) = match self {
             Self::Ping => (Method::GET, routes::PING, ANSWER_TIMEOUT),
             Self::Register(_) => (Method::POST, routes::REGISTER_REPO, FETCH_TIMEOUT),
             Self::Update(_) => (Method::POST, routes::UPDATE_SIGNERS, FETCH_TIMEOUT),
@@ -42,7 +49,8 @@ impl ServerCall<'_> {
             Self::Object(_) => (Method::POST, routes::OBJECT, ANSWER_TIMEOUT),
             Self::Revoke(_) => (Method::POST, routes::REVOKE, ANSWER_TIMEOUT),
             Self::Veto(_) => (Method::POST, routes::VETO, ANSWER_TIMEOUT),
-        }
+        };
+        CallForm { method, route, timeout }
     }
 
     /// For messages.

@@ -36,46 +36,8 @@ impl ServerClient {
         }
         let Some(said) = answer.error_text() else { return self.refused_by_stranger(answer) };
         let said = shown_within(&words::to_client_words(&said), SAID_CHARS);
-        // Of its own failures the server names no address.
-        let is_fetched = status == 500 && said.contains("://");
-        let message = match status {
-            401 => format!("the server {address} does not accept your signature on the request: {said}"),
-            404 => format!("the server {address} does not have it: {said}"),
-            429 => format!("the server {address} asks you to wait: {said}"),
-            400..500 => format!("the server {address} refuses this: {said}"),
-            502..=504 => format!("the server {address} cannot answer now: {said}"),
-            500 if is_fetched => format!("the server {address} cannot use what it was told to fetch: {said}"),
-            _ => format!("the server {address} failed: {said}"),
-        };
-        const CHECK_KEY: &str =
-            "check --key: only keys that the project's signers file lists for this may do it";
-        let (kind, hint) = match status {
-            // The specification wants 400 for this, too.
-            400 if said.contains("may not revoke") => (ErrorKind::Other, CHECK_KEY),
-            400 => (ErrorKind::Other, "correct what the message names"),
-            401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
-            403 if said.contains("this is a mirror of") => {
-                (ErrorKind::Other, "a mirror only shows: name the other server with --server URL")
-            }
-            403 if said.contains("operator") => (ErrorKind::Other, "ask the server's operator"),
-            403 => (ErrorKind::Other, CHECK_KEY),
-            404 => (
-                ErrorKind::Other,
-                "check the name, and --server: `countersign pending` lists what waits for you",
-            ),
-            409 => (ErrorKind::Other, "`countersign status NAME` shows what is there"),
-            429 => (ErrorKind::Unreachable, "wait as long as the message says, then run it again"),
-            500 if is_fetched => (
-                ErrorKind::Other,
-                "correct the file that the message names, and check that the server can read it there; then run this again",
-            ),
-            500 => (
-                ErrorKind::Other,
-                "check that the server can read what the message names; else give its operator the request id",
-            ),
-            502..=504 => (ErrorKind::Unreachable, "run it again in a few minutes"),
-            _ => (ErrorKind::Other, "give the server's operator the request id: its log says more"),
-        };
+        let (kind, hint) = hint_for(status, &said);
+        let message = self.refusal_text(status, &said);
         let mut error = CliError::new(kind, message, hint).with_detail("status", json!(status));
         if status == 409
             && let Some(conflict) = words::find_conflict(&said)
@@ -83,6 +45,21 @@ impl ServerClient {
             error = error.with_hint(conflict.hint).with_detail("conflict", json!(conflict.name));
         }
         error.with_request_id(answer.request_id.as_deref())
+    }
+
+    fn refusal_text(&self, status: u16, said: &str) -> String {
+        let address = self.address();
+        match status {
+            401 => format!("the server {address} does not accept your signature on the request: {said}"),
+            404 => format!("the server {address} does not have it: {said}"),
+            429 => format!("the server {address} asks you to wait: {said}"),
+            400..500 => format!("the server {address} refuses this: {said}"),
+            502..=504 => format!("the server {address} cannot answer now: {said}"),
+            500 if is_fetched(said) => {
+                format!("the server {address} cannot use what it was told to fetch: {said}")
+            }
+            _ => format!("the server {address} failed: {said}"),
+        }
     }
 
     /// Every error of a Countersign server has a text of its own.
@@ -225,5 +202,40 @@ impl ServerClient {
             format!("{} speaks https at this port, not http", self.address()),
             format!("use {secure} with --server"),
         )
+    }
+}
+
+/// Whether the server failed at something that it fetched. Of its own failures it names no address.
+fn is_fetched(said: &str) -> bool {
+    said.contains("://")
+}
+
+fn hint_for(status: u16, said: &str) -> (ErrorKind, &'static str) {
+    const CHECK_KEY: &str = "check --key: only keys that the project's signers file lists for this may do it";
+    match status {
+        // The specification wants 400 for this, too.
+        400 if said.contains("may not revoke") => (ErrorKind::Other, CHECK_KEY),
+        400 => (ErrorKind::Other, "correct what the message names"),
+        401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
+        403 if said.contains("this is a mirror of") => {
+            (ErrorKind::Other, "a mirror only shows: name the other server with --server URL")
+        }
+        403 if said.contains("operator") => (ErrorKind::Other, "ask the server's operator"),
+        403 => (ErrorKind::Other, CHECK_KEY),
+        404 => {
+            (ErrorKind::Other, "check the name, and --server: `countersign pending` lists what waits for you")
+        }
+        409 => (ErrorKind::Other, "`countersign status NAME` shows what is there"),
+        429 => (ErrorKind::Unreachable, "wait as long as the message says, then run it again"),
+        500 if is_fetched(said) => (
+            ErrorKind::Other,
+            "correct the file that the message names, and check that the server can read it there; then run this again",
+        ),
+        500 => (
+            ErrorKind::Other,
+            "check that the server can read what the message names; else give its operator the request id",
+        ),
+        502..=504 => (ErrorKind::Unreachable, "run it again in a few minutes"),
+        _ => (ErrorKind::Other, "give the server's operator the request id: its log says more"),
     }
 }

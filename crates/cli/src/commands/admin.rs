@@ -8,7 +8,7 @@ mod socket;
 
 use std::path::Path;
 
-use countersign_core::rules::decide::drop;
+use countersign_core::{rules::decide::drop, values::shown::plural};
 use countersign_log::forget_stops;
 use countersign_server::{
     admin::{AdminRequest, list_blocks, list_projects},
@@ -80,7 +80,10 @@ fn describe_project(item: &Value) -> String {
     let (project, state) = (item["project"].as_str().unwrap_or(""), item["state"].as_str().unwrap_or(""));
     match item["collecting"].as_u64() {
         None | Some(0) => format!("{project}  {state}\n"),
-        Some(count) => format!("{project}  {state}, {count} releases collecting signatures\n"),
+        Some(count) => {
+            let s = plural(usize::try_from(count).unwrap_or(usize::MAX));
+            format!("{project}  {state}, {count} release{s} collecting signatures\n")
+        }
     }
 }
 

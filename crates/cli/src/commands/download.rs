@@ -9,12 +9,12 @@ use countersign_api::{
 use countersign_core::{
     documents::{index::PublishedFile, layout, objections::ObjectionsFile, revocation::Revocation},
     proof::verify::{Evidence, VerifiedArtifact},
+    rules::tally::Tally,
     values::{
         path::RepoPath,
         shown::{quoted, shown_text},
     },
 };
-use countersign_explain::tally::Tally;
 use countersign_forge::{
     download_url::{DownloadPlace, locate_download, locate_release_page},
     url::SourceUrl,

@@ -8,7 +8,7 @@ use countersign_core::{
 };
 use countersign_explain::{
     drill::{Drill, DrillAttempt, DrillQuestion, DrillStep, play},
-    signers::{named_signer, shown_signer, shown_signers},
+    signers::{shown_signer, shown_signers},
     strength::Act,
 };
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ fn find_key(file: &SignersFile, text: &str) -> Result<PublicKey, CliError> {
 
 fn describe(file: &SignersFile, question: &DrillQuestion, drill: &Drill, output: Output) -> Vec<String> {
     let name = |keys: &BTreeSet<PublicKey>| {
-        let signers: Vec<_> = keys.iter().map(|key| named_signer(file, *key)).collect();
+        let signers: Vec<_> = keys.iter().map(|key| file.named_signer(*key)).collect();
         if signers.is_empty() { "none".to_owned() } else { shown_signers(&signers) }
     };
     let mut lines = vec![

@@ -4,7 +4,7 @@ mod copy;
 
 use std::{io, path::Path};
 
-use countersign_core::values::shown::shown_text;
+use countersign_core::values::shown::{plural, shown_text};
 use countersign_forge::origin::speaks_for;
 use countersign_store::{
     ObjectId,
@@ -153,5 +153,5 @@ fn to_json(checked: &Checked, server: Option<&ServerClient>) -> Map<String, Valu
 }
 
 fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("{number} {noun}") } else { format!("{number} {noun}s") }
+    format!("{number} {noun}{}", plural(number))
 }

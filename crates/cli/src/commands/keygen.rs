@@ -25,7 +25,10 @@ pub(crate) fn run(global: &GlobalArgs, args: &KeygenArgs, output: Output) -> Res
     let passphrase = choose_passphrase(global, args)?;
     let key = keys::generate(&args.comment, passphrase.as_ref())?;
     let line = key.public.to_ssh_line(&args.comment);
-    write_pair((private, key.private.as_bytes()), (public, format!("{line}\n").as_bytes()))?;
+    write_pair(
+        &NewFile { path: private, content: key.private.as_bytes() },
+        &NewFile { path: public, content: format!("{line}\n").as_bytes() },
+    )?;
 
     let (private_shown, public_shown) = (shown_path(private), shown_path(public));
     let text = format!(
@@ -92,12 +95,17 @@ fn choose_passphrase(global: &GlobalArgs, args: &KeygenArgs) -> Result<Option<Se
     Ok(Some(first))
 }
 
+pub(super) struct NewFile<'a> {
+    pub(super) path: &'a Path,
+    pub(super) content: &'a [u8],
+}
+
 /// Both files or none, unless the machine stops in between: then what is there is no key, or one without its `.pub`,
 /// which `ssh-keygen -y` makes again.
-pub(super) fn write_pair(private: (&Path, &[u8]), public: (&Path, &[u8])) -> Result<(), CliError> {
-    write_new(private.0, private.1, 0o600)?;
-    write_new(public.0, public.1, 0o644).inspect_err(|_| {
+pub(super) fn write_pair(private: &NewFile<'_>, public: &NewFile<'_>) -> Result<(), CliError> {
+    write_new(private.path, private.content, 0o600)?;
+    write_new(public.path, public.content, 0o644).inspect_err(|_| {
         // The error that led here is the one to report.
-        let _ = fs::remove_file(private.0);
+        let _ = fs::remove_file(private.path);
     })
 }

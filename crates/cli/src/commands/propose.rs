@@ -10,7 +10,7 @@ use countersign_forge::{
     fetch::{Fetcher, Timeouts},
     forges::{SignersSource, locate_claimed},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     args::ProposeArgs,
@@ -115,7 +115,6 @@ async fn fetch_published(url: &str) -> Option<Vec<u8>> {
 }
 
 async fn propose(session: &Session, args: &ProposeArgs, kind: ProposalKind) -> Result<(), CliError> {
-    let done = kind.done();
     let place = find_project(&args.url);
     let client = match &place {
         Some(project) => session.client_for(project)?,
@@ -131,64 +130,87 @@ async fn propose(session: &Session, args: &ProposeArgs, kind: ProposalKind) -> R
     }
     let key = session.key(place.as_ref(), &[])?;
     let body = ProposeBody { signers_file_url: args.url.clone(), public_key: key.public_key() };
-    let ProposedResponse { project_id, required_signers, .. } =
-        client.ask(&key, kind.call(&body), ProposedResponse::parse).await?;
-    check_project(&args.url, &project_id)?;
-    session.remember(&project_id, &client);
-    let path = layout::pending_signers(&project_id);
-    let keys: Vec<String> = required_signers.iter().map(PublicKey::to_string).collect();
-    // The file in force names those who leave, and the one that the server fetched those who join.
-    let mut files = Vec::new();
-    let (mut replaced, mut drops) = (None, DroppedSignatures::default());
-    files
-        .extend(client.parsed(&layout::active_signers(&project_id), SignersFile::parse).await.ok().flatten());
-    if !files.is_empty() {
-        drops = DroppedSignatures::find(&client, &project_id).await;
+    let answer = client.ask(&key, kind.call(&body), ProposedResponse::parse).await?;
+    check_project(&args.url, &answer.project_id)?;
+    session.remember(&answer.project_id, &client);
+    let made = MadeProposal::find(&client, answer, pending).await;
+    let name = session.name_of(&made.path, Some(&made.project));
+    session.output.result(&made.text(kind, &name, key.public_key()), &made.json())
+}
+
+/// A proposal that the server has accepted, and what comes of it.
+struct MadeProposal {
+    project: RepoPath,
+    path: RepoPath,
+    required: Vec<PublicKey>,
+    /// What those in force and those proposed are called.
+    names: Names,
+    replaced: Option<PendingProposal>,
+    drops: DroppedSignatures,
+}
+
+impl MadeProposal {
+    /// `pending`: what waited there before.
+    async fn find(client: &ServerClient, answer: ProposedResponse, pending: Option<PendingProposal>) -> Self {
+        let ProposedResponse { project_id: project, required_signers: required, .. } = answer;
+        let path = layout::pending_signers(&project);
+        // The file in force names those who leave, and the one that the server fetched those who join.
+        let active =
+            client.parsed(&layout::active_signers(&project), SignersFile::parse).await.ok().flatten();
+        let drops = match &active {
+            Some(_) => DroppedSignatures::find(client, &project).await,
+            None => DroppedSignatures::default(),
+        };
+        let text = client.document(&path).await.ok().flatten();
+        let proposed = text.as_ref().and_then(|text| SignersFile::parse(text.as_bytes()).ok());
+        let names = Names::of(active.iter().chain(&proposed));
+        let replaced = pending.filter(|pending| {
+            pending.path == path && text.as_ref().is_some_and(|text| pending.text != *text)
+        });
+        Self { project, path, required, names, replaced, drops }
     }
-    if let Some(text) = client.document(&path).await.ok().flatten() {
-        files.extend(SignersFile::parse(text.as_bytes()).ok());
-        replaced = pending.filter(|pending| pending.path == path && pending.text != text);
-    }
-    let names = Names::of(&files);
-    let people = People { names: &names, you: Some(key.public_key()) };
-    let asked = names.in_order(required_signers).into_iter().map(|signer| people.name(signer.key));
-    let asked = asked.collect::<Vec<_>>().join("\n  ");
-    let name = session.name_of(&path, Some(&project_id));
-    // A proposal that comes back has its signatures (D15).
-    let mut text = match asked.as_str() {
-        "" => format!(
-            "{done} {project_id}\nIt has all signatures. `countersign status {name}` shows when it takes effect"
-        ),
-        asked => format!(
-            "{done} {project_id}\nThese signers still sign it, each with `countersign sign {name}`:\n  {asked}"
-        ),
-    };
-    if let Some(PendingProposal { signed, names, .. }) = &replaced {
-        let people = People { names, you: Some(key.public_key()) };
-        text.push_str("\nIt replaces one that was pending. ");
-        text.push_str(&match signed.as_slice() {
-            [] => "No one had signed that one.".to_owned(),
-            signed => {
-                format!(
+
+    /// `name`: what can be typed for the proposal.
+    fn text(&self, kind: ProposalKind, name: &str, you: PublicKey) -> String {
+        let (done, project) = (kind.done(), &self.project);
+        let people = People { names: &self.names, you: Some(you) };
+        let asked =
+            self.names.in_order(self.required.clone()).into_iter().map(|signer| people.name(signer.key));
+        // A proposal that comes back has its signatures (D15).
+        let mut text = match asked.collect::<Vec<_>>().join("\n  ").as_str() {
+            "" => format!(
+                "{done} {project}\nIt has all signatures. `countersign status {name}` shows when it takes effect"
+            ),
+            asked => format!(
+                "{done} {project}\nThese signers still sign it, each with `countersign sign {name}`:\n  {asked}"
+            ),
+        };
+        if let Some(PendingProposal { signed, names, .. }) = &self.replaced {
+            let people = People { names, you: Some(you) };
+            text.push_str("\nIt replaces one that was pending. ");
+            text.push_str(&match signed.as_slice() {
+                [] => "No one had signed that one.".to_owned(),
+                signed => format!(
                     "These signatures are set aside: {}. {SET_ASIDE}",
                     people.list(signed.iter().copied())
-                )
-            }
-        });
+                ),
+            });
+        }
+        if let Some(dropped) = self.drops.text() {
+            text.push_str(&format!("\nOnce it is in force, these need their signatures again: {dropped}"));
+        }
+        text
     }
-    if let Some(dropped) = drops.text() {
-        text.push_str(&format!("\nOnce it is in force, these need their signatures again: {dropped}"));
+
+    fn json(&self) -> Value {
+        let texts = |keys: &[PublicKey]| keys.iter().map(PublicKey::to_string).collect::<Vec<_>>();
+        json!({
+            "project_id": self.project.as_str(),
+            "file_path": self.path.as_str(),
+            "required_signers": texts(&self.required),
+            "replaced": self.replaced.as_ref().map(|replaced| json!({"signatures": texts(&replaced.signed)})),
+        })
     }
-    let set_aside = replaced.map(|replaced| {
-        json!({"signatures": replaced.signed.iter().map(PublicKey::to_string).collect::<Vec<_>>()})
-    });
-    let value = json!({
-        "project_id": project_id.as_str(),
-        "file_path": path.as_str(),
-        "required_signers": keys,
-        "replaced": set_aside,
-    });
-    session.output.result(&text, &value)
 }
 
 fn list_sources(url: &str) -> Vec<SignersSource> {

@@ -27,6 +27,7 @@ use crate::{
     args::ReleaseArgs,
     client::{ServerCall, ServerClient},
     error::CliError,
+    keys::SigningKey,
     people::People,
     prompt,
     session::Session,
@@ -55,17 +56,7 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         }
     }
     let key = session.key_at(&client, place.as_ref()).await?;
-    let spinner = session.output.shows_progress().then(|| {
-        let spinner = ProgressBar::new_spinner();
-        spinner.set_message("the server fetches the release; this takes as long as its files are large");
-        spinner.enable_steady_tick(Duration::from_millis(120));
-        spinner
-    });
-    let answer = client.ask(&key, ServerCall::Assets(&body), AssetsResponse::parse).await;
-    if let Some(spinner) = spinner {
-        spinner.finish_and_clear();
-    }
-    let AssetsResponse { index_file_path: path, replaced, .. } = match (answer, locate_index(&body)) {
+    let answer = match (register(session, &client, &key, &body).await, locate_index(&body)) {
         (Err(error), Some(path)) if is_registered(&error) => {
             if !args.if_needed {
                 return Err(explain_conflict(&client, &path, error).await);
@@ -77,20 +68,50 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         }
         (answer, _) => answer?,
     };
-    if !is_index_of(&body, &path) {
+    if !is_index_of(&body, &answer.index_file_path) {
         return Err(CliError::unverified(
-            format!("the server answers about another release, {path}"),
+            format!("the server answers about another release, {}", answer.index_file_path),
             "check the URL and --server; sign nothing that it shows",
         ));
     }
+    show_new(session, args, &client, answer, key.public_key()).await
+}
+
+async fn register(
+    session: &Session,
+    client: &ServerClient,
+    key: &SigningKey,
+    body: &AssetsBody,
+) -> Result<AssetsResponse, CliError> {
+    let spinner = session.output.shows_progress().then(|| {
+        let spinner = ProgressBar::new_spinner();
+        spinner.set_message("the server fetches the release; this takes as long as its files are large");
+        spinner.enable_steady_tick(Duration::from_millis(120));
+        spinner
+    });
+    let answer = client.ask(key, ServerCall::Assets(body), AssetsResponse::parse).await;
+    if let Some(spinner) = spinner {
+        spinner.finish_and_clear();
+    }
+    answer
+}
+
+async fn show_new(
+    session: &Session,
+    args: &ReleaseArgs,
+    client: &ServerClient,
+    answer: AssetsResponse,
+    you: PublicKey,
+) -> Result<(), CliError> {
+    let AssetsResponse { index_file_path: path, replaced, .. } = answer;
     let replaced = match replaced {
-        Some(replaced) => Some((find_names(&client, &path).await, replaced.signatures)),
+        Some(replaced) => Some((find_names(client, &path).await, replaced.signatures)),
         None => None,
     };
     let shown = session.name_of(&path, None);
     let mut text = format!("Registered {path}");
     if let Some((names, dropped)) = &replaced {
-        let people = People { names, you: Some(key.public_key()) };
+        let people = People { names, you: Some(you) };
         text.push_str("\nIt replaces one that was collecting. ");
         text.push_str(&match dropped.as_slice() {
             [] => "No one had signed that one.".to_owned(),
@@ -101,7 +122,7 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
     let dropped = replaced.map(
         |(_, dropped)| json!({"signatures": dropped.iter().map(PublicKey::to_string).collect::<Vec<_>>()}),
     );
-    let page = page_of(&client, &path);
+    let page = page_of(client, &path);
     text.push_str(&format!("\nIts page: {page}"));
     args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
     let value = json!({"index_file_path": path.as_str(), "page": page, "replaced": dropped});

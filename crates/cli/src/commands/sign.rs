@@ -56,16 +56,42 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     if let Some(file) = &args.carried.export {
         return offline::export(session, &gathered, file);
     }
-    let (mut done, mut before, mut declined) = (Vec::<Signed<'_>>::new(), Vec::new(), Vec::new());
-    let mut complete = Vec::new();
     let mut keys = KeyRing { session, keys: Vec::new() };
-    for (Target { client, path }, gathered) in targets.iter().zip(&gathered) {
-        let you = session.public_key_at(client, path).await.map_err(|error| after(error, &done))?;
+    let mut outcome = Outcome::default();
+    for (target, gathered) in targets.iter().zip(&gathered) {
+        outcome.sign_next(&mut keys, args, target, gathered).await?;
+    }
+    let value = outcome.finish()?;
+    session.output.result("", &value)
+}
+
+/// What became of the files of this run.
+#[derive(Default)]
+struct Outcome<'a> {
+    done: Vec<Signed<'a>>,
+    before: Vec<SignedBefore>,
+    /// The answer was no.
+    declined: Vec<&'a str>,
+    /// Without the user's signature.
+    complete: Vec<&'a str>,
+}
+
+impl<'a> Outcome<'a> {
+    async fn sign_next(
+        &mut self,
+        keys: &mut KeyRing<'_>,
+        args: &SignArgs,
+        Target { client, path }: &'a Target,
+        gathered: &'a Gathered,
+    ) -> Result<(), CliError> {
+        let session = keys.session;
+        let you = session.public_key_at(client, path).await.map_err(|error| after(error, &self.done))?;
         if let Some(at) = gathered.signed_at(&you) {
             let state = state_text(gathered.is_complete, gathered.waiting.until);
             session.output.line(&say_signed(path, at, &state));
-            before.push(SignedBefore { path: path.clone(), you, at, is_complete: gathered.is_complete });
-            continue;
+            let is_complete = gathered.is_complete;
+            self.before.push(SignedBefore { path: path.clone(), you, at, is_complete });
+            return Ok(());
         }
         if gathered.is_complete {
             check_asked(&check(&gathered.request)?, &you)?;
@@ -73,34 +99,42 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
             session.output.line(&format!(
                 "{address} shows {path} as complete without your signature: nothing is left to sign"
             ));
-            complete.push(path.as_str());
-            continue;
+            self.complete.push(path.as_str());
+            return Ok(());
         }
-        let signed = sign_one(&mut keys, args, client, gathered).await;
-        match signed.map_err(|error| after(error, &done))? {
-            None => declined.push(path.as_str()),
+        let signed = sign_one(keys, args, client, gathered).await;
+        match signed.map_err(|error| after(error, &self.done))? {
+            None => self.declined.push(path.as_str()),
             Some(signed) => {
-                session.output.line(&format!(
-                    "Signed {}: {}",
-                    session.name_of(path, None),
-                    state_text(signed.is_complete, signed.waits_until)
-                ));
-                if let Some(dropped) = signed.dropped.and_then(DroppedSignatures::text) {
-                    session.output.line(&format!(
-                        "The new signers are in force. These need their signatures again: {dropped}"
-                    ));
-                }
-                done.push(signed);
+                say_done(session, &signed);
+                self.done.push(signed);
             }
         }
+        Ok(())
     }
-    if !declined.is_empty() {
-        let message = format!("not signed, because the answer was no: {}", declined.join(", "));
-        return Err(after(CliError::other(message, "run it again to be asked again"), &done));
+
+    fn finish(self) -> Result<Value, CliError> {
+        if !self.declined.is_empty() {
+            let message = format!("not signed, because the answer was no: {}", self.declined.join(", "));
+            return Err(after(CliError::other(message, "run it again to be asked again"), &self.done));
+        }
+        let mut value = to_json(&self.done, &self.before);
+        value["already_complete"] = json!(self.complete);
+        Ok(value)
     }
-    let mut value = to_json(&done, &before);
-    value["already_complete"] = json!(complete);
-    session.output.result("", &value)
+}
+
+fn say_done(session: &Session, signed: &Signed<'_>) {
+    session.output.line(&format!(
+        "Signed {}: {}",
+        session.name_of(&signed.path, None),
+        state_text(signed.is_complete, signed.waits_until)
+    ));
+    if let Some(dropped) = signed.dropped.and_then(DroppedSignatures::text) {
+        session
+            .output
+            .line(&format!("The new signers are in force. These need their signatures again: {dropped}"));
+    }
 }
 
 /// What was signed in this run.

@@ -13,9 +13,9 @@ use countersign_core::{
         revocation::Revocation,
     },
     proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
+    rules::tally::Tally,
     values::{bounds::BUNDLE_BYTES, path::RepoPath, shown::shown_text},
 };
-use countersign_explain::tally::Tally;
 use serde_json::{Value, json};
 
 use self::given_files::{GivenFile, list_files, refuse_links};

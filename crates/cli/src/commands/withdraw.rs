@@ -8,10 +8,9 @@ use countersign_core::{
     },
     values::{
         path::RepoPath,
-        shown::{quoted, shown_text},
+        shown::{plural, quoted, shown_text},
     },
 };
-use countersign_explain::signers::plural;
 use serde_json::json;
 
 use crate::{

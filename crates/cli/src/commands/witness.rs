@@ -12,7 +12,10 @@ use countersign_core::{
 use countersign_server::witness::WitnessSettings;
 use serde_json::json;
 
-use super::{keygen::write_pair, serve};
+use super::{
+    keygen::{NewFile, write_pair},
+    serve,
+};
 use crate::{
     args::{GlobalArgs, WitnessArgs, WitnessInitArgs},
     error::CliError,
@@ -53,7 +56,8 @@ pub(crate) fn init(global: &GlobalArgs, args: &WitnessInitArgs, output: Output) 
         .map_err(|error| CliError::usage(error.to_string(), NAME_HINT))?;
     let line = format!("{}\n", new.public.to_ssh_line(&args.name));
     let public = add_suffix(path, ".pub");
-    write_pair((path, new.private.as_bytes()), (&public, line.as_bytes()))?;
+    let private = NewFile { path, content: new.private.as_bytes() };
+    write_pair(&private, &NewFile { path: &public, content: line.as_bytes() })?;
     let shown = shown_path(path);
     let text = format!(
         "Made the key {shown}. Begin to witness with it:\n\n\

@@ -1,5 +1,7 @@
 //! The signers file (D8): who may sign, in which role, and how many are needed.
 
+mod group;
+
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
@@ -7,26 +9,26 @@ use std::{
     time::Duration,
 };
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
+pub use self::group::{Group, Signer, keys_of};
+use self::group::{parse_role, parse_signer};
 use crate::{
     documents::transparency::Transparency,
     values::{
         bounds::{
-            ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNER_NAME_CHARS, SIGNERS_FILE_BYTES,
-            SIGNERS_FILE_ENTRIES, SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
+            ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
+            SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
         },
         json::{self, Field, Json, ParseError},
         key::PublicKey,
         other_format::OtherFormat,
-        shown::{is_unseen, quoted, shown_bytes},
+        shown::{quoted, shown_bytes},
         time::Timestamp,
     },
 };
 
 const VERSION: u64 = 1;
-const KIND: &str = "key";
-const FORMAT: &str = "ed25519";
 
 /// A signers file that has passed every rule of D8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,22 +51,6 @@ pub struct SignersFile {
     formats: Vec<OtherFormat>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rotation_delay_hours: Option<u64>,
-}
-
-/// Distinct keys, of which `threshold` must sign.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Group {
-    pub threshold: usize,
-    pub signers: Vec<Signer>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename = "key")]
-pub struct Signer {
-    #[serde(rename = "data", serialize_with = "write_data")]
-    pub key: PublicKey,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -235,6 +221,16 @@ impl SignersFile {
         self.roles().any(|(_, groups)| groups.iter().any(|group| group.contains(key)))
     }
 
+    /// The key with its name, wherever in the file that stands: not every entry of a key has to repeat it. An empty name
+    /// is none.
+    pub fn named_signer(&self, key: PublicKey) -> Signer {
+        let groups = self.roles().flat_map(|(_, groups)| groups);
+        let listed = groups.flat_map(|group| &group.signers).chain(&self.registrars);
+        let mut entries = listed.filter(|signer| signer.key == key);
+        let name = entries.find_map(|signer| signer.name.clone().filter(|name| !name.is_empty()));
+        Signer { key, name }
+    }
+
     /// The roles whose fields are there.
     fn roles(&self) -> impl Iterator<Item = (Role, &[Group])> {
         Role::ALL.into_iter().filter_map(|role| Some((role, self.explicit_groups(role)?)))
@@ -317,21 +313,6 @@ impl SignersFile {
     }
 }
 
-impl Group {
-    /// Keys without names.
-    pub fn of_keys(threshold: usize, keys: &BTreeSet<PublicKey>) -> Self {
-        Self { threshold, signers: keys.iter().map(|key| Signer { key: *key, name: None }).collect() }
-    }
-
-    pub fn contains(&self, key: &PublicKey) -> bool {
-        self.signers.iter().any(|signer| signer.key == *key)
-    }
-}
-
-pub fn keys_of(groups: &[Group]) -> impl Iterator<Item = PublicKey> {
-    groups.iter().flat_map(|group| group.signers.iter().map(|signer| signer.key))
-}
-
 fn parse_registrars(field: Field<'_>) -> Result<Vec<Signer>, ParseError> {
     let mut registrars: Vec<Signer> = Vec::new();
     for entry in field.array()? {
@@ -355,7 +336,9 @@ fn parse_servers(field: Field<'_>) -> Result<Vec<String>, ParseError> {
     for entry in field.array()? {
         let server = entry.string()?;
         if !is_server(server) {
-            return Err(entry.error("must be an http(s) URL of at most 255 visible ASCII characters"));
+            return Err(entry.error(format!(
+                "must be an http(s) URL of at most {SERVER_URL_BYTES} visible ASCII characters"
+            )));
         }
         servers.push(server.to_owned());
     }
@@ -397,66 +380,4 @@ fn parse_delay(field: Field<'_>) -> Result<u64, ParseError> {
 fn is_server(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
     url.len() <= SERVER_URL_BYTES && !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-fn parse_role(field: Field<'_>) -> Result<Vec<Group>, ParseError> {
-    let groups = field.array()?;
-    if groups.is_empty() {
-        return Err(field.error("must have at least one group; leave the field out for no such role"));
-    }
-    groups.into_iter().map(parse_group).collect()
-}
-
-fn parse_group(field: Field<'_>) -> Result<Group, ParseError> {
-    let object = field.object(&["threshold", "signers"])?;
-    let list = object.required("signers")?;
-    let mut keys = BTreeSet::new();
-    let mut signers = Vec::new();
-    for entry in list.array()? {
-        let signer = parse_signer(&entry)?;
-        if !keys.insert(signer.key) {
-            return Err(entry.error(format!("the key {} is in this group already", signer.key)));
-        }
-        signers.push(signer);
-    }
-    if signers.is_empty() {
-        return Err(list.error("must have at least one signer"));
-    }
-    let threshold_field = object.required("threshold")?;
-    let threshold = usize::try_from(threshold_field.integer()?).unwrap_or(usize::MAX);
-    if threshold == 0 || threshold > signers.len() {
-        return Err(threshold_field.error(format!("must be between 1 and {}", signers.len())));
-    }
-    Ok(Group { threshold, signers })
-}
-
-fn parse_signer(field: &Field<'_>) -> Result<Signer, ParseError> {
-    let object = field.object(&["kind", "data", "name"])?;
-    let kind = object.required("kind")?;
-    if kind.string()? != KIND {
-        return Err(kind.error("must be \"key\""));
-    }
-    let data = object.required("data")?.object(&["format", "pubkey"])?;
-    if let Some(format) = data.optional("format")
-        && format.string()? != FORMAT
-    {
-        return Err(format.error("must be \"ed25519\""));
-    }
-    let key = data.required("pubkey")?.parsed(PublicKey::parse)?;
-    let name = object.optional("name").map(|name| name.parsed(parse_name)).transpose()?;
-    Ok(Signer { key, name })
-}
-
-fn parse_name(text: &str) -> Result<String, String> {
-    if text.chars().count() > SIGNER_NAME_CHARS {
-        return Err(format!("must have at most {SIGNER_NAME_CHARS} characters"));
-    }
-    if text.chars().any(is_unseen) {
-        return Err("must have no control, blank or invisible characters".to_owned());
-    }
-    Ok(text.to_owned())
-}
-
-fn write_data<S: Serializer>(key: &PublicKey, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map([("pubkey", key)])
 }

@@ -8,6 +8,7 @@ use std::{
 use thiserror::Error;
 
 use crate::{
+    documents::transparency::WitnessGroup,
     log::quorum_tree::{QuorumTree, Tolerance},
     values::{
         bounds::{POLICY_BYTES, POLICY_ENTRIES},
@@ -103,11 +104,11 @@ impl Policy {
     }
 
     /// One log, and groups of witnesses that must all reach their thresholds: the form of a signers file.
-    pub fn of_groups(log: VerifierKey, groups: &[(usize, Vec<VerifierKey>)]) -> Result<Self, PolicyFault> {
+    pub fn of_groups(log: VerifierKey, groups: &[WitnessGroup]) -> Result<Self, PolicyFault> {
         let mut reader = PolicyReader::default();
         reader.add_log(log, None)?;
         let mut names = Vec::new();
-        for (number, (threshold, keys)) in (1..).zip(groups) {
+        for (number, WitnessGroup { threshold, keys }) in (1..).zip(groups) {
             let members: Vec<String> = keys.iter().map(VerifierKey::short).collect();
             for (name, key) in members.iter().zip(keys) {
                 reader.add_witness(name, key.clone(), None)?;
@@ -140,12 +141,6 @@ impl Policy {
 
     pub fn witness_keys(&self) -> Vec<VerifierKey> {
         self.witnesses.iter().map(|witness| witness.key.clone()).collect()
-    }
-
-    /// Of logs and witnesses. None of them may be a signer's (D84).
-    pub fn public_keys(&self) -> BTreeSet<PublicKey> {
-        let witnesses = self.witnesses.iter().map(|witness| witness.key.key());
-        self.logs.iter().map(|log| log.key.key()).chain(witnesses).collect()
     }
 
     /// Whether these keys are enough. They are a set: no witness counts twice.
@@ -201,12 +196,18 @@ struct PolicyReader {
     logs: Vec<PolicyLog>,
     witnesses: Vec<PolicyWitness>,
     groups: Vec<PolicyGroup>,
-    quorum: Option<(String, Option<QuorumTree>)>,
+    quorum: Option<PolicyQuorum>,
     defined: BTreeMap<String, QuorumTree>,
     members: BTreeSet<String>,
     keys: BTreeSet<PublicKey>,
     /// Names and ids as they stand in signatures. Two keys with both alike could not be told apart there.
     ids: BTreeSet<String>,
+}
+
+struct PolicyQuorum {
+    name: String,
+    /// `None` for the name [`NONE`].
+    tree: Option<QuorumTree>,
 }
 
 impl PolicyReader {
@@ -272,7 +273,7 @@ impl PolicyReader {
         let unknown = || PolicyFault::Unknown(name.to_owned());
         let tree =
             if name == NONE { None } else { Some(self.defined.get(name).cloned().ok_or_else(unknown)?) };
-        match self.quorum.replace((name.to_owned(), tree)) {
+        match self.quorum.replace(PolicyQuorum { name: name.to_owned(), tree }) {
             None => Ok(()),
             Some(_) => Err(PolicyFault::Quorum),
         }
@@ -289,7 +290,7 @@ impl PolicyReader {
     }
 
     fn finish(self) -> Result<Policy, PolicyFault> {
-        let (quorum, tree) = self.quorum.ok_or(PolicyFault::Quorum)?;
+        let PolicyQuorum { name: quorum, tree } = self.quorum.ok_or(PolicyFault::Quorum)?;
         Ok(Policy { logs: self.logs, witnesses: self.witnesses, groups: self.groups, quorum, tree })
     }
 }

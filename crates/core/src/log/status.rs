@@ -32,6 +32,13 @@ enum Held {
     Project(Arc<ProjectRecord>),
 }
 
+/// What the map says of a completed release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoggedRelease {
+    pub number: u32,
+    pub state: LoggedState,
+}
+
 /// The records of a release and of its project, with their paths in the map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusProof {
@@ -115,15 +122,14 @@ impl Statuses {
         self.trie.root()
     }
 
-    /// The number of a completed release, and its state.
-    pub fn release(&self, index: &RepoPath) -> Option<(u32, LoggedState)> {
-        match self.trie.get(&release_key(index))? {
-            Held::Release { number, revocation: None } => Some((*number, LoggedState::Complete)),
-            Held::Release { number, revocation: Some(digest) } => {
-                Some((*number, LoggedState::Revoked(**digest)))
-            }
-            Held::Project(_) => None,
-        }
+    /// `None` if it was never completed.
+    pub fn release(&self, index: &RepoPath) -> Option<LoggedRelease> {
+        let Held::Release { number, revocation } = self.trie.get(&release_key(index))? else { return None };
+        let state = match revocation {
+            None => LoggedState::Complete,
+            Some(digest) => LoggedState::Revoked(**digest),
+        };
+        Some(LoggedRelease { number: *number, state })
     }
 
     pub fn project(&self, path: &RepoPath) -> Option<&ProjectRecord> {
@@ -140,7 +146,7 @@ impl Statuses {
 
     /// `None` if no release with this index was completed.
     pub fn prove_release(&self, index: &RepoPath, digest: Sha512) -> Option<StatusProof> {
-        let (number, state) = self.release(index)?;
+        let LoggedRelease { number, state } = self.release(index)?;
         let release = ReleaseRecord { path: index.clone(), number, index: digest, state };
         let (key, hash) = Record::Release(release.clone()).leaf();
         let release_path = self.trie.prove(&key).filter(|_| self.trie.holds(&key, &hash))?;
@@ -210,7 +216,8 @@ impl<R: Fn(&RepoPath) -> Option<Arc<[u8]>>> Derivation<'_, R> {
     }
 
     fn revoke(&mut self, index: &RepoPath, revocation: Sha512) -> Result<(), StatusError> {
-        let Some((number, LoggedState::Complete)) = self.statuses.release(index) else {
+        let completed = self.statuses.release(index);
+        let Some(LoggedRelease { number, state: LoggedState::Complete }) = completed else {
             return Err(StatusFault::NotComplete.of(index));
         };
         let digest = self.digest_index(index)?;

@@ -38,10 +38,17 @@ struct InnerNode<V> {
     children: [Link<V>; 2],
 }
 
-/// The siblings on the way from the root to a leaf, each with the bit at which the way turns.
+/// The siblings on the way from the root to a leaf.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TriePath {
-    pub siblings: Vec<(u8, Hash)>,
+    pub siblings: Vec<TrieSibling>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrieSibling {
+    /// At which the way turns.
+    pub bit: u8,
+    pub hash: Hash,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -52,11 +59,11 @@ impl TriePath {
     /// The root of a map that holds this record under this key. The key alone says at each bit on which side the sibling
     /// stands, so a root gives each key one record at most.
     pub fn root(&self, key: &TrieKey, record: &[u8]) -> Result<Hash, BitsDoNotRise> {
-        if !self.siblings.is_sorted_by(|(above, _), (below, _)| above < below) {
+        if !self.siblings.is_sorted_by(|above, below| above.bit < below.bit) {
             return Err(BitsDoNotRise);
         }
         let mut hash = leaf_hash(key, record);
-        for (bit, sibling) in self.siblings.iter().rev() {
+        for TrieSibling { bit, hash: sibling } in self.siblings.iter().rev() {
             let is_set = has_bit(key, *bit);
             let (left, right) = if is_set { (sibling, &hash) } else { (&hash, sibling) };
             hash = inner_hash(*bit, left, right);
@@ -102,7 +109,7 @@ impl<V> Trie<V> {
         let (mut link, mut siblings) = (self.root.as_ref()?, Vec::new());
         while let Link::Inner(inner) = link {
             let side = usize::from(has_bit(key, inner.bit));
-            siblings.push((inner.bit, *inner.children[1 - side].hash()));
+            siblings.push(TrieSibling { bit: inner.bit, hash: *inner.children[1 - side].hash() });
             link = &inner.children[side];
         }
         (link.nearest(key).key == *key).then_some(TriePath { siblings })

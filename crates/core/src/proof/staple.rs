@@ -8,8 +8,8 @@ use crate::{
         proofs::InclusionProof,
         record::{ProjectRecord, ReleaseRecord},
         status::StatusProof,
-        tree::{Hash, parse_hash, write_hash},
-        trie::TriePath,
+        tree::{parse_hash, write_hash},
+        trie::{TriePath, TrieSibling},
     },
     values::{
         bounds::STAPLE_BYTES,
@@ -63,10 +63,10 @@ fn parse_proven<T, E: std::fmt::Display>(
     Ok((object.required("record")?.parsed(parse)?, TriePath { siblings }))
 }
 
-fn parse_sibling(text: &str) -> Option<(u8, Hash)> {
+fn parse_sibling(text: &str) -> Option<TrieSibling> {
     let (bit, hash) = text.split_once(' ')?;
-    let number: u8 = bit.parse().ok()?;
-    Some((number, parse_hash(hash)?)).filter(|_| number.to_string() == bit)
+    let sibling = TrieSibling { bit: bit.parse().ok()?, hash: parse_hash(hash)? };
+    Some(sibling).filter(|sibling| sibling.bit.to_string() == bit)
 }
 
 impl Serialize for Staple {
@@ -85,7 +85,8 @@ impl Serialize for Staple {
             siblings: Vec<String>,
         }
         let proven = |record: String, path: &TriePath| {
-            let siblings = path.siblings.iter().map(|(bit, hash)| format!("{bit} {}", write_hash(hash)));
+            let siblings = path.siblings.iter();
+            let siblings = siblings.map(|TrieSibling { bit, hash }| format!("{bit} {}", write_hash(hash)));
             Proven { record, siblings: siblings.collect() }
         };
         let StatusProof { release, release_path, project, project_path } = &self.statuses;

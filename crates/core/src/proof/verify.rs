@@ -23,7 +23,12 @@ use crate::{
         quorum,
     },
     values::{
-        digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
+        digest::Sha512,
+        json::ParseError,
+        key::PublicKey,
+        path::RepoPath,
+        shown::{plural, quoted},
+        time::Timestamp,
     },
 };
 
@@ -246,7 +251,6 @@ pub fn count_groups(signers: &SignersFile, signed: &BTreeSet<PublicKey>) -> Vec<
 impl fmt::Display for GroupCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { threshold, size, signed } = self;
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
         let signed = signed.min(threshold);
         write!(f, "{signed} of {threshold} signature{}", plural(*threshold))?;
         write!(f, " (any {threshold} of {size} key{})", plural(*size))

@@ -15,9 +15,11 @@ use crate::{
     },
 };
 
-/// A timestamp is refused once this old: its age, truncated to whole minutes, then exceeds five.
-const TOO_OLD: Duration = Duration::from_secs(6 * 60);
-const MAX_LEAD: Duration = Duration::from_secs(10);
+/// A timestamp is refused once its age, truncated to whole minutes, exceeds this.
+pub const MAX_AGE_MINUTES: u64 = 5;
+const TOO_OLD: Duration = Duration::from_secs((MAX_AGE_MINUTES + 1) * 60);
+pub const MAX_LEAD_SECONDS: u64 = 10;
+const MAX_LEAD: Duration = Duration::from_secs(MAX_LEAD_SECONDS);
 /// How long a nonce is remembered beyond the last instant at which its request could be accepted (D31).
 const NONCE_MARGIN: Duration = Duration::from_secs(60);
 
@@ -45,9 +47,9 @@ pub enum AuthRefusal {
     TimestampFormat,
     #[error("the timestamp header is not in canonical form; write it as {0}")]
     TimestampNotCanonical(String),
-    #[error("the timestamp is too old: more than 5 minutes before the server's clock")]
+    #[error("the timestamp is too old: more than {MAX_AGE_MINUTES} minutes before the server's clock")]
     TooOld,
-    #[error("the timestamp is more than 10 seconds ahead of the server's clock")]
+    #[error("the timestamp is more than {MAX_LEAD_SECONDS} seconds ahead of the server's clock")]
     TooFarAhead,
     #[error("the nonce header is not a UUID of version 4 in its hyphenated form")]
     NonceFormat,

@@ -9,3 +9,4 @@ pub mod query;
 pub mod quorum;
 pub mod snapshot;
 pub mod stored;
+pub mod tally;

@@ -36,6 +36,24 @@ pub fn shown_bytes(bytes: usize) -> String {
     }
 }
 
+/// With separators for thousands.
+pub fn shown_count(count: usize) -> String {
+    let digits = count.to_string();
+    let mut shown = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// The end of a noun that follows this number.
+pub fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 /// Text from outside between quotation marks that it cannot close itself.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown_text(&text.replace('\\', r"\\").replace('"', r#"\""#)))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign_core::documents::signers::Role;
+use countersign_core::documents::signers::{Role, Signer};
 
 use super::{GroupChange, SignersChange};
 use crate::{
@@ -21,24 +21,7 @@ impl fmt::Display for SignersChange {
                 )
             }
             Self::RegistrarLeft(signer) => write!(f, "{} is no longer a registrar", shown_signer(signer)),
-            Self::Delay { before: None, after: None } => f.write_str("rotations do not wait"),
-            Self::Delay { before: None, after: Some(hours) } => write!(
-                f,
-                "rotations wait {} from then on, unless the masters agree, who can veto meanwhile",
-                shown_hours(*hours)
-            ),
-            Self::Delay { before: Some(hours), after: None } => {
-                write!(
-                    f,
-                    "WEAKER: rotations take effect at once; before, they waited {}",
-                    shown_hours(*hours)
-                )
-            }
-            Self::Delay { before: Some(before), after: Some(after) } => {
-                let mark = if after < before { "WEAKER: " } else { "" };
-                let [before, after] = [before, after].map(|hours| shown_hours(*hours));
-                write!(f, "{mark}rotations wait {after}; before, they waited {before}")
-            }
+            Self::Delay { before, after } => write_delay(f, *before, *after),
             Self::Servers(servers) if servers.is_empty() => f.write_str("the file names no servers"),
             Self::Servers(servers) => write!(f, "servers: {}", servers.join(", ")),
             Self::Formats(formats) if formats.is_empty() => {
@@ -77,13 +60,7 @@ impl fmt::Display for SignersChange {
                 }
                 Ok(())
             }
-            Self::Renamed { before, after } => match (&before.name, &after.name) {
-                (None, _) => write!(f, "{} gets a name: {}", before.key, shown_signer(after)),
-                (Some(_), None) => write!(f, "{} loses its name", shown_signer(before)),
-                (Some(_), Some(_)) => {
-                    write!(f, "{} gets another name: {}", shown_signer(before), shown_signer(after))
-                }
-            },
+            Self::Renamed { before, after } => write_renamed(f, before, after),
             Self::GroupChanged(change) => change.fmt(f),
             Self::Log(change) => change.fmt(f),
             Self::GroupAdded { role, group } => {
@@ -120,6 +97,32 @@ impl fmt::Display for GroupChange {
             }
         }
         Ok(())
+    }
+}
+
+fn write_delay(f: &mut fmt::Formatter<'_>, before: Option<u64>, after: Option<u64>) -> fmt::Result {
+    match (before.map(shown_hours), after.map(shown_hours)) {
+        (None, None) => f.write_str("rotations do not wait"),
+        (None, Some(hours)) => {
+            write!(f, "rotations wait {hours} from then on, unless the masters agree, who can veto meanwhile")
+        }
+        (Some(hours), None) => {
+            write!(f, "WEAKER: rotations take effect at once; before, they waited {hours}")
+        }
+        (Some(waited), Some(wait)) => {
+            let mark = if after < before { "WEAKER: " } else { "" };
+            write!(f, "{mark}rotations wait {wait}; before, they waited {waited}")
+        }
+    }
+}
+
+fn write_renamed(f: &mut fmt::Formatter<'_>, before: &Signer, after: &Signer) -> fmt::Result {
+    match (&before.name, &after.name) {
+        (None, _) => write!(f, "{} gets a name: {}", before.key, shown_signer(after)),
+        (Some(_), None) => write!(f, "{} loses its name", shown_signer(before)),
+        (Some(_), Some(_)) => {
+            write!(f, "{} gets another name: {}", shown_signer(before), shown_signer(after))
+        }
     }
 }
 

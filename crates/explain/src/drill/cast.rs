@@ -10,8 +10,6 @@ use countersign_core::{
     },
 };
 
-use crate::signers::named_signer;
-
 /// Someone who can sign.
 #[derive(Clone)]
 pub(super) struct Actor {
@@ -35,7 +33,7 @@ impl Actor {
     pub(super) fn of_file(file: &SignersFile) -> Vec<Self> {
         let listed = list_keys(file).into_iter().map(|key| Self {
             secret: Arc::new(seeded(key.as_bytes(), Purpose::Listed)),
-            signer: named_signer(file, key),
+            signer: file.named_signer(key),
         });
         listed.collect()
     }

@@ -31,6 +31,7 @@ use countersign_core::{
         query::files_to_sign,
         snapshot::Snapshot as _,
         stored::{self, StoredProposal},
+        tally::Tally,
     },
     values::{
         digest::{Sha256, Sha512},
@@ -44,7 +45,7 @@ use super::{
     cast::Actor,
     outcome::{DrillAttempt, DrillFault, DrillStep, Nuisance},
 };
-use crate::{scratch::Scratch, strength::Act, tally::Tally};
+use crate::{scratch::Scratch, strength::Act};
 
 const PROJECT: &str = "https/drill.example/443/team/project";
 const ORIGIN: &str = "https://drill.example/team/project/svc.signers.json";

@@ -7,4 +7,3 @@ mod lockout;
 mod logs;
 mod progress;
 mod strength;
-mod tally;

@@ -5,13 +5,15 @@ use countersign_core::{
         signatures::{Collected, SignatureSet},
         signers::SignersFile,
     },
-    rules::consent::{ConditionKind, Consent},
+    rules::{
+        consent::{ConditionKind, Consent},
+        tally::Tally,
+    },
     values::{digest::Sha512, time::Timestamp},
 };
 use countersign_explain::{
     progress::{Names, condition_text, describe_conditions},
     signers::rule_text,
-    tally::Tally,
 };
 use countersign_testing::key;
 

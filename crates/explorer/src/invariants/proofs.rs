@@ -152,7 +152,7 @@ impl ProofCheck<'_> {
                 }
                 _ => None,
             };
-            let logged = statuses.release(path).map(|(_, state)| state);
+            let logged = statuses.release(path).map(|release| release.state);
             rule.hold(logged == expected, "the log has another state of a release")
         })
     }

@@ -105,7 +105,7 @@ fn parse_line(line: &str) -> Result<(AssetName, Digest), String> {
         return Err("escaped file names are not supported".to_owned());
     }
     let (name, digest) = match split_bsd(line) {
-        Some((tag, name, hex)) => (name, parse_tagged(tag, hex)?),
+        Some(BsdLine { tag, name, hex }) => (name, parse_tagged(tag, hex)?),
         None => parse_gnu(line).ok_or("not a SHA-256 or SHA-512 checksum line")?,
     };
     let name = name.strip_prefix("./").unwrap_or(name);
@@ -121,10 +121,16 @@ fn parse_gnu(line: &str) -> Option<(&str, Digest)> {
 }
 
 /// `TAG (name) = <hex>`.
-fn split_bsd(line: &str) -> Option<(&str, &str, &str)> {
+struct BsdLine<'a> {
+    tag: &'a str,
+    name: &'a str,
+    hex: &'a str,
+}
+
+fn split_bsd(line: &str) -> Option<BsdLine<'_>> {
     let (tag, rest) = line.split_once(" (")?;
     let (name, hex) = rest.rsplit_once(") = ")?;
-    (!tag.contains(' ')).then_some((tag, name, hex))
+    (!tag.contains(' ')).then_some(BsdLine { tag, name, hex })
 }
 
 fn parse_tagged(tag: &str, hex: &str) -> Result<Digest, String> {

@@ -17,6 +17,13 @@ pub enum ForgeKind {
 /// Segments of a path.
 pub(crate) type PathNames<'a> = &'a [&'a str];
 
+/// The path of a repository's page, cut in two.
+pub(crate) struct SplitPath<'a> {
+    pub(crate) project: PathNames<'a>,
+    /// What follows the names of the repository.
+    pub(crate) page: PathNames<'a>,
+}
+
 /// The public forges, which are read over https on their usual port.
 pub(crate) const KNOWN: [(&str, ForgeKind); 4] = [
     ("github.com", ForgeKind::Github),
@@ -48,14 +55,16 @@ impl ForgeKind {
         }
     }
 
-    /// The names of the repository, and what follows them in the path of one of its pages.
-    pub(crate) fn split_project<'a>(self, segments: PathNames<'a>) -> Option<(PathNames<'a>, PathNames<'a>)> {
+    pub(crate) fn split_project<'a>(self, segments: PathNames<'a>) -> Option<SplitPath<'a>> {
         match self {
-            Self::Github | Self::Forgejo => segments.split_at_checked(2),
+            Self::Github | Self::Forgejo => {
+                let (project, page) = segments.split_at_checked(2)?;
+                Some(SplitPath { project, page })
+            }
             // A project has at least one group.
             Self::Gitlab => {
                 let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2)?;
-                Some((&segments[..dash], &segments[dash + 1..]))
+                Some(SplitPath { project: &segments[..dash], page: &segments[dash + 1..] })
             }
         }
     }

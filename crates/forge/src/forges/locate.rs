@@ -9,7 +9,7 @@ use url::Url;
 use super::{
     credential::Credential,
     forge::Forge,
-    kind::{ForgeKind, PathNames},
+    kind::{ForgeKind, PathNames, SplitPath},
     signers_form::{BranchFile, ServedBy, read_page},
     source::{OutgoingRequest, ReleaseSource, Retrieval, SignersSource},
 };
@@ -61,7 +61,7 @@ impl Forge {
             return Err(UrlProblem::Fragment);
         }
         let segments = url.segments();
-        let (names, tag) = read_release_page(self.kind, &segments)?;
+        let ReleasePage { project: names, tag } = read_release_page(self.kind, &segments)?;
         if url.file_name().is_none() {
             return Err(release_form(self.kind));
         }
@@ -209,25 +209,29 @@ impl ForgeRepository<'_> {
     }
 }
 
-/// The names of the repository, and those of the tag.
-fn read_release_page<'a>(
-    kind: ForgeKind,
-    segments: PathNames<'a>,
-) -> Result<(PathNames<'a>, PathNames<'a>), UrlProblem> {
-    let (project, tag) = match (kind, kind.split_project(segments)) {
-        (ForgeKind::Github | ForgeKind::Forgejo, Some((project, ["releases", "tag", tag @ ..])))
-        | (ForgeKind::Gitlab, Some((project, ["releases", tag @ ..])))
+struct ReleasePage<'a> {
+    project: PathNames<'a>,
+    tag: PathNames<'a>,
+}
+
+fn read_release_page<'a>(kind: ForgeKind, segments: PathNames<'a>) -> Result<ReleasePage<'a>, UrlProblem> {
+    let page = match (kind, kind.split_project(segments)) {
+        (
+            ForgeKind::Github | ForgeKind::Forgejo,
+            Some(SplitPath { project, page: ["releases", "tag", tag @ ..] }),
+        )
+        | (ForgeKind::Gitlab, Some(SplitPath { project, page: ["releases", tag @ ..] }))
             if !tag.is_empty() =>
         {
-            (project, tag)
+            ReleasePage { project, tag }
         }
         (ForgeKind::Github | ForgeKind::Gitlab | ForgeKind::Forgejo, _) => return Err(release_form(kind)),
     };
     // Only the tag may hold encoded slashes.
-    if project.iter().any(|name| name.contains('/')) {
+    if page.project.iter().any(|name| name.contains('/')) {
         return Err(UrlProblem::ForbiddenInSegment);
     }
-    Ok((project, tag))
+    Ok(page)
 }
 
 fn release_form(kind: ForgeKind) -> UrlProblem {

@@ -2,7 +2,7 @@
 
 use countersign_core::values::wire;
 
-use super::kind::{ForgeKind, PathNames};
+use super::kind::{ForgeKind, PathNames, SplitPath};
 use crate::{shown::shown_text, url::UrlProblem};
 
 /// A signers file on a branch.
@@ -30,9 +30,9 @@ pub(super) fn read_page<'a>(
     served_by: ServedBy,
 ) -> Result<SignersPage<'a>, UrlProblem> {
     let malformed = UrlProblem::SignersForm { form: expected_form(kind, served_by) };
-    let (project, rest) = kind.split_project(segments).ok_or_else(|| malformed.clone())?;
-    let rest = match (kind, rest) {
-        (ForgeKind::Github, _) if served_by == ServedBy::RawHost => rest,
+    let SplitPath { project, page } = kind.split_project(segments).ok_or_else(|| malformed.clone())?;
+    let rest = match (kind, page) {
+        (ForgeKind::Github, _) if served_by == ServedBy::RawHost => page,
         (ForgeKind::Github | ForgeKind::Gitlab, ["blob" | "raw", rest @ ..])
         | (ForgeKind::Forgejo, ["src" | "raw", "branch", rest @ ..]) => rest,
         (ForgeKind::Forgejo, ["src" | "raw", kind @ ("tag" | "commit"), named, ..]) => {

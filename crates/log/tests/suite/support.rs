@@ -8,7 +8,7 @@ use std::{
 };
 
 use countersign_core::{
-    documents::layout,
+    documents::{layout, transparency::WitnessGroup},
     log::{checkpoint::SignedCheckpoint, policy::Policy},
     rules::snapshot::Change,
     values::{
@@ -217,7 +217,7 @@ pub(crate) fn wait_for<T>(log: &TransparencyLog, look: impl Fn(&TransparencyLog)
 /// One group of all these witnesses.
 pub(crate) fn policy(threshold: usize, witnesses: &[&NamedKey]) -> Policy {
     let keys = witnesses.iter().map(|witness| witness.public.clone()).collect();
-    Policy::of_groups(log_key().public, &[(threshold, keys)]).unwrap()
+    Policy::of_groups(log_key().public, &[WitnessGroup { threshold, keys }]).unwrap()
 }
 
 pub(crate) fn copy_dir(from: &Path, to: &Path) {

@@ -4,7 +4,7 @@ use countersign_core::{
     log::{
         leaf::{Leaf, parse_bundle, write_bundle},
         record::Record,
-        status::Statuses,
+        status::{LoggedRelease, Statuses},
     },
     values::bounds::NEWEST_RELEASES,
 };
@@ -29,7 +29,10 @@ pub fn check(data: &[u8]) {
     match &record {
         Record::Release(release) => {
             assert_path(&release.path);
-            assert_eq!(statuses.release(&release.path), Some((release.number, release.state)));
+            assert_eq!(
+                statuses.release(&release.path),
+                Some(LoggedRelease { number: release.number, state: release.state })
+            );
         }
         Record::Project(project) => {
             project.newest.iter().for_each(assert_path);

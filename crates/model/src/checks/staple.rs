@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use countersign_core::{
+    log::trie::TrieSibling,
     proof::{
         freshness::{LogTrust, StapleSubject, verify},
         staple::Staple,
@@ -48,5 +49,7 @@ pub fn check(data: &[u8]) {
     refused(&|staple| {
         staple.statuses.project.signers = Sha512::of(staple.statuses.project.signers.as_bytes());
     });
-    refused(&|staple| staple.statuses.release_path.siblings.insert(0, (0, staple.leaf.object)));
+    refused(&|staple| {
+        staple.statuses.release_path.siblings.insert(0, TrieSibling { bit: 0, hash: staple.leaf.object })
+    });
 }

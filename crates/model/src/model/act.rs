@@ -29,8 +29,14 @@ pub(crate) struct Player<'s> {
     pub(super) place: FilePlace,
     pub(super) played: Played,
     nonces: usize,
-    /// With whether its sender was proved.
-    pub(super) last: Option<(Request, bool)>,
+    pub(super) last: Option<SentRequest>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct SentRequest {
+    pub(super) request: Request,
+    /// Whether its sender was.
+    pub(super) is_proved: bool,
 }
 
 impl<'s> Player<'s> {
@@ -116,7 +122,7 @@ impl<'s> Player<'s> {
             self.played.changes += usize::from(request.method == "POST");
         }
         if caller.is_some() {
-            self.last = Some((request, is_proved));
+            self.last = Some(SentRequest { request, is_proved });
         }
         expected
     }
@@ -148,7 +154,7 @@ impl<'s> Player<'s> {
 
     /// The same bytes a second time prove nothing (spec §5).
     fn replay(&mut self) {
-        let Some((request, is_proved)) = self.last.clone() else { return };
+        let Some(SentRequest { request, is_proved }) = self.last.clone() else { return };
         if is_proved {
             compare(&request, &refuse(401), &self.server.ask(&request));
             self.played.requests += 1;
@@ -304,7 +310,7 @@ impl<'s> Player<'s> {
         };
         let revoker = choose_person(choices, &self.spec.revokers(&path));
         let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { revoker };
-        let mut revoking = revoke::make(choices, &self.spec, &path, (revoker, caller));
+        let mut revoking = revoke::make(choices, &self.spec, &path, revoker, caller);
         let body = json!({
             "file_path": path,
             "revocation_json": revoking.document,

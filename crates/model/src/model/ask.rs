@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{
-    act::Player,
+    act::{Player, SentRequest},
     choices::Choices,
     compare::compare,
     paths::{Spelling, choose_spelling, encode},
@@ -92,7 +92,7 @@ impl Player<'_> {
         compare(&request, &expected, &answer);
         self.played.requests += 1;
         self.played.successes += usize::from(is_proved);
-        self.last = Some((request, is_proved));
+        self.last = Some(SentRequest { request, is_proved });
     }
 
     /// Always answered, with whether the server would accept the caller (D22).

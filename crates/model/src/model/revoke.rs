@@ -28,8 +28,13 @@ pub(crate) fn choose_index(choices: &mut Choices<'_>, spec: &Spec) -> Option<Str
     if dirs.is_empty() { None } else { Some(choices.of(&dirs).clone()) }
 }
 
-pub(crate) fn make(choices: &mut Choices<'_>, spec: &Spec, path: &str, people: (Person, Person)) -> Revoking {
-    let (revoker, caller) = people;
+pub(crate) fn make(
+    choices: &mut Choices<'_>,
+    spec: &Spec,
+    path: &str,
+    revoker: Person,
+    caller: Person,
+) -> Revoking {
     let index = path.strip_suffix("/svc.index.json").and_then(|dir| spec.indexes.get(dir));
     let pending = index.and_then(|index| index.revocation.as_ref()).map(|pending| pending.document.clone());
     let document = match pending.filter(|_| !choices.one_in(5)) {

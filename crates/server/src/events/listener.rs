@@ -85,7 +85,10 @@ impl Listener {
         let claimant = Claimant::at(client.map(|client| client.network));
         let place = source.events.admit(claimant).ok_or_else(ApiError::too_many_listeners)?;
         let (position, seen) = match request.after {
-            None => source.store.log().newest(),
+            None => {
+                let newest = source.store.log().newest();
+                (newest.end, newest.commit)
+            }
             Some(after) => (find(&source.store, after).await?, Some(after)),
         };
         let now = Instant::now();

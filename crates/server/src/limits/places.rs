@@ -19,7 +19,7 @@ use tokio::{
 };
 
 pub use self::rules::{Claimant, MinimumPace, PlaceRules};
-use self::state::{PlaceState, Standing};
+use self::state::{Entered, PlaceState, Standing};
 use crate::metrics::counter::Counter;
 
 /// How often a waiting newcomer checks whether a holder has become too slow.
@@ -88,7 +88,7 @@ impl SharedPlaces {
     fn enter(self: &Arc<Self>, claimant: Claimant) -> Result<HeldPlace, NoPlace> {
         let moved = Arc::<Counter>::default();
         let entered = self.lock().enter(&self.rules, claimant, Arc::clone(&moved), Instant::now());
-        let (number, standing) = entered.ok_or_else(|| self.refuse())?;
+        let Entered { number, standing } = entered.ok_or_else(|| self.refuse())?;
         Ok(HeldPlace { places: Arc::clone(self), number, standing, moved })
     }
 

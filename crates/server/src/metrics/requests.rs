@@ -26,6 +26,15 @@ pub struct Requests {
     upstream: [Counter; UpstreamFault::ALL.len()],
 }
 
+/// How long requests took.
+#[derive(Debug, Clone, Copy)]
+pub struct Latencies {
+    /// In the order of the bounds, and above them.
+    pub counts: [u64; BOUNDS.len() + 1],
+    /// The sum of all.
+    pub nanos: u64,
+}
+
 /// Connections are spread over shards, so that threads do not wait for each other's caches.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -69,10 +78,9 @@ impl Requests {
         (0..=STATUSES.len()).map(move |place| (STATUSES.get(place).copied(), sum(place)))
     }
 
-    /// Counts by latency, in the order of the bounds, and above them; then the sum in nanoseconds.
-    pub fn latencies(&self, kind: RequestKind) -> ([u64; BOUNDS.len() + 1], u64) {
+    pub fn latencies(&self, kind: RequestKind) -> Latencies {
         let counts = std::array::from_fn(|place| self.sum(kind, |cell| &cell.latencies[place]));
-        (counts, self.sum(kind, |cell| &cell.nanos))
+        Latencies { counts, nanos: self.sum(kind, |cell| &cell.nanos) }
     }
 
     fn sum(&self, kind: RequestKind, count: impl Fn(&Cell) -> &Counter) -> u64 {

@@ -18,8 +18,14 @@ pub enum Style {
     Json,
 }
 
-/// One line, with its end. `around` is the span in which the event happened.
-pub(super) fn write(style: Style, level: Level, around: Option<(&str, &Fields)>, event: &Fields) -> String {
+/// The span in which an event happened.
+pub(super) struct Around<'a> {
+    pub(super) name: &'a str,
+    pub(super) fields: &'a Fields,
+}
+
+/// One line, with its end.
+pub(super) fn write(style: Style, level: Level, around: Option<Around<'_>>, event: &Fields) -> String {
     let mut time = String::new();
     // Works before 1970 too.
     let _ = SystemTime.format_time(&mut Writer::new(&mut time));
@@ -43,9 +49,9 @@ fn colour(level: Level) -> &'static str {
     }
 }
 
-fn text(time: &str, level: &str, around: Option<(&str, &Fields)>, event: &Fields) -> String {
+fn text(time: &str, level: &str, around: Option<Around<'_>>, event: &Fields) -> String {
     let mut line = format!("{time} {level} ");
-    if let Some((name, fields)) = around {
+    if let Some(Around { name, fields }) = around {
         line.push_str(name);
         line.push('{');
         put_texts(&mut line, fields);
@@ -82,13 +88,13 @@ fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', r"\\").replace('"', r#"\""#))
 }
 
-fn json(time: &str, level: Level, around: Option<(&str, &Fields)>, event: &Fields) -> String {
+fn json(time: &str, level: Level, around: Option<Around<'_>>, event: &Fields) -> String {
     let mut line = format!(r#"{{"timestamp":"{time}","level":"{level}""#);
     if !event.message.is_empty() {
         let _ = write!(line, r#","message":{}"#, quote(&event.message));
     }
     put_members(&mut line, event);
-    if let Some((name, fields)) = around {
+    if let Some(Around { name, fields }) = around {
         let _ = write!(line, r#","span":{{"name":"{name}""#);
         put_members(&mut line, fields);
         line.push('}');

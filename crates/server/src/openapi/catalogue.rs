@@ -3,6 +3,7 @@
 use countersign_api::catalogue::{
     KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
 };
+use countersign_core::values::bounds::LIST_ENTRIES;
 use serde_json::json;
 
 use super::{
@@ -16,10 +17,13 @@ pub fn releases() -> Endpoint {
         "releases",
         Section::Reading,
         "Find releases",
-        "Which complete or revoked releases list a file with this digest, the oldest first; or the releases of a \
-         project, the last registered first. Give exactly one of `sha256`, `sha512` and `project`. Two projects can list the \
-         same file, so look at `project_id`. An answer has at most 100 releases.\n\nThe server read these facts from \
-         the stored files. To rely on a release, check it: its files, signatures and signers are all public.",
+        &format!(
+            "Which complete or revoked releases list a file with this digest, the oldest first; or the releases of a \
+             project, the last registered first. Give exactly one of `sha256`, `sha512` and `project`. Two projects \
+             can list the same file, so look at `project_id`. An answer has at most {LIST_ENTRIES} releases.\n\n\
+             The server read these facts from the stored files. To rely on a release, check it: its files, signatures \
+             and signers are all public.",
+        ),
     )
     .with_parameter(parameters::sha256())
     .with_parameter(parameters::sha512())
@@ -64,8 +68,10 @@ pub fn key_pending() -> Endpoint {
         "key_pending",
         Section::Signing,
         "What waits for a key",
-        "Begun revocations first, then signers files, then releases; of each kind the oldest first, at most 100 in all. \
-         The same as `pending_signatures` and more, for anyone who asks.",
+        &format!(
+            "Begun revocations first, then signers files, then releases; of each kind the oldest first, at most \
+             {LIST_ENTRIES} in all. The same as `pending_signatures` and more, for anyone who asks.",
+        ),
     )
     .with_parameter(parameters::key())
     .answers_with::<KeyPendingResponse>(200, "what waits", &[("revocation", "key.pending")]);
@@ -77,8 +83,11 @@ pub fn key_signed() -> Endpoint {
         "key_signed",
         Section::Reading,
         "What a key has signed",
-        "All releases that carry its signature, the newest signature first, at most 100 in an answer. `decisive` marks \
-         those that would not have been complete without it. `countersign incident` asks this about a stolen key.",
+        &format!(
+            "All releases that carry its signature, the newest signature first, at most {LIST_ENTRIES} in an answer. \
+             `decisive` marks those that would not have been complete without it. `countersign incident` asks this \
+             about a stolen key.",
+        ),
     )
     .with_parameter(parameters::key())
     .with_parameter(parameters::since_time())

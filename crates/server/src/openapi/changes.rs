@@ -6,6 +6,10 @@ use countersign_api::{
     },
     requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
 };
+use countersign_core::values::{
+    bounds::{REASON_CHARS, VETO_BYTES},
+    shown::{shown_bytes, shown_count},
+};
 
 use super::endpoint::{Endpoint, Section};
 
@@ -96,12 +100,15 @@ pub fn object() -> Endpoint {
         "object",
         Section::Signing,
         "Object to a release",
-        "Records a signer's objection to a release that is complete or collects signatures. It blocks nothing; every \
-         later signer sees it first. `objection_json` is the exact text of an objection: an object with `objection`, \
-         `subject_digest` (`sha512:` and the digest of the index) and `timestamp`. `objection` has 1 to 1,000 \
-         characters, or is null and takes back what the same key said before.\n\n\
-         The signature is over the 64 raw bytes of the SHA-512 digest of that text. `public_key` is the objector, who \
-         need not be the caller. The newest word of a key counts, so each must have a later `timestamp`.",
+        &format!(
+            "Records a signer's objection to a release that is complete or collects signatures. It blocks nothing; \
+             every later signer sees it first. `objection_json` is the exact text of an objection: an object with \
+             `objection`, `subject_digest` (`sha512:` and the digest of the index) and `timestamp`. `objection` has 1 \
+             to {} characters, or is null and takes back what the same key said before.\n\n\
+             The signature is over the 64 raw bytes of the SHA-512 digest of that text. `public_key` is the objector, \
+             who need not be the caller. The newest word of a key counts, so each must have a later `timestamp`.",
+            shown_count(REASON_CHARS),
+        ),
     )
     .signed()
     .with_body::<ObjectBody>(&[("object", "object.request"), ("take_back", "object.request.back")])
@@ -141,12 +148,17 @@ pub fn veto() -> Endpoint {
         "veto",
         Section::Changing,
         "Veto pending signers",
-        "Vetoes a pending signers file. Only `master_keys` of the signers file in force can, as many as their thresholds \
-         say, before the pending file takes effect. `veto_json` is the exact text of a veto: an object with `veto` (the \
-         reason, 1 to 1,000 characters), `project_id`, `signers_file_digest` (`sha512:` and the digest of the pending file), \
-         `previous` (that of the file in force) and `timestamp`.\n\n\
-         After a 202, other masters join by posting the same `veto_json` with their own signature. When enough have \
-         signed, the pending file goes, and the same bytes are refused until the next rotation. `veto_json` has at most 16 KiB.",
+        &format!(
+            "Vetoes a pending signers file. Only `master_keys` of the signers file in force can, as many as their \
+             thresholds say, before the pending file takes effect. `veto_json` is the exact text of a veto: an object \
+             with `veto` (the reason, 1 to {} characters), `project_id`, `signers_file_digest` (`sha512:` and the \
+             digest of the pending file), `previous` (that of the file in force) and `timestamp`.\n\n\
+             After a 202, other masters join by posting the same `veto_json` with their own signature. When enough \
+             have signed, the pending file goes, and the same bytes are refused until the next rotation. `veto_json` \
+             has at most {}.",
+            shown_count(REASON_CHARS),
+            shown_bytes(VETO_BYTES),
+        ),
     )
     .signed()
     .with_body::<VetoBody>(&[("veto", "veto.request")])

@@ -1,6 +1,9 @@
 //! Turns descriptions into an OpenAPI 3.1 document.
 
-use countersign_core::values::wire;
+use countersign_core::{
+    rules::auth::{MAX_AGE_MINUTES, MAX_LEAD_SECONDS},
+    values::wire,
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -24,6 +27,7 @@ The server reads every body as JSON, whatever its `Content-Type`. It ignores unk
 pub const AUTHENTICATION: &str = "Four headers, each exactly once. Join timestamp, nonce and the raw request body \
 (or nothing) with `##`, take the SHA-512 digest of that string, and sign its 64 raw bytes with Ed25519. The server \
 refuses a request from 6 minutes after its timestamp, and one whose timestamp is more than 10 seconds ahead.";
+const _: () = assert!(MAX_AGE_MINUTES + 1 == 6 && MAX_LEAD_SECONDS == 10, "the text says so");
 
 #[derive(Debug)]
 pub struct AuthHeader {

@@ -75,10 +75,11 @@ pub(crate) async fn raw(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (path, head) = (tail.parse()?, app.store.head());
+    let question = FileQuestion { app: &app, origin: origin.as_deref(), headers: &headers };
     let project = layout::project_of_history(&path);
     match project.and_then(|project| Some((head.history_id(&project)?, project))) {
-        Some((id, project)) => send_history(&app, origin.as_deref(), (head, project, id), &headers).await,
-        None => send_file(&app, origin.as_deref(), (head, path), Wanted::File, &headers).await,
+        Some((id, project)) => question.send_history(head, project, id).await,
+        None => question.send_file(head, path, Wanted::File).await,
     }
 }
 
@@ -89,7 +90,8 @@ pub(crate) async fn signers(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (path, head) = (tail.parse()?, app.store.head());
-    send_file(&app, origin.as_deref(), (head, path), Wanted::Signers, &headers).await
+    let question = FileQuestion { app: &app, origin: origin.as_deref(), headers: &headers };
+    question.send_file(head, path, Wanted::Signers).await
 }
 
 /// Answers with a stored file without waiting; `None` leaves the request to the handler.
@@ -175,40 +177,42 @@ impl Wanted {
     }
 }
 
-/// The same for a file that has to be read, away from the threads of connections.
-async fn send_file(
-    app: &App,
-    origin: Option<&RequestOrigin>,
-    (head, path): (Arc<Head>, RepoPath),
-    wanted: Wanted,
-    headers: &HeaderMap,
-) -> Result<Response, ApiError> {
-    let Some(file) = wanted.find(&head, &path) else { return Err(wanted.missing(&head, &path)) };
-    let tag = entity_tag(&file.id);
-    if matches_tag(headers, &tag) {
-        return Ok(not_modified(&tag));
-    }
-    let content = app.sending.read(move || wanted.read(&head, &path)).await??;
-    let body = app.sending.body(content, origin).await?;
-    Ok(tagged(Response::new(body), wanted.content_type(), &tag))
+/// A request for a file that has to be read, away from the threads of connections.
+struct FileQuestion<'a> {
+    app: &'a App,
+    origin: Option<&'a RequestOrigin>,
+    headers: &'a HeaderMap,
 }
 
-async fn send_history(
-    app: &App,
-    origin: Option<&RequestOrigin>,
-    (head, project, id): (Arc<Head>, RepoPath, ObjectId),
-    headers: &HeaderMap,
-) -> Result<Response, ApiError> {
-    let tag = entity_tag(&id);
-    if matches_tag(headers, &tag) {
-        return Ok(not_modified(&tag));
+impl FileQuestion<'_> {
+    async fn send_file(&self, head: Arc<Head>, path: RepoPath, wanted: Wanted) -> Result<Response, ApiError> {
+        let Some(file) = wanted.find(&head, &path) else { return Err(wanted.missing(&head, &path)) };
+        let tag = entity_tag(&file.id);
+        if matches_tag(self.headers, &tag) {
+            return Ok(not_modified(&tag));
+        }
+        let content = self.app.sending.read(move || wanted.read(&head, &path)).await??;
+        let body = self.app.sending.body(content, self.origin).await?;
+        Ok(tagged(Response::new(body), wanted.content_type(), &tag))
     }
-    let path = layout::history(&project);
-    let entries = app.sending.read(move || HistoryEntries::document(head, project)).await??;
-    let entries = entries.ok_or_else(|| file_not_found(&path))?;
-    let length = entries.len();
-    let body = entries.send(app, origin).await?;
-    Ok(tagged(sized(body, OCTET_STREAM, length), OCTET_STREAM, &tag))
+
+    async fn send_history(
+        &self,
+        head: Arc<Head>,
+        project: RepoPath,
+        id: ObjectId,
+    ) -> Result<Response, ApiError> {
+        let tag = entity_tag(&id);
+        if matches_tag(self.headers, &tag) {
+            return Ok(not_modified(&tag));
+        }
+        let path = layout::history(&project);
+        let entries = self.app.sending.read(move || HistoryEntries::document(head, project)).await??;
+        let entries = entries.ok_or_else(|| file_not_found(&path))?;
+        let length = entries.len();
+        let body = entries.send(self.app, self.origin).await?;
+        Ok(tagged(sized(body, OCTET_STREAM, length), OCTET_STREAM, &tag))
+    }
 }
 
 /// An answer whose length is known before its body.

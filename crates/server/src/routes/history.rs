@@ -17,7 +17,12 @@ use countersign_core::{
     values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp},
 };
 
-use crate::{error::ApiError, origin::RequestOrigin, sending::SMALL_BYTES, state::App};
+use crate::{
+    error::ApiError,
+    origin::RequestOrigin,
+    sending::{BodyPart, SMALL_BYTES},
+    state::App,
+};
 use countersign_store::{Head, unreadable};
 
 /// Every part except the last is at least this long.
@@ -67,17 +72,15 @@ impl HistoryEntries {
         };
         let entries = Arc::new(self);
         let reader = Arc::clone(&entries);
-        let (first, next) = app.sending.read(move || reader.read_part(1)).await??;
-        Ok(match (room, next) {
-            (Some(room), next) => {
-                app.sending.stream(room, (first, next), move |from| entries.read_part(from))
-            }
-            (None, _) => Body::from(first),
+        let first = app.sending.read(move || reader.read_part(1)).await??;
+        Ok(match room {
+            Some(room) => app.sending.stream(room, first, move |from| entries.read_part(from)),
+            None => Body::from(first.bytes),
         })
     }
 
-    /// The part that begins with entry `from`, and the entry with which the next part begins.
-    fn read_part(&self, from: usize) -> Result<(Bytes, Option<usize>), ReadError> {
+    /// The part that begins with entry `from`. Positions are entries.
+    fn read_part(&self, from: usize) -> Result<BodyPart, ReadError> {
         let mut part = Vec::with_capacity(self.bytes.min(PART_BYTES));
         for number in from..=self.count {
             let path = layout::history_entry(&self.project, number);
@@ -85,10 +88,10 @@ impl HistoryEntries {
             let content = self.head.content(found).map_err(|error| unreadable(&path, &error))?;
             self.assembly.append(number, &content, &mut part);
             if part.len() >= PART_BYTES && number < self.count {
-                return Ok((part.into(), Some(number + 1)));
+                return Ok(BodyPart { bytes: part.into(), next: Some(number + 1) });
             }
         }
-        Ok((part.into(), None))
+        Ok(BodyPart { bytes: part.into(), next: None })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     disk_space::DiskSpace,
     gravity::UpstreamFault,
     limits::{Limit, places::SharedPlaces},
-    metrics::{BOUNDS, RequestKinds, Requests},
+    metrics::{BOUNDS, Latencies, RequestKinds, Requests},
     mirror::MirrorState,
     observe::{self, LogStats},
     state::App,
@@ -74,7 +74,7 @@ fn write_requests(page: &mut Page, kinds: &RequestKinds, requests: &Requests) {
     let name = "countersign_http_request_duration_seconds";
     page.family(name, "histogram", "Time from the head of a request to its answer.");
     for (kind, name_of_kind) in kinds.all() {
-        let (counts, nanos) = requests.latencies(kind);
+        let Latencies { counts, nanos } = requests.latencies(kind);
         if counts.iter().any(|count| *count > 0) {
             let (above, sum) = (counts[BOUNDS.len()], nanos as f64 / 1e9);
             page.histogram(name, &[("route", &name_of_kind)], BOUNDS.into_iter().zip(counts), above, sum);
@@ -124,8 +124,8 @@ fn write_store(page: &mut Page, app: &App) {
     page.value("countersign_commits_total", "Commits that were made durable.", stats.commits());
     let name = "countersign_batch_commits";
     page.family(name, "histogram", "Commits that shared one round of fsync.");
-    let (counts, above) = stats.batches.counts();
-    page.histogram(name, &[], counts, above, stats.batches.sum());
+    let batches = &stats.batches;
+    page.histogram(name, &[], batches.counts(), batches.above(), batches.sum());
     let failures = stats.failures();
     page.value("countersign_publish_failures_total", "Batches that could not be made durable.", failures);
     page.value("countersign_writer_queue_length", "Changes that wait for the writer.", stats.waiting());
@@ -174,9 +174,8 @@ fn write_node(page: &mut Page, node: &NodeState) {
     page.value("countersign_node_repeated_appends_total", help, node.repeated_appends());
     let name = "countersign_database_seconds";
     page.family(name, "histogram", "Time that the database took to answer.");
-    let (counts, above) = node.latency.counts();
-    let counts = counts.map(|(micros, count)| (micros as f64 / 1e6, count));
-    page.histogram(name, &[], counts, above, node.latency.sum() as f64 / 1e6);
+    let counts = node.latency.counts().map(|(micros, count)| (micros as f64 / 1e6, count));
+    page.histogram(name, &[], counts, node.latency.above(), node.latency.sum() as f64 / 1e6);
 }
 
 fn write_mirror(page: &mut Page, mirror: &MirrorState, app: &App) {

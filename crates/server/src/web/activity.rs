@@ -9,9 +9,8 @@ use countersign_core::{
         signers::Signer,
     },
     rules::{place::path_of_url, snapshot::Snapshot as _, stored},
-    values::{bounds::PAGE_EVENTS, key::PublicKey, path::RepoPath},
+    values::{bounds::PAGE_EVENTS, key::PublicKey, path::RepoPath, shown::shown_count},
 };
-use countersign_explain::signers::named_signer;
 use maud::{Markup, html};
 use url::form_urlencoded;
 
@@ -130,14 +129,14 @@ impl ActivityScope<'_> {
 
     fn address(self) -> String {
         match self {
-            Self::Server => "/activity".to_owned(),
+            Self::Server => links::ALL_ACTIVITY.to_owned(),
             Self::Below(path) => links::activity(path),
         }
     }
 
     fn feed(self) -> String {
         match self {
-            Self::Server => "/activity.atom".to_owned(),
+            Self::Server => links::ALL_ACTIVITY_FEED.to_owned(),
             Self::Below(path) => links::feed(path),
         }
     }
@@ -241,7 +240,7 @@ fn find_position(log: &Log, id: &str) -> Option<i64> {
 }
 
 fn no_such_commit(scope: ActivityScope<'_>) -> PageTrouble {
-    let message = format!("That change is not among the newest {}", parts::number(KEPT as u64));
+    let message = format!("That change is not among the newest {}", shown_count(KEPT));
     let near = match scope {
         ActivityScope::Server => None,
         ActivityScope::Below(path) => Some(path.clone()),
@@ -285,7 +284,7 @@ fn horizon(log: &Log) -> Markup {
             @if is_all {
                 "This goes back to the beginning of this server."
             } @else {
-                "This page looks at the newest " (parts::number(KEPT as u64)) " changes of the server. All of them are in "
+                "This page looks at the newest " (shown_count(KEPT)) " changes of the server. All of them are in "
                 "its Git repository."
             }
         }
@@ -391,5 +390,5 @@ fn name_signer(head: &Head, path: &RepoPath, key: PublicKey) -> Signer {
         Some(Signable::PendingSigners { .. }) => governing.or_else(waiting),
         Some(Signable::Index) | None => governing,
     };
-    signers.map_or_else(nameless, |signers| named_signer(&signers, key))
+    signers.map_or_else(nameless, |signers| signers.named_signer(key))
 }

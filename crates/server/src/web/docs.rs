@@ -3,10 +3,11 @@
 use std::sync::OnceLock;
 
 use axum::extract::State;
+use countersign_core::values::wire::routes::OPENAPI;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::{frame::Page, visit::Visit};
+use super::{frame::Page, links, visit::Visit};
 use crate::openapi::{
     ABOUT, AUTHENTICATION, AuthHeader, Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess,
     Parameter, ParameterPlace, Row, SchemaField, Section, Type, Verb, pages,
@@ -21,7 +22,7 @@ static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
 
 pub(super) fn routes() -> RouteTable {
     let overview = RouteTable::default().get(
-        "/docs",
+        links::DOCS,
         async |State(app): State<App>, visit: Visit| show(&app, None).at(&visit),
         pages::docs(),
     );
@@ -45,7 +46,7 @@ fn show(app: &App, section: Option<Section>) -> Page {
 }
 
 fn address(section: Section) -> String {
-    format!("/docs/{}", section.slug())
+    format!("{}/{}", links::DOCS, section.slug())
 }
 
 fn overview(rows: &[Row]) -> Markup {
@@ -53,7 +54,7 @@ fn overview(rows: &[Row]) -> Markup {
         h1 { "API" }
         (paragraphs(ABOUT))
         p {
-            "The same for programs: " a href="/openapi.json" { "openapi.json" } " (OpenAPI 3.1)."
+            "The same for programs: " a href=(OPENAPI) { "openapi.json" } " (OpenAPI 3.1)."
         }
         nav.contents aria-label="Endpoints" {
             @for section in Section::ALL {
@@ -68,7 +69,7 @@ fn overview(rows: &[Row]) -> Markup {
 
 fn describe_section(rows: &[Row], section: Section) -> Markup {
     html! {
-        nav.crumbs aria-label="Where this is" { ol { li { a href="/docs" { "API" } } } }
+        nav.crumbs aria-label="Where this is" { ol { li { a href=(links::DOCS) { "API" } } } }
         h1 { (section.title()) }
         p.lede { (section.about()) }
         nav.tabs aria-label="Sections" {
@@ -141,7 +142,7 @@ fn endpoint(row: &Row) -> Markup {
 }
 
 fn describe_access(access: EndpointAccess) -> Markup {
-    let here = html! { a href="/docs#authentication" { "authentication headers" } };
+    let here = html! { a href={ (links::DOCS) "#authentication" } { "authentication headers" } };
     match access {
         EndpointAccess::Open => html! { "Public." },
         EndpointAccess::Optional => html! { "The " (here) " are optional." },

@@ -16,6 +16,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::{
     assets::{self, ICON_PATH, PREVIEW_PATH, SCRIPT_ADDRESS, STYLE_ADDRESS},
+    links,
     visit::{Mirrored, Visit},
 };
 
@@ -38,9 +39,15 @@ pub struct Page {
     /// The address of a feed of what the page is about.
     feed: Option<String>,
     search: String,
-    /// Where the visitor reaches the server, and the page on it.
-    address: Option<(String, String)>,
+    address: Option<PageAddress>,
     mirrored: Option<Arc<Mirrored>>,
+}
+
+#[derive(Debug)]
+struct PageAddress {
+    /// Where the visitor reaches the server.
+    origin: String,
+    path: String,
 }
 
 impl Page {
@@ -82,7 +89,7 @@ impl Page {
 
     /// Previews elsewhere need whole addresses.
     pub(super) fn at(self, visit: &Visit) -> Self {
-        let address = visit.origin.clone().map(|origin| (origin, visit.path.clone()));
+        let address = visit.origin.clone().map(|origin| PageAddress { origin, path: visit.path.clone() });
         Self { address, ..self.on_server(visit) }
     }
 
@@ -145,7 +152,7 @@ impl Page {
             meta property="og:type" content="website";
             meta property="og:title" content=(self.title);
             meta property="og:description" content=(self.about);
-            @if let Some((origin, path)) = &self.address {
+            @if let Some(PageAddress { origin, path }) = &self.address {
                 meta property="og:url" content={ (origin) (path) };
                 meta property="og:image" content={ (origin) (PREVIEW_PATH) };
                 meta name="twitter:card" content="summary_large_image";
@@ -164,16 +171,16 @@ impl Page {
         html! {
             header.top {
                 div {
-                    a.home href="/" { (assets::mark()) "Countersign" }
-                    form role="search" action="/projects" method="get" {
+                    a.home href=(links::HOME) { (assets::mark()) "Countersign" }
+                    form role="search" action=(links::PROJECTS) method="get" {
                         input type="search" name="q" value=(self.search) maxlength=(SEARCH_CHARS) autocomplete="off"
                             placeholder="Search projects, or paste a SHA-256"
                             aria-label="Search projects, or paste a SHA-256";
                     }
                     nav aria-label="Main" {
-                        a href="/activity" { "Activity" }
-                        a href="/verify" { "Verify" }
-                        a href="/docs" { "API" }
+                        a href=(links::ALL_ACTIVITY) { "Activity" }
+                        a href=(links::VERIFY) { "Verify" }
+                        a href=(links::DOCS) { "API" }
                     }
                 }
             }

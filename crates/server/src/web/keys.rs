@@ -51,7 +51,7 @@ pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTr
         (listings(&known))
         (signatures(&known))
         (incident(&known, visit))
-        p { a href={ "/activity?" (activity) } { "Everything that this key did" } }
+        p { a href={ (links::ALL_ACTIVITY) "?" (activity) } { "Everything that this key did" } }
     };
     let about = format!("Where the key {short} is listed, what it signed, and when last.");
     Ok(Reply::Page(Page::new(format!("Key {short}"), body).with_about(about)))

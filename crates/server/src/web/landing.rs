@@ -14,7 +14,9 @@ use countersign_store::{
 use maud::{Markup, html};
 use url::form_urlencoded;
 
-use super::{command, frame::Page, overview::release::summarise_release, parts, reply::Reply, visit::Visit};
+use super::{
+    command, frame::Page, links, overview::release::summarise_release, parts, reply::Reply, visit::Visit,
+};
 
 /// The page of a signers file, as a forge shows it.
 const SIGNERS_URL: &str = "https://github.com/acme/app/blob/main/svc.signers.json";
@@ -26,12 +28,8 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Reply {
     if !visit.search.is_empty() || visit.page != Some(1) {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let fields = ["q", "page"].into_iter().filter_map(|name| Some((name, visit.field(name)?)));
-        return Reply::Elsewhere(format!("/projects?{}", query.extend_pairs(fields).finish()));
+        return Reply::Elsewhere(format!("{}?{}", links::PROJECTS, query.extend_pairs(fields).finish()));
     }
-    let newest = find_newest(log);
-    let projects = head.index.project_count();
-    let register = command::client("register", SIGNERS_URL, visit.changing_server());
-    let register = register.map(|command| format!("{command} --key alice"));
     let body = html! {
         div.welcome {
             h1 { "Releases that one stolen key cannot forge" }
@@ -41,46 +39,77 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Reply {
             }
         }
         div.three {
-            section.card {
-                h2 { "Check a download" }
-                p { "Drop the file. Your browser finds its release and verifies the signatures." }
-                p { a.button href="/verify" { "Verify a file" } }
-                p.meta { "Or let the client download it, and trust no page:" }
-                (parts::command(command::client("download", "https://github.com/acme/app/releases/download/v1.0/app.tar.gz", visit.origin.as_deref())))
-            }
-            section.card {
-                h2 { "Sign for your project" }
-                ol {
-                    li { "Each signer makes a key: " code { "countersign keygen --out alice" } }
-                    li {
-                        "Publish who signs, in your repository: "
-                        code { "countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o svc.signers.json" }
-                    }
-                    li { "Register the project, and let everyone sign:" }
+            (check_card(visit))
+            (sign_card(visit))
+            (audit_card())
+        }
+        (recent(head, &find_newest(log)))
+    };
+    Reply::Page(Page::new("Signed releases", body).with_feed(links::ALL_ACTIVITY_FEED.to_owned()))
+}
+
+fn check_card(visit: &Visit) -> Markup {
+    let download = "https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
+    html! {
+        section.card {
+            h2 { "Check a download" }
+            p { "Drop the file. Your browser finds its release and verifies the signatures." }
+            p { a.button href=(links::VERIFY) { "Verify a file" } }
+            p.meta { "Or let the client download it, and trust no page:" }
+            (parts::command(command::client("download", download, visit.origin.as_deref())))
+        }
+    }
+}
+
+fn sign_card(visit: &Visit) -> Markup {
+    let register = command::client("register", SIGNERS_URL, visit.changing_server());
+    let register = register.map(|command| format!("{command} --key alice"));
+    html! {
+        section.card {
+            h2 { "Sign for your project" }
+            ol {
+                li { "Each signer makes a key: " code { "countersign keygen --out alice" } }
+                li {
+                    "Publish who signs, in your repository: "
+                    code { "countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o svc.signers.json" }
                 }
-                (parts::command(register))
+                li { "Register the project, and let everyone sign:" }
             }
-            section.card {
-                h2 { "Audit everything" }
-                p { "All state is one Git repository. Follow it, clone it, replay it." }
-                ul {
-                    li { a href="/activity" { "Activity" } ", also as an " a href="/activity.atom" { "Atom feed" } }
-                    li { a href="/docs" { "API reference" } }
+            (parts::command(register))
+        }
+    }
+}
+
+fn audit_card() -> Markup {
+    html! {
+        section.card {
+            h2 { "Audit everything" }
+            p { "All state is one Git repository. Follow it, clone it, replay it." }
+            ul {
+                li {
+                    a href=(links::ALL_ACTIVITY) { "Activity" } ", also as an "
+                    a href=(links::ALL_ACTIVITY_FEED) { "Atom feed" }
                 }
+                li { a href=(links::DOCS) { "API reference" } }
             }
         }
+    }
+}
+
+fn recent(head: &Head, newest: &[RepoPath]) -> Markup {
+    let projects = head.index.project_count();
+    html! {
         section aria-labelledby="newest" {
             h2 #newest { "Recent releases" }
-            @if newest.is_empty() { p { "There are no releases yet." } } @else { (release_table(head, &newest)) }
+            @if newest.is_empty() { p { "There are no releases yet." } } @else { (release_table(head, newest)) }
             p.meta {
-                a href="/projects" {
+                a href=(links::PROJECTS) {
                     @if projects == 0 { "0 projects" } @else { "All " (parts::count(projects, "project", "projects")) }
                 }
                 " · " (parts::count(head.index.collecting_count(), "file", "files")) " waiting for signatures"
             }
         }
-    };
-    Reply::Page(Page::new("Signed releases", body).with_feed("/activity.atom".to_owned()))
+    }
 }
 
 /// The releases that something happened to most recently.

@@ -15,6 +15,15 @@ use url::Url;
 /// All bytes except slashes and those without a special meaning.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
+pub(super) const HOME: &str = "/";
+pub(super) const PROJECTS: &str = "/projects";
+/// Of the whole server, as a page and as a feed.
+pub(super) const ALL_ACTIVITY: &str = "/activity";
+pub(super) const ALL_ACTIVITY_FEED: &str = "/activity.atom";
+pub(super) const VERIFY: &str = "/verify";
+/// The reference of the API, for people.
+pub(super) const DOCS: &str = "/docs";
+
 /// The name of the page with the activity below a path. A stranger's name never begins like this (D6).
 pub(super) const ACTIVITY: &str = "svc.activity";
 /// The same as a feed.
@@ -55,7 +64,7 @@ pub(super) fn badge(path: &RepoPath) -> String {
 }
 
 pub(super) fn verify(index: &RepoPath) -> String {
-    format!("/verify?path={}", encode(index.as_str()))
+    format!("{VERIFY}?path={}", encode(index.as_str()))
 }
 
 pub(super) fn encode(text: &str) -> String {

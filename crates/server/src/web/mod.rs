@@ -41,10 +41,10 @@ pub(crate) const ASSETS_DIR: &str = "/assets/";
 
 pub(crate) fn routes() -> RouteTable {
     RouteTable::default()
-        .get("/", home, pages::landing())
-        .get("/projects", all_projects, pages::projects())
-        .get("/activity", all_activity, pages::activity())
-        .get("/activity.atom", activity_feed, pages::feed())
+        .get(links::HOME, home, pages::landing())
+        .get(links::PROJECTS, all_projects, pages::projects())
+        .get(links::ALL_ACTIVITY, all_activity, pages::activity())
+        .get(links::ALL_ACTIVITY_FEED, activity_feed, pages::feed())
         .get(&format!("{}/{{key}}", paths::KEY_PAGES), key, pages::key())
         .get_below(paths::PAGES, place, pages::place())
         .get_below(paths::BADGES, badge::show, pages::badge())

@@ -10,7 +10,7 @@ use countersign_core::{
     values::{
         key::PublicKey,
         path::RepoPath,
-        shown::{shown_text, shown_within},
+        shown::{shown_count, shown_text, shown_within},
         time::Timestamp,
     },
 };
@@ -50,7 +50,7 @@ pub(super) fn crumbs(to: Option<&RepoPath>) -> Markup {
     html! {
         nav.crumbs aria-label="Where this is" {
             ol {
-                li { a href="/projects" { "Projects" } }
+                li { a href=(links::PROJECTS) { "Projects" } }
                 @for (i, dir) in above.iter().enumerate() {
                     @let name = if i == 0 { links::shown_path(dir) } else { shown_text(dir.file_name()) };
                     li { a href=(links::page(dir)) { bdi { (name) } } }
@@ -321,21 +321,8 @@ pub(super) fn badge(picture: &str, markdown: String) -> Markup {
     }
 }
 
-/// With separators for thousands.
-pub fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut shown = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
-}
-
 pub fn count(number_of: usize, one: &str, many: &str) -> String {
-    format!("{} {}", number(number_of as u64), if number_of == 1 { one } else { many })
+    format!("{} {}", shown_count(number_of), if number_of == 1 { one } else { many })
 }
 
 /// In the unit that people use: `8.4 MB`.

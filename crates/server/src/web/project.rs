@@ -17,7 +17,7 @@ use countersign_core::{
         bounds::{PAGE_ROWS, SEARCH_CHARS},
         key::PublicKey,
         path::RepoPath,
-        shown::shown_text,
+        shown::{shown_count, shown_text},
         time::Timestamp,
     },
 };
@@ -238,7 +238,7 @@ fn tabs(id: &RepoPath, counts: ReleaseCounts, wanted: &Wanted) -> Markup {
         let address = format!("{}{}", links::page(id), target.trim_end_matches(['?', '&']));
         let is_current = wanted.state == state;
         html! {
-            a href=(address) aria-current=[is_current.then_some("page")] { (name) " " (parts::number(number as u64)) }
+            a href=(address) aria-current=[is_current.then_some("page")] { (name) " " (shown_count(number)) }
         }
     };
     html! {

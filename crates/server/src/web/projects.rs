@@ -11,7 +11,7 @@ use countersign_core::{
         bounds::PAGE_ROWS,
         digest::{Sha256, Sha512},
         path::RepoPath,
-        shown::shown_text,
+        shown::{shown_count, shown_text},
     },
 };
 use maud::{Markup, html};
@@ -40,8 +40,10 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
     put_revoking_first(catalogue, &mut found);
     let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("q", &visit.search).finish();
-    let target =
-        if search.is_empty() { "/projects?page=".to_owned() } else { format!("/projects?{query}&page=") };
+    let target = match search.is_empty() {
+        true => format!("{}?page=", links::PROJECTS),
+        false => format!("{}?{query}&page=", links::PROJECTS),
+    };
     let body = html! {
         h1 { "Projects" }
         @if search.is_empty() {
@@ -52,7 +54,7 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
         } @else {
             p.lede role="status" {
                 (parts::count(found.len(), "project", "projects")) " found for "
-                q { bdi { (shown_text(&visit.search)) } } " · " a href="/projects" { "show all" }
+                q { bdi { (shown_text(&visit.search)) } } " · " a href=(links::PROJECTS) { "show all" }
             }
         }
         @if found.is_empty() && search.is_empty() {
@@ -92,7 +94,7 @@ fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Re
         @if found.is_empty() {
             p { "No complete or revoked release on this server lists a file with this digest." }
         } @else {
-            p { "Anyone can list any digest. Look at the project, and " a href="/verify" { "verify the file" } "." }
+            p { "Anyone can list any digest. Look at the project, and " a href=(links::VERIFY) { "verify the file" } "." }
             (parts::release_table(&["Release", "File", "State"], &rows))
         }
     };
@@ -178,9 +180,9 @@ fn counts(counts: ReleaseCounts) -> Markup {
     html! {
         @if counts.total() == 0 { span.none { "no releases" } }
         @if revoking > 0 { span.state.bad { (parts::count(revoking, "revocation", "revocations")) " begun" } }
-        @if complete > 0 { span.state.good { (parts::number(complete as u64)) " complete" } }
-        @if collecting > 0 { span.state.open { (parts::number(collecting as u64)) " collecting" } }
-        @if revoked > 0 { span.state.bad { (parts::number(revoked as u64)) " revoked" } }
+        @if complete > 0 { span.state.good { (shown_count(complete)) " complete" } }
+        @if collecting > 0 { span.state.open { (shown_count(collecting)) " collecting" } }
+        @if revoked > 0 { span.state.bad { (shown_count(revoked)) " revoked" } }
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) async fn reply(
     render: impl FnOnce(&App, &Arc<Head>, &Visit) -> Result<Reply, PageTrouble> + Send + 'static,
 ) -> Response {
     // Read before the page is made, so that the page can be newer than its tag, but never older.
-    let (_, logged) = app.store.log().newest();
+    let logged = app.store.log().newest().commit;
     let head = app.store.head();
     let tag = entity_tag(&head, logged, &visit);
     if visit.knows(&tag) {
@@ -136,7 +136,7 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
         @if let Some(near) = near {
             p { "Nearest to it: " a.wrap href=(links::page(near)) { bdi { (links::shown_path(near)) } } }
         }
-        p { "Search with the field above, or look through " a href="/projects" { "all projects" } "." }
+        p { "Search with the field above, or look through " a href=(links::PROJECTS) { "all projects" } "." }
     };
     Page::new(title, body).with_status(error.status)
 }

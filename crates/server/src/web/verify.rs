@@ -19,32 +19,50 @@ use super::{
 };
 use crate::{error::ApiError, openapi::pages, routing::route_table::RouteTable, state::App};
 
-/// The whole script. It needs no build: the browser loads these modules as they are. Each has its path, and its name in
-/// the reference.
-const MODULES: [(&str, &str, &str); 11] = [
-    (SCRIPT_PATH, "script_page", include_str!("verify/page.mjs")),
-    ("/assets/verify/evidence.mjs", "script_evidence", include_str!("verify/evidence.mjs")),
-    ("/assets/verify/freshness.mjs", "script_freshness", include_str!("verify/freshness.mjs")),
-    ("/assets/verify/staple.mjs", "script_staple", include_str!("verify/staple.mjs")),
-    ("/assets/verify/rules.mjs", "script_rules", include_str!("verify/rules.mjs")),
-    ("/assets/verify/place.mjs", "script_place", include_str!("verify/place.mjs")),
-    ("/assets/verify/documents.mjs", "script_documents", include_str!("verify/documents.mjs")),
-    ("/assets/verify/log.mjs", "script_log", include_str!("verify/log.mjs")),
-    ("/assets/verify/values.mjs", "script_values", include_str!("verify/values.mjs")),
-    ("/assets/verify/keys.mjs", "script_keys", include_str!("verify/keys.mjs")),
-    ("/assets/verify/json.mjs", "script_json", include_str!("verify/json.mjs")),
+/// A part of the script.
+#[derive(Clone, Copy)]
+struct Module {
+    path: &'static str,
+    /// In the reference.
+    id: &'static str,
+    text: &'static str,
+}
+
+macro_rules! module {
+    ($name:literal) => {
+        Module {
+            path: concat!("/assets/verify/", $name, ".mjs"),
+            id: concat!("script_", $name),
+            text: include_str!(concat!("verify/", $name, ".mjs")),
+        }
+    };
+}
+
+/// The one that the page names.
+const FIRST_MODULE: Module = module!("page");
+/// The whole script. It needs no build: the browser loads these modules as they are.
+const MODULES: [Module; 11] = [
+    FIRST_MODULE,
+    module!("evidence"),
+    module!("freshness"),
+    module!("staple"),
+    module!("rules"),
+    module!("place"),
+    module!("documents"),
+    module!("log"),
+    module!("values"),
+    module!("keys"),
+    module!("json"),
 ];
 
-const SCRIPT_PATH: &str = "/assets/verify/page.mjs";
-
 pub(super) fn routes() -> RouteTable {
-    let page = RouteTable::default().get("/verify", page, pages::verify());
-    MODULES.into_iter().fold(page, |routes, (path, id, text)| {
-        routes.get(path, async move || module(text), pages::script(id))
+    let page = RouteTable::default().get(links::VERIFY, page, pages::verify());
+    MODULES.into_iter().fold(page, |routes, Module { path, id, text }| {
+        routes.get(path, async move || send_module(text), pages::script(id))
     })
 }
 
-fn module(text: &'static str) -> impl IntoResponse {
+fn send_module(text: &'static str) -> impl IntoResponse {
     let headers = [
         (CONTENT_TYPE, "text/javascript; charset=utf-8"),
         // Modules of two versions do not work together.
@@ -65,7 +83,7 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
         }
         Err(refused) => refused.render(),
     };
-    Ok(Page::new("Verify a file", body).with_script(SCRIPT_PATH).at(&visit))
+    Ok(Page::new("Verify a file", body).with_script(FIRST_MODULE.path).at(&visit))
 }
 
 /// What a visitor wants to verify a file against.
@@ -148,7 +166,7 @@ impl Asked {
             div #result role="status" { (without_script()) }
             // The script shows it where the digest is not known.
             (form("", true))
-            @if !self.places.is_empty() { p { a href="/verify" { "Find the release by the file instead" } } }
+            @if !self.places.is_empty() { p { a href=(links::VERIFY) { "Find the release by the file instead" } } }
             (limits())
         }
     }
@@ -190,7 +208,7 @@ impl Refused {
             h1 { "Verify a file" }
             p.problem role="alert" { "This does not lead to a release: " bdi { (shown_text(&self.reason)) } "." }
             (form(&self.url, false))
-            p { a href="/verify" { "Find the release by the file instead" } }
+            p { a href=(links::VERIFY) { "Find the release by the file instead" } }
             (limits())
         }
     }
@@ -212,7 +230,7 @@ fn intro() -> Markup {
 
 fn form(url: &str, is_hidden: bool) -> Markup {
     html! {
-        form #ask.ask action="/verify" hidden[is_hidden] {
+        form #ask.ask action=(links::VERIFY) hidden[is_hidden] {
             label for="url" { "Where the file was downloaded from" }
             input #url name="url" value=(url) autocomplete="off"
                 placeholder="https://github.com/acme/app/releases/download/v1.0/app.tar.gz";

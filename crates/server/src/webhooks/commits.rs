@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use countersign_store::{
     ObjectId, StoreError,
-    log::{Log, Logged},
+    log::{Log, Logged, NewestLogged},
 };
 
 /// Commits in memory at a time.
@@ -56,8 +56,8 @@ impl Commits {
         if let Some(position) = log.position_of(commit) {
             return Ok(FoundCommits::At(reader(position, Older::default())));
         }
-        let (end, tip) = log.newest();
-        let (newest, Some(tip)) = (end - 1, tip) else { return Ok(FoundCommits::GivenUp) };
+        let NewestLogged { end, commit: Some(tip) } = log.newest() else { return Ok(FoundCommits::GivenUp) };
+        let newest = end - 1;
         let mut milestones = Vec::new();
         for (distance, read) in log.read_back(tip).enumerate() {
             if give_up() {

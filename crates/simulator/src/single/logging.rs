@@ -5,10 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_core::log::{
-    proofs::WitnessRequest,
-    tree::{TreeHead, verify_consistency},
-};
+use countersign_core::log::{proofs::WitnessRequest, tree::verify_consistency};
 use countersign_log::{CosignRefusal, LogReplay};
 
 use super::SingleRun;
@@ -126,10 +123,10 @@ impl SingleRun<'_> {
             let what = format!("the checkpoint of {size} commits, which was signed, cannot be proved");
             Breach::new(Guarantee::SignedIsProvable, what)
         };
-        for (size, root) in book.signed() {
-            let proof = log.prove_consistency(size, newest.size).ok_or_else(|| unprovable(size))?;
-            let signed = TreeHead { size, root };
-            verify_consistency(&signed, &newest, &proof).map_err(|_| unprovable(size))?;
+        for signed in book.signed() {
+            let proof = log.prove_consistency(signed.size, newest.size);
+            let proof = proof.ok_or_else(|| unprovable(signed.size))?;
+            verify_consistency(&signed, &newest, &proof).map_err(|_| unprovable(signed.size))?;
         }
         // Once more, from the repository alone.
         log.stop();

@@ -121,17 +121,7 @@ impl Walker<'_> {
             Ok(commit) => commit,
             Err(reason) => return report.add(id, Vec::new(), reason),
         };
-        if commit.parents.len() > 1 {
-            report.add(id, Vec::new(), "it is a merge, and the server makes none");
-        }
-        if let Some(names) = &commit.odd_headers {
-            let reason = format!("its headers are {names:?}, and the server writes others");
-            report.add(id, Vec::new(), reason);
-        } else if commit.author.is_none() && commit.parents.len() <= 1 {
-            let reason = "it is not written as the server writes a commit: author and committer are one, in UTC, and \
-                          all of it is UTF-8";
-            report.add(id, Vec::new(), reason);
-        }
+        check_form(&commit, id, report);
         if self.time.is_some_and(|before| commit.time < before) {
             report.backwards.push(id);
         }
@@ -157,16 +147,7 @@ impl Walker<'_> {
             report.add(id, odd_dirs, reason);
         }
         let touched: Vec<RepoPath> = difference.touched.iter().cloned().collect();
-        for path in &touched {
-            if let Some(blob) = root.file(path)
-                && let Ok(Some(bytes)) = self.opened.objects.size(&blob)
-                && bytes > FILE_BYTES as u64
-            {
-                let reason =
-                    format!("it has {bytes} bytes, which is larger than a stored file may be: {FILE_BYTES}");
-                report.add(id, vec![path.to_string()], reason);
-            }
-        }
+        self.check_sizes(id, &root, &touched, report);
         let after = self.state.next(id, root, &touched);
         let step = CommitStep {
             message: &commit.message,
@@ -179,6 +160,34 @@ impl Walker<'_> {
             report.add(id, files, violation.fault.to_string());
         }
         self.state = after;
+    }
+
+    fn check_sizes(&self, id: ObjectId, root: &Dir, touched: &[RepoPath], report: &mut Report<'_>) {
+        for path in touched {
+            if let Some(blob) = root.file(path)
+                && let Ok(Some(bytes)) = self.opened.objects.size(&blob)
+                && bytes > FILE_BYTES as u64
+            {
+                let reason =
+                    format!("it has {bytes} bytes, which is larger than a stored file may be: {FILE_BYTES}");
+                report.add(id, vec![path.to_string()], reason);
+            }
+        }
+    }
+}
+
+/// Whether the server writes commits like this one.
+fn check_form(commit: &Commit, id: ObjectId, report: &mut Report<'_>) {
+    if commit.parents.len() > 1 {
+        report.add(id, Vec::new(), "it is a merge, and the server makes none");
+    }
+    if let Some(names) = &commit.odd_headers {
+        let reason = format!("its headers are {names:?}, and the server writes others");
+        report.add(id, Vec::new(), reason);
+    } else if commit.author.is_none() && commit.parents.len() <= 1 {
+        let reason = "it is not written as the server writes a commit: author and committer are one, in UTC, and \
+                      all of it is UTF-8";
+        report.add(id, Vec::new(), reason);
     }
 }
 

@@ -20,10 +20,10 @@ use countersign_core::{
         quorum,
         snapshot::{ReadError, Snapshot},
         stored::{self, ActiveSigners, StoredProposal},
+        tally::Tally,
     },
     values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
-use countersign_explain::tally::Tally;
 
 use super::facts::Seconds;
 

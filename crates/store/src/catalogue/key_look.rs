@@ -26,7 +26,6 @@ use countersign_core::{
         time::Timestamp,
     },
 };
-use countersign_explain::signers::named_signer;
 
 use super::{
     describe::{describe_proposal, explicit_roles, time_of},
@@ -323,7 +322,7 @@ fn describe_listing(
     Ok(active.map(|active| KeyListing {
         project_id: project.clone(),
         roles: explicit_roles(&active.file, key),
-        name: named_signer(&active.file, *key).name,
+        name: active.file.named_signer(*key).name,
         registrar: active.file.has_registrar(key),
     }))
 }

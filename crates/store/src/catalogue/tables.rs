@@ -176,16 +176,7 @@ impl Tables {
                 self.releases[id as usize] = row;
                 id
             }
-            None => {
-                let id = next_id(self.releases.len());
-                let named = (self.path_hasher.hash_one(path.as_str()), id);
-                match &mut self.bulk {
-                    Some(bulk) => bulk.release_ids.push(named),
-                    None => drop(self.release_ids.insert(named)),
-                }
-                self.releases.push(row);
-                id
-            }
+            None => self.add_release(path, row),
         };
         let digests = facts.digests.iter().map(|digest| (*digest, facts.registered_at, id));
         let listed = (project, facts.state, Reverse(facts.registered_at), Reverse(id));
@@ -209,19 +200,34 @@ impl Tables {
         }
         let signed: Box<[_]> = facts.signed.iter().map(|(key, at)| (self.intern_key(key), *at)).collect();
         for (key, at) in &signed {
-            let row = (*key, Reverse(*at), id);
-            let is_new = match &mut self.bulk {
-                Some(bulk) => {
-                    bulk.signed.push(row);
-                    true
-                }
-                None => self.signed.insert(row),
-            };
-            self.signed_counts[*key as usize] += u32::from(is_new);
+            self.note_signed(*key, *at, id);
         }
         if facts.state == ReleaseState::Collecting {
             self.collecting.insert(id, signed);
         }
+    }
+
+    fn add_release(&mut self, path: &RepoPath, row: ReleaseRow) -> ReleaseId {
+        let id = next_id(self.releases.len());
+        let named = (self.path_hasher.hash_one(path.as_str()), id);
+        match &mut self.bulk {
+            Some(bulk) => bulk.release_ids.push(named),
+            None => drop(self.release_ids.insert(named)),
+        }
+        self.releases.push(row);
+        id
+    }
+
+    fn note_signed(&mut self, key: KeyId, at: Seconds, release: ReleaseId) {
+        let row = (key, Reverse(at), release);
+        let is_new = match &mut self.bulk {
+            Some(bulk) => {
+                bulk.signed.push(row);
+                true
+            }
+            None => self.signed.insert(row),
+        };
+        self.signed_counts[key as usize] += u32::from(is_new);
     }
 
     /// Takes out what may change. The digests and signatures of a complete release never do.

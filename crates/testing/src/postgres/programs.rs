@@ -16,7 +16,13 @@ const NEEDED: &str = "COUNTERSIGN_NEED_POSTGRES";
 pub(super) struct Programs {
     dir: PathBuf,
     /// PostgreSQL refuses to run as root, so root lends it another user.
-    user: Option<(u32, u32)>,
+    user: Option<LentUser>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LentUser {
+    user: u32,
+    group: u32,
 }
 
 impl Programs {
@@ -42,14 +48,14 @@ impl Programs {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).env("LC_ALL", "C");
         command.current_dir("/").stdin(Stdio::null());
-        if let Some((user, group)) = self.user {
+        if let Some(LentUser { user, group }) = self.user {
             command.uid(user).gid(group);
         }
         command
     }
 
     pub(super) fn give(&self, path: &Path) {
-        if let Some((user, group)) = self.user {
+        if let Some(LentUser { user, group }) = self.user {
             std::os::unix::fs::chown(path, Some(user), Some(group)).expect("root gives its files away");
         }
     }
@@ -94,7 +100,7 @@ fn newest_package() -> Option<PathBuf> {
 }
 
 /// `nobody` where we are root. It owns no cluster that is there, unlike `postgres`.
-fn user() -> Option<(u32, u32)> {
+fn user() -> Option<LentUser> {
     let we_are_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     if !we_are_root {
         return None;
@@ -103,7 +109,7 @@ fn user() -> Option<(u32, u32)> {
     let ids = |name: &str| {
         let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
         let mut numbers = line.split(':').skip(2).map(|id| id.parse().ok());
-        Some((numbers.next()??, numbers.next()??))
+        Some(LentUser { user: numbers.next()??, group: numbers.next()?? })
     };
     Some(ids("nobody").or_else(|| ids("postgres")).expect("a user other than root, such as nobody"))
 }

@@ -62,12 +62,6 @@ impl Postgres {
         self.sql("select pg_reload_conf()");
     }
 
-    /// Commits wait for no standby any more.
-    pub fn forget_standbys(&self) {
-        self.set_synchronous_standby("");
-        self.await_row("show synchronous_standby_names", "");
-    }
-
     /// Makes a standby a primary that accepts changes.
     #[track_caller]
     pub fn promote(&self) {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_api::catalogue::{ReleaseState, WaitingKind};
+use countersign_api::catalogue::{ReleaseState, SignedRelease, WaitingKind};
 use countersign_core::{
     documents::{history::HistoryEntry, layout, signers::SignersFile},
     values::{
@@ -101,9 +101,9 @@ impl Fetched {
                     begun.insert(file.file_path);
                 }
             }
-            for (project, path) in self.list_signed(client, &key, since).await? {
-                projects.insert(project);
-                releases.insert(path);
+            for signed in self.list_signed(client, &key, since).await? {
+                projects.insert(signed.project_id);
+                releases.insert(signed.index_path);
             }
         }
         for project in projects {
@@ -136,18 +136,18 @@ impl Fetched {
         client: &ServerClient,
         key: &PublicKey,
         since: Option<Timestamp>,
-    ) -> Result<Vec<(RepoPath, RepoPath)>, CliError> {
+    ) -> Result<Vec<SignedRelease>, CliError> {
         // Servers remember whole seconds.
         let since = since.map(|since| since.to_whole_seconds().to_string());
-        let mut found: Vec<(RepoPath, RepoPath)> = Vec::new();
+        let mut found: Vec<SignedRelease> = Vec::new();
         loop {
-            let after = found.last().map(|(_, path)| path.to_string());
+            let after = found.last().map(|signed| signed.index_path.to_string());
             let mut query: Vec<(&str, &str)> = Vec::new();
             query.extend(since.as_deref().map(|since| ("since", since)));
             query.extend(after.as_deref().map(|after| ("after", after)));
             let answer = client.signed_by(key, &query).await?;
             let is_empty = answer.signed.is_empty();
-            found.extend(answer.signed.into_iter().map(|signed| (signed.project_id, signed.index_path)));
+            found.extend(answer.signed);
             if !answer.more {
                 return Ok(found);
             }

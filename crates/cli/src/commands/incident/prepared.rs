@@ -22,7 +22,7 @@ use countersign_core::{
         digest::Sha512,
         key::PublicKey,
         path::RepoPath,
-        shown::{is_unseen, shown_text, shown_within},
+        shown::{is_unseen, plural, shown_text, shown_within},
         wire,
     },
 };
@@ -31,7 +31,7 @@ use countersign_explain::{
     incident::{
         IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, OpenKind, OpenMatter, ProjectIncident,
     },
-    signers::{named_signer, plural, shown_signers},
+    signers::shown_signers,
 };
 use serde_json::{Value, json};
 
@@ -420,7 +420,7 @@ impl<S: Snapshot> Planner<'_, S> {
         };
         for key in keys_of(&groups).filter(|key| !self.question.keys.contains(key)) {
             if groups.iter().any(|group| is_useful(group, &key, &keys)) && keys.insert(key) {
-                chosen.push(named_signer(signers, key));
+                chosen.push(signers.named_signer(key));
             }
         }
         if quorum::is_met(&groups, &keys) { chosen } else { Vec::new() }
@@ -438,5 +438,5 @@ impl<S: Snapshot> Planner<'_, S> {
 }
 
 fn name_all(file: &SignersFile, keys: BTreeSet<PublicKey>) -> Vec<Signer> {
-    keys.into_iter().map(|key| named_signer(file, key)).collect()
+    keys.into_iter().map(|key| file.named_signer(key)).collect()
 }

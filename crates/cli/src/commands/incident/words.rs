@@ -237,73 +237,78 @@ pub(super) fn to_json(findings: &Findings) -> Map<String, Value> {
 }
 
 fn project_to_json(incident: &ProjectIncident) -> Value {
-    let listings = incident.listings.iter().map(|listing| {
-        let (standing, until) = match listing.standing {
-            ListingStanding::InForce => ("in force", None),
-            ListingStanding::Until(at) => ("removed", Some(at.to_string())),
-            ListingStanding::Proposed => ("proposed", None),
-        };
-        json!({
-            "public_key": listing.signer.key.to_string(),
-            "name": listing.signer.name,
-            "roles": listing.roles.iter().map(|role| role_name(*role)).collect::<Vec<_>>(),
-            "registrar": listing.is_registrar,
-            "standing": standing,
-            "removed_at": until,
-        })
-    });
-    let releases = incident.releases.iter().map(|release| {
-        json!({
-            "index_path": release.path.as_str(),
-            "state": state_name(release.state),
-            "signed": times_to_json(&release.signed),
-            "decisive": release.is_decisive,
-        })
-    });
-    let rotations = incident.rotations.iter().map(|rotation| {
-        json!({
-            "number": rotation.number,
-            "activated_at": rotation.activated_at.to_string(),
-            "signed": times_to_json(&rotation.signed),
-            "decisive": !rotation.unmet.is_empty(),
-            "needed_as": rotation.unmet.iter().map(|kind| condition_title(*kind)).collect::<Vec<_>>(),
-        })
-    });
-    let revocations = incident.revocations.iter().map(|revocation| {
-        json!({
-            "index_path": revocation.path.as_str(),
-            "reason": revocation.reason,
-            "signed": times_to_json(&revocation.signed),
-            "decisive": revocation.is_decisive,
-        })
-    });
-    let open = incident.open.iter().map(|matter| {
-        let kind = match matter.kind {
-            OpenKind::Rotation => "signers",
-            OpenKind::Release => "release",
-            OpenKind::Revocation => "revocation",
-        };
-        json!({
-            "kind": kind,
-            "file_path": matter.path.as_str(),
-            "signed": times_to_json(&matter.signed),
-            "collected": matter.tally.collected,
-            "needed": matter.tally.needed,
-            "completable": matter.is_completable,
-            "registered": matter.is_registered,
-            "waits_until": matter.waits_until.map(|until| until.to_string()),
-        })
-    });
     json!({
         "project_id": incident.project.as_str(),
-        "listed": listings.collect::<Vec<_>>(),
+        "listed": incident.listings.iter().map(listing_to_json).collect::<Vec<_>>(),
         "alone": incident.powers.iter().map(Act::to_string).collect::<Vec<_>>(),
         "can_register": incident.can_register,
-        "releases": releases.collect::<Vec<_>>(),
-        "rotations": rotations.collect::<Vec<_>>(),
-        "revocations": revocations.collect::<Vec<_>>(),
-        "open": open.collect::<Vec<_>>(),
+        "releases": incident.releases.iter().map(release_to_json).collect::<Vec<_>>(),
+        "rotations": incident.rotations.iter().map(rotation_to_json).collect::<Vec<_>>(),
+        "revocations": incident.revocations.iter().map(revocation_to_json).collect::<Vec<_>>(),
+        "open": incident.open.iter().map(open_to_json).collect::<Vec<_>>(),
         "unreadable": incident.unreadable,
+    })
+}
+
+fn listing_to_json(listing: &IncidentListing) -> Value {
+    let (standing, until) = match listing.standing {
+        ListingStanding::InForce => ("in force", None),
+        ListingStanding::Until(at) => ("removed", Some(at.to_string())),
+        ListingStanding::Proposed => ("proposed", None),
+    };
+    json!({
+        "public_key": listing.signer.key.to_string(),
+        "name": listing.signer.name,
+        "roles": listing.roles.iter().map(|role| role_name(*role)).collect::<Vec<_>>(),
+        "registrar": listing.is_registrar,
+        "standing": standing,
+        "removed_at": until,
+    })
+}
+
+fn release_to_json(release: &TouchedRelease) -> Value {
+    json!({
+        "index_path": release.path.as_str(),
+        "state": state_name(release.state),
+        "signed": times_to_json(&release.signed),
+        "decisive": release.is_decisive,
+    })
+}
+
+fn rotation_to_json(rotation: &TouchedRotation) -> Value {
+    json!({
+        "number": rotation.number,
+        "activated_at": rotation.activated_at.to_string(),
+        "signed": times_to_json(&rotation.signed),
+        "decisive": !rotation.unmet.is_empty(),
+        "needed_as": rotation.unmet.iter().map(|kind| condition_title(*kind)).collect::<Vec<_>>(),
+    })
+}
+
+fn revocation_to_json(revocation: &TouchedRevocation) -> Value {
+    json!({
+        "index_path": revocation.path.as_str(),
+        "reason": revocation.reason,
+        "signed": times_to_json(&revocation.signed),
+        "decisive": revocation.is_decisive,
+    })
+}
+
+fn open_to_json(matter: &OpenMatter) -> Value {
+    let kind = match matter.kind {
+        OpenKind::Rotation => "signers",
+        OpenKind::Release => "release",
+        OpenKind::Revocation => "revocation",
+    };
+    json!({
+        "kind": kind,
+        "file_path": matter.path.as_str(),
+        "signed": times_to_json(&matter.signed),
+        "collected": matter.tally.collected,
+        "needed": matter.tally.needed,
+        "completable": matter.is_completable,
+        "registered": matter.is_registered,
+        "waits_until": matter.waits_until.map(|until| until.to_string()),
     })
 }
 

@@ -8,6 +8,7 @@ use countersign_core::{
         signatures::SignatureSet,
     },
     proof::to_revoke::{RevocationRequest, ToRevoke, ToRevokeError},
+    rules::tally::Tally,
     values::{
         digest::Sha512,
         key::PublicKey,
@@ -16,7 +17,7 @@ use countersign_core::{
         time::Timestamp,
     },
 };
-use countersign_explain::{progress::Names, tally::Tally};
+use countersign_explain::progress::Names;
 
 use crate::{
     args::RevokeArgs,

@@ -7,7 +7,7 @@ use countersign_server::{
     config::{ConfigFile, ConfigSource, Overrides, Settings},
     disk_space::DiskSpace,
     mirror::{MirrorSettings, memory::MirrorMemory},
-    tls::Tls,
+    tls::{Tls, TlsFiles},
 };
 use countersign_store::open::{FoundData, inspect};
 use serde_json::{Map, Value, json};
@@ -58,35 +58,10 @@ fn look_at(settings: Settings, source: Option<&ConfigSource>, report: &mut Repor
         report.say("metrics", format!("http://{address}/metrics"));
     }
     if let Some(files) = settings.tls {
-        let (cert, key) = (files.cert.display().to_string(), files.key.display().to_string());
-        match Tls::read(files) {
-            Ok(_) => report.say("certificate", format!("{cert}, key {key}")),
-            Err(error) => report.blame_file(&error, place_of(source, "tls", Some(error.path()))),
-        }
+        look_at_certificate(files, source, report);
     }
-    let dir = settings.data_dir.display();
-    let found = inspect(&settings.data_dir);
-    let (is_running, is_usable) = (matches!(found, Ok(FoundData::InUse)), found.is_ok());
-    match found {
-        Ok(FoundData::New) => report.say("data", format!("{dir}, which the server would make or fill")),
-        Ok(FoundData::Present) => report.say("data", format!("{dir}, with a repository of a known format")),
-        Ok(FoundData::InUse) => report.say("data", format!("{dir}, in use by a running server")),
-        Err(error) => report.blame(&error),
-    }
-    match MirrorMemory::at(&settings.data_dir).origin() {
-        Ok(followed) => report.say_role(settings.mirror.as_ref(), followed),
-        // It was told above.
-        Err(_) if !is_usable => {}
-        Err(error) => report.blame(&error),
-    }
-    let there = settings.data_dir.ancestors().find(|dir| dir.exists());
-    if let Ok(space) = DiskSpace::of(there.unwrap_or(Path::new("."))) {
-        report.say("disk", format!("{} of {} MiB free", space.free >> 20, space.size >> 20));
-        if space.is_low() {
-            let text = "the disk is nearly full: make room, or the server will refuse changes";
-            report.say(WARNING, text.to_owned());
-        }
-    }
+    let is_running = look_at_data(&settings.data_dir, settings.mirror.as_ref(), report);
+    look_at_disk(&settings.data_dir, report);
     // The running server has its addresses.
     for address in
         [Some(settings.listen), settings.metrics_listen].into_iter().flatten().filter(|_| !is_running)
@@ -109,6 +84,44 @@ fn look_at(settings: Settings, source: Option<&ConfigSource>, report: &mut Repor
     for webhook in settings.webhooks.iter().filter(|_| settings.mirror.is_none()) {
         let host = webhook.url.host_str().unwrap_or_default();
         report.say("webhook", format!("{}, to {host}", webhook.name));
+    }
+}
+
+fn look_at_certificate(files: TlsFiles, source: Option<&ConfigSource>, report: &mut Report) {
+    let (cert, key) = (files.cert.display().to_string(), files.key.display().to_string());
+    match Tls::read(files) {
+        Ok(_) => report.say("certificate", format!("{cert}, key {key}")),
+        Err(error) => report.blame_file(&error, place_of(source, "tls", Some(error.path()))),
+    }
+}
+
+/// Whether a server runs there.
+fn look_at_data(data_dir: &Path, mirror: Option<&MirrorSettings>, report: &mut Report) -> bool {
+    let dir = data_dir.display();
+    let found = inspect(data_dir);
+    let (is_running, is_usable) = (matches!(found, Ok(FoundData::InUse)), found.is_ok());
+    match found {
+        Ok(FoundData::New) => report.say("data", format!("{dir}, which the server would make or fill")),
+        Ok(FoundData::Present) => report.say("data", format!("{dir}, with a repository of a known format")),
+        Ok(FoundData::InUse) => report.say("data", format!("{dir}, in use by a running server")),
+        Err(error) => report.blame(&error),
+    }
+    match MirrorMemory::at(data_dir).origin() {
+        Ok(followed) => report.say_role(mirror, followed),
+        // It was told above.
+        Err(_) if !is_usable => {}
+        Err(error) => report.blame(&error),
+    }
+    is_running
+}
+
+fn look_at_disk(data_dir: &Path, report: &mut Report) {
+    let there = data_dir.ancestors().find(|dir| dir.exists());
+    let Ok(space) = DiskSpace::of(there.unwrap_or(Path::new("."))) else { return };
+    report.say("disk", format!("{} of {} MiB free", space.free >> 20, space.size >> 20));
+    if space.is_low() {
+        let text = "the disk is nearly full: make room, or the server will refuse changes";
+        report.say(WARNING, text.to_owned());
     }
 }
 

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use countersign_api::{answers::SignedResponse, offline};
-use countersign_core::{proof::to_sign::SigningRequest, values::key::PublicKey};
-use countersign_explain::signers::plural;
+use countersign_core::{
+    proof::to_sign::SigningRequest,
+    values::{key::PublicKey, shown::plural},
+};
 use serde_json::json;
 
 use super::{

@@ -2,12 +2,19 @@
 
 use crate::error::CliError;
 
+/// A group as its options give it. Keys are text: not every key there is a signer's.
+#[derive(Debug)]
+pub(super) struct GivenGroup {
+    pub(super) threshold: usize,
+    pub(super) keys: Vec<String>,
+}
+
 /// One threshold is that of all keys. With more, each is that of the keys before it.
 pub(super) fn group_keys(
     [keys, threshold]: [&str; 2],
     given: &[Vec<String>],
     thresholds: &[usize],
-) -> Result<Vec<(usize, Vec<String>)>, CliError> {
+) -> Result<Vec<GivenGroup>, CliError> {
     let all = [given.concat()];
     let groups = if thresholds.len() == 1 { &all[..] } else { given };
     if groups.len() != thresholds.len() {
@@ -16,5 +23,7 @@ pub(super) fn group_keys(
             format!("give each group its threshold: --{keys} KEY… --{threshold} N"),
         ));
     }
-    Ok(thresholds.iter().copied().zip(groups.iter().cloned()).collect())
+    let group =
+        |(threshold, keys): (&usize, &Vec<String>)| GivenGroup { threshold: *threshold, keys: keys.clone() };
+    Ok(thresholds.iter().zip(groups).map(group).collect())
 }

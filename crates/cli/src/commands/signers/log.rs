@@ -3,7 +3,7 @@
 use countersign_core::documents::transparency::Transparency;
 use serde_json::{Value, json};
 
-use super::groups::group_keys;
+use super::groups::{GivenGroup, group_keys};
 use crate::{
     args::{LogArgs, WITNESS_OPTIONS},
     error::CliError,
@@ -16,8 +16,7 @@ const DEFAULT_MAX_AGE_SECONDS: u64 = 86_400;
 #[derive(Debug, Default)]
 pub(super) struct LogDraft {
     log: String,
-    /// Thresholds and keys.
-    groups: Vec<(usize, Vec<String>)>,
+    groups: Vec<GivenGroup>,
     max_age_seconds: Option<u64>,
 }
 
@@ -27,7 +26,10 @@ impl LogDraft {
         Self {
             log: file.log().to_string(),
             groups: groups
-                .map(|group| (group.threshold, group.keys.iter().map(ToString::to_string).collect()))
+                .map(|group| GivenGroup {
+                    threshold: group.threshold,
+                    keys: group.keys.iter().map(ToString::to_string).collect(),
+                })
                 .collect(),
             max_age_seconds: file.max_age().map(|age| age.as_secs()),
         }
@@ -36,8 +38,7 @@ impl LogDraft {
     pub(super) fn to_json(&self) -> Value {
         let mut value = json!({ "log": self.log });
         if !self.groups.is_empty() {
-            let group =
-                |(threshold, keys): &(usize, Vec<String>)| json!({ "threshold": threshold, "keys": keys });
+            let group = |group: &GivenGroup| json!({ "threshold": group.threshold, "keys": group.keys });
             value["witnesses"] = self.groups.iter().map(group).collect();
         }
         if let Some(seconds) = self.max_age_seconds {
@@ -55,8 +56,8 @@ impl LogDraft {
         }
         match (args.thresholds.as_slice(), self.groups.as_mut_slice()) {
             ([], _) => Ok(()),
-            ([threshold], [(of_group, _)]) => {
-                *of_group = *threshold;
+            ([threshold], [only]) => {
+                only.threshold = *threshold;
                 Ok(())
             }
             (_, groups) => Err(CliError::usage(

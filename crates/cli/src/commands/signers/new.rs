@@ -3,7 +3,11 @@
 use countersign_core::documents::signers::Group;
 use serde_json::json;
 
-use super::{Draft, deliver, groups::group_keys, log::set_log};
+use super::{
+    Draft, deliver,
+    groups::{GivenGroup, group_keys},
+    log::set_log,
+};
 use crate::{
     args::{RoleArgs, SignersNewArgs, role_options},
     error::CliError,
@@ -24,7 +28,7 @@ pub(crate) fn run(args: &SignersNewArgs, output: Output) -> Result<(), CliError>
 }
 
 fn read_groups(given: &RoleArgs) -> Result<Vec<Group>, CliError> {
-    let group = |(threshold, keys): (usize, Vec<String>)| {
+    let group = |GivenGroup { threshold, keys }: GivenGroup| {
         let signers = keys.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
         Ok(Group { threshold, signers })
     };

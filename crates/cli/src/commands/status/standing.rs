@@ -8,23 +8,19 @@ use countersign_core::{
         revocation::Revocation, sha256sums::render_sha256sums, signatures::SignatureSet,
         signers::SignersFile,
     },
-    rules::{consent::Consent, quorum},
+    rules::{consent::Consent, quorum, tally::Tally},
     values::{
         digest::Sha512,
         key::PublicKey,
         other_format::{OtherFormat, ReleaseSums},
         path::RepoPath,
-        shown::quoted,
+        shown::{plural, quoted},
         time::Timestamp,
     },
 };
-use countersign_explain::{
-    progress::{
-        ConditionProgress, GroupProgress, Names, WayProgress, condition_text, describe_conditions,
-        describe_groups, way_name,
-    },
-    signers::plural,
-    tally::Tally,
+use countersign_explain::progress::{
+    ConditionProgress, GroupProgress, Names, WayProgress, condition_text, describe_conditions,
+    describe_groups, way_name,
 };
 use serde_json::{Map, Value, json};
 
@@ -104,6 +100,16 @@ impl SigningState {
 }
 
 impl Begun {
+    /// `command`: what joins it.
+    fn describe(&self, title: &str, people: &People<'_>, command: &str) -> String {
+        let Self { reason, signed, tally } = self;
+        let signed = people.list(signed.iter().copied());
+        let reason = quoted(reason);
+        format!(
+            "  {title:<11} begun by {signed}, {tally}, for the reason {reason}; co-sign it with `{command}`"
+        )
+    }
+
     fn json(&self) -> Value {
         json!({
             "reason": self.reason,
@@ -118,15 +124,7 @@ impl Status {
     /// `name`: what can be typed for the file.
     pub(super) fn text(&self, name: &str, you: Option<PublicKey>, output: Output) -> String {
         let people = People { names: &self.names, you };
-        let state = match &self.state {
-            SigningState::Collecting if self.waits_until.is_some() => {
-                output.strong("all signatures are there; waiting")
-            }
-            SigningState::Collecting => output.strong("collecting signatures"),
-            SigningState::Complete => output.good("complete"),
-            SigningState::Revoked { .. } => output.bad("REVOKED"),
-        };
-        let mut lines = vec![format!("{name}: {state}")];
+        let mut lines = vec![format!("{name}: {}", self.state_text(output))];
         if let Some(current) = &self.objections.current {
             let names = Names::of([current]);
             let people = People { names: &names, you };
@@ -136,15 +134,7 @@ impl Status {
         if let SigningState::Revoked { reason } = &self.state {
             lines.push(format!("  reason      {}", quoted(reason)));
         }
-        if let Some(until) = self.waits_until {
-            let masters = match self.has_masters {
-                true => format!(
-                    ", unless the masters veto it (`countersign veto {name}`), or at once if they sign it"
-                ),
-                false => "; there are no masters who could veto it, but an admin can replace it".to_owned(),
-            };
-            lines.push(format!("  in force    on {}{masters}", when_text(until)));
-        }
+        lines.extend(self.waits_until.map(|until| self.describe_wait(until, name)));
         match &self.needs {
             Needs::Groups(groups) => {
                 lines.extend(groups.iter().map(|group| format!("  needs       {group}")));
@@ -164,21 +154,33 @@ impl Status {
         if let Some(dropped) = self.drops.text() {
             lines.push(format!("  drops       the signatures on {dropped}"));
         }
-        if let Some(Begun { reason, signed, tally }) = &self.veto {
-            lines.push(format!(
-                "  veto        begun by {}, {tally}, for the reason {}; co-sign it with `countersign veto {name}`",
-                people.list(signed.iter().copied()),
-                quoted(reason),
-            ));
-        }
-        if let Some(Begun { reason, signed, tally }) = &self.begun {
-            lines.push(format!(
-                "  revocation  begun by {}, {tally}, for the reason {}; co-sign it with `countersign revoke {name}`",
-                people.list(signed.iter().copied()),
-                quoted(reason),
-            ));
-        }
+        let (veto, revoke) = (format!("countersign veto {name}"), format!("countersign revoke {name}"));
+        lines.extend(self.veto.as_ref().map(|begun| begun.describe("veto", &people, &veto)));
+        lines.extend(self.begun.as_ref().map(|begun| begun.describe("revocation", &people, &revoke)));
         lines.join("\n")
+    }
+
+    fn state_text(&self, output: Output) -> String {
+        match &self.state {
+            SigningState::Collecting if self.waits_until.is_some() => {
+                output.strong("all signatures are there; waiting")
+            }
+            SigningState::Collecting => output.strong("collecting signatures"),
+            SigningState::Complete => output.good("complete"),
+            SigningState::Revoked { .. } => output.bad("REVOKED"),
+        }
+    }
+
+    fn describe_wait(&self, until: Timestamp, name: &str) -> String {
+        let masters = match self.has_masters {
+            true => {
+                format!(
+                    ", unless the masters veto it (`countersign veto {name}`), or at once if they sign it"
+                )
+            }
+            false => "; there are no masters who could veto it, but an admin can replace it".to_owned(),
+        };
+        format!("  in force    on {}{masters}", when_text(until))
     }
 
     fn describe_formats(&self) -> Option<String> {

@@ -6,12 +6,13 @@ use countersign_core::{
         to_sign::ToSign,
         to_veto::{ToVeto, ToVetoError},
     },
+    rules::tally::Tally,
     values::{key::PublicKey, path::RepoPath, shown::quoted},
 };
-use countersign_explain::{progress::Names, tally::Tally};
+use countersign_explain::progress::Names;
 
 use crate::{
-    error::CliError,
+    error::{CliError, REASON_HINT},
     people::{People, when_text},
     review::describe_changes,
     session::Session,
@@ -84,7 +85,7 @@ pub(super) fn not_vetoed(error: ToVetoError) -> CliError {
             "do not sign what you do not want; an admin can replace the pending file with `countersign update`",
         ),
         ToVetoError::Document(_) if error.to_string().contains("`veto`") => {
-            CliError::usage("this is no veto", "give a --reason of 1 to 1,000 characters").because(error)
+            CliError::usage("this is no veto", REASON_HINT).because(error)
         }
         ToVetoError::Document(_) | ToVetoError::OtherProposal => CliError::unverified(
             "the veto that is shown cannot be signed",

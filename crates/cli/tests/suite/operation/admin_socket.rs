@@ -142,9 +142,14 @@ fn projects_and_figures_are_shown() {
         (&stats["projects"], &stats["collecting"], &stats["ready"]),
         (&2.into(), &2.into(), &true.into())
     );
-    let launch =
-        Launch::default().args(["admin", "stats", "--data-dir", world.server.data_dir().to_str().unwrap()]);
-    let text = String::from_utf8(launch.output().stdout).unwrap();
+    let tell = |what: &str| {
+        let dir = world.server.data_dir();
+        let launch = Launch::default().args(["admin", what, "--data-dir", dir.to_str().unwrap()]);
+        String::from_utf8(launch.output().stdout).unwrap()
+    };
+    let listed = tell("projects");
+    assert!(listed.contains("acme/app  active, 1 release collecting signatures\n"), "{listed}");
+    let text = tell("stats");
     assert!(!text.contains("null") && !text.contains("bytes"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("disk free   ") && line.ends_with("iB")), "{text}");
     for running in [true, false] {

@@ -2,7 +2,10 @@
 
 use thiserror::Error;
 
-use super::{proposal::MAX_LEAD, titles};
+use super::{
+    proposal::{MAX_LEAD, MAX_LEAD_MINUTES},
+    titles,
+};
 use crate::{
     documents::{
         layout::{self, Signable},
@@ -37,7 +40,9 @@ pub enum ObjectRefusal {
     OtherIndex(RepoPath),
     #[error("Invalid signature: it does not verify for the objection")]
     BadSignature,
-    #[error("The objection's timestamp {0} is more than 10 minutes ahead of the server's clock")]
+    #[error(
+        "The objection's timestamp {0} is more than {MAX_LEAD_MINUTES} minutes ahead of the server's clock"
+    )]
     TimestampAhead(Timestamp),
     #[error("the key {key} is not in the current signers file of {project}, so it cannot object")]
     NotASigner { key: PublicKey, project: RepoPath },

@@ -16,7 +16,8 @@ use crate::{
 };
 
 /// How far the timestamp of a signers file or an objection may be ahead of the server's clock (D15, D125).
-pub(super) const MAX_LEAD: Duration = Duration::from_secs(10 * 60);
+pub(super) const MAX_LEAD_MINUTES: u64 = 10;
+pub(super) const MAX_LEAD: Duration = Duration::from_secs(MAX_LEAD_MINUTES * 60);
 
 /// A fetched signers file and the signed request that asked for it.
 #[derive(Debug, Clone)]
@@ -36,7 +37,9 @@ pub enum ProposalFault {
     NotTheCaller,
     #[error("`{url}` is not a valid signers file: {error}")]
     InvalidSigners { url: String, error: ParseError },
-    #[error("The signers file's timestamp {0} is more than 10 minutes ahead of the server's clock")]
+    #[error(
+        "The signers file's timestamp {0} is more than {MAX_LEAD_MINUTES} minutes ahead of the server's clock"
+    )]
     TimestampAhead(Timestamp),
 }
 

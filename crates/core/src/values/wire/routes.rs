@@ -34,6 +34,8 @@ pub const LOG_TILE: &str = "/log/tile";
 /// Of a witness (c2sp.org/tlog-witness).
 pub const ADD_CHECKPOINT: &str = "/add-checkpoint";
 
+/// The reference of the API, for programs.
+pub const OPENAPI: &str = "/openapi.json";
 /// Whether the server can accept changes.
 pub const READY: &str = "/readyz";
 

@@ -6,7 +6,7 @@ use countersign_core::{
     documents::layout,
     log::{
         record::{LoggedState, Record, project_key, release_key},
-        status::{StatusFault, Statuses},
+        status::{LoggedRelease, StatusFault, Statuses},
         trie::EMPTY,
     },
     rules::snapshot::Change,
@@ -61,7 +61,10 @@ fn statuses_follow_registration_completion_rotation_and_revocation() {
     assert_eq!(derived.statuses.release(&path(INDEX)), None);
     let records = derived.after(|world| world.sign(INDEX, &bob()).unwrap());
     assert_eq!(records.len(), 2);
-    assert_eq!(derived.statuses.release(&path(INDEX)), Some((1, LoggedState::Complete)));
+    assert_eq!(
+        derived.statuses.release(&path(INDEX)),
+        Some(LoggedRelease { number: 1, state: LoggedState::Complete })
+    );
     assert_eq!(derived.statuses.project(&path(PROJECT)).unwrap().newest, [path(INDEX)]);
 
     assert!(derived.after(|world| world.update(&successors(), &alice()).unwrap()).is_empty());
@@ -78,7 +81,7 @@ fn statuses_follow_registration_completion_rotation_and_revocation() {
     let document = derived.world.revocation_document("a bad build");
     let records = derived.after(|world| world.revoke_index(&alice()));
     let revoked = LoggedState::Revoked(Sha512::of(document.as_bytes()));
-    assert_eq!(derived.statuses.release(&path(INDEX)), Some((1, revoked)));
+    assert_eq!(derived.statuses.release(&path(INDEX)), Some(LoggedRelease { number: 1, state: revoked }));
     assert!(matches!(&records[..], [Record::Release(release)] if release.state == revoked));
     assert_eq!(derived.statuses.project(&path(PROJECT)), Some(&project), "revoked, it stays a completed one");
 }
@@ -91,7 +94,7 @@ fn releases_are_numbered_by_completion_and_the_last_eight_are_named() {
     // Tags have no order: the last to be completed is the newest.
     for (n, tag) in ["v9", "v1", "v8", "v2", "v7", "v3", "v6", "v4", "v5", "v0"].into_iter().enumerate() {
         log.complete(&index_path(tag), tag);
-        let (number, _) = log.statuses().release(&path(&index_path(tag))).unwrap();
+        let number = log.statuses().release(&path(&index_path(tag))).unwrap().number;
         assert_eq!(number as usize, n + 1);
     }
     let statuses = log.statuses();
@@ -132,7 +135,7 @@ fn older_versions_stay_as_they_were() {
     log.complete(INDEX, "index");
     let before = log.statuses();
     log.revoke(INDEX, "document");
-    assert_eq!(before.release(&path(INDEX)), Some((1, LoggedState::Complete)));
+    assert_eq!(before.release(&path(INDEX)), Some(LoggedRelease { number: 1, state: LoggedState::Complete }));
     assert_eq!(before.root(), log.versions[1].root());
     assert_ne!(before.root(), log.statuses().root());
     log.idle();

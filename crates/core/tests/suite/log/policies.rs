@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use countersign_core::{
+    documents::transparency::WitnessGroup,
     log::{
         policy::{Policy, PolicyFault},
         quorum_tree::Tolerance,
@@ -69,7 +70,9 @@ fn the_example_of_c2sp_counts_as_it_says() {
     }
     assert_eq!(policy.logs()[0].url.as_deref(), Some("https://log.example/"));
     assert_eq!(policy.witnesses()[3].name, "Y1");
-    assert_eq!((policy.log_keys().len(), policy.witness_keys().len(), policy.public_keys().len()), (1, 6, 7));
+    let (logs, witnesses) = (policy.log_keys(), policy.witness_keys());
+    let distinct: BTreeSet<PublicKey> = logs.iter().chain(&witnesses).map(VerifierKey::key).collect();
+    assert_eq!((logs.len(), witnesses.len(), distinct.len()), (1, 6, 7));
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn one_key_under_two_names_is_refused() {
         .replace("SECOND", &second.to_string());
     let error = Policy::parse(text.as_bytes()).unwrap_err();
     assert_eq!(error.fault, PolicyFault::KeyTwice("example.com/other".to_owned()));
-    let groups = [(2, vec![of_kind(KeyKind::Witness, 1), second])];
+    let groups = [WitnessGroup { threshold: 2, keys: vec![of_kind(KeyKind::Witness, 1), second] }];
     let of_groups = Policy::of_groups(of_kind(KeyKind::Log, 9), &groups);
     assert_eq!(of_groups, Err(PolicyFault::KeyTwice("example.com/other".to_owned())));
 }
@@ -174,22 +177,24 @@ fn a_policy_has_a_largest_size_and_number_of_entries() {
 
 #[test]
 fn groups_of_a_signers_file_must_all_reach_their_thresholds() {
-    let witnesses =
-        |numbers: &[u8]| numbers.iter().map(|n| of_kind(KeyKind::Witness, *n)).collect::<Vec<_>>();
+    let group = |threshold, numbers: &[u8]| WitnessGroup {
+        threshold,
+        keys: numbers.iter().map(|n| of_kind(KeyKind::Witness, *n)).collect(),
+    };
     let log = of_kind(KeyKind::Log, 9);
-    let two = Policy::of_groups(log.clone(), &[(2, witnesses(&[1, 2, 3])), (1, witnesses(&[4, 5]))]).unwrap();
+    let two = Policy::of_groups(log.clone(), &[group(2, &[1, 2, 3]), group(1, &[4, 5])]).unwrap();
     assert!(
         two.is_met(&keys(&[1, 2, 5])) && !two.is_met(&keys(&[1, 4, 5])) && !two.is_met(&keys(&[1, 2, 3]))
     );
-    let one = Policy::of_groups(log.clone(), &[(1, witnesses(&[1]))]).unwrap();
+    let one = Policy::of_groups(log.clone(), &[group(1, &[1])]).unwrap();
     assert!(one.is_met(&keys(&[1])) && !one.is_met(&keys(&[])));
     let none = Policy::of_groups(log.clone(), &[]).unwrap();
     assert!(none.is_met(&keys(&[])) && none.tolerance().is_none());
     for policy in [two, one, none] {
         assert_eq!(Policy::parse(policy.to_string().as_bytes()), Ok(policy));
     }
-    assert_eq!(Policy::of_groups(log.clone(), &[(3, witnesses(&[1, 2]))]), Err(PolicyFault::Threshold(2)));
-    assert_eq!(Policy::of_groups(log, &[(0, vec![])]), Err(PolicyFault::Threshold(0)));
+    assert_eq!(Policy::of_groups(log.clone(), &[group(3, &[1, 2])]), Err(PolicyFault::Threshold(2)));
+    assert_eq!(Policy::of_groups(log, &[group(0, &[])]), Err(PolicyFault::Threshold(0)));
 }
 
 const POLICIES: [&str; 8] = [

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use countersign_core::{
     log::{
         tree::Hash,
-        trie::{BitsDoNotRise, EMPTY, Trie, TrieKey, TriePath, leaf_hash},
+        trie::{BitsDoNotRise, EMPTY, Trie, TrieKey, TriePath, TrieSibling, leaf_hash},
     },
     values::digest::Sha256,
 };
 
-type Siblings = Vec<(u8, Hash)>;
+type Siblings = Vec<TrieSibling>;
 
 /// Small and seeded (SplitMix64): the operations are the same each time.
 struct Random(u64);
@@ -135,9 +135,13 @@ fn keys_that_differ_in_one_bit_only_are_told_apart() {
         let trie = insert(&insert(&Trie::default(), [0; 32], 1), other, 2);
         assert_eq!((trie.get(&[0; 32]), trie.get(&other)), (Some(&1), Some(&2)));
         let path = trie.prove(&other).unwrap();
-        assert_eq!(path.siblings, [(u8::try_from(n).unwrap(), leaf_hash(&[0; 32], &record(1)))]);
+        assert_eq!(path.siblings, [sibling(u8::try_from(n).unwrap(), leaf_hash(&[0; 32], &record(1)))]);
         assert_eq!(path.root(&other, &record(2)), Ok(trie.root()));
     }
+}
+
+fn sibling(bit: u8, hash: Hash) -> TrieSibling {
+    TrieSibling { bit, hash }
 }
 
 fn inner(bit: u8, left: &Hash, right: &Hash) -> Hash {
@@ -149,12 +153,12 @@ fn a_map_that_has_a_key_in_two_places_proves_one_of_them() {
     let key = [0; 32];
     let [good, bad] = [b"good", b"hide"].map(|record| leaf_hash(&key, record));
     let root = inner(9, &good, &bad);
-    let path = |sibling| TriePath { siblings: vec![(9, sibling)] };
+    let path = |hash| TriePath { siblings: vec![sibling(9, hash)] };
     assert_eq!(path(bad).root(&key, b"good"), Ok(root));
     assert_ne!(path(good).root(&key, b"hide"), Ok(root));
     // Deeper, behind a second turn at the same bit, the bits do not rise.
     let twice = inner(9, &inner(9, &good, &bad), &bad);
-    let path = TriePath { siblings: vec![(9, bad), (9, bad)] };
+    let path = TriePath { siblings: vec![sibling(9, bad); 2] };
     assert_eq!(path.root(&key, b"good"), Err(BitsDoNotRise));
     assert_ne!(twice, root);
 }
@@ -171,8 +175,8 @@ fn bits_must_rise_and_every_part_of_a_path_matters() {
             edit(&mut path.siblings);
             path.root(&key, &record(7))
         };
-        assert_ne!(edited(&|siblings| siblings[n].1 = leaf_hash(&key, b"")), Ok(trie.root()));
-        assert_ne!(edited(&|siblings| siblings[n].0 ^= 1), Ok(trie.root()));
+        assert_ne!(edited(&|siblings| siblings[n].hash = leaf_hash(&key, b"")), Ok(trie.root()));
+        assert_ne!(edited(&|siblings| siblings[n].bit ^= 1), Ok(trie.root()));
         assert_ne!(edited(&|siblings| _ = siblings.remove(n)), Ok(trie.root()));
         assert_eq!(edited(&|siblings| siblings.insert(n, siblings[n])), Err(BitsDoNotRise));
     }
@@ -180,7 +184,7 @@ fn bits_must_rise_and_every_part_of_a_path_matters() {
     assert_ne!(path.root(&keys[8], &record(7)), Ok(trie.root()));
     // No path is longer than a key.
     let all = |bits: &mut dyn Iterator<Item = u8>| TriePath {
-        siblings: bits.map(|bit| (bit, trie.root())).collect(),
+        siblings: bits.map(|bit| sibling(bit, trie.root())).collect(),
     };
     assert!(all(&mut (0..=255)).root(&key, b"").is_ok());
     assert_eq!(all(&mut (0..=255).chain([255])).root(&key, b""), Err(BitsDoNotRise));

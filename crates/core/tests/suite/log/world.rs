@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use countersign_core::{
-    documents::layout,
+    documents::{layout, transparency::WitnessGroup},
     log::{
         checkpoint::{Checkpoint, SignedCheckpoint},
         leaf::{Leaf, digest_changes},
@@ -51,8 +51,8 @@ pub(crate) fn witness(n: u8) -> (VerifierKey, SecretKey) {
 
 /// Two of three witnesses.
 pub(crate) fn policy() -> Policy {
-    let witnesses = (1..=3).map(|n| witness(n).0).collect();
-    Policy::of_groups(log_key(), &[(2, witnesses)]).expect("a policy")
+    let keys = (1..=3).map(|n| witness(n).0).collect();
+    Policy::of_groups(log_key(), &[WitnessGroup { threshold: 2, keys }]).expect("a policy")
 }
 
 /// All commits of a log, with the status map after each.

@@ -4,11 +4,13 @@
 use std::sync::LazyLock;
 
 use countersign_core::{
+    documents::transparency::WitnessGroup,
     log::{
         policy::Policy,
         record::{LoggedState, ProjectRecord, Record, ReleaseRecord},
         status::Statuses,
         tree::leaf_hash,
+        trie::TrieSibling,
     },
     proof::{
         bundle::Bundle,
@@ -120,7 +122,7 @@ fn a_staple_has_a_largest_size_and_every_real_one_fits() {
         newest: vec![longest; 8],
         ..largest.statuses.project
     };
-    let siblings: Vec<_> = (100..164).map(|bit| (bit, leaf_hash(b""))).collect();
+    let siblings: Vec<_> = (100..164).map(|bit| TrieSibling { bit, hash: leaf_hash(b"") }).collect();
     largest.statuses.release_path.siblings = siblings.clone();
     largest.statuses.project_path.siblings = siblings;
     largest.proof.hashes = vec![leaf_hash(b""); 63];
@@ -154,7 +156,7 @@ fn a_staple_of_a_large_log_is_a_few_kilobytes() {
     // As many as in a log of a million commits, and sixteen times as many releases.
     large.proof.hashes = vec![leaf_hash(b""); 20];
     for path in [&mut large.statuses.release_path, &mut large.statuses.project_path] {
-        path.siblings.extend((0..4).map(|n| (200 + n, leaf_hash(b""))));
+        path.siblings.extend((0..4).map(|n| TrieSibling { bit: 200 + n, hash: leaf_hash(b"") }));
     }
     for n in [2, 4] {
         let line = log().cosigned(&[]).cosign(&witness(n).0, &witness(n).1, now()).line;
@@ -167,7 +169,9 @@ fn a_staple_of_a_large_log_is_a_few_kilobytes() {
 #[test]
 fn a_policy_with_other_witnesses_proves_nothing() {
     let other = VerifierKey::new("other.example", KeyKind::Witness, key(9).public_key()).unwrap();
-    let policy = Policy::of_groups(policy().log_keys().remove(0), &[(1, vec![other])]).unwrap();
+    let policy =
+        Policy::of_groups(policy().log_keys().remove(0), &[WitnessGroup { threshold: 1, keys: vec![other] }])
+            .unwrap();
     let refused = verify(&staple(), &subject(), LogTrust::Policy(&policy), noon());
     assert!(matches!(refused, Err(StapleError::TooFewWitnesses(_))));
     let no_log = Policy::parse(b"quorum none").unwrap();

@@ -16,6 +16,8 @@ mod revoke;
 mod revoke_rotation;
 mod sign;
 mod stored;
+mod tally;
 mod update;
+mod url_places;
 mod veto;
 mod withdraw;

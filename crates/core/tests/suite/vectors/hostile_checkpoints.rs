@@ -1,6 +1,7 @@
 //! Lies about checkpoints, witnesses and keys, one each.
 
 use countersign_core::{
+    documents::transparency::WitnessGroup,
     log::{
         checkpoint::Checkpoint,
         note::{Note, NoteSignature},
@@ -164,10 +165,10 @@ fn of_checkpoints() -> Vec<StapleVector> {
 fn of_keys() -> Vec<StapleVector> {
     let alice_as = |kind, name: &str| VerifierKey::new(name, kind, alice().public_key()).expect("a key");
     let of_alice = alice_as(KeyKind::Log, log_key().name());
-    let witnesses = |first: VerifierKey| vec![first, witness(2).0];
-    let log_policy = Policy::of_groups(of_alice.clone(), &[(2, witnesses(witness(1).0))]).expect("a policy");
-    let as_witness = witnesses(alice_as(KeyKind::Witness, "witness1.example"));
-    let witness_policy = Policy::of_groups(log_key(), &[(1, as_witness)]).expect("a policy");
+    let group = |threshold, first: VerifierKey| WitnessGroup { threshold, keys: vec![first, witness(2).0] };
+    let log_policy = Policy::of_groups(of_alice.clone(), &[group(2, witness(1).0)]).expect("a policy");
+    let as_witness = group(1, alice_as(KeyKind::Witness, "witness1.example"));
+    let witness_policy = Policy::of_groups(log_key(), &[as_witness]).expect("a policy");
     let by_alice = resigned(&log().checkpoint().text(), &of_alice, &alice());
     let reason = "a signer's key must have no other use";
     vec![

@@ -5,7 +5,7 @@ use countersign_core::{
         leaf::Leaf,
         record::{LoggedState, ProjectRecord, Record, ReleaseRecord, release_key},
         tree::Hash,
-        trie::{self, TriePath},
+        trie::{self, TriePath, TrieSibling},
     },
     proof::{freshness::StapleSubject, staple::Staple},
     rules::snapshot::Change,
@@ -205,7 +205,10 @@ fn of_maps() -> Vec<StapleVector> {
     let index = path(INDEX);
     let leaf = |record: &ReleaseRecord| trie::leaf_hash(&release_key(&index), record.text().as_bytes());
     let (shown, hidden) = (leaf(&complete), leaf(&withdrawn));
-    let path_of = |siblings: &[(u8, Hash)]| TriePath { siblings: siblings.to_vec() };
+    let path_of = |turns: &[(u8, Hash)]| {
+        let sibling = |(bit, hash): &(u8, Hash)| TrieSibling { bit: *bit, hash: *hash };
+        TriePath { siblings: turns.iter().map(sibling).collect() }
+    };
     // The revoked record is where the key leads, and the complete one on the other side.
     let two_paths = inner(9, ordered(&index, 9, &hidden, &shown));
     let below = inner(9, ordered(&index, 9, &shown, &hidden));

@@ -7,8 +7,8 @@ use countersign_core::{documents::other_formats::FormatTexts, values::digest::Sh
 use super::{
     propose::time,
     state::{
-        Activated, ModelIndex, ModelIndexState, ModelObjections, ModelProposal, RevocationOf, Signatures,
-        Spec,
+        Activated, ModelAgreement, ModelIndex, ModelIndexState, ModelObjections, ModelProposal, RevocationOf,
+        Signatures, Spec,
     },
 };
 use crate::model::{
@@ -80,7 +80,7 @@ fn put_proposal(files: &mut ModelFiles, path: &str, proposal: &ModelProposal, su
 
 /// What lies beside a pending signers file only.
 fn put_waiting(files: &mut ModelFiles, path: &str, proposal: &ModelProposal) {
-    if let Some((agreed_at, due_at)) = proposal.agreement {
+    if let Some(ModelAgreement { agreed_at, due_at }) = proposal.agreement {
         let agreement = object([("agreed_at", text(time(agreed_at))), ("due_at", text(time(due_at)))]);
         files.insert(format!("{path}.agreed.json"), agreement.document());
     }

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::{
     signers::{Config, is_complete, people_of, required},
     state::{
-        ExpectedAnswer, ModelIndex, ModelIndexState, ModelProposal, Project, Published, Signatures, Spec, ok,
-        refuse, refuse_saying, signed_by,
+        ExpectedAnswer, ModelAgreement, ModelIndex, ModelIndexState, ModelProposal, Project, Published,
+        Signatures, Spec, ok, refuse, refuse_saying, signed_by,
     },
 };
 use crate::model::{
@@ -102,7 +102,7 @@ impl Spec {
         let mut proposal = project.superseded.remove(&config.text).unwrap_or(fresh);
         let signed = signed_by(&proposal.signatures);
         let wait = active.wait(&signed).filter(|_| is_complete(Some(&active), config, &signed));
-        proposal.agreement = wait.map(|wait| (now, now + wait));
+        proposal.agreement = wait.map(|wait| ModelAgreement { agreed_at: now, due_at: now + wait });
         let required = required(Some(&active), &proposal.config, &signed);
         if let Some(mut replaced) = project.pending.replace(proposal) {
             (replaced.agreement, replaced.veto) = (None, None);

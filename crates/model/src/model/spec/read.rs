@@ -29,8 +29,8 @@ impl Spec {
                 let Some(pending) = &project.pending else { return refuse(404) };
                 let in_active =
                     project.active.as_ref().is_some_and(|active| active.everyone().contains(&caller));
-                if let Some((_, due)) = pending.agreement {
-                    waits_until = Some(time(due));
+                if let Some(agreement) = pending.agreement {
+                    waits_until = Some(time(agreement.due_at));
                 }
                 let is_listed = in_active || pending.config.everyone().contains(&caller);
                 (pending.agreement.is_some(), false, is_listed)

@@ -71,15 +71,6 @@ impl Spec {
             ModelIndexState::Revoked => return refuse(400),
             ModelIndexState::Complete => {}
         }
-        let right_subject = Sha512::of(index.text.as_bytes()).to_prefixed();
-        let is_other_file = revoking.subject.as_ref().is_some_and(|subject| *subject != right_subject);
-        let is_signed = revoking.signature == signature(*revoker, document.as_bytes());
-        let is_authorised = authorised(&current).contains(revoker);
-        let lacks_subject = revoking.subject.is_none()
-            && (revoking.caller != *revoker || !is_enough(&current, &BTreeSet::from([*revoker])));
-        let is_wrong =
-            !revoking.is_document_valid || is_other_file || !is_signed || !is_authorised || lacks_subject;
-
         // A pending document stays only if it has signatures that count. A submission of the same document joins it in
         // any case.
         let counts =
@@ -95,7 +86,7 @@ impl Spec {
         });
         let is_first = pending.is_none();
         let is_not_initiator = is_first && revoking.initiator.is_some_and(|initiator| initiator != *revoker);
-        match (is_wrong || is_not_initiator, is_conflict) {
+        match (is_wrong(revoking, &index.text, &current) || is_not_initiator, is_conflict) {
             (true, false) => return refuse(400),
             // The specification does not decide which of the two comes first.
             (true, true) => return ExpectedAnswer::Error { statuses: vec![400, 409], says: None },
@@ -126,6 +117,18 @@ impl Spec {
         let body = json!({ "success": true, "message": message, "revoked": is_revoked });
         ExpectedAnswer::Json { status, body }
     }
+}
+
+/// `text`: the index.
+fn is_wrong(revoking: &Revoking, text: &str, current: &Config) -> bool {
+    let Revoking { revoker, document, .. } = revoking;
+    let right_subject = Sha512::of(text.as_bytes()).to_prefixed();
+    let is_other_file = revoking.subject.as_ref().is_some_and(|subject| *subject != right_subject);
+    let is_signed = revoking.signature == signature(*revoker, document.as_bytes());
+    let is_authorised = authorised(current).contains(revoker);
+    let lacks_subject = revoking.subject.is_none()
+        && (revoking.caller != *revoker || !is_enough(current, &BTreeSet::from([*revoker])));
+    !revoking.is_document_valid || is_other_file || !is_signed || !is_authorised || lacks_subject
 }
 
 fn authorised(current: &Config) -> BTreeSet<Person> {

@@ -9,7 +9,8 @@ use super::{
     propose::time,
     signers::{accepted, is_complete, is_met, people_of},
     state::{
-        Activated, ExpectedAnswer, ModelIndexState, Signatures, Spec, ok, refuse, refuse_saying, signed_by,
+        Activated, ExpectedAnswer, ModelAgreement, ModelIndexState, Signatures, Spec, ok, refuse,
+        refuse_saying, signed_by,
     },
 };
 use crate::model::people::{PEOPLE, Person, format_text, signature};
@@ -140,8 +141,9 @@ impl Spec {
         let is_complete = is_complete(current, &pending.config, &signed);
         match current.and_then(|current| current.wait(&signed)).filter(|_| is_complete) {
             Some(wait) => {
-                let (_, due) = *pending.agreement.get_or_insert((now, now + wait));
-                return ok(json!({ "is_complete": true, "waits_until": time(due) }));
+                let agreement = ModelAgreement { agreed_at: now, due_at: now + wait };
+                let due_at = pending.agreement.get_or_insert(agreement).due_at;
+                return ok(json!({ "is_complete": true, "waits_until": time(due_at) }));
             }
             None if is_complete => self.activate(id, None),
             None => {}
@@ -153,8 +155,8 @@ impl Spec {
     pub(crate) fn settle(&mut self) -> usize {
         let now = self.seconds();
         let due = self.projects.iter().filter_map(|(id, project)| {
-            let (agreed_at, due) = project.pending.as_ref()?.agreement?;
-            (due <= now).then(|| (id.clone(), agreed_at))
+            let ModelAgreement { agreed_at, due_at } = project.pending.as_ref()?.agreement?;
+            (due_at <= now).then(|| (id.clone(), agreed_at))
         });
         let due: Vec<_> = due.collect();
         due.iter().for_each(|(id, agreed_at)| self.activate(id, Some(*agreed_at)));

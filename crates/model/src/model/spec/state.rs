@@ -46,10 +46,17 @@ pub(crate) struct ModelProposal {
     pub(crate) retrieved_at: i128,
     pub(crate) signatures: Signatures,
     pub(crate) metadata_signatures: Signatures,
-    /// Since when it waits with all consent, and until when (D131); seconds since 1970.
-    pub(crate) agreement: Option<(i64, i64)>,
+    /// With which it waits (D131).
+    pub(crate) agreement: Option<ModelAgreement>,
     /// A veto that collects signatures.
     pub(crate) veto: Option<ModelVeto>,
+}
+
+/// That all have consented; in seconds since 1970.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModelAgreement {
+    pub(crate) agreed_at: i64,
+    pub(crate) due_at: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

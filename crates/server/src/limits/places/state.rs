@@ -98,6 +98,11 @@ impl Entry {
     }
 }
 
+pub(super) struct Entered {
+    pub(super) number: u64,
+    pub(super) standing: watch::Receiver<Standing>,
+}
+
 impl PlaceState {
     /// A newcomer that holds a place or waits; `None` if there is no room to wait.
     pub(super) fn enter(
@@ -106,7 +111,7 @@ impl PlaceState {
         claimant: Claimant,
         moved: Arc<Counter>,
         now: Instant,
-    ) -> Option<(u64, watch::Receiver<Standing>)> {
+    ) -> Option<Entered> {
         let (standing, receiver) = watch::channel(Standing::Waits);
         let number = self.next;
         self.next += 1;
@@ -132,7 +137,7 @@ impl PlaceState {
                 return None;
             }
         }
-        Some((number, receiver))
+        Some(Entered { number, standing: receiver })
     }
 
     /// Gives a place to one that waits, if a place is free or a holder has to give way.

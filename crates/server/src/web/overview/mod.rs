@@ -7,7 +7,5 @@ pub mod releases;
 pub mod search;
 pub mod timeline;
 
-pub use countersign_explain::{
-    progress::{GroupProgress, Member, Names},
-    tally::Tally,
-};
+pub use countersign_core::rules::tally::Tally;
+pub use countersign_explain::progress::{GroupProgress, Member, Names};

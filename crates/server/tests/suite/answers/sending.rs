@@ -5,7 +5,7 @@ use axum::{
     http::StatusCode,
 };
 use countersign_core::rules::snapshot::ReadError;
-use countersign_server::sending::{MOST_BYTES, PIECE_BYTES, SMALL_BYTES, Sending};
+use countersign_server::sending::{BodyPart, MOST_BYTES, PIECE_BYTES, SMALL_BYTES, Sending};
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 
@@ -49,10 +49,11 @@ async fn what_is_small_needs_no_room_and_what_is_large_gives_it_back_when_it_is_
 async fn a_body_in_parts_is_read_as_it_is_sent_and_breaks_off_where_it_cannot_be_read() {
     let sending = Sending::default();
     let room = || sending.hold(1, None);
-    let part = |from: usize| (Bytes::from(vec![b'a' + from as u8; 100_000]), Some(from + 1));
-    let whole = sending.stream(room().await.unwrap(), part(0), move |from| {
-        Ok(if from == 3 { (Bytes::from_static(b"!"), None) } else { part(from) })
-    });
+    let part =
+        |from: usize| BodyPart { bytes: Bytes::from(vec![b'a' + from as u8; 100_000]), next: Some(from + 1) };
+    let last = || BodyPart { bytes: Bytes::from_static(b"!"), next: None };
+    let whole = sending
+        .stream(room().await.unwrap(), part(0), move |from| Ok(if from == 3 { last() } else { part(from) }));
     let whole = whole.collect().await.unwrap().to_bytes();
     assert_eq!(
         (whole.len(), whole[99_999], whole[100_000], whole.last()),

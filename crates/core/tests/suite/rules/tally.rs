@@ -1,7 +1,9 @@
 //! Numbers of signatures: how many count, and how many are needed.
 
-use countersign_core::{documents::signers::SignersFile, rules::consent::Consent};
-use countersign_explain::tally::Tally;
+use countersign_core::{
+    documents::signers::SignersFile,
+    rules::{consent::Consent, tally::Tally},
+};
 use countersign_testing::{alice, bob, carol, dave, key, mallory, public, signers};
 
 fn file(signers: &countersign_testing::Signers) -> SignersFile {

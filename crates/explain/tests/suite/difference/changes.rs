@@ -1,64 +1,22 @@
-//! What a proposed signers file changes, in words for whoever signs it (D8, D15, D39).
+//! What each change is told as.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use countersign_core::{
-    documents::signers::{Role, Signer, SignersFile},
-    values::key::PublicKey,
-};
+use countersign_core::documents::signers::{Signer, SignersFile};
 use countersign_explain::{
     difference::{SignersChange, list_changes},
     signers::shown_signer,
 };
-use countersign_testing::{assert_mentions, key, steady};
-use proptest::prelude::*;
+use countersign_testing::assert_mentions;
 
-/// Roles, groups, and people by number with an optional name: `artifact 2: alice 1, bob 2; 1: carol 3 / master 1: 4`.
-fn file(text: &str) -> SignersFile {
-    file_at("2026-01-31T10:00:00Z", text)
-}
-
-fn file_at(time: &str, text: &str) -> SignersFile {
-    let roles: Vec<String> = text.split(" / ").map(role_text).collect();
-    let text = format!(r#"{{"version": 1, "timestamp": "{time}", {}}}"#, roles.join(", "));
-    SignersFile::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-fn role_text(role: &str) -> String {
-    let (role, groups) = role.split_once(' ').expect("a role");
-    if role == "registrars" {
-        let members: Vec<String> = groups.split(", ").map(member_text).collect();
-        return format!(r#""registrars": [{}]"#, members.join(", "));
-    }
-    let field = if role == "artifact" { "artifact_signers".to_owned() } else { format!("{role}_keys") };
-    format!(r#""{field}": [{}]"#, groups.split("; ").map(group_text).collect::<Vec<_>>().join(", "))
-}
-
-fn group_text(group: &str) -> String {
-    let (threshold, members) = group.split_once(": ").expect("a threshold");
-    let members: Vec<String> = members.split(", ").map(member_text).collect();
-    format!(r#"{{"threshold": {threshold}, "signers": [{}]}}"#, members.join(", "))
-}
-
-fn member_text(member: &str) -> String {
-    let (name, number) = member.rsplit_once(' ').unwrap_or(("", member));
-    let key = public(number.parse().expect("a person's number"));
-    let name = if name.is_empty() { String::new() } else { format!(r#", "name": {name:?}"#) };
-    format!(r#"{{"kind": "key", "data": {{"pubkey": "{key}"}}{name}}}"#)
-}
-
-fn public(n: u8) -> PublicKey {
-    key(n).public_key()
-}
-
-fn changes(current: &str, proposed: &str) -> Vec<SignersChange> {
-    list_changes(Some(&file(current)), &file(proposed))
-}
+use super::files::{file, file_at, public, role_text};
 
 /// What is told, with `#1` for the first one's key.
 fn told(changes: &[SignersChange]) -> Vec<String> {
     let shorten = |text: String, n: u8| text.replace(&public(n).to_string(), &format!("#{n}"));
     changes.iter().map(|change| (1..6).fold(change.to_string(), shorten)).collect()
+}
+
+fn changes(current: &str, proposed: &str) -> Vec<SignersChange> {
+    list_changes(Some(&file(current)), &file(proposed))
 }
 
 #[track_caller]
@@ -292,156 +250,6 @@ fn a_name_is_shown_so_that_it_cannot_pose_as_a_key_or_a_sentence() {
     assert_eq!(of("bob (svc-pub:AAAA)"), format!("\"bob (svc-pub:AAAA)\" ({key})"));
     assert_eq!(of("bob\" (svc-pub:A), \""), format!("\"bob\\\" (svc-pub:A), \\\"\" ({key})"));
     assert_eq!(of("a\u{202e}b\n"), format!("\"a\\u{{202e}}b\\u{{a}}\" ({key})"));
-}
-
-/// A threshold, and people by number.
-type Groups = Vec<(usize, Vec<u8>)>;
-
-#[derive(Debug, Clone)]
-struct Model {
-    roles: [Option<Groups>; 4],
-    /// Who has a name, and which.
-    names: BTreeMap<u8, String>,
-}
-
-/// What a file says, whatever its order: the roles as sets, and the names of those who are in them.
-type Meaning = ([Option<Vec<(usize, BTreeSet<u8>)>>; 4], BTreeMap<u8, String>);
-
-impl Model {
-    fn file(&self) -> SignersFile {
-        let member = |n: &u8| self.names.get(n).map_or(n.to_string(), |name| format!("{name} {n}"));
-        let group = |(threshold, members): &(usize, Vec<u8>)| {
-            format!("{threshold}: {}", members.iter().map(member).collect::<Vec<_>>().join(", "))
-        };
-        let role = |(name, groups): (&str, &Groups)| {
-            format!("{name} {}", groups.iter().map(group).collect::<Vec<_>>().join("; "))
-        };
-        let roles = ["artifact", "admin", "master", "revocation"].into_iter().zip(&self.roles);
-        let roles: Vec<String> =
-            roles.filter_map(|(name, groups)| Some(role((name, groups.as_ref()?)))).collect();
-        file(&roles.join(" / "))
-    }
-
-    fn meaning(&self) -> Meaning {
-        let sort = |groups: &Groups| {
-            let keep =
-                |(threshold, members): &(usize, Vec<u8>)| (*threshold, members.iter().copied().collect());
-            let mut sorted: Vec<(usize, BTreeSet<u8>)> = groups.iter().map(keep).collect();
-            sorted.sort();
-            sorted
-        };
-        let people = self.people();
-        let names = self.names.iter().filter(|(n, _)| people.contains(n));
-        let names = names.map(|(n, name)| (*n, name.clone())).collect();
-        (self.roles.clone().map(|role| role.as_ref().map(sort)), names)
-    }
-
-    fn people(&self) -> BTreeSet<u8> {
-        self.roles.iter().flatten().flatten().flat_map(|(_, members)| members.iter().copied()).collect()
-    }
-
-    fn reversed(&self) -> Self {
-        let reverse = |groups: Groups| {
-            groups.into_iter().rev().map(|(t, members)| (t, members.into_iter().rev().collect())).collect()
-        };
-        Self { roles: self.roles.clone().map(|role| role.map(reverse)), names: self.names.clone() }
-    }
-
-    /// The fewest people who release.
-    fn fewest(&self) -> u32 {
-        let groups = self.roles[0].as_ref().expect("artifact signers");
-        let is_in = |set: u32, n: &&u8| set & (1 << **n) != 0;
-        let agree = |set: &u32| {
-            groups.iter().all(|(least, members)| members.iter().filter(|n| is_in(*set, n)).count() >= *least)
-        };
-        (0..1 << 8).filter(agree).map(u32::count_ones).min().expect("all together can")
-    }
-}
-
-fn any_groups(people: Vec<u8>, most: usize) -> impl Strategy<Value = Groups> {
-    let members = prop::sample::subsequence(people.clone(), 1..=people.len()).prop_shuffle();
-    let group = members.prop_flat_map(|members| (1..=members.len(), Just(members)));
-    prop::collection::vec(group, 1..=most)
-}
-
-/// Few enough people and groups that two files often are alike.
-fn any_model(people: u8, groups: usize) -> impl Strategy<Value = Model> {
-    let most: Vec<u8> = (1..people).collect();
-    let optional = |people| prop::option::of(any_groups(people, groups));
-    let roles =
-        (any_groups(most.clone(), groups), optional(most.clone()), optional(vec![people]), optional(most));
-    // Names go round, so that they never clash within a file.
-    let names = (0..2_u8, prop::collection::vec(any::<bool>(), usize::from(people)));
-    (roles, names).prop_map(move |((artifact, admin, master, revocation), (turn, named))| {
-        let name = |n: u8| format!("name-{}x", (n + turn) % people);
-        let names = (1..=people).zip(named).filter(|(_, named)| *named).map(|(n, _)| (n, name(n))).collect();
-        Model { roles: [Some(artifact), admin, master, revocation], names }
-    })
-}
-
-proptest! {
-    #![proptest_config(steady())]
-
-    #[test]
-    fn a_file_does_not_differ_from_itself_in_whatever_order(model in any_model(6, 3)) {
-        prop_assert_eq!(list_changes(Some(&model.file()), &model.file()), []);
-        prop_assert_eq!(list_changes(Some(&model.file()), &model.reversed().file()), []);
-    }
-
-    #[test]
-    fn nothing_is_told_only_if_both_mean_the_same(a in any_model(3, 2), other in any_model(3, 2), part in 0_usize..5) {
-        let mut b = a.reversed();
-        match b.roles.get_mut(part) {
-            Some(role) => role.clone_from(&other.roles[part]),
-            None => b.names = other.names,
-        }
-        let found = list_changes(Some(&a.file()), &b.file());
-        prop_assert_eq!(found.is_empty(), a.meaning() == b.meaning(), "{:?}", found);
-    }
-
-    #[test]
-    fn whoever_comes_or_goes_is_told_once(a in any_model(6, 2), b in any_model(6, 2)) {
-        let (mut joined, mut left) = (Vec::new(), Vec::new());
-        for change in list_changes(Some(&a.file()), &b.file()) {
-            match change {
-                SignersChange::Joined { signer, .. } => joined.push(signer.key),
-                SignersChange::Left { signer, .. } => left.push(signer.key),
-                _ => {}
-            }
-        }
-        let only = |here: &Model, there: &Model| {
-            let keys: BTreeSet<_> = here.people().difference(&there.people()).map(|n| public(*n)).collect();
-            keys.into_iter().collect::<Vec<_>>()
-        };
-        prop_assert_eq!((joined, left), (only(&b, &a), only(&a, &b)));
-    }
-
-    #[test]
-    fn releases_that_take_fewer_people_are_a_weakening(a in any_model(6, 3), b in any_model(6, 3)) {
-        let found = list_changes(Some(&a.file()), &b.file()).into_iter().find_map(|change| match change {
-            SignersChange::Weakened { role: Role::Artifact, before, after } => Some([before.at_most, after.at_least]),
-            _ => None,
-        });
-        let [before, after] = [&a, &b].map(|model| usize::try_from(model.fewest()).expect("below 8"));
-        prop_assert_eq!(found, (after < before).then_some([before, after]));
-    }
-
-    #[test]
-    fn a_name_never_stands_without_its_key(a in any_model(6, 2), b in any_model(6, 2), first: bool) {
-        let current = a.file();
-        for change in list_changes((!first).then_some(&current), &b.file()) {
-            let text = change.to_string();
-            prop_assert!(!text.contains('\n'));
-            for (start, _) in text.match_indices("name-") {
-                let rest = &text[start..];
-                let end = rest.find('x').expect("names end so") + 1;
-                let holder = [&a, &b].into_iter().flat_map(|model| &model.names).any(|(n, name)| {
-                    *name == rest[..end] && rest[end..].starts_with(&format!(" ({})", public(*n)))
-                });
-                prop_assert!(holder, "{}", text);
-            }
-        }
-    }
 }
 
 #[test]

@@ -1,18 +1,16 @@
 //! How many signatures there are, and how many are needed: "1 of 2 signatures". No rule depends on these numbers; whether
-//! a role has agreed, `core::rules::quorum` says.
+//! a role has agreed, `quorum` says.
 
 use std::{collections::BTreeSet, fmt};
 
-use countersign_core::{
-    documents::signers::{Group, Role, SignersFile},
+use crate::{
+    documents::signers::{Group, SignersFile},
     rules::{
         consent::{Condition, Consent},
         quorum,
     },
-    values::key::PublicKey,
+    values::{key::PublicKey, shown::plural},
 };
-
-use crate::{signers::plural, strength::effective_groups};
 
 /// Signatures that count, and signatures that are needed. Each group counts by itself, up to its threshold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,7 +47,7 @@ impl Tally {
 
     /// Of a revocation under this signers file.
     pub fn of_revocation(signers: &SignersFile, signed: &BTreeSet<PublicKey>) -> Self {
-        Self::of(&effective_groups(signers, Role::Revocation), signed)
+        Self::of(signers.revocation_groups().iter(), signed)
     }
 }
 

@@ -1,0 +1,42 @@
+//! Signers files in a few words.
+
+use countersign_core::{documents::signers::SignersFile, values::key::PublicKey};
+use countersign_testing::key;
+
+/// Roles, groups, and people by number with an optional name: `artifact 2: alice 1, bob 2; 1: carol 3 / master 1: 4`.
+pub(super) fn file(text: &str) -> SignersFile {
+    file_at("2026-01-31T10:00:00Z", text)
+}
+
+pub(super) fn file_at(time: &str, text: &str) -> SignersFile {
+    let roles: Vec<String> = text.split(" / ").map(role_text).collect();
+    let text = format!(r#"{{"version": 1, "timestamp": "{time}", {}}}"#, roles.join(", "));
+    SignersFile::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+pub(super) fn role_text(role: &str) -> String {
+    let (role, groups) = role.split_once(' ').expect("a role");
+    if role == "registrars" {
+        let members: Vec<String> = groups.split(", ").map(member_text).collect();
+        return format!(r#""registrars": [{}]"#, members.join(", "));
+    }
+    let field = if role == "artifact" { "artifact_signers".to_owned() } else { format!("{role}_keys") };
+    format!(r#""{field}": [{}]"#, groups.split("; ").map(group_text).collect::<Vec<_>>().join(", "))
+}
+
+fn group_text(group: &str) -> String {
+    let (threshold, members) = group.split_once(": ").expect("a threshold");
+    let members: Vec<String> = members.split(", ").map(member_text).collect();
+    format!(r#"{{"threshold": {threshold}, "signers": [{}]}}"#, members.join(", "))
+}
+
+fn member_text(member: &str) -> String {
+    let (name, number) = member.rsplit_once(' ').unwrap_or(("", member));
+    let key = public(number.parse().expect("a person's number"));
+    let name = if name.is_empty() { String::new() } else { format!(r#", "name": {name:?}"#) };
+    format!(r#"{{"kind": "key", "data": {{"pubkey": "{key}"}}{name}}}"#)
+}
+
+pub(super) fn public(n: u8) -> PublicKey {
+    key(n).public_key()
+}
