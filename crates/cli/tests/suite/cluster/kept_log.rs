@@ -25,6 +25,7 @@ fn newest(node: &TestServer, key: &VerifierKey) -> u64 {
 
 /// Every node shows one checkpoint of all commits, and makes staples.
 fn check(cluster: &Cluster, key: &VerifierKey, index: &str) -> Checkpoint {
+    cluster.await_rest();
     let size: u64 = cluster.git(0).run(&["rev-list", "--count", "main"]).trim().parse().unwrap();
     for node in 0..cluster.ways.len() {
         await_that("a checkpoint of all commits", || newest(cluster.node(node), key) == size);

@@ -99,20 +99,25 @@ impl Cluster {
         self.ways[node].cut();
     }
 
-    /// Every node is at the same commit, and the commits are what the rules give.
+    /// Every node has the same commit on its disk, and nothing newer. What a node serves may not be there yet.
     #[track_caller]
-    pub(super) fn check_at_rest(&self) {
+    pub(super) fn await_rest(&self) {
         self.await_ready();
-        let nodes = 0..self.ways.len();
-        // What a node serves may not be on its disk yet.
         await_that("all nodes have the same commit, and nothing newer", || {
             let first = self.head(0);
             let is_newest = |node| {
                 let rest = self.node(node).get(&format!("/v1/journal?after={first}"));
                 rest.header("x-svc-commit") == Some(&first)
             };
-            nodes.clone().all(|node| self.head(node) == first && is_newest(node))
+            (0..self.ways.len()).all(|node| self.head(node) == first && is_newest(node))
         });
+    }
+
+    /// The same, and the commits are what the rules give.
+    #[track_caller]
+    pub(super) fn check_at_rest(&self) {
+        self.await_rest();
+        let nodes = 0..self.ways.len();
         let last = nodes.end - 1;
         nodes.for_each(|node| self.git(node).assert_sound());
         // The same commit on all of them, so the rules say the same of all.
