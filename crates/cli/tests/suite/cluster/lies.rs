@@ -14,10 +14,10 @@ fn check_lie(name: &str, tamper: &str, accepted: usize) {
     cluster.check_at_rest();
 
     cluster.cut_off(1);
-    let mut heads = vec![cluster.head(0)];
+    let mut heads = vec![cluster.served(0)];
     for n in 1..=3 {
         cluster.world.add_release(&alice, &format!("acme/app/v{n}"));
-        heads.push(cluster.head(0));
+        heads.push(cluster.served(0));
     }
     let first: usize = cluster.postgres.sql("select max(seq) - 2 from svc_batch").parse().unwrap();
     cluster.postgres.sql(&tamper.replace("FIRST", &first.to_string()));

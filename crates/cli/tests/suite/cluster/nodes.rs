@@ -79,8 +79,15 @@ impl Cluster {
         Git::at(self.node(node).repository())
     }
 
+    /// The newest commit on a node's disk.
     pub(super) fn head(&self, node: usize) -> String {
         self.git(node).run(&["rev-parse", "main"])
+    }
+
+    /// The newest commit that a node serves. It may not be on its disk yet.
+    pub(super) fn served(&self, node: usize) -> String {
+        let rest = self.node(node).get(&format!("/v1/journal?after={}", self.head(node)));
+        rest.header("x-svc-commit").expect("the journal names it").to_owned()
     }
 
     #[track_caller]
@@ -99,17 +106,13 @@ impl Cluster {
         self.ways[node].cut();
     }
 
-    /// Every node has the same commit on its disk, and nothing newer. What a node serves may not be there yet.
+    /// Every node has the same commit on its disk, and serves nothing newer.
     #[track_caller]
     pub(super) fn await_rest(&self) {
         self.await_ready();
         await_that("all nodes have the same commit, and nothing newer", || {
             let first = self.head(0);
-            let is_newest = |node| {
-                let rest = self.node(node).get(&format!("/v1/journal?after={first}"));
-                rest.header("x-svc-commit") == Some(&first)
-            };
-            (0..self.ways.len()).all(|node| self.head(node) == first && is_newest(node))
+            (0..self.ways.len()).all(|node| self.head(node) == first && self.served(node) == first)
         });
     }
 
