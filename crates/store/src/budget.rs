@@ -21,7 +21,6 @@ use thiserror::Error;
 use crate::{
     bucket::{Bucket, Rate, find_or_make},
     clock::uptime_nanos,
-    need::Need,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -98,6 +97,19 @@ struct ProjectUse {
     reserve: Arc<Bucket>,
     protection: Arc<Bucket>,
     masters: Arc<Bucket>,
+}
+
+/// What a change needs.
+#[derive(Debug)]
+pub struct Need {
+    pub project: RepoPath,
+    /// Whether the project has active signers.
+    pub is_established: bool,
+    /// Whether it revokes, or is about who signs.
+    pub is_protection: bool,
+    /// Whether a master of the signers in force says it, or signers take effect that have waited (D172).
+    pub is_of_masters: bool,
+    pub bytes: u64,
 }
 
 /// What was taken for a change. It is given back when it is dropped, unless the change was published.

@@ -21,7 +21,7 @@ pub mod histogram;
 mod jobs;
 pub mod journal;
 pub mod log;
-pub mod need;
+mod need;
 pub mod nonces;
 pub mod objects;
 pub mod open;

@@ -1,4 +1,5 @@
-//! What a change needs of the storage budget, and which reserves are open to it (D44, D172).
+//! What a change needs of the storage budget, and which reserves are open to it (D44, D172). The budget itself knows no
+//! files.
 
 use countersign_api::claim::Claim;
 use countersign_core::{
@@ -10,33 +11,20 @@ use countersign_core::{
     values::{path::RepoPath, wire},
 };
 
-use crate::snapshot::{head::Head, index::Index};
+use crate::{
+    budget::Need,
+    snapshot::{head::Head, index::Index},
+};
 
-/// What a change needs.
-#[derive(Debug)]
-pub struct Need {
-    pub project: RepoPath,
-    /// Whether the project has active signers.
-    pub is_established: bool,
-    /// Whether it revokes, or is about who signs.
-    pub is_protection: bool,
-    /// Whether a master of the signers in force says it, or signers take effect that have waited (D172).
-    pub is_of_masters: bool,
-    pub bytes: u64,
-}
-
-impl Need {
-    /// What a change needs that goes on top of `head`. `None` if it is about no project.
-    pub(crate) fn of(head: &Head, change: &Change, bytes: u64) -> Option<Self> {
-        let project = project_of(&head.index, change)?;
-        let is_established = head.contains(&layout::active_signers(&project));
-        let is_protection = change.files.keys().any(|path| {
-            layout::project_of_signers_dir(path).is_some()
-                || path.file_name().contains(wire::REVOCATION_SUFFIX)
-        });
-        let is_of_masters = is_protection && is_of_masters(head, &project, &change.message);
-        Some(Self { project, is_established, is_protection, is_of_masters, bytes })
-    }
+/// What a change needs that goes on top of `head`. `None` if it is about no project.
+pub(crate) fn need_of(head: &Head, change: &Change, bytes: u64) -> Option<Need> {
+    let project = project_of(&head.index, change)?;
+    let is_established = head.contains(&layout::active_signers(&project));
+    let is_protection = change.files.keys().any(|path| {
+        layout::project_of_signers_dir(path).is_some() || path.file_name().contains(wire::REVOCATION_SUFFIX)
+    });
+    let is_of_masters = is_protection && is_of_masters(head, &project, &change.message);
+    Some(Need { project, is_established, is_protection, is_of_masters, bytes })
 }
 
 /// The project that a change is about: the one in whose directory it lies, or the new one that it makes.

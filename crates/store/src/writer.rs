@@ -26,7 +26,7 @@ use crate::{
         entry::JournalEntry, export::JournalExport, lately, milestones::Milestones, write::JournalWriter,
     },
     log::{Log, Logged},
-    need::Need,
+    need::need_of,
     repository::{
         Repository,
         batch::{Batch, NewCommit},
@@ -177,7 +177,7 @@ impl Writer {
         let Some(budget) = self.shared.budget.as_ref().filter(|_| !head.commit.is_null()) else {
             return Ok(None);
         };
-        let Some(need) = Need::of(head, change, bytes) else { return Ok(None) };
+        let Some(need) = need_of(head, change, bytes) else { return Ok(None) };
         Ok(Some(budget.charge(&need, Instant::now())?))
     }
 

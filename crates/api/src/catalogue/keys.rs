@@ -106,10 +106,7 @@ impl WaitingFile {
                 Some(_) => list(&object, "objections", ListedObjection::parse_field)?,
                 None => Vec::new(),
             },
-            waits_until: object
-                .optional("waits_until")
-                .map(|time| time.parsed(Timestamp::parse))
-                .transpose()?,
+            waits_until: time(&object, "waits_until")?,
             completes: flag(&object, "completes")?,
         })
     }

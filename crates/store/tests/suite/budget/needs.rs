@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use countersign_core::values::path::RepoPath;
 use countersign_store::{
     BudgetScope, StorageBudget, StorageLimits,
-    budget::{Charge, MAX_HOSTS, MAX_OWNERS, MAX_PROJECTS},
+    budget::{Charge, MAX_HOSTS, MAX_OWNERS, MAX_PROJECTS, Need},
     clock::uptime_nanos,
-    need::Need,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
