@@ -1,4 +1,4 @@
-// Headless Chromium, watched: nothing may go wrong in the console, and nobody else may be asked for anything.
+// Headless Chromium, watched: nothing may go wrong in the console, and no one else may be asked for anything.
 
 import assert from "node:assert/strict";
 

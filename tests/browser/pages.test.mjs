@@ -1,4 +1,4 @@
-// Every page, in both colour schemes, on a wide screen and on a phone: it renders, asks nobody else for anything, can be
+// Every page, in both colour schemes, on a wide screen and on a phone: it renders, asks no one else for anything, can be
 // used by everyone, and has its picture taken.
 
 import assert from "node:assert/strict";

@@ -44,7 +44,7 @@ proptest! {
                 continue;
             }
             let stopped = subsets(&active).into_iter().filter(|rest| !model.can(act.act, rest));
-            let most_left = stopped.map(|rest| rest.len()).max().expect("nobody cannot");
+            let most_left = stopped.map(|rest| rest.len()).max().expect("at least one cannot");
             prop_assert_eq!(act.spare, Some(active.len() - most_left - 1), "{:?}", act);
         }
     }

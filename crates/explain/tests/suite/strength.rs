@@ -160,13 +160,13 @@ proptest! {
         let sets = subsets(&people);
         for act in model.assess().acts() {
             let stopped = sets.iter().filter(|rest| !model.can(act.act, rest));
-            let most_left = stopped.map(Vec::len).max().expect("nobody cannot");
+            let most_left = stopped.map(Vec::len).max().expect("at least one cannot");
             prop_assert_eq!(act.survivable_losses, people.len() - most_left - 1, "{:?}", act.act);
         }
     }
 
     #[test]
-    fn alone_are_those_who_need_nobody_else(model in any_model()) {
+    fn alone_are_those_who_need_no_one_else(model in any_model()) {
         for act in model.assess().acts() {
             let alone = model.people().into_iter().filter(|n| model.can(act.act, &[*n])).map(public);
             let found: BTreeSet<PublicKey> = act.alone.iter().map(|signer| signer.key).collect();
@@ -226,7 +226,7 @@ fn a_key_that_is_in_every_group_can_act_alone() {
 }
 
 #[test]
-fn groups_with_threshold_1_and_nobody_in_common_need_one_key_each() {
+fn groups_with_threshold_1_and_no_one_in_common_need_one_key_each() {
     let strength = Model::new(&[(1, &[1, 2]), (1, &[3])]).assess();
     assert_eq!(figures(&strength.release), (2, 1, 0));
     assert!(!warns(&strength, "one stolen key"));
@@ -285,7 +285,7 @@ fn keys_that_are_artifact_signer_and_admin_are_not_independent() {
         })
     };
     assert_eq!(both(Model::new(&[(1, &[1, 2])]).admin(&[(1, &[2, 3])])), Some(1));
-    assert_eq!(both(Model::new(&[(1, &[1, 2])])), None, "without admin keys nobody expects otherwise");
+    assert_eq!(both(Model::new(&[(1, &[1, 2])])), None, "without admin keys no one expects otherwise");
     assert_eq!(both(Model::new(&[(1, &[1, 2])]).admin(&[(1, &[3])])), None);
 }
 
@@ -376,6 +376,6 @@ fn the_largest_files_are_assessed_without_a_search() {
 }
 
 #[test]
-fn nobody_meets_no_groups() {
+fn no_one_meets_no_groups() {
     assert_eq!(count_needed(&[]), None);
 }

@@ -122,7 +122,7 @@ async fn fill(data_dir: &Path, plan: Plan) -> Result<usize, Failure> {
         done??;
     }
     let idle = Owner::new(IDLE_OWNER.to_owned())?;
-    let mut change = Change::new("Add a project with releases that nobody signs");
+    let mut change = Change::new("Add a project with releases that no one signs");
     idle.write_project(&mut change)?;
     for i in 0..IDLE_RELEASES {
         idle.write_collecting(&mut change, &format!("v1.{i}"))?;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{
     Person, SignersFile, World,
-    client::{Computer, NOBODY, Ran, add_files, text},
+    client::{Computer, NO_SERVER, Ran, add_files, text},
 };
 
 fn alice() -> Person {
@@ -44,14 +44,14 @@ fn settings_are_kept_by_scope_and_the_nearest_one_counts() {
     let world = released();
     let computer = Computer::offline();
     let project = world.id("acme/app");
-    run(&computer, &["config", "set", "server", NOBODY]).ok();
+    run(&computer, &["config", "set", "server", NO_SERVER]).ok();
     run(&computer, &["config", "set", "server", "http://127.0.0.1:1", "--host", "127.0.0.1"]).ok();
     run(&computer, &["config", "set", "server", &address(&world), "--project", &project]).ok();
     let shown = Ran::of(&mut computer.newcomer(&["config", "--json"])).ok().json();
     assert_eq!(
         shown["settings"],
         json!([
-            {"setting": "server", "value": NOBODY, "host": null, "project": null},
+            {"setting": "server", "value": NO_SERVER, "host": null, "project": null},
             {"setting": "server", "value": "http://127.0.0.1:1", "host": "127.0.0.1", "project": null},
             {"setting": "server", "value": address(&world), "host": null, "project": project},
         ])
@@ -61,7 +61,7 @@ fn settings_are_kept_by_scope_and_the_nearest_one_counts() {
     run(&computer, &["config", "unset", "server", "--project", &project]).ok();
     run(&computer, &["status", &index]).failed(5).says(&["127.0.0.1:1"]);
     run(&computer, &["config", "unset", "server", "--host", "127.0.0.1"]).ok();
-    run(&computer, &["status", &index]).failed(5).says(&[NOBODY]);
+    run(&computer, &["status", &index]).failed(5).says(&[NO_SERVER]);
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn flags_and_the_environment_beat_the_file() {
     let world = released();
     let computer = Computer::of(&world.server);
     let index = world.index_path("acme/app/1.0");
-    run(&computer, &["config", "set", "server", NOBODY]).ok();
+    run(&computer, &["config", "set", "server", NO_SERVER]).ok();
     computer.run(&["status", &index]).ok();
     run(&computer, &["status", &index, "--server", &address(&world)]).ok();
-    computer.run(&["status", &index, "--server", NOBODY]).failed(5);
+    computer.run(&["status", &index, "--server", NO_SERVER]).failed(5);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn the_server_of_a_project_is_remembered_at_its_first_use() {
     run(&computer, &["download", &url, "--force"]).ok().says(&["Verified"]);
     run(&computer, &["config"]).ok().says(&[&world.id("acme/app"), &address(&world)]);
     // It stays, whatever is asked later.
-    computer.run(&["download", &url, "--server", NOBODY]).failed(5);
+    computer.run(&["download", &url, "--server", NO_SERVER]).failed(5);
     run(&computer, &["download", &url]).ok();
 }
 

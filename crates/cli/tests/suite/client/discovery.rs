@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::support::{
     Person, SignersFile, World,
-    client::{Computer, NOBODY, Ran, add_files},
+    client::{Computer, NO_SERVER, Ran, add_files},
     fake_forge::{Asset, ForgeAnswer, ForgeWorld, KINDS, Kind, alice},
 };
 
@@ -20,7 +20,7 @@ fn download(computer: &Computer, url: &str) -> Ran {
 fn released(kind: Kind, branch: &str, path: &str) -> (ForgeWorld, String) {
     let forge = ForgeWorld::start(kind);
     let server = format!("http://{}", forge.world.server.address());
-    let file = file_naming(&[NOBODY, &server]);
+    let file = file_naming(&[NO_SERVER, &server]);
     forge.forge.put_signers("acme/app", branch, path, &file);
     let signer = Computer::of(&forge.world.server);
     let page = forge.forge.url(&kind.page_of("acme/app", branch, path));
@@ -107,13 +107,13 @@ fn a_signers_file_without_servers_is_told_as_such() {
         "names none",
         "svc.signers.json",
     ]);
-    let gone = file_naming(&[NOBODY]);
+    let gone = file_naming(&[NO_SERVER]);
     world.publish("acme/app", &gone);
-    download(&Computer::offline(), &world.files.url("/acme/app/1.0/app")).failed(5).says(&[NOBODY]);
+    download(&Computer::offline(), &world.files.url("/acme/app/1.0/app")).failed(5).says(&[NO_SERVER]);
 }
 
 #[test]
 fn a_forge_that_cannot_be_reached_is_told_as_such() {
-    let ran = download(&Computer::offline(), &format!("{NOBODY}/acme/app/1.0/app"));
+    let ran = download(&Computer::offline(), &format!("{NO_SERVER}/acme/app/1.0/app"));
     ran.failed(5).says(&["no server is set", "signers file", "cannot be read", "check the network"]);
 }

@@ -4,7 +4,7 @@ use std::thread;
 
 use crate::support::{
     Person, SignersFile, World,
-    client::{Computer, NOBODY, Ran, add_files, put_release, text},
+    client::{Computer, NO_SERVER, Ran, add_files, put_release, text},
 };
 
 const ESCAPE: char = '\u{1b}';
@@ -47,7 +47,7 @@ fn exit_codes_tell_failures_apart_in_text_and_in_json() {
         (3, "verification", &["verify", "wrong", "--url", &url]),
         (4, "revoked", &["download", &revoked]),
         (4, "revoked", &["bundle", &revoked, "-o", "b.json"]),
-        (5, "unreachable", &["status", &index, "--server", NOBODY]),
+        (5, "unreachable", &["status", &index, "--server", NO_SERVER]),
     ];
     computer.write("wrong", "not the content");
     for (code, kind, args) in cases {
@@ -84,7 +84,7 @@ fn a_server_that_is_not_there_is_code_5_for_every_command_that_asks_the_server()
     // Each tries for a second, so they do it at once.
     thread::scope(|scope| {
         for args in commands {
-            scope.spawn(move || computer.run_as("alice", args).failed(5).says(&[NOBODY, "--server"]));
+            scope.spawn(move || computer.run_as("alice", args).failed(5).says(&[NO_SERVER, "--server"]));
             scope.spawn(move || computer.run_as("alice", &[args, &["--json"]].concat()).json_error(5));
         }
     });

@@ -216,7 +216,7 @@ fn a_hostile_agent_is_found_out() {
 fn who_has_to_touch_a_device_is_told_that_it_waits() {
     let agent = HostileAgent::start(None);
     let socket = agent.dir.path().join("socket");
-    let (key, nobody) = (fixture("plain.pub"), "http://127.0.0.1:9");
-    let launch = Launch::default().args(["ping", "--server", nobody, "--key", text(&key)]);
+    let (key, no_server) = (fixture("plain.pub"), "http://127.0.0.1:9");
+    let launch = Launch::default().args(["ping", "--server", no_server, "--key", text(&key)]);
     Running::start(through(launch, &socket).command()).await_note("waiting for the agent");
 }

@@ -59,7 +59,11 @@ fn a_full_disk_refuses_changes_keeps_what_was_acknowledged_and_makes_no_nonce_ne
         let reply = world.server.send(request);
         assert!(reply.status == 401 || reply.status >= 500, "{}", reply.text());
     }
-    assert_eq!(world.git().commit_count(), commits + made.len(), "nobody went on without a nonce on disk");
+    assert_eq!(
+        world.git().commit_count(),
+        commits + made.len(),
+        "no request went on without a nonce on disk"
+    );
     assert_eq!(world.server.get("/v1/ping").status, 200, "reads go on");
 
     world.server.limit_files("unlimited");

@@ -233,7 +233,7 @@ impl Field {
             assert_eq!(commit.parent, self.checked, "the history is a line");
             let by = commit.message.lines().find_map(|line| line.strip_prefix("By: ")).expect("an author");
             let key = format!("{} by {by}", commit.title);
-            let asked = asked.get(&key).unwrap_or_else(|| panic!("nobody asked for {key}"));
+            let asked = asked.get(&key).unwrap_or_else(|| panic!("no one asked for {key}"));
             assert_eq!(shape_of(&commit, &asked.project), self.shapes[&kind_of(asked)], "{key} is whole");
             for content in &asked.content {
                 assert!(commit.patch.contains(content), "{key} has {content}: {}", commit.patch);

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use super::{files::FileServer, http::Reply, people::Person, server::TestServer, world::World};
 
 /// An address where nothing listens: the discard port of loopback.
-pub(crate) const NOBODY: &str = "http://127.0.0.1:9";
+pub(crate) const NO_SERVER: &str = "http://127.0.0.1:9";
 
 pub(crate) struct Computer {
     dir: TempDir,
@@ -35,7 +35,7 @@ impl Computer {
 
     /// One that reaches no signing server.
     pub(crate) fn offline() -> Self {
-        Self::with_server(NOBODY)
+        Self::with_server(NO_SERVER)
     }
 
     fn with_server(server: &str) -> Self {

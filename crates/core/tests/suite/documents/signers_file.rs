@@ -240,7 +240,7 @@ fn without_admin_keys_the_artifact_signers_are_admins() {
 }
 
 #[test]
-fn without_master_keys_nobody_is_master() {
+fn without_master_keys_no_one_is_master() {
     assert!(parse(&base().text()).unwrap().master_groups().is_empty());
     let file = parse(&base().master(1, [&dave()]).text()).unwrap();
     assert_eq!(keys(file.master_groups()), public([&dave()]));

@@ -299,7 +299,7 @@ fn a_proposal_that_is_not_later_is_not_signed() {
 fn who_may_sign_and_who_is_missing_is_told_from_what_is_proven() {
     let mut release = index_request(&good().index);
     let text = release.files[&path(INDEX)].clone();
-    // Bob's is right; Carol's is on another text; Mallory's is right, and nobody asked.
+    // Bob's is right; Carol's is on another text; Mallory's is right, and no one asked.
     release.collected = with_signature(signed_by(&text, &[&bob(), &mallory()]), &carol(), "another");
     let to_sign = release.check().expect("an index");
     assert_eq!(to_sign.signed, public([&bob(), &mallory()]));

@@ -227,7 +227,7 @@ fn an_index_inside_an_accepted_project_cannot_name_another() {
         index.project_id = path(invented);
         index.release_url = None;
         index.published_files[0].source = "https://github.com/acme/app/releases/tag/v1/app.tar.gz".to_owned();
-        // By itself it holds: nobody but the user knows which project there really is.
+        // By itself it holds: only the user knows which project there really is.
         let artifact = artifact(&evidence(&past, INDEX, &index, &[&mallory()]));
         let error = store.check(&artifact.chain, AsOf::Now).expect_err("it overlaps");
         assert!(matches!(error, TrustError::Overlaps { .. }), "{error}");

@@ -156,7 +156,7 @@ fn too_few_signers_are_counted_group_by_group() {
 }
 
 #[test]
-fn a_wrong_signature_is_refused_even_where_nobody_needs_it() {
+fn a_wrong_signature_is_refused_even_where_no_one_needs_it() {
     let mut shown = good();
     shown.signatures = with_signature(shown.signatures, &mallory(), "another text");
     assert!(matches!(refusal(&shown), VerifyError::BadSignature(key) if key == mallory().public_key()));
@@ -224,7 +224,7 @@ fn a_revocation_does_not_stand_in_for_missing_signatures() {
 }
 
 #[test]
-fn whoever_may_revoke_is_named_and_strangers_are_not() {
+fn those_who_may_revoke_are_named_and_strangers_are_not() {
     let mut shown = good();
     shown.revocation = Some(revocation_of(&shown, &[&alice(), &mallory(), &carol()]));
     // Carol signs releases, but admins are named, and without revocation keys these revoke.
@@ -305,7 +305,7 @@ fn every_part_of_a_stored_request_counts() {
     }
 }
 
-/// Whoever signs a colleague's document too cannot say for them which file was meant.
+/// Someone who signs a colleague's document too cannot say for them which file was meant.
 #[test]
 fn a_request_that_is_not_the_revokers_own_about_this_document_names_nothing() {
     let shown = good();
@@ -349,7 +349,7 @@ fn a_document_without_subject_is_not_enough_where_several_keys_must_revoke() {
     assert!(matches!(error, VerifyError::Revocation(_)), "{error}");
 }
 
-/// D20: `initiator` is whoever posted the document first, so it has signed.
+/// D20: `initiator` is the key that posted the document first, so it has signed.
 #[test]
 fn a_document_whose_initiator_did_not_sign_is_refused() {
     let mut shown = good();

@@ -41,7 +41,7 @@ fn proposed(file: &Signers) -> World {
     world
 }
 
-/// Has these people sign the proposal of `file`, the last of whom completes it, and nobody before.
+/// Has these people sign the proposal of `file`, the last of whom completes it, and none before.
 #[track_caller]
 fn assert_completed_by(file: &Signers, people: &[&SecretKey]) {
     let mut world = proposed(file);

@@ -384,7 +384,7 @@ fn a_signature_put_under_another_name_is_refused() {
 }
 
 #[test]
-fn a_wrong_signature_is_refused_even_where_nobody_needs_it() {
+fn a_wrong_signature_is_refused_even_where_no_one_needs_it() {
     assert_found_out(1, &ChainFault::BadSignature(mallory().public_key()), |history| {
         let signature = mallory().sign(&Sha512::of(b"other"));
         let wrong = Collected { signature, collected_at: at("2026-02-01T12:00:00Z") };

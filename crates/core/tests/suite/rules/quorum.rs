@@ -98,7 +98,7 @@ fn every_group_must_reach_its_own_threshold() {
 }
 
 #[test]
-fn nobody_can_speak_for_a_role_without_groups() {
+fn no_one_can_speak_for_a_role_without_groups() {
     assert!(!is_met(&[], &keys(&[1, 2, 3])));
     assert!(!is_met(&[], &BTreeSet::new()));
 }

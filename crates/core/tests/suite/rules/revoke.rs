@@ -271,7 +271,7 @@ fn another_document_is_refused_while_one_is_pending_and_told_which() {
 }
 
 #[test]
-fn the_initiator_is_whoever_posts_first() {
+fn the_initiator_is_the_one_who_posts_first() {
     let mut world = two_of_three();
     let document = with_initiator(&world, &carol());
     assert_eq!(refusal(&mut world, &document, &key(5)), RevokeRefusal::NotInitiator);

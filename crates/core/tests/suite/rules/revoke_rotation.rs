@@ -64,7 +64,7 @@ fn a_pending_document_with_a_counted_signature_stays() {
 }
 
 #[test]
-fn a_rotation_that_makes_the_signatures_enough_lets_whoever_gave_one_carry_it_out() {
+fn a_rotation_that_makes_the_signatures_enough_lets_one_who_gave_one_carry_it_out() {
     let new_roles: [fn(Signers) -> Signers; 3] = [
         |file| file.revocation(1, [&carol()]),
         |file| file.revocation(1, [&carol(), &key(5), &key(6)]),
@@ -105,7 +105,7 @@ fn while_the_signatures_are_not_enough_the_same_key_again_is_refused() {
 }
 
 #[test]
-fn whoever_lost_the_role_cannot_carry_out_what_others_signed() {
+fn one_who_lost_the_role_cannot_carry_out_what_others_signed() {
     let (mut world, document) = rotated(|file| file.revocation(1, [&carol()]), &[&dave()]);
     let refused = refusal(&mut world, &document, &key(5));
     assert_eq!(refused, RevokeRefusal::NotAuthorised { key: key(5).public_key(), project: path(PROJECT) });

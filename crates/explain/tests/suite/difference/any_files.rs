@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_comes_or_goes_is_told_once(a in any_model(6, 2), b in any_model(6, 2)) {
+    fn each_who_comes_or_goes_is_told_once(a in any_model(6, 2), b in any_model(6, 2)) {
         let (mut joined, mut left) = (Vec::new(), Vec::new());
         for change in list_changes(Some(&a.file()), &b.file()) {
             match change {

@@ -214,7 +214,7 @@ fn a_branch_has_a_name_that_git_allows() {
 }
 
 #[test]
-fn only_places_that_nobody_merges_unawares_hold_signers_files() {
+fn only_places_that_no_one_merges_unawares_hold_signers_files() {
     for url in [
         "https://github.com/acme/app/blob/main/signers.json",
         "https://github.com/acme/app/blob/main/SVC.signers.json",

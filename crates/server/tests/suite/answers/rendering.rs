@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use countersign_server::{limits::places::Claimant, rendering::Renderings};
 
 #[tokio::test]
-async fn whoever_waits_too_long_is_told_to_come_back() {
+async fn one_who_waits_too_long_is_told_to_come_back() {
     let renderings = Renderings::new(1, Duration::from_millis(10));
     let (release, released) = mpsc::channel::<()>();
     let (begin, begun) = tokio::sync::oneshot::channel();

@@ -112,7 +112,7 @@ async fn much_is_told_in_pieces_and_nothing_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_falls_behind_what_is_kept_is_let_go() {
+async fn one_who_falls_behind_what_is_kept_is_let_go() {
     let (_dir, running) = start().await;
     let mut listener = listen(running.app(), "").await;
     let change = |n: usize| {

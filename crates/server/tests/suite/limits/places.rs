@@ -89,7 +89,7 @@ fn a_newcomer_takes_a_place_from_those_who_hold_most_until_it_holds_as_many() {
 }
 
 #[test]
-fn those_who_hold_one_each_lose_it_to_nobody() {
+fn those_who_hold_one_each_keep_it() {
     let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
     let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
     places.try_take(at(9)).unwrap_err();
@@ -218,7 +218,7 @@ async fn only_so_many_wait_and_the_crowd_makes_room_among_those_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_leaves_while_waiting_leaves_nothing_behind() {
+async fn one_who_leaves_while_waiting_leaves_nothing_behind() {
     let places = SharedPlaces::new(RULES);
     let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
     let mut waiting = Box::pin(places.take(at(9).with_key(&key(1)).as_stranger()));

@@ -26,7 +26,7 @@ fn admit_many(connections: &Arc<Connections>, address: Option<IpAddr>, count: u6
 }
 
 #[test]
-fn whoever_comes_takes_the_place_of_the_one_that_waited_longest() {
+fn one_who_comes_takes_the_place_of_the_one_that_waited_longest() {
     let connections = connections(100, 4);
     let held = admit_many(&connections, HERE, 4);
     // The first has just sent a request, and waits for the next one.

@@ -51,14 +51,14 @@ fn the_last_address_that_is_no_proxy_of_ours_is_the_client() {
 }
 
 #[test]
-fn bytes_that_are_no_text_in_front_of_it_hide_nobody() {
+fn bytes_that_are_no_text_in_front_of_it_hide_no_one() {
     let value = HeaderValue::from_bytes(b"\xff, 198.51.100.1").unwrap();
     let headers = HeaderMap::from_iter([(FORWARDED_FOR, value)]);
     assert_eq!(proxies().client_of(&headers), Some("198.51.100.1".parse().unwrap()));
 }
 
 #[test]
-fn what_cannot_be_read_before_such_an_address_names_nobody() {
+fn what_cannot_be_read_before_such_an_address_names_no_one() {
     for values in [
         &[][..],
         &[""],

@@ -196,7 +196,7 @@ fn a_registration_lasts_a_day_at_least_whatever_the_operator_chose() {
         step.check(&mut replay())
     };
     again(25).expect("an operator may choose a day");
-    let violations = again(23).expect_err("nobody may choose less");
+    let violations = again(23).expect_err("no one may choose less");
     assert!(matches!(&violations[0].fault, ReplayFault::Refused(reason) if reason.contains("in progress")));
 }
 

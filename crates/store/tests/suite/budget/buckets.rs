@@ -54,7 +54,7 @@ fn the_steady_rate_is_granted_for_ever() {
 }
 
 #[test]
-fn whoever_is_refused_is_told_when_to_come_and_is_not_charged() {
+fn one_who_is_refused_is_told_when_to_come_and_is_not_charged() {
     let bucket = Bucket::default();
     granted(&bucket, ten_a_second(), 0, 5);
     for _ in 0..1_000 {

@@ -156,7 +156,7 @@ impl Run {
                 found
             });
             let change =
-                attempt.expect("nobody asked for this commit").change.lock().unwrap().clone().unwrap();
+                attempt.expect("no one asked for this commit").change.lock().unwrap().clone().unwrap();
             assert_eq!(touched, apply(&mut files, &change), "a change is whole: {message}");
         }
         assert!(attempts.all(|attempt| !attempt.is_acknowledged), "an acknowledged change is lost");

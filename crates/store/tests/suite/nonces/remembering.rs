@@ -54,7 +54,7 @@ fn is_new(answer: Result<(), NonceError>) -> bool {
     match answer {
         Ok(()) => true,
         Err(NonceError::Used | NonceError::Forgotten) => false,
-        Err(NonceError::Busy) => panic!("nobody else waits"),
+        Err(NonceError::Busy) => panic!("no one else waits"),
         Err(NonceError::Unavailable(source)) => panic!("{source}"),
     }
 }

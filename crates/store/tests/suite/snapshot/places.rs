@@ -84,7 +84,7 @@ fn places_agree_with_the_tree_and_with_a_rebuild_after_random_changes() {
 }
 
 #[test]
-fn a_path_that_nobody_can_ask_for_is_not_found_however_it_is_asked_for() {
+fn a_path_that_no_one_can_ask_for_is_not_found_however_it_is_asked_for() {
     let id = hash(Kind::Blob, b"secret").unwrap();
     // Someone put these into the tree by hand.
     let dir = |name: &str, node| {
