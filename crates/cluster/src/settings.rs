@@ -106,11 +106,6 @@ impl DatabaseSettings {
         Ok(Self { config, encryption, root_file: own.sslrootcert.map(PathBuf::from) })
     }
 
-    /// A password that the URL does not have.
-    pub fn set_password(&mut self, password: &str) {
-        self.config.password(password);
-    }
-
     /// Whether the database is on this machine.
     pub fn is_local(&self) -> bool {
         is_local(&self.config)

@@ -12,7 +12,7 @@ use countersign_store::ObjectId;
 pub use self::{
     followers::{
         CommitNews, FollowRequest, Followers, MAX_READING, MAX_READING_PER_ADDRESS, MAX_WAITING,
-        MAX_WAITING_PER_ADDRESS,
+        MAX_WAITING_PER_ADDRESS, MIN_BYTES_PER_SECOND,
     },
     sent::SentJournal,
 };

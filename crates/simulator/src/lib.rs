@@ -18,10 +18,21 @@ pub mod single;
 pub mod wish;
 pub mod witness;
 
+use std::{
+    ops::Range,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
 use crate::{
     chance::Chance,
+    figures::RunFigures,
     script::{PlayedRun, Script},
 };
+
+const THREADS: usize = 2;
 
 /// Plays the run of this seed.
 pub fn run(seed: u64) -> PlayedRun {
@@ -33,4 +44,32 @@ pub fn run(seed: u64) -> PlayedRun {
         _ => mirror::play(chance, &mut script),
     };
     PlayedRun { seed, result, script }
+}
+
+/// Plays the runs of these seeds, and gives what they add up to, or the first one that failed.
+pub fn run_all(seeds: Range<u64>) -> Result<RunFigures, Box<PlayedRun>> {
+    let next = AtomicU64::new(seeds.start);
+    let total = Mutex::new(Ok(RunFigures::default()));
+    let play = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            let played = run(seed);
+            let mut total = total.lock().expect("no thread panics with it");
+            // One failure is enough.
+            let Ok(sum) = &mut *total else { return };
+            match played.result {
+                Ok(figures) => sum.add(figures),
+                Err(_) => *total = Err(Box::new(played)),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(play);
+        }
+    });
+    total.into_inner().expect("no thread panics with it")
 }

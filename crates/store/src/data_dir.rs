@@ -30,7 +30,14 @@ const MIRROR_REFUSED_FILE: &str = "mirror.refused";
 pub struct DataDir {
     path: PathBuf,
     /// The operating system lets go of the lock with the process, however it ends.
-    _lock: File,
+    lock: File,
+}
+
+/// To close the file is not enough: a program that another thread is just starting has it open, too.
+impl Drop for DataDir {
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +71,7 @@ impl DataDir {
         let options = options.create(true).truncate(false).read(true).write(true);
         let lock = options.open(path.join(LOCK_FILE)).map_err(fail)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Self { path: path.to_owned(), lock }),
             Err(TryLockError::WouldBlock) => Err(DataDirError::InUse { path: path.to_owned() }),
             Err(TryLockError::Error(source)) => Err(fail(source)),
         }
@@ -83,7 +90,7 @@ impl DataDir {
         // A lock is taken on a file that is open for reading, too.
         if let Ok(lock) = File::open(path.join(LOCK_FILE)) {
             match lock.try_lock() {
-                Ok(()) => {}
+                Ok(()) => lock.unlock().map_err(fail)?,
                 Err(TryLockError::WouldBlock) => return Ok(DirUse::Held),
                 Err(TryLockError::Error(source)) => return Err(fail(source)),
             }

@@ -95,22 +95,20 @@ fn an_authority_file_must_be_one() {
 }
 
 #[test]
-fn the_password_can_come_apart_from_the_url() {
+fn the_password_of_the_url_is_used() {
     let Some(postgres) = Postgres::start_with(PostgresOptions { needs_password: true, ..FAST }) else {
         return;
     };
-    let url = format!("postgres://{ROLE}@{}/{DATABASE}", postgres.address());
-    let settings = DatabaseSettings::parse(&url, UrlSource::CommandLine).unwrap();
-    let prepare = |settings| runtime().block_on(prepare(&Database::new(settings).unwrap()));
-    let error = prepare(settings.clone()).unwrap_err();
+    let prepare = |user: &str| {
+        let url = format!("postgres://{user}@{}/{DATABASE}", postgres.address());
+        let settings = DatabaseSettings::parse(&url, UrlSource::Environment).unwrap();
+        runtime().block_on(prepare(&Database::new(settings).unwrap()))
+    };
+    let error = prepare(ROLE).unwrap_err();
     assert!(chain(&error).contains("password"), "{}", chain(&error));
-    let mut wrong = settings.clone();
-    wrong.set_password("wrong");
-    let error = prepare(wrong).unwrap_err();
+    let error = prepare(&format!("{ROLE}:wrong")).unwrap_err();
     assert!(chain(&error).contains("password authentication failed"), "{}", chain(&error));
-    let mut right = settings;
-    right.set_password(PASSWORD);
-    prepare(right).unwrap();
+    prepare(&format!("{ROLE}:{PASSWORD}")).unwrap();
 }
 
 #[test]

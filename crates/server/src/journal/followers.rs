@@ -22,7 +22,9 @@ pub const MAX_READING_PER_ADDRESS: usize = 8;
 pub const MAX_WAITING: usize = 512;
 pub const MAX_WAITING_PER_ADDRESS: usize = 64;
 
-/// A follower that is slower than this loses its place, if others want it.
+/// A follower that is slower loses its place, if others want it.
+pub const MIN_BYTES_PER_SECOND: usize = 32 << 10;
+
 const READING: PlaceRules = PlaceRules {
     total: MAX_READING,
     share: MAX_READING_PER_ADDRESS,
@@ -30,7 +32,7 @@ const READING: PlaceRules = PlaceRules {
     waiting: 2 * MAX_READING,
     max_wait: Duration::from_secs(10),
     grace: Some(Duration::from_secs(3)),
-    pace: Some(MinimumPace { bytes_per_second: 32 << 10, after: Duration::from_secs(3) }),
+    pace: Some(MinimumPace { bytes_per_second: MIN_BYTES_PER_SECOND as u64, after: Duration::from_secs(3) }),
 };
 const WAITING: PlaceRules = PlaceRules {
     total: MAX_WAITING,

@@ -6,9 +6,12 @@ use countersign_api::{
     },
     requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
 };
-use countersign_core::values::{
-    bounds::{REASON_CHARS, VETO_BYTES},
-    shown::{shown_bytes, shown_count},
+use countersign_core::{
+    rules::decide::MAX_LEAD_MINUTES,
+    values::{
+        bounds::{REASON_CHARS, VETO_BYTES},
+        shown::{shown_bytes, shown_count},
+    },
 };
 
 use super::endpoint::{Endpoint, Section};
@@ -27,7 +30,7 @@ pub fn register_repo() -> Endpoint {
     .is_kept()
     .with_body::<ProposeBody>(&[("register", "propose.request")])
     .answers_with::<ProposedResponse>(200, "registered, and waiting for signatures", &[("registered", "register")])
-    .refuses(400, "the body, the URL or the address of its host is refused; `public_key` is invalid, not the caller's, or not in the file; the file's `timestamp` is more than 10 minutes ahead", "propose.400")
+    .refuses(400, &format!("the body, the URL or the address of its host is refused; `public_key` is invalid, not the caller's, or not in the file; the file's `timestamp` is more than {MAX_LEAD_MINUTES} minutes ahead"), "propose.400")
     .refuses(409, "the project is registered, its registration is in progress, or it overlaps with another project; or too many registrations beside it wait for signatures", "register.409")
     .can_be_blocked()
     .can_fail(", or the signers file could not be fetched or is not valid")
@@ -46,7 +49,7 @@ pub fn update_signers() -> Endpoint {
     .is_kept()
     .with_body::<ProposeBody>(&[("update", "propose.request")])
     .answers_with::<ProposedResponse>(200, "proposed, and waiting for signatures", &[("proposed", "update")])
-    .refuses(400, "the body, the URL or the address is refused; the project is not registered, or its first signers file is not in force yet; `public_key` is invalid, not the caller's, or not in the current file; the new `timestamp` is not later than the current one, or more than 10 minutes ahead", "update.400")
+    .refuses(400, &format!("the body, the URL or the address is refused; the project is not registered, or its first signers file is not in force yet; `public_key` is invalid, not the caller's, or not in the current file; the new `timestamp` is not later than the current one, or more than {MAX_LEAD_MINUTES} minutes ahead"), "update.400")
     .refuses(409, "another proposal is pending, and the caller is neither admin nor master, or an admin where a master has a part in it and rotations wait; the masters have vetoed this very file; or too many proposals were replaced already", "update.409")
     .can_be_blocked()
     .can_fail(", or the signers file could not be fetched or is not valid")
@@ -113,7 +116,7 @@ pub fn object() -> Endpoint {
     .signed()
     .with_body::<ObjectBody>(&[("object", "object.request"), ("take_back", "object.request.back")])
     .answers_with::<ChangedResponse>(200, "recorded", &[("objected", "object"), ("taken_back", "object.back")])
-    .refuses(400, "the body or the objection is malformed; the path is not that of an index; the signature does not verify; the `timestamp` is more than 10 minutes ahead", "object.400")
+    .refuses(400, &format!("the body or the objection is malformed; the path is not that of an index; the signature does not verify; the `timestamp` is more than {MAX_LEAD_MINUTES} minutes ahead"), "object.400")
     .refuses(403, "the objector is not in the current signers file; the operator has blocked the key, the host or the project; or this is a mirror", "object.403")
     .refuses(404, "no file at the path", "status.404")
     .refuses(409, "the index is revoked, or another one than `subject_digest` says; the key has said something later; there is nothing to take back; or there are too many objections", "object.409")

@@ -1,13 +1,16 @@
 //! The stream of commits.
 
-use countersign_core::values::wire;
+use countersign_core::values::{shown::shown_bytes, wire};
 use serde_json::json;
 
 use super::{
     endpoint::{CACHE_CONTROL, Content, ContentSchema, DescribedAnswer, Endpoint, Header, Section},
     parameters::{COMMIT, after_commit, wait_seconds},
 };
-use crate::{error::ApiError, journal::not_in_history};
+use crate::{
+    error::ApiError,
+    journal::{MIN_BYTES_PER_SECOND, not_in_history},
+};
 
 const NEWEST_COMMIT: Header =
     Header { name: "X-svc-commit", about: "The newest commit when the answer began, which is its last one." };
@@ -23,11 +26,14 @@ pub fn journal() -> Endpoint {
         "journal",
         Section::Reading,
         "Every commit with its content",
-        "What the server has stored, commit by commit from the oldest to the newest, in the form that `git fast-import` \
-         reads. In an empty bare repository, that gives the same commit ids. The answer ends with the commit that was \
-         the newest when it began. It is empty if there is nothing new.\n\nA follower that is slower than 32 KiB a \
-         second loses its place if others wait for one. An answer that breaks off can be continued after its last whole \
-         commit.",
+        &format!(
+            "What the server has stored, commit by commit from the oldest to the newest, in the form that `git \
+             fast-import` reads. In an empty bare repository, that gives the same commit ids. The answer ends with the \
+             commit that was the newest when it began. It is empty if there is nothing new.\n\nA follower that is \
+             slower than {} a second loses its place if others wait for one. An answer that breaks off can be continued \
+             after its last whole commit.",
+            shown_bytes(MIN_BYTES_PER_SECOND),
+        ),
     )
     .with_parameter(after_commit())
     .with_parameter(wait_seconds())

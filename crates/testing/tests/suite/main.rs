@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod layout;
 mod linearizable;
 mod postgres;
 mod proxy;

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use crate::support::{
     Person, SignersFile, World,
     client::{Computer, add_files},
+    machine_clock::MachineClock,
     running::Running,
 };
 
@@ -43,5 +44,13 @@ fn a_lock_that_is_never_let_go_of_ends_the_command_with_the_way_out() {
     let (world, url) = released();
     let computer = Computer::of(&world.server);
     let _lock = take_lock(&computer);
-    computer.download(&url).failed(1).says(&["trust.lock", "30 seconds", "fuser"]);
+    let Some(clock) = MachineClock::new() else { return };
+    let mut command = computer.command(&["download", &url]);
+    clock.lend_long_to(&mut command);
+    let running = Running::start(command);
+    running.await_note("Waiting for another countersign process");
+    clock.set(30);
+    let (code, stdout, stderr) = running.end();
+    assert_eq!(code, Some(1), "{stdout}{stderr}");
+    assert!(["trust.lock", "30 seconds", "fuser"].iter().all(|words| stderr.contains(words)), "{stderr}");
 }

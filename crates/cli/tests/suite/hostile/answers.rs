@@ -1,6 +1,6 @@
 //! Answers that are too long, too slow, of the wrong kind or lead elsewhere: bounded, reported, and nothing is kept.
 
-use std::time::Duration;
+use std::thread;
 
 use countersign_core::values::bounds::ANSWER_BYTES;
 use serde_json::json;
@@ -9,6 +9,9 @@ use crate::support::{
     FileServer,
     client::put_release,
     hostile::{HostileServer, Lie, Scene, Victim, alice, assert_harmless},
+    machine_clock::MachineClock,
+    mirrors::wait_until,
+    running::Running,
 };
 
 /// Every target that a download asks the server for.
@@ -23,22 +26,29 @@ fn targets(scene: &Scene) -> Vec<String> {
     ]
 }
 
-/// Each answer, in the place of each that belongs to a download, ends it with one of these exit codes.
-#[track_caller]
+/// Each answer, in the place of each that belongs to a download, ends it with one of these exit codes. Many downloads try
+/// again after a while, so those of different places go on at the same time.
 fn assert_ends(scene: &Scene, lies: &[(&str, Lie)], codes: &[i32]) {
-    for target in targets(scene) {
-        for (label, lie) in lies {
-            scene.hostile.be_honest();
-            scene.hostile.answer(&target, lie.clone());
-            let ran = scene.newcomer.run(&["download", "--force", &scene.url("2.0")]);
-            assert!(codes.contains(&ran.code), "{label} for {target}: {ran:?}");
-            assert_harmless(&ran);
-            let code = ran.code;
-            ran.failed(code);
-            scene.newcomer.assert_untouched();
-            assert!(scene.newcomer.memory().is_empty(), "{label} for {target}");
+    let url = &scene.url("2.0");
+    thread::scope(|scope| {
+        for target in targets(scene) {
+            let hostile = HostileServer::before(&scene.world.server);
+            scope.spawn(move || {
+                let newcomer = Victim::of(&hostile);
+                for (label, lie) in lies {
+                    hostile.be_honest();
+                    hostile.answer(&target, lie.clone());
+                    let ran = newcomer.run(&["download", "--force", url]);
+                    assert!(codes.contains(&ran.code), "{label} for {target}: {ran:?}");
+                    assert_harmless(&ran);
+                    let code = ran.code;
+                    ran.failed(code);
+                    newcomer.assert_untouched();
+                    assert!(newcomer.memory().is_empty(), "{label} for {target}");
+                }
+            });
         }
-    }
+    });
 }
 
 #[test]
@@ -141,8 +151,16 @@ fn an_answer_that_was_encoded_is_bounded_too() {
 fn an_answer_that_drips_is_given_up() {
     let server = HostileServer::alone();
     server.lie(|_| Some(Lie::Dripping));
+    let Some(clock) = MachineClock::new() else { return };
     let victim = Victim::of(&server);
-    victim.run_patiently(&["ping"], Duration::from_secs(90)).failed(5).says(&[&server.url()]);
+    let mut command = victim.command(&["ping"]);
+    clock.lend_long_to(&mut command);
+    let running = Running::start(command);
+    wait_until("it is not asked", || !server.asked().is_empty());
+    clock.set(60);
+    let (code, stdout, stderr) = running.end();
+    assert_eq!(code, Some(5), "{stdout}{stderr}");
+    assert!(stderr.contains(&server.url()), "{stderr}");
 }
 
 #[test]
@@ -176,6 +194,8 @@ fn every_signed_command_bears_every_answer() {
     let scene = Scene::start();
     let sums = put_release(&scene.world.files, "acme/app/3.0", &[("app.tar.gz", b"three")]);
     let (index, signers) = (scene.index("2.0"), scene.signers_url());
+    let regular = &scene.regular;
+    regular.computer.key_of("alice");
     let commands: [&[&str]; 8] = [
         &["ping"],
         &["pending"],
@@ -197,14 +217,18 @@ fn every_signed_command_bears_every_answer() {
     ] {
         scene.hostile.be_honest();
         scene.hostile.lie(move |_| Some(lie.clone()));
-        for command in commands {
-            let ran = scene.regular.run_as("alice", command);
-            assert!(codes.contains(&ran.code), "{command:?}: {ran:?}");
-            assert_harmless(&ran);
-            let code = ran.code;
-            ran.failed(code);
-            let ran = scene.regular.run_as("alice", &[command, &["--json"]].concat());
-            ran.json_error(code);
-        }
+        thread::scope(|scope| {
+            for command in commands {
+                scope.spawn(move || {
+                    let ran = regular.run_as("alice", command);
+                    assert!(codes.contains(&ran.code), "{command:?}: {ran:?}");
+                    assert_harmless(&ran);
+                    let code = ran.code;
+                    ran.failed(code);
+                    let ran = regular.run_as("alice", &[command, &["--json"]].concat());
+                    ran.json_error(code);
+                });
+            }
+        });
     }
 }

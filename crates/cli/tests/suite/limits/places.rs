@@ -163,10 +163,12 @@ fn announce(
 fn bodies_that_do_not_arrive_make_room_for_others() {
     let (server, metrics, _dir) = behind_proxy("");
     let begin = |address: &str| announce(&server, Some(address), "POST /v1/assets", |request| request);
-    let mut held: Vec<_> = (0..32).map(|n| begin(&format!("198.51.100.{}", n % 2))).collect();
-    for connection in &mut held {
+    let hold = |n| {
+        let mut connection = begin(&format!("198.51.100.{}", n % 2));
         assert_eq!(connection.read_head(), 100);
-    }
+        connection
+    };
+    let mut held: Vec<_> = (0..32).map(hold).collect();
     // An address has half of the places, and all of them are taken.
     begin("198.51.100.1").read_reply().refused(503, "busy");
     let refused = begin("198.51.100.0").read_reply();

@@ -18,7 +18,10 @@ use ssh_key::{
 };
 use tempfile::TempDir;
 
-use super::{files::FileServer, http::Reply, people::Person, server::TestServer, world::World};
+use super::{
+    environment::clear_environment, files::FileServer, http::Reply, people::Person, server::TestServer,
+    world::World,
+};
 
 /// An address where nothing listens: the discard port of loopback.
 pub(crate) const NO_SERVER: &str = "http://127.0.0.1:9";
@@ -106,7 +109,7 @@ impl Computer {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
         command.args(args).stdin(Stdio::null());
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        clear_environment(&mut command);
         self.settle(&mut command);
         command
     }

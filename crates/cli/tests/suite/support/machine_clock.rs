@@ -33,6 +33,17 @@ impl MachineClock {
         command.env("LD_PRELOAD", &self.library).env("MACHINE_CLOCK", self.file());
     }
 
+    /// The same, and what it does takes longer by as much. It notices when it wakes up for another reason.
+    pub(crate) fn lend_long_to(&self, command: &mut Command) {
+        self.lend_to(command);
+        command.env("MACHINE_CLOCK_LONG", "1");
+    }
+
+    /// The program with this clock, for which what it does takes longer by as much.
+    pub(crate) fn give_long_to(&self, launch: Launch) -> Launch {
+        self.give_to(launch).env("MACHINE_CLOCK_LONG", "1")
+    }
+
     /// The program with this clock, for which no time passes but what the test sets.
     pub(crate) fn give_still_to(&self, launch: Launch) -> Launch {
         self.give_to(launch).env("MACHINE_CLOCK_STILL", "1")

@@ -1,6 +1,7 @@
 //! What the suite drives the real program with: a process, a socket, a file server, people with keys.
 
 pub(crate) mod client;
+pub(crate) mod environment;
 pub(crate) mod events;
 pub(crate) mod fake_forge;
 pub(crate) mod files;

@@ -13,6 +13,8 @@ use std::{
 use tempfile::TempDir;
 
 use super::{
+    environment::clear_environment,
+    git::Git,
     http::{self, Reply, Request},
     reference,
 };
@@ -139,7 +141,7 @@ impl Launch {
             command.args(["--map-root-user", "--mount", "sh", "-c", &script, program]);
         }
         command.args(&self.args).stdin(Stdio::null());
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        clear_environment(&mut command);
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         if let Some(dir) = &self.current_dir {
             command.current_dir(dir);
@@ -300,7 +302,7 @@ impl TestServer {
         let mut copy = Self::prepare(|launch| launch.arg("--dev"));
         std::fs::create_dir(copy.data_dir()).expect("a new directory");
         let target = copy.repository();
-        super::Git::at(self.repository()).run(&["clone", "--quiet", "--mirror", ".", path_text(&target)]);
+        Git::at(self.repository()).run(&["clone", "--quiet", "--mirror", ".", path_text(&target)]);
         copy.start_again();
         copy
     }

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use super::environment::clear_environment;
+
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// All that a person would see there is in `seen`.
@@ -32,7 +34,7 @@ impl Terminal {
         let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
         let mut command = Command::new("script");
         command.args(["-q", "-e", "-c", &line, "/dev/null"]);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        clear_environment(&mut command);
         prepare(&mut command);
         command.env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut script = command.spawn().unwrap();

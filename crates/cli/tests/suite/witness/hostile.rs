@@ -21,6 +21,7 @@ use countersign_core::{
 use super::asking::release;
 use crate::support::{
     Request, World,
+    machine_clock::MachineClock,
     metrics::{Page, await_value, free_address},
     mirrors::wait_until,
     witnesses::{LogSetup, await_logged, log_key_of},
@@ -143,34 +144,49 @@ fn a_size_is_learnt_from_a_conflict_with_and_without_a_body() {
 
 #[test]
 fn nothing_that_a_witness_answers_stops_the_log() {
-    let long = "x".repeat(1 << 20);
-    let stranger = SecretKey::from_seed(&[78; 32]);
-    let other = VerifierKey::new("other.example", KeyKind::Witness, stranger.public_key()).unwrap();
     let target = TcpListener::bind("127.0.0.1:0").unwrap();
     target.set_nonblocking(true).unwrap();
     let elsewhere = format!("location: http://{}/\r\n", target.local_addr().unwrap());
-    let witness = FakeWitness::start(vec![
-        fixed(reply("404 Not Found", "", "")),
-        fixed(reply("403 Forbidden", "", "no")),
-        fixed(reply("307 Temporary Redirect", &elsewhere, "")),
-        fixed(reply("200 OK", "", &long)),
-        fixed(reply("200 OK", "", "no signature\n")),
-        fixed(reply("422 Unprocessable Entity", "", "")),
-        fixed("not HTTP at all\r\n\r\n".to_owned()),
-        Box::new(move |request| {
-            let line = NoteSignature::sign(request.note.text(), &other, &stranger, 1_700_000_000);
-            reply("200 OK", "", &line.to_string())
-        }),
-    ]);
-    let world = witness.start_log();
+    let lies: [(&str, Answer); 8] = [
+        ("absent", fixed(reply("404 Not Found", "", ""))),
+        ("forbidding", fixed(reply("403 Forbidden", "", "no"))),
+        ("elsewhere", fixed(reply("307 Temporary Redirect", &elsewhere, ""))),
+        ("long", fixed(reply("200 OK", "", &"x".repeat(1 << 20)))),
+        ("unsigned", fixed(reply("200 OK", "", "no signature\n"))),
+        ("refusing", fixed(reply("422 Unprocessable Entity", "", ""))),
+        ("garbled", fixed("not HTTP at all\r\n\r\n".to_owned())),
+        ("stranger", cosign_as("other.example", 78, 1_700_000_000)),
+    ];
+    let witnesses = lies.map(|(name, lie)| (name, FakeWitness::start(vec![lie])));
+    let mut policy = String::new();
+    for ((name, witness), seed) in witnesses.iter().zip(80..) {
+        let key = named_key(&format!("{name}.example"), seed).0;
+        policy += &format!("witness {name} {key} http://{}/prefix/\n", witness.address);
+    }
+    let names = witnesses.each_ref().map(|(name, _)| *name);
+    policy += &format!("group all any {}\nquorum all\n", names.join(" "));
+    let Some(clock) = MachineClock::new() else { return };
+    let mut world = LogSetup { witnesses: Some(policy), ..LogSetup::at(free_address()) }.prepare();
+    let launch = clock.give_long_to(world.server.launch().clone());
+    world.server.change_launch(|_| launch);
+    world.server.start_again();
     release(&world, "1.0");
+    wait_until("they are not asked", || witnesses.iter().all(|(_, witness)| witness.asked() > 0));
+    // For so long it waits for better ones.
+    clock.set(20);
     await_logged(&world.server);
-    wait_until("it is asked again and again", || witness.asked() >= 5);
+    for (name, witness) in &witnesses {
+        wait_until(&format!("{name} is not asked again"), || witness.asked() >= 2);
+    }
     assert!(target.accept().is_err(), "a redirect is not followed");
-    assert!(!is_cosigned(&world));
+    let checkpoint = world.server.get("/log/checkpoint").text();
+    assert_eq!(checkpoint.lines().filter(|line| line.starts_with('\u{2014}')).count(), 1, "{checkpoint}");
     let page = Page::read(world.server.metrics_address());
     assert_eq!(page.value("countersign_log_stopped"), 0.0);
-    assert!(page.value("countersign_log_witness_failures_total{witness=\"fake\"}") >= 4.0);
+    for name in names {
+        let failures = page.value(&format!("countersign_log_witness_failures_total{{witness=\"{name}\"}}"));
+        assert!(failures >= 1.0, "{name}: {failures}");
+    }
     release(&world, "1.1");
     await_logged(&world.server);
 }

@@ -16,4 +16,4 @@ pub mod update;
 pub mod veto;
 pub mod withdraw;
 
-pub use proposal::{Proposal, ProposalFault, Proposed, check_submitter};
+pub use proposal::{MAX_LEAD_MINUTES, Proposal, ProposalFault, Proposed, check_submitter};

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How far the timestamp of a signers file or an objection may be ahead of the server's clock (D15, D125).
-pub(super) const MAX_LEAD_MINUTES: u64 = 10;
+pub const MAX_LEAD_MINUTES: u64 = 10;
 pub(super) const MAX_LEAD: Duration = Duration::from_secs(MAX_LEAD_MINUTES * 60);
 
 /// A fetched signers file and the signed request that asked for it.

@@ -9,26 +9,18 @@ use countersign_core::{
     },
 };
 
-use super::{
-    Expect::{self, Verified},
-    Vector, refused,
-    support::{
-        PROJECT, Signers, alice, bob, carol, dave,
-        evidence::{
-            OTHER_PROJECT, Past, founded, founders, rotated, signed_by, successors, under_name_of,
-            with_signature,
-        },
-        key, mallory, shifted_seconds, signers,
+use countersign_testing::{
+    PROJECT, Signers, alice, bob, carol, dave,
+    evidence::{
+        OTHER_PROJECT, Past, founded, founders, rotated, signed_by, successors, under_name_of, with_signature,
     },
+    key, mallory, shifted_seconds, signers,
 };
 
-pub(super) fn all() -> Vec<Vector> {
-    [good(), of_order(), of_consent(), of_texts(), super::delays::all()].concat()
-}
+use super::vector::{Expect::Verified, Vector, chain, refused};
 
-pub(super) fn chain(name: &'static str, description: &'static str, expect: Expect, past: Past) -> Vector {
-    let document = String::from_utf8(past.history.write()).expect("our documents are text");
-    Vector { name, description, expect, project: PROJECT.to_owned(), document }
+pub(super) fn all() -> Vec<Vector> {
+    [good(), of_order(), of_consent(), of_texts()].concat()
 }
 
 /// Three signers files; the third is the successors' with an admin more.

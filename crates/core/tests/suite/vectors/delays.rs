@@ -5,17 +5,13 @@ use countersign_core::{
     values::{key::SecretKey, time::Timestamp},
 };
 
-use super::{
-    Expect::Verified,
-    Vector,
-    chains::chain,
-    refused,
-    support::{
-        PROJECT, Signers, alice, bob, carol, dave,
-        evidence::{Past, founders, noon, signed_by, successors},
-        key, shifted_seconds, signers,
-    },
+use countersign_testing::{
+    PROJECT, Signers, alice, bob, carol, dave,
+    evidence::{Past, founders, noon, signed_by, successors},
+    key, shifted_seconds, signers,
 };
+
+use super::vector::{Expect::Verified, Vector, chain, refused};
 
 const HOUR: i128 = 3_600;
 /// Of the founders' file.
@@ -172,7 +168,7 @@ fn of_times() -> Vec<Vector> {
             "agreement-without-a-delay",
             "The first file has no delay.",
             needless(),
-            super::support::evidence::rotated(PROJECT)
+            countersign_testing::evidence::rotated(PROJECT)
                 .with(1, |entry| entry.agreed_at = Some(after_noon(HOUR))),
         ),
         chain(

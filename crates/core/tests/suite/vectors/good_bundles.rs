@@ -5,16 +5,20 @@ use countersign_core::{
     values::verifier_key::VerifierKey,
 };
 
+use countersign_testing::{
+    INDEX, PROJECT, alice, bob, carol, dave,
+    evidence::{
+        Past, checksums_index, evidence, file, founded, founders, good, noon, release_index,
+        revocation_by_request, revocation_of, revoked, rotated, signed_by,
+    },
+    key, log_key, mallory, path, signer_text, signers, witness_key,
+};
+
 use super::{
-    Expect::{Revoked, Verified},
-    Vector, bundle, staples,
-    support::{
-        INDEX, PROJECT, alice, bob, carol, dave,
-        evidence::{
-            Past, checksums_index, evidence, file, founded, founders, good, noon, release_index,
-            revocation_by_request, revocation_of, revoked, rotated, signed_by,
-        },
-        key, log_key, mallory, path, signer_text, signers, witness_key,
+    staples,
+    vector::{
+        Expect::{Revoked, Verified},
+        Vector, bundle,
     },
 };
 

@@ -6,19 +6,18 @@ use countersign_core::{
     values::digest::Sha512,
 };
 
-use super::{
-    Vector, bundle, refused,
-    support::{
-        INDEX, PROJECT, alice, bob, carol, dave,
-        documents::{self, veto},
-        evidence::{
-            OTHER_PROJECT, Past, checksums_index, evidence, evidence_of_text, file, founded, founders, good,
-            index_text, noon, release_index, revocation_document, rotated, signed_by, under_name_of,
-            with_signature,
-        },
-        key, mallory, path, revocation_text, signed_request, signer_text, signers,
+use countersign_testing::{
+    INDEX, PROJECT, alice, bob, carol, dave,
+    documents::{self, veto},
+    evidence::{
+        OTHER_PROJECT, Past, checksums_index, evidence, evidence_of_text, file, founded, founders, good,
+        index_text, noon, release_index, revocation_document, rotated, signed_by, under_name_of,
+        with_signature,
     },
+    key, mallory, path, revocation_text, signed_request, signer_text, signers,
 };
+
+use super::vector::{Vector, bundle, refused};
 
 pub(super) fn all() -> Vec<Vector> {
     [of_places(), of_kinds(), of_signatures(), of_histories(), of_forms()].concat()

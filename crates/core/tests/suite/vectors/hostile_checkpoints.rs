@@ -16,8 +16,8 @@ use countersign_core::{
 use countersign_testing::{INDEX, alice, mallory};
 
 use super::{
-    refused,
     staples::{StapleVector, log, seconds, staple_of, vector},
+    vector::refused,
 };
 use crate::log::world::{log_key, seed, witness};
 

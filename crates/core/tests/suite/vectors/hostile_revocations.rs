@@ -5,18 +5,18 @@ use countersign_core::{
     values::digest::Sha512,
 };
 
-use super::{
-    Vector, bundle,
-    hostile_bundles::objection_text,
-    refused,
-    support::{
-        INDEX, PROJECT, alice, bob, carol, dave,
-        evidence::{
-            Past, evidence, founders, good, index_path, index_text, release_index, revocation_by_request,
-            revocation_document, revocation_of, revocation_with, rotated, signed_by,
-        },
-        key, mallory, path, revocation_text,
+use countersign_testing::{
+    INDEX, PROJECT, alice, bob, carol, dave,
+    evidence::{
+        Past, evidence, founders, good, index_path, index_text, release_index, revocation_by_request,
+        revocation_document, revocation_of, revocation_with, rotated, signed_by,
     },
+    key, mallory, path, revocation_text,
+};
+
+use super::{
+    hostile_bundles::objection_text,
+    vector::{Vector, bundle, refused},
 };
 
 pub(super) fn all() -> Vec<Vector> {

@@ -22,8 +22,8 @@ use countersign_testing::{
 use serde_json::Value;
 
 use super::{
-    refused,
     staples::{StapleVector, log, seconds, staple_of, subject, vector, written},
+    vector::refused,
 };
 use crate::log::world::LogWorld;
 

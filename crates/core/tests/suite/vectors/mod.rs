@@ -7,6 +7,7 @@
 
 mod chains;
 mod delays;
+mod files;
 mod good_bundles;
 mod hostile_bundles;
 mod hostile_checkpoints;
@@ -17,153 +18,31 @@ mod value_documents;
 mod value_places;
 mod value_transparency;
 mod values;
+mod vector;
 
-use countersign_testing as support;
-use std::{collections::BTreeMap, env, fs, path::PathBuf};
+use std::collections::BTreeMap;
 
 use countersign_core::{
     documents::history::History,
     proof::{
         bundle::Bundle,
-        verify::{Evidence, RevocationFault, VerifyError, verify},
+        verify::{RevocationFault, VerifyError, verify},
     },
     rules::{
         chain::{self, ChainError, ChainFault},
         place::PlaceError,
     },
 };
-use countersign_testing::{PROJECT, evidence::noon, path};
+use countersign_testing::path;
 use serde_json::Value;
 
-/// One file, and the kind of failure that it must give: not any failure will do.
-#[derive(Debug, Clone)]
-struct Vector {
-    name: &'static str,
-    description: &'static str,
-    expect: Expect,
-    project: String,
-    /// As it stands in the file, a JSON object.
-    document: String,
-}
-
-#[derive(Debug, Clone)]
-enum Expect {
-    Verified,
-    Revoked,
-    Refused {
-        /// For people.
-        reason: &'static str,
-        /// As `describe` below gives it.
-        kind: &'static str,
-    },
-}
-
-impl Expect {
-    fn word(&self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::Revoked => "revoked",
-            Self::Refused { .. } => "refused",
-        }
-    }
-
-    fn reason(&self) -> &'static str {
-        match self {
-            Self::Verified => "every rule is kept",
-            Self::Revoked => "every rule is kept, and those who may have withdrawn the release",
-            Self::Refused { reason, .. } => reason,
-        }
-    }
-
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::Revoked => "revoked",
-            Self::Refused { kind, .. } => kind,
-        }
-    }
-}
-
-fn refused(kind: &'static str, reason: &'static str) -> Expect {
-    Expect::Refused { reason, kind }
-}
-
-/// A bundle of this evidence.
-fn bundle(
-    name: &'static str,
-    description: &'static str,
-    expect: Expect,
-    evidence: impl Into<Evidence>,
-) -> Vector {
-    let bundle = Bundle { bundled_at: noon(), evidence: evidence.into(), staple: None };
-    let document = String::from_utf8(bundle.write()).expect("our documents are text");
-    Vector { name, description, expect, project: PROJECT.to_owned(), document }
-}
-
-impl Vector {
-    fn of_project(self, project: &str) -> Self {
-        Self { project: project.to_owned(), ..self }
-    }
-
-    /// Another document, for what our types cannot express.
-    fn edited(self, edit: impl FnOnce(String) -> String) -> Self {
-        let before = self.document.clone();
-        let document = edit(self.document);
-        assert_ne!(document, before, "{} is edited", self.name);
-        Self { document, ..self }
-    }
-
-    fn text(&self, field: &str) -> String {
-        let quoted = |text: &str| serde_json::to_string(text).expect("JSON");
-        // Line breaks inside strings are escaped, so that indenting the lines changes no value.
-        let document = self.document.trim_end().replace('\n', "\n  ");
-        format!(
-            "{{\n  \"description\": {},\n  \"expect\": {},\n  \"rule\": {},\n  \"reason\": {},\n  \"project\": {},\n  \"{field}\": {document}\n}}\n",
-            quoted(self.description),
-            quoted(self.expect.word()),
-            quoted(self.expect.kind()),
-            quoted(self.expect.reason()),
-            quoted(&self.project),
-        )
-    }
-}
+use self::{
+    files::{assert_fresh_files, read_files},
+    vector::{Expect, Vector},
+};
 
 fn bundles() -> Vec<Vector> {
     [good_bundles::all(), hostile_bundles::all(), hostile_revocations::all()].concat()
-}
-
-fn directory(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name)
-}
-
-/// The files of a directory, by name without ending.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "core does no I/O, but these vectors are files; nothing else here is"
-)]
-fn read_files(directory_name: &str) -> BTreeMap<String, String> {
-    let files = fs::read_dir(directory(directory_name)).expect("the directory").map(|entry| {
-        let file = entry.expect("an entry").path();
-        let name = file.file_stem().expect("a name").to_str().expect("text").to_owned();
-        (name, fs::read_to_string(file).expect("a file"))
-    });
-    files.collect()
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "core does no I/O, but these vectors are files; nothing else here is"
-)]
-fn write_files_if_asked(directory_name: &str, made: &BTreeMap<String, String>) {
-    if env::var("COUNTERSIGN_WRITE_VECTORS").as_deref() != Ok("1") {
-        return;
-    }
-    for name in read_files(directory_name).keys().filter(|name| !made.contains_key(*name)) {
-        fs::remove_file(directory(directory_name).join(format!("{name}.json"))).expect("removed");
-    }
-    for (name, text) in made {
-        fs::write(directory(directory_name).join(format!("{name}.json")), text).expect("written");
-    }
 }
 
 fn assert_fresh(directory_name: &str, field: &str, vectors: &[Vector]) {
@@ -171,17 +50,6 @@ fn assert_fresh(directory_name: &str, field: &str, vectors: &[Vector]) {
         vectors.iter().map(|vector| (vector.name.to_owned(), vector.text(field))).collect();
     assert_eq!(made.len(), vectors.len(), "two vectors have one name");
     assert_fresh_files(directory_name, &made);
-}
-
-/// Compares the files with what they should be, or writes them where that is asked for.
-fn assert_fresh_files(directory_name: &str, made: &BTreeMap<String, String>) {
-    write_files_if_asked(directory_name, made);
-    let found = read_files(directory_name);
-    let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&found), names(made), "write them anew with COUNTERSIGN_WRITE_VECTORS=1");
-    for (name, text) in made {
-        assert!(found[name] == *text, "{name} is stale: write it anew with COUNTERSIGN_WRITE_VECTORS=1");
-    }
 }
 
 /// Runs every file as a stranger would, who has nothing but the file; gives what came out, by name.
@@ -215,9 +83,26 @@ fn every_bundle_is_fresh_and_gives_what_it_says() {
 
 #[test]
 fn every_chain_is_fresh_and_gives_what_it_says() {
-    let vectors = chains::all();
+    let vectors = [chains::all(), delays::all()].concat();
     assert_fresh("chain", "history", &vectors);
     assert_kinds(&run("chain", "history", judge_chain), &vectors);
+}
+
+#[test]
+fn every_staple_is_fresh_and_gives_what_it_says() {
+    let vectors = [staples::good(), hostile_staples::all(), hostile_checkpoints::all()].concat();
+    let made: BTreeMap<String, String> =
+        vectors.iter().map(|vector| (vector.name.to_owned(), staples::text(vector))).collect();
+    assert_eq!(made.len(), vectors.len(), "two vectors have one name");
+    assert_fresh_files("log", &made);
+    let files = read_files("log");
+    for vector in &vectors {
+        let file: Value = serde_json::from_str(&files[vector.name]).expect("JSON");
+        let (rule, result) = staples::judge(&file);
+        assert_eq!(rule, vector.expect.kind(), "{}", vector.name);
+        assert_eq!(result, file["result"], "{}", vector.name);
+        assert_eq!(result.is_null(), matches!(vector.expect, Expect::Refused { .. }), "{}", vector.name);
+    }
 }
 
 #[test]

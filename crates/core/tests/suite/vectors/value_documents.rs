@@ -2,7 +2,7 @@
 
 use countersign_core::values::digest::Sha512;
 
-use super::support::{alice, bob, key};
+use countersign_testing::{alice, bob, key};
 
 /// A list of signatures with one entry, as it should be and as it should not.
 pub(crate) fn documents() -> Vec<String> {

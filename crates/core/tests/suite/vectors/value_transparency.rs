@@ -6,7 +6,7 @@ use countersign_core::values::{
 };
 use serde_json::{Value, json};
 
-use super::support::{alice, bob, key, log_key, signers, witness_key};
+use countersign_testing::{alice, bob, key, log_key, signers, witness_key};
 
 pub(super) fn transparencies() -> Vec<String> {
     let [log, first, second, third] =

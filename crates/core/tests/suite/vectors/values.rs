@@ -18,8 +18,9 @@ use countersign_core::{
 };
 use serde_json::{Value, json};
 
+use countersign_testing::{SMALL_ORDER, alice, bob};
+
 use super::{
-    support::{SMALL_ORDER, alice, bob},
     value_documents::{documents, indexes, signers},
     value_places::places,
     value_transparency::transparencies,

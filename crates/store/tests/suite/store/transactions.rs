@@ -1,6 +1,14 @@
 //! The store at work, looked at through `git` itself.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use crate::support::{Fixture, change, contents, hold_writer, let_tasks_begin, path, put, read};
 use countersign_core::{
@@ -249,4 +257,20 @@ fn a_data_directory_has_one_user_at_a_time() {
     std::fs::write(&file, "").unwrap();
     assert!(matches!(DataDir::lock(&file), Err(DataDirError::NotADirectory { .. })));
     assert!(matches!(DataDir::lock(&file.join("below")), Err(DataDirError::NotADirectory { .. })));
+}
+
+#[test]
+fn a_program_that_is_being_started_does_not_hold_the_directory_after_its_user() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                assert!(Command::new("true").status().unwrap().success());
+            }
+        });
+        let taken: Result<Vec<_>, _> = (0..500).map(|_| DataDir::lock(dir.path()).map(drop)).collect();
+        is_done.store(true, Ordering::Relaxed);
+        taken.unwrap();
+    });
 }

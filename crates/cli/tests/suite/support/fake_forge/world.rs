@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{FakeForge, Kind};
+use super::forge::{FakeForge, Kind};
 use crate::support::{Launch, Person, Reply, Request, SignersFile, World};
 
 pub(crate) struct ForgeWorld {

@@ -6,7 +6,7 @@ use countersign_core::values::{
 };
 use serde_json::{Map, Value, json};
 
-use super::HostileServer;
+use super::server::HostileServer;
 use crate::support::{Person, days_ago};
 
 /// A signers history that a test writes entry by entry. Each entry is signed as it must be, by whom the test says.

@@ -9,7 +9,7 @@ use std::{
 use countersign_core::values::shown::is_unseen;
 use serde_json::Value;
 
-use super::HostileServer;
+use super::server::HostileServer;
 use crate::support::{
     Person, SignersFile, World,
     client::{Computer, Ran, add_files},
@@ -55,22 +55,18 @@ impl Victim {
         Self { computer, server: server.to_owned() }
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.computer.command(&[args, &["--server", &self.server]].concat())
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        run_bounded(self.command(args), PATIENCE)
-    }
-
-    pub(crate) fn run_patiently(&self, args: &[&str], patience: Duration) -> Ran {
-        run_bounded(self.command(args), patience)
+        run_bounded(self.command(args))
     }
 
     pub(crate) fn run_as(&self, name: &str, args: &[&str]) -> Ran {
         let mut command = self.command(args);
         command.env("COUNTERSIGN_KEY", self.computer.key_of(name));
-        run_bounded(command, PATIENCE)
+        run_bounded(command)
     }
 
     /// Starts the client and leaves it running.
@@ -121,16 +117,16 @@ pub(crate) fn assert_harmless(ran: &Ran) {
 }
 
 #[track_caller]
-fn run_bounded(mut command: Command, patience: Duration) -> Ran {
+fn run_bounded(mut command: Command) -> Ran {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let id = child.id().to_string();
     let (sender, ended) = mpsc::channel();
     std::thread::spawn(move || sender.send(child.wait_with_output()));
-    match ended.recv_timeout(patience) {
+    match ended.recv_timeout(PATIENCE) {
         Ok(output) => Ran::from(output.expect("it can be waited for")),
         Err(_) => {
             let _ = Command::new("kill").args(["-s", "KILL", &id]).status();
-            panic!("still busy after {patience:?}: {command:?}")
+            panic!("still busy after {PATIENCE:?}: {command:?}")
         }
     }
 }

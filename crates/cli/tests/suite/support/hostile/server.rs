@@ -1,0 +1,315 @@
+//! The server that lies.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+
+use crate::support::{
+    http::{self, Request},
+    server::TestServer,
+};
+
+const DRIP: Duration = Duration::from_millis(200);
+
+/// A request as the server got it.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    /// Without percent-encoding.
+    pub(crate) path: String,
+    pub(crate) body: String,
+    target: String,
+    headers: Vec<(String, String)>,
+}
+
+#[derive(Clone)]
+pub(crate) enum Lie {
+    Answer {
+        status: u16,
+        headers: Vec<(String, String)>,
+        body: Vec<u8>,
+    },
+    /// A body of zeros without an announced length, for as long as someone reads.
+    Endless,
+    /// Headers, for as long as someone reads.
+    EndlessHead,
+    /// A byte now and then, never the last one.
+    Dripping,
+    /// Closes without a word.
+    HungUp,
+    /// Passes the request on, and keeps the answer to itself.
+    Swallowed,
+    /// Announces more bytes than it sends, then closes.
+    BrokenOff(Vec<u8>),
+    /// The beginning of a journal, then nothing more, or the end of the connection.
+    HalfJournal(Vec<u8>, AfterHalf),
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum AfterHalf {
+    /// For as long as the other side waits.
+    Silence,
+    End,
+}
+
+impl Lie {
+    pub(crate) fn bytes(body: impl Into<Vec<u8>>) -> Self {
+        Self::Answer { status: 200, headers: Vec::new(), body: body.into() }
+    }
+
+    pub(crate) fn json(body: &Value) -> Self {
+        Self::bytes(body.to_string())
+    }
+
+    pub(crate) fn error(status: u16, message: &str) -> Self {
+        Self::Answer { status, headers: Vec::new(), body: json!({ "error": message }).to_string().into() }
+    }
+
+    pub(crate) fn journal(body: impl Into<Vec<u8>>) -> Self {
+        Self::bytes(body).with_header("content-type", "application/x-git-fast-import")
+    }
+
+    pub(crate) fn missing() -> Self {
+        Self::error(404, "File not found")
+    }
+
+    pub(crate) fn redirect(status: u16, location: &str) -> Self {
+        Self::Answer { status, headers: Vec::new(), body: Vec::new() }.with_header("location", location)
+    }
+
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
+        if let Self::Answer { headers, .. } = &mut self {
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+}
+
+type Choice = Box<dyn Fn(&Asked) -> Option<Lie> + Send>;
+
+#[derive(Default)]
+struct Desk {
+    /// The newest is asked first.
+    lies: Vec<Choice>,
+    asked: Vec<Asked>,
+}
+
+pub(crate) struct HostileServer {
+    address: SocketAddr,
+    desk: Arc<Mutex<Desk>>,
+}
+
+impl HostileServer {
+    /// Honest until it is told to lie.
+    pub(crate) fn before(honest: &TestServer) -> Self {
+        Self::start(Some(honest.address()))
+    }
+
+    /// Has nothing but lies: whatever it is not told to show is not there.
+    pub(crate) fn alone() -> Self {
+        Self::start(None)
+    }
+
+    fn start(honest: Option<SocketAddr>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let desk = Arc::new(Mutex::new(Desk::default()));
+        let shared = Arc::clone(&desk);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let desk = Arc::clone(&shared);
+                // A client that goes away in the middle is no failure of the server.
+                std::thread::spawn(move || answer(stream, honest, &desk));
+            }
+        });
+        Self { address, desk }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn lie(&self, choose: impl Fn(&Asked) -> Option<Lie> + Send + 'static) {
+        self.desk.lock().expect("no panic").lies.push(Box::new(choose));
+    }
+
+    /// From now on the truth again.
+    pub(crate) fn be_honest(&self) {
+        self.desk.lock().expect("no panic").lies.clear();
+    }
+
+    /// The answer for one path, whatever the method.
+    pub(crate) fn answer(&self, path: &str, lie: Lie) {
+        let path = path.to_owned();
+        self.lie(move |asked| (asked.path == path).then(|| lie.clone()));
+    }
+
+    pub(crate) fn show_file(&self, path: &str, content: impl Into<Vec<u8>>) {
+        self.answer(&format!("/v1/files/{path}"), Lie::bytes(content));
+    }
+
+    pub(crate) fn hide_file(&self, path: &str) {
+        self.answer(&format!("/v1/files/{path}"), Lie::missing());
+    }
+
+    pub(crate) fn show_chain(&self, path: &str, history: &Value) {
+        self.answer(&format!("/v1/get_signers_chain/{path}"), Lie::json(&json!({ "history": history })));
+    }
+
+    /// What waits for this key, a release each.
+    pub(crate) fn show_pending(&self, key: &str, paths: &[&str]) {
+        let waiting = |path: &&str| {
+            json!({
+                "kind": "release", "file_path": path, "project_id": "http/x/80/y", "collected": 0, "needed": 1,
+                "roles": ["artifact"], "since": "2026-01-31T10:00:00Z",
+            })
+        };
+        let pending: Vec<Value> = paths.iter().map(waiting).collect();
+        let answer = json!({ "public_key": key, "pending": pending, "more": false });
+        self.answer(&format!("/v1/keys/{key}/pending"), Lie::json(&answer));
+    }
+
+    /// Everything that the signer of a signers file signs.
+    pub(crate) fn show_proposal(&self, path: &str, file: &[u8], metadata: &[u8]) {
+        self.show_file(path, file);
+        self.show_file(&format!("{path}.metadata.json"), metadata);
+    }
+
+    /// The history of a project, the same wherever it is asked for: for `index` too.
+    pub(crate) fn show_history(&self, project: &str, index: &str, history: &Value) {
+        self.show_file(&format!("{project}/svc.signers.history.json"), history.to_string());
+        self.show_chain(index, history);
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.desk.lock().expect("no panic").asked.clone()
+    }
+
+    /// The bodies of everything that was more than a question.
+    pub(crate) fn posts(&self) -> Vec<String> {
+        self.asked().into_iter().filter(|asked| asked.method != "GET").map(|asked| asked.body).collect()
+    }
+}
+
+fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>) -> std::io::Result<()> {
+    let Some(asked) = Asked::read(&stream)? else { return Ok(()) };
+    let lie = {
+        let mut desk = desk.lock().expect("no panic");
+        let lie = desk.lies.iter().rev().find_map(|choose| choose(&asked));
+        desk.asked.push(asked.clone());
+        lie
+    };
+    match (lie, honest) {
+        (Some(Lie::Swallowed), Some(honest)) => http::try_send(honest, &asked.to_request()).map(drop),
+        (Some(lie), _) => lie.send(&mut stream),
+        (None, None) => Lie::missing().send(&mut stream),
+        (None, Some(honest)) => {
+            let reply = http::try_send(honest, &asked.to_request())?;
+            let headers = reply.headers.into_iter().filter(|(name, _)| name.starts_with("x-svc-")).collect();
+            Lie::Answer { status: reply.status, headers, body: reply.body }.send(&mut stream)
+        }
+    }
+}
+
+impl Asked {
+    fn read(stream: &TcpStream) -> std::io::Result<Option<Self>> {
+        let mut reader = BufReader::new(stream);
+        let mut head = Vec::new();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line)?;
+            match line.trim_end() {
+                "" => break,
+                line => head.push(line.to_owned()),
+            }
+        }
+        let Some((first, headers)) = head.split_first() else { return Ok(None) };
+        let headers: Vec<_> = headers
+            .iter()
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect();
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+        let mut body = Vec::new();
+        reader.take(length).read_to_end(&mut body)?;
+        let mut words = first.split(' ');
+        let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        Ok(Some(Self {
+            method: method.to_owned(),
+            path: percent_decode_str(target).decode_utf8_lossy().into_owned(),
+            body: String::from_utf8_lossy(&body).into_owned(),
+            target: target.to_owned(),
+            headers,
+        }))
+    }
+
+    fn to_request(&self) -> Request {
+        let method = if self.method == "POST" { "POST" } else { "GET" };
+        let request = Request::new(method, &self.target).with_body(self.body.clone());
+        let signed = self.headers.iter().filter(|(name, _)| name.starts_with("x-svc-"));
+        signed.fold(request, |request, (name, value)| request.with_header(name, value))
+    }
+}
+
+impl Lie {
+    fn send(self, stream: &mut TcpStream) -> std::io::Result<()> {
+        match self {
+            Self::Answer { status, headers, body } => {
+                write!(stream, "HTTP/1.1 {status} Answer\r\nconnection: close\r\n")?;
+                for (name, value) in &headers {
+                    write!(stream, "{name}: {value}\r\n")?;
+                }
+                write!(stream, "content-length: {}\r\n\r\n", body.len())?;
+                stream.write_all(&body)
+            }
+            Self::Endless => {
+                write!(stream, "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")?;
+                loop {
+                    stream.write_all(&[b'0'; 64 * 1024])?;
+                }
+            }
+            Self::EndlessHead => {
+                write!(stream, "HTTP/1.1 200 OK\r\n")?;
+                loop {
+                    write!(stream, "x-more: {}\r\n", "0".repeat(8 * 1024))?;
+                }
+            }
+            Self::Dripping => {
+                write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\nconnection: close\r\n\r\n")?;
+                loop {
+                    stream.write_all(b" ")?;
+                    std::thread::sleep(DRIP);
+                }
+            }
+            Self::HungUp | Self::Swallowed => Ok(()),
+            Self::HalfJournal(bytes, after) => {
+                let announced = bytes.len() + 1;
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/x-git-fast-import\r\ncontent-length: {announced}\r\n\
+                     connection: close\r\n\r\n"
+                )?;
+                stream.write_all(&bytes)?;
+                match after {
+                    AfterHalf::End => Ok(()),
+                    AfterHalf::Silence => stream.read(&mut [0]).map(drop),
+                }
+            }
+            Self::BrokenOff(bytes) => {
+                let announced = bytes.len() + 1;
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ncontent-length: {announced}\r\nconnection: close\r\n\r\n"
+                )?;
+                stream.write_all(&bytes)
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The layout of the code: the files of a crate use each other downwards only.
+
+mod circles;
+mod source;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use circles::circles;
+use source::{Crate, Module};
+
+fn crates() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut found: Vec<_> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.sort();
+    assert!(found.iter().any(|path| path.ends_with("core")), "{found:?}");
+    found
+}
+
+/// A crate of the files in `texts`, by their paths.
+fn of<const N: usize>(texts: [(&str, &str); N]) -> Crate {
+    Crate::of(texts.map(|(path, text)| (PathBuf::from(path), text.to_owned())).into())
+}
+
+fn uses(of: &Crate) -> BTreeMap<String, Vec<String>> {
+    let named = |module: &Module| module.join("::");
+    of.uses().iter().map(|(from, to)| (named(from), to.iter().map(named).collect())).collect()
+}
+
+#[test]
+fn no_files_of_a_crate_use_each_other_in_a_circle() {
+    let mut found = Vec::new();
+    for dir in crates() {
+        for part in ["src", "tests/suite"] {
+            let dir = dir.join(part);
+            if dir.is_dir() {
+                let uses = Crate::read(&dir).uses();
+                found.extend(
+                    circles(&uses).into_iter().map(|circle| format!("{}: {circle:?}", dir.display())),
+                );
+            }
+        }
+    }
+    assert!(found.is_empty(), "files that use each other in a circle:\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_use_is_found_however_it_is_written() {
+    let found = uses(&of([
+        ("lib.rs", "mod a; mod b; mod c; mod d; pub use c::Third;"),
+        (
+            "a.rs",
+            "mod inner; use crate::{b::{self, First}, d::*,};\nfn f() -> b::deep::Second { inner::g() }",
+        ),
+        ("a/inner.rs", "pub(super) fn g() { println!(\"{}\", super::super::c::Third::NAME) }"),
+        ("b.rs", "pub mod deep; // crate::c\n/// [`crate::c`]\npub struct First(&'static str);"),
+        ("b/deep.rs", "mod tests { use super::super::First; }"),
+        ("c.rs", "pub struct Third;"),
+        ("d.rs", "const TEXT: &str = \"crate::c::Third\";"),
+    ]));
+    let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(found[""], all(&["c"]));
+    assert_eq!(found["a"], all(&["a::inner", "b", "b::deep", "d"]));
+    assert_eq!(found["a::inner"], all(&["c"]));
+    assert_eq!(found["b::deep"], all(&["b"]));
+    assert_eq!(found["b"], all(&[]));
+    assert_eq!(found["d"], all(&[]));
+}
+
+#[test]
+fn a_circle_of_three_files_is_found() {
+    let found = of([
+        ("lib.rs", "mod a; mod b; mod c; mod d;"),
+        ("a.rs", "use crate::b::B;"),
+        ("b.rs", "fn f() { crate::c::g() }"),
+        ("c.rs", "use super::a::A; use crate::d;"),
+        ("d.rs", ""),
+    ]);
+    let named = |name: &str| vec![name.to_owned()];
+    assert_eq!(circles(&found.uses()), [vec![named("a"), named("b"), named("c")]]);
+}
+
+#[test]
+fn a_file_and_its_child_make_a_circle() {
+    let found = of([
+        ("main.rs", "mod a;"),
+        ("a/mod.rs", "mod child; use child::C;"),
+        ("a/child.rs", "use super::A;"),
+    ]);
+    let child = vec!["a".to_owned(), "child".to_owned()];
+    assert_eq!(circles(&found.uses()), [vec![vec!["a".to_owned()], child]]);
+}
