@@ -3,6 +3,7 @@
 use std::{
     io::{self, Read as _, Write as _},
     net::{Shutdown, TcpListener, TcpStream},
+    os::fd::OwnedFd,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -17,11 +18,14 @@ pub(super) fn accept(shared: &Arc<Shared>, listener: TcpListener) {
     let mut listener = Some(listener);
     loop {
         let mut state = shared.lock();
+        let is_heard = !state.refuses && !state.is_over;
+        if let Some(listener) = listener.take_if(|_| !is_heard) {
+            stop_listening(listener);
+        }
         if state.is_over {
             return;
         }
-        if state.refuses {
-            listener = None;
+        if !is_heard {
             state.is_listening = false;
             shared.changed.notify_all();
             drop(shared.wait(state));
@@ -42,6 +46,11 @@ pub(super) fn accept(shared: &Arc<Shared>, listener: TcpListener) {
             Some(Err(_)) | None => std::thread::sleep(Duration::from_millis(20)),
         }
     }
+}
+
+/// To close the socket is not enough: a program that another thread is just starting has it open, too.
+fn stop_listening(listener: TcpListener) {
+    let _ = TcpStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both);
 }
 
 fn serve(shared: &Arc<Shared>, client: TcpStream) {

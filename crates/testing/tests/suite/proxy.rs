@@ -3,6 +3,9 @@
 use std::{
     io::{BufRead as _, BufReader, ErrorKind, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -111,6 +114,29 @@ fn refused_connections_are_refused_by_the_system_and_open_ones_go_on() {
         proxy.restore();
         assert_eq!(Line::open(proxy.address()).ask("c"), "re c");
     }
+}
+
+#[test]
+fn connections_are_refused_at_once_beside_programs_that_are_being_started() {
+    let proxy = Proxy::start(echo("re"));
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                assert!(Command::new("true").status().unwrap().success());
+            }
+        });
+        let refused: Vec<bool> = (0..500)
+            .map(|_| {
+                proxy.refuse();
+                let is_refused = TcpStream::connect(proxy.address()).is_err();
+                proxy.restore();
+                is_refused
+            })
+            .collect();
+        is_done.store(true, Ordering::Relaxed);
+        assert!(refused.iter().all(|is_refused| *is_refused));
+    });
 }
 
 #[test]
