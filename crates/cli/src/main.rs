@@ -44,7 +44,7 @@ use args::{Arguments, Command, GlobalArgs, SignersCommand};
 use clap::Parser as _;
 use error::{CliError, ErrorKind};
 use output::{ColorChoice, Output};
-use session::Session;
+use session::ask;
 use setup::client_runtime;
 
 fn main() -> ExitCode {
@@ -131,14 +131,4 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Monitor(args) => ask(global, output, async |session| monitor::run(session, &args).await),
         Command::Ping(args) => ask(global, output, async |session| ping::run(session, &args).await),
     }
-}
-
-/// Runs what a client command does with a server.
-fn ask(
-    global: GlobalArgs,
-    output: Output,
-    command: impl AsyncFnOnce(&Session) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    let session = Session::open(global, output)?;
-    client_runtime()?.block_on(command(&session))
 }

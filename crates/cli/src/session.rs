@@ -12,6 +12,7 @@ use crate::{
     keys::{self, SigningKey},
     output::Output,
     prompt::Confirmation,
+    setup::client_runtime,
 };
 
 /// Which servers may be asked without a setting.
@@ -33,8 +34,18 @@ pub(crate) struct Session {
     config: ClientConfig,
 }
 
+/// Runs what a client command does with a server.
+pub(crate) fn ask(
+    global: GlobalArgs,
+    output: Output,
+    command: impl AsyncFnOnce(&Session) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let session = Session::open(global, output)?;
+    client_runtime()?.block_on(command(&session))
+}
+
 impl Session {
-    pub(crate) fn open(global: GlobalArgs, output: Output) -> Result<Self, CliError> {
+    fn open(global: GlobalArgs, output: Output) -> Result<Self, CliError> {
         let config = match ClientConfigFile::locate() {
             Ok(file) => file.read()?,
             // Without a home there is no configuration; commands that remember something say so.

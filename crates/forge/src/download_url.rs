@@ -9,7 +9,7 @@ use countersign_core::{
 
 use crate::{
     file_server::is_known_forge,
-    forges::kind::{ForgeKind, PathNames, SplitPath},
+    source::kind::{ForgeKind, PathNames, SplitPath},
     url::{SourceUrl, UrlProblem, UrlRefusal},
 };
 

@@ -9,12 +9,9 @@ use countersign_core::{
 use thiserror::Error;
 
 use crate::{
-    forges::{
-        kind,
-        source::{OutgoingRequest, Retrieval, SignersSource},
-    },
     host::{Host, HostProblem},
     shown::shown_text,
+    source::{OutgoingRequest, Retrieval, SignersSource, kind},
     url::{SourceUrl, UrlProblem, check_storable},
 };
 

@@ -2,18 +2,17 @@
 
 mod claimed;
 mod configured;
-pub(crate) mod credential;
 mod forge;
-pub(crate) mod kind;
 mod locate;
 mod signers_form;
-pub(crate) mod source;
 
 pub use self::{
     claimed::{locate_claimed, may_be_configured},
     configured::Forges,
-    credential::{Credential, Token, TokenError},
     forge::{ForgeConfig, ForgeConfigError},
+};
+pub use crate::source::{
+    FetchedSigners, OutgoingRequest, ReleaseSource, Retrieval, SignersSource,
+    credential::{Credential, Token, TokenError},
     kind::{ForgeKind, ForgeKindError},
-    source::{FetchedSigners, OutgoingRequest, ReleaseSource, Retrieval, SignersSource},
 };

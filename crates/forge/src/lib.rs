@@ -18,4 +18,5 @@ pub mod origin;
 pub mod release;
 pub mod resolver;
 mod shown;
+pub(crate) mod source;
 pub mod url;

@@ -18,10 +18,7 @@ use countersign_core::{
     rules::snapshot::{Change, Snapshot as _},
     values::{digest::Sha256, key::PublicKey},
 };
-use countersign_store::{
-    Head, ObjectId, StoreError,
-    feed::{FeedNews, follower::CommitFeed},
-};
+use countersign_store::{Head, ObjectId, StoreError, commit_feed::CommitFeed, feed::FeedNews};
 
 use crate::{
     cache::{CacheWish, CachedLeaf, LoadedLog, LogCache},

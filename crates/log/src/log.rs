@@ -20,7 +20,7 @@ use countersign_core::{
     proof::staple::Staple,
     values::{path::RepoPath, verifier_key::VerifierKey},
 };
-use countersign_store::{Head, Store, feed::follower::FeedWaker};
+use countersign_store::{Head, Store, commit_feed::FeedWaker};
 use tokio::sync::watch;
 
 use crate::{

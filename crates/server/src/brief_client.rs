@@ -11,7 +11,7 @@ use reqwest::{
 use thiserror::Error;
 use tokio::time::timeout;
 
-use crate::error::describe;
+use crate::causes::describe;
 
 /// For the whole of it.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -42,8 +42,8 @@ use self::{
     webhook::WebhookTable,
 };
 use crate::{
+    connections::ConnectionLimits,
     limits::{Rates, caps::Caps},
-    listen::connections::ConnectionLimits,
     mirror::{MirrorSettings, address::OriginAddress},
     proxies::{ProxyNet, TrustedProxies},
     tls::TlsFiles,

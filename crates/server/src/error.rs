@@ -14,7 +14,10 @@ use countersign_core::{documents::index::IndexTooLarge, values::shown::shown_tex
 use countersign_store::StoreError;
 use url::Url;
 
-use crate::gravity::{Gravity, UpstreamFault};
+use crate::{
+    causes::describe,
+    gravity::{Gravity, UpstreamFault},
+};
 
 /// What the client reads. The text is safe to show; `source` is only for the log.
 #[derive(Debug)]
@@ -197,10 +200,4 @@ pub(crate) struct LoggedReason {
     pub(crate) gravity: Gravity,
     pub(crate) reason: String,
     pub(crate) source: Option<String>,
-}
-
-/// An error with all its causes on one line.
-pub(crate) fn describe(error: &dyn StdError) -> String {
-    let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

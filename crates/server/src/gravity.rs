@@ -5,7 +5,7 @@ use countersign_forge::{
     release::{AssetProblem, ReleaseError},
 };
 
-use crate::{metrics::names::named, upstream::releases::DownloadError};
+use crate::{counting::named, upstream::releases::DownloadError};
 
 named! {
     /// What an upstream did wrong. The status is 500, as the specification says, and the server is well.

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use self::share::Count;
 pub use self::share::Share;
-use crate::metrics::{Counter, named};
+use crate::counting::{Counter, named};
 use countersign_store::bucket::{Bucket, Rate, find_or_make};
 use countersign_store::clock::uptime_nanos;
 

@@ -1,7 +1,6 @@
 //! Connections: accepting them, bounding them, and ending them.
 
 mod calendar;
-pub mod connections;
 mod lanes;
 pub mod refusal;
 pub mod stream;
@@ -38,13 +37,10 @@ use tokio::{
 };
 
 pub use self::lanes::Lanes;
-use self::{
-    connections::{Admitted, Connections},
-    refusal::MAX_HEAD_BYTES,
-    stream::Stream,
-};
+use self::{refusal::MAX_HEAD_BYTES, stream::Stream};
 use crate::{
     answer::{Read, Service, Visitor, answer},
+    connections::{Admitted, Connections},
     limits::network_of,
     metrics::RequestKind,
     tls::Tls,

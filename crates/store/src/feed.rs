@@ -1,8 +1,6 @@
 //! Commits with their content as soon as they are published, for one who follows closely. The writer never waits for
 //! the follower: what does not fit is forgotten, and the follower reads it from the repository.
 
-pub mod follower;
-
 use std::{
     collections::VecDeque,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},

@@ -2,7 +2,6 @@
 //! can check and repeat what is in it, and gets the same commit ids (D67).
 
 pub mod batches;
-pub mod copy;
 mod differing;
 pub mod entry;
 pub mod export;

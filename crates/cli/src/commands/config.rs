@@ -10,7 +10,7 @@ use crate::{
     error::CliError,
     output::Output,
     release_names::{FORMS, ReleaseName},
-    session::Reader,
+    session::{self, Reader},
 };
 
 pub(crate) fn run(
@@ -103,7 +103,7 @@ fn resolve_project(name: &str, global: GlobalArgs, output: Output) -> Result<Rep
         Some(path) => path,
         None => {
             let mut found = None;
-            crate::ask(global, output, async |session| {
+            session::ask(global, output, async |session| {
                 found = Some(session.find_place(&name, Reader::Signer).await?.path);
                 Ok(())
             })?;

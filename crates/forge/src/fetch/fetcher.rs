@@ -19,9 +19,9 @@ use super::{
     route::{FetchRoute, Redirects},
 };
 use crate::{
-    forges::{credential::Credential, source::OutgoingRequest},
     guard::Guard,
     https::SetupError,
+    source::{OutgoingRequest, credential::Credential},
 };
 
 /// For one asset from its first request to its last byte: the largest allowed one at some 600 KB a second.

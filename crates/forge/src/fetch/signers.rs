@@ -4,8 +4,8 @@ use countersign_core::documents::metadata::OriginKind;
 
 use super::{error::FetchError, fetcher::Fetcher, route::Redirects};
 use crate::{
-    forges::source::{FetchedSigners, OutgoingRequest, Retrieval, SignersSource},
     shown::shown_url,
+    source::{FetchedSigners, OutgoingRequest, Retrieval, SignersSource},
 };
 
 impl Fetcher {

@@ -11,13 +11,12 @@ use countersign_core::{
 use super::{
     configured::Forges,
     forge::Forge,
-    kind::ForgeKind,
     signers_form::{ServedBy, read_page},
-    source::SignersSource,
 };
 use crate::{
     file_server::{self, FileServerRule, FileServers},
     host::Host,
+    source::{SignersSource, kind::ForgeKind},
     url::{SourceUrl, UrlProblem, UrlRefusal},
 };
 

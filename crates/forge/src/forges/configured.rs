@@ -2,15 +2,17 @@
 
 use super::{
     forge::{Forge, ForgeConfig, ForgeConfigError},
-    kind::{self, KNOWN},
     signers_form::ServedBy,
-    source::{ReleaseSource, SignersSource},
 };
 use crate::{
     file_server::{self, FileServers},
     guard::{AllowFetch, Ports},
     host::Host,
     shown::shown_text,
+    source::{
+        ReleaseSource, SignersSource,
+        kind::{self, KNOWN},
+    },
     url::{SourceUrl, UrlProblem, UrlRefusal},
 };
 

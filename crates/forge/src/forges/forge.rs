@@ -3,13 +3,13 @@
 use countersign_core::values::url::Scheme;
 use thiserror::Error;
 
-use super::{
-    credential::Token,
-    kind::{self, ForgeKind},
-};
 use crate::{
     host::{Host, HostProblem},
     shown::{shown_text, shown_url},
+    source::{
+        credential::Token,
+        kind::{self, ForgeKind},
+    },
     url::SourceUrl,
 };
 

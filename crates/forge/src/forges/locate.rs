@@ -7,13 +7,17 @@ use countersign_core::values::{
 use url::Url;
 
 use super::{
-    credential::Credential,
     forge::Forge,
-    kind::{ForgeKind, PathNames, SplitPath},
     signers_form::{BranchFile, ServedBy, read_page},
-    source::{OutgoingRequest, ReleaseSource, Retrieval, SignersSource},
 };
-use crate::url::{SourceUrl, UrlProblem, check_storable, encode, encode_path, written_port};
+use crate::{
+    source::{
+        OutgoingRequest, ReleaseSource, Retrieval, SignersSource,
+        credential::Credential,
+        kind::{ForgeKind, PathNames, SplitPath},
+    },
+    url::{SourceUrl, UrlProblem, check_storable, encode, encode_path, written_port},
+};
 
 /// Makes GitHub send the file itself instead of a description of it.
 const GITHUB_RAW_MEDIA: &str = "application/vnd.github.raw+json";

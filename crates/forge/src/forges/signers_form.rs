@@ -2,8 +2,11 @@
 
 use countersign_core::values::wire;
 
-use super::kind::{ForgeKind, PathNames, SplitPath};
-use crate::{shown::shown_text, url::UrlProblem};
+use crate::{
+    shown::shown_text,
+    source::kind::{ForgeKind, PathNames, SplitPath},
+    url::UrlProblem,
+};
 
 /// A signers file on a branch.
 pub(super) struct BranchFile<'a> {

@@ -13,7 +13,7 @@ use countersign_core::{
     values::key::PublicKey,
 };
 
-use crate::metrics::Counter;
+use crate::counting::Counter;
 
 #[derive(Debug)]
 pub struct CosigningStats {

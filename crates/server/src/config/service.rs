@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde::Deserialize;
 
 use super::{error::ConfigError, numbers::table};
-use crate::{limits::Rates, listen::connections::ConnectionLimits, tls::TlsFiles};
+use crate::{connections::ConnectionLimits, limits::Rates, tls::TlsFiles};
 use countersign_store::bucket::Rate;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -12,8 +12,8 @@ use countersign_store::log::Log;
 use tokio::sync::watch;
 
 use crate::{
+    counting::Counter,
     limits::places::{Claimant, HeldPlace, PlaceRules, SharedPlaces},
-    metrics::Counter,
 };
 
 /// The time between two looks, counted over all listeners, while much happens.

@@ -7,7 +7,7 @@ use countersign_api::event::{EventFilter, EventKind, HEADER_LAST_EVENT_ID};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text};
 use url::form_urlencoded;
 
-use crate::{error::ApiError, routing::commit_id::parse_commit_id};
+use crate::{commit_id::parse_commit_id, error::ApiError};
 use countersign_store::{ObjectId, log::KEPT};
 
 #[derive(Debug, Default, PartialEq, Eq)]

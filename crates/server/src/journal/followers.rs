@@ -9,9 +9,9 @@ use tokio::{
 };
 
 use crate::{
+    counting::Counter,
     error::ApiError,
     limits::places::{Claimant, MinimumPace, PlaceRules, SharedPlaces},
-    metrics::Counter,
     sending::run_beside,
 };
 

@@ -20,7 +20,7 @@ use tokio::{
 
 pub use self::rules::{Claimant, MinimumPace, PlaceRules};
 use self::state::{Entered, PlaceState, Standing};
-use crate::metrics::counter::Counter;
+use crate::counting::Counter;
 
 /// How often a waiting newcomer checks whether a holder has become too slow.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);

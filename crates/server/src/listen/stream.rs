@@ -9,11 +9,11 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{
+use super::refusal::Refusal;
+use crate::{
     connections::{Connections, LargeHead},
-    refusal::Refusal,
+    patience::Patience,
 };
-use crate::patience::Patience;
 
 /// Hyper's first buffer. Nearly every head is much smaller.
 const SMALL_HEAD_BYTES: usize = 8 * 1024;

@@ -4,11 +4,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 
-use super::{
-    counter::Counter,
-    kinds::{MAX_KINDS, RequestKind},
-};
-use crate::gravity::UpstreamFault;
+use super::kinds::{MAX_KINDS, RequestKind};
+use crate::{counting::Counter, gravity::UpstreamFault};
 
 /// Every status that the server answers; the most frequent first.
 const STATUSES: [u16; 16] = [200, 304, 404, 400, 401, 429, 202, 403, 405, 408, 409, 413, 431, 500, 503, 507];

@@ -21,7 +21,7 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 use super::address::OriginAddress;
-use crate::error;
+use crate::causes;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// No text of an error is longer.
@@ -84,7 +84,7 @@ impl AskError {
 
 /// An error with all its causes, as it can be shown.
 pub(super) fn describe(error: &dyn StdError) -> String {
-    shown_text(&error::describe(error))
+    shown_text(&causes::describe(error))
 }
 
 impl JournalClient {

@@ -16,7 +16,7 @@ use super::{
     address::OriginAddress,
     memory::{FollowRefusal, MemoryError, MirrorMemory},
 };
-use crate::metrics::Counter;
+use crate::counting::Counter;
 
 /// Why a mirror is not ready.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

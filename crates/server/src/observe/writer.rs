@@ -19,7 +19,7 @@ use super::{
     flow::Flow,
     line::{self, Style},
 };
-use crate::metrics::Counter;
+use crate::counting::Counter;
 use countersign_store::clock::uptime_nanos;
 
 /// Lines that can wait: 4 MiB at most.

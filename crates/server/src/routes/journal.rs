@@ -15,11 +15,11 @@ use countersign_core::values::{bounds::JOURNAL_WAIT_SECONDS, wire};
 
 use super::query::Query;
 use crate::{
+    commit_id::parse_commit_id,
     error::ApiError,
     journal::{self, CommitNews, FollowRequest},
     limits::places::Claimant,
     origin::RequestOrigin,
-    routing::commit_id::parse_commit_id,
     state::App,
 };
 

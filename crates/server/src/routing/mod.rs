@@ -1,5 +1,4 @@
 //! How routes are made: each with its description, and the path at its end.
 
-pub mod commit_id;
 pub mod route_table;
 pub mod tail;

@@ -12,11 +12,9 @@ use super::{background::Background, error::StartError};
 use crate::{
     admin,
     answer::{RequestHead, Service},
+    connections::{ConnectionLimits, Connections},
     due::DueRotations,
-    listen::{
-        self, Gate, Lanes,
-        connections::{ConnectionLimits, Connections},
-    },
+    listen::{self, Gate, Lanes},
     proxies::TrustedProxies,
     state::App,
     table::{self, answer_read},

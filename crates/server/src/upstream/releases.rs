@@ -27,8 +27,8 @@ use thiserror::Error;
 use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
+    counting::Counter,
     limits::places::{Claimant, GaveWay, HeldPlace, MinimumPace, PlaceRules, SharedPlaces},
-    metrics::counter::Counter,
 };
 
 /// How long a download continues while no client waits, and how long its result is kept for clients that come back.

@@ -4,11 +4,11 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
+    counting::{Counter, named},
     limits::{
         Share,
         places::{Claimant, HeldPlace, PlaceRules, SharedPlaces},
     },
-    metrics::{Counter, named},
 };
 
 /// Requests that fetch, or wait for the writer with what they fetched. Each has up to 8 MiB in memory. Strangers

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use super::settings::WebhookName;
-use crate::metrics::{Counter, named};
+use crate::counting::{Counter, named};
 
 named! {
     pub enum DeliveryOutcome {

@@ -6,10 +6,8 @@ use std::{path::Path, time::Duration};
 use countersign_store::{
     ObjectId, OpenError, StoreError,
     follow::FollowError,
-    journal::{
-        copy::JournalCopy,
-        read::{JournalError, JournalFault, JournalReader},
-    },
+    journal::read::{JournalError, JournalFault, JournalReader},
+    journal_copy::JournalCopy,
 };
 use indicatif::ProgressBar;
 

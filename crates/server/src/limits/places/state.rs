@@ -8,7 +8,7 @@ use std::{
 use tokio::{sync::watch, time::Instant};
 
 use super::rules::{Claimant, PlaceHolder, PlaceRules};
-use crate::metrics::counter::Counter;
+use crate::counting::Counter;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {

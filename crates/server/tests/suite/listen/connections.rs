@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::http::Method;
-use countersign_server::listen::connections::{Admitted, ConnectionLimits, Connections};
+use countersign_server::connections::{Admitted, ConnectionLimits, Connections};
 
 const MAX_LARGE_HEADS: usize = 1_024;
 

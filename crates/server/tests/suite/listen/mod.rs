@@ -13,10 +13,8 @@ use std::sync::Arc;
 use axum::Router;
 use countersign_server::{
     answer::{Read, RequestHead, Service},
-    listen::{
-        Gate, Lanes,
-        connections::{ConnectionLimits, Connections},
-    },
+    connections::{ConnectionLimits, Connections},
+    listen::{Gate, Lanes},
     table,
 };
 use tokio::runtime::Handle;

@@ -7,10 +7,8 @@ use std::{
 
 use axum::http::Method;
 use countersign_server::{
-    listen::{
-        connections::{ConnectionLimits, Connections},
-        stream::Stream,
-    },
+    connections::{ConnectionLimits, Connections},
+    listen::stream::Stream,
     patience::{CLIENT_TIMEOUT, Dropped, Patience},
 };
 use tokio::{

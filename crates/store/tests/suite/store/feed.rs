@@ -5,7 +5,8 @@ use std::time::Duration;
 use countersign_core::rules::snapshot::Change;
 use countersign_store::{
     ObjectId, Store,
-    feed::{FeedNews, PublishedCommit, follower::CommitFeed},
+    commit_feed::CommitFeed,
+    feed::{FeedNews, PublishedCommit},
 };
 
 use crate::support::{Fixture, put};

@@ -4,7 +4,7 @@ mod circles;
 mod source;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -47,6 +47,22 @@ fn no_files_of_a_crate_use_each_other_in_a_circle() {
     assert!(found.is_empty(), "files that use each other in a circle:\n{}", found.join("\n"));
 }
 
+/// A file and the folder of its name are one room of the crate.
+#[test]
+fn no_rooms_of_a_crate_use_each_other_in_a_circle() {
+    let mut found = Vec::new();
+    for dir in crates().iter().map(|dir| dir.join("src")).filter(|dir| dir.is_dir()) {
+        let room = |module: &Module| module.first().cloned().unwrap_or_default();
+        let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (from, to) in Crate::read(&dir).uses() {
+            let others = to.iter().map(room).filter(|to| *to != room(&from));
+            uses.entry(room(&from)).or_default().extend(others);
+        }
+        found.extend(circles(&uses).into_iter().map(|circle| format!("{}: {circle:?}", dir.display())));
+    }
+    assert!(found.is_empty(), "rooms that use each other in a circle:\n{}", found.join("\n"));
+}
+
 #[test]
 fn a_use_is_found_however_it_is_written() {
     let found = uses(&of([
@@ -60,6 +76,7 @@ fn a_use_is_found_however_it_is_written() {
         ("b/deep.rs", "mod tests { use super::super::First; }"),
         ("c.rs", "pub struct Third;"),
         ("d.rs", "const TEXT: &str = \"crate::c::Third\";"),
+        ("e.rs", "fn f() { use super::b::*; deep::h() }"),
     ]));
     let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     assert_eq!(found[""], all(&["c"]));
@@ -68,6 +85,7 @@ fn a_use_is_found_however_it_is_written() {
     assert_eq!(found["b::deep"], all(&["b"]));
     assert_eq!(found["b"], all(&[]));
     assert_eq!(found["d"], all(&[]));
+    assert_eq!(found["e"], all(&["b", "b::deep"]));
 }
 
 #[test]

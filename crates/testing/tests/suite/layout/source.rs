@@ -27,6 +27,8 @@ struct Said {
     paths: Vec<Written>,
     /// What a `use` brings, by the name that it has here.
     brought: BTreeMap<String, Written>,
+    /// Modules of which a `use` brings everything.
+    opened: Vec<Written>,
 }
 
 impl Crate {
@@ -58,24 +60,21 @@ impl Crate {
         let of = |(file, tokens): (&Module, &TokenStream)| {
             let mut said = Said::default();
             said.read(tokens.clone(), file);
-            let used = said.paths.iter().filter_map(|path| self.used(path, &said.brought));
+            let used = said.paths.iter().filter_map(|path| self.used(path, &said));
             (file.clone(), used.filter(|used| used != file).collect())
         };
         self.files.iter().map(of).collect()
     }
 
     /// The file that a path leads into, where it is one of this crate.
-    fn used(&self, (at, names): &Written, brought: &BTreeMap<String, Written>) -> Option<Module> {
+    fn used(&self, (at, names): &Written, said: &Said) -> Option<Module> {
         let (first, rest) = names.split_first()?;
         let mut found = match first.as_str() {
             "crate" => Module::new(),
             "self" => at.clone(),
             "super" => at.split_last()?.1.to_vec(),
             _ if self.files.contains_key(&below(at, first)) => below(at, first),
-            _ => {
-                let written = brought.get(first)?;
-                self.used(written, &BTreeMap::new()).filter(|module| module.last() == written.1.last())?
-            }
+            _ => self.brought(first, said)?,
         };
         for name in rest {
             match name.as_str() {
@@ -89,6 +88,17 @@ impl Crate {
             found.pop()?;
         }
         Some(found)
+    }
+
+    /// The module of this name that a `use` brings.
+    fn brought(&self, name: &String, said: &Said) -> Option<Module> {
+        let plain = |written| self.used(written, &Said::default());
+        let named = said
+            .brought
+            .get(name)
+            .and_then(|written| plain(written).filter(|module| module.last() == written.1.last()));
+        let opened = || said.opened.iter().filter_map(plain).map(|module| below(&module, name));
+        named.or_else(|| opened().find(|module| self.files.contains_key(module)))
     }
 }
 
@@ -167,6 +177,9 @@ impl Said {
                 }
                 TokenTree::Punct(mark) if mark.as_char() == ',' => {
                     self.keep(at, std::mem::replace(&mut names, before.to_vec()));
+                }
+                TokenTree::Punct(mark) if mark.as_char() == '*' => {
+                    self.opened.push((at.clone(), names.clone()));
                 }
                 TokenTree::Punct(mark) if mark.as_char() == ';' => break,
                 TokenTree::Punct(_) | TokenTree::Literal(_) => {}

@@ -50,7 +50,7 @@ impl fmt::Debug for Token {
 
 impl Credential {
     /// `places` lie on any origin; the token is only sent to the API's own.
-    pub(super) fn new(kind: ForgeKind, token: &Token, api: &Url, places: Vec<Url>) -> Self {
+    pub(crate) fn new(kind: ForgeKind, token: &Token, api: &Url, places: Vec<Url>) -> Self {
         let (name, text) = match kind {
             ForgeKind::Github => (AUTHORIZATION, format!("Bearer {}", token.0)),
             ForgeKind::Gitlab => (HeaderName::from_static("private-token"), token.0.to_owned()),

@@ -38,7 +38,7 @@ pub struct ForgeKindError(String);
 
 impl ForgeKind {
     /// `None` for a file server.
-    pub(super) fn of(origin: OriginKind) -> Option<Self> {
+    pub(crate) fn of(origin: OriginKind) -> Option<Self> {
         match origin {
             OriginKind::FileServer => None,
             OriginKind::Github => Some(Self::Github),
@@ -47,7 +47,7 @@ impl ForgeKind {
         }
     }
 
-    pub(super) fn origin(self) -> OriginKind {
+    pub(crate) fn origin(self) -> OriginKind {
         match self {
             Self::Github => OriginKind::Github,
             Self::Gitlab => OriginKind::Gitlab,
@@ -70,7 +70,7 @@ impl ForgeKind {
     }
 
     /// The usual place of the API on a host.
-    pub(super) fn api_path(self) -> &'static str {
+    pub(crate) fn api_path(self) -> &'static str {
         match self {
             Self::Github => "api/v3",
             Self::Gitlab => "api/v4",

@@ -1,9 +1,12 @@
 //! What a URL was found to mean: the project or release, and the requests that read it.
 
+pub(crate) mod credential;
+pub(crate) mod kind;
+
 use countersign_core::{documents::metadata::OriginKind, values::path::RepoPath};
 use url::Url;
 
-use super::{credential::Credential, kind::ForgeKind};
+use self::{credential::Credential, kind::ForgeKind};
 
 /// Where a signers file is to be read, and the project that it speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use std::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::{
-    metrics::Counter,
+    counting::Counter,
     patience::{Dropped, Patience},
 };
 
