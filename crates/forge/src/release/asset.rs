@@ -8,7 +8,7 @@ use countersign_core::{
     },
 };
 
-use crate::forges::OutgoingRequest;
+use crate::source::OutgoingRequest;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseMetadata {

@@ -24,8 +24,8 @@ use super::{
     error::{ReleaseError, ReleaseProblem},
 };
 use crate::{
-    forges::{ForgeKind, OutgoingRequest, ReleaseSource},
     shown::{shown_text, shown_url},
+    source::{OutgoingRequest, ReleaseSource, kind::ForgeKind},
     url::has_user_info,
 };
 

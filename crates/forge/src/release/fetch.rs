@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     fetch::{Fetcher, Redirects},
-    forges::{ForgeKind, OutgoingRequest, ReleaseSource},
     shown::{shown_text, shown_url},
+    source::{OutgoingRequest, ReleaseSource, kind::ForgeKind},
 };
 
 const MAX_DOCUMENT_BYTES: u64 = RELEASE_DESCRIPTION_BYTES as u64;

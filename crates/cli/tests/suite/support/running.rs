@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader, Read},
     process::{Child, ChildStdout, Command, Stdio},
-    sync::mpsc::{Receiver, channel},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
     time::Duration,
 };
 
@@ -63,13 +63,22 @@ impl Running {
         assert!(sent.success());
     }
 
-    /// Its exit code, and what was left to read of standard output and standard error.
+    /// Its exit code, and what was left to read of standard output and standard error. One that does not end by itself is
+    /// killed, and has no code.
     pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
+        let (has_ended, ended) = channel::<()>();
+        let id = self.child.id().to_string();
+        std::thread::spawn(move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let _ = Command::new("kill").args(["-s", "KILL", &id]).status();
+            }
+        });
         let mut rest = String::new();
         if let Some(mut stdout) = self.stdout.take() {
             stdout.read_to_string(&mut rest).expect("UTF-8");
         }
         let code = self.child.wait().expect("it ends").code();
+        drop(has_ended);
         (code, rest, self.stderr.iter().collect::<Vec<_>>().join("\n"))
     }
 }
