@@ -66,7 +66,8 @@ fn check_order(files: &[&[u8]], merged: &Checksums) {
 
 /// Clients accept the index that the server makes of it.
 fn check_index(merged: &Checksums) {
-    let source = locate_checksums(&["https://files.example/acme/app/1.0/SHA256SUMS".to_owned()]).unwrap();
+    let source = locate_checksums(&["https://files.example/acme/app/1.0/SHA256SUMS".to_owned()])
+        .expect("this URL names a checksums file");
     let published_files = merged.files.iter().map(|(name, digests)| PublishedFile {
         file_name: name.clone(),
         size: None,
@@ -74,9 +75,10 @@ fn check_index(merged: &Checksums) {
         digests: *digests,
     });
     let index = ReleaseIndex {
-        project_id: RepoPath::parse("https/files.example/443/acme/app").unwrap(),
+        project_id: RepoPath::parse("https/files.example/443/acme/app").expect("a path"),
         release_url: None,
-        mirrored_on: countersign_core::values::time::Timestamp::from_unix_seconds(0).unwrap(),
+        mirrored_on: countersign_core::values::time::Timestamp::from_unix_seconds(0)
+            .expect("in the range of timestamps"),
         published_on: None,
         published_files: published_files.collect(),
     };

@@ -31,8 +31,12 @@ pub fn check(data: &[u8]) {
         digits.filter_map(|digit| keys.get(usize::from(digit - b'0')).copied()).collect()
     };
     let question = DrillQuestion { lost: choose(lost), stolen: choose(stolen) };
-    let drill = play(&file, &question, Timestamp::from_unix_seconds(1_770_000_000).unwrap())
-        .expect("every valid file can be played");
+    let drill = play(
+        &file,
+        &question,
+        Timestamp::from_unix_seconds(1_770_000_000).expect("in the range of timestamps"),
+    )
+    .expect("every valid file can be played");
     check_outcome(&file, &question, &drill);
     let said = drill.team.iter().chain(&drill.thief).chain(drill.thief_after_rotation.iter().flatten());
     assert!(said.flat_map(|attempt| &attempt.steps).all(|step| !step.text.chars().any(is_unseen)));
@@ -47,7 +51,11 @@ fn check_outcome(file: &SignersFile, question: &DrillQuestion, drill: &Drill) {
     let left: BTreeSet<PublicKey> =
         file.keys().into_iter().filter(|key| !question.lost.contains(key)).collect();
     for attempt in &drill.team {
-        let counted = strength.acts().into_iter().find(|counted| counted.act == attempt.act).unwrap();
+        let counted = strength
+            .acts()
+            .into_iter()
+            .find(|counted| counted.act == attempt.act)
+            .expect("every act is counted");
         let has_time = attempt.act != Act::Rotate || file.timestamp().unix_seconds() < NO_TIME_LEFT;
         if question.stolen.is_empty() && has_time {
             assert!(!attempt.takes_stolen_keys);

@@ -25,13 +25,16 @@ pub fn check(data: &[u8]) {
 }
 
 fn source(kind: ForgeKind, token: Option<&str>) -> ReleaseSource {
-    let token = token.map(|token| Token::new(token.to_owned()).unwrap());
+    let token = token.map(|token| Token::new(token.to_owned()).expect("a valid token"));
     let config = ForgeConfig { host: "git.example".into(), kind, api: None, raw: None, token };
     let page = match kind {
         ForgeKind::Github | ForgeKind::Forgejo => "https://git.example/acme/app/releases/tag/v1.0",
         ForgeKind::Gitlab => "https://git.example/acme/app/-/releases/v1.0",
     };
-    Forges::new(vec![config]).unwrap().locate_release(page).unwrap()
+    Forges::new(vec![config])
+        .expect("one forge is no conflict")
+        .locate_release(page)
+        .expect("this page is a release of the forge")
 }
 
 fn check_one(source: &ReleaseSource, document: &[u8]) {

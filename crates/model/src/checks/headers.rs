@@ -43,7 +43,7 @@ pub fn check(data: &[u8]) {
 }
 
 fn check_request(headers: &AuthHeaders<'_>, body: &[u8]) {
-    let now = Timestamp::parse(NOW).unwrap();
+    let now = Timestamp::parse(NOW).expect("a timestamp");
     let verified = match verify_request(headers, body, now) {
         Ok(verified) => verified,
         Err(refusal) => {

@@ -24,7 +24,8 @@ pub fn check(data: &[u8]) {
 fn check_assembly(history: &History) {
     let count = history.entries.len();
     let stored: Vec<Vec<u8>> = history.entries.iter().map(HistoryEntry::write).collect();
-    let facts: Vec<EntryFacts> = stored.iter().map(|entry| EntryFacts::parse(entry).unwrap()).collect();
+    let facts: Vec<EntryFacts> =
+        stored.iter().map(|entry| EntryFacts::parse(entry).expect("a stored entry parses")).collect();
     let (document, chain) = (Assembly::document(count), Assembly::chain(count));
     let (mut file, mut answered) = (Vec::new(), Vec::new());
     for (number, entry) in (1..).zip(&stored) {
@@ -41,8 +42,8 @@ fn check_assembly(history: &History) {
 /// A chain that holds no longer holds in another order, with another root or with gaps.
 pub fn check_chain(history: &History) {
     let Some(first) = history.entries.first() else {
-        let project = RepoPath::parse("https/github.com/443/acme/app").unwrap();
-        assert_eq!(chain::verify(history, &project).unwrap_err().fault, ChainFault::Empty);
+        let project = RepoPath::parse("https/github.com/443/acme/app").expect("a path");
+        assert_eq!(chain::verify(history, &project).expect_err("it is empty").fault, ChainFault::Empty);
         return;
     };
     let Ok(metadata) = Metadata::parse(first.metadata.as_bytes()) else { return };
@@ -60,7 +61,7 @@ pub fn check_chain(history: &History) {
         is_later && pair[1].metadata.previous == Some(pair[0].digest)
     }));
     assert_eq!(verified.links[0].metadata.previous, None);
-    let elsewhere = RepoPath::parse(&format!("{project}/elsewhere")).unwrap();
+    let elsewhere = RepoPath::parse(&format!("{project}/elsewhere")).expect("a path below a project");
     assert!(chain::verify(history, &elsewhere).is_err());
     for (at, link) in verified.links.iter().enumerate() {
         assert_eq!(verified.position(&link.digest), Some(at));

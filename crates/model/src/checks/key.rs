@@ -71,7 +71,10 @@ fn check_bytes(data: &[u8]) {
     let (digest, signature) = (Sha512::of(rest), secret.sign(&Sha512::of(rest)));
     assert!(secret.public_key().verify(&digest, &signature).is_ok());
     if let Some((at, bit)) = rest.first().map(|byte| (usize::from(byte >> 3) % 64, byte & 7)) {
-        let mut bytes: [u8; 64] = decode_base64(&signature.to_base64()).unwrap().try_into().unwrap();
+        let mut bytes: [u8; 64] = decode_base64(&signature.to_base64())
+            .expect("written by us")
+            .try_into()
+            .expect("a signature has 64 bytes");
         bytes[at] ^= 1 << bit;
         assert!(secret.public_key().verify(&digest, &Signature::from_bytes(bytes)).is_err());
     }

@@ -38,7 +38,7 @@ fn check_note(note: &Note, data: &[u8]) {
     // A key that signs the same text under the names that occur in it.
     let secret = SecretKey::from_seed(&[7; 32]);
     for (kind, time) in [(KeyKind::Log, None), (KeyKind::Witness, Some(9))] {
-        let key = VerifierKey::new("fuzz.example", kind, secret.public_key()).unwrap();
+        let key = VerifierKey::new("fuzz.example", kind, secret.public_key()).expect("a valid name");
         let mut signed = note.clone();
         signed.add(NoteSignature::sign(note.text(), &key, &secret, 9));
         let Ok(signers) = signed.signers(std::slice::from_ref(&key)) else { continue };

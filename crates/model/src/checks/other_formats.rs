@@ -16,7 +16,7 @@ pub const SUMS: &str = include_str!("../../../core/tests/vectors/formats/SHA256S
 const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json";
 
 pub fn check(data: &[u8]) {
-    let index = RepoPath::parse(INDEX).unwrap();
+    let index = RepoPath::parse(INDEX).expect("a path");
     let sums = ReleaseSums { index: &index, text: SUMS };
     if let Some(file) = check_document(data, OtherFormatsFile::parse, OtherFormatsFile::write) {
         let kept = file.keep_verifying(&sums);

@@ -46,19 +46,22 @@ fn check_host_header(line: &[u8]) {
 /// A client can put anything in front of what the proxy appends. It changes nothing.
 fn check_forwarded(line: &[u8]) {
     let Ok(value) = HeaderValue::from_bytes(line) else { return };
-    let net: ProxyNet = "10.0.0.0/8".parse().unwrap();
+    let net: ProxyNet = "10.0.0.0/8".parse().expect("a network");
     let proxies = TrustedProxies(vec![net]);
     let client_of = |values: &[&[u8]]| -> Option<IpAddr> {
         let mut headers = HeaderMap::new();
         for value in values {
-            headers.append("x-forwarded-for", HeaderValue::from_bytes(value).unwrap());
+            headers.append(
+                "x-forwarded-for",
+                HeaderValue::from_bytes(value).expect("a valid value: checked above"),
+            );
         }
         proxies.client_of(&headers)
     };
     let value = value.as_bytes();
     let client = client_of(&[value]);
     assert!(client.is_none_or(|client| !proxies.contains(client) && client == client.to_canonical()));
-    let real: IpAddr = "198.51.100.7".parse().unwrap();
+    let real: IpAddr = "198.51.100.7".parse().expect("an address");
     for appended in [&b"198.51.100.7"[..], b"198.51.100.7, 10.0.0.1", b"198.51.100.7:99,10.0.0.1,10.1.1.1"] {
         assert_eq!(client_of(&[&[value, b",", appended].concat()]), Some(real), "in one header");
         assert_eq!(client_of(&[value, appended]), Some(real), "in two");

@@ -70,7 +70,7 @@ fn check_guard(host: &Host, url: &url::Url) {
 
 fn check_rule(rule: FileServerRule) {
     let servers = FileServers { rules: vec![rule.clone()], loopback: false };
-    let github = Host::parse("github.com").unwrap();
+    let github = Host::parse("github.com").expect("a host");
     assert!(!servers.allow(Scheme::Https, &github, 443), "a known forge is never a file server");
     if let FileServerRule::Host { host, port } = rule
         && host != github

@@ -10,7 +10,7 @@ pub const CONTENT: &[u8] = b"content";
 pub fn check(data: &[u8]) {
     let Some(set) = check_document(data, SignatureSet::parse, SignatureSet::write) else { return };
     let written = to_value(&set.write());
-    let entries = written["entries"].as_object().unwrap();
+    let entries = written["entries"].as_object().expect("entries are an object");
     assert_eq!(entries.len(), set.signers().len(), "one entry a key");
     let verifying = set.verifying_signers(CONTENT);
     assert!(verifying.is_subset(&set.signers()));

@@ -9,7 +9,7 @@ pub fn check(data: &[u8]) {
         check_seconds(i64::from_le_bytes(*number));
     }
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let epoch = Timestamp::from_unix_seconds(0).unwrap();
+    let epoch = Timestamp::from_unix_seconds(0).expect("in the range of timestamps");
     let parsed = Timestamp::parse(text);
     let nanos = parsed.as_ref().ok().map(|time| time.nanos_since(epoch));
     assert_eq!(nanos, read(text), "{text:?}");

@@ -40,7 +40,8 @@ fn check_request(request: &RevocationRequest) {
     assert_eq!(to_revoke.document.subject_digest, Some(Sha512::of(request.index.as_bytes())));
     assert!(request.collected.entries.is_empty() || !to_revoke.signed.is_empty(), "someone has begun");
     let key = SecretKey::from_seed(&[7; 32]);
-    let body = to_revoke.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).unwrap();
+    let body =
+        to_revoke.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).expect("this key signs");
     assert_eq!(body.revocation_json, request.revocation, "what is shown is what is signed");
     assert!(key.public_key().verify(&Sha512::of(body.revocation_json.as_bytes()), &body.signature).is_ok());
     let refused = |change: &dyn Fn(&mut RevocationRequest)| {
@@ -61,7 +62,7 @@ fn check_objection(request: &RevocationRequest) {
         index: request.index.clone(),
         history: request.history.clone(),
         text: Some(request.revocation.clone()),
-        timestamp: Timestamp::from_unix_seconds(1_770_000_000).unwrap(),
+        timestamp: Timestamp::from_unix_seconds(1_770_000_000).expect("in the range of timestamps"),
     };
     let taken_back = ObjectionRequest { text: None, ..objection.clone() };
     let to_object = match (objection.check(), taken_back.check()) {
@@ -72,7 +73,8 @@ fn check_objection(request: &RevocationRequest) {
         (Err(error), _) => return assert_shown(&error),
     };
     let key = SecretKey::from_seed(&[7; 32]);
-    let body = to_object.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).unwrap();
+    let body =
+        to_object.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).expect("this key signs");
     let document = Objection::parse(body.objection_json.as_bytes()).expect("what is signed is an objection");
     assert_eq!(document.text.as_ref(), objection.text.as_ref(), "in the objector's own words");
     assert_eq!(document.subject_digest, Sha512::of(request.index.as_bytes()));

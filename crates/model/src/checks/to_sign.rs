@@ -34,7 +34,8 @@ fn check_request(request: &SigningRequest) {
     assert!(to_sign.missing_signers().is_subset(&to_sign.accepted_signers()));
     assert!(to_sign.missing_signers().is_disjoint(&to_sign.signed));
     let key = SecretKey::from_seed(&[7; 32]);
-    let body = to_sign.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).unwrap();
+    let body =
+        to_sign.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).expect("this key signs");
     assert!(body.signatures.keys().eq(request.files.keys()), "every file is signed, and no other");
     for (path, signature) in &body.signatures {
         let digest = Sha512::of(request.files[path].as_bytes());
@@ -58,12 +59,13 @@ fn check_veto(request: &SigningRequest, to_sign: &ToSign) {
         project_id: to_sign.project().clone(),
         signers_file_digest: *to_sign.digest(),
         previous: chain.last().digest,
-        timestamp: Timestamp::from_unix_seconds(1_770_000_000).unwrap(),
+        timestamp: Timestamp::from_unix_seconds(1_770_000_000).expect("in the range of timestamps"),
     };
-    let text = |veto: &Veto| String::from_utf8(veto.write()).unwrap();
+    let text = |veto: &Veto| String::from_utf8(veto.write()).expect("a written veto is UTF-8");
     let to_veto = ToVeto::check(to_sign, text(&veto), &none).expect("it is a veto of this proposal");
     let key = SecretKey::from_seed(&[7; 32]);
-    let body = to_veto.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).unwrap();
+    let body =
+        to_veto.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).expect("this key signs");
     assert_eq!((body.file_path, body.veto_json), (request.path.clone(), text(&veto)));
     let others = [
         Veto { signers_file_digest: Sha512::of(b""), ..veto.clone() },

@@ -106,7 +106,7 @@ fn check_signers_source(url: &SourceUrl, source: &SignersSource) {
     let project = &source.project;
     assert_path(project);
     assert_eq!(project.check_storable_dir(), Ok(()));
-    let host = project.segments().nth(1).unwrap();
+    let host = project.segments().nth(1).expect("a project has a host");
     let is_own_host = host == url.host().as_str() || host == "github.com";
     assert!(is_own_host, "{project} is not on {}", url.host());
     match source.kind {
@@ -146,7 +146,7 @@ fn check_download(text: &str) {
     for candidate in &place.candidates {
         assert_path(&candidate.index);
         assert_asset_name(candidate.file_name.as_str());
-        let dir = candidate.index.parent().unwrap();
+        let dir = candidate.index.parent().expect("an index lies in a directory");
         assert_eq!(layout::index_in(&dir), candidate.index);
         assert_eq!(dir.check_storable_dir(), Ok(()));
         if candidate.kind == CandidateKind::Directory

@@ -41,7 +41,8 @@ fn check_request(request: &CarriedVeto) {
     assert_eq!(to_veto.document.signers_file_digest, *to_sign.digest());
     assert!(to_veto.masters().next().is_some(), "only masters veto");
     let key = SecretKey::from_seed(&[7; 32]);
-    let body = to_veto.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).unwrap();
+    let body =
+        to_veto.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).expect("this key signs");
     assert_eq!(body.veto_json, request.veto, "what is shown is what is signed");
     assert!(key.public_key().verify(&Sha512::of(body.veto_json.as_bytes()), &body.signature).is_ok());
 }

@@ -75,10 +75,11 @@ impl ServerAnswer {
 
 impl Server {
     pub fn start() -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
         let published = Published::default();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port on loopback");
+        let port = listener.local_addr().expect("a bound listener has an address").port();
         runtime.spawn(serve_files(listener, Arc::clone(&published)));
         let clock = Arc::new(AtomicU64::new(START_NANOS));
         Self { runtime, clock, published, port, instance: None, runs: 0 }
@@ -92,21 +93,23 @@ impl Server {
             self.instance = Some(self.open());
         }
         self.runs += 1;
-        self.published.lock().unwrap().clear();
+        self.published.lock().expect("no thread panicked with the lock").clear();
         FilePlace { port: self.port, run: format!("r{}", self.runs) }
     }
 
     fn open(&self) -> Instance {
         // Other tests check what a crash leaves on disk. Here each commit should cost little.
         let memory = Path::new("/dev/shm");
-        let dir = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.unwrap();
+        let dir = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }
+            .expect("a temporary directory can be made");
         let overrides = Overrides {
-            listen: Some("127.0.0.1:0".parse().unwrap()),
+            listen: Some("127.0.0.1:0".parse().expect("an address")),
             data_dir: Some(dir.path().join("data")),
             dev: Some(true),
             ..Overrides::default()
         };
-        let mut settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
+        let mut settings =
+            Settings::resolve(overrides, ConfigFile::default()).expect("these settings are allowed");
         // All sequences share one host. Caps have their own tests.
         settings.limits.caps = Caps {
             registrations_per_host: usize::MAX,
@@ -118,7 +121,7 @@ impl Server {
         let clock = Clock::new(move || {
             Timestamp::from_unix_nanos(i128::from(nanos.load(Ordering::Relaxed))).expect("a time")
         });
-        let running = self.runtime.block_on(start::start(settings, clock)).unwrap();
+        let running = self.runtime.block_on(start::start(settings, clock)).expect("the server starts");
         let service = TowerToHyperService::new(table::build(running.app().clone()));
         Instance { running, service, _dir: dir }
     }
@@ -126,7 +129,7 @@ impl Server {
     fn stop(&mut self) {
         if let Some(Instance { running, service, _dir }) = self.instance.take() {
             drop(service);
-            self.runtime.block_on(running.stop()).unwrap();
+            self.runtime.block_on(running.stop()).expect("the server stops");
         }
     }
 
@@ -147,7 +150,7 @@ impl Server {
     /// Sets what the file server has at a URL; `None`: nothing.
     pub(crate) fn publish(&self, url: &str, content: Option<String>) {
         let path = url.splitn(4, '/').nth(3).expect("a URL with a path").to_owned();
-        let mut published = self.published.lock().unwrap();
+        let mut published = self.published.lock().expect("no thread panicked with the lock");
         match content {
             Some(content) => drop(published.insert(path, content)),
             None => drop(published.remove(&path)),
@@ -162,16 +165,19 @@ impl Server {
         for (name, value) in &request.headers {
             http = http.header(*name, value);
         }
-        let http = http.body(Body::from(request.body.clone())).unwrap();
+        let http = http.body(Body::from(request.body.clone())).expect("the model makes valid requests");
         let app = instance.running.app();
         self.runtime.block_on(async {
             let head = RequestHead { method: http.method(), uri: http.uri(), headers: http.headers() };
             let response = match table::answer_read(app, head) {
                 Some(response) => response,
-                None => instance.service.call(http).await.unwrap(),
+                None => instance.service.call(http).await.expect("the service always answers"),
             };
             let status = response.status().as_u16();
-            let body = to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec();
+            let body = to_bytes(response.into_body(), usize::MAX)
+                .await
+                .expect("an answer in memory has a body")
+                .to_vec();
             ServerAnswer { status, body }
         })
     }
@@ -179,10 +185,12 @@ impl Server {
     pub(crate) fn files_below(&self, dir: &str) -> BTreeMap<String, String> {
         let instance = self.instance.as_ref().expect("a run has begun");
         let head = instance.running.app().store.head();
-        let paths = head.files_below(&RepoPath::parse(dir).unwrap()).unwrap();
+        let paths = head
+            .files_below(&RepoPath::parse(dir).expect("the model lists valid paths"))
+            .expect("the store can be read");
         let content = |path: &RepoPath| {
-            let bytes = head.read(path).unwrap().expect("a listed file is there");
-            (path.to_string(), String::from_utf8(bytes.to_vec()).unwrap())
+            let bytes = head.read(path).expect("the store can be read").expect("a listed file is there");
+            (path.to_string(), String::from_utf8(bytes.to_vec()).expect("stored files are UTF-8"))
         };
         paths.iter().map(content).collect()
     }
@@ -202,7 +210,7 @@ impl std::fmt::Debug for Server {
 
 async fn serve_files(listener: TcpListener, published: Published) {
     loop {
-        let (stream, _) = listener.accept().await.unwrap();
+        let (stream, _) = listener.accept().await.expect("loopback accepts");
         tokio::spawn(answer_files(stream, Arc::clone(&published)));
     }
 }
@@ -219,7 +227,7 @@ async fn answer_files(mut stream: TcpStream, published: Published) -> std::io::R
         let head = String::from_utf8_lossy(&received).into_owned();
         received.clear();
         let path = head.split(' ').nth(1).unwrap_or_default().trim_start_matches('/').to_owned();
-        let content = published.lock().unwrap().get(&path).cloned();
+        let content = published.lock().expect("no thread panicked with the lock").get(&path).cloned();
         let status = if content.is_some() { "200 OK" } else { "404 Not Found" };
         let content = content.unwrap_or_default();
         let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{content}", content.len());
