@@ -118,13 +118,16 @@ pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<I
     if !snapshot.contains(path) {
         return Ok(None);
     }
-    let states = [
-        (layout::pending_signatures_of(path), IndexState::Collecting),
-        (layout::signatures_of(path), IndexState::Complete),
-        (layout::revoked_signatures_of(path), IndexState::Revoked),
-    ];
-    let state = states.into_iter().find(|(signatures, _)| snapshot.contains(signatures));
-    state.map(|(_, state)| Some(state)).ok_or_else(|| corrupt(path, "it has no signatures file"))
+    let has = |signatures_of: fn(&RepoPath) -> RepoPath| snapshot.contains(&signatures_of(path));
+    if has(layout::pending_signatures_of) {
+        Ok(Some(IndexState::Collecting))
+    } else if has(layout::signatures_of) {
+        Ok(Some(IndexState::Complete))
+    } else if has(layout::revoked_signatures_of) {
+        Ok(Some(IndexState::Revoked))
+    } else {
+        Err(corrupt(path, "it has no signatures file"))
+    }
 }
 
 /// The signatures on a release in other formats; empty where there are none.

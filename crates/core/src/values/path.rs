@@ -108,12 +108,12 @@ impl RepoPath {
 
     /// A path below this one; `relative` is one of our own names, never text from outside.
     pub(crate) fn join(&self, relative: &str) -> RepoPath {
-        Self(format!("{}/{relative}", self.0).into())
+        Self([&*self.0, "/", relative].concat().into())
     }
 
     /// This path with one of our own suffixes.
     pub(crate) fn with_suffix(&self, suffix: &str) -> RepoPath {
-        Self(format!("{}{suffix}", self.0).into())
+        Self([&*self.0, suffix].concat().into())
     }
 
     /// The stricter rules for a directory that a stranger named and under which we store files (D6).
