@@ -2,7 +2,9 @@
 
 use std::{fs, path::PathBuf};
 
-use crate::support::{Fixture, contents, put};
+use countersign_store::Store;
+
+use crate::support::{Fixture, await_folding, contents, put};
 
 #[tokio::test]
 async fn folding_keeps_everything_readable_and_the_packs_few() {
@@ -13,7 +15,7 @@ async fn folding_keeps_everything_readable_and_the_packs_few() {
         put(&store, &[&format!("+dir/{}/file{n}=content {n}", n % 7), "+often=same"]).await.unwrap();
     }
     let head = store.head();
-    drop(store);
+    end(store);
     fixture.let_time_pass();
     drop(fixture.start());
     assert!(fixture.packs().len() < 40, "{} packs", fixture.packs().len());
@@ -43,7 +45,7 @@ async fn what_was_read_before_its_pack_was_folded_is_read_again_afterwards() {
     assert!(before.iter().all(|file| late.get(file.0) == Some(file.1)));
     assert_eq!(late.len(), before.len() + 60);
     assert_eq!(contents(&store.head()), late);
-    drop(store);
+    end(store);
     assert!(!fixture.fold_lists().is_empty(), "they were folded");
 }
 
@@ -59,7 +61,7 @@ async fn folding_keeps_versions_of_a_wide_directory_as_differences() {
         put(&store, &[&format!("+wide/file{:03}=again {n}", n * 7 % 500)]).await.unwrap();
     }
     let head = store.head();
-    drop(store);
+    end(store);
     fixture.let_time_pass();
     drop(fixture.start());
     assert!(fixture.packs().len() < 40, "{} packs", fixture.packs().len());
@@ -78,6 +80,12 @@ async fn put_many(fixture: &Fixture, dir: &str, count: usize) {
     for n in 0..count {
         put(&store, &[&format!("+{dir}/{n}={n}"), "+often=same"]).await.unwrap();
     }
+    end(store);
+}
+
+/// Ends a store whose packs are folded. One that ends earlier gives up the fold under way.
+fn end(store: Store) {
+    await_folding(&store, 15);
 }
 
 fn remaining(packs: &[PathBuf]) -> usize {
@@ -114,6 +122,7 @@ async fn git_fsck_and_git_clone_beside_a_busy_store_miss_no_pack() {
         for n in 0..60 {
             put(&store, &[&format!("+dir/{n}={n}")]).await.unwrap();
         }
+        end(store);
     });
     let mut clones = 0;
     while !busy.is_finished() {
@@ -189,7 +198,7 @@ async fn git_gc_beside_a_running_server_leaves_no_list_in_force() {
     for n in 0..40 {
         put(&store, &[&format!("+more/{n}={n}")]).await.unwrap();
     }
-    drop(store);
+    end(store);
     fixture.let_time_pass();
     let head = fixture.start().head();
     assert_eq!(contents(&head).len(), 81);

@@ -1,13 +1,9 @@
 //! A set of signatures grows by one at a time, and each time the whole file is written. The disk must not keep every
 //! version whole.
 
-use std::{
-    fs,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fs, sync::Arc, time::Instant};
 
-use crate::support::{Fixture, hold_writer, let_tasks_begin, path};
+use crate::support::{Fixture, await_folding, hold_writer, let_tasks_begin, path};
 use countersign_core::{
     documents::signatures::{Collected, SignatureSet},
     rules::snapshot::{Change, Snapshot as _},
@@ -67,15 +63,6 @@ async fn store_change(store: &Store, change: Change) {
 fn disk_used(fixture: &Fixture) -> u64 {
     let names = fs::read_dir(fixture.repository().join("objects/pack")).unwrap();
     names.map(|name| name.unwrap().metadata().map_or(0, |file| file.len())).sum()
-}
-
-/// Waits until there are so few packs.
-fn await_folding(store: &Store, most: usize) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while store.packs() > most {
-        assert!(Instant::now() < deadline, "{} packs are left", store.packs());
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// How many differences lead to a version at most.

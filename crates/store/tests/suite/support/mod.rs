@@ -17,7 +17,7 @@ use std::{
         Arc, Barrier,
         atomic::{AtomicI64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use countersign_core::{
@@ -29,6 +29,15 @@ use countersign_store::{
     data_dir::DataDir,
 };
 use tempfile::TempDir;
+
+/// Waits until so few packs are in use.
+pub(crate) fn await_folding(store: &Store, most: usize) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while store.packs() > most {
+        assert!(Instant::now() < deadline, "{} packs are left", store.packs());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
 
 pub(crate) struct Fixture {
     pub(crate) dir: TempDir,
