@@ -115,18 +115,18 @@ pub enum IndexState {
 
 /// The state of the index at `path`; `None` where there is no such file.
 pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<IndexState>, ReadError> {
-    // Each index has one of three signatures files beside it. Most are complete, and one look tells it.
+    if !snapshot.contains(path) {
+        return Ok(None);
+    }
     let has = |signatures_of: fn(&RepoPath) -> RepoPath| snapshot.contains(&signatures_of(path));
-    if has(layout::signatures_of) {
-        Ok(Some(IndexState::Complete))
-    } else if has(layout::pending_signatures_of) {
+    if has(layout::pending_signatures_of) {
         Ok(Some(IndexState::Collecting))
+    } else if has(layout::signatures_of) {
+        Ok(Some(IndexState::Complete))
     } else if has(layout::revoked_signatures_of) {
         Ok(Some(IndexState::Revoked))
-    } else if snapshot.contains(path) {
-        Err(corrupt(path, "it has no signatures file"))
     } else {
-        Ok(None)
+        Err(corrupt(path, "it has no signatures file"))
     }
 }
 
