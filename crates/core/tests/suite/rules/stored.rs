@@ -6,11 +6,11 @@ use countersign_core::{
     documents::layout,
     rules::{
         snapshot::{Change, ReadError, Snapshot},
-        stored,
+        stored::{self, IndexState},
     },
     values::{path::RepoPath, time::Timestamp},
 };
-use countersign_testing::{PROJECT, path};
+use countersign_testing::{INDEX, PROJECT, path};
 
 /// A history of so many entries, and how often it was asked for one.
 struct Entries {
@@ -71,4 +71,23 @@ fn a_message_is_recorded_without_nul_and_with_one_line_break_at_its_end() {
         assert_eq!(recorded(message), "Sign app\n", "{message:?}");
     }
     assert_eq!(recorded("Sign\n\nBy: a\0b\n"), "Sign\n\nBy: a\u{fffd}b\n");
+}
+
+/// Of a damaged repository, the state that allows least is believed.
+#[test]
+fn an_index_that_is_gone_has_no_state_and_one_that_collects_is_not_complete() {
+    let index = path(INDEX);
+    let state = |files: &[RepoPath]| {
+        let entries = Entries { names: files.to_vec(), asked: Cell::new(0) };
+        stored::index_state(&entries, &index).map_err(|error| error.path)
+    };
+    let (pending, complete) = (layout::pending_signatures_of(&index), layout::signatures_of(&index));
+    let revoked = layout::revoked_signatures_of(&index);
+    assert_eq!(state(&[]), Ok(None));
+    assert_eq!(state(&[pending.clone(), complete.clone(), revoked.clone()]), Ok(None));
+    assert_eq!(state(std::slice::from_ref(&index)), Err(index.clone()), "it has no signatures file");
+    assert_eq!(state(&[index.clone(), pending.clone()]), Ok(Some(IndexState::Collecting)));
+    assert_eq!(state(&[index.clone(), pending, complete.clone()]), Ok(Some(IndexState::Collecting)));
+    assert_eq!(state(&[index.clone(), complete]), Ok(Some(IndexState::Complete)));
+    assert_eq!(state(&[index.clone(), revoked]), Ok(Some(IndexState::Revoked)));
 }
