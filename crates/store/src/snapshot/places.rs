@@ -1,13 +1,13 @@
 //! Every file of a commit by its whole path, beside the tree: to find a file there, instead of searching each directory
 //! on the way to it, is what keeps reading fast when there are many.
 //!
-//! Paths are not kept, only what two keyed hashes make of them: 96 bits, of secret keys. That another path
-//! has the same is less likely than that two files have one id.
+//! Paths are not kept, only what a hash with a secret key makes of them. That a path which is not there is taken for
+//! one that is has a chance of one in 10^19 for each file in its directory.
 //!
 //! Only paths are there that are spelled as [`RepoPath`] spells them. A request for one of these in just this way need
 //! not have it parsed first.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use countersign_core::values::{path::RepoPath, wire};
 use gix::{ObjectId, hashtable::HashMap};
@@ -21,9 +21,13 @@ use crate::{
 /// The signers file that governs a path is most often among its last few directories.
 pub const NEAR: usize = 8;
 
+/// The files of a directory share the first bits of their hashes. They are often asked for one after the other, and so
+/// lie side by side. Enough to tell the directories of millions of files apart.
+const DIR_BITS: u32 = 24;
+
 #[derive(Debug, Clone)]
 pub struct Places {
-    pub keys: [RandomState; 2],
+    pub key: RandomState,
     pub files: Node,
     /// The active signers files once more, by their projects: so few that they stay where the processor is fast.
     pub signers: Node,
@@ -32,21 +36,22 @@ pub struct Places {
 impl Places {
     /// Those of a whole tree. `spots` says where objects lie, as far as that is known.
     pub fn of(root: &Dir, spots: &HashMap<ObjectId, Spot>) -> Self {
-        let keys = [RandomState::new(), RandomState::new()];
+        let key = RandomState::new();
         let (mut files, mut signers) = (Vec::new(), Vec::new());
         root.walk(&mut String::new(), &mut |path, id| {
             if addressable(path).is_none() {
                 return;
             }
             let spot = spots.get(&id).cloned().unwrap_or_default();
-            signers.extend(project_of(path).map(|project| place(&keys, project, id, spot.clone())));
-            files.push(place(&keys, path, id, spot));
+            let project = project_of(path).map(|project| Mark::of(&key, project));
+            signers.extend(project.map(|mark| mark.place(id, spot.clone())));
+            files.push(Mark::of(&key, path).place(id, spot));
         });
-        Self { keys, files: Node::new(files), signers: Node::new(signers) }
+        Self { key, files: Node::new(files), signers: Node::new(signers) }
     }
 
     pub fn find(&self, path: &str) -> Option<&FilePlace> {
-        find(&self.keys, &self.files, path)
+        Mark::of(&self.key, path).find_in(&self.files)
     }
 
     /// The active signers file of the deepest directory that has one, of those that lead to `path` and `path` itself; an
@@ -64,7 +69,7 @@ impl Places {
     fn find_nearest(&self, path: &RepoPath) -> Result<Option<(usize, &FilePlace)>, Far> {
         let mut dir = path.as_str();
         for levels in 0..NEAR {
-            if let Some(place) = find(&self.keys, &self.signers, dir) {
+            if let Some(place) = Mark::of(&self.key, dir).find_in(&self.signers) {
                 return Ok(Some((levels, place)));
             }
             match dir.rsplit_once('/') {
@@ -77,29 +82,48 @@ impl Places {
 
     /// What is at `path` from now on; `None` where no file is.
     pub fn set(&mut self, path: &str, id: Option<ObjectId>) {
-        set(&self.keys, &mut self.files, path, id);
+        Mark::of(&self.key, path).set_in(&mut self.files, id);
         if let Some(project) = project_of(path) {
-            set(&self.keys, &mut self.signers, project, id);
+            Mark::of(&self.key, project).set_in(&mut self.signers, id);
         }
     }
 }
 
-fn place(keys: &[RandomState; 2], path: &str, id: ObjectId, spot: Spot) -> FilePlace {
-    FilePlace { hash: keys[0].hash_one(path), spot, check: check(keys, path), id }
+/// What is kept of a path.
+struct Mark {
+    hash: u64,
+    check: u32,
 }
 
-fn find<'a>(keys: &[RandomState; 2], table: &'a Node, path: &str) -> Option<&'a FilePlace> {
-    // Most of what is not there has a hash that nothing has.
-    let mut found = table.find(keys[0].hash_one(path)).peekable();
-    found.peek()?;
-    let check = check(keys, path);
-    found.find(|place| place.check == check)
-}
+impl Mark {
+    /// All bits of the hash of the path, and some of that of its directory.
+    fn of(key: &RandomState, path: &str) -> Self {
+        let (dir, name) = path.as_bytes().split_at(path.rfind('/').unwrap_or_default());
+        let mut hasher = key.build_hasher();
+        hasher.write(dir);
+        let dir = hasher.finish();
+        hasher.write(name);
+        let own = hasher.finish();
+        let own_bits = u64::BITS - DIR_BITS;
+        Self {
+            hash: dir >> own_bits << own_bits | own >> DIR_BITS,
+            check: (own as u32) << (u32::BITS - DIR_BITS) | u32::from(dir as u8),
+        }
+    }
 
-fn set(keys: &[RandomState; 2], table: &mut Node, path: &str, id: Option<ObjectId>) {
-    match id {
-        Some(id) => table.insert(place(keys, path, id, Spot::default())),
-        None => table.remove(keys[0].hash_one(path), check(keys, path)),
+    fn place(&self, id: ObjectId, spot: Spot) -> FilePlace {
+        FilePlace { hash: self.hash, spot, check: self.check, id }
+    }
+
+    fn find_in<'a>(&self, table: &'a Node) -> Option<&'a FilePlace> {
+        table.find(self.hash).find(|place| place.check == self.check)
+    }
+
+    fn set_in(&self, table: &mut Node, id: Option<ObjectId>) {
+        match id {
+            Some(id) => table.insert(self.place(id, Spot::default())),
+            None => table.remove(self.hash, self.check),
+        }
     }
 }
 
@@ -112,7 +136,3 @@ fn project_of(path: &str) -> Option<&str> {
 /// Nothing was found near the path.
 #[derive(Debug)]
 pub struct Far;
-
-fn check(keys: &[RandomState; 2], path: &str) -> u32 {
-    keys[1].hash_one(path) as u32
-}

@@ -7,7 +7,7 @@ use gix::ObjectId;
 
 use crate::objects::spot::Spot;
 
-const BITS: u32 = 5;
+const BITS: u32 = 4;
 pub const WIDTH: usize = 1 << BITS;
 /// A leaf with more is split. So many lie close together, and the hash says about where among them one is.
 const MAX_LEAF: usize = 64;

@@ -1,6 +1,6 @@
 //! The table of paths finds what the tree holds, and nothing else.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_core::values::{path::RepoPath, wire};
 use countersign_store::{
@@ -31,10 +31,10 @@ fn path(n: u64) -> RepoPath {
     RepoPath::parse(&format!("{project}/{name}")).unwrap()
 }
 
-/// What `Places::of` makes of the tree, with the same keys.
+/// What `Places::of` makes of the tree, with the same key.
 fn rebuild(places: &Places, root: &Dir) -> Places {
     let empty = || Node::new(Vec::new());
-    let mut new = Places { keys: places.keys.clone(), files: empty(), signers: empty() };
+    let mut new = Places { key: places.key.clone(), files: empty(), signers: empty() };
     root.walk(&mut String::new(), &mut |path, id| new.set(path, Some(id)));
     new
 }
@@ -102,6 +102,30 @@ fn a_path_that_no_one_can_ask_for_is_not_found_however_it_is_asked_for() {
         assert_eq!(walked, [below.as_str()]);
         assert!(Places::of(&root, &HashMap::default()).find(&below).is_none(), "{below}");
     }
+}
+
+#[test]
+fn files_of_a_directory_lie_side_by_side_and_are_told_apart_however_many_they_are() {
+    let mut places = Places::of(&Dir::empty(), &HashMap::default());
+    let id = |n: u64| hash(Kind::Blob, &n.to_le_bytes()).unwrap();
+    let name = |dir: &str, n: u64| format!("{dir}/{n}.json");
+    for n in 0..5_000 {
+        places.set(&name("a/large", n), Some(id(n)));
+        places.set(&name(&format!("a/small{}", n / 4), n), Some(id(n)));
+    }
+    let places = &places;
+    let find = |path: String| places.find(&path).map(|place| place.id);
+    let is_found = |n: u64| {
+        let small = name(&format!("a/small{}", n / 4), n);
+        find(name("a/large", n)) == Some(id(n)) && find(small) == Some(id(n))
+    };
+    assert!((0..5_000).all(is_found));
+    assert!((5_000..10_000).all(|n| find(name("a/large", n)).is_none() && find(name("a", n)).is_none()));
+
+    let beginning = |n: u64| places.find(&name(&format!("a/small{}", n / 4), n)).unwrap().hash >> 40;
+    assert!((0..5_000).all(|n| beginning(n) == beginning(n - n % 4)));
+    let dirs: BTreeSet<u64> = (0..5_000).map(beginning).collect();
+    assert!(dirs.len() > 1_240, "{} directories have beginnings of their own", dirs.len());
 }
 
 #[test]
