@@ -23,6 +23,7 @@ pub mod health;
 pub mod held_store;
 pub mod host;
 pub mod journal;
+pub mod known_chains;
 pub mod limits;
 pub mod listen;
 mod log_slot;

@@ -33,6 +33,7 @@ use crate::{
     disk_space,
     due::{self, DueRotations},
     events::Audience,
+    known_chains::KnownChains,
     limits::{
         Limiter,
         places::{MinimumPace, PlaceRules, SharedPlaces},
@@ -189,6 +190,7 @@ fn build_app(
         large_bodies: SharedPlaces::new(LARGE_BODIES),
         renderings: Renderings::default(),
         sending: Sending::default(),
+        chains: KnownChains::default(),
         is_tls,
         limits,
         limiter: settings.rates.map(Limiter::new).map(Arc::new),

@@ -39,35 +39,56 @@ pub struct ChainPlace {
 
 /// Where the chain up to the signers file that governs `path` is.
 pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, ChainRefusal> {
-    let not_signed = || ChainRefusal::NotSigned(path.clone());
-    if let Some(project) = layout::project_of_active_signers(path) {
-        if !snapshot.contains(path) {
+    Ok(ChainedFile::find(snapshot, path)?.locate(snapshot)?)
+}
+
+/// A file that has a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainedFile<'a> {
+    path: &'a RepoPath,
+    pub project: RepoPath,
+    /// Else it is an active signers file.
+    pub is_release: bool,
+}
+
+impl<'a> ChainedFile<'a> {
+    pub fn find(snapshot: &impl Snapshot, path: &'a RepoPath) -> Result<Self, ChainRefusal> {
+        let not_signed = || ChainRefusal::NotSigned(path.clone());
+        if let Some(project) = layout::project_of_active_signers(path) {
+            let is_there = snapshot.contains(path);
+            return is_there.then_some(Self { path, project, is_release: false }).ok_or_else(not_signed);
+        }
+        if layout::signable(path) != Some(Signable::Index) {
             return Err(not_signed());
         }
-        let last = stored::history_len(snapshot, &project);
-        if last == 0 {
-            return Err(stored::corrupt(path, "its project has no history").into());
+        match stored::index_state(snapshot, path)? {
+            Some(IndexState::Complete | IndexState::Revoked) => {}
+            Some(IndexState::Collecting) | None => return Err(not_signed()),
         }
-        return Ok(ChainPlace { project, last });
+        let project = snapshot.governing_project(path);
+        let project = project.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?;
+        Ok(Self { path, project, is_release: true })
     }
-    if layout::signable(path) != Some(Signable::Index) {
-        return Err(not_signed());
-    }
-    match stored::index_state(snapshot, path)? {
-        Some(IndexState::Complete | IndexState::Revoked) => {}
-        Some(IndexState::Collecting) | None => return Err(not_signed()),
-    }
-    let project = snapshot.governing_project(path);
-    let project = project.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?;
-    let copy = stored::signers_copy(snapshot, path)?.digest;
-    // From the end: most releases are governed by the newest. Bytes never recur in a history, since each file's
-    // timestamp is later than the one before.
-    for last in (1..=stored::history_len(snapshot, &project)).rev() {
-        if stored::entry_facts(snapshot, &project, last)?.signers == copy {
-            return Ok(ChainPlace { project, last });
+
+    /// Where its chain is. For a release, this depends on its copy of the signers file and on the history alone.
+    pub fn locate(self, snapshot: &impl Snapshot) -> Result<ChainPlace, ReadError> {
+        let Self { path, project, is_release } = self;
+        let newest = stored::history_len(snapshot, &project);
+        if !is_release {
+            let has_history = newest > 0;
+            let place = has_history.then_some(ChainPlace { project, last: newest });
+            return place.ok_or_else(|| stored::corrupt(path, "its project has no history"));
         }
+        let copy = stored::signers_copy(snapshot, path)?.digest;
+        // From the end: most releases are governed by the newest. Bytes never recur in a history, since each file's
+        // timestamp is later than the one before.
+        for last in (1..=newest).rev() {
+            if stored::entry_facts(snapshot, &project, last)?.signers == copy {
+                return Ok(ChainPlace { project, last });
+            }
+        }
+        Err(stored::corrupt(path, "its signers file is not in the project's history"))
     }
-    Err(stored::corrupt(path, "its signers file is not in the project's history").into())
 }
 
 /// A chain in which every step was agreed to by those who had to.

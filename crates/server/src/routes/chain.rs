@@ -35,7 +35,7 @@ pub(crate) async fn chain(
 
 /// The same without waiting; `None` leaves the request to the handler.
 pub(crate) fn read_chain(app: &App, tail: &str) -> Result<Option<Response>, ApiError> {
-    let chain = chain_at_hand(&app.store.glance(), &parse_artifact(tail)?)?;
+    let chain = chain_at_hand(app, &parse_artifact(tail)?)?;
     Ok(chain.map(|chain| ([(CONTENT_TYPE, JSON)], chain).into_response()))
 }
 

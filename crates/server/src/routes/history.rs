@@ -10,7 +10,7 @@ use countersign_api::assembly::Assembly;
 use countersign_core::{
     documents::{history::EntryFacts, layout},
     rules::{
-        chain::{self, ChainPlace, ChainRefusal},
+        chain::{self, ChainPlace, ChainRefusal, ChainedFile},
         snapshot::{ReadError, Snapshot, StoredSigners},
         stored,
     },
@@ -19,6 +19,7 @@ use countersign_core::{
 
 use crate::{
     error::ApiError,
+    known_chains::{KnownChain, KnownChains},
     origin::RequestOrigin,
     sending::{BodyPart, SMALL_BYTES},
     state::App,
@@ -96,27 +97,42 @@ impl HistoryEntries {
 }
 
 /// The chain of a signed file if it is short and in memory; `None` if it has to be searched for.
-pub(crate) fn chain_at_hand(head: &Head, path: &RepoPath) -> Result<Option<Bytes>, ChainRefusal> {
-    match chain::locate(&AtHand { head, looks: Cell::new(0) }, path) {
-        Ok(place) => Ok(assemble_at_hand(head, &place)),
+pub(crate) fn chain_at_hand(app: &App, path: &RepoPath) -> Result<Option<Bytes>, ChainRefusal> {
+    match find_at_hand(&app.chains, &app.store.glance(), path) {
         Err(ChainRefusal::Stored(_)) => Ok(None),
-        Err(refusal @ ChainRefusal::NotSigned(_)) => Err(refusal),
+        found => found,
     }
 }
 
-fn assemble_at_hand(head: &Head, ChainPlace { project, last }: &ChainPlace) -> Option<Bytes> {
-    let assembly = Assembly::chain(*last);
-    let mut chain = Vec::new();
-    for number in 1..=*last {
-        let found = head.file(&layout::history_entry(project, number))?;
+fn find_at_hand(chains: &KnownChains, head: &Head, path: &RepoPath) -> Result<Option<Bytes>, ChainRefusal> {
+    let at_hand = AtHand { head, looks: Cell::new(0) };
+    let file = ChainedFile::find(&at_hand, path)?;
+    let copy = if file.is_release { head.file(&layout::signers_copy_of(path)) } else { None };
+    if let Some(known) = copy.and_then(|copy| chains.find(head, &copy.id, &file.project)) {
+        return Ok(Some(known));
+    }
+    let Some(chain) = assemble_at_hand(head, file.locate(&at_hand)?) else { return Ok(None) };
+    let text = chain.text.clone();
+    if let Some(copy) = copy {
+        chains.remember(copy.id, chain);
+    }
+    Ok(Some(text))
+}
+
+fn assemble_at_hand(head: &Head, ChainPlace { project, last }: ChainPlace) -> Option<KnownChain> {
+    let assembly = Assembly::chain(last);
+    let (mut entries, mut text) = (Vec::new(), Vec::new());
+    for number in 1..=last {
+        let found = head.file(&layout::history_entry(&project, number))?;
         let content = head.content_at_hand(found, SMALL_BYTES)?;
-        if chain.len() + content.len() > SMALL_BYTES {
+        if text.len() + content.len() > SMALL_BYTES {
             return None;
         }
-        chain.reserve(content.len() + 64);
-        assembly.append(number, &content, &mut chain);
+        text.reserve(content.len() + 64);
+        assembly.append(number, &content, &mut text);
+        entries.push(found.id);
     }
-    Some(chain.into())
+    Some(KnownChain { entries, text: text.into_boxed_slice().into() })
 }
 
 /// How many entries the connection's thread looks at. A short chain has fewer. But it can be the beginning of a history

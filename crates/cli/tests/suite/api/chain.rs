@@ -88,6 +88,50 @@ fn a_revoked_file_keeps_its_chain() {
 }
 
 #[test]
+fn one_signers_file_in_two_projects_has_two_chains() {
+    let (alice, bob) = people();
+    let file = SignersFile::of(1, &[&alice]);
+    let world = World::with_project(&file, &[&alice]);
+    world.activate("other", &file, &[&alice]);
+    let projects = ["acme/app", "other"];
+    let releases = projects.map(|project| world.add_signed_release(&format!("{project}/v1"), &[&alice]));
+    let project_of = |release: &str| {
+        let chain = chain(&world, release);
+        let metadata: Value = serde_json::from_str(chain[0]["metadata"].as_str().unwrap()).unwrap();
+        (chain.len(), metadata["project_id"].as_str().unwrap().to_owned())
+    };
+    // Whichever was asked for before.
+    for _ in 0..2 {
+        assert_eq!(
+            releases.each_ref().map(|release| project_of(release)),
+            projects.map(|id| (1, world.id(id)))
+        );
+    }
+
+    let second = SignersFile::dated(days_ago(5)).artifact(1, &[&bob]);
+    world.rotate("other", &second, &[&alice, &bob]);
+    let newer = world.add_signed_release("other/v2", &[&bob]);
+    for _ in 0..2 {
+        assert_eq!(project_of(&releases[1]), (1, world.id("other")), "the older release keeps its chain");
+        assert_eq!(project_of(&newer), (2, world.id("other")));
+    }
+}
+
+#[test]
+fn a_release_has_its_chain_only_while_it_is_signed_whatever_was_asked_for_before() {
+    let (alice, _) = people();
+    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let first = world.add_signed_release("acme/app/v1", &[&alice]);
+    let known = chain(&world, &first);
+    let second = world.add_release(&alice, "acme/app/v2");
+    world.server.get(&format!("/v1/get_signers_chain/{second}")).error(400);
+    world.sign(&alice, &second).ok();
+    assert_eq!(chain(&world, &second), known);
+    world.revoke(&alice, &second).ok();
+    assert_eq!(chain(&world, &second), known);
+}
+
+#[test]
 fn what_is_not_signed_or_not_there_has_no_chain() {
     let (alice, bob) = people();
     let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
