@@ -1,6 +1,7 @@
 //! Connections: accepting them, bounding them, and ending them.
 
 mod calendar;
+pub mod courtesy;
 mod lanes;
 pub mod refusal;
 pub mod stream;

@@ -17,7 +17,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::calendar;
+use super::{calendar, courtesy::Courtesy};
 
 #[derive(Debug)]
 pub struct Lanes(Vec<Arc<Lane>>);
@@ -31,8 +31,7 @@ struct Lane {
 }
 
 impl Lanes {
-    /// Two for each processor. A lane that waits for its turn makes its connections wait too: with one for each, one
-    /// read in a hundred took 4.0 ms, and with two 2.0 ms (docs/performance.md).
+    /// Two for each processor: one that waits for its turn makes its connections wait too.
     pub fn start() -> io::Result<Self> {
         Self::start_some(2 * thread::available_parallelism().map_or(1, NonZero::get))
     }
@@ -68,7 +67,10 @@ impl Lane {
     fn start(number: usize) -> io::Result<Self> {
         let (running, ended) = oneshot::channel();
         let (started, start) = mpsc::channel();
-        let serve = move || match Builder::new_current_thread().enable_io().enable_time().build() {
+        let courtesy = Courtesy::default();
+        let mut builder = Builder::new_current_thread();
+        builder.enable_io().enable_time().on_thread_park(move || courtesy.offer());
+        let serve = move || match builder.build() {
             Ok(runtime) => {
                 calendar::note_date();
                 let _ = started.send(Ok(runtime.handle().clone()));

@@ -1,6 +1,7 @@
 //! Connections: whom the server admits, and whom it lets go.
 
 mod connections;
+mod courtesy;
 mod host;
 mod lanes;
 mod listeners;
