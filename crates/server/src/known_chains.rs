@@ -1,7 +1,5 @@
 //! Short chains that were asked for, ready to be sent again.
 
-use std::sync::Arc;
-
 use axum::body::Bytes;
 use countersign_core::{documents::layout, values::path::RepoPath};
 use countersign_store::{Head, ObjectId};
@@ -12,12 +10,15 @@ pub const MAX_BYTES: u64 = 16 << 20;
 
 /// By the signers file that each leads to: all releases of a project that one file governs have the same.
 #[derive(Debug)]
-pub struct KnownChains(Cache<ObjectId, Arc<KnownChain>, ByBytes>);
+pub struct KnownChains(Cache<ObjectId, KnownChain, ByBytes>);
 
-#[derive(Debug)]
+/// Most have one entry, and are found without another step through memory.
+#[derive(Debug, Clone)]
 pub struct KnownChain {
-    /// Of the history, from the first to the one with this signers file.
-    pub entries: Vec<ObjectId>,
+    /// The first entry of the history.
+    pub first: ObjectId,
+    /// The following ones, up to that with this signers file.
+    pub later: Vec<ObjectId>,
     pub text: Bytes,
 }
 
@@ -26,8 +27,8 @@ impl KnownChains {
     pub fn find(&self, head: &Head, signers: &ObjectId, project: &RepoPath) -> Option<Bytes> {
         let known = self.0.get(signers)?;
         let entry = |number| head.file(&layout::history_entry(project, number)).map(|found| found.id);
-        let holds = (1..).zip(&known.entries).all(|(number, id)| entry(number) == Some(*id));
-        holds.then(|| known.text.clone())
+        let mut entries = (1..).zip([&known.first].into_iter().chain(&known.later));
+        entries.all(|(number, id)| entry(number) == Some(*id)).then_some(known.text)
     }
 
     /// What they take.
@@ -36,7 +37,7 @@ impl KnownChains {
     }
 
     pub fn remember(&self, signers: ObjectId, chain: KnownChain) {
-        self.0.insert(signers, Arc::new(chain));
+        self.0.insert(signers, chain);
     }
 }
 
@@ -49,8 +50,8 @@ impl Default for KnownChains {
 #[derive(Debug, Clone)]
 struct ByBytes;
 
-impl Weighter<ObjectId, Arc<KnownChain>> for ByBytes {
-    fn weight(&self, _: &ObjectId, chain: &Arc<KnownChain>) -> u64 {
-        (chain.text.len() + size_of_val(&*chain.entries) + 256) as u64
+impl Weighter<ObjectId, KnownChain> for ByBytes {
+    fn weight(&self, _: &ObjectId, chain: &KnownChain) -> u64 {
+        (chain.text.len() + size_of_val(&*chain.later) + 256) as u64
     }
 }

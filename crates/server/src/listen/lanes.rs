@@ -31,9 +31,9 @@ struct Lane {
 }
 
 impl Lanes {
-    /// Two for each processor: one that waits for its turn makes its connections wait too.
+    /// One for each processor.
     pub fn start() -> io::Result<Self> {
-        Self::start_some(2 * thread::available_parallelism().map_or(1, NonZero::get))
+        Self::start_some(thread::available_parallelism().map_or(1, NonZero::get))
     }
 
     pub fn start_some(count: usize) -> io::Result<Self> {

@@ -132,7 +132,8 @@ fn assemble_at_hand(head: &Head, ChainPlace { project, last }: ChainPlace) -> Op
         assembly.append(number, &content, &mut text);
         entries.push(found.id);
     }
-    Some(KnownChain { entries, text: text.into_boxed_slice().into() })
+    let (first, later) = entries.split_first()?;
+    Some(KnownChain { first: *first, later: later.to_vec(), text: text.into_boxed_slice().into() })
 }
 
 /// How many entries the connection's thread looks at. A short chain has fewer. But it can be the beginning of a history

@@ -15,8 +15,8 @@ fn they_take_no_more_than_their_bound() {
     for (count, text, entries) in [(100_000, 200, 1), (600, 64 << 10, 64)] {
         let chains = KnownChains::default();
         for n in 0..count {
-            let entries = (0..entries).map(id).collect();
-            chains.remember(id(n), KnownChain { entries, text: Bytes::from(vec![b'x'; text]) });
+            let later = (1..entries).map(id).collect();
+            chains.remember(id(n), KnownChain { first: id(0), later, text: Bytes::from(vec![b'x'; text]) });
         }
         let bytes = chains.bytes();
         assert!((MAX_BYTES / 2..=MAX_BYTES).contains(&bytes), "{bytes}");
