@@ -75,9 +75,10 @@ impl<'a> ChainedFile<'a> {
         let Self { path, project, is_release } = self;
         let newest = stored::history_len(snapshot, &project);
         if !is_release {
-            let has_history = newest > 0;
-            let place = has_history.then_some(ChainPlace { project, last: newest });
-            return place.ok_or_else(|| stored::corrupt(path, "its project has no history"));
+            return match newest {
+                0 => Err(stored::corrupt(path, "its project has no history")),
+                last => Ok(ChainPlace { project, last }),
+            };
         }
         let copy = stored::signers_copy(snapshot, path)?.digest;
         // From the end: most releases are governed by the newest. Bytes never recur in a history, since each file's

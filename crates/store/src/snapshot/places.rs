@@ -1,8 +1,9 @@
 //! Every file of a commit by its whole path, beside the tree: to find a file there, instead of searching each directory
 //! on the way to it, is what keeps reading fast when there are many.
 //!
-//! Paths are not kept, only what a hash with a secret key makes of them. That a path which is not there is taken for
-//! one that is has a chance of one in 10^19 for each file in its directory.
+//! Paths are not kept, only what a hash with a secret key makes of them: 96 bits, of which the files of a directory
+//! share 20. That a path which is not there is taken for one that is has a chance of one in 10^22 for each file in its
+//! directory, and is far less likely for the others.
 //!
 //! Only paths are there that are spelled as [`RepoPath`] spells them. A request for one of these in just this way need
 //! not have it parsed first.
@@ -22,8 +23,8 @@ use crate::{
 pub const NEAR: usize = 8;
 
 /// The files of a directory share the first bits of their hashes. They are often asked for one after the other, and so
-/// lie side by side. Enough to tell the directories of millions of files apart.
-const DIR_BITS: u32 = 24;
+/// lie side by side. Enough to tell most directories of a million files apart.
+const DIR_BITS: u32 = 20;
 
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -96,19 +97,16 @@ struct Mark {
 }
 
 impl Mark {
-    /// All bits of the hash of the path, and some of that of its directory.
     fn of(key: &RandomState, path: &str) -> Self {
         let (dir, name) = path.as_bytes().split_at(path.rfind('/').unwrap_or_default());
         let mut hasher = key.build_hasher();
         hasher.write(dir);
-        let dir = hasher.finish();
+        let shared = hasher.finish() & !(u64::MAX >> DIR_BITS);
         hasher.write(name);
-        let own = hasher.finish();
-        let own_bits = u64::BITS - DIR_BITS;
-        Self {
-            hash: dir >> own_bits << own_bits | own >> DIR_BITS,
-            check: (own as u32) << (u32::BITS - DIR_BITS) | u32::from(dir as u8),
-        }
+        let hash = shared | hasher.finish() >> DIR_BITS;
+        // The hash of what no path is, which has nothing to do with that of the path.
+        hasher.write_u8(0);
+        Self { hash, check: hasher.finish() as u32 }
     }
 
     fn place(&self, id: ObjectId, spot: Spot) -> FilePlace {

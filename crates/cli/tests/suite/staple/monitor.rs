@@ -200,7 +200,7 @@ fn a_webhook_has_a_host_and_no_user_information_and_is_not_quoted() {
     let scene = LogScene::start(None);
     for url in [
         "hooks.example",
-        "file:///tmp/hook",
+        "file:///hook",
         "https://alice:secret@hooks.example/",
         "https://hooks.example/#secret",
     ] {
