@@ -34,7 +34,7 @@ fn project_of(signers: &RepoPath, dir_name: &str) -> Option<RepoPath> {
 }
 
 pub fn active_signers(project: &RepoPath) -> RepoPath {
-    project.join(wire::ACTIVE_DIR).join(wire::SIGNERS_FILE)
+    project.with_suffixes(["/", wire::ACTIVE_DIR, "/", wire::SIGNERS_FILE])
 }
 
 pub fn pending_dir(project: &RepoPath) -> RepoPath {
@@ -73,7 +73,7 @@ pub fn history_dir(project: &RepoPath) -> RepoPath {
 
 /// An entry of the history, counted from 1. Numbers of six digits sort as text; the bound of a history allows fewer.
 pub fn history_entry(project: &RepoPath, number: usize) -> RepoPath {
-    project.join(&format!("{}/{number:06}.json", wire::HISTORY_DIR))
+    project.with_suffixes(["/", wire::HISTORY_DIR, &format!("/{number:06}.json")])
 }
 
 /// The project whose history is served at this path.
@@ -121,11 +121,11 @@ pub fn objections_of(index: &RepoPath) -> RepoPath {
 }
 
 pub fn pending_signatures_of(file: &RepoPath) -> RepoPath {
-    signatures_of(file).with_suffix(wire::PENDING_SUFFIX)
+    file.with_suffixes([wire::SIGNATURES_SUFFIX, wire::PENDING_SUFFIX])
 }
 
 pub fn revoked_signatures_of(file: &RepoPath) -> RepoPath {
-    signatures_of(file).with_suffix(wire::REVOKED_SUFFIX)
+    file.with_suffixes([wire::SIGNATURES_SUFFIX, wire::REVOKED_SUFFIX])
 }
 
 pub fn revocation_of(file: &RepoPath) -> RepoPath {

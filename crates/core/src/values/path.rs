@@ -108,12 +108,20 @@ impl RepoPath {
 
     /// A path below this one; `relative` is one of our own names, never text from outside.
     pub(crate) fn join(&self, relative: &str) -> RepoPath {
-        Self([&*self.0, "/", relative].concat().into())
+        self.with_suffixes(["/", relative])
     }
 
     /// This path with one of our own suffixes.
     pub(crate) fn with_suffix(&self, suffix: &str) -> RepoPath {
-        Self([&*self.0, suffix].concat().into())
+        self.with_suffixes([suffix])
+    }
+
+    /// The same for several, one behind the other.
+    pub(crate) fn with_suffixes<const N: usize>(&self, suffixes: [&str; N]) -> RepoPath {
+        let bytes = suffixes.iter().map(|suffix| suffix.len()).sum::<usize>();
+        let mut path = String::with_capacity(self.0.len() + bytes);
+        path.extend([&*self.0].into_iter().chain(suffixes));
+        Self(path.into())
     }
 
     /// The stricter rules for a directory that a stranger named and under which we store files (D6).

@@ -29,8 +29,12 @@ const DIR_BITS: u32 = 20;
 #[derive(Debug, Clone)]
 pub struct Places {
     pub key: RandomState,
+    /// All but the entries of histories.
     pub files: Node,
-    /// The active signers files once more, by their projects: so few that they stay where the processor is fast.
+    /// The entries of signers histories, which every chain needs. They are few, like the next ones, and so these tables
+    /// stay where the processor is fast.
+    pub histories: Node,
+    /// The active signers files once more, by their projects.
     pub signers: Node,
 }
 
@@ -38,7 +42,7 @@ impl Places {
     /// Those of a whole tree. `spots` says where objects lie, as far as that is known.
     pub fn of(root: &Dir, spots: &HashMap<ObjectId, Spot>) -> Self {
         let key = RandomState::new();
-        let (mut files, mut signers) = (Vec::new(), Vec::new());
+        let (mut files, mut histories, mut signers) = (Vec::new(), Vec::new(), Vec::new());
         root.walk(&mut String::new(), &mut |path, id| {
             if addressable(path).is_none() {
                 return;
@@ -46,13 +50,16 @@ impl Places {
             let spot = spots.get(&id).cloned().unwrap_or_default();
             let project = project_of(path).map(|project| Mark::of(&key, project));
             signers.extend(project.map(|mark| mark.place(id, spot.clone())));
-            files.push(Mark::of(&key, path).place(id, spot));
+            let table = if is_in_history(path) { &mut histories } else { &mut files };
+            table.push(Mark::of(&key, path).place(id, spot));
         });
-        Self { key, files: Node::new(files), signers: Node::new(signers) }
+        let [files, histories, signers] = [files, histories, signers].map(Node::new);
+        Self { key, files, histories, signers }
     }
 
     pub fn find(&self, path: &str) -> Option<&FilePlace> {
-        Mark::of(&self.key, path).find_in(&self.files)
+        let table = if is_in_history(path) { &self.histories } else { &self.files };
+        Mark::of(&self.key, path).find_in(table)
     }
 
     /// The active signers file of the deepest directory that has one, of those that lead to `path` and `path` itself; an
@@ -83,7 +90,8 @@ impl Places {
 
     /// What is at `path` from now on; `None` where no file is.
     pub fn set(&mut self, path: &str, id: Option<ObjectId>) {
-        Mark::of(&self.key, path).set_in(&mut self.files, id);
+        let table = if is_in_history(path) { &mut self.histories } else { &mut self.files };
+        Mark::of(&self.key, path).set_in(table, id);
         if let Some(project) = project_of(path) {
             Mark::of(&self.key, project).set_in(&mut self.signers, id);
         }
@@ -123,6 +131,10 @@ impl Mark {
             None => table.remove(self.hash, self.check),
         }
     }
+}
+
+fn is_in_history(path: &str) -> bool {
+    path.rsplit_once('/').is_some_and(|(dir, _)| dir.ends_with(wire::HISTORY_DIR))
 }
 
 /// The project whose active signers file this is.

@@ -26,6 +26,7 @@ fn path(n: u64) -> RepoPath {
         0 => format!("{}/{}", wire::ACTIVE_DIR, wire::SIGNERS_FILE),
         1 => wire::SIGNERS_FILE.to_owned(),
         2 => format!("{}.of/{}", wire::ACTIVE_DIR, wire::SIGNERS_FILE),
+        3 => format!("{}/{:06}.json", wire::HISTORY_DIR, n / 32 % 13),
         _ => format!("v{}/file{}", n / 32 % 7, n / 224 % 13),
     };
     RepoPath::parse(&format!("{project}/{name}")).unwrap()
@@ -34,15 +35,16 @@ fn path(n: u64) -> RepoPath {
 /// What `Places::of` makes of the tree, with the same key.
 fn rebuild(places: &Places, root: &Dir) -> Places {
     let empty = || Node::new(Vec::new());
-    let mut new = Places { key: places.key.clone(), files: empty(), signers: empty() };
+    let key = places.key.clone();
+    let mut new = Places { key, files: empty(), histories: empty(), signers: empty() };
     root.walk(&mut String::new(), &mut |path, id| new.set(path, Some(id)));
     new
 }
 
 fn check(places: &Places, root: &Arc<Dir>) {
     let rebuilt = rebuild(places, root);
-    assert_eq!(all(&places.files), all(&rebuilt.files));
-    assert_eq!(all(&places.signers), all(&rebuilt.signers));
+    let tables = |places: &Places| [&places.files, &places.histories, &places.signers].map(all);
+    assert_eq!(tables(places), tables(&rebuilt));
     let loaded = Places::of(root, &HashMap::default());
     for path in (0..2_912).map(path) {
         let by_tree = match root.find(&path) {
