@@ -184,7 +184,7 @@ pub fn events_of(message: &str) -> Vec<Event> {
             vec![event(kind, layout::pending_signers(&project), Some(master))]
         }
         Some(Claim::Sign { file, signer, completes }) => {
-            let completed = completes.then(|| match layout::project_of_signers_dir(&file) {
+            let completed = completes.then(|| match layout::project_with_signers_at(&file) {
                 Some(project) => event(EventKind::Activated, layout::active_signers(&project), Some(signer)),
                 None => event(EventKind::Complete, file.clone(), Some(signer)),
             });

@@ -7,8 +7,8 @@ pub use countersign_core::documents::{
 };
 use countersign_core::{
     documents::{
+        fields::{parse_key, parse_signature},
         other_formats::{FormatTexts, parse_texts},
-        revocation::{parse_key, parse_signature},
     },
     rules::decide::sign::Submission,
     values::{

@@ -31,7 +31,7 @@ pub fn read_state(
 
 /// The signatures on a revocation that waits for more.
 pub fn begun_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
-    let set = layout::pending_signatures_of(&layout::revocation_of(path));
+    let set = layout::pending_revocation_signatures_of(path);
     Ok(snapshot.read_signatures(&set)?.unwrap_or_default())
 }
 

@@ -121,7 +121,7 @@ impl ClientConfig {
         let config: Self = toml::from_str(text)
             .map_err(|error| unusable(path, &explain(text, error.message(), error.span())))?;
         for project in config.projects.keys() {
-            let is_project = RepoPath::parse(project).is_ok_and(|path| path.segments().count() > 3);
+            let is_project = RepoPath::parse(project).is_ok_and(|path| path.names().next().is_some());
             if !is_project {
                 let reason = format!(
                     "[projects.\"{}\"]: write a project as in https/github.com/443/acme/app",
@@ -153,7 +153,7 @@ impl ClientConfig {
     fn entries_for(&self, path: &RepoPath) -> Vec<&ConfigEntry> {
         let projects = path.self_and_ancestors();
         let projects = projects.filter_map(|project| self.projects.get(project.as_str()));
-        let host = path.segments().nth(1).and_then(|host| self.servers.get(host));
+        let host = path.host().and_then(|host| self.servers.get(host));
         projects.chain(host).collect()
     }
 

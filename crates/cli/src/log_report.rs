@@ -1,6 +1,7 @@
 //! What a log proves about a release, in words and for programs.
 
 use countersign_core::{
+    documents::layout,
     log::record::LoggedState,
     proof::freshness::{Freshness, LoggedSigners},
     values::{
@@ -173,8 +174,5 @@ fn newer_text(newer: u32, indexes: &[RepoPath], project: &RepoPath) -> String {
 
 /// The tag, or the directory inside the project.
 pub(crate) fn short_name(index: &RepoPath, project: &RepoPath) -> String {
-    let dir = index.parent().unwrap_or_else(|| index.clone());
-    let inside = dir.as_str().strip_prefix(project.as_str()).unwrap_or(dir.as_str()).trim_start_matches('/');
-    let inside = inside.strip_prefix("releases/tag/").unwrap_or(inside);
-    shown_text(inside)
+    shown_text(&layout::release_name(index, project))
 }

@@ -1,9 +1,6 @@
 //! Signers in the words of this client: names first, in the order of the signers file, and the user marked.
 
-use countersign_core::{
-    documents::signatures::SignatureSet,
-    values::{key::PublicKey, time::Timestamp},
-};
+use countersign_core::values::{key::PublicKey, time::Timestamp};
 use countersign_explain::{
     progress::{GroupProgress, Names},
     signers::shown_signer,
@@ -36,16 +33,6 @@ impl People<'_> {
     pub(crate) fn list_missing(&self, group: &GroupProgress) -> String {
         self.list(group.not_signed().map(|member| member.signer.key))
     }
-}
-
-/// Only the signatures that verify: a wrong one is as good as none.
-pub(crate) fn keep_verifying(set: &SignatureSet, bytes: &[u8]) -> SignatureSet {
-    let verifying = set.verifying_signers(bytes);
-    let mut kept = SignatureSet::default();
-    for (key, collected) in set.entries.iter().filter(|(key, _)| verifying.contains(key)) {
-        kept.add(*key, *collected);
-    }
-    kept
 }
 
 /// As in `2026-02-01 10:00:00 UTC`.

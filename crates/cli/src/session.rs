@@ -181,11 +181,11 @@ impl Session {
 }
 
 fn is_on_this_machine(path: &RepoPath) -> bool {
-    path.segments().nth(1).is_some_and(is_this_machine)
+    path.host().is_some_and(is_this_machine)
 }
 
 pub(crate) fn no_server(path: &RepoPath) -> CliError {
-    let host = path.segments().nth(1).unwrap_or("HOST");
+    let host = path.host().unwrap_or("HOST");
     CliError::usage(
         format!("no server is set for {path}"),
         format!(

@@ -272,12 +272,11 @@ fn url_of(path: &RepoPath) -> Option<String> {
 
 /// Releases of a forge have a place of their own; those of a file server are directories.
 async fn find_tag(client: &ServerClient, project: &RepoPath, tag: &str) -> Result<RepoPath, CliError> {
-    let places = [format!("{project}/releases/tag/{tag}"), format!("{project}/{tag}")];
+    let places = [layout::release_dir(project, tag), RepoPath::parse(&format!("{project}/{tag}"))];
     // One that is there comes before one that was withdrawn.
     for of in [RepoPath::clone, layout::withdrawal_of] {
-        for place in &places {
-            let Ok(dir) = RepoPath::parse(place) else { continue };
-            let index = layout::index_in(&dir);
+        for dir in places.iter().flatten() {
+            let index = layout::index_in(dir);
             if client.document(&of(&index)).await?.is_some() {
                 return Ok(index);
             }
@@ -335,7 +334,7 @@ pub(crate) fn short_form(path: &RepoPath, known: &[RepoPath]) -> String {
     };
     let project = known.iter().find(|project| dir == **project || dir.is_inside(project));
     let Some(project) = project else { return quote(dir.as_str()) };
-    let names: Vec<&str> = project.segments().skip(3).collect();
+    let names: Vec<&str> = project.names().collect();
     let short = match names.as_slice() {
         [.., owner, name] => format!("{owner}/{name}"),
         _ => return quote(dir.as_str()),
@@ -343,7 +342,8 @@ pub(crate) fn short_form(path: &RepoPath, known: &[RepoPath]) -> String {
     if known.iter().filter(|other| ends_with(other, &short)).count() != 1 {
         return quote(dir.as_str());
     }
-    let below = dir.as_str().strip_prefix(project.as_str()).unwrap_or_default().trim_start_matches('/');
-    let tag = below.strip_prefix("releases/tag/").unwrap_or(below);
-    if tag.is_empty() { quote(&short) } else { format!("{} {}", quote(&short), quote(tag)) }
+    match layout::tag_of_release(&dir, project).or_else(|| dir.below(project)) {
+        Some(tag) => format!("{} {}", quote(&short), quote(tag)),
+        None => quote(&short),
+    }
 }

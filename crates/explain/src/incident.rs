@@ -142,8 +142,7 @@ pub fn examine_project(
         project: project.clone(),
         listings,
         powers: active.map(|file| list_powers(file, &question.keys)).unwrap_or_default(),
-        can_register: active
-            .is_some_and(|file| question.keys.iter().any(|key| file.lists(key) || file.has_registrar(key))),
+        can_register: active.is_some_and(|file| question.keys.iter().any(|key| file.may_register(key))),
         releases: Vec::new(),
         rotations: chain.iter().flat_map(|chain| list_rotations(&history, chain, question)).collect(),
         revocations: Vec::new(),
@@ -203,7 +202,7 @@ impl ProjectIncident {
         let is_registered =
             stored::registrant(snapshot, path)?.is_some_and(|key| question.keys.contains(&key));
         if is_asked || is_registered || question.has_any(&set) {
-            let set = keep_verifying(&set, &stored::require(snapshot, path)?);
+            let set = set.keep_verifying(&stored::require(snapshot, path)?);
             let signed = question.select(&set);
             if !signed.is_empty() {
                 let is_decisive =
@@ -241,7 +240,7 @@ impl ProjectIncident {
             return Ok(());
         }
         let text = stored::require(snapshot, &revocation)?;
-        let set = keep_verifying(&set, &text);
+        let set = set.keep_verifying(&text);
         let signed = question.select(&set);
         if !signed.is_empty() {
             let groups = stored::signers_copy(snapshot, &revocation)?.file;
@@ -261,10 +260,10 @@ impl ProjectIncident {
         question: &IncidentQuestion,
     ) -> Result<(), ReadError> {
         let Some(text) = snapshot.read(&layout::pending_revocation_of(path))? else { return Ok(()) };
-        let set = read_set(snapshot, &layout::pending_signatures_of(&layout::revocation_of(path)))?;
+        let set = read_set(snapshot, &layout::pending_revocation_signatures_of(path))?;
         let groups = active.revocation_groups();
         if question.has_any(&set) || keys_of(&groups).any(|key| question.keys.contains(&key)) {
-            let set = keep_verifying(&set, &text);
+            let set = set.keep_verifying(&text);
             self.open.push(OpenMatter {
                 kind: OpenKind::Revocation,
                 path: path.clone(),
@@ -281,15 +280,6 @@ impl ProjectIncident {
 
 fn read_set(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
     Ok(snapshot.read_signatures(path)?.unwrap_or_default())
-}
-
-fn keep_verifying(set: &SignatureSet, bytes: &[u8]) -> SignatureSet {
-    let verifying = set.verifying_signers(bytes);
-    let mut kept = SignatureSet::default();
-    for (key, collected) in set.entries.iter().filter(|(key, _)| verifying.contains(key)) {
-        kept.add(*key, *collected);
-    }
-    kept
 }
 
 fn list_rotations(
@@ -326,8 +316,8 @@ fn open_proposal(
 ) -> Option<OpenMatter> {
     let consent = Consent { current: active, proposed: &proposal.signers };
     let sets = [
-        keep_verifying(&proposal.signatures, &proposal.signers_bytes),
-        keep_verifying(&proposal.metadata_signatures, &proposal.metadata_bytes),
+        proposal.signatures.keep_verifying(&proposal.signers_bytes),
+        proposal.metadata_signatures.keep_verifying(&proposal.metadata_bytes),
     ];
     let signed = question.select_ever(&sets[0]);
     if signed.is_empty() && consent.accepted_signers().is_disjoint(&question.keys) {

@@ -28,8 +28,6 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 pub const MAX_PROJECTS: usize = 16_384;
 pub const MAX_OWNERS: usize = 16_384;
 pub const MAX_HOSTS: usize = 4_096;
-/// Scheme, host and port.
-const HOST_SEGMENTS: usize = 3;
 
 /// Bytes in a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,8 +154,8 @@ impl StorageBudget {
     }
 
     fn charge_budgets(&self, need: &Need, project: &ProjectUse, now: u64) -> Result<Charge, OverBudget> {
-        let owner = first_segments(&need.project, HOST_SEGMENTS + 1);
-        let host = first_segments(&need.project, HOST_SEGMENTS);
+        let owner = need.project.owner_dir().unwrap_or_else(|| need.project.clone());
+        let host = need.project.host_dir().unwrap_or_else(|| need.project.clone());
         let budgets = [
             (BudgetScope::Project, Arc::clone(&project.all), need.project.clone()),
             (BudgetScope::Owner, find_or_make(&self.owners, fold(&owner)), owner),
@@ -259,12 +257,6 @@ impl fmt::Display for OverBudget {
         }
         write!(f, " ask the operator to raise limits.{}_bytes_per_day", scope.name())
     }
-}
-
-/// The path down to so many segments, or all of it.
-fn first_segments(path: &RepoPath, count: usize) -> RepoPath {
-    let depth = path.segments().count();
-    path.self_and_ancestors().nth(depth.saturating_sub(count)).unwrap_or_else(|| path.clone())
 }
 
 /// Letter case does not make two of one (D35).

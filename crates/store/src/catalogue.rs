@@ -143,7 +143,7 @@ impl Catalogue {
             let Some(path) = addressable(path) else { return };
             match layout::signable_behind(&path) {
                 Some(file) if layout::signable(&file) == Some(Signable::Index) => drop(indexes.insert(file)),
-                Some(_) | None => projects.extend(layout::project_of_signers_dir(&path)),
+                Some(_) | None => projects.extend(layout::project_with_signers_at(&path)),
             }
         });
         let projects: Vec<(RepoPath, usize)> = {

@@ -21,7 +21,7 @@ pub(crate) fn need_of(head: &Head, change: &Change, bytes: u64) -> Option<Need> 
     let project = project_of(&head.index, change)?;
     let is_established = head.contains(&layout::active_signers(&project));
     let is_protection = change.files.keys().any(|path| {
-        layout::project_of_signers_dir(path).is_some() || path.file_name().contains(wire::REVOCATION_SUFFIX)
+        layout::project_with_signers_at(path).is_some() || path.file_name().contains(wire::REVOCATION_SUFFIX)
     });
     let is_of_masters = is_protection && is_of_masters(head, &project, &change.message);
     Some(Need { project, is_established, is_protection, is_of_masters, bytes })
@@ -32,7 +32,7 @@ fn project_of(index: &Index, change: &Change) -> Option<RepoPath> {
     let mut paths = change.files.keys();
     let known = |path: &RepoPath| path.self_and_ancestors().find(|dir| index.is_project(dir));
     let found =
-        paths.clone().find_map(known).or_else(|| paths.clone().find_map(layout::project_of_signers_dir));
+        paths.clone().find_map(known).or_else(|| paths.clone().find_map(layout::project_with_signers_at));
     found.or_else(|| paths.next().map(|path| path.parent().unwrap_or_else(|| path.clone())))
 }
 

@@ -110,8 +110,7 @@ fn resolve_project(name: &str, global: GlobalArgs, output: Output) -> Result<Rep
             found.ok_or_else(|| CliError::usage("no project is named", FORMS))?
         }
     };
-    // Scheme, host and port come first.
-    if path.segments().count() > 3 {
+    if path.names().next().is_some() {
         return Ok(path);
     }
     let hint =

@@ -158,9 +158,9 @@ fn locate_file(name: &ReleaseName) -> Result<Option<DownloadPlace>, CliError> {
     }
 }
 
-/// Whether the path can be that of a whole project: scheme, host, port, owner and name.
+/// Whether the path can be that of a whole project: an owner and a name on a host.
 fn is_project(path: &RepoPath) -> bool {
-    path.segments().count() == 5
+    path.names().count() == 2
 }
 
 /// The release that is named; of a project alone, its newest one (D77).
@@ -233,9 +233,7 @@ async fn list_skipped(client: &ServerClient, project: &RepoPath, newest: Option<
 }
 
 fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
-    let dir = release.index_path.parent().unwrap_or_else(|| release.index_path.clone());
-    let below = dir.as_str().strip_prefix(project.as_str()).unwrap_or_default().trim_start_matches('/');
-    let version = shown_text(below.strip_prefix("releases/tag/").unwrap_or(below));
+    let version = shown_text(&layout::release_name(&release.index_path, project));
     match (release.state, release.revocation_begun) {
         (ReleaseState::Complete | ReleaseState::Collecting, Some(SignatureCount { collected, needed })) => {
             let tally = Tally { collected, needed };

@@ -42,8 +42,8 @@ fn find_keys(file: &SignersFile, texts: &[String]) -> Result<BTreeSet<PublicKey>
 
 /// By the name that the file gives a key, or by the key itself.
 fn find_key(file: &SignersFile, text: &str) -> Result<PublicKey, CliError> {
-    let is_listed = |key: &PublicKey| file.lists(key) || file.has_registrar(key);
-    let key = find_named(file, text).or_else(|| keys::parse_key(text).ok().filter(is_listed));
+    let key =
+        find_named(file, text).or_else(|| keys::parse_key(text).ok().filter(|key| file.may_register(key)));
     key.ok_or_else(|| {
         let mut listed: Vec<String> =
             list_signers(file).into_iter().map(|(name, key)| format!("{name} ({key})")).collect();

@@ -11,7 +11,7 @@ use countersign_core::{
         signers::SignersFile,
     },
     rules::place::{path_of_url, release_tag},
-    values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath, wire},
+    values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath},
 };
 use countersign_explain::progress::Names;
 use countersign_forge::{
@@ -279,10 +279,8 @@ fn is_index_of(body: &AssetsBody, path: &RepoPath) -> bool {
             // A query on the page's URL means nothing.
             let url = url.split('?').next().unwrap_or(url);
             path.self_and_ancestors().any(|project| {
-                let tag = release_tag(url, &project);
-                tag.is_some_and(|tag| {
-                    path.as_str() == format!("{project}/releases/tag/{tag}/{}", wire::INDEX_FILE)
-                })
+                let dir = release_tag(url, &project).and_then(|tag| layout::release_dir(&project, &tag).ok());
+                dir.is_some_and(|dir| *path == layout::index_in(&dir))
             })
         }
         AssetsBody::Checksums(_) => locate_index(body).as_ref() == Some(path),

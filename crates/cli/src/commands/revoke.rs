@@ -5,16 +5,13 @@ mod offline;
 mod waiting;
 
 use countersign_core::{
-    documents::{
-        layout,
-        revocation::{Revocation, RevokeBody},
-    },
-    values::{digest::Sha512, path::RepoPath, shown::quoted},
+    documents::{layout, revocation::Revocation},
+    values::{path::RepoPath, shown::quoted},
 };
 use serde_json::json;
 
 use self::document::{
-    choose_document, describe, describe_progress, find_pending, read_document, read_index, say_done,
+    check, choose_document, describe, describe_progress, find_pending, read_index, request_for, say_done,
 };
 use crate::{
     args::RevokeArgs,
@@ -58,20 +55,14 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     }
     let key = session.key_at(&client, Some(&path)).await?;
     let document = choose_document(args, shown.digest, pending.as_ref(), Some(key.public_key()))?;
-    // What is signed is what is read here, also where it came from the server.
-    let revocation = read_document(&document)?;
-    let mut lines = describe(&name, &shown.index, shown.digest, &revocation);
-    if let Some(pending) = pending.as_ref().filter(|pending| pending.text == document) {
-        lines.push(describe_progress(&pending.to_revoke, Some(key.public_key())));
+    let to_revoke = check(&request_for(&client, &path, shown, pending.as_ref(), document).await?)?;
+    let mut lines = describe(&name, &to_revoke);
+    if !to_revoke.signed.is_empty() {
+        lines.push(describe_progress(&to_revoke, Some(key.public_key())));
     }
     session.output.show_question(&lines.join("\n"), session.confirmation());
     prompt::confirm(session.confirmation(), "Revoke this release, for good?")?;
-    let body = RevokeBody {
-        file_path: path.clone(),
-        signature: key.sign(&Sha512::of(document.as_bytes()))?,
-        revocation_json: document,
-        public_key: key.public_key(),
-    };
+    let body = to_revoke.sign(key.public_key(), |digest| key.sign(digest))?;
     // The server takes another one only if no key that can revoke stands behind the pending one.
     let is_revoked = client.submit_revocation(&key, &body).await.map_err(|error| match &pending {
         Some(pending) if args.reason.is_some() => error.with_hint(format!(

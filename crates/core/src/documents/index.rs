@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::{
-    documents::metadata::parse_path,
+    documents::fields::parse_path,
     values::{
         bounds::{ASSET_NAME_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES, SEGMENT_BYTES},
         digest::{HexDigest, Sha256, Sha512},

@@ -1,6 +1,10 @@
 //! Where each stored file lies (the table of them is in docs/api.md).
 
-use crate::values::{digest::Sha512, path::RepoPath, wire};
+use crate::values::{
+    digest::Sha512,
+    path::{PathError, RepoPath},
+    wire,
+};
 
 /// The two kinds of files that collect signatures (D17), told by their path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,9 +80,35 @@ pub fn history_entry(project: &RepoPath, number: usize) -> RepoPath {
     project.with_suffixes(["/", wire::HISTORY_DIR, &format!("/{number:06}.json")])
 }
 
+/// The number of the entry that lies at this path.
+pub fn history_number(path: &RepoPath, project: &RepoPath) -> Option<usize> {
+    let number = path.file_name().strip_suffix(".json")?.parse().ok()?;
+    (history_entry(project, number) == *path).then_some(number)
+}
+
 /// The project whose history is served at this path.
 pub fn project_of_history(path: &RepoPath) -> Option<RepoPath> {
     if path.file_name() == wire::HISTORY_FILE { path.parent() } else { None }
+}
+
+/// The directory of a forge's release. Releases elsewhere are directories of the project itself.
+pub fn release_dir(project: &RepoPath, tag: &str) -> Result<RepoPath, PathError> {
+    if tag.is_empty() {
+        return Err(PathError::EmptySegment);
+    }
+    RepoPath::parse(&format!("{project}/{}/{tag}", wire::RELEASES_DIR))
+}
+
+/// The tag of the release that such a directory is for.
+pub fn tag_of_release<'a>(dir: &'a RepoPath, project: &RepoPath) -> Option<&'a str> {
+    dir.below(project)?.strip_prefix(wire::RELEASES_DIR)?.strip_prefix('/')
+}
+
+/// What people call a release: its tag, or else its directory in the project.
+pub fn release_name(index: &RepoPath, project: &RepoPath) -> String {
+    let dir = index.parent().unwrap_or_else(|| index.clone());
+    let name = tag_of_release(&dir, project).or_else(|| dir.below(project));
+    name.unwrap_or_else(|| dir.file_name()).to_owned()
 }
 
 pub fn index_in(dir: &RepoPath) -> RepoPath {
@@ -132,6 +162,10 @@ pub fn revocation_of(file: &RepoPath) -> RepoPath {
     file.with_suffix(wire::REVOCATION_SUFFIX)
 }
 
+pub fn pending_revocation_signatures_of(file: &RepoPath) -> RepoPath {
+    pending_signatures_of(&revocation_of(file))
+}
+
 pub fn pending_revocation_of(file: &RepoPath) -> RepoPath {
     revocation_of(file).with_suffix(wire::PENDING_SUFFIX)
 }
@@ -163,8 +197,8 @@ pub fn signable_behind(path: &RepoPath) -> Option<RepoPath> {
     })
 }
 
-/// The project that a signers file, pending, active or superseded, makes a project of its directory.
-pub fn project_of_signers_dir(path: &RepoPath) -> Option<RepoPath> {
+/// The project in whose directory of active or pending signers a path lies. Only these two make it a project.
+pub fn project_with_signers_at(path: &RepoPath) -> Option<RepoPath> {
     let dir = path.parent()?;
     if matches!(dir.file_name(), wire::ACTIVE_DIR | wire::PENDING_DIR) { dir.parent() } else { None }
 }

@@ -1,15 +1,16 @@
 //! The metadata of a signers file (D10): where it came from, whose it is, and what it replaces.
 
-use std::collections::BTreeMap;
-
 use serde::{Serialize, Serializer};
 
-use crate::values::{
-    bounds::METADATA_BYTES,
-    digest::Sha512,
-    json::{self, Field, Json, ParseError},
-    path::RepoPath,
-    time::Timestamp,
+use crate::{
+    documents::fields::{parse_digest, parse_path},
+    values::{
+        bounds::METADATA_BYTES,
+        digest::Sha512,
+        json::{self, Field, Json, ParseError},
+        path::RepoPath,
+        time::Timestamp,
+    },
 };
 
 const VERSION: u64 = 1;
@@ -85,34 +86,6 @@ impl Metadata {
     pub fn write(&self) -> Vec<u8> {
         json::write_versioned(VERSION, self)
     }
-}
-
-/// A path inside a document of ours: already in its normal form.
-pub(crate) fn parse_path(field: &Field<'_>) -> Result<RepoPath, ParseError> {
-    let text = field.string()?;
-    match RepoPath::parse(text) {
-        Ok(path) if path.as_str() == text => Ok(path),
-        Ok(path) => Err(field.error(format!("not normalised; it must be {path:?}"))),
-        Err(error) => Err(field.error(error)),
-    }
-}
-
-/// An object whose names are paths, in their normal form.
-pub fn parse_by_path<T>(
-    field: &Field<'_>,
-    parse: impl Fn(&Field<'_>) -> Result<T, ParseError>,
-) -> Result<BTreeMap<RepoPath, T>, ParseError> {
-    let mut parsed = BTreeMap::new();
-    for (name, entry) in field.entries()? {
-        let path = RepoPath::parse(name).ok().filter(|path| path.as_str() == name);
-        let path = path.ok_or_else(|| entry.error("its name is not a normalised path"))?;
-        parsed.insert(path, parse(&entry)?);
-    }
-    Ok(parsed)
-}
-
-pub(crate) fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
-    Sha512::parse_prefixed(text).ok_or("must be `sha512:` and 128 lower-case hexadecimal digits")
 }
 
 fn parse_origin(field: &Field<'_>) -> Result<Origin, ParseError> {

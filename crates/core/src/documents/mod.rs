@@ -1,6 +1,7 @@
 //! Documents: each stored document in a file of its own, with how it is read, checked and written.
 
 pub mod agreement;
+pub mod fields;
 pub mod history;
 pub mod index;
 pub mod layout;

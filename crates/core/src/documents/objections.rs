@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::{
-    documents::{
-        metadata::parse_digest,
-        revocation::{parse_key, parse_reason, parse_signature},
-    },
+    documents::fields::{parse_digest, parse_key, parse_reason, parse_signature},
     values::{
         bounds::{OBJECTION_BYTES, OBJECTIONS},
         digest::Sha512,
         json::{self, Field, Json, ParseError},
-        key::{PublicKey, Signature},
+        key::{self, PublicKey, Signature},
         path::RepoPath,
         time::Timestamp,
     },
@@ -51,7 +48,7 @@ pub struct ObjectBody {
 /// The newest word of each key about one release.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ObjectionsFile {
-    #[serde(rename = "objections", serialize_with = "sorted_as_text")]
+    #[serde(rename = "objections", serialize_with = "key::sorted_as_text")]
     pub entries: BTreeMap<PublicKey, StoredObjection>,
 }
 
@@ -172,13 +169,4 @@ impl StoredObjection {
             collected_at: object.required("collected_at")?.parsed(Timestamp::parse)?,
         })
     }
-}
-
-/// Which is not the order of the bytes.
-fn sorted_as_text<S: Serializer>(
-    entries: &BTreeMap<PublicKey, StoredObjection>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let entries: BTreeMap<_, _> = entries.iter().map(|(key, entry)| (key.to_string(), entry)).collect();
-    serializer.collect_map(entries)
 }

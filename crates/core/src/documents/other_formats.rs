@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::values::{
     bounds::{OTHER_FORMATS_BYTES, SIGNERS_FILE_ENTRIES},
     json::{self, Field, Json, ParseError},
-    key::PublicKey,
+    key::{self, PublicKey},
     other_format::{OtherFormat, ReleaseSums},
 };
 
@@ -19,7 +19,7 @@ pub type FormatTexts = BTreeMap<OtherFormat, String>;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct OtherFormatsFile {
-    #[serde(rename = "other_formats", serialize_with = "sorted_as_text")]
+    #[serde(rename = "other_formats", serialize_with = "key::sorted_as_text")]
     pub entries: BTreeMap<PublicKey, FormatTexts>,
 }
 
@@ -72,13 +72,4 @@ pub fn parse_texts(field: &Field<'_>) -> Result<FormatTexts, ParseError> {
         texts.insert(format, text.string()?.to_owned());
     }
     if texts.is_empty() { Err(field.error("must have at least one format")) } else { Ok(texts) }
-}
-
-/// Which is not the order of the bytes.
-fn sorted_as_text<S: Serializer>(
-    entries: &BTreeMap<PublicKey, FormatTexts>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let entries: BTreeMap<_, _> = entries.iter().map(|(key, texts)| (key.to_string(), texts)).collect();
-    serializer.collect_map(entries)
 }

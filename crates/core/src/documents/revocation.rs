@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use crate::{
-    documents::metadata::parse_digest,
+    documents::fields::{parse_digest, parse_key, parse_reason, parse_signature},
     values::{
-        bounds::{REASON_CHARS, REVOCATION_BYTES},
+        bounds::REVOCATION_BYTES,
         digest::Sha512,
         json::{self, Field, Json, ParseError},
         key::{PublicKey, Signature},
@@ -82,14 +82,6 @@ impl RevokeBody {
     }
 }
 
-/// Why someone does something, in their own words.
-pub(crate) fn parse_reason(text: &str) -> Result<String, String> {
-    match text.chars().count() {
-        1..=REASON_CHARS => Ok(text.to_owned()),
-        _ => Err(format!("must have 1 to {REASON_CHARS} characters")),
-    }
-}
-
 /// RFC 3339, or whole seconds since 1970.
 fn parse_time(field: &Field<'_>) -> Result<Timestamp, ParseError> {
     if !field.is_integer() {
@@ -97,14 +89,4 @@ fn parse_time(field: &Field<'_>) -> Result<Timestamp, ParseError> {
     }
     let seconds = i64::try_from(field.integer()?).map_err(|error| field.error(error))?;
     Timestamp::from_unix_seconds(seconds).map_err(|error| field.error(error))
-}
-
-/// The key of a request body.
-pub fn parse_key(field: &Field<'_>) -> Result<PublicKey, ParseError> {
-    field.parsed(|text| PublicKey::parse(text).map_err(|error| format!("Invalid public key: {error}")))
-}
-
-/// A signature in a request body.
-pub fn parse_signature(field: &Field<'_>) -> Result<Signature, ParseError> {
-    field.parsed(|text| Signature::parse(text).map_err(|error| format!("Invalid signature format: {error}")))
 }

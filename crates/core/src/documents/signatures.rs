@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::values::{
     bounds::SIGNATURES,
     digest::Sha512,
     json::{self, Field, Json, ParseError},
-    key::{BadSignature, PublicKey, Signature},
+    key::{self, BadSignature, PublicKey, Signature},
     time::Timestamp,
 };
 
@@ -17,7 +17,7 @@ use crate::values::{
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SignatureSet {
     /// By key, `svc-pub:` and unpadded base64.
-    #[serde(serialize_with = "sorted_as_text")]
+    #[serde(serialize_with = "key::sorted_as_text")]
     pub entries: BTreeMap<PublicKey, Collected>,
 }
 
@@ -91,13 +91,12 @@ impl SignatureSet {
             |(key, collected): &(&PublicKey, &Collected)| key.verify(&digest, &collected.signature).is_ok();
         self.entries.iter().filter(verifies).map(|(key, _)| *key).collect()
     }
-}
 
-/// Which is not the order of the bytes.
-fn sorted_as_text<S: Serializer>(
-    entries: &BTreeMap<PublicKey, Collected>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let entries: BTreeMap<_, _> = entries.iter().map(|(key, entry)| (key.to_string(), entry)).collect();
-    serializer.collect_map(entries)
+    /// Only the signatures of those.
+    pub fn keep_verifying(&self, bytes: &[u8]) -> Self {
+        let verifying = self.verifying_signers(bytes);
+        let mut kept = self.clone();
+        kept.entries.retain(|key, _| verifying.contains(key));
+        kept
+    }
 }

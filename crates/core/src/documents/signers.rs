@@ -156,6 +156,11 @@ impl SignersFile {
         self.registrars.iter().any(|registrar| registrar.key == *key)
     }
 
+    /// Whether the key can register releases: signers and registrars can, so every key that the file names.
+    pub fn may_register(&self, key: &PublicKey) -> bool {
+        self.lists(key) || self.has_registrar(key)
+    }
+
     /// The signing servers to ask about this project, the best first (D61). Empty if the file names none.
     pub fn servers(&self) -> &[String] {
         &self.servers

@@ -3,10 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    documents::{
-        metadata::{parse_digest, parse_path},
-        revocation::{parse_key, parse_reason, parse_signature},
-    },
+    documents::fields::{parse_digest, parse_key, parse_path, parse_reason, parse_signature},
     values::{
         bounds::VETO_BYTES,
         digest::Sha512,

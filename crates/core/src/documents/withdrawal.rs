@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use crate::{
-    documents::{metadata::parse_digest, registration::SignedRequest, revocation::parse_reason},
+    documents::{
+        fields::{parse_digest, parse_reason},
+        registration::SignedRequest,
+    },
     values::{
         bounds::REASON_CHARS,
         digest::Sha512,

@@ -261,8 +261,6 @@ fn index_behind(path: &RepoPath) -> Option<RepoPath> {
 
 /// As the entry says that comes with new signers.
 fn history_length(change: &Change, project: &RepoPath) -> Option<u32> {
-    let dir = layout::history_dir(project);
-    let entries = written(change).filter(|(path, _)| path.is_inside(&dir));
-    let numbers = entries.filter_map(|(path, _)| path.file_name().strip_suffix(".json")?.parse().ok());
-    numbers.filter(|number| *number > 0).max()
+    let numbers = written(change).filter_map(|(path, _)| layout::history_number(path, project));
+    numbers.max().filter(|number| *number > 0)?.try_into().ok()
 }

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::{
     documents::{
+        fields::{parse_digest, parse_path},
         history::History,
-        metadata::{parse_digest, parse_path},
         registration::SignedRequest,
         signatures::SignatureSet,
     },

@@ -3,6 +3,7 @@
 pub mod bundle;
 pub mod freshness;
 pub mod log_pin;
+pub mod shown_release;
 mod signers_policy;
 pub mod staple;
 pub mod to_object;

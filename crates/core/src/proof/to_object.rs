@@ -9,10 +9,8 @@ use crate::{
         layout::{self, Signable},
         objections::{ObjectBody, Objection},
     },
-    rules::{
-        chain::{self, ChainError, VerifiedChain},
-        place::{PlaceError, check_place},
-    },
+    proof::shown_release::{ReadRelease, ShownReleaseError},
+    rules::chain::VerifiedChain,
     values::{
         digest::Sha512,
         json::ParseError,
@@ -50,34 +48,25 @@ pub struct ToObject {
 pub enum ToObjectError {
     #[error("{} is not the index of a release", shown_text(.0.as_str()))]
     NotARelease(RepoPath),
-    #[error("what is shown as {} is not an index: {error}", shown_text(.path.as_str()))]
-    Index { path: RepoPath, error: ParseError },
-    #[error("what is shown as {} does not belong there: {error}", shown_text(.path.as_str()))]
-    Place { path: RepoPath, error: PlaceError },
-    #[error("the history shown for {} does not hold: {error}", shown_text(.project.as_str()))]
-    History { project: RepoPath, error: ChainError },
+    #[error(transparent)]
+    Release(#[from] ShownReleaseError),
     #[error("this is no objection: {0}")]
     Objection(ParseError),
 }
 
 impl ObjectionRequest {
     pub fn check(&self) -> Result<ToObject, ToObjectError> {
-        let path = || self.path.clone();
         if layout::signable(&self.path) != Some(Signable::Index) {
-            return Err(ToObjectError::NotARelease(path()));
+            return Err(ToObjectError::NotARelease(self.path.clone()));
         }
-        let index = ReleaseIndex::parse(self.index.as_bytes())
-            .map_err(|error| ToObjectError::Index { path: path(), error })?;
-        check_place(&index, &self.path).map_err(|error| ToObjectError::Place { path: path(), error })?;
-        let chain = chain::verify(&self.history, &index.project_id)
-            .map_err(|error| ToObjectError::History { project: index.project_id.clone(), error })?;
-        let index_digest = Sha512::of(self.index.as_bytes());
+        let ReadRelease { index, index_digest, chain } =
+            ReadRelease::read(&self.path, &self.index, &self.history)?;
         let (text, timestamp) = (self.text.clone(), self.timestamp);
         let document = Objection { text, subject_digest: index_digest, timestamp }.write();
         // As everyone will read it.
         Objection::parse(&document).map_err(ToObjectError::Objection)?;
         let document = String::from_utf8_lossy(&document).into_owned();
-        Ok(ToObject { path: path(), document, index, index_digest, chain })
+        Ok(ToObject { path: self.path.clone(), document, index, index_digest, chain })
     }
 }
 

@@ -7,18 +7,16 @@ use thiserror::Error;
 
 use crate::{
     documents::{
+        fields::parse_path,
         history::History,
         index::ReleaseIndex,
         layout::{self, Signable},
-        metadata::parse_path,
         revocation::{Revocation, RevokeBody},
         signatures::SignatureSet,
         signers::{SignersFile, keys_of},
     },
-    rules::{
-        chain::{self, ChainError, VerifiedChain, VerifiedLink},
-        place::{PlaceError, check_place},
-    },
+    proof::shown_release::{ReadRelease, ShownReleaseError},
+    rules::chain::{VerifiedChain, VerifiedLink},
     values::{
         digest::Sha512,
         json::{Field, ParseError},
@@ -62,16 +60,12 @@ pub struct ToRevoke {
 pub enum ToRevokeError {
     #[error("{} cannot be revoked: it must be the index of a release", shown_text(.0.as_str()))]
     NotRevocable(RepoPath),
-    #[error("what is shown as {} is not an index: {error}", shown_text(.path.as_str()))]
-    Index { path: RepoPath, error: ParseError },
-    #[error("what is shown as {} does not belong there: {error}", shown_text(.path.as_str()))]
-    Place { path: RepoPath, error: PlaceError },
+    #[error(transparent)]
+    Release(#[from] ShownReleaseError),
     #[error("what is shown as its revocation is not of this file, and no revocation at all: {0}")]
     Document(ParseError),
     #[error("the revocation is not of this file, {}", shown_text(.0.as_str()))]
     OtherFile(RepoPath),
-    #[error("the history shown for {} does not hold: {error}", shown_text(.project.as_str()))]
-    History { project: RepoPath, error: ChainError },
     #[error("it is shown as a revocation that others began, but no key that can revoke has signed it")]
     NotBegun,
 }
@@ -93,16 +87,12 @@ impl RevocationRequest {
         if layout::signable(&self.path) != Some(Signable::Index) {
             return Err(ToRevokeError::NotRevocable(path()));
         }
-        let index = ReleaseIndex::parse(self.index.as_bytes())
-            .map_err(|error| ToRevokeError::Index { path: path(), error })?;
-        check_place(&index, &self.path).map_err(|error| ToRevokeError::Place { path: path(), error })?;
-        let index_digest = Sha512::of(self.index.as_bytes());
+        let ReadRelease { index, index_digest, chain } =
+            ReadRelease::read(&self.path, &self.index, &self.history)?;
         let document = Revocation::parse(self.revocation.as_bytes()).map_err(ToRevokeError::Document)?;
         if document.subject_digest != Some(index_digest) {
             return Err(ToRevokeError::OtherFile(path()));
         }
-        let chain = chain::verify(&self.history, &index.project_id)
-            .map_err(|error| ToRevokeError::History { project: index.project_id.clone(), error })?;
         let signed = self.collected.verifying_signers(self.revocation.as_bytes());
         // Who co-signs takes over the words of others: they must be those of someone who may revoke, or once might.
         let began = |link: &VerifiedLink| !revokers(&link.signers).is_disjoint(&signed);

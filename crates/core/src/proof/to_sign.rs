@@ -8,22 +8,19 @@ use thiserror::Error;
 
 use crate::{
     documents::{
+        fields::{parse_by_path, parse_path},
         history::History,
         index::ReleaseIndex,
         layout::{self, Signable},
-        metadata::{Metadata, parse_by_path, parse_path},
+        metadata::Metadata,
         objections::ObjectionsFile,
         other_formats::FormatTexts,
         sha256sums::{NotInSha256Sums, render_sha256sums},
         signatures::SignatureSet,
         signers::{SignersFile, keys_of},
     },
-    rules::{
-        chain::{self, ChainError, VerifiedChain},
-        consent::Consent,
-        decide::sign::Submission,
-        place::{PlaceError, check_place},
-    },
+    proof::shown_release::{ReadRelease, ShownHistoryError, ShownReleaseError, verify_history},
+    rules::{chain::VerifiedChain, consent::Consent, decide::sign::Submission},
     values::{
         digest::Sha512,
         json::{Field, ParseError},
@@ -104,18 +101,16 @@ pub enum ToSignError {
     NotSignable(RepoPath),
     #[error("the files to sign are not those that belong to {}", shown_text(.0.as_str()))]
     OtherFiles(RepoPath),
-    #[error("what is shown as {} is not an index: {error}", shown_text(.path.as_str()))]
-    Index { path: RepoPath, error: ParseError },
-    #[error("what is shown as {} does not belong there: {error}", shown_text(.path.as_str()))]
-    Place { path: RepoPath, error: PlaceError },
+    #[error(transparent)]
+    Release(#[from] ShownReleaseError),
     #[error("what is shown as {} is not a signers file: {error}", shown_text(.path.as_str()))]
     Signers { path: RepoPath, error: ParseError },
     #[error("what is shown as {} is not the metadata of a signers file: {error}", shown_text(.path.as_str()))]
     Metadata { path: RepoPath, error: ParseError },
     #[error("the metadata shown with {} is of another signers file or project", shown_text(.0.as_str()))]
     OtherMetadata(RepoPath),
-    #[error("the history shown for {} does not hold: {error}", shown_text(.project.as_str()))]
-    History { project: RepoPath, error: ChainError },
+    #[error(transparent)]
+    History(#[from] ShownHistoryError),
     #[error(
         "{} is shown as a first registration, but its metadata names a signers file that it replaces",
         shown_text(.0.as_str())
@@ -158,13 +153,9 @@ impl SigningRequest {
     }
 
     fn check_index(&self) -> Result<Subject, ToSignError> {
-        let path = || self.path.clone();
         let text = self.files.get(&self.path).filter(|_| self.files.len() == 1);
-        let text = text.ok_or_else(|| ToSignError::OtherFiles(path()))?;
-        let index = ReleaseIndex::parse(text.as_bytes())
-            .map_err(|error| ToSignError::Index { path: path(), error })?;
-        check_place(&index, &self.path).map_err(|error| ToSignError::Place { path: path(), error })?;
-        let chain = self.verify_history(&index.project_id)?;
+        let text = text.ok_or_else(|| ToSignError::OtherFiles(self.path.clone()))?;
+        let ReadRelease { index, chain, .. } = ReadRelease::read(&self.path, text, &self.history)?;
         Ok(Subject::Release { index, chain })
     }
 
@@ -187,7 +178,7 @@ impl SigningRequest {
             (Some(_), true) => return Err(ToSignError::NotFirst(path())),
             (None, false) => return Err(ToSignError::NotNext(path())),
             (Some(previous), false) => {
-                let chain = self.verify_history(&project)?;
+                let chain = verify_history(&self.history, &project)?;
                 if chain.last().digest != previous {
                     return Err(ToSignError::NotNext(path()));
                 }
@@ -199,11 +190,6 @@ impl SigningRequest {
         };
         let (signers, metadata) = (Box::new(signers), Box::new(metadata));
         Ok(Subject::Proposal { project, signers, metadata, current })
-    }
-
-    fn verify_history(&self, project: &RepoPath) -> Result<VerifiedChain, ToSignError> {
-        chain::verify(&self.history, project)
-            .map_err(|error| ToSignError::History { project: project.clone(), error })
     }
 }
 

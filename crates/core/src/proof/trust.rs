@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::{
-    documents::metadata::{parse_by_path, parse_digest},
+    documents::fields::{parse_by_path, parse_digest},
     log::note::Note,
     proof::{
         log_pin::LogPin,

@@ -65,8 +65,7 @@ impl<'a> ChainedFile<'a> {
             Some(IndexState::Complete | IndexState::Revoked) => {}
             Some(IndexState::Collecting) | None => return Err(not_signed()),
         }
-        let project = snapshot.governing_project(path);
-        let project = project.ok_or_else(|| stored::corrupt(path, "no signers file governs it"))?;
+        let project = snapshot.governing_project(path).ok_or_else(|| stored::ungoverned(path))?;
         Ok(Self { path, project, is_release: true })
     }
 

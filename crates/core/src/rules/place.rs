@@ -78,8 +78,8 @@ pub fn check_place(index: &ReleaseIndex, path: &RepoPath) -> Result<(), PlaceErr
     }
     match &index.release_url {
         Some(url) => {
-            let tag = release_tag(url, project)
-                .filter(|tag| dir.as_str() == format!("{project}/releases/tag/{tag}"));
+            let own_tag = layout::tag_of_release(&dir, project);
+            let tag = release_tag(url, project).filter(|tag| Some(tag.as_str()) == own_tag);
             let tag = tag.ok_or_else(|| PlaceError::OtherRelease(shown_text(url)))?;
             index.published_files.iter().try_for_each(|file| check_asset(file, project, &tag))
         }
@@ -146,9 +146,8 @@ fn may_be_in_releases(url: &str, project: &RepoPath) -> bool {
             segment => segments.push(segment),
         }
     }
-    let mut own = project.segments().skip(1);
-    let same_host = own.next().is_some_and(|own| own.eq_ignore_ascii_case(host.trim_end_matches('.')));
-    let names: Vec<&str> = own.skip(1).collect();
+    let same_host = project.host().is_some_and(|own| own.eq_ignore_ascii_case(host.trim_end_matches('.')));
+    let names: Vec<&str> = project.names().collect();
     let begins_with = |prefix: &[&str]| {
         let mut pairs = segments.iter().zip(prefix);
         segments.len() >= prefix.len() && pairs.all(|(a, b)| a.eq_ignore_ascii_case(b))

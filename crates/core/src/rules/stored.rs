@@ -39,6 +39,18 @@ pub fn governing_signers(
     }
 }
 
+/// The same for a stored release, which always has one.
+pub fn require_governing_signers(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<ActiveSigners, ReadError> {
+    governing_signers(snapshot, path)?.ok_or_else(|| ungoverned(path))
+}
+
+pub fn ungoverned(path: &RepoPath) -> ReadError {
+    corrupt(path, "no signers file governs it")
+}
+
 pub fn active_signers(
     snapshot: &impl Snapshot,
     project: &RepoPath,

@@ -1,6 +1,6 @@
 //! Ed25519 keys and signatures, and their spellings (D1–D3).
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use base64::{
     Engine as _, alphabet,
@@ -257,4 +257,13 @@ fn parse_ssh_blob(rest: &str) -> Result<PublicKey, KeyError> {
     let blob: [u8; 51] = decode_array(encoded).ok_or(KeyError::Ssh)?;
     let key = blob.strip_prefix(SSH_BLOB_HEAD).and_then(|key| key.try_into().ok()).ok_or(KeyError::Ssh)?;
     PublicKey::from_bytes(key)
+}
+
+/// Writes a map by key in the order of the keys as text, which is not that of their bytes.
+pub(crate) fn sorted_as_text<T: Serialize, S: Serializer>(
+    entries: &BTreeMap<PublicKey, T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let entries: BTreeMap<_, _> = entries.iter().map(|(key, entry)| (key.to_string(), entry)).collect();
+    serializer.collect_map(entries)
 }

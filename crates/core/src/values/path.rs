@@ -13,6 +13,9 @@ use crate::values::{
     wire,
 };
 
+/// Scheme, host and port, with which paths of projects begin.
+const HOST_SEGMENTS: usize = 3;
+
 /// What stands between the slashes of a path. An array of one: for such short parts, `split('/')` is three times slower.
 pub type Segments<'a> = std::str::Split<'a, [char; 1]>;
 
@@ -101,9 +104,36 @@ impl RepoPath {
         Some(Self(path.into()))
     }
 
-    /// Whether this path lies below `dir`, at any depth.
+    /// What follows `dir` in this path, if it lies below `dir`, at any depth.
+    pub fn below(&self, dir: &RepoPath) -> Option<&str> {
+        self.0.strip_prefix(dir.as_str())?.strip_prefix('/')
+    }
+
     pub fn is_inside(&self, dir: &RepoPath) -> bool {
-        self.0.strip_prefix(dir.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        self.below(dir).is_some()
+    }
+
+    pub fn host(&self) -> Option<&str> {
+        self.segments().nth(1)
+    }
+
+    /// All that is on the host is below this.
+    pub fn host_dir(&self) -> Option<RepoPath> {
+        self.first_segments(HOST_SEGMENTS)
+    }
+
+    /// The first name on the host, which on a forge is the owner of the project.
+    pub fn owner_dir(&self) -> Option<RepoPath> {
+        self.first_segments(HOST_SEGMENTS + 1)
+    }
+
+    fn first_segments(&self, count: usize) -> Option<RepoPath> {
+        self.ancestor(self.segments().count().checked_sub(count)?)
+    }
+
+    /// What follows scheme, host and port: owner, project and so on.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.segments().skip(HOST_SEGMENTS)
     }
 
     /// A path below this one; `relative` is one of our own names, never text from outside.
@@ -126,7 +156,7 @@ impl RepoPath {
 
     /// The stricter rules for a directory that a stranger named and under which we store files (D6).
     pub fn check_storable_dir(&self) -> Result<(), PathError> {
-        for name in self.segments().skip(3) {
+        for name in self.names() {
             if let Some(reason) = unstorable_reason(name) {
                 return Err(PathError::Unstorable { name: name.to_owned(), reason });
             }

@@ -28,6 +28,8 @@ pub const SIGNERS_FILE: &str = "svc.signers.json";
 pub const INDEX_FILE: &str = "svc.index.json";
 /// What is served as one document, and the directory of the entries that it is assembled from (D42).
 pub const HISTORY_FILE: &str = "svc.signers.history.json";
+/// Below a project: each release of a forge has the directory of its tag there.
+pub const RELEASES_DIR: &str = "releases/tag";
 pub const HISTORY_DIR: &str = "svc.signers.history";
 
 pub const ACTIVE_DIR: &str = "svc.signers";

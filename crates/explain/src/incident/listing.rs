@@ -34,10 +34,9 @@ pub(super) fn list_listings(
     question: &IncidentQuestion,
 ) -> Vec<IncidentListing> {
     let links = chain.map(|chain| chain.links.as_slice()).unwrap_or_default();
-    let is_listed = |file: &SignersFile, key: &PublicKey| file.lists(key) || file.has_registrar(key);
     let mut listings = Vec::new();
     for key in &question.keys {
-        let last = links.iter().rposition(|link| is_listed(&link.signers, key));
+        let last = links.iter().rposition(|link| link.signers.may_register(key));
         let standing = match last {
             Some(last) => match links.get(last + 1) {
                 None => ListingStanding::InForce,
@@ -48,7 +47,7 @@ pub(super) fn list_listings(
         if let Some(last) = last {
             listings.push(IncidentListing::of(&links[last].signers, *key, standing));
         }
-        let proposed = proposal.filter(|proposal| is_listed(&proposal.signers, key));
+        let proposed = proposal.filter(|proposal| proposal.signers.may_register(key));
         if let Some(proposed) = proposed.filter(|_| standing != ListingStanding::InForce) {
             listings.push(IncidentListing::of(&proposed.signers, *key, ListingStanding::Proposed));
         }

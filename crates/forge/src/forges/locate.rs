@@ -1,8 +1,11 @@
 //! From the URL of a page to the requests for what it shows (D26).
 
-use countersign_core::values::{
-    path::{PathError, RepoPath},
-    url::Scheme,
+use countersign_core::{
+    documents::layout,
+    values::{
+        path::{PathError, RepoPath},
+        url::Scheme,
+    },
 };
 use url::Url;
 
@@ -72,7 +75,7 @@ impl Forge {
         let tag = tag.join("/");
         let repository = self.repository(url, names);
         let project = repository.path()?;
-        let dir = RepoPath::parse(&format!("{project}/releases/tag/{tag}"))?;
+        let dir = layout::release_dir(&project, &tag)?;
         Ok(ReleaseSource {
             kind: self.kind,
             project,

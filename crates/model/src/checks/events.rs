@@ -66,7 +66,7 @@ fn check_message(message: &str) {
         assert_eq!(event.due.is_some(), event.kind == EventKind::Agreed);
         // A path that a person, and not the message, has put in the place of the project.
         let first = message.lines().next().unwrap_or_default();
-        let named = layout::project_of_signers_dir(&event.path).unwrap_or_else(|| event.path.clone());
+        let named = layout::project_with_signers_at(&event.path).unwrap_or_else(|| event.path.clone());
         assert!(first.contains(named.as_str()), "{named} is not in {first:?}");
         let time = Timestamp::from_unix_seconds(0).expect("in the range of timestamps");
         check_event(EventBody::new(event, time, "0".repeat(40)).to_json().as_bytes());

@@ -75,7 +75,7 @@ fn check_relations(path: &RepoPath) {
     if let Some(behind) = layout::signable_behind(path) {
         assert_eq!(behind.parent(), path.parent());
     }
-    if let Some(project) = layout::project_of_signers_dir(path) {
+    if let Some(project) = layout::project_with_signers_at(path) {
         assert!(path.is_inside(&project));
     }
     if let Some(project) = layout::project_of_active_signers(path) {
@@ -96,7 +96,7 @@ fn check_storable(path: &RepoPath) {
     let index = layout::index_in(path);
     let deepest = [
         layout::request_of(&layout::revocation_of(&index)),
-        layout::pending_signatures_of(&layout::revocation_of(&index)),
+        layout::pending_revocation_signatures_of(&index),
         layout::registration_of(&layout::superseded_signers(
             path,
             &countersign_core::values::digest::Sha512::of(b""),

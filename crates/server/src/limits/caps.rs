@@ -15,8 +15,6 @@ use countersign_core::{
 use thiserror::Error;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Scheme, host and port.
-const HOST_SEGMENTS: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caps {
@@ -59,13 +57,10 @@ impl Caps {
         expiry: Duration,
         now: Timestamp,
     ) -> Result<(), CapRefusal> {
-        let depth = project.segments().count();
-        let above = |segments: usize| project.self_and_ancestors().nth(depth.checked_sub(segments)?);
-        // The first name, however many groups are inside: its owner can create as many groups as they like.
-        let (host, owner) = (above(HOST_SEGMENTS), above(HOST_SEGMENTS + 1));
         let capped = [
-            (owner, self.registrations_per_owner, "registrations_per_owner"),
-            (host, self.registrations_per_host, "registrations_per_host"),
+            // The first name, however many groups are inside: its owner can create as many groups as they like.
+            (project.owner_dir(), self.registrations_per_owner, "registrations_per_owner"),
+            (project.host_dir(), self.registrations_per_host, "registrations_per_host"),
         ];
         for (dir, cap, key) in capped {
             let Some(dir) = dir else { continue };

@@ -364,7 +364,7 @@ fn subject_of(event: &Event) -> RepoPath {
     if is_about_release(event) {
         return event.path.clone();
     }
-    layout::project_of_signers_dir(&event.path).unwrap_or_else(|| event.path.clone())
+    layout::project_with_signers_at(&event.path).unwrap_or_else(|| event.path.clone())
 }
 
 /// As in `github.com/acme/app v1.0`, without the project on its own page.

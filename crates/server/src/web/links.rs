@@ -93,10 +93,7 @@ pub fn shown_path(path: &RepoPath) -> String {
 
 /// The name of a release within its project: its tag, or its directory.
 pub(super) fn release_name(project: &RepoPath, index: &RepoPath) -> String {
-    let dir = index.parent().unwrap_or_else(|| index.clone());
-    let inside = dir.as_str().strip_prefix(project.as_str()).and_then(|rest| rest.strip_prefix('/'));
-    let inside = inside.unwrap_or_else(|| dir.file_name());
-    shown_text(inside.strip_prefix("releases/tag/").unwrap_or(inside))
+    shown_text(&layout::release_name(index, project))
 }
 
 /// `https://host`, and what follows.

@@ -41,8 +41,7 @@ pub(super) fn time_of(seconds: Seconds) -> Timestamp {
 impl KnownRelease<'_> {
     /// The tag of a release on a forge, which its path names (spec §2.1).
     pub(super) fn tag(&self) -> Option<String> {
-        let below = self.path.as_str().strip_prefix(self.project.as_str())?.strip_prefix("/releases/tag/")?;
-        below.rsplit_once('/').map(|(tag, _)| tag.to_owned())
+        layout::tag_of_release(&self.path.parent()?, self.project).map(str::to_owned)
     }
 
     /// `None` if there is no such release any more.
@@ -89,8 +88,7 @@ impl KnownRelease<'_> {
         let Some(document) = read_revocation(snapshot, &layout::pending_revocation_of(&self.path))? else {
             return Ok(None);
         };
-        let active = stored::governing_signers(snapshot, &self.path)?;
-        let active = active.ok_or_else(|| stored::corrupt(&self.path, "no signers file governs it"))?;
+        let active = stored::require_governing_signers(snapshot, &self.path)?;
         let set = begun_signatures(snapshot, &self.path)?;
         Ok(Some(BegunRevocation { document, set, active }))
     }

@@ -151,7 +151,7 @@ impl<'a> Look<'a> {
         let Some((project, id)) = id else { return Ok(self.list([], describe)) };
         let found: Vec<ReleaseId> = match &wanted.tag {
             Some(tag) => {
-                let dir = RepoPath::parse(&format!("{project}/releases/tag/{tag}")).ok();
+                let dir = layout::release_dir(project, tag).ok();
                 let found = dir.and_then(|dir| self.tables.find_release(&layout::index_in(&dir)));
                 let is_wanted = |state| wanted.state.is_none_or(|wanted| Some(wanted) == state);
                 let found = found.filter(|(_, row)| is_wanted(row.state) && after.is_none());

@@ -115,7 +115,8 @@ impl Index {
 
     /// Brings the index up to date with the files, of which `touched` were written or deleted.
     pub fn update(&mut self, snapshot: &impl Snapshot, touched: &[RepoPath]) {
-        let projects: HashSet<RepoPath> = touched.iter().filter_map(layout::project_of_signers_dir).collect();
+        let projects: HashSet<RepoPath> =
+            touched.iter().filter_map(layout::project_with_signers_at).collect();
         for project in projects {
             self.set_due(snapshot, &project);
             let (active, pending) = (layout::active_signers(&project), layout::pending_signers(&project));

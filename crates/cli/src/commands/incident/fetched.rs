@@ -247,7 +247,7 @@ impl Fetched {
         if self.fetch(client, &layout::signatures_of(path)).await? {
             if is_begun {
                 self.fetch(client, &layout::pending_revocation_of(path)).await?;
-                self.fetch(client, &layout::pending_signatures_of(&revocation)).await?;
+                self.fetch(client, &layout::pending_revocation_signatures_of(path)).await?;
             }
         } else if self.fetch(client, &layout::pending_signatures_of(path)).await? {
             self.fetch(client, &layout::registrant_of(path)).await?;

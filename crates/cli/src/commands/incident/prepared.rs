@@ -180,7 +180,7 @@ impl PreparedProject {
 
 /// `1-acme-app`: a number, so that no two are the same, and letters that every file system has.
 fn dir_name(number: usize, project: &RepoPath) -> String {
-    let names: Vec<&str> = project.segments().skip(3).collect();
+    let names: Vec<&str> = project.names().collect();
     let plain: String =
         names.join("-").chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(60).collect();
     format!("{number}-{}", plain.trim_matches('-'))
@@ -369,7 +369,7 @@ impl<S: Snapshot> Planner<'_, S> {
             };
             // One that was begun is joined: the server takes no second one.
             if self.snapshot.contains(&layout::pending_revocation_of(path)) {
-                let begun = layout::pending_signatures_of(&layout::revocation_of(path));
+                let begun = layout::pending_revocation_signatures_of(path);
                 let collected =
                     self.snapshot.read_signatures(&begun).map_err(unreadable)?.unwrap_or_default();
                 let revocation = self.read_text(&layout::pending_revocation_of(path))?;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use countersign_core::{
-    documents::{metadata::parse_by_path, transparency::Transparency},
+    documents::{fields::parse_by_path, transparency::Transparency},
     values::{
         digest::Sha256,
         json::{Field, Json, ParseError, write_versioned},

@@ -2,13 +2,12 @@
 
 use countersign_core::{
     documents::{
-        index::ReleaseIndex,
         layout::{self, Signable},
         revocation::Revocation,
         signatures::SignatureSet,
     },
     proof::to_revoke::{RevocationRequest, ToRevoke, ToRevokeError},
-    rules::tally::Tally,
+    rules::{quorum, tally::Tally},
     values::{
         digest::Sha512,
         key::PublicKey,
@@ -48,24 +47,47 @@ pub(super) fn choose_document(
     }
 }
 
-pub(super) fn read_document(text: &str) -> Result<Revocation, CliError> {
-    Revocation::parse(text.as_bytes())
-        .map_err(|error| CliError::usage("this is no revocation", REASON_HINT).because(error))
+/// What is signed, with all that shows what it is about.
+pub(super) async fn request_for(
+    client: &ServerClient,
+    path: &RepoPath,
+    shown: ShownRelease,
+    pending: Option<&Pending>,
+    document: String,
+) -> Result<RevocationRequest, CliError> {
+    if let Some(pending) = pending.filter(|pending| pending.text == document) {
+        return Ok(pending.request.clone());
+    }
+    Revocation::parse(document.as_bytes())
+        .map_err(|error| CliError::usage("this is no revocation", REASON_HINT).because(error))?;
+    Ok(RevocationRequest {
+        path: path.clone(),
+        history: client.history(&shown.index.project_id).await?,
+        index: shown.text,
+        revocation: document,
+        collected: SignatureSet::default(),
+    })
 }
 
-pub(super) fn describe(
-    name: &str,
-    index: &ReleaseIndex,
-    digest: Sha512,
-    revocation: &Revocation,
-) -> Vec<String> {
+pub(super) fn check(request: &RevocationRequest) -> Result<ToRevoke, CliError> {
+    request.check().map_err(|error| {
+        CliError::unverified(
+            format!("the revocation of {} is not signed", request.path),
+            "what is shown is not what its path says: the server lies, or the file was changed on the way",
+        )
+        .because(error)
+    })
+}
+
+pub(super) fn describe(name: &str, to_revoke: &ToRevoke) -> Vec<String> {
+    let ToRevoke { index, index_digest, document, .. } = to_revoke;
     let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
     vec![
         format!("Revocation of {name}"),
         format!("  project  {}", index.project_id),
         format!("  files    {}", shown_text(&files.join(", "))),
-        format!("  reason   {}", quoted(&revocation.reason)),
-        format!("  digest   {}", digest.to_prefixed()),
+        format!("  reason   {}", quoted(&document.reason)),
+        format!("  digest   {}", index_digest.to_prefixed()),
     ]
 }
 
@@ -113,10 +135,10 @@ impl Pending {
     /// When this key signed it. `None` if there is something left for it to do: once a rotation has made the signatures
     /// enough, any revoker can carry it out (D20).
     pub(super) fn signed_at(&self, key: &PublicKey) -> Option<Timestamp> {
-        let Tally { collected, needed } =
-            Tally::of_revocation(&self.to_revoke.chain.last().signers, &self.to_revoke.signed);
-        let signed = self.to_revoke.signed.contains(key) && collected < needed;
-        self.request.collected.entries.get(key).filter(|_| signed).map(|entry| entry.collected_at)
+        let ToRevoke { chain, signed, .. } = &self.to_revoke;
+        let is_enough = quorum::is_met(&chain.last().signers.revocation_groups(), signed);
+        let waits = signed.contains(key) && !is_enough;
+        self.request.collected.entries.get(key).filter(|_| waits).map(|entry| entry.collected_at)
     }
 }
 
@@ -127,7 +149,7 @@ pub(super) async fn find_pending(
     shown: &ShownRelease,
 ) -> Result<Option<Pending>, CliError> {
     let Some(text) = client.document(&layout::pending_revocation_of(path)).await? else { return Ok(None) };
-    let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
+    let signatures = layout::pending_revocation_signatures_of(path);
     let request = RevocationRequest {
         path: path.clone(),
         index: shown.text.clone(),

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use countersign_api::offline;
 use countersign_core::{
-    proof::to_revoke::{RevocationRequest, ToRevoke},
+    proof::to_revoke::ToRevoke,
     values::{key::PublicKey, path::RepoPath},
 };
 use serde_json::{Value, json};
 
 use super::{
     document::{
-        choose_document, describe, describe_progress, find_pending, read_document, read_index, say_done,
+        check, choose_document, describe, describe_progress, find_pending, read_index, request_for, say_done,
     },
     waiting::wait,
 };
@@ -37,17 +37,7 @@ pub(super) async fn export(
     let shown = read_index(client, path).await?;
     let pending = find_pending(client, path, &shown).await?;
     let revocation = choose_document(args, shown.digest, pending.as_ref(), None)?;
-    read_document(&revocation)?;
-    let request = match pending {
-        Some(pending) if pending.text == revocation => pending.request,
-        Some(_) | None => RevocationRequest {
-            path: path.clone(),
-            history: client.history(&shown.index.project_id).await?,
-            index: shown.text,
-            revocation,
-            collected: Default::default(),
-        },
-    };
+    let request = request_for(client, path, shown, pending.as_ref(), revocation).await?;
     // What would be refused offline is refused here already.
     check(&request)?;
     write(file, &offline::write_revocation_requests(&[request]))?;
@@ -80,7 +70,7 @@ pub(super) fn sign(session: &Session, file: &Path, output: &Path) -> Result<(), 
             ));
         }
         let name = session.name_of(path, Some(&to_revoke.index.project_id));
-        let mut lines = describe(&name, &to_revoke.index, to_revoke.index_digest, &to_revoke.document);
+        let mut lines = describe(&name, to_revoke);
         lines.push(describe_progress(to_revoke, Some(you)));
         session.output.show_question(&lines.join("\n"), session.confirmation());
         if prompt::ask(session.confirmation(), "Sign the revocation of this release, for good?")? {
@@ -115,14 +105,4 @@ pub(super) async fn submit(session: &Session, file: &Path, args: &RevokeArgs) ->
         json!({"file_path": path.as_str(), "public_key": key.to_string(), "revoked": is_revoked, "log": log})
     });
     session.output.result("", &json!({"revocations": revoked.collect::<Vec<_>>()}))
-}
-
-fn check(request: &RevocationRequest) -> Result<ToRevoke, CliError> {
-    request.check().map_err(|error| {
-        CliError::unverified(
-            format!("the revocation of {} is not signed", request.path),
-            "what is shown is not what its path says: the server lies, or the file was changed on the way",
-        )
-        .because(error)
-    })
 }

@@ -12,7 +12,7 @@ use crate::{
     comparison::{self, Comparison},
     error::CliError,
     keys::SigningKey,
-    people::{keep_verifying, when_text},
+    people::when_text,
     prompt,
     proof::{self, Network},
     review::Review,
@@ -61,7 +61,7 @@ impl Gathered {
 /// When this key signed what a request asks for. A signature that does not verify is none.
 pub(super) fn find_signed(request: &SigningRequest, key: &PublicKey) -> Option<Timestamp> {
     let text = request.files.get(&request.path)?;
-    let set = keep_verifying(&request.collected, text.as_bytes());
+    let set = request.collected.keep_verifying(text.as_bytes());
     set.entries.get(key).map(|collected| collected.collected_at)
 }
 
@@ -86,7 +86,7 @@ pub(super) fn review_and_sign(
     let you = key.public_key();
     check_asked(&to_sign, &you)?;
     let comparison = compare(args, &to_sign.subject)?;
-    let collected = keep_verifying(&request.collected, request.files[&request.path].as_bytes());
+    let collected = request.collected.keep_verifying(request.files[&request.path].as_bytes());
     let formats = FormatChoice::of(session, args, &to_sign)?;
     let review = Review {
         to_sign: &to_sign,

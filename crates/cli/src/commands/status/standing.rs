@@ -28,7 +28,7 @@ use crate::{
     client::ServerClient,
     error::CliError,
     output::Output,
-    people::{People, keep_verifying, when_text},
+    people::{People, when_text},
     shown_release::{describe_objections, find_objections, objections_json},
     waiting::{DroppedSignatures, Waiting},
 };
@@ -287,7 +287,7 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
             (SigningState::Complete, set.unwrap_or_default())
         }
     };
-    let set = keep_verifying(&set, index.as_bytes());
+    let set = set.keep_verifying(index.as_bytes());
     let signed = set.signers();
     let groups = signers.artifact_groups();
     if matches!(state, SigningState::Complete) && !quorum::is_met(groups, &signed) {
@@ -355,7 +355,7 @@ async fn begun_revocation(
     signers: &SignersFile,
 ) -> Result<Option<Begun>, CliError> {
     let Some(text) = client.document(&layout::pending_revocation_of(path)).await? else { return Ok(None) };
-    let signatures = layout::pending_signatures_of(&layout::revocation_of(path));
+    let signatures = layout::pending_revocation_signatures_of(path);
     let set = client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default();
     let document = Revocation::parse(text.as_bytes()).ok();
     let signed = set.verifying_signers(text.as_bytes());
@@ -382,7 +382,7 @@ pub(super) async fn proposal_status(
     })?;
     let current = client.parsed(&layout::active_signers(project), SignersFile::parse).await?;
     let set = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
-    let set = keep_verifying(&set.unwrap_or_default(), text.as_bytes());
+    let set = set.unwrap_or_default().keep_verifying(text.as_bytes());
     let signed = set.signers();
     let consent = Consent { current: current.as_ref(), proposed: &proposed };
     let names = Names::of(current.iter().chain([&proposed]));

@@ -81,7 +81,7 @@ pub fn check_assets(
 ) -> Result<ActiveSigners, AssetsRefusal> {
     let active = stored::governing_signers(snapshot, dir)?;
     let active = active.ok_or_else(|| AssetsRefusal::NoSigners(dir.clone()))?;
-    if !active.file.lists(caller) && !active.file.has_registrar(caller) {
+    if !active.file.may_register(caller) {
         return Err(AssetsRefusal::NotASigner { key: *caller, project: active.project });
     }
     let index = layout::index_in(dir);

@@ -71,8 +71,7 @@ pub fn object(
     let stands = document.text.is_some();
     // Also a key that a rotation removed since: no one else can take back what it said.
     let takes_back = !stands && earlier.is_some();
-    let active = stored::governing_signers(snapshot, file)?;
-    let active = active.ok_or_else(|| stored::corrupt(file, "no signers file governs it"))?;
+    let active = stored::require_governing_signers(snapshot, file)?;
     if !takes_back && !active.file.lists(objector) {
         return Err(ObjectRefusal::NotASigner { key: *objector, project: active.project });
     }

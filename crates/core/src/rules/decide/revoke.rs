@@ -87,8 +87,7 @@ pub fn revoke(
     let file = &request.file;
     check_state(snapshot, file)?;
     let document = check_document(snapshot, request)?;
-    let active = stored::governing_signers(snapshot, file)?;
-    let active = active.ok_or_else(|| stored::corrupt(file, "no signers file governs it"))?;
+    let active = stored::require_governing_signers(snapshot, file)?;
     let groups = active.file.revocation_groups();
     let revokers: BTreeSet<PublicKey> = keys_of(&groups).collect();
     if !revokers.contains(&request.revoker) {
@@ -160,7 +159,7 @@ fn join_pending(
 ) -> Result<SignatureSet, RevokeRefusal> {
     let path = layout::pending_revocation_of(&request.file);
     if let Some(pending) = snapshot.read(&path)? {
-        let set_path = layout::pending_signatures_of(&layout::revocation_of(&request.file));
+        let set_path = layout::pending_revocation_signatures_of(&request.file);
         let set = snapshot.read_signatures(&set_path)?.unwrap_or_default();
         if *pending == *request.revocation_json.as_bytes() {
             // A rotation may have made these signatures enough; then any of their signers can carry it out.
@@ -187,7 +186,7 @@ fn record_pending(request: &RevokeRequest, set: &SignatureSet) -> Change {
     let message = format!("{} {file}\n\nBy: {}\n", titles::RECORD_REVOCATION, request.revoker);
     let mut change = Change::new(message);
     change.write(layout::pending_revocation_of(file), request.revocation_json.as_bytes());
-    change.write(layout::pending_signatures_of(&layout::revocation_of(file)), set.write());
+    change.write(layout::pending_revocation_signatures_of(file), set.write());
     change
 }
 
@@ -209,10 +208,8 @@ fn record_revocation(
     change.delete(signatures);
     // No other program knows of a revocation, so nothing that they would accept is handed out any more.
     stored::delete_other_formats(snapshot, &mut change, file);
-    for pending in [layout::pending_revocation_of(file), layout::pending_signatures_of(&revocation)] {
-        if snapshot.contains(&pending) {
-            change.delete(pending);
-        }
+    for pending in [layout::pending_revocation_of(file), layout::pending_revocation_signatures_of(file)] {
+        stored::delete_present(snapshot, &mut change, pending);
     }
     Ok(change)
 }

@@ -6,7 +6,7 @@ use super::titles;
 use crate::{
     documents::{
         layout::{self, Signable},
-        signers::{SignersFile, keys_of},
+        signers::keys_of,
         withdrawal::{WithdrawBody, Withdrawal},
     },
     rules::{
@@ -50,8 +50,7 @@ pub fn withdraw(
     let WithdrawBody { file_path: file, subject_digest, .. } = body;
     check_state(snapshot, file)?;
     let caller = request.public_key;
-    let active = stored::governing_signers(snapshot, file)?;
-    let active = active.ok_or_else(|| stored::corrupt(file, "no signers file governs it"))?;
+    let active = stored::require_governing_signers(snapshot, file)?;
     if !may_withdraw(snapshot, &active, file, &caller)? {
         return Err(WithdrawRefusal::NotAllowed { key: caller, project: active.project });
     }
@@ -97,10 +96,6 @@ fn may_withdraw(
         return Ok(true);
     }
     let registered = stored::registrant(snapshot, index)? == Some(*caller);
-    Ok(registered && may_register(&active.file, caller))
-}
-
-/// A rotation may have removed the key that registered the release.
-fn may_register(signers: &SignersFile, key: &PublicKey) -> bool {
-    signers.lists(key) || signers.has_registrar(key)
+    // A rotation may have removed the key since.
+    Ok(registered && active.file.may_register(caller))
 }

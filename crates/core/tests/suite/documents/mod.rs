@@ -1,4 +1,5 @@
 mod kept_apart;
+mod layout;
 mod other_formats;
 mod reading_and_writing;
 mod registrars;

@@ -3,6 +3,7 @@
 use countersign_core::{
     documents::{history::History, objections::Objection},
     proof::{
+        shown_release::ShownReleaseError,
         to_object::{ObjectionRequest, ToObjectError},
         to_sign::{SigningRequest, ToSignError},
     },
@@ -69,22 +70,25 @@ fn an_objection_has_at_most_eight_kibibytes() {
 #[test]
 fn the_index_must_be_that_of_its_path_and_its_history_must_hold() {
     let elsewhere = ObjectionRequest { path: path(&index_path("v2")), ..request(None) };
-    assert!(matches!(refusal(&elsewhere), ToObjectError::Place { .. }));
+    assert!(matches!(refusal(&elsewhere), ToObjectError::Release(ShownReleaseError::Place { .. })));
     let signers = path(&format!("{PROJECT}/svc.signers/svc.signers.json"));
     assert!(matches!(
         refusal(&ObjectionRequest { path: signers, ..request(None) }),
         ToObjectError::NotARelease(_)
     ));
     let other = ObjectionRequest { index: "{}".to_owned(), ..request(None) };
-    assert!(matches!(refusal(&other), ToObjectError::Index { .. }));
+    assert!(matches!(refusal(&other), ToObjectError::Release(ShownReleaseError::Index { .. })));
     let unknown = ObjectionRequest { history: History::default(), ..request(None) };
-    assert!(matches!(refusal(&unknown), ToObjectError::History { .. }));
+    assert!(matches!(refusal(&unknown), ToObjectError::Release(ShownReleaseError::History(_))));
 }
 
 #[test]
 fn an_objection_is_not_signed_as_a_release() {
     let objection = String::from_utf8(documents::objection().write()).unwrap();
-    assert!(matches!(index_request(&objection).check(), Err(ToSignError::Index { .. })));
+    assert!(matches!(
+        index_request(&objection).check(),
+        Err(ToSignError::Release(ShownReleaseError::Index { .. }))
+    ));
 }
 
 #[test]

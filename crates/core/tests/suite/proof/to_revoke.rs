@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use countersign_core::{
     documents::signatures::SignatureSet,
-    proof::to_revoke::{RevocationRequest, ToRevokeError},
+    proof::{
+        shown_release::ShownReleaseError,
+        to_revoke::{RevocationRequest, ToRevokeError},
+    },
     values::{
         digest::Sha512,
         json::Json,
@@ -73,18 +76,18 @@ fn what_is_no_revocation_of_this_release_is_not_signed() {
 #[test]
 fn the_index_must_be_that_of_its_path_and_its_history_must_hold() {
     let elsewhere = RevocationRequest { path: path(&index_path("v2")), ..request() };
-    assert!(matches!(refusal(&elsewhere), ToRevokeError::Place { .. }));
+    assert!(matches!(refusal(&elsewhere), ToRevokeError::Release(ShownReleaseError::Place { .. })));
     let signers =
         RevocationRequest { path: path(&format!("{PROJECT}/svc.signers/svc.signers.json")), ..request() };
     assert!(matches!(refusal(&signers), ToRevokeError::NotRevocable(_)));
     let none = RevocationRequest { index: "{}".to_owned(), ..request() };
-    assert!(matches!(refusal(&none), ToRevokeError::Index { .. }));
+    assert!(matches!(refusal(&none), ToRevokeError::Release(ShownReleaseError::Index { .. })));
     let changed = RevocationRequest { index: index_text(&release_index("v1")) + " ", ..request() };
     assert!(matches!(refusal(&changed), ToRevokeError::OtherFile(_)), "a byte more is another index");
     let mut cut = request();
     cut.history = rotated(PROJECT).history;
     cut.history.entries.remove(0);
-    assert!(matches!(refusal(&cut), ToRevokeError::History { .. }));
+    assert!(matches!(refusal(&cut), ToRevokeError::Release(ShownReleaseError::History(_))));
 }
 
 #[test]

@@ -4,7 +4,10 @@ use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
 use countersign_core::{
     documents::{history::History, sha256sums::render_sha256sums, signatures::SignatureSet},
-    proof::to_sign::{NoFormats, SigningRequest, Subject, ToSignError},
+    proof::{
+        shown_release::{ShownHistoryError, ShownReleaseError},
+        to_sign::{NoFormats, SigningRequest, Subject, ToSignError},
+    },
     rules::{
         chain::{ChainFault, VerifiedChain},
         decide::assets::Release,
@@ -107,7 +110,7 @@ fn bytes_of_any_other_kind_are_not_signed_as_an_index() {
     others.extend(KINDS.iter().filter(|kind| kind.name != "index").map(|kind| kind.example_text()));
     for text in others {
         let error = refusal(&index_request(&text));
-        assert!(matches!(error, ToSignError::Index { .. }), "{text}: {error}");
+        assert!(matches!(error, ToSignError::Release(ShownReleaseError::Index { .. })), "{text}: {error}");
     }
 }
 
@@ -145,7 +148,7 @@ fn an_index_of_another_project_release_or_source_is_not_signed() {
         let mut index = release_index("v1");
         change(&mut index);
         match refusal(&index_request(&index_text(&index))) {
-            ToSignError::Place { path: at, error } => {
+            ToSignError::Release(ShownReleaseError::Place { path: at, error }) => {
                 assert_eq!(at, path(INDEX));
                 error
             }
@@ -222,7 +225,7 @@ fn no_file_more_no_file_less_and_no_other_is_signed() {
 fn an_index_is_signed_only_with_a_history_that_holds() {
     let fault = |history: History| match refusal(&SigningRequest { history, ..index_request(&good().index) })
     {
-        ToSignError::History { project, error } => {
+        ToSignError::Release(ShownReleaseError::History(ShownHistoryError { project, error })) => {
             assert_eq!(project, path(PROJECT));
             error.fault
         }
@@ -276,8 +279,8 @@ fn a_proposal_that_does_not_follow_the_shown_history_is_not_signed() {
     assert!(matches!(refusal(&with(founded(PROJECT).history)), ToSignError::NotNext(_)));
     assert!(matches!(refusal(&with(third().history)), ToSignError::NotNext(_)));
     let hidden_root = History { entries: right.history.entries[1..].to_vec() };
-    assert!(matches!(refusal(&with(hidden_root)), ToSignError::History { .. }));
-    assert!(matches!(refusal(&with(rotated(OTHER_PROJECT).history)), ToSignError::History { .. }));
+    assert!(matches!(refusal(&with(hidden_root)), ToSignError::History(_)));
+    assert!(matches!(refusal(&with(rotated(OTHER_PROJECT).history)), ToSignError::History(_)));
     // Another history of the same project, which holds by itself.
     let theirs = signers("2026-01-01T00:00:00Z").artifact(1, [&mallory()]);
     let replaced = Past::of(PROJECT).then(&theirs, &[&mallory()]);

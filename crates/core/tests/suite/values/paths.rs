@@ -174,3 +174,19 @@ fn inside_means_below_and_not_beside() {
     let ancestors: Vec<String> = path("a/b/c").self_and_ancestors().map(|p| p.to_string()).collect();
     assert_eq!(ancestors, ["a/b/c", "a/b", "a"]);
 }
+
+#[test]
+fn what_a_path_begins_with_is_known_where_it_is_there() {
+    let path = |text| RepoPath::parse(text).unwrap();
+    let project = path("https/example.org/8443/acme/tools/app");
+    assert_eq!(project.host(), Some("example.org"));
+    assert_eq!(project.host_dir(), Some(path("https/example.org/8443")));
+    assert_eq!(project.owner_dir(), Some(path("https/example.org/8443/acme")));
+    assert_eq!(project.names().collect::<Vec<_>>(), ["acme", "tools", "app"]);
+    assert_eq!(project.below(&path("https/example.org/8443/acme")), Some("tools/app"));
+    assert_eq!(project.below(&path("https/example.org/8443/ac")), None);
+    assert_eq!(project.below(&project), None);
+    let host = path("https/example.org/8443");
+    assert_eq!((host.host_dir(), host.owner_dir(), host.names().next()), (Some(host.clone()), None, None));
+    assert_eq!((path("a").host(), path("a/b").host_dir()), (None, None));
+}

@@ -130,7 +130,7 @@ impl Replay {
         let (document_path, set_path) = if completes {
             (revocation.clone(), layout::signatures_of(&revocation))
         } else {
-            (layout::pending_revocation_of(file), layout::pending_signatures_of(&revocation))
+            (layout::pending_revocation_of(file), layout::pending_revocation_signatures_of(file))
         };
         let document = read(after, &document_path)?;
         let document = String::from_utf8(document.to_vec()).map_err(|_| {
@@ -167,7 +167,7 @@ impl Replay {
         let (change, outcome) =
             revoke::revoke(before, &request, collected.collected_at).map_err(refused(file))?;
         // After a rotation, the signatures may suffice; the signer who carries it out has signed before.
-        let earlier = before.read_signatures(&layout::pending_signatures_of(&revocation))?;
+        let earlier = before.read_signatures(&layout::pending_revocation_signatures_of(file))?;
         let is_new = earlier.is_none_or(|set| set.entries.get(revoker) != Some(&collected));
         Ok(Rerun {
             change,
@@ -295,7 +295,7 @@ fn check_release(index: &ReleaseIndex, path: &RepoPath, dir: &RepoPath) -> Resul
     };
     let is_here = |project: &RepoPath| {
         let tag = place::release_tag(url, project);
-        tag.is_some_and(|tag| dir.as_str() == format!("{project}/releases/tag/{tag}"))
+        tag.is_some() && tag.as_deref() == layout::tag_of_release(dir, project)
     };
     let is_here = dir.self_and_ancestors().any(|project| is_here(&project));
     if is_here { Ok(()) } else { Err(PlaceError::OtherRelease(shown_text(url)).to_string()) }
