@@ -3,26 +3,17 @@
 use countersign_core::proof::bundle::Bundle;
 use serde_json::json;
 
-use super::download::{check_log, find_evidence};
+use super::download::{AcceptedRelease, find_evidence};
 use crate::{
-    args::BundleArgs,
-    client::now,
-    error::CliError,
-    files::write,
-    proof::{self, Network},
-    release_names::ReleaseName,
-    report::release_name,
-    session::Session,
+    args::BundleArgs, client::now, error::CliError, files::write, release_names::ReleaseName,
+    report::release_name, session::Session,
 };
 
 pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
     let found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
-    let evidence = found.evidence;
-    let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
-    session.remember(&accepted.artifact.index.project_id, &found.client);
-    let log = check_log(session, &args.log, &found.client, &accepted).await?;
+    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.root, &args.log).await?;
     let staple = log.staple().cloned();
-    let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence, staple };
+    let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence: found.evidence, staple };
     write(&args.output, &bundle.write())?;
     let artifact = &accepted.artifact;
     // The newest, so that a bundle whose history ends earlier cannot be passed off as this one.

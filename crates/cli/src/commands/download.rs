@@ -21,7 +21,7 @@ use countersign_forge::{
 };
 
 use crate::{
-    args::{DownloadArgs, FreshArgs},
+    args::{DownloadArgs, FreshArgs, RootArgs},
     client::ServerClient,
     download::{self, Overwrite, WantedFile},
     error::CliError,
@@ -42,10 +42,7 @@ const MOST_SKIPPED: usize = 3;
 pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
     let found = find_evidence(session, &name).await?;
-    let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
-    session.remember(&accepted.artifact.index.project_id, &found.client);
-    let log = check_log(session, &args.log, &found.client, &accepted).await?;
-    let begun = warn_of_begun_revocation(session, &found.client, &accepted).await?;
+    let AcceptedRelease { accepted, log, begun } = found.accept(session, &args.root, &args.log).await?;
     let objections = objections_to(&found.client, &accepted).await;
     let wanted = match &found.file {
         Some(file) => plan_one(args, &accepted, file)?,
@@ -86,23 +83,40 @@ pub(super) async fn objections_to(client: &ServerClient, accepted: &Accepted) ->
     find_objections(client, &artifact.path, &artifact.index_digest).await.unwrap_or_default()
 }
 
-/// What the server's log proves of the newest state (D97).
-pub(super) async fn check_log(
-    session: &Session,
-    args: &FreshArgs,
-    client: &ServerClient,
-    accepted: &Accepted,
-) -> Result<LogReport, CliError> {
-    let (artifact, network) = (&accepted.artifact, Network::Online);
-    ShownState { artifact, network, client: Some(client), staple: None }.check(session, args).await
-}
-
 /// What a server shows for a name.
 pub(super) struct FoundEvidence {
     pub(super) client: ServerClient,
     pub(super) evidence: Evidence,
     /// The one file that was named, if it was one.
     pub(super) file: Option<NamedFile>,
+}
+
+/// A release that is what its signers signed, and what is known of it beyond that.
+pub(super) struct AcceptedRelease {
+    pub(super) accepted: Accepted,
+    /// What the server's log proves of the newest state (D97).
+    pub(super) log: LogReport,
+    /// A revocation that waits for signatures. The user is warned of it.
+    pub(super) begun: Option<Revocation>,
+}
+
+impl FoundEvidence {
+    /// Checks everything, with the server that showed it.
+    pub(super) async fn accept(
+        &self,
+        session: &Session,
+        root: &RootArgs,
+        fresh: &FreshArgs,
+    ) -> Result<AcceptedRelease, CliError> {
+        let accepted = proof::accept(&self.evidence, root.signers_digest, Network::Online).await?;
+        let artifact = &accepted.artifact;
+        session.remember(&artifact.index.project_id, &self.client);
+        let state =
+            ShownState { artifact, network: Network::Online, client: Some(&self.client), staple: None };
+        let log = state.check(session, fresh).await?;
+        let begun = warn_of_begun_revocation(session, &self.client, &accepted).await?;
+        Ok(AcceptedRelease { accepted, log, begun })
+    }
 }
 
 pub(super) struct NamedFile {

@@ -10,14 +10,13 @@ use self::{
     other_format::FormatSignatures,
     release::ExportedRelease,
 };
-use super::download::{check_log, find_evidence, warn_of_begun_revocation};
+use super::download::{AcceptedRelease, find_evidence};
 use crate::{
     args::{ExportArgs, ExportFormat},
     download::Overwrite,
     error::CliError,
     output::quote,
     paths::shown_path,
-    proof::{self, Network},
     release_names::ReleaseName,
     report::release_name,
     session::Session,
@@ -34,10 +33,7 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     let name = ReleaseName::parse_one(&args.names)?;
     check_free(&args.output, if args.force { Overwrite::Allow } else { Overwrite::Deny })?;
     let found = find_evidence(session, &name).await?;
-    let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
-    session.remember(&accepted.artifact.index.project_id, &found.client);
-    let log = check_log(session, &args.log, &found.client, &accepted).await?;
-    warn_of_begun_revocation(session, &found.client, &accepted).await?;
+    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.root, &args.log).await?;
     let artifact = &accepted.artifact;
     let release = ExportedRelease::new(artifact, &found.evidence)?;
     let (files, script) = match args.format {

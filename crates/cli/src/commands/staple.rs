@@ -9,7 +9,7 @@ use countersign_core::{
 use serde_json::json;
 
 use super::{
-    download::{check_log, find_evidence},
+    download::{AcceptedRelease, FoundEvidence, find_evidence},
     verify::read_bundle,
 };
 use crate::{
@@ -18,10 +18,8 @@ use crate::{
     error::CliError,
     evidence,
     files::write,
-    freshness::LogReport,
     log_report::short_name,
     paths::shown_path,
-    proof::{self, Accepted, Network},
     release_names::ReleaseName,
     report::release_name,
     session::Session,
@@ -35,12 +33,11 @@ pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliE
         [file] if Path::new(file).is_file() => refresh(session, args, Path::new(file)).await,
         _ => {
             let found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
-            let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
-            session.remember(&accepted.artifact.index.project_id, &found.client);
-            let (log, staple) = fetch(session, args, &found.client, &accepted).await?;
-            let target = args.output.clone().unwrap_or_else(|| default_name(&accepted.artifact));
+            let release = found.accept(session, &args.root, &args.log).await?;
+            let staple = require_staple(&release, &found.client)?;
+            let target = args.output.clone().unwrap_or_else(|| default_name(&release.accepted.artifact));
             write(&target, &staple.write())?;
-            finish(session, &accepted, &log, &target)
+            finish(session, &release, &target)
         }
     }
 }
@@ -60,31 +57,26 @@ async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<()
             "the bundle stays as it is. A signed index never changes: the server lies, or the bundle is not of this release",
         ));
     }
-    let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
-    let (log, staple) = fetch(session, args, &client, &accepted).await?;
-    let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence, staple: Some(staple) };
+    let found = FoundEvidence { client, evidence, file: None };
+    let release = found.accept(session, &args.root, &args.log).await?;
+    let staple = Some(require_staple(&release, &found.client)?);
+    let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence: found.evidence, staple };
     let target = args.output.clone().unwrap_or_else(|| file.to_owned());
     write(&target, &bundle.write())?;
-    finish(session, &accepted, &log, &target)
+    finish(session, &release, &target)
 }
 
-async fn fetch(
-    session: &Session,
-    args: &StapleArgs,
-    client: &ServerClient,
-    accepted: &Accepted,
-) -> Result<(LogReport, Staple), CliError> {
-    let log = check_log(session, &args.log, client, accepted).await?;
-    let staple = log.staple().cloned().ok_or_else(|| {
+fn require_staple(release: &AcceptedRelease, client: &ServerClient) -> Result<Staple, CliError> {
+    release.log.staple().cloned().ok_or_else(|| {
         CliError::other(
             format!("the server {} shows no log, so there is nothing to staple", client.address()),
             "ask its operator for a log, or use the bundle without a staple",
         )
-    })?;
-    Ok((log, staple))
+    })
 }
 
-fn finish(session: &Session, accepted: &Accepted, log: &LogReport, target: &Path) -> Result<(), CliError> {
+fn finish(session: &Session, release: &AcceptedRelease, target: &Path) -> Result<(), CliError> {
+    let AcceptedRelease { accepted, log, .. } = release;
     let artifact = &accepted.artifact;
     let mut lines = vec![format!("Stapled {} in {}", release_name(artifact), shown_path(target))];
     let state = log.lines(&artifact.chain.project, None);
@@ -102,8 +94,11 @@ fn finish(session: &Session, accepted: &Accepted, log: &LogReport, target: &Path
 /// As in `app-v1.0.staple.json`.
 fn default_name(artifact: &VerifiedArtifact) -> PathBuf {
     let project: &RepoPath = &artifact.chain.project;
-    let stem = format!("{}-{}", project.file_name(), short_name(&artifact.path, project));
+    let stem = match artifact.path.parent() {
+        Some(dir) if dir == *project => project.file_name().to_owned(),
+        Some(_) | None => format!("{}-{}", project.file_name(), short_name(&artifact.path, project)),
+    };
     let plain = |c: char| if c.is_alphanumeric() || "._+-".contains(c) { c } else { '-' };
-    let stem: String = stem.trim_end_matches('-').chars().map(plain).collect();
+    let stem: String = stem.chars().map(plain).collect();
     PathBuf::from(format!("{}.staple.json", stem.trim_start_matches(['.', '-'])))
 }

@@ -37,7 +37,7 @@ fn a_revoked_release_is_refused() {
 }
 
 #[test]
-fn a_begun_revocation_is_told() {
+fn a_begun_revocation_is_told_by_export_and_bundle() {
     let (alice, rita, ron) = (person("alice"), person("rita"), person("ron"));
     let file = SignersFile::of(1, &[&alice]).revocation(2, &[&rita, &ron]);
     let world = World::with_project(&file, &[&alice, &rita, &ron]);
@@ -47,6 +47,8 @@ fn a_begun_revocation_is_told() {
     computer.run_as("rita", &["revoke", &index, "--reason", "key leaked", "--yes"]).ok();
     let again = computer.run(&[&["export", &index, "-o", "again"][..], &OPENSSL].concat()).ok();
     again.says(&["its revocation was begun", "key leaked"]);
+    let bundle = computer.run(&["bundle", &index, "-o", "b.json"]).ok();
+    bundle.says(&["its revocation was begun", "key leaked", "Bundled"]);
 }
 
 #[test]

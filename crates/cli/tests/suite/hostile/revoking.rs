@@ -25,6 +25,23 @@ fn an_index_that_is_not_the_one_at_that_path_is_not_revoked() {
 }
 
 #[test]
+fn a_release_whose_history_does_not_hold_is_not_revoked() {
+    let scene = Scene::start();
+    let path = scene.index("2.0");
+    let args = [&["revoke", &path][..], &REVOKE].concat();
+    let mut bent = scene.history();
+    bent["entries"][0]["timestamp"] = json!(days_ago(900).to_string());
+    bent["entries"][0]["signatures"]["entries"] = json!({});
+    for history in [bent, json!({ "entries": [] })] {
+        scene.hostile.show_history(&scene.project(), &path, &history);
+        scene.regular.run_as("alice", &args).failed(3).says(&[&path, "the history shown for"]);
+    }
+    assert_eq!(scene.hostile.posts(), [""; 0]);
+    scene.hostile.be_honest();
+    scene.regular.run_as("alice", &args).ok().says(&["Revoked"]);
+}
+
+#[test]
 fn a_pending_revocation_of_another_file_is_not_joined() {
     let scene = Scene::start();
     let path = scene.index("2.0");
