@@ -14,6 +14,7 @@ pub mod config;
 pub mod connections;
 mod counting;
 pub mod date;
+mod direct_http;
 pub mod disk_space;
 mod due;
 pub mod error;
