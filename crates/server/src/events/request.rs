@@ -8,7 +8,7 @@ use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text
 use url::form_urlencoded;
 
 use crate::{commit_id::parse_commit_id, error::ApiError};
-use countersign_store::{ObjectId, log::KEPT};
+use countersign_store::{ObjectId, recent_commits::KEPT};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ListenRequest {
