@@ -36,6 +36,7 @@ pub mod openapi;
 pub mod origin;
 pub mod patience;
 pub mod proxies;
+mod query;
 pub mod rendering;
 pub mod request_id;
 pub mod role;
