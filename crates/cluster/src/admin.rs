@@ -14,7 +14,8 @@ use uuid::Uuid;
 use crate::{
     database::{Database, DatabaseSession, SqlParameter, within},
     error::DatabaseError,
-    rows::parse_id,
+    nonces::RAISE_NONCE_FLOOR,
+    rows::{self, NEWEST_SEQ, parse_id},
     schema::{self, SchemaError},
     times,
 };
@@ -67,7 +68,7 @@ pub async fn read_status(database: &Database) -> Result<ClusterStatus, SchemaErr
 
 async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError> {
     let rows = session.query("select repo, format, nonce_floor from svc_repository", &[]).await?;
-    let row = rows.first().ok_or_else(|| DatabaseError::Strange("svc_repository is empty".to_owned()))?;
+    let row = rows::repository_row(&rows)?;
     let (repository, format) = (row.try_get(0)?, row.try_get(1)?);
     let nonce_floor = row.try_get::<_, Option<SystemTime>>(2)?.and_then(times::from_system);
     let rows = session.query("select seq, head, at from svc_batch order by seq desc limit 1", &[]).await?;
@@ -131,8 +132,7 @@ where
     let session = database.connect("init", Duration::ZERO).await?;
     let begin = "begin; lock table svc_batch in exclusive mode";
     within(LIMIT, async { Ok(session.client.batch_execute(begin).await?) }).await?;
-    let newest = session.query("select coalesce(max(seq), 0) from svc_batch", &[]).await?;
-    let newest: i64 = newest.first().map_or(Ok(0), |row| row.try_get(0)).map_err(DatabaseError::from)?;
+    let newest = rows::read_newest_seq(&session.query(NEWEST_SEQ, &[]).await?)?;
     if newest > 0 {
         return Err(InitError::NotEmpty { newest });
     }
@@ -146,8 +146,7 @@ where
         head = Some(batch.head);
         within(LIMIT, put(&session, node, seq, &batch)).await?;
     }
-    let floor = "update svc_repository set nonce_floor = greatest(nonce_floor, $1)";
-    session.query(floor, &[(&times::to_system(now), Type::TIMESTAMPTZ)]).await?;
+    session.query(RAISE_NONCE_FLOOR, &[(&times::to_system(now), Type::TIMESTAMPTZ)]).await?;
     // The commit of much data can take long, and ending it early would leave it open whether it happened.
     session.certain(async { Ok(session.client.batch_execute("commit").await?) }).await?;
     Ok(seq)

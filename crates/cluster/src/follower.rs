@@ -19,6 +19,7 @@ use crate::{
     error::DatabaseError,
     node::NodeState,
     purge::NoncePurge,
+    rows::{self, NEWEST_SEQ},
 };
 
 const POLL: Duration = Duration::from_millis(500);
@@ -115,10 +116,9 @@ impl Connected {
 
     async fn look(&mut self, session: &DatabaseSession) -> Result<(), DatabaseError> {
         let sent = Instant::now();
-        let newest = "select coalesce(max(seq), 0) from svc_batch";
-        let rows = within(LIMIT, session.query(newest, &[])).await;
+        let rows = within(LIMIT, session.query(NEWEST_SEQ, &[])).await;
         self.node.note_answer(sent, &rows);
-        let newest = rows?.first().map_or(Ok(0), |row| row.try_get(0))?;
+        let newest = rows::read_newest_seq(&rows?)?;
         self.node.note_newest(newest);
         // Less than what is published means that the database has lost something.
         if newest != self.node.applied().seq {

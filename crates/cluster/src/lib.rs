@@ -10,6 +10,7 @@ pub mod checkpoints;
 pub mod database;
 pub mod error;
 pub mod follower;
+pub mod machine_time;
 pub mod node;
 pub mod nonces;
 pub mod order;

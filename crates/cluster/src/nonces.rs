@@ -29,7 +29,7 @@ use crate::{
     database::{Database, DatabaseSession, SqlParameter, within},
     error::DatabaseError,
     node::NodeState,
-    times,
+    rows, times,
 };
 
 /// How long a nonce can take to be stored, and then how long this node can take to come as far as the order has.
@@ -46,6 +46,10 @@ const STORE: &str = "with stored as (
         on conflict do nothing returning nonce)
     select (select coalesce(max(seq), 0) from svc_batch), nonce_floor, nonce_purged, array(select nonce from stored)
     from svc_repository";
+
+/// Has requests refused that were made before `$1`, since their nonces are not known.
+pub(crate) const RAISE_NONCE_FLOOR: &str =
+    "update svc_repository set nonce_floor = greatest(nonce_floor, $1)";
 
 /// The store of nonces of a node in a cluster.
 #[derive(Debug)]
@@ -236,7 +240,7 @@ impl NonceKeeper {
         let parameters: [SqlParameter<'_>; 2] =
             [(&nonces, Type::UUID_ARRAY), (&expiries, Type::TIMESTAMPTZ_ARRAY)];
         let rows = session.query(STORE, &parameters).await?;
-        let row = rows.first().ok_or_else(|| DatabaseError::Strange("svc_repository is empty".to_owned()))?;
+        let row = rows::repository_row(&rows)?;
         let newest = row.try_get(0)?;
         let floor = row.try_get::<_, Option<SystemTime>>(1)?.and_then(times::from_system);
         let purged: Option<SystemTime> = row.try_get(2)?;

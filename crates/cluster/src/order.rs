@@ -3,6 +3,7 @@
 mod add;
 mod exchange;
 mod tries;
+mod turn_lock;
 
 use std::{io, sync::Arc, time::Duration};
 

@@ -1,4 +1,5 @@
-//! Rows of the order.
+//! How rows of `svc_batch`, the order, and of `svc_repository` are read. Columns count by their position, so questions
+//! about batches begin with those of [`BatchRow`].
 
 use bytes::Bytes;
 use countersign_store::{ObjectId, sequence::SharedBatch};
@@ -6,6 +7,9 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::error::DatabaseError;
+
+/// The number of the newest batch, for [`read_newest_seq`].
+pub(crate) const NEWEST_SEQ: &str = "select coalesce(max(seq), 0) from svc_batch";
 
 /// The first four columns of every question about batches.
 #[derive(Debug)]
@@ -23,7 +27,7 @@ impl BatchRow {
     }
 }
 
-/// The columns after those.
+/// The columns after those of [`BatchRow`].
 pub(crate) fn read_batch(row: &Row, head: ObjectId) -> Result<SharedBatch, DatabaseError> {
     let base = row.try_get::<_, Option<&[u8]>>(4)?.map(parse_id).transpose()?;
     let commits = usize::try_from(row.try_get::<_, i32>(5)?);
@@ -48,6 +52,16 @@ pub(crate) fn ends_with(rows: &[Row], seq: i64) -> Result<bool, DatabaseError> {
         [row] => BatchRow::read(row)?.seq == seq,
         [_, _, ..] => false,
     })
+}
+
+/// 0 before the first batch.
+pub(crate) fn read_newest_seq(rows: &[Row]) -> Result<i64, DatabaseError> {
+    Ok(rows.first().map_or(Ok(0), |row| row.try_get(0))?)
+}
+
+/// The one row of `svc_repository`.
+pub(crate) fn repository_row(rows: &[Row]) -> Result<&Row, DatabaseError> {
+    rows.first().ok_or_else(|| DatabaseError::Strange("svc_repository is empty".to_owned()))
 }
 
 pub(crate) fn parse_id(bytes: &[u8]) -> Result<ObjectId, DatabaseError> {

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::{
     database::{Database, DatabaseSession, within},
     error::DatabaseError,
+    rows,
 };
 
 /// Of the tables below. A program refuses a database with a higher one.
@@ -121,8 +122,7 @@ pub(crate) async fn check_format(session: &DatabaseSession) -> Result<(), Schema
         return Err(SchemaError::Absent);
     }
     let rows = within(LIMIT, session.query("select format from svc_repository", &[])).await?;
-    let row = rows.first().ok_or_else(|| DatabaseError::Strange("svc_repository is empty".to_owned()))?;
-    match row.try_get(0).map_err(DatabaseError::from)? {
+    match rows::repository_row(&rows)?.try_get(0).map_err(DatabaseError::from)? {
         FORMAT => Ok(()),
         found if found > FORMAT => Err(SchemaError::Newer { found }),
         found => Err(DatabaseError::Strange(format!("format {found}")).into()),

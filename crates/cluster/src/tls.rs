@@ -9,15 +9,13 @@ use std::{
     task::{Context, Poll},
 };
 
-use countersign_store::clock::since_1970;
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::ring::default_provider,
     pki_types::{
-        CertificateDer, InvalidDnsNameError, ServerName, UnixTime,
+        CertificateDer, InvalidDnsNameError, ServerName,
         pem::{Error as PemError, PemObject as _},
     },
-    time_provider::TimeProvider,
     version::{TLS12, TLS13},
 };
 use thiserror::Error;
@@ -27,6 +25,8 @@ use tokio_postgres::{
     tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
 };
 use tokio_rustls::TlsConnector;
+
+use crate::machine_time::MachineTime;
 
 #[derive(Debug, Error)]
 pub enum DatabaseTlsError {
@@ -50,16 +50,6 @@ impl DatabaseTls {
         let mut config = builder.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"postgresql".to_vec()];
         Ok(Self(Arc::new(config)))
-    }
-}
-
-/// The default provider panics if the clock is before 1970.
-#[derive(Debug)]
-struct MachineTime;
-
-impl TimeProvider for MachineTime {
-    fn current_time(&self) -> Option<UnixTime> {
-        since_1970().map(UnixTime::since_unix_epoch)
     }
 }
 

@@ -9,12 +9,10 @@ use url::Url;
 
 use crate::{
     fetch::{FetchError, FetchLimits, Fetcher, Redirects},
-    file_server::is_known_forge,
+    file_server::{MAX_LEVELS_ABOVE, is_known_forge},
     url::{SourceUrl, UrlRefusal, encode, encode_path},
 };
 
-/// How far above a file its project is looked for on a file server.
-const MAX_LEVELS_ABOVE: usize = 8;
 /// Tried where a forge does not say which branch is the default.
 const USUAL_BRANCHES: [&str; 2] = ["main", "master"];
 const REPOSITORY_BYTES: u64 = 1 << 20;

@@ -4,17 +4,17 @@
 
 use countersign_core::{
     documents::{index::AssetName, layout},
-    values::{path::RepoPath, url::Scheme},
+    values::{
+        path::{PathError, RepoPath},
+        url::Scheme,
+    },
 };
 
 use crate::{
-    file_server::is_known_forge,
+    file_server::{MAX_LEVELS_ABOVE, is_known_forge},
     source::kind::{ForgeKind, PathNames, SplitPath},
     url::{SourceUrl, UrlProblem, UrlRefusal},
 };
-
-/// How far above a file an index is looked for: checksums files may name `sub/file`, but each level is a question.
-const MAX_LEVELS_ABOVE: usize = 8;
 
 const GITHUB_FORM: &str = "…/OWNER/REPOSITORY/releases/download/TAG/NAME";
 const GITLAB_FORM: &str = "…/GROUP/PROJECT/-/releases/TAG/downloads/NAME";
@@ -42,11 +42,19 @@ pub enum CandidateKind {
     Directory,
 }
 
-/// What a path says in the form of a forge's download.
+/// What a path says in the form of a forge's page or download.
 struct Release<'u> {
     project: PathNames<'u>,
     /// Segments of the URL, in which an encoded slash separates as well.
     tag: PathNames<'u>,
+}
+
+impl Release<'_> {
+    /// Where its index lies.
+    fn dir(&self, url: &SourceUrl) -> Result<RepoPath, PathError> {
+        let names = [self.project.join("/"), "releases/tag".to_owned(), self.tag.join("/")];
+        url.path_on_server(&names)
+    }
 }
 
 pub fn locate_download(url: &str) -> Result<DownloadPlace, UrlRefusal> {
@@ -59,17 +67,16 @@ pub fn locate_download(url: &str) -> Result<DownloadPlace, UrlRefusal> {
 pub fn locate_release_page(url: &str) -> Option<RepoPath> {
     let url = SourceUrl::parse_release(url).ok()?;
     let segments = url.segments();
-    let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2);
-    let (project, tag) = match (dash.map(|dash| segments.split_at(dash)), segments.as_slice()) {
-        (Some((project, ["-", "releases", tag @ ..])), _) => (project, tag),
-        (None, [_, _, "releases", "tag", tag @ ..]) => (&segments[..2], tag),
+    let split = |kind: ForgeKind| kind.split_project(&segments);
+    let (project, tag) = match (split(ForgeKind::Gitlab), split(ForgeKind::Github)) {
+        (Some(SplitPath { project, page: ["releases", tag @ ..] }), _)
+        | (None, Some(SplitPath { project, page: ["releases", "tag", tag @ ..] })) => (project, tag),
         _ => return None,
     };
     if tag.is_empty() || tag.contains(&"downloads") || tag.contains(&"permalink") {
         return None;
     }
-    let dir = [project.join("/"), "releases/tag".to_owned(), tag.join("/")];
-    url.path_on_server(&dir).ok()
+    Release { project, tag }.dir(&url).ok()
 }
 
 fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlProblem> {
@@ -88,9 +95,8 @@ fn find_candidates(url: &SourceUrl) -> Result<Vec<Candidate>, UrlProblem> {
     let file_name = AssetName::parse(name)?;
 
     let mut places = Vec::new();
-    if let Some(Release { project, tag }) = release {
-        let dir = [project.join("/"), "releases/tag".to_owned(), tag.join("/")];
-        places.push((CandidateKind::Release, url.path_on_server(&dir)?, file_name.clone()));
+    if let Some(release) = release {
+        places.push((CandidateKind::Release, release.dir(url)?, file_name.clone()));
     }
     let own_dir = url.path_on_server(url.dir_segments())?;
     let dirs = self_and_above(&own_dir, &file_name);

@@ -15,6 +15,10 @@ use crate::{
     url::{SourceUrl, UrlProblem, check_storable},
 };
 
+/// How far above a file its project and its index are looked for. Checksums files may name `sub/file`, but each level is
+/// a question.
+pub(crate) const MAX_LEVELS_ABOVE: usize = 8;
+
 /// The hosts whose files may register projects.
 #[derive(Debug, Clone, Default)]
 pub struct FileServers {

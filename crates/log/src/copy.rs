@@ -4,7 +4,6 @@
 use std::{
     path::Path,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use countersign_core::values::verifier_key::VerifierKey;
@@ -15,12 +14,8 @@ use crate::{
     keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes},
     log::TransparencyLog,
     settings::LogOptions,
-    signer::LogSigner,
     state::lock,
 };
-
-/// It signs nothing.
-const IDLE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone)]
 pub struct LogCopy {
@@ -33,15 +28,7 @@ impl LogCopy {
     pub fn start(store: &Store, dir: &Path, key: VerifierKey) -> Result<Self, LogError> {
         let offered = Arc::default();
         let keeper = CopiedCheckpoints { offered: Arc::clone(&offered), files: CheckpointFiles::new(dir) };
-        let options = LogOptions {
-            dir: dir.to_owned(),
-            signer: Arc::new(LogSigner::of_another(key)),
-            keeper: Box::new(keeper),
-            checkpoint_every: IDLE,
-            heartbeat_every: IDLE,
-            policy: None,
-            waits_for_witnesses: true,
-        };
+        let options = LogOptions::of_another(dir, key, Box::new(keeper));
         Ok(Self { log: Arc::new(TransparencyLog::start(store, options)?), offered })
     }
 

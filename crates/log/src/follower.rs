@@ -52,9 +52,18 @@ pub(crate) struct LogFollower {
     /// Whether the tree was found to continue the newest checkpoint.
     continues: bool,
     /// If other nodes sign as well: the last versions, since a checkpoint of theirs can be of any size.
-    recent: Option<VecDeque<(u64, CachedLeaf, Statuses)>>,
+    recent: Option<VecDeque<LogVersion>>,
     last_look: Option<Instant>,
     is_loaded: bool,
+}
+
+/// The log when it had so many leaves: what proofs of a checkpoint of this size need.
+#[derive(Debug, Clone)]
+struct LogVersion {
+    size: u64,
+    /// The last leaf.
+    leaf: CachedLeaf,
+    statuses: Statuses,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -171,15 +180,16 @@ impl LogFollower {
 
     fn take(&mut self, loaded: LoadedLog, wish: &CacheWish<'_>, last: CachedLeaf) -> Result<(), LogError> {
         let LoadedLog { tree, recount, earlier, statuses } = loaded;
-        let mut versions = vec![(wish.head.size, last, statuses.clone())];
+        let newest = LogVersion { size: wish.head.size, leaf: last, statuses: statuses.clone() };
+        let mut versions = vec![newest];
         if let (Some(size), Some(statuses)) = (wish.earlier, earlier)
             && let Some(leaf) = self.cache.leaves().read(size - 1..size)?.pop()
         {
-            versions.push((size, leaf, statuses));
+            versions.push(LogVersion { size, leaf, statuses });
         }
         *self.shared.tree_mut() = tree;
-        for (size, leaf, statuses) in versions {
-            self.show_view(size, &leaf, statuses)?;
+        for version in versions {
+            self.show_view(version)?;
         }
         (self.statuses, self.last, self.recount) = (statuses, Some(last), recount);
         Ok(())
@@ -241,19 +251,20 @@ impl LogFollower {
         };
         (self.statuses, self.last) = (statuses, Some(leaf));
         if let Some(recent) = &mut self.recent {
-            recent.push_back((size, leaf, self.statuses.clone()));
+            recent.push_back(LogVersion { size, leaf, statuses: self.statuses.clone() });
             if recent.len() > RECENT {
                 recent.pop_front();
             }
         }
         if size <= self.shared.checkpoints().newest_size() {
-            self.show_view(size, &leaf, self.statuses.clone())?;
+            self.show_view(LogVersion { size, leaf, statuses: self.statuses.clone() })?;
         }
         Ok(())
     }
 
     /// If a checkpoint of this size waits for what proofs need, it gets it.
-    fn show_view(&mut self, size: u64, leaf: &CachedLeaf, statuses: Statuses) -> Result<(), LogError> {
+    fn show_view(&mut self, version: LogVersion) -> Result<(), LogError> {
+        let LogVersion { size, leaf, statuses } = version;
         let mut checkpoints = self.shared.checkpoints();
         let Some(issued) = checkpoints.of_size(size).filter(|issued| issued.view.is_none()) else {
             return Ok(());
@@ -331,9 +342,9 @@ impl LogFollower {
         // The other node asks the witnesses.
         *lock(&self.shared.last_round) = Some(Instant::now());
         let recent = self.recent.iter().flatten();
-        let found: Vec<_> = recent.filter(|(size, ..)| wanted.contains(size)).cloned().collect();
-        for (size, leaf, statuses) in found {
-            self.show_view(size, &leaf, statuses)?;
+        let found: Vec<_> = recent.filter(|version| wanted.contains(&version.size)).cloned().collect();
+        for version in found {
+            self.show_view(version)?;
         }
         Ok(true)
     }

@@ -1,13 +1,19 @@
 //! What a log needs to begin.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use countersign_core::log::policy::Policy;
+use countersign_core::{log::policy::Policy, values::verifier_key::VerifierKey};
 
 use crate::{keeper::CheckpointKeeper, signer::LogSigner};
 
 /// Checkpoints that wait for witnesses, each with its version of the map. Beyond it the oldest goes.
 pub const MAX_WAITING: usize = 64;
+/// A log that signs nothing has nothing to do but follow.
+const IDLE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct LogOptions {
@@ -23,4 +29,19 @@ pub struct LogOptions {
     pub policy: Option<Policy>,
     /// Sign nothing before [`crate::TransparencyLog::allow_signing`]: the witnesses are asked first what they have seen.
     pub waits_for_witnesses: bool,
+}
+
+impl LogOptions {
+    /// For a log that another server signs, and that is only derived here.
+    pub(crate) fn of_another(dir: &Path, key: VerifierKey, keeper: Box<dyn CheckpointKeeper>) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            signer: Arc::new(LogSigner::of_another(key)),
+            keeper,
+            checkpoint_every: IDLE,
+            heartbeat_every: IDLE,
+            policy: None,
+            waits_for_witnesses: true,
+        }
+    }
 }

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use countersign_core::values::shown::shown_text;
-use countersign_forge::https::{SetupError, https_client};
-use reqwest::{
-    Client, RequestBuilder,
-    header::{CONTENT_TYPE, RETRY_AFTER},
-};
+use countersign_forge::https::SetupError;
+use reqwest::{Client, RequestBuilder, header::CONTENT_TYPE};
 use thiserror::Error;
 use tokio::time::timeout;
 
-use crate::causes::describe;
+use crate::{
+    causes::describe,
+    direct_http::{direct_client, read_retry_after},
+};
 
 /// For the whole of it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,12 +43,8 @@ pub(crate) enum BriefError {
 }
 
 impl BriefClient {
-    /// A redirect would be another's choice.
     pub(crate) fn new(max_bytes: usize) -> Result<Self, SetupError> {
-        let http = https_client(|builder| {
-            builder.connect_timeout(TIMEOUT).redirect(reqwest::redirect::Policy::none()).referer(false)
-        })?;
-        Ok(Self { http, max_bytes })
+        Ok(Self { http: direct_client()?, max_bytes })
     }
 
     pub(crate) async fn get(&self, url: &str) -> Result<BriefAnswer, BriefError> {
@@ -66,9 +62,7 @@ impl BriefClient {
 
     async fn read(&self, request: RequestBuilder) -> Result<BriefAnswer, BriefError> {
         let mut response = request.send().await.map_err(|error| unreachable(&error))?;
-        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let seconds = header(RETRY_AFTER).and_then(|value| value.parse().ok());
-        let retry_after = seconds.map(|seconds| Duration::from_secs(seconds).min(MAX_ASKED_WAIT));
+        let retry_after = read_retry_after(response.headers(), MAX_ASKED_WAIT);
         let (status, mut body) = (response.status().as_u16(), Vec::new());
         while let Some(bytes) = response.chunk().await.map_err(|error| unreachable(&error))? {
             body.extend_from_slice(&bytes);

@@ -1,13 +1,13 @@
 //! What the operator can set. Flag beats environment beats file beats default; unknown keys are errors.
 
-mod checkpoints;
 mod database;
 mod error;
-mod log;
+mod log_lines;
 mod mirror;
 mod numbers;
 mod service;
 mod source;
+mod transparency_log;
 mod webhook;
 
 use std::{
@@ -25,20 +25,20 @@ use countersign_forge::{
     forges::{ForgeConfig, ForgeKind, Forges, Token},
     guard::{AllowFetch, Guard},
 };
-use countersign_store::audit::replay::MAX_FETCH;
+use countersign_store::audit::replay::{MAX_FETCH, MIN_EXPIRY};
 use serde::Deserialize;
 
-pub use self::checkpoints::LogSettings;
 pub use self::database::{GivenDatabase, NodeSettings};
 pub use self::error::{ConfigError, WebhookProblem};
-pub use self::log::{LogFormat, LogLevel, UnknownName};
+pub use self::log_lines::{LogFormat, LogLevel, UnknownName};
 pub use self::source::{ConfigSource, explain_unknown};
+pub use self::transparency_log::LogSettings;
 use self::{
-    checkpoints::LogTable,
     database::DatabaseTable,
     mirror::MirrorTable,
     numbers::table,
     service::{ConnectionsTable, RateLimitsTable, TlsTable},
+    transparency_log::LogTable,
     webhook::WebhookTable,
 };
 use crate::{
@@ -60,6 +60,8 @@ const MAX_CHECKSUMS_FILE_BYTES: u64 = 2 * INDEX_BYTES as u64;
 /// Signatures take most of the room in a request, and need far less than this.
 const MAX_REQUEST_BODY_BYTES: u64 = 4 << 20;
 const DAY: u64 = 24 * 60 * 60;
+// One day is the least that `limits.registration_expiry_days` accepts.
+const _: () = assert!(DAY >= MIN_EXPIRY.as_secs(), "`fsck` accepts every expiry that can be set");
 
 #[derive(Debug, Clone)]
 pub struct Settings {

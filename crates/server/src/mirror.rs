@@ -16,7 +16,7 @@ pub mod state;
 pub(crate) use self::{
     follower::follow,
     log::{CopyParts, copy_log},
-    open::{open, promote},
+    open::{OpenedMirror, open, promote},
 };
 pub use self::{
     open::MirrorError,

@@ -184,7 +184,7 @@ fn build_app(
         witness,
         catalogue: Arc::new(store.catalogue()),
         questions: Renderings::default(),
-        events: Arc::new(Audience::start(store.log(), listeners)),
+        events: Arc::new(Audience::start(store.recent_commits(), listeners)),
         store: Arc::new(store),
         upstream,
         large_bodies: SharedPlaces::new(LARGE_BODIES),

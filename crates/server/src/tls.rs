@@ -8,31 +8,19 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use countersign_cluster::machine_time::MachineTime;
 use rustls::{
     ServerConfig,
     crypto::ring::default_provider,
     pki_types::{
-        CertificateDer, PrivateKeyDer, UnixTime,
+        CertificateDer, PrivateKeyDer,
         pem::{Error as PemError, PemObject as _},
     },
-    time_provider::TimeProvider,
     version::{TLS12, TLS13},
 };
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
-
-use countersign_store::clock::since_1970;
-
-/// The default provider panics if the clock is before 1970.
-#[derive(Debug)]
-struct MachineTime;
-
-impl TimeProvider for MachineTime {
-    fn current_time(&self) -> Option<UnixTime> {
-        since_1970().map(UnixTime::since_unix_epoch)
-    }
-}
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -24,8 +24,11 @@ pub enum LogStartError {
     Runtime(#[from] io::Error),
 }
 
-/// A log, and the witnesses to ask.
-pub(crate) type LogWithWitnesses = (Arc<TransparencyLog>, Vec<AskedWitness>);
+pub(crate) struct StartedLog {
+    pub(crate) log: Arc<TransparencyLog>,
+    /// The witnesses to ask.
+    pub(crate) asked: Vec<AskedWitness>,
+}
 
 /// Begins to follow the store. Nothing waits for it. Nodes share a database, and with it the checkpoints.
 pub(crate) fn start(
@@ -33,7 +36,7 @@ pub(crate) fn start(
     data_dir: &DataDir,
     database: Option<Database>,
     settings: LogSettings,
-) -> Result<LogWithWitnesses, LogStartError> {
+) -> Result<StartedLog, LogStartError> {
     let LogSettings { signer, checkpoint_every, heartbeat_every, witnesses, .. } = settings;
     let dir = data_dir.log();
     let asked = witnesses.as_ref().map(AskedWitness::list).transpose()?.unwrap_or_default();
@@ -50,5 +53,5 @@ pub(crate) fn start(
         policy: witnesses,
         waits_for_witnesses: !asked.is_empty(),
     };
-    Ok((Arc::new(TransparencyLog::start(store, options)?), asked))
+    Ok(StartedLog { log: Arc::new(TransparencyLog::start(store, options)?), asked })
 }

@@ -102,7 +102,7 @@ impl DataDir {
     }
 
     /// Whether a server has kept its state in this directory.
-    pub fn is_in_use_at(path: &Path) -> bool {
+    pub fn has_repository_at(path: &Path) -> bool {
         Self::repository_at(path).is_dir()
     }
 

@@ -24,7 +24,7 @@ use crate::{
     follow::FollowError,
     jobs::{Job, transaction},
     journal::{entry::JournalEntry, export::JournalExport, milestones::Milestones},
-    log::Log,
+    recent_commits::RecentCommits,
     repository::Repository,
     sequence::Sequencer,
     snapshot::head::Head,
@@ -77,7 +77,7 @@ impl Store {
         let shared = Arc::new(StoreState {
             published: ArcSwap::from_pointee(load_head(&repository)),
             stats: StoreStats::default(),
-            log: Arc::new(Log::new(Arc::clone(&objects), repository.tip)),
+            recent_commits: Arc::new(RecentCommits::new(Arc::clone(&objects), repository.tip)),
             budget: options.budget.map(StorageBudget::new),
             halted: ArcSwapOption::empty(),
             milestones: Milestones::new(Arc::clone(&objects)),
@@ -184,8 +184,8 @@ impl Store {
     }
 
     /// What happened: the newest commits, and whatever came before them.
-    pub fn log(&self) -> &Arc<Log> {
-        &self.shared.log
+    pub fn recent_commits(&self) -> &Arc<RecentCommits> {
+        &self.shared.recent_commits
     }
 
     /// A catalogue of what is stored, still empty. It follows this store for as long as it is asked.

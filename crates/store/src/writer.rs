@@ -25,8 +25,8 @@ use crate::{
     journal::{
         entry::JournalEntry, export::JournalExport, lately, milestones::Milestones, write::JournalWriter,
     },
-    log::{Log, Logged},
     need::need_of,
+    recent_commits::{RecentCommit, RecentCommits},
     repository::{
         Repository,
         batch::{Batch, NewCommit},
@@ -89,7 +89,7 @@ pub(crate) struct Sharing {
 pub(crate) struct StoreState {
     pub(crate) published: ArcSwap<Head>,
     pub(crate) stats: StoreStats,
-    pub(crate) log: Arc<Log>,
+    pub(crate) recent_commits: Arc<RecentCommits>,
     pub(crate) budget: Option<StorageBudget>,
     /// Why this node does not follow the shared order any more.
     pub(crate) halted: ArcSwapOption<String>,
@@ -110,7 +110,7 @@ impl StoreState {
 pub(crate) struct Draft {
     head: Head,
     batch: Batch,
-    commits: Vec<Logged>,
+    commits: Vec<RecentCommit>,
     /// The same with content, if someone follows.
     fed: Option<Vec<PublishedCommit>>,
     content_bytes: u64,
@@ -189,11 +189,11 @@ impl Writer {
             let made = self.repository.publish(&draft.batch, draft.head.commit);
             made.inspect_err(|_| self.shared.stats.note_failed())?;
         }
-        let StoreState { published, stats, log, feed, .. } = &*self.shared;
+        let StoreState { published, stats, recent_commits, feed, .. } = &*self.shared;
         feed.publish(draft.fed.take(), || published.store(Arc::new(draft.head.clone())));
         stats.note_published(draft.commits.len(), draft.content_bytes);
         draft.charges.drain(..).for_each(Charge::keep);
-        log.append(draft.commits.drain(..));
+        recent_commits.append(draft.commits.drain(..));
         self.folder.wake();
         self.write_held_if(self.is_write_due());
         Ok(())
@@ -226,8 +226,9 @@ impl Writer {
             let before = self.shared.published.load().commit;
             let head = Arc::new(load_head(&self.repository));
             self.shared.feed.publish(None, || self.shared.published.store(Arc::clone(&head)));
-            self.shared.log.catch_up(head.commit);
-            let found = self.shared.log.read_back(head.commit).map_while(|commit| Some(commit.ok()?.id));
+            self.shared.recent_commits.catch_up(head.commit);
+            let found =
+                self.shared.recent_commits.read_back(head.commit).map_while(|commit| Some(commit.ok()?.id));
             // A write has no more.
             self.repeating.recovered = found.take_while(|id| *id != before).take(MAX_CHANGES).collect();
         }
@@ -247,7 +248,7 @@ impl Draft {
             fed.push(PublishedCommit::new(commit, object, &self.head, &next, change));
         }
         self.head = next;
-        self.commits.push(Logged::new(commit, time.to_whole_seconds(), change.recorded_message()));
+        self.commits.push(RecentCommit::new(commit, time.to_whole_seconds(), change.recorded_message()));
         self.content_bytes += content_bytes;
     }
 }

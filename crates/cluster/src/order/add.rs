@@ -4,13 +4,13 @@ use countersign_store::sequence::SharedBatch;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
+use super::turn_lock::SHARE_TURN;
 use crate::{
     database::{DatabaseSession, SqlParameter},
     error::DatabaseError,
     node::NodeState,
 };
 
-const SHARE_TURN: &str = "select pg_advisory_xact_lock_shared('svc_repository'::regclass::oid::int, 1)";
 /// Another connection of this node has the lock alone.
 const HAVE_TURN: &str = "select";
 

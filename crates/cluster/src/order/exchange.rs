@@ -18,11 +18,13 @@ use uuid::Uuid;
 use super::{
     add::{self, Attempt, NewBatch},
     tries::Tries,
+    turn_lock::TAKE_TURN,
 };
 use crate::{
     database::{Database, DatabaseSession, SqlParameter, within},
     error::DatabaseError,
     node::{AppliedBatch, NodeState},
+    nonces::RAISE_NONCE_FLOOR,
     recent::{BatchIdentity, RecentBatches},
     rows::{self, BatchRow},
     times,
@@ -51,9 +53,6 @@ const MAX_GIVEN_BYTES: i64 = 4 << 20;
 /// Of one body. A larger one is neither added nor read: each node has it in memory.
 pub const MAX_BODY_BYTES: usize = SHARED_BATCH_BYTES;
 const MAX_GIVEN_BATCHES: i64 = 1_000;
-// Appends share this lock; a node whose turn it is has it alone, and the queue for it is fair. The lock only saves work:
-// the primary key decides.
-const TAKE_TURN: &str = "begin; select pg_advisory_xact_lock('svc_repository'::regclass::oid::int, 1)";
 
 // The first row is the one before, to see that it is there; its body is not needed. To add up the lengths reads none.
 const GIVE: &str =
@@ -304,9 +303,8 @@ impl OrderExchange {
 
     pub(super) async fn raise_nonce_floor(&mut self) -> Result<(), DatabaseError> {
         self.yield_turn().await;
-        let raise = "update svc_repository set nonce_floor = greatest(nonce_floor, $1)";
         let now = times::to_system(self.clock.now());
-        self.ask(raise, &[(&now, Type::TIMESTAMPTZ)]).await.map(drop)
+        self.ask(RAISE_NONCE_FLOOR, &[(&now, Type::TIMESTAMPTZ)]).await.map(drop)
     }
 
     /// One statement that can be repeated.

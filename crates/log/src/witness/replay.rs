@@ -16,11 +16,7 @@ use crate::{
     keeper::{CheckpointKeeper, KeepError, KeptNotes},
     log::TransparencyLog,
     settings::LogOptions,
-    signer::LogSigner,
 };
-
-/// It signs nothing, so it never has anything to do but follow.
-const IDLE: Duration = Duration::from_secs(60);
 
 /// How long commits can be in the journal of a log before a checkpoint has to cover them.
 const WITHHELD_AFTER: Duration = Duration::from_secs(120);
@@ -42,15 +38,7 @@ struct Nothing;
 impl LogReplay {
     /// `dir` is for files that can be deleted.
     pub fn start(store: &Store, dir: &Path, key: VerifierKey) -> Result<Self, LogError> {
-        let options = LogOptions {
-            dir: dir.to_owned(),
-            signer: Arc::new(LogSigner::of_another(key)),
-            keeper: Box::new(Nothing),
-            checkpoint_every: IDLE,
-            heartbeat_every: IDLE,
-            policy: None,
-            waits_for_witnesses: true,
-        };
+        let options = LogOptions::of_another(dir, key, Box::new(Nothing));
         Ok(Self { log: Arc::new(TransparencyLog::start(store, options)?), samples: Arc::default() })
     }
 

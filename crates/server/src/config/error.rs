@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::webhooks::{ShortSecret, settings::WebhookNameError};
 
-/// A day, the longest time that a webhook can have.
+/// A day. No time in the tables `[[webhook]]`, `[log]` and `[mirror]` can be longer.
 pub(super) const MAX_SECONDS: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Error)]
@@ -57,7 +57,7 @@ pub enum WebhookProblem {
     #[error("another one has the same name: each keeps its progress under its own")]
     SameName,
     #[error("its url {0}")]
-    Url(&'static str),
+    Url(String),
     #[error("it has no secret: set `secret`, or `secret_file`")]
     NoSecret,
     #[error("it has both `secret` and `secret_file`: leave one out")]

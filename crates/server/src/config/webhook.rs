@@ -97,17 +97,17 @@ impl WebhookTable {
 
 /// Errors do not quote the text: it could hold a token.
 fn parse_url(text: &str) -> Result<Url, WebhookProblem> {
-    let refuse = |reason| Err(WebhookProblem::Url(reason));
     if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
-        return refuse("has whitespace, a control character or a backslash: remove it");
+        let reason = "has whitespace, a control character or a backslash: remove it";
+        return Err(WebhookProblem::Url(reason.to_owned()));
     }
-    parse_http_url(text).or_else(|problem| match problem {
-        HttpUrlProblem::NotAUrl => refuse("is not a URL"),
-        HttpUrlProblem::NotHttp => refuse("does not begin with `https://` or `http://` and a host"),
-        HttpUrlProblem::UserInfo => refuse(
-            "has user information before an `@`: leave it out; the secret tells the receiver who sends",
-        ),
-        HttpUrlProblem::Fragment => refuse("has a fragment: leave out the `#` and what follows"),
+    parse_http_url(text).map_err(|problem| {
+        WebhookProblem::Url(match problem {
+            HttpUrlProblem::UserInfo => format!("{problem}; the secret tells the receiver who sends"),
+            HttpUrlProblem::NotAUrl | HttpUrlProblem::NotHttp | HttpUrlProblem::Fragment => {
+                problem.to_string()
+            }
+        })
     })
 }
 

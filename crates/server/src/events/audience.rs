@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_store::log::Log;
+use countersign_store::recent_commits::RecentCommits;
 use tokio::sync::watch;
 
 use crate::{
@@ -42,9 +42,9 @@ pub(super) struct ListenerSlot {
 
 impl Audience {
     /// Must be called inside a Tokio runtime.
-    pub fn start(log: &Log, max_listeners: usize) -> Self {
-        let end = Arc::new(watch::Sender::new(log.end()));
-        tokio::spawn(pass_on(log.subscribe(), Arc::clone(&end)));
+    pub fn start(commits: &RecentCommits, max_listeners: usize) -> Self {
+        let end = Arc::new(watch::Sender::new(commits.end()));
+        tokio::spawn(pass_on(commits.subscribe(), Arc::clone(&end)));
         let places = SharedPlaces::new(PlaceRules {
             total: max_listeners,
             // The limits of addresses bound how many listeners one address has.
@@ -64,7 +64,7 @@ impl Audience {
         }
     }
 
-    /// Tells the position behind the newest commit, a little after the log itself. The writer does not wake those who
+    /// Tells the position behind the newest commit, a little after the store itself. The writer does not wake those who
     /// wait for it.
     pub fn subscribe(&self) -> watch::Receiver<i64> {
         self.end.subscribe()
@@ -97,8 +97,8 @@ impl Drop for ListenerSlot {
 }
 
 /// Waking a thousand tasks takes a while. The writer wakes only this task, which wakes the others.
-async fn pass_on(mut log: watch::Receiver<i64>, end: Arc<watch::Sender<i64>>) {
-    while log.changed().await.is_ok() {
-        end.send_replace(*log.borrow_and_update());
+async fn pass_on(mut commits: watch::Receiver<i64>, end: Arc<watch::Sender<i64>>) {
+    while commits.changed().await.is_ok() {
+        end.send_replace(*commits.borrow_and_update());
     }
 }

@@ -1,4 +1,4 @@
-//! One listener: from the log to Server-Sent Events.
+//! One listener: from recent commits to Server-Sent Events.
 
 use std::{convert::Infallible, fmt::Write as _, mem, sync::Arc, time::Duration};
 
@@ -27,14 +27,14 @@ use crate::{
     patience::Listening,
     sending::run_beside,
 };
-use countersign_store::{ObjectId, Store, log::Logged};
+use countersign_store::{ObjectId, Store, recent_commits::RecentCommit};
 
 /// Proxies would close a connection that is silent for longer.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The most that one look sends, in bytes, and reads, in commits.
 const MAX_TOLD: usize = 16 * 1024;
 const MAX_LOOKED_AT: i64 = 4_096;
-/// Commits to take from the log at a time, so that the writer never waits longer.
+/// Commits to take at a time, so that the writer never waits longer.
 const PIECE: usize = 64;
 /// How long to wait before looking again at a client that has not taken what it was sent.
 const BLOCKED: Duration = Duration::from_millis(100);
@@ -86,7 +86,7 @@ impl Listener {
         let place = source.events.admit(claimant).ok_or_else(ApiError::too_many_listeners)?;
         let (position, seen) = match request.after {
             None => {
-                let newest = source.store.log().newest();
+                let newest = source.store.recent_commits().newest();
                 (newest.end, newest.commit)
             }
             Some(after) => (find(&source.store, after).await?, Some(after)),
@@ -157,7 +157,7 @@ impl Listener {
         let mut told = Telling::new(&self.filter, &self.source.store);
         let (begin, mut is_behind) = (self.position, false);
         while told.text.len() < MAX_TOLD && self.position < begin + MAX_LOOKED_AT {
-            let commits = self.source.store.log().from(self.position, PIECE);
+            let commits = self.source.store.recent_commits().from(self.position, PIECE);
             is_behind = commits.is_none();
             let commits = commits.unwrap_or_default();
             if commits.is_empty() {
@@ -214,8 +214,8 @@ impl IntoResponse for Listener {
 
 /// The position after a commit. Commits from before the start may have to be read from disk.
 async fn find(store: &Store, after: ObjectId) -> Result<i64, ApiError> {
-    let log = store.log().clone();
-    let found = run_beside((), move || log.position_of(&after)).await?;
+    let recent_commits = store.recent_commits().clone();
+    let found = run_beside((), move || recent_commits.position_of(&after)).await?;
     found.map(|position| position + 1).ok_or_else(|| not_kept(after))
 }
 
@@ -235,7 +235,7 @@ impl<'a> Telling<'a> {
     }
 
     /// Only the last of a commit's events carries the id. A client that is cut off between them gets both again.
-    fn add(&mut self, commit: &Logged) {
+    fn add(&mut self, commit: &RecentCommit) {
         let before = self.count;
         for (place, event) in commit.events().iter().enumerate() {
             if self.filter.matches(event) && self.concerns_key(event) {
@@ -250,7 +250,7 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// Reads the state after the log, so the state contains every commit that is reported.
+    /// Reads the state after the commits, so the state contains every commit that is reported.
     fn concerns_key(&mut self, event: &Event) -> bool {
         let Some(key) = &self.filter.key else { return true };
         let store = self.store;

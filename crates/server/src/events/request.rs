@@ -5,10 +5,13 @@ use std::fmt::Display;
 use axum::http::HeaderMap;
 use countersign_api::event::{EventFilter, EventKind, HEADER_LAST_EVENT_ID};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text};
-use url::form_urlencoded;
 
-use crate::{commit_id::parse_commit_id, error::ApiError};
-use countersign_store::{ObjectId, log::KEPT};
+use crate::{
+    commit_id::parse_commit_id,
+    error::ApiError,
+    query::{Query, bad},
+};
+use countersign_store::{ObjectId, recent_commits::KEPT};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ListenRequest {
@@ -19,40 +22,28 @@ pub struct ListenRequest {
 
 impl ListenRequest {
     pub fn parse(query: &str, headers: &HeaderMap) -> Result<Self, ApiError> {
-        let mut request = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let is_new = match name.as_ref() {
-                "prefix" => {
-                    request.filter.prefix.replace(RepoPath::parse(&value).map_err(bad("prefix"))?).is_none()
-                }
-                "key" => request.filter.key.replace(parse_key(&value)?).is_none(),
-                "type" => request.filter.kinds.replace(parse_kinds(&value)?).is_none(),
-                "last_event_id" => request.after.replace(parse_commit(&value)?).is_none(),
-                _ => {
-                    return Err(ApiError::bad_request(format!(
-                        "`{}` is not one of {PARAMETERS}",
-                        shown_text(&name)
-                    )));
-                }
-            };
-            if !is_new {
-                return Err(ApiError::bad_request(format!("{name}: given more than once")));
-            }
-        }
+        let query = Query::parse_listed(query, &PARAMETERS, PARAMETERS_LIST)?;
+        let filter = EventFilter {
+            prefix: query.get("prefix").map(RepoPath::parse).transpose().map_err(bad("prefix"))?,
+            key: query.get("key").map(parse_key).transpose()?,
+            kinds: query.get("type").map(parse_kinds).transpose()?,
+        };
+        let mut after = query.get("last_event_id").map(parse_commit).transpose()?;
         // A client that reconnects sets the header; its URL still names the older id.
         let mut ids = headers.get_all(HEADER_LAST_EVENT_ID).iter();
         match (ids.next(), ids.next()) {
             // A server sends an empty id to make clients forget the last one.
             (None, _) => {}
             (Some(id), None) if id.is_empty() => {}
-            (Some(id), None) => request.after = Some(parse_commit(&String::from_utf8_lossy(id.as_bytes()))?),
+            (Some(id), None) => after = Some(parse_commit(&String::from_utf8_lossy(id.as_bytes()))?),
             (Some(_), Some(_)) => return Err(ApiError::bad_request("Last-Event-ID: given more than once")),
         }
-        Ok(request)
+        Ok(Self { filter, after })
     }
 }
 
-const PARAMETERS: &str = "`prefix`, `key`, `type` and `last_event_id`";
+const PARAMETERS: [&str; 4] = ["prefix", "key", "type", "last_event_id"];
+const PARAMETERS_LIST: &str = "`prefix`, `key`, `type` and `last_event_id`";
 
 /// The answer to a client that asks for a commit that the server no longer keeps, or never had.
 pub fn not_kept(after: impl Display) -> ApiError {
@@ -61,10 +52,6 @@ pub fn not_kept(after: impl Display) -> ApiError {
          Last-Event-ID"
     );
     ApiError::not_found(message)
-}
-
-fn bad<E: Display>(name: &str) -> impl Fn(E) -> ApiError {
-    move |error| ApiError::bad_request(format!("{name}: {error}"))
 }
 
 fn parse_key(text: &str) -> Result<PublicKey, ApiError> {

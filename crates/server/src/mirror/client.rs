@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use countersign_core::values::{
     bounds::NOTE_BYTES,
-    shown::shown_text,
     verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
     wire::routes::LOG_KEY,
 };
@@ -73,5 +72,5 @@ fn check_status(answer: BriefAnswer) -> Result<Vec<u8>, OriginError> {
         return Ok(answer.body);
     }
     let (status, wait) = (answer.status, answer.retry_after);
-    Err(OriginError::Status { status, message: shown_text(&answer.excerpt()), wait })
+    Err(OriginError::Status { status, message: answer.excerpt(), wait })
 }

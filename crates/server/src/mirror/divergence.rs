@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_store::{ObjectId, StoreError, log::Log};
+use countersign_store::{ObjectId, StoreError, recent_commits::RecentCommits};
 use thiserror::Error;
 use tokio::task::spawn_blocking;
 
@@ -35,8 +35,9 @@ pub(super) enum CompareError {
 
 impl OwnPast {
     /// All commits that lead to this one. 20 bytes each: some megabytes for a long history, and only for the comparison.
-    pub(super) async fn read(log: Arc<Log>, tip: ObjectId) -> Result<Self, StoreError> {
-        let read = move || log.read_back(tip).map(|commit| commit.map(|commit| commit.id)).collect();
+    pub(super) async fn read(recent_commits: Arc<RecentCommits>, tip: ObjectId) -> Result<Self, StoreError> {
+        let read =
+            move || recent_commits.read_back(tip).map(|commit| commit.map(|commit| commit.id)).collect();
         let commits = spawn_blocking(read).await.unwrap_or(Err(StoreError::Panicked))?;
         Ok(Self { commits })
     }

@@ -5,7 +5,7 @@ use std::{error::Error as StdError, time::Duration};
 use bytes::Bytes;
 use countersign_api::answers::ErrorResponse;
 use countersign_core::values::{shown::shown_text, wire};
-use countersign_forge::https::{SetupError, https_client};
+use countersign_forge::https::SetupError;
 use countersign_store::{
     ObjectId,
     journal::{
@@ -13,17 +13,16 @@ use countersign_store::{
         read::{JournalError, JournalReader},
     },
 };
-use reqwest::{
-    Client, Response, StatusCode,
-    header::{CONTENT_TYPE, RETRY_AFTER},
-};
+use reqwest::{Client, Response, StatusCode, header::CONTENT_TYPE};
 use thiserror::Error;
 use tokio::time::timeout;
 
 use super::address::OriginAddress;
-use crate::causes;
+use crate::{
+    causes,
+    direct_http::{direct_client, read_retry_after},
+};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// No text of an error is longer.
 const ERROR_BYTES: usize = 64 << 10;
 /// The longest wait that an origin can ask for.
@@ -88,16 +87,9 @@ pub(super) fn describe(error: &dyn StdError) -> String {
 }
 
 impl JournalClient {
-    /// The operator named the origin, so it can have any address. A redirect would be another's choice.
     pub(super) fn new(address: OriginAddress, max_lag: Duration) -> Result<Self, SetupError> {
-        let http = https_client(|builder| {
-            builder
-                .connect_timeout(CONNECT_TIMEOUT)
-                .redirect(reqwest::redirect::Policy::none())
-                .referer(false)
-        })?;
         let wait = (max_lag / PATIENCE_SHARE).clamp(Duration::from_secs(1), MAX_PATIENCE);
-        Ok(Self { http, address, wait, stall: wait + wait })
+        Ok(Self { http: direct_client()?, address, wait, stall: wait + wait })
     }
 
     pub(super) fn address(&self) -> &OriginAddress {
@@ -152,8 +144,7 @@ impl JournalClient {
     /// Only a Countersign server can say that it does not know a commit.
     async fn explain(&self, response: Response, commit: Option<ObjectId>) -> AskError {
         let status = response.status();
-        let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        let wait = seconds.map(|seconds| Duration::from_secs(seconds).min(MAX_ASKED_WAIT));
+        let wait = read_retry_after(response.headers(), MAX_ASKED_WAIT);
         let mut answer = JournalAnswer { response, stall: self.stall, newest: None };
         let mut body = Vec::new();
         while let Ok(Some(bytes)) = answer.chunk().await {

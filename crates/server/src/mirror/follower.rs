@@ -243,7 +243,7 @@ impl Follower {
     /// The origin does not know the newest commit: does it lack it, or has it another one?
     async fn compare(&mut self, tip: ObjectId) -> Result<(), Setback> {
         if !self.past.as_ref().is_some_and(|past| past.begins_at(tip)) {
-            let past = OwnPast::read(Arc::clone(self.store.log()), tip).await;
+            let past = OwnPast::read(Arc::clone(self.store.recent_commits()), tip).await;
             self.past = Some(past.map_err(CompareError::from)?);
         }
         let past = self.past.as_ref().expect("it was just read");

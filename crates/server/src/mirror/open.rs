@@ -38,12 +38,17 @@ pub enum MirrorError {
     Unasked { dir: String, origin: String, tip: ObjectId, reason: String },
 }
 
+pub(crate) struct OpenedMirror {
+    pub(crate) store: Store,
+    pub(crate) state: Arc<MirrorState>,
+}
+
 /// Opens what a mirror serves. A repository that was not a mirror's must be a part of the origin's.
 pub(crate) async fn open(
     data_dir: &DataDir,
     settings: MirrorSettings,
     opening: OpenSettings,
-) -> Result<(Store, Arc<MirrorState>), MirrorError> {
+) -> Result<OpenedMirror, MirrorError> {
     let MirrorSettings { origin, max_lag } = settings;
     let memory = MirrorMemory::at(data_dir.path());
     let followed = memory.origin()?;
@@ -59,7 +64,8 @@ pub(crate) async fn open(
         memory.set_origin(&origin)?;
     }
     let is_empty = opened.store.head().commit.is_null();
-    Ok((opened.store, Arc::new(MirrorState::new(origin, max_lag, memory, is_empty)?)))
+    let state = Arc::new(MirrorState::new(origin, max_lag, memory, is_empty)?);
+    Ok(OpenedMirror { store: opened.store, state })
 }
 
 async fn check_known(data_dir: &DataDir, origin: &JournalClient) -> Result<(), MirrorError> {

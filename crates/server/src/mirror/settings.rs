@@ -1,4 +1,4 @@
-//! What the operator sets.
+//! What a mirror is told at its start: which server it follows, and how far behind it is still ready.
 
 use std::time::Duration;
 

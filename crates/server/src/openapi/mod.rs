@@ -1,5 +1,5 @@
 //! The API's description: what each endpoint takes and answers. `Reference` is the OpenAPI 3.1 document; `web::docs`
-//! shows the same to people. The schemas come from the types of `core` that are sent and received.
+//! shows the same to people. The schemas come from the types that are sent and received: most are in `api`, some in `core`.
 
 pub mod catalogue;
 pub mod changes;

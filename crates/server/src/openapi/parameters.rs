@@ -1,18 +1,17 @@
 //! Parameters that several endpoints share.
 
 use countersign_api::{catalogue::ReleaseState, event::EventKind};
-use countersign_core::values::bounds::JOURNAL_WAIT_SECONDS;
+use countersign_core::values::bounds::{JOURNAL_WAIT_SECONDS, PATH_BYTES, PATH_SEGMENTS};
 use serde_json::{Value, json};
 
 use super::endpoint::{Parameter, ParameterPlace, find_example};
 
 const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json";
 const PROJECT: &str = "https/github.com/443/acme/app";
-/// Segments of anything but slashes, backslashes and control characters. No segment is a dot, two dots, or `.git`.
-const PATH_PATTERN: &str = r"^((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\x1f\x7f-\x9f]+(/|$)){1,64}$";
+/// A segment is anything but slashes, backslashes and control characters. None is a dot, two dots, or `.git`.
+const SEGMENT_PATTERN: &str = r"((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\x1f\x7f-\x9f]+(/|$))";
 pub(super) const COMMIT: &str = "cafecafecafecafecafecafecafecafecafecafe";
 const COMMIT_PATTERN: &str = "^[0-9a-f]{40}$";
-const PATH_MAX: usize = countersign_core::values::bounds::PATH_BYTES;
 
 pub fn file_path() -> Parameter {
     path("A mirror-relative path with plain slashes. `%2F` counts as a slash as well.", INDEX)
@@ -24,7 +23,8 @@ pub fn any_path() -> Parameter {
 }
 
 fn path(about: &'static str, example: &str) -> Parameter {
-    let schema = json!({ "type": "string", "minLength": 1, "maxLength": PATH_MAX, "pattern": PATH_PATTERN });
+    let pattern = format!("^{SEGMENT_PATTERN}{{1,{PATH_SEGMENTS}}}$");
+    let schema = json!({ "type": "string", "minLength": 1, "maxLength": PATH_BYTES, "pattern": pattern });
     Parameter { name: "path", place: ParameterPlace::Path, about, schema, example: json!(example) }
 }
 
@@ -52,7 +52,7 @@ fn named_tile(about: &'static str, pattern: &str, example: &str) -> Parameter {
 pub fn badge_path() -> Parameter {
     let about = "The path of a project, a release or a pending signers file, and `.svg`.";
     let schema =
-        json!({ "type": "string", "maxLength": PATH_MAX, "pattern": r"^[^\\\x00-\x1f\x7f-\x9f]+\.svg$" });
+        json!({ "type": "string", "maxLength": PATH_BYTES, "pattern": r"^[^\\\x00-\x1f\x7f-\x9f]+\.svg$" });
     let example = json!(format!("{PROJECT}.svg"));
     Parameter { name: "path", place: ParameterPlace::Path, about, schema, example }
 }

@@ -7,10 +7,12 @@ use countersign_api::{
     answers::{AssetsResponse, ReplacedIndex},
     requests::AssetsBody,
 };
-use countersign_core::rules::decide::assets::{self, Release};
-use countersign_forge::checksums::file::Checksums;
+use countersign_core::{
+    rules::decide::assets::{self, Release},
+    values::path::RepoPath,
+};
 use countersign_forge::{
-    checksums::{ChecksumsSource, locate_checksums},
+    checksums::{ChecksumsSource, file::Checksums, locate_checksums},
     fetch::{FetchLimits, Redirects},
 };
 use futures_util::{StreamExt as _, stream};
@@ -20,44 +22,32 @@ use crate::{
     error::ApiError,
     observe::{self, RequestFact},
     state::App,
-    upstream::turns::{FetchKind, FetchTurn},
+    upstream::{
+        FetchClaim,
+        turns::{FetchKind, FetchTurn},
+    },
 };
 
 /// Checksums files of one release to fetch at the same time. Most often there are two, SHA-256 and SHA-512.
 const AT_ONCE: usize = 2;
 
+/// A release whose files are known, and what is needed to store and to answer.
+struct FetchedRelease {
+    project: RepoPath,
+    release: Arc<Release>,
+    /// The URLs that it was read from, for messages.
+    source: String,
+    message: &'static str,
+    turn: Option<FetchTurn>,
+}
+
 pub async fn register(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<AssetsResponse>, ApiError> {
-    let (project, source, release, message, turn) = match AssetsBody::parse(&request.body)? {
-        AssetsBody::Release(url) => {
-            let located = app.upstream.forges.locate_release(&url);
-            let source = located.inspect_err(|_| observe::note(RequestFact::File, &url))?;
-            observe::note(RequestFact::File, &source.dir);
-            app.blocks.check(&[&request.caller], &source.dir)?;
-            let active = assets::check_assets(&*app.store.head(), &source.dir, &request.caller)?;
-            let claimant = request.claimant().with_project(&active.project);
-            let page = source.url.clone();
-            let release = app.upstream.download_release(source, request.claim_fetch(claimant)?).await?;
-            (active.project, page, release, "Release registered successfully", None)
-        }
-        AssetsBody::Checksums(urls) => {
-            let max_files = app.limits.checksums_files;
-            if urls.len() > max_files {
-                return Err(ApiError::bad_request(format!("csum_files has more than {max_files} URLs")));
-            }
-            let located = locate_checksums(&urls);
-            let source = located.inspect_err(|_| observe::note(RequestFact::File, &urls.join(" ")))?;
-            observe::note(RequestFact::File, &source.dir);
-            app.blocks.check(&[&request.caller], &source.dir)?;
-            let active = assets::check_assets(&*app.store.head(), &source.dir, &request.caller)?;
-            let claimant = request.claimant().with_project(&active.project);
-            let turn = app.upstream.begin(FetchKind::Checksums, request.claim_fetch(claimant)?).await?;
-            let release = fetch_checksums(&app, &turn, &source).await?;
-            let files = source.files.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
-            (active.project, files, release, "Assets registered successfully", Some(turn))
-        }
+    let FetchedRelease { project, release, source, message, turn } = match AssetsBody::parse(&request.body)? {
+        AssetsBody::Release(url) => fetch_from_forge(&app, &request, &url).await?,
+        AssetsBody::Checksums(urls) => fetch_from_checksums(&app, &request, &urls).await?,
     };
     // Written and measured here: the writer has only one thread.
     let index = release.write_index(&project, app.now());
@@ -70,6 +60,44 @@ pub async fn register(
     let replaced = registered.replaced.map(|keys| ReplacedIndex { signatures: keys.into_iter().collect() });
     let (message, index_file_path) = (message.to_owned(), registered.index);
     Ok(Json(AssetsResponse { success: true, message, index_file_path, replaced }))
+}
+
+async fn fetch_from_forge(app: &App, request: &Authenticated, url: &str) -> Result<FetchedRelease, ApiError> {
+    let located = app.upstream.forges.locate_release(url);
+    let source = located.inspect_err(|_| observe::note(RequestFact::File, &url))?;
+    let (project, claim) = admit(app, request, &source.dir)?;
+    let page = source.url.clone();
+    let release = app.upstream.download_release(source, claim).await?;
+    let message = "Release registered successfully";
+    Ok(FetchedRelease { project, release, source: page, message, turn: None })
+}
+
+async fn fetch_from_checksums(
+    app: &App,
+    request: &Authenticated,
+    urls: &[String],
+) -> Result<FetchedRelease, ApiError> {
+    let max_files = app.limits.checksums_files;
+    if urls.len() > max_files {
+        return Err(ApiError::bad_request(format!("csum_files has more than {max_files} URLs")));
+    }
+    let located = locate_checksums(urls);
+    let source = located.inspect_err(|_| observe::note(RequestFact::File, &urls.join(" ")))?;
+    let (project, claim) = admit(app, request, &source.dir)?;
+    let turn = app.upstream.begin(FetchKind::Checksums, claim).await?;
+    let release = fetch_checksums(app, &turn, &source).await?;
+    let files = source.files.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
+    let message = "Assets registered successfully";
+    Ok(FetchedRelease { project, release, source: files, message, turn: Some(turn) })
+}
+
+/// The project that `dir` belongs to, and the claim of a caller who may register files there. Nothing is fetched before.
+fn admit(app: &App, request: &Authenticated, dir: &RepoPath) -> Result<(RepoPath, FetchClaim), ApiError> {
+    observe::note(RequestFact::File, dir);
+    app.blocks.check(&[&request.caller], dir)?;
+    let active = assets::check_assets(&*app.store.head(), dir, &request.caller)?;
+    let claim = request.claim_fetch(request.claimant().with_project(&active.project))?;
+    Ok((active.project, claim))
 }
 
 async fn fetch_checksums(

@@ -18,6 +18,7 @@ use countersign_core::{
     rules::{query, stored},
     values::path::RepoPath,
 };
+use serde::Serialize;
 
 use super::history::HistoryEntries;
 use crate::{
@@ -49,6 +50,7 @@ pub(crate) async fn to_sign(
     send_json(&app, answer, origin.as_deref()).await
 }
 
+/// An answer in JSON. It waits for room if it is large (D45).
 pub(super) async fn send_json(
     app: &App,
     answer: Bytes,
@@ -56,6 +58,16 @@ pub(super) async fn send_json(
 ) -> Result<Response, ApiError> {
     let length = answer.len();
     Ok(sized(app.sending.body(answer, origin).await?, JSON, length))
+}
+
+/// The same for an answer that is not written yet.
+pub(super) async fn write_and_send(
+    app: &App,
+    answer: &impl Serialize,
+    origin: Option<&RequestOrigin>,
+) -> Result<Response, ApiError> {
+    let answer = serde_json::to_vec(answer).expect("lists of text and numbers are always JSON");
+    send_json(app, answer.into(), origin).await
 }
 
 fn list_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {

@@ -13,13 +13,13 @@ use axum::{
 };
 use countersign_core::values::{bounds::JOURNAL_WAIT_SECONDS, wire};
 
-use super::query::Query;
 use crate::{
     commit_id::parse_commit_id,
     error::ApiError,
     journal::{self, CommitNews, FollowRequest},
     limits::places::Claimant,
     origin::RequestOrigin,
+    query::Query,
     state::App,
 };
 

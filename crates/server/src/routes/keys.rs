@@ -5,8 +5,14 @@ use countersign_api::event::EventFilter;
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use percent_encoding::percent_decode_str;
 
-use super::query::{Query, bad, send};
-use crate::{catalogue::ask, error::ApiError, origin::RequestOrigin, state::App};
+use super::files::write_and_send;
+use crate::{
+    catalogue::ask,
+    error::ApiError,
+    origin::RequestOrigin,
+    query::{Query, bad},
+    state::App,
+};
 
 pub(crate) async fn describe(
     State(app): State<App>,
@@ -15,7 +21,7 @@ pub(crate) async fn describe(
 ) -> Result<Response, ApiError> {
     let key = parse_key(&uri)?;
     let known = ask(&app, origin.as_ref(), move |look| look.describe_key(&key)).await?;
-    send(&app, &known, origin.as_deref()).await
+    write_and_send(&app, &known, origin.as_deref()).await
 }
 
 pub(crate) async fn list_pending(
@@ -25,7 +31,7 @@ pub(crate) async fn list_pending(
 ) -> Result<Response, ApiError> {
     let key = parse_key(&uri)?;
     let waiting = ask(&app, origin.as_ref(), move |look| look.pending_for(&key)).await?;
-    send(&app, &waiting, origin.as_deref()).await
+    write_and_send(&app, &waiting, origin.as_deref()).await
 }
 
 pub(crate) async fn list_signed(
@@ -39,7 +45,7 @@ pub(crate) async fn list_signed(
     let after = query.get("after").map(RepoPath::parse).transpose().map_err(bad("after"))?;
     let signed = ask(&app, origin.as_ref(), move |look| look.signed_by(&key, since, after.as_ref()));
     let signed = signed.await?.map_err(bad("after"))?;
-    send(&app, &signed, origin.as_deref()).await
+    write_and_send(&app, &signed, origin.as_deref()).await
 }
 
 /// The segment behind `/v1/keys/`. Bytes that are no valid key are fine: no one lists them.

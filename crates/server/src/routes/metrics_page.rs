@@ -57,7 +57,7 @@ pub(super) fn render(app: &App, kinds: &RequestKinds) -> String {
     if let Some(witness) = &app.witness {
         write_witnessed(&mut page, &witness.figures());
     }
-    write_webhooks(&mut page, &app.webhooks, app.store.log().end());
+    write_webhooks(&mut page, &app.webhooks, app.store.recent_commits().end());
     write_log(&mut page, observe::stats());
     page.0
 }
@@ -189,8 +189,8 @@ fn write_mirror(page: &mut Page, mirror: &MirrorState, app: &App) {
     page.value("countersign_mirror_lag_seconds", help, mirror.lag(Instant::now()).as_secs_f64());
     let help = "Whether the mirror has stopped following, until its operator decides.";
     page.value("countersign_mirror_refused", help, u8::from(mirror.refusal().is_some()));
-    let log = app.store.log();
-    let newest = log.from(log.end() - 1, 1).unwrap_or_default();
+    let commits = app.store.recent_commits();
+    let newest = commits.from(commits.end() - 1, 1).unwrap_or_default();
     if let Some(commit) = newest.first() {
         let help = "When the newest commit was made, in seconds since 1970.";
         page.value("countersign_mirror_newest_commit_seconds", help, commit.time.unix_seconds());

@@ -15,7 +15,6 @@ pub mod object;
 pub mod pending;
 pub mod ping;
 pub mod propose;
-mod query;
 pub mod reference;
 pub mod releases;
 pub mod revoke;

@@ -5,8 +5,14 @@ use countersign_api::catalogue::ReleaseState;
 use countersign_core::values::{digest::HexDigest, path::RepoPath};
 use countersign_store::catalogue::{FileDigest, ProjectName, WantedReleases};
 
-use super::query::{Query, bad, send};
-use crate::{catalogue::ask, error::ApiError, origin::RequestOrigin, state::App};
+use super::files::write_and_send;
+use crate::{
+    catalogue::ask,
+    error::ApiError,
+    origin::RequestOrigin,
+    query::{Query, bad},
+    state::App,
+};
 
 pub(crate) async fn list(
     State(app): State<App>,
@@ -20,7 +26,7 @@ pub(crate) async fn list(
         Wanted::Newest(project) => Ok(look.newest_release_of(&project)),
     });
     let found = found.await?.map_err(bad("after"))?;
-    send(&app, &found, origin.as_deref()).await
+    write_and_send(&app, &found, origin.as_deref()).await
 }
 
 pub(crate) async fn find_projects(
@@ -32,7 +38,7 @@ pub(crate) async fn find_projects(
     let name = query.get("name").ok_or_else(|| ApiError::bad_request("name: must be given"))?;
     let name = ProjectName::parse(name).map_err(bad("name"))?;
     let found = ask(&app, origin.as_ref(), move |look| look.projects_named(&name)).await?;
-    send(&app, &found, origin.as_deref()).await
+    write_and_send(&app, &found, origin.as_deref()).await
 }
 
 struct ReleasesQuery {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     extract::{Path, Request, State},
     http::{
-        HeaderName, HeaderValue, StatusCode,
+        HeaderName, HeaderValue,
         header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     },
     response::{IntoResponse, Response},
@@ -27,7 +27,9 @@ pub(crate) async fn add_checkpoint(State(app): State<App>, request: Request) -> 
     match witness::cosign(&witness, request, &app.clock).await {
         Ok(cosignature) => Ok((headers(TEXT), cosignature.line.to_string()).into_response()),
         Err(CosignRefusal::OtherSize(size)) => {
-            Ok((StatusCode::CONFLICT, headers(wire::LOG_SIZE_TYPE), format!("{size}\n")).into_response())
+            // The log wants to read the size alone.
+            let ApiError { status, .. } = CosignRefusal::OtherSize(size).into();
+            Ok((status, headers(wire::LOG_SIZE_TYPE), format!("{size}\n")).into_response())
         }
         Err(refusal) => Err(refusal.into()),
     }

@@ -17,10 +17,10 @@ use crate::{
     blocks::Blocks,
     config::Settings,
     held_store::HeldStore,
-    mirror::{self, MirrorSettings},
+    mirror::{self, MirrorSettings, OpenedMirror},
     node::UnstartedNode,
     role::ServerRole,
-    transparency,
+    transparency::{self, StartedLog},
     webhooks::{Webhooks, settings::Webhook},
     witness,
 };
@@ -68,7 +68,7 @@ pub(super) async fn open(settings: &Settings, clock: &Clock) -> Result<Opened, S
     };
     let log = settings.log.clone();
     let log = log.map(|log| transparency::start(&store, &data_dir, database, log)).transpose()?;
-    let (log, asked) = log.unzip();
+    let (log, asked) = log.map(|StartedLog { log, asked }| (log, asked)).unzip();
     let blocks = Blocks::open(data_dir.blocks())?;
     let state = OpenedState { blocks, log, role, store: HeldStore { store, data_dir }, witness };
     Ok(Opened { state, webhooks, asked })
@@ -107,7 +107,7 @@ async fn open_mirror(
     mirror: MirrorSettings,
 ) -> Result<OpenedRole, StartError> {
     let opening = OpenSettings { role: StoreRole::Follower, budget: None, ..opening };
-    let (store, state) = mirror::open(data_dir, mirror, opening).await?;
+    let OpenedMirror { store, state } = mirror::open(data_dir, mirror, opening).await?;
     // The origin sends webhooks.
     let webhooks = Webhooks::open(Vec::new(), data_dir, &store, None)?;
     Ok(OpenedRole { store, role: ServerRole::Mirror(state), webhooks })

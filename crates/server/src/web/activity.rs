@@ -24,7 +24,7 @@ use super::{
 use countersign_store::{
     Head, ObjectId,
     catalogue::{Catalogue, ProjectName},
-    log::{KEPT, Log, Logged},
+    recent_commits::{KEPT, RecentCommit, RecentCommits},
 };
 
 /// Where to look.
@@ -42,14 +42,14 @@ pub(super) struct Wanted {
 }
 
 pub(super) fn show(
-    log: &Log,
+    recent_commits: &RecentCommits,
     head: &Head,
     scope: ActivityScope<'_>,
     visit: &Visit,
 ) -> Result<Reply, PageTrouble> {
     let wanted = Wanted::of(scope, visit)?;
     let before = visit.field("before");
-    let mut commits = wanted.find(log, head, scope, before.as_deref())?;
+    let mut commits = wanted.find(recent_commits, head, scope, before.as_deref())?;
     let has_more = commits.len() > PAGE_EVENTS;
     commits.truncate(PAGE_EVENTS);
     let oldest = commits.last().map(|commit| commit.id.to_string()).filter(|_| has_more);
@@ -74,7 +74,7 @@ pub(super) fn show(
                 }
             }
         }
-        @if !has_more { (horizon(log)) }
+        @if !has_more { (horizon(recent_commits)) }
         p { a href={ (scope.feed()) "?" (query) } { "Follow with a feed reader" } }
     };
     Ok(Reply::Page(Page::new(title, body).with_feed(scope.feed())))
@@ -82,13 +82,13 @@ pub(super) fn show(
 
 /// The same as an Atom feed.
 pub(super) fn show_feed(
-    log: &Log,
+    recent_commits: &RecentCommits,
     head: &Head,
     scope: ActivityScope<'_>,
     visit: &Visit,
 ) -> Result<Reply, PageTrouble> {
     let wanted = Wanted::of(scope, visit)?;
-    let commits = wanted.find(log, head, scope, None)?;
+    let commits = wanted.find(recent_commits, head, scope, None)?;
     let told = commits.iter().flat_map(|commit| {
         let events = commit.events().iter().enumerate().rev();
         events.filter(|(_, event)| wanted.matches(event)).map(|(number, event)| feed::Entry {
@@ -164,17 +164,17 @@ impl Wanted {
     /// One more than a page has, to know whether there are more.
     fn find(
         &self,
-        log: &Log,
+        recent_commits: &RecentCommits,
         head: &Head,
         scope: ActivityScope<'_>,
         before: Option<&str>,
-    ) -> Result<Vec<Arc<Logged>>, PageTrouble> {
+    ) -> Result<Vec<Arc<RecentCommit>>, PageTrouble> {
         let position = match before {
             None => i64::MAX,
-            Some(id) => find_position(log, id).ok_or_else(|| no_such_commit(scope))?,
+            Some(id) => find_position(recent_commits, id).ok_or_else(|| no_such_commit(scope))?,
         };
-        let is_wanted = |commit: &Logged| commit.events().iter().any(|event| self.matches(event));
-        let commits = log.before(position, PAGE_EVENTS + 1, is_wanted);
+        let is_wanted = |commit: &RecentCommit| commit.events().iter().any(|event| self.matches(event));
+        let commits = recent_commits.before(position, PAGE_EVENTS + 1, is_wanted);
         match scope {
             ActivityScope::Below(path) if commits.is_empty() && head.entry(path).is_none() => {
                 Err(PageTrouble::Missing { message: format!("Nothing is stored at {path}"), near: None })
@@ -235,8 +235,8 @@ pub(super) fn find_project(
     ))
 }
 
-fn find_position(log: &Log, id: &str) -> Option<i64> {
-    log.position_of(&ObjectId::from_hex(id.as_bytes()).ok()?)
+fn find_position(recent_commits: &RecentCommits, id: &str) -> Option<i64> {
+    recent_commits.position_of(&ObjectId::from_hex(id.as_bytes()).ok()?)
 }
 
 fn no_such_commit(scope: ActivityScope<'_>) -> PageTrouble {
@@ -277,8 +277,8 @@ fn filter_form(scope: ActivityScope<'_>, wanted: &Wanted) -> Markup {
 }
 
 /// How far back this page looks.
-fn horizon(log: &Log) -> Markup {
-    let is_all = log.before(i64::MAX, KEPT, |_| true).len() < KEPT;
+fn horizon(recent_commits: &RecentCommits) -> Markup {
+    let is_all = recent_commits.before(i64::MAX, KEPT, |_| true).len() < KEPT;
     html! {
         p.meta {
             @if is_all {
@@ -291,7 +291,12 @@ fn horizon(log: &Log) -> Markup {
     }
 }
 
-fn commit_items(head: &Head, commit: &Arc<Logged>, scope: ActivityScope<'_>, wanted: &Wanted) -> Markup {
+fn commit_items(
+    head: &Head,
+    commit: &Arc<RecentCommit>,
+    scope: ActivityScope<'_>,
+    wanted: &Wanted,
+) -> Markup {
     html! {
         @for event in commit.events().iter().rev().filter(|event| wanted.matches(event)) {
             li {

@@ -9,7 +9,7 @@ use countersign_core::{
 };
 use countersign_store::{
     Head,
-    log::{Log, Logged},
+    recent_commits::{RecentCommit, RecentCommits},
 };
 use maud::{Markup, html};
 use url::form_urlencoded;
@@ -23,7 +23,7 @@ const SIGNERS_URL: &str = "https://github.com/acme/app/blob/main/svc.signers.jso
 /// How many commits about releases are looked at: each release has several.
 const COMMITS: usize = 200;
 
-pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Reply {
+pub(super) fn show(recent_commits: &RecentCommits, head: &Head, visit: &Visit) -> Reply {
     // A search has an address of its own.
     if !visit.search.is_empty() || visit.page != Some(1) {
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -43,7 +43,7 @@ pub(super) fn show(log: &Log, head: &Head, visit: &Visit) -> Reply {
             (sign_card(visit))
             (audit_card())
         }
-        (recent(head, &find_newest(log)))
+        (recent(head, &find_newest(recent_commits)))
     };
     Reply::Page(Page::new("Signed releases", body).with_feed(links::ALL_ACTIVITY_FEED.to_owned()))
 }
@@ -113,7 +113,7 @@ fn recent(head: &Head, newest: &[RepoPath]) -> Markup {
 }
 
 /// The releases that something happened to most recently.
-fn find_newest(log: &Log) -> Vec<RepoPath> {
+fn find_newest(recent_commits: &RecentCommits) -> Vec<RepoPath> {
     let is_meant = |event: &Event| match event.kind {
         EventKind::Release
         | EventKind::Complete
@@ -131,8 +131,8 @@ fn find_newest(log: &Log) -> Vec<RepoPath> {
         | EventKind::ObjectionWithdrawn
         | EventKind::Dropped => false,
     };
-    let is_wanted = |commit: &Logged| commit.events().iter().any(is_meant);
-    let commits = log.before(i64::MAX, COMMITS, is_wanted);
+    let is_wanted = |commit: &RecentCommit| commit.events().iter().any(is_meant);
+    let commits = recent_commits.before(i64::MAX, COMMITS, is_wanted);
     let mut seen = HashSet::new();
     let events =
         commits.iter().flat_map(|(_, commit)| commit.events().iter().filter(|event| is_meant(event)));

@@ -63,7 +63,7 @@ pub(crate) fn with_unknown_pages(routes: Router<App>) -> Router<App> {
 }
 
 async fn home(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| Ok(landing::show(app.store.log(), head, visit))).await
+    reply(app, visit, |app, head, visit| Ok(landing::show(app.store.recent_commits(), head, visit))).await
 }
 
 async fn all_projects(State(app): State<App>, visit: Visit) -> Response {
@@ -81,14 +81,14 @@ async fn place(State(app): State<App>, visit: Visit) -> Response {
 async fn all_activity(State(app): State<App>, visit: Visit) -> Response {
     reply(app, visit, |app, head, visit| match visit.field("project") {
         Some(project) => activity::find_project(&app.catalogue, head, &project, visit),
-        None => activity::show(app.store.log(), head, ActivityScope::Server, visit),
+        None => activity::show(app.store.recent_commits(), head, ActivityScope::Server, visit),
     })
     .await
 }
 
 async fn activity_feed(State(app): State<App>, visit: Visit) -> Response {
     reply(app, visit, |app, head, visit| {
-        activity::show_feed(app.store.log(), head, ActivityScope::Server, visit)
+        activity::show_feed(app.store.recent_commits(), head, ActivityScope::Server, visit)
     })
     .await
 }

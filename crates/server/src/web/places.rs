@@ -19,7 +19,7 @@ use crate::{routing::tail::parse_tail, state::App};
 use countersign_store::Head;
 
 pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
-    let log = app.store.log();
+    let recent_commits = app.store.recent_commits();
     let tail = links::below(PAGES, &visit.path).unwrap_or_default();
     let path = parse_tail(tail)?;
     let canonical = links::page(&path);
@@ -36,11 +36,13 @@ pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageT
             None => None,
         },
         links::ACTIVITY => match path.parent() {
-            Some(below) => Some(activity::show(log, head, ActivityScope::Below(&below), visit)?),
+            Some(below) => Some(activity::show(recent_commits, head, ActivityScope::Below(&below), visit)?),
             None => None,
         },
         links::FEED => match path.parent() {
-            Some(below) => Some(activity::show_feed(log, head, ActivityScope::Below(&below), visit)?),
+            Some(below) => {
+                Some(activity::show_feed(recent_commits, head, ActivityScope::Below(&below), visit)?)
+            }
             None => None,
         },
         _ if head.index.is_project(&path) => Some(project::show(app, head, &path, visit)?),

@@ -58,9 +58,9 @@ pub(super) async fn reply(
     render: impl FnOnce(&App, &Arc<Head>, &Visit) -> Result<Reply, PageTrouble> + Send + 'static,
 ) -> Response {
     // Read before the page is made, so that the page can be newer than its tag, but never older.
-    let logged = app.store.log().newest().commit;
+    let newest = app.store.recent_commits().newest().commit;
     let head = app.store.head();
-    let tag = entity_tag(&head, logged, &visit);
+    let tag = entity_tag(&head, newest, &visit);
     if visit.knows(&tag) {
         return with_tag(StatusCode::NOT_MODIFIED.into_response(), &tag);
     }
@@ -87,11 +87,12 @@ pub(super) async fn reply(
     }
 }
 
-/// Covers everything that a page depends on: the state, the log, the program, and how the visitor reaches the server. A
-/// commit enters the state a moment before the log. An activity page from that moment lacks it.
-pub fn entity_tag(head: &Head, logged: Option<ObjectId>, visit: &Visit) -> String {
+/// Covers everything that a page depends on: the state, the newest of the recent commits, the program, and how the
+/// visitor reaches the server. A commit enters the state a moment before it is among the recent ones. An activity page
+/// from that moment lacks it.
+pub fn entity_tag(head: &Head, newest: Option<ObjectId>, visit: &Visit) -> String {
     let program = format!("{} {}", env!("CARGO_PKG_VERSION"), *STYLE_ADDRESS);
-    let others = format!("{program} {logged:?} {:?} {:?}", visit.origin, visit.mirrored);
+    let others = format!("{program} {newest:?} {:?} {:?}", visit.origin, visit.mirrored);
     format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
 }
 

@@ -10,7 +10,10 @@ use axum::{
         request::Parts,
     },
 };
-use countersign_core::values::bounds::SEARCH_CHARS;
+use countersign_core::values::{
+    bounds::SEARCH_CHARS,
+    url::{Authority, is_this_machine},
+};
 use url::form_urlencoded;
 
 use crate::{
@@ -120,8 +123,7 @@ fn read_origin(Parts { uri, headers, .. }: &Parts, is_tls: bool) -> Option<Strin
     let in_target = uri.authority().map(|authority| authority.as_str());
     let host = in_target.or_else(|| headers.get(HOST)?.to_str().ok()).filter(|host| is_host(host))?;
     let forwarded = headers.get(FORWARDED_PROTO).and_then(|value| value.to_str().ok());
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    let is_here = matches!(name, "localhost" | "127.0.0.1" | "[::1]");
+    let is_here = is_this_machine(Authority::split(host).host);
     let scheme = match forwarded {
         Some("http") => "http",
         Some("https") => "https",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use countersign_store::{
     ObjectId, StoreError,
-    log::{Log, Logged, NewestLogged},
+    recent_commits::{NewestCommit, RecentCommit, RecentCommits},
 };
 
 /// Commits in memory at a time.
@@ -13,7 +13,7 @@ const STEP: usize = 500;
 /// A reading position. Every method can read from disk, so no thread that others wait for should call them.
 #[derive(Debug)]
 pub(super) struct Commits {
-    log: Arc<Log>,
+    recent_commits: Arc<RecentCommits>,
     /// The position of the next commit.
     next: i64,
     older: Older,
@@ -33,7 +33,7 @@ struct Older {
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) begin: i64,
-    pub(super) commits: Vec<Arc<Logged>>,
+    pub(super) commits: Vec<Arc<RecentCommit>>,
 }
 
 #[derive(Debug)]
@@ -48,18 +48,20 @@ pub(super) enum FoundCommits {
 
 impl Commits {
     pub(super) fn find(
-        log: &Arc<Log>,
+        recent_commits: &Arc<RecentCommits>,
         commit: &ObjectId,
         give_up: impl Fn() -> bool,
     ) -> Result<FoundCommits, StoreError> {
-        let reader = |next, older| Self { log: Arc::clone(log), next, older };
-        if let Some(position) = log.position_of(commit) {
+        let reader = |next, older| Self { recent_commits: Arc::clone(recent_commits), next, older };
+        if let Some(position) = recent_commits.position_of(commit) {
             return Ok(FoundCommits::At(reader(position, Older::default())));
         }
-        let NewestLogged { end, commit: Some(tip) } = log.newest() else { return Ok(FoundCommits::GivenUp) };
+        let NewestCommit { end, commit: Some(tip) } = recent_commits.newest() else {
+            return Ok(FoundCommits::GivenUp);
+        };
         let newest = end - 1;
         let mut milestones = Vec::new();
-        for (distance, read) in log.read_back(tip).enumerate() {
+        for (distance, read) in recent_commits.read_back(tip).enumerate() {
             if give_up() {
                 return Ok(FoundCommits::GivenUp);
             }
@@ -81,7 +83,7 @@ impl Commits {
         let commits = match self.older.take_oldest() {
             Some((milestone, position)) => {
                 let count = usize::try_from(position + 1 - begin).unwrap_or(0);
-                let read = self.log.read_back(milestone).take(count);
+                let read = self.recent_commits.read_back(milestone).take(count);
                 let mut commits = read.map(|read| read.map(Arc::new)).collect::<Result<Vec<_>, _>>();
                 if let Ok(commits) = &mut commits {
                     commits.reverse();
@@ -91,7 +93,7 @@ impl Commits {
                 }
                 commits?
             }
-            None => match self.log.from(begin, STEP) {
+            None => match self.recent_commits.from(begin, STEP) {
                 Some(commits) => commits,
                 None => return Ok(None),
             },

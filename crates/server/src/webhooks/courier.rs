@@ -18,7 +18,7 @@ use crate::{
     backoff::{Backoff, chance},
     held_store::HeldStore,
 };
-use countersign_store::{ObjectId, Store, StoreError, clock::Clock, log::Logged};
+use countersign_store::{ObjectId, Store, StoreError, clock::Clock, recent_commits::RecentCommit};
 
 /// After a failure to read the repository.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
@@ -68,7 +68,7 @@ impl Courier {
     }
 
     async fn deliver_all(&mut self) -> Result<Infallible, Stopped> {
-        let mut new_commits = self.store.log().subscribe();
+        let mut new_commits = self.store.recent_commits().subscribe();
         let mut commits = self.find_place().await?;
         loop {
             new_commits.borrow_and_update();
@@ -85,7 +85,7 @@ impl Courier {
 
     /// Delivers while no other node does.
     async fn take_turns(&mut self, mut turns: WebhookProgress) -> Result<Infallible, Stopped> {
-        let mut new_commits = self.store.log().subscribe();
+        let mut new_commits = self.store.recent_commits().subscribe();
         loop {
             new_commits.borrow_and_update();
             let claimed = turns.claim().await;
@@ -126,8 +126,9 @@ impl Courier {
     /// What there is now. `done` is the last commit that needs nothing more; it stays as it is if this node does not have
     /// it yet, so that another one delivers.
     async fn deliver_new(&mut self, done: &mut ObjectId) -> Result<(), Stopped> {
-        let (log, commit, stop) = (Arc::clone(self.store.log()), *done, self.stop.clone());
-        let found = in_background(move || Commits::find(&log, &commit, || *stop.borrow())).await;
+        let (recent_commits, commit, stop) =
+            (Arc::clone(self.store.recent_commits()), *done, self.stop.clone());
+        let found = in_background(move || Commits::find(&recent_commits, &commit, || *stop.borrow())).await;
         let Ok(FoundCommits::At(mut commits)) = found else { return Ok(()) };
         loop {
             let read;
@@ -147,9 +148,9 @@ impl Courier {
     /// Where to continue. The first commit is the last one that was looked at.
     async fn find_place(&mut self) -> Result<Commits, Stopped> {
         loop {
-            let (log, stop) = (Arc::clone(self.store.log()), self.stop.clone());
+            let (recent_commits, stop) = (Arc::clone(self.store.recent_commits()), self.stop.clone());
             let commit = self.progress.place().commit;
-            let finding = move || Commits::find(&log, &commit, || *stop.borrow());
+            let finding = move || Commits::find(&recent_commits, &commit, || *stop.borrow());
             match in_background(finding).await {
                 Ok(FoundCommits::At(commits)) => return Ok(commits),
                 Ok(FoundCommits::Nowhere { commits, newest }) => {
@@ -180,7 +181,7 @@ impl Courier {
         Ok(())
     }
 
-    async fn deliver_commit(&mut self, commit: &Logged) -> Result<(), Stopped> {
+    async fn deliver_commit(&mut self, commit: &RecentCommit) -> Result<(), Stopped> {
         let (events, place) = (commit.events(), self.progress.place());
         let done = if place.commit == commit.id { place.events.unwrap_or(events.len()) } else { 0 };
         for (number, event) in events.iter().enumerate().skip(done) {
@@ -202,7 +203,7 @@ impl Courier {
     }
 
     /// Tries until the receiver accepts it.
-    async fn deliver(&mut self, commit: &Logged, number: usize, event: &Event) -> Result<(), Stopped> {
+    async fn deliver(&mut self, commit: &RecentCommit, number: usize, event: &Event) -> Result<(), Stopped> {
         let post = self.post_for(commit, number, event);
         let mut backoff = Backoff::new(self.webhook.retries);
         let mut failures = 0_u64;
@@ -225,7 +226,7 @@ impl Courier {
         }
     }
 
-    fn post_for(&self, commit: &Logged, number: usize, event: &Event) -> Post {
+    fn post_for(&self, commit: &RecentCommit, number: usize, event: &Event) -> Post {
         let body = commit.bodies()[number].clone();
         let value = |text: &str| HeaderValue::from_str(text).expect("letters, digits and punctuation");
         let headers = HeaderMap::from_iter([
@@ -266,7 +267,7 @@ impl Courier {
     }
 
     fn behind(&self) -> Option<i64> {
-        self.stats.behind(self.store.log().end())
+        self.stats.behind(self.store.recent_commits().end())
     }
 
     fn until(&self, again: TryAgain) -> Option<Duration> {
@@ -301,7 +302,7 @@ impl Courier {
             let is_lazy = due.is_some();
             let due = due.unwrap_or_else(tokio::time::Instant::now);
             tokio::select! {
-                // The log lives as long as the app, which this task holds.
+                // The sender lives as long as the app, which this task holds.
                 _ = new_commits.changed() => return Ok(()),
                 () = sleep_until(due), if is_lazy => {}
                 stopped = wait_until_stopped(&mut self.stop) => return Err(stopped),

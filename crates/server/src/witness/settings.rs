@@ -1,4 +1,4 @@
-//! What the operator sets.
+//! What a witness is told at its start: its key, the logs that it cosigns, and whether it asks or is asked.
 
 use countersign_core::values::verifier_key::VerifierKey;
 use countersign_log::WitnessSigner;

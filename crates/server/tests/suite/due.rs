@@ -88,7 +88,7 @@ impl Scene {
     }
 
     fn commits(&self) -> i64 {
-        self.app().store.log().end()
+        self.app().store.recent_commits().end()
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn start_with(clock: Clock) -> (TempDir, Running) {
 /// A commit with this message, which changes a file of its own.
 pub(crate) async fn commit(app: &App, message: &str) -> String {
     let mut change = Change::new(format!("{message}\n\nBy: {KEY}\n"));
-    let name = format!("notes/{}", app.store.log().end());
+    let name = format!("notes/{}", app.store.recent_commits().end());
     change.write(RepoPath::parse(&name).unwrap(), name.into_bytes());
     app.store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     app.store.head().commit.to_string()

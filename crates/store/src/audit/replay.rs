@@ -16,6 +16,6 @@ mod violation;
 pub use self::{
     check::CommitStep,
     rerun::{Replay, SpeaksFor},
-    times::MAX_FETCH,
+    times::{MAX_FETCH, MIN_EXPIRY},
     violation::{ReplayFault, Violation},
 };

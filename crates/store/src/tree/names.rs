@@ -17,15 +17,27 @@ pub(crate) fn addressable(path: &str) -> Option<RepoPath> {
 
 static FREQUENT_NAMES: LazyLock<HashSet<SmolStr>> = LazyLock::new(|| {
     use wire::*;
-    let directories =
-        [ACTIVE_DIR, PENDING_DIR, SUPERSEDED_DIR, "http", "https", "80", "443", "releases", "tag"];
-    let mut names: HashSet<SmolStr> = directories.map(SmolStr::from).into();
-    let revocation = format!("{INDEX_FILE}{REVOCATION_SUFFIX}");
+    let own_dirs = [ACTIVE_DIR, PENDING_DIR, SUPERSEDED_DIR, VETOED_DIR, HISTORY_DIR];
+    let usual_dirs = ["http", "https", "80", "443", "releases", "tag"];
+    let mut names: HashSet<SmolStr> = own_dirs.into_iter().chain(usual_dirs).map(SmolStr::from).collect();
     let metadata = format!("{SIGNERS_FILE}{METADATA_SUFFIX}");
-    for file in [SIGNERS_FILE, INDEX_FILE, HISTORY_FILE, &revocation, &metadata] {
-        for suffix in
-            ["", METADATA_SUFFIX, REGISTRATION_SUFFIX, SIGNERS_COPY_SUFFIX, SIGNATURES_SUFFIX, REQUEST_SUFFIX]
-        {
+    let veto = format!("{SIGNERS_FILE}{VETO_SUFFIX}");
+    let revocation = format!("{INDEX_FILE}{REVOCATION_SUFFIX}");
+    let suffixes = [
+        "",
+        AGREEMENT_SUFFIX,
+        OBJECTIONS_SUFFIX,
+        OTHER_FORMATS_SUFFIX,
+        REGISTRANT_SUFFIX,
+        REGISTRATION_SUFFIX,
+        REQUEST_SUFFIX,
+        SIGNATURES_SUFFIX,
+        SIGNERS_COPY_SUFFIX,
+        WITHDRAWAL_SUFFIX,
+    ];
+    // Not all of these exist. That costs some kilobytes, once.
+    for file in [SIGNERS_FILE, &metadata, &veto, VETO_FILE, INDEX_FILE, &revocation] {
+        for suffix in suffixes {
             for ending in ["", PENDING_SUFFIX, REVOKED_SUFFIX] {
                 names.insert(format!("{file}{suffix}{ending}").into());
             }

@@ -122,8 +122,12 @@ impl Writer {
     /// or the batch that holds it goes on behind it, or the two went different ways.
     fn compare(&mut self) -> Result<(), StoreError> {
         let (Some(sharing), Some(tip)) = (&mut self.sharing, self.repository.tip) else { return Ok(()) };
-        let own: HashSet<ObjectId> =
-            self.shared.log.read_back(tip).map(|commit| Ok(commit?.id)).collect::<Result<_, StoreError>>()?;
+        let own: HashSet<ObjectId> = self
+            .shared
+            .recent_commits
+            .read_back(tip)
+            .map(|commit| Ok(commit?.id))
+            .collect::<Result<_, StoreError>>()?;
         let common = sharing.sequencer.newest_known(&mut |id| own.contains(id))?;
         let Some(batch) = sharing.sequencer.batches_after(common)?.into_iter().next() else {
             let Some(common) = common else {

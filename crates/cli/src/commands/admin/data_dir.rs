@@ -47,7 +47,7 @@ pub(super) fn lock_stopped(path: &Path) -> Result<DataDir, CliError> {
 pub(super) fn find_data_dir(files: FileArgs) -> Result<(ConfigFile, PathBuf), CliError> {
     let file = setup::read_config(&files)?;
     let path = file.data_dir(files.data_dir);
-    if !DataDir::is_in_use_at(&path) {
+    if !DataDir::has_repository_at(&path) {
         let message = format!("there is no repository in the data directory {}", path.display());
         return Err(CliError::other(message, "name it with --data-dir"));
     }

@@ -7,7 +7,7 @@ use countersign_server::{
     events::{EventSource, HEARTBEAT, ListenRequest, Listener},
     state::App,
 };
-use countersign_store::log::KEPT;
+use countersign_store::recent_commits::KEPT;
 use tokio::time::{Instant, timeout};
 
 use crate::support::{INDEX, commit, start};
@@ -104,8 +104,8 @@ async fn much_is_told_in_pieces_and_nothing_twice() {
         events += piece.matches("\ndata: ").count();
         ids.extend(piece.lines().filter_map(|line| line.strip_prefix("id: ")).map(str::to_owned));
     }
-    let log = app.store.log().from(1, usize::MAX).unwrap();
-    assert_eq!(ids, log.iter().map(|commit| commit.id.to_string()).collect::<Vec<_>>());
+    let commits = app.store.recent_commits().from(1, usize::MAX).unwrap();
+    assert_eq!(ids, commits.iter().map(|commit| commit.id.to_string()).collect::<Vec<_>>());
     assert_eq!(events, 400);
     drop(listener);
     running.stop().await.unwrap();

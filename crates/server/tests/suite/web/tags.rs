@@ -9,11 +9,11 @@ use crate::support::{INDEX, commit, get, start};
 async fn a_page_from_before_a_commit_was_logged_is_not_kept_after_it() {
     let (_dir, running) = start().await;
     let app = running.app();
-    let before = app.store.log().newest().commit;
+    let before = app.store.recent_commits().newest().commit;
     commit(app, &format!("Add {INDEX}")).await;
     let request = Request::get("/activity").header("host", "test").body(()).unwrap();
     let visit = Visit::of(&request.into_parts().0, false, None);
-    let after = app.store.log().newest().commit;
+    let after = app.store.recent_commits().newest().commit;
     for (logged, status) in [(before, 200), (after, 304)] {
         let tag = entity_tag(&app.store.head(), logged, &visit);
         let answer = get(running.address, "/activity", &format!("if-none-match: {tag}\r\n")).await;

@@ -11,7 +11,7 @@ pub(crate) const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
 /// setting above it, since a check could not tell such a commit from one that no server made.
 pub const MAX_FETCH: Duration = Duration::from_secs(60 * 60);
 /// The shortest expiry of a registration that a server can be configured to have (D15).
-pub(crate) const MIN_EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
+pub const MIN_EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What the clock may have shown when a request arrived that was carried out at `time`, after waiting no longer than
 /// `wait`.

@@ -1,5 +1,5 @@
 mod feed;
 mod following;
-mod log;
+mod recent_commits;
 mod sharing;
 mod transactions;

@@ -279,8 +279,8 @@ async fn what_the_disk_does_not_take_is_read_like_the_rest() {
     alone.catch_up().await.unwrap();
     assert_eq!(contents(&node.head()), contents(&alone.head()));
     assert_eq!(entries_of(&node, None), entries_of(&alone, None));
-    let logged = node.log().read_back(node.head().commit).collect::<Result<Vec<_>, _>>().unwrap();
-    assert_eq!(logged.len(), last);
+    let commits = node.recent_commits().read_back(node.head().commit).collect::<Result<Vec<_>, _>>().unwrap();
+    assert_eq!(commits.len(), last);
     // Nothing new is begun.
     assert!(matches!(nodes.act(&node, last).await, Err(StoreError::Io(_))));
     is_broken.store(false, Ordering::SeqCst);

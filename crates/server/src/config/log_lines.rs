@@ -1,4 +1,4 @@
-//! How and how much is logged.
+//! How and how much is logged: the format and the level of log lines.
 
 use std::str::FromStr;
 

@@ -17,7 +17,7 @@ pub const KEPT: usize = 10_000;
 
 /// A commit as those see it who watch.
 #[derive(Debug)]
-pub struct Logged {
+pub struct RecentCommit {
     pub id: ObjectId,
     /// When it was committed.
     pub time: Timestamp,
@@ -26,9 +26,9 @@ pub struct Logged {
     bodies: OnceLock<Vec<String>>,
 }
 
-/// Where a log ends.
+/// Where the recent commits end.
 #[derive(Debug, Clone, Copy)]
-pub struct NewestLogged {
+pub struct NewestCommit {
     /// The position behind the newest commit.
     pub end: i64,
     pub commit: Option<ObjectId>,
@@ -36,7 +36,7 @@ pub struct NewestLogged {
 
 /// Commits by position: those made since the start count from 0, those before it have negative positions.
 #[derive(Debug)]
-pub struct Log {
+pub struct RecentCommits {
     kept: RwLock<Kept>,
     /// The position behind the newest commit.
     end: watch::Sender<i64>,
@@ -49,14 +49,14 @@ pub struct Log {
 
 #[derive(Debug)]
 struct Kept {
-    commits: VecDeque<Arc<Logged>>,
+    commits: VecDeque<Arc<RecentCommit>>,
     /// The position of the oldest of them.
     begin: i64,
     /// The newest commit there is, kept or not.
     newest: Option<ObjectId>,
 }
 
-impl Logged {
+impl RecentCommit {
     pub(crate) fn new(id: ObjectId, time: Timestamp, message: String) -> Self {
         Self { id, time, message, events: OnceLock::new(), bodies: OnceLock::new() }
     }
@@ -75,7 +75,7 @@ impl Logged {
     }
 }
 
-impl Log {
+impl RecentCommits {
     pub(crate) fn new(objects: Arc<Objects>, tip: Option<ObjectId>) -> Self {
         let kept = RwLock::new(Kept { commits: VecDeque::new(), begin: 0, newest: tip });
         let (end, is_filled) = (watch::Sender::new(0), Mutex::new(false));
@@ -93,9 +93,9 @@ impl Log {
     }
 
     /// Both of the same instant.
-    pub fn newest(&self) -> NewestLogged {
+    pub fn newest(&self) -> NewestCommit {
         let kept = self.read();
-        NewestLogged { end: kept.begin + kept.commits.len() as i64, commit: kept.newest }
+        NewestCommit { end: kept.begin + kept.commits.len() as i64, commit: kept.newest }
     }
 
     /// The position of a commit, if it is one of those that are kept.
@@ -107,7 +107,7 @@ impl Log {
     }
 
     /// Up to `count` commits from this position on, oldest first; `None` where they are no longer kept.
-    pub fn from(&self, position: i64, count: usize) -> Option<Vec<Arc<Logged>>> {
+    pub fn from(&self, position: i64, count: usize) -> Option<Vec<Arc<RecentCommit>>> {
         if position < 0 {
             self.fill();
         }
@@ -121,8 +121,8 @@ impl Log {
         &self,
         position: i64,
         count: usize,
-        is_wanted: impl Fn(&Logged) -> bool,
-    ) -> Vec<(i64, Arc<Logged>)> {
+        is_wanted: impl Fn(&RecentCommit) -> bool,
+    ) -> Vec<(i64, Arc<RecentCommit>)> {
         self.fill();
         // Looking at them takes longer than the writer should wait.
         let (begin, commits): (i64, Vec<_>) = {
@@ -134,7 +134,7 @@ impl Log {
     }
 
     /// This commit and those before it, newest first, however old, as the repository has them. Reads from disk.
-    pub fn read_back(&self, from: ObjectId) -> impl Iterator<Item = Result<Logged, StoreError>> {
+    pub fn read_back(&self, from: ObjectId) -> impl Iterator<Item = Result<RecentCommit, StoreError>> {
         let mut next = Some(from);
         std::iter::from_fn(move || {
             let id = next.take()?;
@@ -143,13 +143,13 @@ impl Log {
                 .and_then(|bytes| Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(id, reason)));
             Some(commit.map(|commit| {
                 next = commit.parents.first().copied();
-                Logged::new(id, commit.time, commit.message)
+                RecentCommit::new(id, commit.time, commit.message)
             }))
         })
     }
 
     /// Commits that have just been published, oldest first.
-    pub(crate) fn append(&self, commits: impl IntoIterator<Item = Logged>) {
+    pub(crate) fn append(&self, commits: impl IntoIterator<Item = RecentCommit>) {
         let end = {
             let mut kept = self.write();
             for commit in commits {
@@ -183,7 +183,7 @@ impl Log {
         self.append(missed);
     }
 
-    /// Keeps nothing of what was. A listener that goes on from there is told so, instead of being given a log with a gap.
+    /// Keeps nothing of what was. A listener that goes on from there is told so, instead of being given commits with a gap.
     fn forget(&self, tip: ObjectId) {
         *self.is_filled.lock().unwrap_or_else(PoisonError::into_inner) = true;
         let end = {

@@ -1,4 +1,4 @@
-//! The table about the log of all commits.
+//! The table `[log]`: the log of all commits, and its witnesses.
 
 use std::{fs, io::Read as _, path::PathBuf, sync::Arc, time::Duration};
 

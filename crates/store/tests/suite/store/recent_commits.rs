@@ -1,4 +1,4 @@
-//! The log of commits that watchers read: always what the branch has, whatever happened to it.
+//! The recent commits that watchers read: always what the branch has, whatever happened to it.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::support::{Fixture, put};
-use countersign_store::{Disk, DiskStep, Moment, ObjectId, Store, log::KEPT};
+use countersign_store::{Disk, DiskStep, Moment, ObjectId, Store, recent_commits::KEPT};
 
 /// The commits of the branch, oldest first.
 fn branch(fixture: &Fixture) -> Vec<String> {
@@ -18,13 +18,13 @@ fn branch(fixture: &Fixture) -> Vec<String> {
 
 /// All that is kept, oldest first.
 fn kept(store: &Store) -> Vec<String> {
-    let newest_first = store.log().before(i64::MAX, usize::MAX, |_| true);
+    let newest_first = store.recent_commits().before(i64::MAX, usize::MAX, |_| true);
     newest_first.iter().rev().map(|(_, commit)| commit.id.to_string()).collect()
 }
 
 async fn commit(store: &Store, count: usize) {
     for at in 0..count {
-        put(store, &[&format!("+a/{at}={at} {}", store.log().end())]).await.unwrap();
+        put(store, &[&format!("+a/{at}={at} {}", store.recent_commits().end())]).await.unwrap();
     }
 }
 
@@ -34,25 +34,27 @@ async fn the_log_holds_the_commits_of_the_branch_from_before_and_after_a_start()
     let store = fixture.start();
     commit(&store, 3).await;
     assert_eq!(kept(&store), branch(&fixture));
-    assert_eq!(store.log().end(), 4);
+    assert_eq!(store.recent_commits().end(), 4);
     drop(store);
 
     let store = fixture.start();
     commit(&store, 2).await;
-    assert_eq!(store.log().end(), 2);
+    assert_eq!(store.recent_commits().end(), 2);
     // Before anyone asked for what came before.
-    assert_eq!(store.log().from(0, usize::MAX).unwrap().len(), 2);
+    assert_eq!(store.recent_commits().from(0, usize::MAX).unwrap().len(), 2);
     let commits = branch(&fixture);
     let id = |at: usize| ObjectId::from_hex(commits[at].as_bytes()).unwrap();
-    assert_eq!(store.log().position_of(&id(0)), Some(-4));
-    assert_eq!(store.log().position_of(&id(5)), Some(1));
-    assert_eq!(store.log().position_of(&ObjectId::null(id(0).kind())), None);
+    assert_eq!(store.recent_commits().position_of(&id(0)), Some(-4));
+    assert_eq!(store.recent_commits().position_of(&id(5)), Some(1));
+    assert_eq!(store.recent_commits().position_of(&ObjectId::null(id(0).kind())), None);
     assert_eq!(kept(&store), commits);
-    let from: Vec<_> = store.log().from(-2, 3).unwrap().iter().map(|commit| commit.id.to_string()).collect();
+    let from: Vec<_> =
+        store.recent_commits().from(-2, 3).unwrap().iter().map(|commit| commit.id.to_string()).collect();
     assert_eq!(from, commits[2..5]);
-    assert!(store.log().from(-5, 1).is_none(), "there is no such commit");
-    assert!(store.log().from(2, 1).unwrap().is_empty(), "not yet");
-    let back: Vec<_> = store.log().read_back(id(5)).map(|commit| commit.unwrap().id.to_string()).collect();
+    assert!(store.recent_commits().from(-5, 1).is_none(), "there is no such commit");
+    assert!(store.recent_commits().from(2, 1).unwrap().is_empty(), "not yet");
+    let back: Vec<_> =
+        store.recent_commits().read_back(id(5)).map(|commit| commit.unwrap().id.to_string()).collect();
     assert_eq!(back.into_iter().rev().collect::<Vec<_>>(), commits);
 }
 
@@ -60,7 +62,7 @@ async fn the_log_holds_the_commits_of_the_branch_from_before_and_after_a_start()
 async fn a_waiting_reader_is_told_of_new_commits() {
     let fixture = Fixture::new();
     let store = fixture.start();
-    let mut end = store.log().subscribe();
+    let mut end = store.recent_commits().subscribe();
     assert_eq!(*end.borrow_and_update(), 1);
     commit(&store, 1).await;
     end.changed().await.unwrap();
@@ -89,7 +91,7 @@ async fn what_was_published_though_it_seemed_to_fail_is_in_the_log() {
     commit(&store, 2).await;
     assert_eq!(branch(&fixture).len(), 5, "the first of those that failed was published");
     assert_eq!(kept(&store), branch(&fixture));
-    assert_eq!(store.log().end(), 5);
+    assert_eq!(store.recent_commits().end(), 5);
 }
 
 #[tokio::test]
@@ -108,9 +110,9 @@ async fn only_the_newest_commits_are_kept() {
             done.unwrap();
         }
     }
-    let end = store.log().end();
+    let end = store.recent_commits().end();
     assert_eq!(end, KEPT as i64 + 11);
     assert_eq!(kept(&store), branch(&fixture)[11..]);
-    assert!(store.log().from(10, 1).is_none(), "it is no longer kept");
-    assert_eq!(store.log().from(11, 5).unwrap().len(), 5);
+    assert!(store.recent_commits().from(10, 1).is_none(), "it is no longer kept");
+    assert_eq!(store.recent_commits().from(11, 5).unwrap().len(), 5);
 }
