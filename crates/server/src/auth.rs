@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, header::CONTENT_LENGTH, request::Parts},
 };
 use countersign_core::{
-    documents::registration::SignedRequest,
+    documents::signed_request::SignedRequest,
     rules::auth::{self, AuthHeaders},
     values::{
         bounds::KEPT_REQUEST_BYTES,

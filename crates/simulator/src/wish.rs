@@ -9,8 +9,8 @@ use countersign_core::{
         index::PublishedFile,
         layout,
         metadata::{Origin, OriginKind},
-        registration::SignedRequest,
         revocation::Revocation,
+        signed_request::SignedRequest,
     },
     rules::{
         auth::sign_request,

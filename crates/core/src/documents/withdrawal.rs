@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::{
     documents::{
         fields::{parse_digest, parse_reason},
-        registration::SignedRequest,
+        signed_request::SignedRequest,
     },
     values::{
         bounds::REASON_CHARS,

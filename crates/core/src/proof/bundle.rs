@@ -6,8 +6,8 @@ use crate::{
     documents::{
         fields::{parse_digest, parse_path},
         history::History,
-        registration::SignedRequest,
         signatures::SignatureSet,
+        signed_request::SignedRequest,
     },
     proof::{
         staple::Staple,

@@ -12,9 +12,9 @@ use crate::{
     documents::{
         history::History,
         index::{PublishedFile, ReleaseIndex},
-        registration::SignedRequest,
         revocation::{Revocation, RevokeBody},
         signatures::SignatureSet,
+        signed_request::SignedRequest,
         signers::{Group, SignersFile, keys_of},
     },
     rules::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::{
-    documents::registration::SignedRequest,
+    documents::signed_request::SignedRequest,
     values::{
         digest::Sha512,
         key::{BadSignature, KeyError, PublicKey, SecretKey, Signature},

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use countersign_core::{
     documents::{
         history::{History, HistoryEntry},
-        registration::SignedRequest,
         signatures::SignatureSet,
+        signed_request::SignedRequest,
     },
     log::{
         checkpoint::Checkpoint,

@@ -2,8 +2,8 @@
 
 use countersign_core::{
     documents::{
-        registration::SignedRequest,
         repository::{FORMAT, RepositoryMarker},
+        signed_request::SignedRequest,
         withdrawal::Withdrawal,
     },
     values::time::Timestamp,

@@ -8,8 +8,8 @@ use countersign_core::{
         index::{AssetName, Digests, PublishedFile, ReleaseIndex},
         layout,
         metadata::{Origin, OriginKind},
-        registration::SignedRequest,
         signatures::{Collected, SignatureSet},
+        signed_request::SignedRequest,
     },
     rules::{
         auth::sign_request,

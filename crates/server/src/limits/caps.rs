@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use countersign_core::{
-    documents::{layout, registration::SignedRequest, signers::keys_of},
+    documents::{layout, signed_request::SignedRequest, signers::keys_of},
     rules::{
         decide::Proposal,
         snapshot::{ReadError, Snapshot},

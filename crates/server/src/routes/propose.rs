@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
 use countersign_core::{
-    documents::{metadata::Origin, registration::SignedRequest},
+    documents::{metadata::Origin, signed_request::SignedRequest},
     rules::decide::{self, Proposal, Proposed, register, update},
 };
 use countersign_forge::{forges::SignersSource, url::SourceUrl};

@@ -10,9 +10,9 @@ use countersign_api::{
 use countersign_core::{
     documents::{
         layout,
-        registration::SignedRequest,
         revocation::Revocation,
         signatures::SignatureSet,
+        signed_request::SignedRequest,
         signers::{Role, SignersFile, keys_of},
     },
     rules::{

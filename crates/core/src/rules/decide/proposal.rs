@@ -7,8 +7,8 @@ use thiserror::Error;
 use crate::{
     documents::{
         metadata::{Metadata, Origin},
-        registration::SignedRequest,
         signatures::SignatureSet,
+        signed_request::SignedRequest,
         signers::SignersFile,
     },
     rules::stored::StoredProposal,

@@ -8,9 +8,9 @@ use super::titles;
 use crate::{
     documents::{
         layout::{self, Signable},
-        registration::SignedRequest,
         revocation::Revocation,
         signatures::{Collected, SignatureSet},
+        signed_request::SignedRequest,
         signers::{Group, keys_of},
     },
     rules::{

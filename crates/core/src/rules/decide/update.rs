@@ -14,7 +14,7 @@ use crate::{
     documents::{
         history::{self, HistoryEntry},
         layout,
-        registration::SignedRequest,
+        signed_request::SignedRequest,
         signers::{Group, SignersFile, keys_of},
     },
     rules::{

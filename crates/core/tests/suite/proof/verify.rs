@@ -1,7 +1,7 @@
 //! Verification of a release without anyone's help: what holds is proven, and what does not is named.
 
 use countersign_core::{
-    documents::{registration::SignedRequest, signatures::SignatureSet},
+    documents::{signatures::SignatureSet, signed_request::SignedRequest},
     proof::verify::{
         Evidence, GroupCount, RevocationEvidence, RevocationFault, RevokedArtifact, VerifyError, verify,
     },

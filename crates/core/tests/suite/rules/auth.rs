@@ -1,7 +1,7 @@
 //! Request authentication (spec §5, D31, D40).
 
 use countersign_core::{
-    documents::registration::SignedRequest,
+    documents::signed_request::SignedRequest,
     rules::auth::{AuthHeaders, AuthRefusal, VerifiedRequest, nonce_expiry, sign_request, verify_request},
     values::{
         key::{KeyError, SecretKey, encode_base64},

@@ -1,7 +1,7 @@
 //! Registering a project (spec §4.1; D13–D15, D35), and dropping what is pending.
 
 use countersign_core::{
-    documents::{metadata::Metadata, registration::SignedRequest},
+    documents::{metadata::Metadata, signed_request::SignedRequest},
     rules::decide::{
         Proposal, ProposalFault,
         drop::DropRefusal,

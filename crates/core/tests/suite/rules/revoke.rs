@@ -1,7 +1,7 @@
 //! Revoking a complete file (spec §4.9; D20).
 
 use countersign_core::{
-    documents::{registration::SignedRequest, revocation::Revocation},
+    documents::{revocation::Revocation, signed_request::SignedRequest},
     rules::decide::revoke::RevokeRefusal,
     values::{digest::Sha512, key::SecretKey},
 };

@@ -1,7 +1,7 @@
 //! Withdrawing a release that still collects signatures (D120–D122).
 
 use countersign_core::{
-    documents::{registrant::Registrant, registration::SignedRequest, withdrawal::Withdrawal},
+    documents::{registrant::Registrant, signed_request::SignedRequest, withdrawal::Withdrawal},
     rules::{
         decide::{
             assets::AssetsRefusal,

@@ -4,8 +4,8 @@ use countersign_core::{
     documents::{
         index::{AssetName, AssetNameError, Digests, IndexTooLarge, PublishedFile, ReleaseIndex},
         metadata::Metadata,
-        registration::SignedRequest,
         signatures::{Collected, SignatureSet},
+        signed_request::SignedRequest,
     },
     proof::bundle::Bundle,
     values::{

@@ -5,7 +5,7 @@ use countersign_core::{
     documents::{
         layout,
         metadata::Origin,
-        registration::SignedRequest,
+        signed_request::SignedRequest,
         signers::{Group, Signer, SignersFile},
         veto::Veto,
     },

@@ -10,7 +10,7 @@ use super::{
 };
 use countersign_api::requests::ProposeBody;
 use countersign_core::{
-    documents::{layout, metadata::Origin, registration::SignedRequest},
+    documents::{layout, metadata::Origin, signed_request::SignedRequest},
     rules::{
         decide::{Proposal, register, update},
         snapshot::Snapshot,

@@ -18,10 +18,10 @@ use countersign_core::{
         index::{PublishedFile, ReleaseIndex},
         layout::{self, Signable},
         metadata::Origin,
-        registration::SignedRequest,
         repository::RepositoryMarker,
         revocation::RevokeBody,
         signatures::Collected,
+        signed_request::SignedRequest,
     },
     rules::{
         auth::{AuthHeaders, AuthRefusal, VerifiedRequest, verify_request},

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use countersign_core::{
-    documents::{metadata::Origin, registration::SignedRequest},
+    documents::{metadata::Origin, signed_request::SignedRequest},
     rules::{
         auth::sign_request,
         decide::{Proposal, create, update::update},

@@ -7,7 +7,7 @@ use countersign_core::{
         index::{AssetName, Digests, PublishedFile},
         layout::{self, Signable},
         metadata::{Origin, OriginKind},
-        registration::SignedRequest,
+        signed_request::SignedRequest,
     },
     rules::{
         auth::sign_request,

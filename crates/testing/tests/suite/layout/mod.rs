@@ -63,6 +63,25 @@ fn no_rooms_of_a_crate_use_each_other_in_a_circle() {
     assert!(found.is_empty(), "rooms that use each other in a circle:\n{}", found.join("\n"));
 }
 
+/// ARCHITECTURE.md leads its reader to every file of core's chapters and to every room of the forge.
+#[test]
+fn the_architecture_names_the_files_of_core_and_the_rooms_of_the_forge() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let mut missing = Vec::new();
+    for (name, depth) in [("core", 2), ("forge", 1)] {
+        let modules = Crate::read(&root.join("crates").join(name).join("src")).uses();
+        let rooms: BTreeSet<String> =
+            modules.keys().filter_map(|module| module.get(depth - 1)).cloned().collect();
+        assert!(rooms.len() > 10, "{name}: {rooms:?}");
+        let is_named =
+            |room: &String| text.contains(&format!("`{room}")) || text.contains(&format!("::{room}`"));
+        missing
+            .extend(rooms.into_iter().filter(|room| !is_named(room)).map(|room| format!("{name}: {room}")));
+    }
+    assert!(missing.is_empty(), "ARCHITECTURE.md does not name {}", missing.join(", "));
+}
+
 #[test]
 fn a_use_is_found_however_it_is_written() {
     let found = uses(&of([
