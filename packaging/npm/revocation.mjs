@@ -7,7 +7,7 @@ import { attempt, isMet, refuseIf, verifySignatures } from "./verify/rules.mjs";
 import { parseDigest, parsePath, parseTime } from "./verify/values.mjs";
 
 const LAST_SECOND = 253_402_300_799;
-const WHAT = "A revocation is shown that does not hold";
+const WHAT = "The revocation is not valid";
 
 const parseReason = (reason) => (reason && [...reason].length <= 1000 ? reason : null);
 const isSeconds = (value) => Number.isSafeInteger(value) && value >= 0 && value <= LAST_SECOND;

@@ -298,7 +298,7 @@ impl ServerClient {
         if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
             return Ok(response);
         }
-        Err(self.unusable_event(ParseError::new("", "it is no stream of events")))
+        Err(self.unusable_event(ParseError::new("", "it is not a stream of events")))
     }
 
     fn route(&self, route: &str, path: Option<&RepoPath>) -> Url {

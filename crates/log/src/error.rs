@@ -24,7 +24,7 @@ pub enum LogError {
     Refused(#[from] LogRefusal),
     /// Memory or a disk has changed a bit.
     #[error(
-        "the log's {0} was counted twice, with different results: the log is made again from the repository"
+        "the log's {0} was computed twice, with different results: the log is made again from the repository"
     )]
     Miscounted(&'static str),
 }

@@ -70,7 +70,7 @@ impl ServerClient {
         }
         let error = match status {
             429 | 502..=504 => CliError::unreachable(
-                format!("what stands before the server {} answers {status}", self.address()),
+                format!("a proxy in front of {} answers {status}", self.address()),
                 "run it again in a few minutes; if that does not help, tell the server's operator",
             ),
             _ => self.not_countersign(answer),
@@ -79,10 +79,10 @@ impl ServerClient {
     }
 
     fn not_countersign(&self, answer: &Answer) -> CliError {
-        let what = if answer.is_web_page() { "with a web page" } else { "in another way than one" };
+        let what = if answer.is_web_page() { "with a web page" } else { "with an unknown answer" };
         CliError::other(
             format!(
-                "{} is no Countersign server: it answers {} {what}",
+                "{} is not a Countersign server: it answers {} {what}",
                 self.address(),
                 answer.status.as_u16()
             ),

@@ -54,9 +54,9 @@ pub enum ToObjectError {
     Index { path: RepoPath, error: ParseError },
     #[error("what is shown as {} does not belong there: {error}", shown_text(.path.as_str()))]
     Place { path: RepoPath, error: PlaceError },
-    #[error("the history shown for {} does not hold: {error}", shown_text(.project.as_str()))]
+    #[error("the history shown for {} is not valid: {error}", shown_text(.project.as_str()))]
     History { project: RepoPath, error: ChainError },
-    #[error("this is no objection: {0}")]
+    #[error("this is not an objection: {0}")]
     Objection(ParseError),
 }
 

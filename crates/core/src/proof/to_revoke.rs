@@ -66,11 +66,11 @@ pub enum ToRevokeError {
     Index { path: RepoPath, error: ParseError },
     #[error("what is shown as {} does not belong there: {error}", shown_text(.path.as_str()))]
     Place { path: RepoPath, error: PlaceError },
-    #[error("what is shown as its revocation is not of this file, and no revocation at all: {0}")]
+    #[error("what is shown as the revocation is not a revocation of this file: {0}")]
     Document(ParseError),
-    #[error("the revocation is not of this file, {}", shown_text(.0.as_str()))]
+    #[error("what is shown as the revocation is not a revocation of this file, {}", shown_text(.0.as_str()))]
     OtherFile(RepoPath),
-    #[error("the history shown for {} does not hold: {error}", shown_text(.project.as_str()))]
+    #[error("the history shown for {} is not valid: {error}", shown_text(.project.as_str()))]
     History { project: RepoPath, error: ChainError },
     #[error("it is shown as a revocation that others began, but no key that can revoke has signed it")]
     NotBegun,

@@ -114,7 +114,7 @@ pub enum ToSignError {
     Metadata { path: RepoPath, error: ParseError },
     #[error("the metadata shown with {} is of another signers file or project", shown_text(.0.as_str()))]
     OtherMetadata(RepoPath),
-    #[error("the history shown for {} does not hold: {error}", shown_text(.project.as_str()))]
+    #[error("the history shown for {} is not valid: {error}", shown_text(.project.as_str()))]
     History { project: RepoPath, error: ChainError },
     #[error(
         "{} is shown as a first registration, but its metadata names a signers file that it replaces",

@@ -49,7 +49,7 @@ pub enum ToVetoError {
     NotAnUpdate,
     #[error("the signers file in force has no master keys, and only masters can veto")]
     NoMasters,
-    #[error("it is no veto at all: {0}")]
+    #[error("it is not a veto: {0}")]
     Document(ParseError),
     #[error("the veto is about another project or signers file")]
     OtherProposal,

@@ -101,7 +101,7 @@ pub enum VerifyError {
     BadSignature(PublicKey),
     #[error("not enough of the right people have signed: {}", shown_groups(.groups))]
     TooFew { groups: Vec<GroupCount> },
-    #[error("a revocation is shown that does not hold: {0}")]
+    #[error("the revocation is not valid: {0}")]
     Revocation(#[from] RevocationFault),
     #[error("the release is revoked: {}", quoted(&.0.revocation.document.reason))]
     Revoked(Box<RevokedArtifact>),

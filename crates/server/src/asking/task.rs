@@ -93,7 +93,7 @@ enum AskFailure {
     Contradicted(String),
     #[error("it does not say which size it has")]
     NoSize,
-    #[error("its answer is no cosignature: {0}")]
+    #[error("its answer is not a cosignature: {0}")]
     Malformed(#[from] NoteError),
     #[error(transparent)]
     Cosignature(#[from] CosignError),

@@ -27,7 +27,7 @@ pub enum MirrorError {
     #[error("the memory of the mirror cannot be used")]
     Memory(#[from] MemoryError),
     #[error(
-        "the repository in {dir} is no mirror of {origin}: {origin} does not know its newest commit {tip}. Choose an empty \
+        "the repository in {dir} is not a mirror of {origin}: {origin} does not know its newest commit {tip}. Choose an empty \
          data directory"
     )]
     OtherHistory { dir: String, origin: String, tip: ObjectId },

@@ -50,7 +50,7 @@ pub(super) fn choose_document(
 
 pub(super) fn read_document(text: &str) -> Result<Revocation, CliError> {
     Revocation::parse(text.as_bytes())
-        .map_err(|error| CliError::usage("this is no revocation", REASON_HINT).because(error))
+        .map_err(|error| CliError::usage("this is not a valid revocation", REASON_HINT).because(error))
 }
 
 pub(super) fn describe(

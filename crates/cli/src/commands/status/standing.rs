@@ -106,7 +106,7 @@ impl Begun {
         let signed = people.list(signed.iter().copied());
         let reason = quoted(reason);
         format!(
-            "  {title:<11} begun by {signed}, {tally}, for the reason {reason}; co-sign it with `{command}`"
+            "  {title:<11} begun by {signed}, {tally}, for the reason {reason}; join it with `{command}`"
         )
     }
 
@@ -377,7 +377,7 @@ pub(super) async fn proposal_status(
 ) -> Result<Option<Status>, CliError> {
     let Some(text) = client.document(path).await? else { return Ok(None) };
     let proposed = SignersFile::parse(text.as_bytes()).map_err(|error| {
-        CliError::unverified(format!("what the server shows as {path} is no signers file"), "check --server")
+        CliError::unverified(format!("what the server shows as {path} is not a signers file"), "check --server")
             .because(error)
     })?;
     let current = client.parsed(&layout::active_signers(project), SignersFile::parse).await?;
