@@ -90,7 +90,7 @@ The script cannot vouch for itself. The command prints its SHA-256: publish it w
 of the same release gives the same script, so anyone can compare. The script does not know of a later revocation. \
 docs/export.md says what else it does not check.")]
     Export(ExportArgs),
-    /// Save what the log proves of a release now, in its bundle or in a file
+    /// Save what the log proves about a release now, in its bundle or in a file
     #[command(after_help = "\
 Examples:
   countersign staple app.bundle.json                                  a new staple for a bundle
@@ -173,7 +173,8 @@ Example:
 
 Publish the new file beside the one in force, and propose it. Enough of the old admins, enough of the new admins and \
 every added key must sign it. If the file in force has `rotation_delay_hours`, it then waits that many hours, unless the \
-masters have signed as well. Meanwhile `countersign veto` stops it. Once it is in force, put it in the place of the old file.")]
+masters have signed as well. Until then the masters can stop it with \
+`countersign veto`. Once it is in force, put it in the place of the old file.")]
     Update(ProposeArgs),
     /// Register a release for signing
     #[command(after_help = "\
@@ -259,8 +260,7 @@ Every key in the current signers file can object, while the release collects sig
 objection is signed, and blocks nothing. Signers see it before they sign, and it is on pages and badges. You can take it \
 back.
 
-A signature is different: you cannot take it back, because anyone can submit it again. Objecting works with a network \
-only.")]
+A signature is different: you cannot take it back, because anyone can submit it again. Objecting needs a network.")]
     Object(ObjectArgs),
     /// Revoke a release that is fully signed
     #[command(after_help = "\
@@ -301,7 +301,7 @@ Examples:
   countersign incident bob.pub --repository /srv/backup/repo.git     without a network
 
 For each project the command shows where the keys are or were listed, what they can do alone, every release, signers file and \
-revocation that they signed, which of those met their thresholds only with these keys, and what they could still complete.
+revocation that they signed, which of those reached their thresholds only with these keys, and what they could still complete.
 
 With -o it writes the next signers file without the keys, the revocations of releases that stand only because of them, \
 and commands.txt. Read them before you use them. The command itself changes nothing.")]

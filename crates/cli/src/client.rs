@@ -51,7 +51,7 @@ use crate::{error::CliError, keys::SigningKey, output::Output};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const TOO_OLD: &str =
-    "what happened since then can no longer be told: look at the state, and watch without --since";
+    "the server no longer keeps the events since then: look at the state, and watch without --since";
 
 /// Which events to listen to.
 #[derive(Debug, Clone, Default)]

@@ -41,7 +41,7 @@ pub enum LogRefusal {
     )]
     BehindWitness { witness: String, seen: u64, size: u64 },
     #[error(
-        "the repository does not continue the newest checkpoint: one of its first {signed} commits is another one now. {WAY_OUT}"
+        "the repository does not continue the newest checkpoint: one of its first {signed} commits has changed. {WAY_OUT}"
     )]
     Forked { signed: u64 },
 }

@@ -29,7 +29,7 @@ pub(crate) enum AdminCommand {
     /// Refuse changes of a key, a host or a project; what is stored stays readable
     #[command(after_help = "\
 Examples:
-  countersign admin block svc-pub:…                       a key, also if others send its signatures
+  countersign admin block svc-pub:…                       a key, even if others send its signatures
   countersign admin block alice.pub                       the key in a file
   countersign admin block spam.example                    all projects on a host
   countersign admin block https/github.com/443/acme/app   a project
@@ -133,7 +133,7 @@ pub(crate) struct LogInitArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
-    /// Put the data directory of a stopped server into an empty database, so that nodes can go on from there
+    /// Put the data directory of a stopped server into an empty database, so that nodes can continue from there
     Init(ClusterArgs),
     /// Show the nodes, how far each came, and how far it lags behind
     Status(ClusterArgs),
@@ -360,7 +360,7 @@ pub(crate) struct FsckArgs {
     #[arg(value_name = "DATA_DIR|URL")]
     pub(crate) target: PathBuf,
 
-    /// Keep the copy that is made of a running server, and only fetch what is new in it next time
+    /// Keep the copy that is made of a running server, and fetch only what is new next time
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 

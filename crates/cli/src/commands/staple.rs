@@ -57,7 +57,7 @@ async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<()
                 client.address(),
                 evidence.path
             ),
-            "the bundle stays as it is. A signed index never changes: the server lies, or the bundle is not of this release",
+            "the bundle stays as it is. A signed index never changes: the server lies, or the bundle belongs to another release",
         ));
     }
     let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;

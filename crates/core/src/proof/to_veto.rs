@@ -45,7 +45,7 @@ pub struct ToVeto<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ToVetoError {
-    #[error("only a proposal of new signers is vetoed, and this is a release or a first registration")]
+    #[error("only a proposal of new signers can be vetoed; this is a release or a first registration")]
     NotAnUpdate,
     #[error("the signers file in force has no master keys, and only masters can veto")]
     NoMasters,

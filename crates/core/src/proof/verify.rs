@@ -119,7 +119,7 @@ pub struct GroupCount {
 pub enum RevocationFault {
     #[error("its document is invalid: {0}")]
     Document(ParseError),
-    #[error("it is of another file")]
+    #[error("it is about another file")]
     OtherFile,
     #[error(
         "it has no `subject_digest`, and the signed request that would name the file is missing or invalid"
@@ -129,7 +129,7 @@ pub enum RevocationFault {
     UnknownGovernor,
     #[error("the signature of {0} does not verify")]
     BadSignature(PublicKey),
-    #[error("not enough of those who may revoke have signed it")]
+    #[error("not enough of the keys that can revoke have signed it")]
     NotAllowed,
     #[error("the key in `initiator` has not signed it")]
     NoInitiator,

@@ -32,7 +32,7 @@ pub enum MirrorError {
     )]
     OtherHistory { dir: String, origin: String, tip: ObjectId },
     #[error(
-        "the repository in {dir} is not a mirror's yet, and {origin} cannot be asked whether it knows the newest commit \
+        "the repository in {dir} does not belong to a mirror yet, and {origin} cannot be asked whether it knows the newest commit \
          {tip}: {reason}"
     )]
     Unasked { dir: String, origin: String, tip: ObjectId, reason: String },

@@ -95,7 +95,7 @@ fn a_revocation_by_somebody_else_is_not_taken_for_one() {
         [&[][..], &[&mallory()], &[&alice()], &[&bob()], &[&bob(), &mallory()], &[&alice(), &bob()]]
     {
         Claim::by(&scene, signers).show(&scene);
-        scene.refused(3, &["the revocation is not valid", "not enough of those who may revoke"]);
+        scene.refused(3, &["the revocation is not valid", "not enough of the keys that can revoke"]);
     }
     Claim::by(&scene, &[&bob(), &carol()]).show(&scene);
     scene.newcomer.refuses(&scene.url("2.0"), 4, &["REVOKED"]);

@@ -49,7 +49,7 @@ pub struct RevokeOutcome {
 pub enum RevokeRefusal {
     #[error("File not found: {0}")]
     NotFound(RepoPath),
-    #[error("{0} cannot be revoked; only release indexes can, and signers files are rotated")]
+    #[error("{0} cannot be revoked; only release indexes can. Signers files are rotated instead")]
     NotRevocable(RepoPath),
     #[error("File has not been fully signed: {0}")]
     NotComplete(RepoPath),

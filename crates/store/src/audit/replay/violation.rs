@@ -42,7 +42,7 @@ pub enum ReplayFault {
     Request(String),
     #[error("the stored request was used before: its nonce is not new")]
     UsedNonce,
-    #[error("it says {0}, and the server writes whole seconds")]
+    #[error("it says {0}, but the server writes whole seconds")]
     Fraction(Timestamp),
     #[error("it does not belong here: {0}")]
     Misplaced(String),
