@@ -295,10 +295,10 @@ effect. A vetoed file is removed, and the server refuses the same file until the
     /// Find out what stolen or lost keys touched, and prepare the answer
     #[command(after_help = "\
 Examples:
-  countersign incident bob.pub --since 2026-11-01                    what bob's key signed since then
-  countersign incident svc-pub:… svc-pub:… --since 30d -o answer     two keys, and files to review
-  countersign incident bob --project acme/app                        by name, in one project
-  countersign incident bob.pub --repository /srv/backup/repo.git     without a network
+  countersign incident bob.pub --since 2026-11-01                   what bob's key signed since then
+  countersign incident svc-pub:… svc-pub:… --since 30d -o answer    two keys, and files to review
+  countersign incident bob --project acme/app                       by name, in one project
+  countersign incident bob.pub --repository /srv/backup/repo.git    without a network
 
 For each project the command shows where the keys are or were listed, what they can do alone, every release, signers file and \
 revocation that they signed, which of those reached their thresholds only with these keys, and what they could still complete.

@@ -154,7 +154,10 @@ impl Draft {
         let next = self.finish()?;
         if next.timestamp() <= current.timestamp() {
             return Err(CliError::other(
-                format!("the signers file in force is dated {}, which is not in the past", current.timestamp()),
+                format!(
+                    "the signers file in force is dated {}, which is not in the past",
+                    current.timestamp()
+                ),
                 "check this computer's clock: the next file must have a later time",
             ));
         }

@@ -69,9 +69,7 @@ pub enum RevokeRefusal {
     SubjectDigestRequired,
     #[error("Revocation authorization failed: `initiator` must be the key that posts the revocation first")]
     NotInitiator,
-    #[error(
-        "Another revocation of {file} is pending, for the reason {reason:?} ({digest}): join that one"
-    )]
+    #[error("Another revocation of {file} is pending, for the reason {reason:?} ({digest}): join that one")]
     OtherPending { file: RepoPath, reason: String, digest: String },
     #[error("Signature already collected for the key {0}")]
     AlreadySigned(PublicKey),

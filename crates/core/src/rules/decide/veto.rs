@@ -48,7 +48,9 @@ pub enum VetoRefusal {
     NotVetoable(RepoPath),
     #[error("File not found: {0}")]
     NotFound(RepoPath),
-    #[error("{0} has no signers in force, and a first registration cannot be vetoed. Its keys can leave it unsigned")]
+    #[error(
+        "{0} has no signers in force, and a first registration cannot be vetoed. Its keys can leave it unsigned"
+    )]
     FirstRegistration(RepoPath),
     #[error(
         "Veto authorization failed: the current signers file of {0} has no master_keys, and only masters can veto. \
@@ -57,7 +59,9 @@ pub enum VetoRefusal {
     NoMasters(RepoPath),
     #[error("Invalid veto: {0}")]
     InvalidDocument(ParseError),
-    #[error("The veto is not about {0}: its project_id, signers_file_digest or previous names something else")]
+    #[error(
+        "The veto is not about {0}: its project_id, signers_file_digest or previous names something else"
+    )]
     OtherProposal(RepoPath),
     #[error("Veto authorization failed: the signature does not verify")]
     BadSignature,

@@ -90,8 +90,7 @@ fn a_threshold_that_rises_is_no_weakening() {
 #[test]
 fn a_member_who_is_exchanged_is_told_though_the_numbers_stay() {
     let last = told(&changes("artifact 1: a 1, b 2", "artifact 1: a 1, c 3")).pop();
-    let expected =
-        "artifact signers: any 1 of 2 keys stays any 1 of 2 keys; adds c (#3); removes b (#2)";
+    let expected = "artifact signers: any 1 of 2 keys stays any 1 of 2 keys; adds c (#3); removes b (#2)";
     assert_eq!(last.as_deref(), Some(expected));
 }
 
