@@ -115,7 +115,7 @@ impl fmt::Display for LogWarning {
             Self::LogAloneSplits(Tolerance { needed, witnesses, .. }) => write!(
                 f,
                 "{needed} of {} are enough: the log alone can show different people different states, each to other \
-                 witnesses; let more than half of a group be needed",
+                 witnesses; require more than half of a group",
                 shown_witness_count(*witnesses)
             ),
             Self::NoneMayBeDown => {
