@@ -102,7 +102,7 @@ main() {
     esac
     case $url in
     http://* | https://* | /*) ;;
-    *) fail "\`$url\` is no place for releases" "write COUNTERSIGN_URL as https://HOST/PATH, or as a directory with its whole path" ;;
+    *) fail "\`$url\` is not a place for releases" "write COUNTERSIGN_URL as https://HOST/PATH, or as a directory with its whole path" ;;
     esac
     case $(openssl version 2>/dev/null) in
     'OpenSSL '[3-9]* | 'OpenSSL '[1-9][0-9]*) ;;

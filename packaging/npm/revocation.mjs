@@ -7,7 +7,7 @@ import { attempt, isMet, refuseIf, verifySignatures } from "./verify/rules.mjs";
 import { parseDigest, parsePath, parseTime } from "./verify/values.mjs";
 
 const LAST_SECOND = 253_402_300_799;
-const WHAT = "A revocation is shown that does not hold";
+const WHAT = "The revocation is not valid";
 
 const parseReason = (reason) => (reason && [...reason].length <= 1000 ? reason : null);
 const isSeconds = (value) => Number.isSafeInteger(value) && value >= 0 && value <= LAST_SECOND;
@@ -51,10 +51,10 @@ export async function verifyRevocation(shown, { path, governedBy }, links, diges
   refuseIf(!isKnown, `${WHAT}: the signers file that allowed it is not in the history, or older than the release's`);
   const signed = await verifySignatures(WHAT, shown.document, shown.signatures);
   const groups = revokersOf(allowing);
-  refuseIf(!isMet(groups, signed), `${WHAT}: not enough of those who may revoke have signed it`);
+  refuseIf(!isMet(groups, signed), `${WHAT}: not enough of the keys that can revoke have signed it`);
   const { initiator, subject_digest: subject } = document;
   refuseIf(initiator && !signed.has(initiator), `${WHAT}: the key in \`initiator\` has not signed it`);
-  if (subject) refuseIf(subject !== digest, `${WHAT}: it is of another file`);
+  if (subject) refuseIf(subject !== digest, `${WHAT}: it is about another file`);
   else await checkRequest(shown, path, groups);
   const revokedBy = [...new Set(keysOf(groups))].filter((key) => signed.has(key));
   return { reason: document.reason, revokedAt: document.timestamp, revokedBy };
@@ -70,6 +70,6 @@ async function checkRequest({ document, signatures, request }, path, groups) {
   const body = await attempt(missing, () => readBody(payload));
   const isByRevoker = body.public_key === revoker && signatures.has(revoker);
   refuseIf(!isByRevoker || body.revocation_json !== document, missing);
-  refuseIf(!isMet(groups, new Set([revoker])), `${WHAT}: not enough of those who may revoke have signed it`);
-  refuseIf(body.file_path !== path, `${WHAT}: it is of another file`);
+  refuseIf(!isMet(groups, new Set([revoker])), `${WHAT}: not enough of the keys that can revoke have signed it`);
+  refuseIf(body.file_path !== path, `${WHAT}: it is about another file`);
 }

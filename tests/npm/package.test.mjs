@@ -55,10 +55,10 @@ test("the package has the page's modules, byte for byte, and loads nothing from 
 // The code and the sentence of each rule by which the client refuses.
 const RULES = [
   [/^revoked$/, "revoked", () => /^The release was revoked on 20/],
-  [/^revocation: document$/, "not_verified", () => /does not hold: its document is not valid: /],
-  [/^revocation: (.*)$/, "not_verified", ([, fault]) => new RegExp(`^A revocation is shown that does not hold: ${{
-    "not allowed": "not enough of those who may revoke",
-    "other file": "it is of another file",
+  [/^revocation: document$/, "not_verified", () => /^The revocation is not valid: its document is not valid: /],
+  [/^revocation: (.*)$/, "not_verified", ([, fault]) => new RegExp(`^The revocation is not valid: ${{
+    "not allowed": "not enough of the keys that can revoke",
+    "other file": "it is about another file",
     "no request": "it has no `subject_digest`",
     "unknown governor": "the signers file that allowed it",
     "bad signature": "the signature of svc-pub:",

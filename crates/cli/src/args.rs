@@ -68,7 +68,8 @@ Examples:
     /// Save the evidence for a release in one file, to verify it offline
     #[command(after_help = "\
 Example:
-  countersign bundle https://github.com/acme/app/releases/download/v1.0/app.tar.gz -o app.bundle.json
+  countersign bundle https://github.com/acme/app/releases/download/v1.0/app.tar.gz \\
+      -o app.bundle.json
 
 The bundle covers all files of the release. To verify it on a computer that does not know the project, pass the digest \
 that this command prints, from a place that you trust:
@@ -78,7 +79,7 @@ that this command prints, from a place that you trust:
     #[command(after_help = "\
 Examples:
   countersign export https://github.com/acme/app/releases/tag/v1.0 -o app-1.0-openssl --for openssl
-  sh app-1.0-openssl/verify.sh ~/Downloads              on any computer, with OpenSSL 3 and no countersign
+  sh app-1.0-openssl/verify.sh ~/Downloads      on any computer, with OpenSSL 3 and no countersign
 
 The client verifies the release as `countersign download` does. A revoked release, or one that still collects signatures, \
 is refused. Then it writes the signed index, the signers file, the signatures, the keys, a SHA256SUMS and verify.sh. \
@@ -89,7 +90,7 @@ The script cannot vouch for itself. The command prints its SHA-256: publish it w
 of the same release gives the same script, so anyone can compare. The script does not know of a later revocation. \
 docs/export.md says what else it does not check.")]
     Export(ExportArgs),
-    /// Save what the log proves of a release now, in its bundle or in a file
+    /// Save what the log proves about a release now, in its bundle or in a file
     #[command(after_help = "\
 Examples:
   countersign staple app.bundle.json                                  a new staple for a bundle
@@ -104,9 +105,9 @@ users want it to be fresh.")]
     #[command(after_help = "\
 Examples:
   countersign chain https/github.com/443/acme/app                    the whole history
-  countersign chain https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json    up to who signed it
+  countersign chain https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
 
-PATH can also be a URL.")]
+The second one shows the history up to the signers of that release. NAME can also be a URL.")]
     Chain(ChainArgs),
     /// Show or forget the projects and logs that this computer has accepted
     Trust {
@@ -171,8 +172,9 @@ Example:
   countersign update https://github.com/acme/app/blob/main/svc.signers/next.json
 
 Publish the new file beside the one in force, and propose it. Enough of the old admins, enough of the new admins and \
-every added key must sign it. If the file in force has `rotation_delay_hours`, it then waits so long, unless the masters \
-have signed as well; `countersign veto` stops it meanwhile. Once it is in force, put it in the place of the old file.")]
+every added key must sign it. If the file in force has `rotation_delay_hours`, it then waits that many hours, unless the \
+masters have signed as well. Until then the masters can stop it with \
+`countersign veto`. Once it is in force, put it in the place of the old file.")]
     Update(ProposeArgs),
     /// Register a release for signing
     #[command(after_help = "\
@@ -190,13 +192,15 @@ Examples:
   countersign pending --type release --project https/github.com/443/acme/app
   countersign pending --for alice.pub --json
 
-Begun revocations come first. NAME can be pasted behind `countersign sign`, `countersign status` or `countersign revoke`.")]
+Begun revocations come first. You can paste NAME after `countersign sign`, `countersign status` or \
+`countersign revoke`.")]
     Pending(PendingArgs),
     /// Show releases and signers files, then sign them
     #[command(after_help = "\
 Examples:
   countersign sign --all
-  countersign sign https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --files dist --require-match
+  countersign sign https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json \\
+      --files dist --require-match
 
 On a computer without a network:
   countersign sign NAME --export request.json                      online, without a key
@@ -211,7 +215,8 @@ back while it collects signatures.")]
     #[command(after_help = "\
 Examples:
   countersign status https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
-  countersign status --wait --timeout 2h https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
+  countersign status https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json \\
+      --wait --timeout 2h
 
 With --wait, the command exits with 0 once the release is complete or the proposed signers are in force. Other exit codes \
 (and their `kind` with --json):
@@ -228,7 +233,7 @@ It keeps waiting when the server restarts, and needs no key. It repeats what the
 Examples:
   countersign watch                                         everything, until Ctrl-C
   countersign watch https/github.com/443/acme               one owner
-  countersign watch --mine --type registration,proposal,release --key KEY     what I am asked to sign
+  countersign watch --mine --type registration,proposal,release --key KEY   what I am asked to sign
   countersign watch --json --since COMMIT                   begin after COMMIT
 
 Prints one line for each event: time, kind, path and key. Without --since it begins now. After a lost connection it \
@@ -237,7 +242,8 @@ continues where it stopped. Events are what the server says. They prove nothing.
     /// Take back a release that still collects signatures
     #[command(after_help = "\
 Example:
-  countersign withdraw https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --reason \"wrong tag\"
+  countersign withdraw https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json \\
+      --reason \"wrong tag\"
 
 The key that registered the release can do this, and every admin. The release and its signatures are gone, and another \
 one can be registered in its place. Until then `countersign status` and the pages say who withdrew it, when and why. \
@@ -254,14 +260,16 @@ Every key in the current signers file can object, while the release collects sig
 objection is signed, and blocks nothing. Signers see it before they sign, and it is on pages and badges. You can take it \
 back.
 
-A signature is different: you cannot take it back, because anyone can submit it again. Objecting works with a network \
-only.")]
+A signature is different: you cannot take it back, because anyone can submit it again. Objecting needs a network.")]
     Object(ObjectArgs),
     /// Revoke a release that is fully signed
     #[command(after_help = "\
 Examples:
-  countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json --reason \"leaks keys\"
-  countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json     join a revocation
+  countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json \\
+      --reason \"leaks keys\"
+  countersign revoke https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
+
+The second one joins a revocation that others began.
 
 With a key on a computer without a network:
   countersign revoke NAME --reason \"leaks keys\" --export request.json     online, without a key
@@ -277,23 +285,23 @@ the release is revoked all the same.")]
     /// Veto proposed signers of a project, with a master key
     #[command(after_help = "\
 Examples:
-  countersign veto https/github.com/443/acme/app --reason \"no one of us has asked for this\"
+  countersign veto https/github.com/443/acme/app --reason \"none of us asked for this\"
   countersign veto https/github.com/443/acme/app        join a veto that another master began
 
-Only master keys of the signers file in force can veto, as many as a rotation by masters needs. They can veto any proposal \
-that is pending, also one that has all signatures and waits (`rotation_delay_hours` in the signers file), until it takes \
-effect. A vetoed file goes, and the same file is refused until the next rotation. Then look into whose keys signed it.")]
+Only master keys of the signers file in force can veto, as many as a rotation by masters needs. They can veto any pending \
+proposal, even one that has all signatures and waits (`rotation_delay_hours` in the signers file), until it takes \
+effect. A vetoed file is removed, and the server refuses the same file until the next rotation. Find out whose keys signed it.")]
     Veto(VetoArgs),
     /// Find out what stolen or lost keys touched, and prepare the answer
     #[command(after_help = "\
 Examples:
-  countersign incident bob.pub --since 2026-11-01                      what bob's key signed since then
-  countersign incident svc-pub:… svc-pub:… --since 30d -o answer       two keys, and everything prepared for review
-  countersign incident bob --project acme/app                          by name, in one project
-  countersign incident bob.pub --repository /srv/backup/repo.git       without a network
+  countersign incident bob.pub --since 2026-11-01                   what bob's key signed since then
+  countersign incident svc-pub:… svc-pub:… --since 30d -o answer    two keys, and files to review
+  countersign incident bob --project acme/app                       by name, in one project
+  countersign incident bob.pub --repository /srv/backup/repo.git    without a network
 
 For each project the command shows where the keys are or were listed, what they can do alone, every release, signers file and \
-revocation that they signed, which of those met their thresholds only with these keys, and what they could still complete.
+revocation that they signed, which of those reached their thresholds only with these keys, and what they could still complete.
 
 With -o it writes the next signers file without the keys, the revocations of releases that stand only because of them, \
 and commands.txt. Read them before you use them. The command itself changes nothing.")]
@@ -314,12 +322,13 @@ with both --lose and --steal if its owner no longer has it. Nothing is changed o
 Examples:
   countersign monitor https://sign.example.org --key ~/.ssh/id_release.pub
   countersign monitor https://sign.example.org https/github.com/443/acme/app --once
-  countersign monitor https://sign.example.org --key ME.pub --exec 'mail -s \"acme/app changed\" me@example.org'
+  countersign monitor https://sign.example.org --key ME.pub \\
+      --exec 'mail -s \"acme/app changed\" me@example.org'
 
-Reports new signers, signers that are agreed to and wait, vetoes, completed releases and revocations, so that you learn of one that was not yours. It reads every new \
-commit, compares it with the log, and checks that the log only grows. The first time, it begins with what comes next. \
-What it has told it remembers, and continues there. A log that contradicts itself ends the command with exit code 3, and \
-is reported as well. If a project's signers file names witnesses, it also reports that they do not confirm the log.")]
+Reports new signers, signers that are agreed to and wait, vetoes, completed releases and revocations, so that you notice \
+one that was not yours. It reads every new commit, compares it with the log, and checks that the log only grows. The \
+first time, it begins with what comes next. It remembers what it has reported, and continues from there. A log that contradicts itself ends the command with exit code 3, and \
+is reported as well. If a project's signers file names witnesses, it also reports when they do not confirm the log.")]
     Monitor(MonitorArgs),
     /// Check that the server answers and, with --key, that it accepts your signature
     Ping(PingArgs),
@@ -375,7 +384,8 @@ You can also set every flag by its environment variable or in the configuration 
     #[command(after_help = "\
 Examples:
   countersign admin witness init --key witness.key --name witness.example.org
-  countersign witness https://sign.example.org --key witness.key --data-dir witness --listen 0.0.0.0:3010
+  countersign witness https://sign.example.org --key witness.key --data-dir witness \\
+      --listen 0.0.0.0:3010
   countersign witness https://sign.example.org --key witness.key --data-dir witness --poll
 
 A witness is a mirror (see `countersign mirror`), and serves all that a mirror serves. It also derives the log of all \

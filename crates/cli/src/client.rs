@@ -51,7 +51,7 @@ use crate::{error::CliError, keys::SigningKey, output::Output};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const TOO_OLD: &str =
-    "what happened since then can no longer be told: look at the state, and watch without --since";
+    "the server no longer keeps the events since then: look at the state, and watch without --since";
 
 /// Which events to listen to.
 #[derive(Debug, Clone, Default)]
@@ -298,7 +298,7 @@ impl ServerClient {
         if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
             return Ok(response);
         }
-        Err(self.unusable_event(ParseError::new("", "it is no stream of events")))
+        Err(self.unusable_event(ParseError::new("", "it is not a stream of events")))
     }
 
     fn route(&self, route: &str, path: Option<&RepoPath>) -> Url {

@@ -206,7 +206,7 @@ fn explain(text: &str, message: &str, span: Option<Range<usize>>) -> String {
     let reason = match explain_unknown(message) {
         Some(reason) => reason,
         None if message.contains("untagged enum") => {
-            "here stands a server's address, or a table of `server`, `key` and `policy`".to_owned()
+            "this must be the address of a server, or a table of `server`, `key` and `policy`".to_owned()
         }
         None => message.trim().replace('\n', ", "),
     };
@@ -216,7 +216,7 @@ fn explain(text: &str, message: &str, span: Option<Range<usize>>) -> String {
 fn unusable(path: &Path, reason: &str) -> CliError {
     CliError::usage(
         format!("{} cannot be used", path.display()),
-        "correct the file; `countersign config --help` shows what can stand in it",
+        "correct the file; `countersign config --help` shows what it can contain",
     )
     .because(reason.trim().to_owned())
 }

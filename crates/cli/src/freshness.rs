@@ -329,7 +329,7 @@ impl ShownState<'_> {
         };
         Err(CliError::unverified(
             format!(
-                "the newest proof that {path} is not revoked is of {as_of}, {} old; {whose} allows {}",
+                "the newest proof that {path} is not revoked is from {as_of}, {} old; {whose} allows {}",
                 rough_age(age),
                 shown_age(limit)
             ),

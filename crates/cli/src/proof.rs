@@ -78,7 +78,7 @@ async fn accept_verified(
     if let Some(seen) = pin.and_then(|pin| pin.revocation_of(&artifact.path, &artifact.index_digest)) {
         let SeenRevocation { reason, revoked_at, .. } = seen;
         let note = match network {
-            Network::Online => ", as this computer has seen before; the server does not show it any more",
+            Network::Online => ", as this computer has seen before; the server no longer shows it",
             Network::Offline => ", as this computer has seen before; the bundle does not know of it",
         };
         return Err(revoked_error(&artifact.path, reason, *revoked_at, note));

@@ -138,7 +138,7 @@ pub(crate) fn say_objection(
     current: &SignersFile,
     people: &People<'_>,
 ) -> String {
-    let listed = if current.lists(&objection.key) { "" } else { ", who is no signer any more" };
+    let listed = if current.lists(&objection.key) { "" } else { ", who is no longer a signer" };
     let (name, at) = (people.name(objection.key), when_text(objection.timestamp));
     format!("{name}{listed}, {at}: {}", quoted_whole(objection.text))
 }

@@ -233,7 +233,7 @@ fn undiscovered(path: &RepoPath, error: DiscoveryError) -> CliError {
             let is_untrusted = fetch.to_string().contains("certificate");
             let hint = match is_untrusted {
                 true => {
-                    "if that site has a certificate authority of its own, name that one's file: SSL_CERT_FILE=FILE"
+                    "if that site has its own certificate authority, name the authority's file: SSL_CERT_FILE=FILE"
                 }
                 false => "check the network, and try again; or name the server: --server URL",
             };

@@ -34,7 +34,7 @@ pub struct DatabaseSettings {
 
 #[derive(Debug, Error)]
 pub enum SettingsError {
-    #[error("this is no database URL. Write it as postgres://USER@HOST:PORT/NAME")]
+    #[error("this is not a database URL. Write it as postgres://USER@HOST:PORT/NAME")]
     NoUrl,
     #[error("the database URL cannot be used: {reason}")]
     Unusable { reason: String },

@@ -134,7 +134,7 @@ impl fmt::Display for LogChange {
             }
             Self::Removed(found) => write!(
                 f,
-                "WEAKER: no log proves any more which release was completed last and that it is not revoked; it was {}",
+                "WEAKER: a log no longer proves which release was completed last and that it is not revoked; it was {}",
                 shown_verifier_key(found.log())
             ),
             Self::OtherLog { before, after } => write!(

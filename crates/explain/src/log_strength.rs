@@ -115,11 +115,11 @@ impl fmt::Display for LogWarning {
             Self::LogAloneSplits(Tolerance { needed, witnesses, .. }) => write!(
                 f,
                 "{needed} of {} are enough: the log alone can show different people different states, each to other \
-                 witnesses; let more than half of a group be needed",
+                 witnesses; require more than half of a group",
                 shown_witness_count(*witnesses)
             ),
             Self::NoneMayBeDown => {
-                f.write_str("one witness that is down is enough, and no one gets a fresh proof")
+                f.write_str("if one witness is down, no one gets a fresh proof")
             }
             Self::OwnWitness(key) => write!(
                 f,
@@ -133,7 +133,7 @@ impl fmt::Display for LogWarning {
             ),
             Self::LongAge(age) => write!(
                 f,
-                "a proof can be {} old: for so long a revocation can be hidden from someone",
+                "a proof can be {} old: a revocation can be hidden from someone for that long",
                 shown_age(*age)
             ),
         }

@@ -39,7 +39,7 @@ pub enum CosignError {
     NotWaiting(u64),
     #[error(transparent)]
     Note(#[from] NoteError),
-    #[error("none of the signatures is of a witness that this log knows")]
+    #[error("no signature is by a witness that this log knows")]
     UnknownWitness,
     #[error("the clock of the witness {0} is ahead: clients would refuse a proof with this cosignature")]
     Ahead(String),

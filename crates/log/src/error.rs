@@ -24,7 +24,7 @@ pub enum LogError {
     Refused(#[from] LogRefusal),
     /// Memory or a disk has changed a bit.
     #[error(
-        "the log's {0} was counted twice, with different results: the log is made again from the repository"
+        "the log's {0} was computed twice, with different results: the log is made again from the repository"
     )]
     Miscounted(&'static str),
 }
@@ -41,7 +41,7 @@ pub enum LogRefusal {
     )]
     BehindWitness { witness: String, seen: u64, size: u64 },
     #[error(
-        "the repository does not continue the newest checkpoint: one of its first {signed} commits is another one now. {WAY_OUT}"
+        "the repository does not continue the newest checkpoint: one of its first {signed} commits has changed. {WAY_OUT}"
     )]
     Forked { signed: u64 },
 }

@@ -55,7 +55,7 @@ pub enum KeepError {
     File { path: PathBuf, source: Arc<io::Error> },
     #[error(
         "{place} holds no checkpoint that the key {key} of this log has signed: {reason}. If the key or the origin is a new \
-         one, this is another log: move the old checkpoint away to begin it. Else put it back from a backup"
+         one, this is another log: move the old checkpoint away to begin it. Otherwise put it back from a backup"
     )]
     Unusable { place: String, key: String, reason: String },
     #[error("another node has signed a checkpoint meanwhile")]

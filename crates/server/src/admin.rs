@@ -112,7 +112,7 @@ async fn converse(mut stream: UnixStream, app: &App) -> io::Result<()> {
     BufReader::new(reader.take(MAX_REQUEST_BYTES)).read_line(&mut line).await?;
     let answered = match serde_json::from_str(&line) {
         Ok(request) => perform(app, request).await,
-        Err(error) => Err(format!("this is no request: {error}")),
+        Err(error) => Err(format!("this is not a request: {error}")),
     };
     let (items, end) = match answered {
         Ok(items) => (items, AdminEnd::Done),
@@ -169,7 +169,7 @@ async fn resume_mirror(app: &App) -> Result<Vec<Value>, String> {
     let held = app.clone();
     let resume = move || held.role.mirror().map(MirrorState::resume);
     match tokio::task::spawn_blocking(resume).await.map_err(|error| error.to_string())? {
-        None => Err("this server is no mirror".to_owned()),
+        None => Err("this server is not a mirror".to_owned()),
         Some(Ok(true)) => Ok(Vec::new()),
         Some(Ok(false)) => Err("this mirror has not stopped following".to_owned()),
         Some(Err(error)) => Err(error.to_string()),
@@ -177,10 +177,10 @@ async fn resume_mirror(app: &App) -> Result<Vec<Value>, String> {
 }
 
 async fn resume_witness(app: &App) -> Result<Vec<Value>, String> {
-    let Some(witness) = app.witness.clone() else { return Err("this server is no witness".to_owned()) };
+    let Some(witness) = app.witness.clone() else { return Err("this server is not a witness".to_owned()) };
     match tokio::task::spawn_blocking(move || witness.resume()).await.map_err(|error| error.to_string())? {
         Ok(true) => {
-            tracing::warn!("the operator lets the witness cosign a log again that has forked");
+            tracing::warn!("the operator lets the witness cosign a forked log again");
             Ok(Vec::new())
         }
         Ok(false) => Err("this witness has not stopped for any log".to_owned()),
@@ -189,7 +189,7 @@ async fn resume_witness(app: &App) -> Result<Vec<Value>, String> {
 }
 
 fn parse_path(text: &str) -> Result<RepoPath, String> {
-    RepoPath::parse(text).map_err(|error| format!("`{}` is no project: {error}", shown_text(text)))
+    RepoPath::parse(text).map_err(|error| format!("`{}` is not a project: {error}", shown_text(text)))
 }
 
 pub fn list_blocks(blocks: &Blocks) -> Vec<Value> {

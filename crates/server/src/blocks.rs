@@ -33,7 +33,7 @@ pub enum BlockedThing {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BlockError {
     #[error(
-        "`{}` is no key (svc-pub:…), host (github.com) or project (https/github.com/443/acme/app)",
+        "`{}` is not a key (svc-pub:…), a host (github.com) or a project (https/github.com/443/acme/app)",
         shown_text(.0)
     )]
     NotAThing(String),

@@ -293,7 +293,7 @@ impl Settings {
         let node = file.database.resolve(overrides.database)?;
         let mirror = file.mirror.resolve(overrides.mirror_of)?;
         if node.is_some() && mirror.is_some() {
-            let reason = "a mirror follows its origin, and is no node: leave the table out".to_owned();
+            let reason = "a mirror follows its origin, and cannot be a node: leave the table out".to_owned();
             return Err(ConfigError::Value { key: "database", reason });
         }
         let log = file.log.filter(|_| mirror.is_none()).map(LogTable::resolve).transpose()?;

@@ -119,7 +119,7 @@ impl ApiError {
     }
 
     pub fn no_witness() -> Self {
-        Self::not_found("this server is no witness")
+        Self::not_found("this server is not a witness")
     }
 
     pub fn nothing_cosigned() -> Self {

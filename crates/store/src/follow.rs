@@ -16,7 +16,7 @@ pub enum FollowError {
     Elsewhere { id: ObjectId, parent: Option<ObjectId>, newest: Option<ObjectId> },
     #[error("the commit {claimed} does not have the content that came with it: that makes the commit {made}")]
     OtherId { claimed: ObjectId, made: ObjectId },
-    #[error("the rules do not give the commit {id}: {reason}")]
+    #[error("the commit {id} breaks the rules: {reason}")]
     Illegal { id: ObjectId, reason: String },
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -215,7 +215,7 @@ impl RecentCommits {
                     kept.begin -= 1;
                 }
                 Err(error) => {
-                    tracing::error!(%error, "no events from before this commit can be told");
+                    tracing::error!(%error, "events from before this commit cannot be reported");
                     break;
                 }
             }

@@ -112,7 +112,7 @@ impl Repository {
             let names = remotes.join(", ");
             tracing::info!(
                 remotes = names,
-                "the repository was a clone: its remotes were removed, since it is no copy any more"
+                "the repository was a clone: its remotes were removed, because it is no longer a copy"
             );
         }
         Self::read(disk, dir)

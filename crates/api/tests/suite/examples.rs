@@ -317,7 +317,7 @@ fn tell_veto(examples: &mut Examples) {
     examples.add("sign.waits", SignedResponse { is_complete: signed.is_complete, waits_until });
     let until = waits_until.expect("it waits");
     examples.add("status.waits", StatusResponse::waiting(path(PENDING), until));
-    let document = world.veto_document("no one of us has asked for this");
+    let document = world.veto_document("none of us asked for this");
     let request = world.veto_request(&document, &carol());
     let body = VetoBody {
         file_path: request.file.clone(),

@@ -49,7 +49,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "URL", conflicts_with_all = ["bundle", "release"])]
     pub(crate) url: Option<String>,
 
-    /// The release that the files must be of, named as for `countersign status`
+    /// The release that the files must belong to, named as for `countersign status`
     #[arg(long, value_name = "NAME", num_args = 1..=2, conflicts_with = "bundle")]
     pub(crate) release: Vec<String>,
 

@@ -10,6 +10,8 @@ use super::Arguments;
 const WRITE: &str = "COUNTERSIGN_WRITE_DOCS";
 
 const HEAD: &str = include_str!("reference.md");
+/// Lines of help are never longer than this, in whatever terminal.
+const WIDTH: usize = 100;
 
 #[test]
 fn the_command_line_reference_is_what_the_help_texts_say() {
@@ -22,8 +24,24 @@ fn the_command_line_reference_is_what_the_help_texts_say() {
     assert!(found == expected, "docs/cli.md is stale: {WRITE}=1 cargo test -p countersign reference");
 }
 
+/// A line that clap breaks cannot be pasted.
+#[test]
+fn no_example_is_longer_than_a_line() {
+    let mut root = Arguments::command();
+    root.build();
+    let mut commands = vec![&root];
+    while let Some(command) = commands.pop() {
+        commands.extend(command.get_subcommands());
+        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in after.lines().filter(|line| line.starts_with("  ")) {
+            let name = command.get_name();
+            assert!(line.chars().count() <= WIDTH, "{name}: break it with a backslash: {line}");
+        }
+    }
+}
+
 fn render() -> String {
-    let mut root = Arguments::command().term_width(100);
+    let mut root = Arguments::command().term_width(WIDTH);
     root.build();
     let mut text = format!("{HEAD}\n## countersign\n\n{}", help(&root));
     for command in root.get_subcommands() {

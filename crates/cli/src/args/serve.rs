@@ -29,7 +29,7 @@ pub(crate) enum AdminCommand {
     /// Refuse changes of a key, a host or a project; what is stored stays readable
     #[command(after_help = "\
 Examples:
-  countersign admin block svc-pub:…                       a key, also if others send its signatures
+  countersign admin block svc-pub:…                       a key, even if others send its signatures
   countersign admin block alice.pub                       the key in a file
   countersign admin block spam.example                    all projects on a host
   countersign admin block https/github.com/443/acme/app   a project
@@ -74,13 +74,14 @@ time comes.")]
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WitnessCommand {
-    /// Make a key for a witness: FILE and FILE.pub, for --key FILE
+    /// Make a key for a witness: FILE and FILE.pub
+    #[command(override_usage = "countersign admin witness init --key <FILE> --name <NAME>")]
     Init(WitnessInitArgs),
-    /// Cosign a log again that has forked
+    /// Cosign a forked log again
     #[command(after_help = "\
 A witness stops for a log whose key has signed two checkpoints that contradict each other. The evidence is in \
-witness/evidence-… in the data directory. Show it to the operator of the log, and to everyone who relies on it: a log that \
-has forked cannot be healed. The witness keeps its record, so it only cosigns what continues the history that it knows, and \
+witness/evidence-… in the data directory. Show it to the operator of the log, and to everyone who relies on it: a forked \
+log cannot be repaired. The witness keeps its record, so it only cosigns what continues the history that it knows, and \
 stops again if it sees another one. The evidence stays.")]
     Resume(FileArgs),
 }
@@ -96,11 +97,12 @@ pub(crate) struct WitnessInitArgs {
 pub(crate) enum MirrorCommand {
     /// Follow the origin again
     #[command(after_help = "\
-A mirror stops for ever if its origin shows another past than before, or a commit that the rules do not give. The file \
-mirror.refused in the data directory says which commits. Find out what happened first: the origin's operator can have \
-lost commits, or someone can have changed its history.
+A mirror stops following if its origin shows another past than before, or a commit that breaks the rules. It stays \
+stopped, even after a restart, until you run this command. The file mirror.refused in the data directory says which \
+commits. Find out what happened first: the origin's operator may have lost commits, or someone may have changed its \
+history.
 
-The mirror then asks its origin again, from its own newest commit on. It discards nothing, and it stops again if the \
+After this command, the mirror asks its origin again, from its own newest commit on. It discards nothing, and it stops again if the \
 origin still shows the same. To follow a history that was rewritten, begin with an empty data directory; to keep the \
 mirror's history, promote it with `countersign serve`.")]
     Resume(FileArgs),
@@ -108,7 +110,7 @@ mirror's history, promote it with `countersign serve`.")]
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogCommand {
-    /// Make a key for a log, and print the table that begins it
+    /// Make a key for a log, and print the `[log]` table for the configuration
     #[command(after_help = "\
 Example:
   countersign admin log init --data-dir /var/lib/countersign --origin sign.example.org/log
@@ -131,7 +133,7 @@ pub(crate) struct LogInitArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
-    /// Put the data directory of a stopped server into an empty database, so that nodes can go on from there
+    /// Put the data directory of a stopped server into an empty database, so that nodes can continue from there
     Init(ClusterArgs),
     /// Show the nodes, how far each came, and how far it lags behind
     Status(ClusterArgs),
@@ -156,6 +158,7 @@ impl ClusterArgs {
 
 /// What every server has.
 #[derive(Debug, Args)]
+#[command(mut_arg("data_dir", |arg| arg.help("Directory for all state; created if missing [default: ./countersign-data]")))]
 pub(crate) struct ServiceArgs {
     /// Address and port to listen on; port 0 picks a free one [default: 127.0.0.1:3000]
     #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_LISTEN", hide_env_values = true)]
@@ -342,7 +345,7 @@ fn given_database(flag: Option<&str>) -> Option<GivenDatabase> {
 /// Where the server's files are.
 #[derive(Debug, Args)]
 pub(crate) struct FileArgs {
-    /// Directory for all state; created if missing [default: ./countersign-data]
+    /// The server's data directory [default: ./countersign-data]
     #[arg(long, value_name = "DIR", env = "COUNTERSIGN_DATA_DIR", hide_env_values = true)]
     pub(crate) data_dir: Option<PathBuf>,
 
@@ -357,7 +360,7 @@ pub(crate) struct FsckArgs {
     #[arg(value_name = "DATA_DIR|URL")]
     pub(crate) target: PathBuf,
 
-    /// Keep the copy that is made of a running server, and only fetch what is new in it next time
+    /// Keep the copy that is made of a running server, and fetch only what is new next time
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 

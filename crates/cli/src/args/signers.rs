@@ -24,16 +24,17 @@ A role can have several groups, which must all agree. Give each its keys and the
 
 A registrar is the key of a CI job. It registers releases, and cannot sign, propose, correct or revoke anything:
 
-  countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 2 --registrar ci=ci.pub -o FILE
+  countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 2 \\
+    --registrar ci=ci.pub -o FILE
 
-A log proves which release was completed last, and that it is not revoked. Witnesses see to it that the log shows everyone \
+A log proves which release was completed last, and that it is not revoked. Witnesses make sure that the log shows everyone \
 the same. Keys of both have the form NAME+ID+KEY; a server with a log shows its key at /log/key:
 
   countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 2 \\
     --log \"$(curl -s https://sign.example.org/log/key)\" \\
     --witness KEY KEY KEY --witness-threshold 2 --max-age 24h -o FILE
 
-Let more than half of the witnesses be needed. Otherwise the log alone can show different people different states.")]
+Require more than half of the witnesses. Otherwise the log alone can show different people different states.")]
     New(SignersNewArgs),
     /// Make the next signers file from the one in force
     #[command(after_help = "\
@@ -56,7 +57,7 @@ Examples:
   countersign signers check svc.signers.json       a file, without a server
   countersign signers check acme/app               the file in force, and when each key last signed
 
-Of a project the command also says what it would mean to lose the keys that have not signed for a year.")]
+For a project, the command also says what it would mean to lose the keys that have not signed for a year.")]
     Check(SignersCheckArgs),
 }
 
@@ -90,7 +91,7 @@ pub(crate) struct SignersNewArgs {
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format)]
     pub(crate) format: Vec<OtherFormat>,
 
-    /// How many hours a rotation waits that the masters have not signed, 1 to 720; masters can veto it meanwhile
+    /// How many hours a rotation waits if the masters have not signed it, 1 to 720; masters can veto it meanwhile
     #[arg(long, value_name = "HOURS")]
     pub(crate) rotation_delay: Option<u64>,
 
@@ -139,7 +140,7 @@ pub(crate) struct SignersEditArgs {
     #[arg(long, conflicts_with = "format")]
     pub(crate) no_formats: bool,
 
-    /// Let rotations wait this many hours, 1 to 720; to lower it waits under the delay in force
+    /// Let rotations wait this many hours, 1 to 720; lowering it takes effect only after the delay in force
     #[arg(long, value_name = "HOURS")]
     pub(crate) rotation_delay: Option<u64>,
 

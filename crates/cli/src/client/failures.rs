@@ -70,7 +70,7 @@ impl ServerClient {
         }
         let error = match status {
             429 | 502..=504 => CliError::unreachable(
-                format!("what stands before the server {} answers {status}", self.address()),
+                format!("a proxy in front of {} answers {status}", self.address()),
                 "run it again in a few minutes; if that does not help, tell the server's operator",
             ),
             _ => self.not_countersign(answer),
@@ -79,10 +79,10 @@ impl ServerClient {
     }
 
     fn not_countersign(&self, answer: &Answer) -> CliError {
-        let what = if answer.is_web_page() { "with a web page" } else { "in another way than one" };
+        let what = if answer.is_web_page() { "with a web page" } else { "with an unknown answer" };
         CliError::other(
             format!(
-                "{} is no Countersign server: it answers {} {what}",
+                "{} is not a Countersign server: it answers {} {what}",
                 self.address(),
                 answer.status.as_u16()
             ),
@@ -152,7 +152,7 @@ impl ServerClient {
 
     fn untrusted(&self, problem: TlsProblem) -> CliError {
         const OWN_AUTHORITY: &str =
-            "if it has a certificate authority of its own, name that one's file: SSL_CERT_FILE=FILE";
+            "if it has its own certificate authority, name the authority's file: SSL_CERT_FILE=FILE";
         let address = self.address();
         let (reason, hint) = match problem {
             TlsProblem::NotTls => {
@@ -177,7 +177,7 @@ impl ServerClient {
                 "check the name in --server; it must be the one that the certificate is for",
             ),
             TlsProblem::AuthorityAsServer => (
-                "it is the certificate of an authority, and no authority can be a server".to_owned(),
+                "it is the certificate of an authority, not of a server".to_owned(),
                 "the server's operator makes another one, which SSL_CERT_FILE can then name: add `-addext \
                  basicConstraints=critical,CA:FALSE` to `openssl req -x509`",
             ),
@@ -211,14 +211,14 @@ fn is_fetched(said: &str) -> bool {
 }
 
 fn hint_for(status: u16, said: &str) -> (ErrorKind, &'static str) {
-    const CHECK_KEY: &str = "check --key: only keys that the project's signers file lists for this may do it";
+    const CHECK_KEY: &str = "check --key: only keys that the project's signers file lists for this can do it";
     match status {
         // The specification wants 400 for this, too.
         400 if said.contains("may not revoke") => (ErrorKind::Other, CHECK_KEY),
         400 => (ErrorKind::Other, "correct what the message names"),
         401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
         403 if said.contains("this is a mirror of") => {
-            (ErrorKind::Other, "a mirror only shows: name the other server with --server URL")
+            (ErrorKind::Other, "a mirror is read-only: name the other server with --server URL")
         }
         403 if said.contains("operator") => (ErrorKind::Other, "ask the server's operator"),
         403 => (ErrorKind::Other, CHECK_KEY),
@@ -233,7 +233,7 @@ fn hint_for(status: u16, said: &str) -> (ErrorKind, &'static str) {
         ),
         500 => (
             ErrorKind::Other,
-            "check that the server can read what the message names; else give its operator the request id",
+            "check that the server can read what the message names; if it can, give its operator the request id",
         ),
         502..=504 => (ErrorKind::Unreachable, "run it again in a few minutes"),
         _ => (ErrorKind::Other, "give the server's operator the request id: its log says more"),

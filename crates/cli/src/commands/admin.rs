@@ -67,7 +67,7 @@ fn show_projects(args: ProjectsArgs, output: Output) -> Result<(), CliError> {
     let text: String = items.iter().map(describe_project).collect();
     let text = match &args.below {
         None if items.is_empty() => "There are no projects.\n".to_owned(),
-        Some(name) if items.is_empty() => format!("No project has the name {name} or lies below it.\n"),
+        Some(name) if items.is_empty() => format!("No project has the name {name} or is below it.\n"),
         None | Some(_) => text,
     };
     output.answer(&text, &json!({ "projects": items }))

@@ -40,7 +40,7 @@ pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliEr
     }
     let chain = chain::verify(&history, &project).map_err(|error| {
         CliError::unverified(
-            format!("the signers history of {project} does not hold"),
+            format!("the signers history of {project} is not valid"),
             "do not trust this server",
         )
         .because(error)

@@ -26,7 +26,7 @@ pub(crate) fn run(
             let scope = scope_of(scope, global, output)?;
             file.set(&scope, *setting, None)?;
             output.result(
-                &format!("The {} for {scope} is not set any more.", setting.name()),
+                &format!("The {} for {scope} is no longer set.", setting.name()),
                 &json!({"file": file.path().display().to_string()}),
             )
         }

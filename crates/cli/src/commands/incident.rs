@@ -127,7 +127,7 @@ fn tell(
         session.output.answer(&lines.join("\n"), &Value::Null)?;
     }
     Err(CliError::unverified(
-        "not everything could be read, so there may be more than is told here",
+        "not everything could be read, so there may be more than is shown here",
         "do not rely on this server or repository before that is explained; `countersign fsck` says more",
     )
     .because(shown_text(&reasons.join("; ")))

@@ -79,7 +79,7 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
     tokio::select! {
         ended = following => ended,
         interrupted = tokio::signal::ctrl_c() => interrupted.map_err(|error| {
-            CliError::other("Ctrl-C cannot be heard", "end it by another signal").because(error)
+            CliError::other("Ctrl-C cannot be handled", "end it with another signal").because(error)
         }),
     }
 }

@@ -101,7 +101,9 @@ fn describe(name: &str, to_object: &ToObject, args: &ObjectArgs, standing: Optio
 
 fn not_signed(error: ToObjectError) -> CliError {
     match error {
-        ToObjectError::Objection(_) => CliError::usage("this is no objection", REASON_HINT).because(error),
+        ToObjectError::Objection(_) => {
+            CliError::usage("this is not a valid objection", REASON_HINT).because(error)
+        }
         ToObjectError::NotARelease(_) | ToObjectError::Release(_) => CliError::unverified(
             "nothing is signed",
             "what is shown is not what its path says: the server lies or is broken",

@@ -66,7 +66,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     // The server takes another one only if no key that can revoke stands behind the pending one.
     let is_revoked = client.submit_revocation(&key, &body).await.map_err(|error| match &pending {
         Some(pending) if args.reason.is_some() => error.with_hint(format!(
-            "a revocation is pending for the reason {}; leave --reason out to co-sign that one",
+            "a revocation is pending for the reason {}; leave --reason out to join it",
             quoted(&pending.to_revoke.document.reason)
         )),
         Some(_) | None => error,

@@ -27,8 +27,7 @@ pub(crate) async fn run(args: &ServeFilesArgs) -> Result<(), CliError> {
     let (dir, listen) = (&args.dir, args.listen);
     let root = std::fs::canonicalize(dir).map_err(|error| CliError::file("read", dir, error))?;
     let listener = TcpListener::bind(listen).await.map_err(|error| {
-        CliError::other(format!("{listen} cannot be listened on"), "choose another with --listen")
-            .because(error)
+        CliError::other(format!("cannot listen on {listen}"), "choose another with --listen").because(error)
     })?;
     let address = listener.local_addr().map_err(broken)?;
     let line = format!("Serving {} on http://{address}\n", shown_path(dir));

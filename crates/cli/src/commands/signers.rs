@@ -109,7 +109,7 @@ impl Draft {
         }
         SignersFile::parse(Value::Object(file).to_string().as_bytes()).map_err(|error| {
             CliError::usage(
-                "these keys and thresholds make no signers file",
+                "these keys and thresholds do not make a valid signers file",
                 "correct what the message names",
             )
             .because(error)

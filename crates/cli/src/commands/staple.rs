@@ -54,7 +54,7 @@ async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<()
                 client.address(),
                 evidence.path
             ),
-            "the bundle stays as it is. A signed index never changes: the server lies, or the bundle is not of this release",
+            "the bundle stays as it is. A signed index never changes: the server lies, or the bundle belongs to another release",
         ));
     }
     let found = FoundEvidence { client, evidence, file: None };

@@ -73,7 +73,7 @@ fn refuse_second(args: &VetoArgs, to_sign: &ToSign, pending: Option<&PendingVeto
     match begun {
         Ok(begun) if !begun.signed.is_empty() && begun.document.veto != *reason => Err(CliError::other(
             format!("another master began this veto, for the reason {}", quoted(&begun.document.veto)),
-            "leave --reason out to co-sign it; `countersign status PROJECT` shows who began it",
+            "leave --reason out to join it; `countersign status PROJECT` shows who began it",
         )),
         Ok(_) | Err(_) => Ok(()),
     }

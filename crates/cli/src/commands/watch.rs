@@ -39,7 +39,7 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
     tokio::select! {
         ended = watching => ended,
         interrupted = tokio::signal::ctrl_c() => interrupted.map_err(|error| {
-            CliError::other("Ctrl-C cannot be heard", "end it by another signal").because(error)
+            CliError::other("Ctrl-C cannot be handled", "end it with another signal").because(error)
         }),
     }
 }

@@ -16,7 +16,7 @@ pub enum NotInSha256Sums {
     #[error("its index has no SHA-256 of {}", quoted(.0.as_str()))]
     Undigested(AssetName),
     #[error(
-        "the name {} cannot stand in a SHA256SUMS: it is `-`, begins with a space or `*`, or ends with a space",
+        "the name {} cannot be in a SHA256SUMS file: it is `-`, begins with a space or `*`, or ends with a space",
         quoted(.0.as_str())
     )]
     Name(AssetName),

@@ -32,7 +32,7 @@ impl WitnessRequest {
         let old = old.strip_prefix("old ").and_then(parse_number);
         let old = old.ok_or(form("the request must begin with `old` and a size"))?;
         let proof = hashes.map_or(Some(Vec::new()), parse_hashes);
-        let proof = proof.ok_or(form("the proof has too many lines, or one that is no hash"))?;
+        let proof = proof.ok_or(form("the proof has too many lines, or one that is not a hash"))?;
         Ok(Self { old, proof, note: Note::parse(note.as_bytes())? })
     }
 
@@ -64,7 +64,7 @@ impl InclusionProof {
         let index = index.strip_prefix("index ").and_then(parse_number);
         let index = index.ok_or(form("the proof has no index"))?;
         let hashes = hashes.map_or(Some(Vec::new()), parse_hashes);
-        let hashes = hashes.ok_or(form("the proof has too many lines, or one that is no hash"))?;
+        let hashes = hashes.ok_or(form("the proof has too many lines, or one that is not a hash"))?;
         Ok(Self { index, hashes, note: Note::parse(note.as_bytes())? })
     }
 

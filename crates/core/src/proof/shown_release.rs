@@ -30,7 +30,7 @@ pub enum ShownReleaseError {
 }
 
 #[derive(Debug, Clone, Error)]
-#[error("the history shown for {} does not hold: {error}", shown_text(.project.as_str()))]
+#[error("the history shown for {} is not valid: {error}", shown_text(.project.as_str()))]
 pub struct ShownHistoryError {
     pub project: RepoPath,
     pub error: ChainError,

@@ -50,7 +50,7 @@ pub enum ToObjectError {
     NotARelease(RepoPath),
     #[error(transparent)]
     Release(#[from] ShownReleaseError),
-    #[error("this is no objection: {0}")]
+    #[error("this is not an objection: {0}")]
     Objection(ParseError),
 }
 

@@ -62,9 +62,9 @@ pub enum ToRevokeError {
     NotRevocable(RepoPath),
     #[error(transparent)]
     Release(#[from] ShownReleaseError),
-    #[error("what is shown as its revocation is not of this file, and no revocation at all: {0}")]
+    #[error("what is shown as the revocation is not a revocation of this file: {0}")]
     Document(ParseError),
-    #[error("the revocation is not of this file, {}", shown_text(.0.as_str()))]
+    #[error("what is shown as the revocation is not a revocation of this file, {}", shown_text(.0.as_str()))]
     OtherFile(RepoPath),
     #[error("it is shown as a revocation that others began, but no key that can revoke has signed it")]
     NotBegun,

@@ -107,7 +107,7 @@ pub enum ToSignError {
     Signers { path: RepoPath, error: ParseError },
     #[error("what is shown as {} is not the metadata of a signers file: {error}", shown_text(.path.as_str()))]
     Metadata { path: RepoPath, error: ParseError },
-    #[error("the metadata shown with {} is of another signers file or project", shown_text(.0.as_str()))]
+    #[error("the metadata shown with {} belongs to another signers file or project", shown_text(.0.as_str()))]
     OtherMetadata(RepoPath),
     #[error(transparent)]
     History(#[from] ShownHistoryError),

@@ -45,11 +45,11 @@ pub struct ToVeto<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ToVetoError {
-    #[error("only a proposal of new signers is vetoed, and this is a release or a first registration")]
+    #[error("only a proposal of new signers can be vetoed; this is a release or a first registration")]
     NotAnUpdate,
     #[error("the signers file in force has no master keys, and only masters can veto")]
     NoMasters,
-    #[error("it is no veto at all: {0}")]
+    #[error("it is not a veto: {0}")]
     Document(ParseError),
     #[error("the veto is about another project or signers file")]
     OtherProposal,

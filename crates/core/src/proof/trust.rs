@@ -87,7 +87,7 @@ pub enum AsOf {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TrustError {
     #[error(
-        "{} is shown as a project, but this computer has accepted {}: projects do not lie in one another",
+        "{} is shown as a project, but this computer has accepted {}: projects do not nest",
         shown_text(.shown.as_str()), shown_text(.accepted.as_str())
     )]
     Overlaps { accepted: RepoPath, shown: RepoPath },
@@ -97,8 +97,8 @@ pub enum TrustError {
     )]
     ChangedPast { project: RepoPath, entry: usize, accepted: String, shown: String },
     #[error(
-        "an older history of {} is shown than this computer has seen: {shown} instead of {accepted} entries, without \
-         {missing}", shown_text(.project.as_str())
+        "the server shows an older history of {} than this computer has seen: {shown} instead of {accepted} entries, \
+         without {missing}", shown_text(.project.as_str())
     )]
     OlderHistory { project: RepoPath, accepted: usize, shown: usize, missing: String },
 }

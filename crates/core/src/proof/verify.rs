@@ -101,7 +101,7 @@ pub enum VerifyError {
     BadSignature(PublicKey),
     #[error("not enough of the right people have signed: {}", shown_groups(.groups))]
     TooFew { groups: Vec<GroupCount> },
-    #[error("a revocation is shown that does not hold: {0}")]
+    #[error("the revocation is not valid: {0}")]
     Revocation(#[from] RevocationFault),
     #[error("the release is revoked: {}", quoted(&.0.revocation.document.reason))]
     Revoked(Box<RevokedArtifact>),
@@ -119,7 +119,7 @@ pub struct GroupCount {
 pub enum RevocationFault {
     #[error("its document is invalid: {0}")]
     Document(ParseError),
-    #[error("it is of another file")]
+    #[error("it is about another file")]
     OtherFile,
     #[error(
         "it has no `subject_digest`, and the signed request that would name the file is missing or invalid"
@@ -129,7 +129,7 @@ pub enum RevocationFault {
     UnknownGovernor,
     #[error("the signature of {0} does not verify")]
     BadSignature(PublicKey),
-    #[error("not enough of those who may revoke have signed it")]
+    #[error("not enough of the keys that can revoke have signed it")]
     NotAllowed,
     #[error("the key in `initiator` has not signed it")]
     NoInitiator,

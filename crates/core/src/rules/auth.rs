@@ -47,7 +47,7 @@ pub enum AuthRefusal {
     TimestampFormat,
     #[error("the timestamp header is not in canonical form; write it as {0}")]
     TimestampNotCanonical(String),
-    #[error("the timestamp is too old: more than {MAX_AGE_MINUTES} minutes before the server's clock")]
+    #[error("the timestamp is too old: {} minutes or more behind the server's clock", MAX_AGE_MINUTES + 1)]
     TooOld,
     #[error("the timestamp is more than {MAX_LEAD_SECONDS} seconds ahead of the server's clock")]
     TooFarAhead,

@@ -139,7 +139,7 @@ pub enum ChainFault {
     Metadata(ParseError),
     #[error("the metadata belongs to the project {}", shown_text(.0.as_str()))]
     OtherProject(RepoPath),
-    #[error("the metadata is of another signers file")]
+    #[error("the metadata belongs to another signers file")]
     OtherSigners,
     #[error("it does not continue the entry before")]
     Broken,

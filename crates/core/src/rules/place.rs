@@ -19,7 +19,7 @@ use crate::{
 pub enum PlaceError {
     #[error("{} is not the path of an index", shown_text(.0.as_str()))]
     NotAnIndex(RepoPath),
-    #[error("it belongs to the project {}, which does not contain it", shown_text(.0.as_str()))]
+    #[error("it names the project {}, which does not contain it", shown_text(.0.as_str()))]
     OtherProject(RepoPath),
     #[error("it is the index of another release, {0}")]
     OtherRelease(String),

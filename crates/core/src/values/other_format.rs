@@ -34,7 +34,7 @@ pub struct ReleaseSums<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FormatError {
-    #[error("it is not in the one form that such a signature of this key has")]
+    #[error("it is not in the one form that we accept for a signature of this key")]
     Form,
     #[error("it does not verify for the SHA256SUMS of the release")]
     Signature,

@@ -91,7 +91,7 @@ impl fmt::Display for GroupChange {
         let [was, is] = [before, after].map(|group| rule_text(group.threshold, group.signers.len()));
         let verb = if was == is { "stays" } else { "becomes" };
         write!(f, ": {was} {verb} {is}")?;
-        for (verb, signers) in [("in comes", self.came()), ("out goes", self.went())] {
+        for (verb, signers) in [("adds", self.came()), ("removes", self.went())] {
             if !signers.is_empty() {
                 write!(f, "; {verb} {}", shown_signers(&signers))?;
             }

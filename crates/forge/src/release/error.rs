@@ -30,7 +30,7 @@ pub enum ReleaseError {
 pub enum ReleaseProblem {
     #[error("it is a draft: publish it first")]
     Draft,
-    #[error("its date of release lies in the future: register it once it is released")]
+    #[error("its date of release is in the future: register it once it is released")]
     Upcoming,
     #[error("the forge answered with the release of another tag, `{tag}`: write the tag exactly")]
     OtherTag { tag: String },

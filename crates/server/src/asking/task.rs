@@ -85,7 +85,7 @@ struct Asking {
 enum AskFailure {
     #[error(transparent)]
     Exchange(#[from] BriefError),
-    #[error("it does not know this log, or not its key ({status}): {message}")]
+    #[error("it does not know this log, or knows another key for it ({status}): {message}")]
     UnknownLog { status: u16, message: String },
     #[error("it answered with {status}: {message}")]
     Status { status: u16, message: String, wait: Option<Duration> },
@@ -93,7 +93,7 @@ enum AskFailure {
     Contradicted(String),
     #[error("it does not say which size it has")]
     NoSize,
-    #[error("its answer is no cosignature: {0}")]
+    #[error("its answer is not a cosignature: {0}")]
     Malformed(#[from] NoteError),
     #[error(transparent)]
     Cosignature(#[from] CosignError),

@@ -66,7 +66,7 @@ pub enum WebhookProblem {
     SecretFile { path: PathBuf, source: io::Error },
     #[error(transparent)]
     ShortSecret(#[from] ShortSecret),
-    #[error("`{}` is no type of event: they are {}", shown_text(given), known_types())]
+    #[error("`{}` is not a type of event: the types are {}", shown_text(given), known_types())]
     Type { given: String },
     #[error("`{key}` is empty, so nothing would be sent. Leave it out to send everything")]
     Nothing { key: &'static str },

@@ -61,7 +61,7 @@ pub(super) enum AskError {
     Stalled(Duration),
     #[error("the origin answered with {status}: {message}")]
     Status { status: StatusCode, message: String, wait: Option<Duration> },
-    #[error("the origin answered with something else than a journal ({0}): is it a Countersign server?")]
+    #[error("the origin answered with something other than a journal ({0}): is it a Countersign server?")]
     NotAJournal(String),
     #[error("the origin's journal cannot be read")]
     Journal(#[from] JournalError),

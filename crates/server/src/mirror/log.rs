@@ -77,7 +77,7 @@ enum CopyFailure {
     #[error(transparent)]
     Origin(#[from] OriginError),
     #[error(
-        "what the origin shows is no checkpoint of the log {key}: {source}. If the origin has a new log, stop the mirror and \
+        "what the origin shows is not a checkpoint of the log {key}: {source}. If the origin has a new log, stop the mirror and \
          delete {dir}"
     )]
     Checkpoint { key: VerifierKey, source: CheckpointError, dir: String },

@@ -27,12 +27,12 @@ pub enum MirrorError {
     #[error("the memory of the mirror cannot be used")]
     Memory(#[from] MemoryError),
     #[error(
-        "the repository in {dir} is no mirror of {origin}: {origin} does not know its newest commit {tip}. Choose an empty \
+        "the repository in {dir} is not a mirror of {origin}: {origin} does not know its newest commit {tip}. Choose an empty \
          data directory"
     )]
     OtherHistory { dir: String, origin: String, tip: ObjectId },
     #[error(
-        "the repository in {dir} is not a mirror's yet, and {origin} cannot be asked whether it knows the newest commit \
+        "the repository in {dir} does not belong to a mirror yet, and {origin} cannot be asked whether it knows the newest commit \
          {tip}: {reason}"
     )]
     Unasked { dir: String, origin: String, tip: ObjectId, reason: String },

@@ -38,9 +38,7 @@ pub enum MirrorTrouble {
 
 /// A request that a mirror does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "this is a mirror of {origin}. It accepts neither changes nor signed questions: send them to {origin}"
-)]
+#[error("this is a mirror of {origin}. It accepts no signed requests: send them to {origin}")]
 pub struct NotTheOrigin {
     pub origin: String,
 }

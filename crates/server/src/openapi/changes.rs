@@ -94,7 +94,7 @@ pub fn withdraw() -> Endpoint {
     .refuses(400, "the body is malformed, or the path is not that of an index", "withdraw.400")
     .refuses(403, "the caller neither registered the release nor is an admin; the operator has blocked the key, the host or the project; or this is a mirror", "withdraw.403")
     .refuses(404, "no file at the path", "status.404")
-    .refuses(409, "the index is complete or revoked, was withdrawn already, or is another one than `subject_digest` says", "withdraw.409")
+    .refuses(409, "the index is complete or revoked, was withdrawn already, or does not match `subject_digest`", "withdraw.409")
     .can_fail("")
 }
 
@@ -119,7 +119,7 @@ pub fn object() -> Endpoint {
     .refuses(400, &format!("the body or the objection is malformed; the path is not that of an index; the signature does not verify; the `timestamp` is more than {MAX_LEAD_MINUTES} minutes ahead"), "object.400")
     .refuses(403, "the objector is not in the current signers file; the operator has blocked the key, the host or the project; or this is a mirror", "object.403")
     .refuses(404, "no file at the path", "status.404")
-    .refuses(409, "the index is revoked, or another one than `subject_digest` says; the key has said something later; there is nothing to take back; or there are too many objections", "object.409")
+    .refuses(409, "the index is revoked, or does not match `subject_digest`; the key has said something later; there is nothing to take back; or there are too many objections", "object.409")
     .can_fail("")
 }
 

@@ -46,7 +46,7 @@ pub fn add_checkpoint() -> Endpoint {
         "no known key of the log has signed it, or the witness has stopped for this log",
         &CosignRefusal::NotSigned(unsigned).into(),
     )
-    .fails("the witness does not know this log; or this is no witness", &ApiError::no_witness())
+    .fails("the witness does not know this log; or this server is not a witness", &ApiError::no_witness())
     .fails("the body did not arrive in time", &ApiError::too_slow())
     .answers(
         DescribedAnswer::new(409, "the witness has seen another size, which is the body")
@@ -82,7 +82,7 @@ pub fn witnessed_checkpoint() -> Endpoint {
     .with_parameter(Parameter { name: "origin", place: ParameterPlace::Path, about, schema, example })
     .answers(DescribedAnswer::new(200, "the checkpoint").with_header(CACHE_CONTROL).with_content(note))
     .fails(
-        "the witness has cosigned nothing of such a log; or this is no witness",
+        "the witness has cosigned nothing of such a log; or this server is not a witness",
         &ApiError::nothing_cosigned(),
     )
     .limited()

@@ -124,8 +124,8 @@ fn describe_group_change(change: &GroupChange, told: &BTreeSet<PublicKey>) -> Op
         } @else {
             (parts::rule_of(after))
         }
-        @if !came.is_empty() { "; in comes " (parts::who_list(&came)) }
-        @if !went.is_empty() { "; out goes " (parts::who_list(&went)) }
+        @if !came.is_empty() { "; adds " (parts::who_list(&came)) }
+        @if !went.is_empty() { "; removes " (parts::who_list(&went)) }
     })
 }
 

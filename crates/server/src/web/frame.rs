@@ -134,7 +134,7 @@ impl Page {
                 h2 #stopped { "This mirror has stopped following its origin" }
                 p {
                     "It shows the last state that it could check. " a href=(origin) { (origin) }
-                    " has other commits than this mirror, or commits that the rules do not give:"
+                    " has other commits than this mirror, or commits that break the rules:"
                 }
                 p.reason.wrap { bdi { (shown_text(reason)) } }
             }

@@ -125,7 +125,7 @@ pub(super) fn objection_list(objections: &[ObjectionOverview]) -> Markup {
         @for ObjectionOverview { signer, is_listed, text, timestamp } in objections {
             p.reason { q.wrap { bdi { (shown_within(text, usize::MAX)) } } }
             p.meta {
-                (who(signer)) @if !is_listed { ", who is no signer any more" } ", " (when(*timestamp))
+                (who(signer)) @if !is_listed { ", who is no longer a signer" } ", " (when(*timestamp))
             }
         }
     }

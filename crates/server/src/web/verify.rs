@@ -234,7 +234,7 @@ fn form(url: &str, is_hidden: bool) -> Markup {
             label for="url" { "Where the file was downloaded from" }
             input #url name="url" value=(url) autocomplete="off"
                 placeholder="https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
-            p.meta { "The page of its release then says what differs. Give it the file once more." }
+            p.meta { "The page of its release then says what differs. Give it the file again." }
             button { "Find the release" }
         }
     }

@@ -103,7 +103,7 @@ impl Courier {
                         if done.is_null() { claim.release().await } else { claim.finish(done).await };
                     if let Err(error) = recorded {
                         let webhook = &self.webhook.name;
-                        tracing::warn!(%webhook, %error, "events of this webhook may be delivered once more");
+                        tracing::warn!(%webhook, %error, "events of this webhook may be delivered again");
                     }
                     delivered?;
                 }

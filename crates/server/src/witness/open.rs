@@ -13,7 +13,7 @@ pub enum WitnessError {
     #[error(transparent)]
     Memory(#[from] WitnessMemoryError),
     #[error(
-        "this witness has followed a log with the key {pinned}, and is told the key {given} now. A log with another key is \
+        "this witness has followed a log with the key {pinned}, and now gets the key {given}. A log with another key is \
          another log: choose an empty data directory"
     )]
     OtherKey { pinned: VerifierKey, given: VerifierKey },

@@ -78,7 +78,7 @@ impl TreeWalk<'_> {
             return Ok(());
         }
         if self.depth > PATH_SEGMENTS {
-            return Err(self.refuse("it lies deeper than any path"));
+            return Err(self.refuse("it is deeper than any path can be"));
         }
         let (before, after) = (self.reader.read(old)?, self.reader.read(new)?);
         let mut before = TreeRefIter::from_bytes(&before, HashKind::Sha1).peekable();

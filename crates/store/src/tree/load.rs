@@ -102,7 +102,7 @@ impl<'a> Loader<'a> {
             return Ok(Arc::clone(dir));
         }
         if self.depth >= PATH_SEGMENTS {
-            let reason = format!("it lies too deep: no path has more than {PATH_SEGMENTS} names");
+            let reason = format!("it is too deep: no path has more than {PATH_SEGMENTS} names");
             return Err(StoreError::corrupt(&self.path, reason));
         }
         // Findings spell out paths, and each name of a tree can be as long as the tree.

@@ -71,7 +71,7 @@ impl Writer {
             }
             Err(StoreError::Halted(reason)) if halted.as_ref() != Some(reason) => {
                 self.write_held_if(true);
-                tracing::error!(%reason, "this node does not follow the others any more, and accepts no changes");
+                tracing::error!(%reason, "this node no longer follows the others, and accepts no changes");
                 self.shared.halted.store(Some(reason.clone()));
             }
             Ok(()) | Err(_) => {}

@@ -53,7 +53,7 @@ pub(super) async fn fetch(
             let newest = copy.newest().map_or_else(|| "anything".to_owned(), |id| format!("the commit {id}"));
             return Err(CliError::unreachable(
                 format!("the journal of {} breaks off again and again after {newest}", client.address()),
-                "run it again later with --keep DIR: it then goes on where it stopped",
+                "run it again later with --keep DIR: it then continues where it stopped",
             )
             .because(reason));
         }
@@ -99,7 +99,7 @@ async fn read(
 
 fn unreadable(client: &ServerClient, error: JournalError) -> CliError {
     CliError::unverified(
-        format!("the server {} gives a journal that no honest server gives", client.address()),
+        format!("the server {} sends a journal that no honest server sends", client.address()),
         "do not trust this server before that is explained",
     )
     .because(error)
@@ -111,7 +111,7 @@ fn untrue(client: &ServerClient, error: FollowError) -> CliError {
             CliError::other("the copy of the repository cannot be written", "check the disk").because(error)
         }
         error => CliError::unverified(
-            format!("the journal of {} is not true", client.address()),
+            format!("the journal of {} is false", client.address()),
             "do not trust this server before that is explained",
         )
         .because(error),

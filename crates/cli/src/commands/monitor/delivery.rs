@@ -65,7 +65,7 @@ fn run(command: &str, text: &str, value: &Value) -> Result<(), String> {
 
 fn undelivered(what: &str) -> CliError {
     CliError::unreachable(
-        format!("a change could not be told: {what}"),
-        "correct it, and run it again: what was not told is told then",
+        format!("a change could not be reported: {what}"),
+        "correct it, and run it again: what was not reported is reported then",
     )
 }

@@ -152,7 +152,7 @@ impl LogPart<'_> {
             let Ok(Ok(Some(bytes))) = chunk else {
                 return Err(CliError::unreachable(
                     format!("the journal of {} breaks off", self.client.address()),
-                    "run it again: it goes on where it was",
+                    "run it again: it continues where it stopped",
                 ));
             };
             reader.push(&bytes);

@@ -83,7 +83,7 @@ impl StateFile {
     pub(super) fn unusable(&self, reason: String) -> CliError {
         CliError::other(
             format!("{} cannot be used", self.shown()),
-            "move it away to begin anew: what happened meanwhile is then not told",
+            "move it away to begin anew: what happened meanwhile is then not reported",
         )
         .because(reason)
     }

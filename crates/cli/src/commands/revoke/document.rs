@@ -59,7 +59,7 @@ pub(super) async fn request_for(
         return Ok(pending.request.clone());
     }
     Revocation::parse(document.as_bytes())
-        .map_err(|error| CliError::usage("this is no revocation", REASON_HINT).because(error))?;
+        .map_err(|error| CliError::usage("this is not a valid revocation", REASON_HINT).because(error))?;
     Ok(RevocationRequest {
         path: path.clone(),
         history: client.history(&shown.index.project_id).await?,

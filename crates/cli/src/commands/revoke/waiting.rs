@@ -130,7 +130,7 @@ async fn look(
         }
         Err(error) => {
             return Err(CliError::unverified(
-                format!("{} is revoked, but what its log shows does not hold", artifact.path),
+                format!("{} is revoked, but what its log shows is not valid", artifact.path),
                 "the server lies or is broken: tell its operator",
             )
             .because(error));

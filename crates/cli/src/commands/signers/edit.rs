@@ -154,8 +154,11 @@ impl Draft {
         let next = self.finish()?;
         if next.timestamp() <= current.timestamp() {
             return Err(CliError::other(
-                format!("the signers file in force is of {}, which is not in the past", current.timestamp()),
-                "check this computer's clock: the next file must be of a later time",
+                format!(
+                    "the signers file in force is dated {}, which is not in the past",
+                    current.timestamp()
+                ),
+                "check this computer's clock: the next file must have a later time",
             ));
         }
         Ok(next)

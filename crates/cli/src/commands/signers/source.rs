@@ -74,7 +74,7 @@ fn verify(history: &History, path: &RepoPath, whose: &str) -> Result<VerifiedCha
     }
     let chain = chain::verify(history, path).map_err(|error| {
         CliError::unverified(
-            format!("the history that {whose} shows for {path} does not hold"),
+            format!("the history that {whose} shows for {path} is not valid"),
             "do not build on it: the server lies or is broken",
         )
         .because(error)

@@ -117,7 +117,7 @@ async fn look(
     if digest.is_some_and(|digest| digest != status.digest) {
         return Err(CliError::new(
             ErrorKind::Replaced,
-            format!("{path} was replaced by another one while it was waited for"),
+            format!("another file replaced {path} during the wait"),
             "look at the new one with `countersign status NAME`, and wait again if it is right",
         ));
     }
@@ -168,7 +168,7 @@ async fn gone_signers(
     }
     Err(CliError::new(
         ErrorKind::Refused,
-        format!("{path} was dropped while it was waited for"),
+        format!("{path} was dropped during the wait"),
         "ask the server's operator, or propose it again",
     ))
 }

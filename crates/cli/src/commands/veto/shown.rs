@@ -85,7 +85,7 @@ pub(super) fn not_vetoed(error: ToVetoError) -> CliError {
             "do not sign what you do not want; an admin can replace the pending file with `countersign update`",
         ),
         ToVetoError::Document(_) if error.to_string().contains("`veto`") => {
-            CliError::usage("this is no veto", REASON_HINT).because(error)
+            CliError::usage("this is not a valid veto", REASON_HINT).because(error)
         }
         ToVetoError::Document(_) | ToVetoError::OtherProposal => CliError::unverified(
             "the veto that is shown cannot be signed",

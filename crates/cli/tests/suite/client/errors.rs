@@ -86,8 +86,8 @@ fn a_file_that_the_server_cannot_fetch_is_the_callers_to_mend() {
 #[test]
 fn a_mirror_names_the_server_to_use() {
     let server = HostileServer::alone();
-    let said = "this is a mirror of http://127.0.0.1:1. It accepts neither changes nor signed questions: send them \
-                to http://127.0.0.1:1";
+    let said = "this is a mirror of http://127.0.0.1:1. It accepts no signed requests: send them to \
+                http://127.0.0.1:1";
     server.answer("/v1/ping", Lie::error(403, said));
     let ran = Computer::offline().run(&["ping", "--server", &server.url()]).failed(1);
     ran.says(&["name the other server with --server"]).says_nothing_of(&["check --key"]);
@@ -109,7 +109,7 @@ fn a_server_that_is_no_countersign_server_is_told_as_such() {
     let index = world.index_path("acme/app/1.0");
     for args in [&["ping"][..], &["status", &index], &["sign", &index, "--yes"]] {
         let ran = computer.run_as("alice", &[args, &["--server", &server]].concat()).failed(1);
-        ran.says(&["is no Countersign server", "404", "--server"]);
+        ran.says(&["is not a Countersign server", "404", "--server"]);
     }
     let pages = HostileServer::alone();
     let page = |status| Lie::Answer { status, headers: Vec::new(), body: b"<html>Hello</html>".to_vec() };
@@ -117,7 +117,7 @@ fn a_server_that_is_no_countersign_server_is_told_as_such() {
     for (status, code) in [(200, 3), (403, 1)] {
         pages.answer("/v1/ping", page(status));
         let ran = computer.run(&["ping", "--server", &pages.url()]).failed(code);
-        ran.says(&["is no Countersign server", "a web page"]).says_nothing_of(&["<html>"]);
+        ran.says(&["is not a Countersign server", "a web page"]).says_nothing_of(&["<html>"]);
     }
 }
 
@@ -136,7 +136,7 @@ fn what_a_proxy_answers_is_not_taken_for_the_servers_word() {
     let body = b"<html>502 Bad Gateway</html>".to_vec();
     proxy.answer("/v1/ping", Lie::Answer { status: 502, headers: Vec::new(), body });
     let ran = computer.run(&["ping", "--server", &proxy.url()]).failed(5);
-    ran.says(&["what stands before the server", "502"]);
+    ran.says(&["a proxy in front of", "502"]);
     proxy.answer("/v1/ping", Lie::error(403, "you shall not pass").with_header("x-request-id", "abc-1"));
     computer
         .run(&["ping", "--server", &proxy.url()])

@@ -65,16 +65,16 @@ fn what_was_collected_in_other_formats_stays_as_it_was() {
 
     let mut dropped = whole.clone();
     dropped["other_formats"].as_object_mut().unwrap().remove(&alice);
-    past.finds(second, &dropped, "not what the rules give");
+    past.finds(second, &dropped, "not what the rules produce");
     past.finds(last, &dropped, "no part of what the commit claims");
 
     let mut poorer = whole.clone();
     poorer["other_formats"][&alice].as_object_mut().unwrap().remove("ssh");
-    past.finds(second, &poorer, "not what the rules give");
+    past.finds(second, &poorer, "not what the rules produce");
 
     let mut more = past.texts_at(first);
     more["other_formats"][&carol] = whole["other_formats"][&bob].clone();
-    past.finds(first, &more, "not what the rules give");
+    past.finds(first, &more, "not what the rules produce");
 
     for format in ["ssh", "minisign"] {
         let mut changed = whole.clone();

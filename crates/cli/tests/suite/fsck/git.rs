@@ -17,7 +17,7 @@ fn commits_are_in_their_order_and_each_is_there() {
             tamper: |past, commits| {
                 let at = past.find("Sign", PENDING);
                 commits.swap(at, at + 1);
-                (at, format!("{}.signatures.json.pending", past.path(PENDING)), "not what the rules give")
+                (at, format!("{}.signatures.json.pending", past.path(PENDING)), "not what the rules produce")
             },
         },
         Tampering {
@@ -43,7 +43,7 @@ fn commits_are_in_their_order_and_each_is_there() {
                 let second = commits.remove(at + 1);
                 commits[at].files.extend(second.files);
                 let set = "acme/lib/svc.signers.pending/svc.signers.json.signatures.json.pending";
-                (at, past.path(set), "not what the rules give")
+                (at, past.path(set), "not what the rules produce")
             },
         },
         Tampering {

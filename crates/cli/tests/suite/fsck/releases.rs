@@ -83,7 +83,7 @@ fn an_index_is_what_was_signed() {
                 let at = past.find("Correct", V2);
                 let path = format!("{}.signatures.json.pending", past.path(V2));
                 commits[at].files.remove(&path);
-                (at, path, "not what the rules give")
+                (at, path, "not what the rules produce")
             },
         },
         Tampering {
@@ -111,7 +111,7 @@ fn an_index_is_what_was_signed() {
                     &path,
                     past.content(past.find("Add", V1), &format!("{}.signers.json", past.path(V1))),
                 );
-                (at, path, "not what the rules give")
+                (at, path, "not what the rules produce")
             },
         },
         Tampering {
@@ -132,7 +132,7 @@ fn an_index_is_what_was_signed() {
                 let at = past.nth(1, "Activate the signers of", "acme/app");
                 let path = format!("{}.signers.json", past.path(V2));
                 commits[at].files.remove(&path).expect("the rotation replaces it");
-                (at, path, "not what the rules give")
+                (at, path, "not what the rules produce")
             },
         },
         Tampering {
@@ -141,7 +141,7 @@ fn an_index_is_what_was_signed() {
                 let at = past.nth(1, "Activate the signers of", "acme/app");
                 let path = format!("{}.signatures.json.pending", past.path(V2));
                 commits[at].files.remove(&path).expect("the rotation replaces it");
-                (at, path, "not what the rules give")
+                (at, path, "not what the rules produce")
             },
         },
     ]);
@@ -240,7 +240,7 @@ fn signatures_are_those_that_were_given() {
                 let content = past.content(past.last(), &past.path(V3));
                 let text = with_signature(past, &path, &Person::named("bob"), &content);
                 commits[at].write(&path, text);
-                (at, path, "not what the rules give")
+                (at, path, "not what the rules produce")
             },
         },
     ]);
@@ -305,7 +305,7 @@ fn a_revocation_stays_and_is_made_by_those_who_may() {
                     &path,
                     past.content(past.find("Add", V1), &format!("{}.signers.json", past.path(V1))),
                 );
-                (at, path, "not what the rules give")
+                (at, path, "not what the rules produce")
             },
         },
         Tampering {

@@ -176,7 +176,7 @@ fn servers_without_a_journal_are_named() {
 
     let stranger = b"HTTP/1.1 404 Not Found\r\ncontent-type: text/html\r\nconnection: close\r\ncontent-length: 2\r\n\r\nno";
     let checked = fsck(&url(answer_with(vec![stranger.to_vec()])), &[]);
-    assert!(checked.json["error"].as_str().unwrap().contains("no Countersign server"), "{}", checked.json);
+    assert!(checked.json["error"].as_str().unwrap().contains("not a Countersign server"), "{}", checked.json);
 
     let checked = fsck(&url(metrics::free_address()), &[]);
     assert_eq!(checked.code, Some(5), "{}", checked.json);

@@ -100,7 +100,7 @@ fn an_active_signers_file_changes_only_by_its_signers() {
             tamper: |past, commits| {
                 let (at, path) = (past.find("Activate the signers of", APP), past.path(ACTIVE));
                 commits[at].write(&path, lower(&past.content(at, &path)));
-                (at, path, "not what the rules give")
+                (at, path, "not what the rules produce")
             },
         },
         Tampering {
@@ -135,7 +135,7 @@ fn an_active_signers_file_changes_only_by_its_signers() {
                 (
                     at,
                     past.path("acme/app/svc.signers.pending/svc.signers.json.metadata.json"),
-                    "not what the rules give",
+                    "not what the rules produce",
                 )
             },
         },
@@ -188,7 +188,7 @@ fn no_file_gets_into_force_without_those_who_must_agree() {
             tamper: |past, commits| {
                 let at = past.nth(1, "Sign", PENDING);
                 commits.remove(at);
-                (at, format!("{}.signatures.json.pending", past.path(PENDING)), "not what the rules give")
+                (at, format!("{}.signatures.json.pending", past.path(PENDING)), "not what the rules produce")
             },
         },
         Tampering {
@@ -221,7 +221,7 @@ fn no_file_gets_into_force_without_those_who_must_agree() {
                 let at = past.nth(1, "Replace the proposed signers of", APP);
                 let path = format!("{}.signatures.json.pending", past.path(PENDING));
                 commits[at].write(&path, "{\n  \"entries\": {}\n}\n");
-                (at, path, "not what the rules give")
+                (at, path, "not what the rules produce")
             },
         },
         Tampering {
@@ -255,7 +255,7 @@ fn the_history_of_signers_is_what_happened() {
                 let [one, two] = [&first, &second].map(|path| past.content(at, path));
                 commits[at].write(&first, two);
                 commits[at].write(&second, one);
-                (at, second, "not what the rules give")
+                (at, second, "not what the rules produce")
             },
         },
         Tampering {
@@ -282,7 +282,7 @@ fn the_history_of_signers_is_what_happened() {
                 let mut entry: Value = serde_json::from_slice(&past.content(at, &second)).unwrap();
                 entry["timestamp"] = json!("2026-01-01T00:00:00Z");
                 commits[at].write(&second, pretty(&entry));
-                (at, second, "not what the rules give")
+                (at, second, "not what the rules produce")
             },
         },
         Tampering {
@@ -371,7 +371,7 @@ fn a_project_is_registered_by_a_request_that_proves_it() {
                 let at = past.find("Register", "acme/lib");
                 let path = past.path("acme/lib/svc.signers.pending/svc.signers.json.registration.json");
                 commits[at].edit(&path, "{\n", "{\n\n");
-                (at, path, "not what the rules give")
+                (at, path, "not what the rules produce")
             },
         },
     ]);

@@ -95,7 +95,7 @@ fn a_revocation_by_somebody_else_is_not_taken_for_one() {
         [&[][..], &[&mallory()], &[&alice()], &[&bob()], &[&bob(), &mallory()], &[&alice(), &bob()]]
     {
         Claim::by(&scene, signers).show(&scene);
-        scene.refused(3, &["does not hold", "not enough of those who may revoke"]);
+        scene.refused(3, &["the revocation is not valid", "not enough of the keys that can revoke"]);
     }
     Claim::by(&scene, &[&bob(), &carol()]).show(&scene);
     scene.newcomer.refuses(&scene.url("2.0"), 4, &["REVOKED"]);
@@ -135,7 +135,7 @@ fn a_revocation_document_that_is_none_is_refused() {
         json!({ "reason": "x", "timestamp": time, "subject_digest": "sha512:00" }),
     ] {
         Claim::of(&scene, document.to_string(), &[&alice()]).show(&scene);
-        scene.refused(3, &["does not hold"]);
+        scene.refused(3, &["the revocation is not valid"]);
     }
 }
 
@@ -175,7 +175,7 @@ fn a_document_that_names_no_file_needs_the_request_that_does() {
     ] {
         let claim = Claim { request, ..Claim::of(&scene, document.clone(), &[&alice()]) };
         claim.show(&scene);
-        scene.refused(3, &["does not hold"]);
+        scene.refused(3, &["the revocation is not valid"]);
     }
     let request = Some(recorded(&alice(), &own));
     Claim { request, ..Claim::of(&scene, document, &[&alice()]) }.show(&scene);
@@ -211,7 +211,7 @@ fn who_was_replaced_before_the_release_cannot_revoke_it() {
     for allowed_by in [first, second] {
         server.show_file(&format!("{revocation}.signers.json"), allowed_by);
         let victim = Victim::of(&server);
-        victim.refuses(&url, 3, &["does not hold"]);
+        victim.refuses(&url, 3, &["the revocation is not valid"]);
         assert!(victim.memory().is_empty());
     }
 }

@@ -51,7 +51,7 @@ fn a_pending_revocation_of_another_file_is_not_joined() {
     for document in [of_other, of_none, "{}".to_owned(), "2026##x##{}".to_owned()] {
         scene.hostile.show_file(&pending, document);
         for args in [&["revoke", path.as_str(), "--yes"][..], &[&["revoke", &path][..], &REVOKE].concat()] {
-            scene.regular.run_as("alice", args).failed(3).says(&["not of this file"]);
+            scene.regular.run_as("alice", args).failed(3).says(&["not a revocation of this file"]);
         }
     }
     assert_eq!(scene.hostile.posts(), [""; 0]);

@@ -169,7 +169,7 @@ fn what_is_no_journal_is_no_lie() {
     let hostile = HostileServer::alone();
     hostile.lie(|_| Some(Lie::bytes("<html>Please log in</html>").with_header("content-type", "text/html")));
     let mirror = start_mirror(&hostile.url());
-    mirror.await_log("something else than a journal", 1);
+    mirror.await_log("something other than a journal", 1);
     assert!(!mirror.data_dir().join("mirror.refused").exists());
 }
 

@@ -111,7 +111,7 @@ fn a_commit_that_the_rules_do_not_give_is_refused() {
     let ids = import(&dir.path().join("repo.git"), &commits);
     let origin = serve(&dir.path().join("repo.git"));
     let mirror = start_mirror(&url_of(&origin));
-    let taken = assert_refused(&mirror, &format!("the rules do not give the commit {}", ids[at]));
+    let taken = assert_refused(&mirror, &format!("the commit {} breaks the rules", ids[at]));
     assert_eq!((taken, tip_of(&mirror).as_deref()), (at, Some(ids[at - 1].as_str())));
 }
 

@@ -114,5 +114,5 @@ fn the_operators_commands_change_nothing_on_a_mirror() {
     let dir = origin.server.data_dir();
     let other = Launch::default().args(["admin", "mirror", "resume", "--data-dir", dir.to_str().unwrap()]);
     let said = text(&other.output().stderr);
-    assert!(said.contains("is no mirror"), "{said}");
+    assert!(said.contains("is not a mirror"), "{said}");
 }

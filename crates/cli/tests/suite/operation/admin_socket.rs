@@ -199,7 +199,7 @@ fn the_socket_is_for_the_operator_and_bears_nonsense() {
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("{\"end\":{\"failed\":\"this is no request"), "{nonsense:?}: {answer}");
+        assert!(answer.starts_with("{\"end\":{\"failed\":\"this is not a request"), "{nonsense:?}: {answer}");
     }
     // More connections than it serves at a time: those that say nothing hold up neither others' requests nor the stop.
     let silent: Vec<_> = (0..20).map(|_| UnixStream::connect(&path).unwrap()).collect();

@@ -148,8 +148,8 @@ fn downloads_name_objections_and_go_on() {
     // Of someone who has left, it says so.
     let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice]).admin(1, &[&carol]);
     world.rotate("acme/app", &next, &[&carol]);
-    computer.run(&["verify", "app", "--url", &url]).ok().says(&["no signer any more"]);
-    computer.run(&["status", &index]).ok().says(&["no signer any more"]);
+    computer.run(&["verify", "app", "--url", &url]).ok().says(&["no longer a signer"]);
+    computer.run(&["status", &index]).ok().says(&["no longer a signer"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn made_up_objections_are_not_shown() {
     }
     // What a stranger says is named as such.
     server.show_file(&path, objections_file(&world, &index, &mallory, &mallory, &index));
-    victim.run(&["status", &index]).ok().says(&["made up", "no signer any more"]);
+    victim.run(&["status", &index]).ok().says(&["made up", "no longer a signer"]);
 }
 
 #[test]

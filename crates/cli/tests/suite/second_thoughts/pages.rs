@@ -36,7 +36,7 @@ fn a_release_page_begins_with_its_objections() {
     assert_eq!(badge(&world, &index), "signed: 1 objection, complete");
     let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice]).admin(1, &[&carol]);
     world.rotate("acme/app", &next, &[&carol]);
-    open(&world.server, &page).says(&["not my build", "who is no signer any more"]);
+    open(&world.server, &page).says(&["not my build", "who is no longer a signer"]);
     let activity = world.server.get(&format!("/p/{}/svc.activity", world.id("acme/app"))).text();
     assert!(activity.contains("objection taken back"), "{activity}");
 }

@@ -60,7 +60,7 @@ fn a_withdrawal_is_what_its_author_signed() {
                 let (at, path) = (past.find("Add", V5), format!("{}.registrant.json", past.path(V5)));
                 let [alice, bob] = ["alice", "bob"].map(|name| Person::named(name).key());
                 commits[at].edit(&path, &alice, &bob);
-                (at, path, "not what the rules give")
+                (at, path, "not what the rules produce")
             },
         },
     ]);

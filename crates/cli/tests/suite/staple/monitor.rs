@@ -153,7 +153,7 @@ fn what_could_not_be_told_is_told_again() {
     scene.staple("2.0");
     let failed = once(&scene, &["--state", "state.json", "--exec", "exit 3"]);
     assert_eq!(failed.code, 5, "{failed:?}");
-    failed.says(&["could not be told"]);
+    failed.says(&["could not be reported"]);
     changed(once(&scene, &["--state", "state.json"])).says(&["release revoked"]);
 }
 

@@ -23,7 +23,7 @@ fn thieves_do_not_push_aside_what_the_masters_sign() {
     let refused = scene.propose("bob", &takeover());
     assert_eq!(refused.status, 409, "{refused:?}");
     assert!(
-        String::from_utf8_lossy(&refused.body).contains("only a current master key may replace it"),
+        String::from_utf8_lossy(&refused.body).contains("only a current master key can replace it"),
         "{refused:?}"
     );
     assert_eq!(scene.sign("moe").ok(), json!({ "is_complete": false }));

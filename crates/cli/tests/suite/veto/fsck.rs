@@ -75,14 +75,14 @@ fn a_shortened_wait_is_found_wherever_it_was_shortened() {
     past.assert_found(activate, &pending, "not before", |commits| {
         commits[activate].edit(&entry, &in_force, &shifted(&due, -1));
     });
-    past.assert_found(activate, &entry, "not what the rules give", |commits| {
+    past.assert_found(activate, &entry, "not what the rules produce", |commits| {
         commits[activate].edit(&entry, &since, &shifted(&since, -3600));
     });
-    past.assert_found(activate, &entry, "not what the rules give", |commits| {
+    past.assert_found(activate, &entry, "not what the rules produce", |commits| {
         let line = format!(",\n  \"agreed_at\": \"{since}\"");
         commits[activate].edit(&entry, &line, "");
     });
-    past.assert_found(agree, &agreement, "not what the rules give", |commits| {
+    past.assert_found(agree, &agreement, "not what the rules produce", |commits| {
         commits[agree].edit(&agreement, &due, &shifted(&due, -3600));
     });
     past.assert_found(agree, &agreement, "was not written", |commits| {
@@ -108,7 +108,7 @@ fn a_veto_by_too_few_or_in_other_words_is_found() {
     past.assert_found(veto, "", "the rules refuse", |commits| {
         commits[veto].edit(&record, "not ours", "all mine");
     });
-    past.assert_found(veto, &signatures, "not what the rules give", |commits| {
+    past.assert_found(veto, &signatures, "not what the rules produce", |commits| {
         let mut set = past.json(veto, &signatures);
         let message = commits[veto].message.clone();
         let entries = set["entries"].as_object_mut().expect("entries");

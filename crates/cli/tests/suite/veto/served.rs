@@ -141,7 +141,7 @@ fn others_do_not_veto_and_not_at_other_times() {
     }
     request("mia", "{}").refused(400, "Invalid veto");
     let other = document.replace(APP, "acme/apps");
-    request("mia", &other).refused(409, "names another file");
+    request("mia", &other).refused(409, "names something else");
     let mut forged = nothing.clone();
     forged["veto_json"] = json!(document);
     scene.post_as(&person("mia"), "/v1/veto", &forged).refused(400, "does not verify");

@@ -32,7 +32,7 @@ fn a_mistake_is_told_in_words_and_without_the_secret() {
     for (config, words) in [
         (
             table("types = [\"complete\", \"signed\"]"),
-            "`signed` is no type of event: they are registration, proposal",
+            "`signed` is not a type of event: the types are registration, proposal",
         ),
         (table("types = []"), "`types` is empty"),
         (table("prefix = []"), "`prefix` is empty"),

@@ -30,7 +30,7 @@ pub struct Objected {
 pub enum ObjectRefusal {
     #[error("File not found: {0}")]
     NotFound(RepoPath),
-    #[error("{0} is not a release; only releases are objected to")]
+    #[error("{0} is not a release; you can object only to releases")]
     NotARelease(RepoPath),
     #[error("{0} is revoked already, so there is nothing to object to")]
     Revoked(RepoPath),
@@ -50,7 +50,7 @@ pub enum ObjectRefusal {
     NotLater { key: PublicKey, newest: Timestamp },
     #[error("The key {0} has no objection to this release that it could take back")]
     NothingToTakeBack(PublicKey),
-    #[error("{0} has {OBJECTIONS} objections already, and no room for another")]
+    #[error("{0} has {OBJECTIONS} objections already, and the limit is {OBJECTIONS}")]
     Full(RepoPath),
     #[error(transparent)]
     Stored(#[from] ReadError),

@@ -49,7 +49,7 @@ pub struct RevokeOutcome {
 pub enum RevokeRefusal {
     #[error("File not found: {0}")]
     NotFound(RepoPath),
-    #[error("{0} cannot be revoked; only release indexes can, and signers files are rotated")]
+    #[error("{0} cannot be revoked; only release indexes can. Signers files are rotated instead")]
     NotRevocable(RepoPath),
     #[error("File has not been fully signed: {0}")]
     NotComplete(RepoPath),
@@ -69,9 +69,7 @@ pub enum RevokeRefusal {
     SubjectDigestRequired,
     #[error("Revocation authorization failed: `initiator` must be the key that posts the revocation first")]
     NotInitiator,
-    #[error(
-        "Another revocation of {file} is pending, for the reason {reason:?} ({digest}): co-sign that one"
-    )]
+    #[error("Another revocation of {file} is pending, for the reason {reason:?} ({digest}): join that one")]
     OtherPending { file: RepoPath, reason: String, digest: String },
     #[error("Signature already collected for the key {0}")]
     AlreadySigned(PublicKey),

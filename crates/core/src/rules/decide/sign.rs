@@ -84,7 +84,7 @@ pub enum SignRefusal {
     AlreadySigned(PublicKey),
     #[error("Invalid signature: it does not verify for {0}")]
     BadSignature(RepoPath),
-    #[error("Only a release is signed in other formats, and {0} is a signers file")]
+    #[error("Only releases are signed in other formats, and {0} is a signers file")]
     FormatsOfSigners(RepoPath),
     #[error("{path} cannot be signed in other formats: {reason}")]
     NoSums { path: RepoPath, reason: NotInSha256Sums },

@@ -38,13 +38,13 @@ pub enum UpdateRefusal {
     #[error("The signers file's timestamp {proposed} must be later than the current one's, {current}")]
     TimestampNotLater { proposed: Timestamp, current: Timestamp },
     #[error(
-        "Another signers update of {0} is pending; only a current admin or master key may replace it. \
+        "Another signers update of {0} is pending; only a current admin or master key can replace it. \
          Sign the pending one, or ask an admin"
     )]
     OtherPending(RepoPath),
     #[error(
-        "A signers update of {0} is pending that a master key proposed or signed; only a current master key may replace \
-         it while it waits, or before the rotation delay has passed since then. Sign it, or ask a master"
+        "A master key proposed or signed the pending signers update of {0}. Until the rotation delay has passed since \
+         then, and while it waits to take effect, only a current master key can replace it. Sign it, or ask a master"
     )]
     MastersPending(RepoPath),
     #[error(
@@ -53,7 +53,7 @@ pub enum UpdateRefusal {
     )]
     Vetoed { project: RepoPath, reason: String },
     #[error(
-        "The signers history of {project} would have up to {bytes} bytes with this signers file, and may have \
+        "The signers history of {project} would have up to {bytes} bytes with this signers file, and the limit is \
          {HISTORY_BYTES}: propose a smaller file"
     )]
     HistoryFull { project: RepoPath, bytes: usize },

@@ -48,24 +48,28 @@ pub enum VetoRefusal {
     NotVetoable(RepoPath),
     #[error("File not found: {0}")]
     NotFound(RepoPath),
-    #[error("{0} has no signers in force: a first registration is not vetoed, its keys just do not sign it")]
+    #[error(
+        "{0} has no signers in force, and a first registration cannot be vetoed. Its keys can leave it unsigned"
+    )]
     FirstRegistration(RepoPath),
     #[error(
-        "Veto authorization failed: the signers file in force of {0} has no master_keys, and only masters can veto. \
+        "Veto authorization failed: the current signers file of {0} has no master_keys, and only masters can veto. \
          An admin can replace the pending file with another one"
     )]
     NoMasters(RepoPath),
     #[error("Invalid veto: {0}")]
     InvalidDocument(ParseError),
-    #[error("The veto is not of {0}: project_id, signers_file_digest or previous names another file")]
+    #[error(
+        "The veto is not about {0}: its project_id, signers_file_digest or previous names something else"
+    )]
     OtherProposal(RepoPath),
     #[error("Veto authorization failed: the signature does not verify")]
     BadSignature,
     #[error("Veto authorization failed: {key} is not a master key of {project}")]
     NotAuthorised { key: PublicKey, project: RepoPath },
-    #[error("Too late: {file} takes effect at {since}. Propose other signers")]
+    #[error("Too late: {file} was due at {since}. Propose other signers")]
     TooLate { file: RepoPath, since: Timestamp },
-    #[error("Another veto of {file} is pending, for the reason {reason:?} ({digest}): co-sign that one")]
+    #[error("Another veto of {file} is pending, for the reason {reason:?} ({digest}): join that one")]
     OtherPending { file: RepoPath, reason: String, digest: String },
     #[error("Signature already collected for the key {0}")]
     AlreadySigned(PublicKey),

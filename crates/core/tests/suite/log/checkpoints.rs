@@ -176,7 +176,7 @@ fn what_a_witness_is_asked_has_one_form() {
         (&text.replacen("old 0", "old", 1), "old"),
         (&text.replacen("old 0", "old 00", 1), "old"),
         (&text.replacen("old 0", "Old 0", 1), "old"),
-        (&text.replacen('=', "", 1), "no hash"),
+        (&text.replacen('=', "", 1), "not a hash"),
         (&text.replacen('\n', "\r\n", 1), "old"),
     ];
     for (text, reason) in table {

@@ -35,7 +35,7 @@ fn who_joins_is_told_with_every_role_that_the_defaults_give() {
         "artifact 2: alice 1, bob 2, carol 3, dave 4",
         &[
             "dave (#4) joins as artifact signer and admin and revoker",
-            "artifact signers: any 2 of 3 keys becomes any 2 of 4 keys; in comes dave (#4)",
+            "artifact signers: any 2 of 3 keys becomes any 2 of 4 keys; adds dave (#4)",
         ],
     );
 }
@@ -47,7 +47,7 @@ fn who_leaves_is_told() {
         "artifact 1: alice 1 / master 1: carol 3",
         &[
             "dave (#4) leaves, and was master",
-            "master keys: any 1 of 2 keys becomes any 1 of 1 key; out goes dave (#4)",
+            "master keys: any 1 of 2 keys becomes any 1 of 1 key; removes dave (#4)",
         ],
     );
 }
@@ -59,8 +59,8 @@ fn who_gets_or_loses_a_role_and_stays_is_told() {
         "artifact 1: alice 1 / admin 1: alice 1, bob 2 / revocation 1: alice 1",
         &[
             "bob (#2) stays, becomes admin, is no longer artifact signer",
-            "artifact signers: any 1 of 2 keys becomes any 1 of 1 key; out goes bob (#2)",
-            "admin keys: any 1 of 1 key becomes any 1 of 2 keys; in comes bob (#2)",
+            "artifact signers: any 1 of 2 keys becomes any 1 of 1 key; removes bob (#2)",
+            "admin keys: any 1 of 1 key becomes any 1 of 2 keys; adds bob (#2)",
         ],
     );
 }
@@ -90,8 +90,7 @@ fn a_threshold_that_rises_is_no_weakening() {
 #[test]
 fn a_member_who_is_exchanged_is_told_though_the_numbers_stay() {
     let last = told(&changes("artifact 1: a 1, b 2", "artifact 1: a 1, c 3")).pop();
-    let expected =
-        "artifact signers: any 1 of 2 keys stays any 1 of 2 keys; in comes c (#3); out goes b (#2)";
+    let expected = "artifact signers: any 1 of 2 keys stays any 1 of 2 keys; adds c (#3); removes b (#2)";
     assert_eq!(last.as_deref(), Some(expected));
 }
 
@@ -114,7 +113,7 @@ fn groups_that_come_and_go_are_told_with_their_members() {
 fn of_several_groups_the_one_that_changes_is_told_by_who_stays_in_it() {
     let last = told(&changes("artifact 1: a 1; 1: c 3, d 4", "artifact 1: c 3; 1: a 1")).pop();
     let expected =
-        "artifact signers, the group of c (#3): any 1 of 2 keys becomes any 1 of 1 key; out goes d (#4)";
+        "artifact signers, the group of c (#3): any 1 of 2 keys becomes any 1 of 1 key; removes d (#4)";
     assert_eq!(last.as_deref(), Some(expected));
 }
 
@@ -216,7 +215,7 @@ fn who_stays_appears_under_the_current_name_whatever_the_proposal_says() {
         &[
             "mallory (#2) stays, becomes artifact signer and admin",
             "mallory (#2) gets another name: trent (#2)",
-            "artifact signers: any 1 of 1 key becomes any 1 of 2 keys; in comes mallory (#2)",
+            "artifact signers: any 1 of 1 key becomes any 1 of 2 keys; adds mallory (#2)",
         ],
     );
 }

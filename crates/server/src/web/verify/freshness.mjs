@@ -161,7 +161,7 @@ export async function checkFreshness({ staple, ...evidence }, verified, passed) 
   const hidden = `it shows ${links.length} of the ${history} signers files in its log, ${by}`;
   refuseIf(fresh.signers === "replaced", `The server hides a change of signers: ${hidden}`);
   if (time && now - asOf > log.age) {
-    const old = `The newest proof that the release is not revoked is of ${time}; the signers allow ${spellAge(log.age)}`;
+    const old = `The newest proof that the release is not revoked is from ${time}; the signers allow ${spellAge(log.age)}`;
     refuseIf(true, old, "check this computer's clock, or try again later");
   }
   const said = [by.replace(/^as/, "Fresh as").replace(/^by/, "By"), spellNewer(fresh, subject.project), "not revoked"];

@@ -28,13 +28,13 @@ pub enum ReplayFault {
     Refused(String),
     #[error("the message is not the one of this change, which begins with {0:?}")]
     OtherMessage(String),
-    #[error("it is made complete, and the signatures do not reach the threshold in force")]
+    #[error("it is made complete, but its signatures do not reach the threshold in force")]
     NotComplete,
-    #[error("the signatures reach the threshold in force, and it is not made complete")]
+    #[error("its signatures reach the threshold in force, but it is not made complete")]
     Complete,
     #[error("it cannot be used: {0}")]
     Unreadable(String),
-    #[error("it is missing, and what the commit claims to be cannot be without it")]
+    #[error("it is missing, but the commit cannot be what it claims to be without it")]
     Absent,
     #[error("it holds no signature of {0}, whom the commit names as its signer")]
     NoSignature(PublicKey),
@@ -42,26 +42,26 @@ pub enum ReplayFault {
     Request(String),
     #[error("the stored request was used before: its nonce is not new")]
     UsedNonce,
-    #[error("it says {0}, and the server writes whole seconds")]
+    #[error("it says {0}, but the server writes whole seconds")]
     Fraction(Timestamp),
-    #[error("it cannot lie here: {0}")]
+    #[error("it does not belong here: {0}")]
     Misplaced(String),
     #[error("it says that this was done at {stated}, and the commit was made at {commit}")]
     Time { stated: Timestamp, commit: Timestamp },
-    #[error("it was added, which is no part of what the commit claims to be")]
+    #[error("it was added, which is not part of what the commit claims to be")]
     Added,
-    #[error("it was changed, which is no part of what the commit claims to be")]
+    #[error("it was changed, which is not part of what the commit claims to be")]
     Changed,
-    #[error("it was removed, which is no part of what the commit claims to be")]
+    #[error("it was removed, which is not part of what the commit claims to be")]
     Removed,
     /// The file comes first; behind it stand those that say what it should be. The check cannot tell which of them is false.
-    #[error("its content is not what the rules give for what else the commit stored")]
+    #[error("its content is not what the rules produce from the rest of the commit")]
     Different,
-    #[error("it was removed, and the rules give it a new content")]
+    #[error("it was removed, but the rules give it new content")]
     Lost,
-    #[error("it was not written, and the rules demand it")]
+    #[error("it was not written, but the rules require it")]
     NotWritten,
-    #[error("it is still there, and the rules remove it")]
+    #[error("it is still there, but the rules remove it")]
     NotRemoved,
 }
 

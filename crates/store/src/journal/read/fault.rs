@@ -16,9 +16,9 @@ pub enum JournalFault {
     Cut,
     #[error("a line is longer than {JOURNAL_LINE_BYTES} bytes")]
     LongLine,
-    #[error("{} stands where {expected} must stand", quoted(found))]
+    #[error("found {}, expected {expected}", quoted(found))]
     Line { expected: &'static str, found: String },
-    #[error("the committer is another one than the author, or the time is another one")]
+    #[error("author and committer differ, or their times do")]
     OtherCommitter,
     #[error("only the first commit of a stream names the one before it; the others continue it")]
     NamesParent,
