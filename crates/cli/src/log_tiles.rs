@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use countersign_core::log::{
     range::{CompactTree, Subtree, subtrees, verify_continuation},
+    tile::{TILE_HEIGHT, TILE_WIDTH, TileKind, TileName},
     tree::{BadProof, Hash, TreeHead, node_hash},
 };
 
 use crate::{client::ServerClient, error::CliError};
 
-/// Each hash of a tile stands for a whole tile of the level below.
-const TILE_HEIGHT: u32 = 8;
-const TILE_WIDTH: u64 = 1 << TILE_HEIGHT;
 const HASH_BYTES: usize = 32;
 const TILE_BYTES: usize = HASH_BYTES << TILE_HEIGHT;
 
@@ -29,7 +27,7 @@ pub(crate) enum NotContinued {
 pub(crate) struct LogTiles<'a> {
     client: &'a ServerClient,
     size: u64,
-    read: BTreeMap<(u32, u64), Vec<Hash>>,
+    read: BTreeMap<(u8, u64), Vec<Hash>>,
 }
 
 impl<'a> LogTiles<'a> {
@@ -53,7 +51,7 @@ impl<'a> LogTiles<'a> {
 
     /// Inside a tile lie eight levels of the tree; the hashes of the lowest give the others.
     async fn hash(&mut self, part: Subtree) -> Result<Hash, CliError> {
-        let (level, rest) = (part.height / TILE_HEIGHT, part.height % TILE_HEIGHT);
+        let (level, rest) = (level_of(part.height), part.height % TILE_HEIGHT);
         let (begin, count) = (part.index << rest, 1_u64 << rest);
         let number = begin / TILE_WIDTH;
         let tile = self.tile(level, number).await?;
@@ -65,7 +63,7 @@ impl<'a> LogTiles<'a> {
         hashes.first().copied().ok_or_else(|| self.missing(level, number))
     }
 
-    async fn tile(&mut self, level: u32, number: u64) -> Result<Vec<Hash>, CliError> {
+    async fn tile(&mut self, level: u8, number: u64) -> Result<Vec<Hash>, CliError> {
         if let Some(known) = self.read.get(&(level, number)) {
             return Ok(known.clone());
         }
@@ -77,12 +75,12 @@ impl<'a> LogTiles<'a> {
         Ok(hashes)
     }
 
-    fn name(&self, level: u32, number: u64) -> String {
-        let there = self.size.checked_shr(TILE_HEIGHT * level).unwrap_or(0);
-        tile_name(&level.to_string(), number, there)
+    fn name(&self, level: u8, number: u64) -> String {
+        let there = self.size.checked_shr(TILE_HEIGHT * u32::from(level)).unwrap_or(0);
+        TileName::new(TileKind::Hashes { level }, number, there).to_string()
     }
 
-    fn missing(&self, level: u32, number: u64) -> CliError {
+    fn missing(&self, level: u8, number: u64) -> CliError {
         missing_tile(self.client, &self.name(level, number))
     }
 }
@@ -112,35 +110,6 @@ fn index_in_tile(index: u64) -> usize {
     usize::try_from(index % TILE_WIDTH).expect("below 256")
 }
 
-/// As in `0/x001/067.p/8`: the tile `number`, of a level that has `there` hashes.
-pub(crate) fn tile_name(level: &str, number: u64, there: u64) -> String {
-    let mut digits = format!("{:03}", number % 1_000);
-    let mut rest = number / 1_000;
-    while rest > 0 {
-        digits = format!("x{:03}/{digits}", rest % 1_000);
-        rest /= 1_000;
-    }
-    match there.saturating_sub(number.saturating_mul(TILE_WIDTH)) {
-        width if (1..TILE_WIDTH).contains(&width) => format!("{level}/{digits}.p/{width}"),
-        _ => format!("{level}/{digits}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tiles_have_the_names_of_the_specification() {
-        let names = [
-            (0, 1, "0/000.p/1"),
-            (0, 256, "0/000"),
-            (1, 256, "0/001"),
-            (1, 300, "0/001.p/44"),
-            (1_234_067, 1_234_067 * 256 + 8, "0/x001/x234/067.p/8"),
-        ];
-        for (number, there, name) in names {
-            assert_eq!(tile_name("0", number, there), name);
-        }
-    }
+fn level_of(height: u32) -> u8 {
+    u8::try_from(height / TILE_HEIGHT).expect("a tree is lower than 64")
 }

@@ -26,7 +26,7 @@ pub use crate::{
     signer::LogSigner,
     staples::NoStaple,
     state::LogFigures,
-    tiles::{NoTile, TileName},
+    tiles::NoTile,
     witness::{
         CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, WitnessMemoryError, WitnessSigner,
         WitnessStop, WitnessedFigures, WitnessedLog, forget_stops,

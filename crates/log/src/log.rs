@@ -15,6 +15,7 @@ use countersign_core::{
         checkpoint::{Checkpoint, Cosignature, SignedCheckpoint},
         note::NoteSignature,
         policy::Policy,
+        tile::TileName,
         tree::{Hash, Tree, empty_root},
     },
     proof::staple::Staple,
@@ -31,7 +32,7 @@ use crate::{
     settings::LogOptions,
     staples::{IndexDigests, NoStaple},
     state::{LogFigures, LogState, Witnessed, lock},
-    tiles::{NoTile, TileName},
+    tiles::NoTile,
 };
 
 /// Dropping it ends its thread.

@@ -10,5 +10,6 @@ pub mod quorum_tree;
 pub mod range;
 pub mod record;
 pub mod status;
+pub mod tile;
 pub mod tree;
 pub mod trie;

@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::values::{
-    digest::Sha256,
-    key::{decode_padded_base64, encode_base64},
+use crate::{
+    log::tile::TILE_HEIGHT,
+    values::{
+        digest::Sha256,
+        key::{decode_padded_base64, encode_base64},
+    },
 };
 
 pub type Hash = Sha256;
-
-/// The height of a tile: each of its hashes stands for 256 of the tile below.
-const TILE_HEIGHT: usize = 8;
 
 /// A log in memory, to which leaves are only added. It keeps the hash of every complete subtree, some 64 bytes a leaf, so
 /// that roots and proofs of all earlier sizes are a matter of a few look-ups.
@@ -143,7 +143,7 @@ impl Tree {
 
     /// Hashes of a level of tiles: level 0 has those of the leaves. `None` if not all of them are complete.
     pub fn tile_hashes(&self, level: usize, range: Range<u64>) -> Option<&[Hash]> {
-        let hashes = self.levels.get(level.checked_mul(TILE_HEIGHT)?)?;
+        let hashes = self.levels.get(level.checked_mul(TILE_HEIGHT as usize)?)?;
         hashes.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
     }
 

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, HeaderValue, Version, header::HOST};
-use countersign_log::TileName;
+use countersign_core::log::tile::TileName;
 use countersign_server::{
     host::check_host,
     proxies::{ProxyNet, TrustedProxies},

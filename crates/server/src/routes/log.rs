@@ -12,10 +12,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use countersign_core::{
-    log::{checkpoint::Checkpoint, note::Note},
+    log::{checkpoint::Checkpoint, note::Note, tile::TileName},
     values::bounds::NOTE_BYTES,
 };
-use countersign_log::{CosignRefusal, TileName, TransparencyLog};
+use countersign_log::{CosignRefusal, TransparencyLog};
 use serde_json::json;
 
 use crate::{

@@ -9,6 +9,7 @@ use countersign_core::{
     documents::{agreement::Agreement, layout, signers::SignersFile, transparency::Transparency, veto::Veto},
     log::{
         leaf::{Leaf, digest_changes, parse_bundle},
+        tile::{TILE_WIDTH, TileKind, TileName},
         tree::{BadProof, TreeHead},
     },
     proof::log_pin::LogPin,
@@ -27,12 +28,11 @@ use crate::{
     client::ServerClient,
     error::CliError,
     log_memory::LogSighting,
-    log_tiles::{LogTiles, NotContinued, missing_tile, tile_name},
+    log_tiles::{LogTiles, NotContinued, missing_tile},
 };
 
-const BUNDLE: u64 = 256;
-/// A leaf has some 330 bytes.
-const BUNDLE_BYTES: usize = 256 << 10;
+/// Of a bundle of entries. A leaf has some 330 bytes.
+const ENTRIES_BYTES: usize = 256 << 10;
 /// A server that sends nothing for so long has gone.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -195,16 +195,16 @@ async fn read_leaves(client: &ServerClient, from: u64, to: u64) -> Result<Vec<Le
     let mut leaves = Vec::new();
     let mut begin = from;
     while begin < to {
-        let number = begin / BUNDLE;
-        let name = tile_name("entries", number, to);
-        let bytes = client.log_tile(&name, BUNDLE_BYTES).await?;
+        let number = begin / TILE_WIDTH;
+        let name = TileName::new(TileKind::Entries, number, to).to_string();
+        let bytes = client.log_tile(&name, ENTRIES_BYTES).await?;
         let bytes = bytes.ok_or_else(|| missing_tile(client, &name))?;
         let bundle = parse_bundle(&bytes).map_err(|_| {
             client.unusable_content(&format!("the tile {name}"), ParseError::new("", "it has no leaves"))
         })?;
-        let skipped = usize::try_from(begin - number * BUNDLE).unwrap_or(usize::MAX);
-        let end = to.min((number + 1) * BUNDLE);
-        if bundle.len() as u64 != end - number * BUNDLE {
+        let skipped = usize::try_from(begin - number * TILE_WIDTH).unwrap_or(usize::MAX);
+        let end = to.min((number + 1) * TILE_WIDTH);
+        if bundle.len() as u64 != end - number * TILE_WIDTH {
             return Err(missing_tile(client, &name));
         }
         leaves.extend(bundle.into_iter().skip(skipped));

@@ -53,7 +53,7 @@ pub enum VetoRefusal {
     )]
     FirstRegistration(RepoPath),
     #[error(
-        "Veto authorization failed: the current signers file of {0} has no master_keys, and only masters can veto. \
+        "Veto authorization failed: the signers file in force of {0} has no master_keys, and only masters can veto. \
          An admin can replace the pending file with another one"
     )]
     NoMasters(RepoPath),

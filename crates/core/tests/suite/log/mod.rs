@@ -5,6 +5,7 @@ mod notes;
 mod policies;
 mod ranges;
 mod records;
+mod tiles;
 mod trees;
 mod tries;
 pub(crate) mod world;
