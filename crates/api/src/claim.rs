@@ -69,9 +69,9 @@ impl Claim {
         let mut lines = message.lines();
         let first = lines.next()?;
         let field = |name: &str| lines.clone().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-        let by = field("By: ").and_then(|key| PublicKey::parse_prefixed(&key).ok());
-        let from = field("From: ");
-        let due = field("Due: ").and_then(|time| Timestamp::parse(&time).ok());
+        let by = field(titles::BY).and_then(|key| PublicKey::parse_prefixed(&key).ok());
+        let from = field(titles::FROM);
+        let due = field(titles::DUE).and_then(|time| Timestamp::parse(&time).ok());
         let subject = |title: &str| subject_of(first, title);
         let sign = |file: RepoPath, completes| Some(Self::Sign { file, signer: by?, completes });
         let revoke = |file: RepoPath, completes| Some(Self::Revoke { file, revoker: by?, completes });
@@ -82,7 +82,7 @@ impl Claim {
         } else if let Some(project) = subject(titles::PROPOSE).or_else(|| subject(titles::REPLACE)) {
             Some(Self::Update { project, submitter: by?, url: from?, due })
         } else if let Some(project) = subject(titles::ACTIVATE) {
-            match field("By: ") {
+            match field(titles::BY) {
                 Some(_) => sign(layout::pending_signers(&project), true),
                 None => Some(Self::Activate { project }),
             }

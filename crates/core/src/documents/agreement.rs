@@ -31,11 +31,6 @@ impl Agreement {
         json::write(self)
     }
 
-    /// What the message of a commit says of it.
-    pub fn message_line(&self) -> String {
-        format!("Due: {}\n", self.due_at)
-    }
-
     /// The earliest time at which the history can have it in force (D133); `None` if the calendar ends before.
     pub fn earliest(&self, delay: Duration) -> Option<Timestamp> {
         let earliest = self.agreed_at.later(delay);

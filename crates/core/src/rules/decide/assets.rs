@@ -135,7 +135,7 @@ pub fn register_assets(
         None => None,
     };
     let count = index.published_files.len();
-    let mut change = Change::new(format!("{title} {path}\n\nBy: {caller}\nFiles: {count}\n"));
+    let mut change = Change::new(titles::message(title, &path, caller) + &format!("Files: {count}\n"));
     change.write(layout::signers_copy_of(&path), active.bytes);
     change.write(layout::pending_signatures_of(&path), SignatureSet::default().write());
     change.write(path.clone(), Arc::clone(bytes));

@@ -93,7 +93,7 @@ pub fn object(
     };
     objections.entries.insert(*objector, entry);
     let title = if stands { titles::OBJECT } else { titles::TAKE_BACK_OBJECTION };
-    let mut change = Change::new(format!("{title} {file}\n\nBy: {objector}\n"));
+    let mut change = Change::new(titles::message(title, file, objector));
     change.write(layout::objections_of(file), objections.write());
     Ok((change, Objected { stands }))
 }

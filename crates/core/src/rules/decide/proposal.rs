@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
+use super::titles;
 use crate::{
     documents::{
         metadata::{Metadata, Origin},
@@ -83,7 +84,8 @@ impl Proposal {
     }
 
     pub(super) fn commit_message(&self, title: &str) -> String {
-        format!("{title} {}\n\nBy: {}\nFrom: {}\n", self.project, self.submitter, self.origin.url)
+        titles::message(title, &self.project, &self.submitter)
+            + &format!("{}{}\n", titles::FROM, self.origin.url)
     }
 }
 

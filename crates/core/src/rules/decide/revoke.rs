@@ -181,7 +181,7 @@ fn join_pending(
 
 fn record_pending(request: &RevokeRequest, set: &SignatureSet) -> Change {
     let file = &request.file;
-    let message = format!("{} {file}\n\nBy: {}\n", titles::RECORD_REVOCATION, request.revoker);
+    let message = titles::message(titles::RECORD_REVOCATION, file, &request.revoker);
     let mut change = Change::new(message);
     change.write(layout::pending_revocation_of(file), request.revocation_json.as_bytes());
     change.write(layout::pending_revocation_signatures_of(file), set.write());
@@ -197,7 +197,7 @@ fn record_revocation(
 ) -> Result<Change, ReadError> {
     let file = &request.file;
     let revocation = layout::revocation_of(file);
-    let mut change = Change::new(format!("{} {file}\n\nBy: {}\n", titles::REVOKE, request.revoker));
+    let mut change = Change::new(titles::message(titles::REVOKE, file, &request.revoker));
     change.write(layout::signatures_of(&revocation), set.write());
     change.write(layout::signers_copy_of(&revocation), signers);
     change.write(revocation.clone(), request.revocation_json.as_bytes());

@@ -196,7 +196,7 @@ impl Submission {
     }
 
     fn commit_message(&self, title: &str, subject: &RepoPath) -> String {
-        format!("{title} {subject}\n\nBy: {}\n", self.signer)
+        titles::message(title, subject, &self.signer)
     }
 }
 
@@ -314,7 +314,7 @@ fn sign_proposal(
     let mut change = Change::new(submission.commit_message(titles::SIGN, file));
     if let Some(delay) = delay.filter(|_| is_complete && agreement.is_none()) {
         let agreed = agree(snapshot, project, &proposal, delay, now)?;
-        change = Change::new(submission.commit_message(titles::AGREE, project) + &agreed.message_line());
+        change = Change::new(submission.commit_message(titles::AGREE, project) + &titles::due_line(&agreed));
         change.write(layout::agreement_of(file), agreed.write());
         agreement = Some(agreed);
     }

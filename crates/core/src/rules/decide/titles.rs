@@ -1,4 +1,9 @@
-//! How the commit message of each decision begins. A replay reads there what a commit claims to be.
+//! The commit message of each decision: how it begins, and its lines. A replay reads there what a commit claims to be.
+
+use crate::{
+    documents::agreement::Agreement,
+    values::{key::PublicKey, path::RepoPath},
+};
 
 pub const CREATE: &str = "Create the repository";
 pub const REGISTER: &str = "Register";
@@ -18,3 +23,18 @@ pub const TAKE_BACK_OBJECTION: &str = "Take back the objection to";
 pub const RECORD_REVOCATION: &str = "Record a revocation signature on";
 pub const REVOKE: &str = "Revoke";
 pub const DROP: &str = "Drop the pending signers of";
+
+/// What the lines below the title begin with.
+pub const BY: &str = "By: ";
+pub const FROM: &str = "From: ";
+pub const DUE: &str = "Due: ";
+
+/// The message of a change to `subject` that the owner of a key makes. More lines can follow.
+pub(crate) fn message(title: &str, subject: &RepoPath, by: &PublicKey) -> String {
+    format!("{title} {subject}\n\n{BY}{by}\n")
+}
+
+/// The line that says when signers take effect that wait.
+pub(crate) fn due_line(agreement: &Agreement) -> String {
+    format!("{DUE}{}\n", agreement.due_at)
+}

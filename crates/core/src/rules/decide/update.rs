@@ -122,7 +122,7 @@ pub fn update(
     if let Some(delay) = consent.delay(&signed).filter(|_| signed.iter().all(|one| consent.is_complete(one)))
     {
         let agreement = agree(snapshot, project, &stored, delay, now)?;
-        change.message += &agreement.message_line();
+        change.message += &titles::due_line(&agreement);
         change.write(layout::agreement_of(&pending_path), agreement.write());
     }
     // What waited beside the replaced file goes with it.

@@ -102,7 +102,7 @@ pub fn veto(
     set.add(request.master, Collected { signature, collected_at });
     let is_vetoed = quorum::is_met(active.file.master_groups(), &set.signers());
     let title = if is_vetoed { titles::VETO } else { titles::RECORD_VETO };
-    let mut change = Change::new(format!("{title} {project}\n\nBy: {}\n", request.master));
+    let mut change = Change::new(titles::message(title, &project, &request.master));
     if is_vetoed {
         let record = layout::veto_record(&project, &digest);
         forget_oldest(snapshot, &mut change, &project)?;

@@ -59,7 +59,7 @@ pub fn withdraw(
     {
         return Err(WithdrawRefusal::OtherIndex(file.clone()));
     }
-    let mut change = Change::new(format!("{} {file}\n\nBy: {caller}\n", titles::WITHDRAW));
+    let mut change = Change::new(titles::message(titles::WITHDRAW, file, &caller));
     change.write(layout::withdrawal_of(file), request.write());
     change.delete(file.clone());
     change.delete(layout::signers_copy_of(file));
