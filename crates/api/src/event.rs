@@ -15,14 +15,6 @@ use serde::{Serialize, Serializer};
 
 use crate::claim::Claim;
 
-/// Of what a webhook sends: the kind of event, the delivery's own name, and `sha256=` with the HMAC of the body.
-pub const HEADER_EVENT: &str = "x-svc-event";
-pub const HEADER_DELIVERY: &str = "x-svc-delivery";
-pub const HEADER_WEBHOOK_SIGNATURE: &str = "x-svc-signature-256";
-
-/// From which commit a listener to events goes on.
-pub const HEADER_LAST_EVENT_ID: &str = "last-event-id";
-
 /// The kinds of events, in the order of a project's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventKind {

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use countersign_api::{
     answers::{ChainResponse, PingResponse},
     catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
-    event::{EventFilter, HEADER_LAST_EVENT_ID},
+    event::EventFilter,
 };
 use countersign_core::{
     documents::{
@@ -273,7 +273,7 @@ impl ServerClient {
         let response = loop {
             let request = self.http.get(url.clone());
             let request = match &query.after {
-                Some(after) => request.header(HEADER_LAST_EVENT_ID, after),
+                Some(after) => request.header(wire::HEADER_LAST_EVENT_ID, after),
                 None => request,
             };
             // There is no limit for the whole answer, only for its head.

@@ -35,7 +35,7 @@ use crate::{
     request_id::new_request_id,
 };
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static(wire::HEADER_REQUEST_ID);
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 #[derive(Debug, Clone, Copy)]

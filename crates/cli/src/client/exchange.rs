@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign_api::answers::ErrorResponse;
-use countersign_core::values::shown::shown_text;
+use countersign_core::values::{shown::shown_text, wire};
 use reqwest::{
     RequestBuilder, Response, StatusCode,
     header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER},
@@ -14,7 +14,6 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const ERROR_BYTES: usize = 64 << 10;
 /// Of our server it has 25 characters.
 const MAX_REQUEST_ID: usize = 64;
-const REQUEST_ID: &str = "x-request-id";
 
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -51,7 +50,7 @@ impl Answer {
         let mut answer = Self {
             status,
             bytes: Vec::new(),
-            request_id: text(REQUEST_ID).filter(|id| id.len() <= MAX_REQUEST_ID),
+            request_id: text(wire::HEADER_REQUEST_ID).filter(|id| id.len() <= MAX_REQUEST_ID),
             content_type: text(CONTENT_TYPE.as_str()).unwrap_or_default(),
             location: text(LOCATION.as_str()),
             retry_after: seconds.map(Duration::from_secs),

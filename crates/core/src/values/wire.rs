@@ -1,4 +1,4 @@
-//! Every literal name of the protocol: headers, prefixes, file names, routes. Nothing else spells them.
+//! Every literal name of the protocol: headers, prefixes, file names, routes. Only texts for people repeat them.
 
 pub mod routes;
 
@@ -8,6 +8,15 @@ pub const HEADER_SIGNATURE: &str = "x-svc-sig";
 pub const HEADER_PUBLIC_KEY: &str = "x-svc-pk";
 /// The newest commit of the server when it began to answer.
 pub const HEADER_COMMIT: &str = "x-svc-commit";
+/// The id of a request, which log lines repeat.
+pub const HEADER_REQUEST_ID: &str = "x-request-id";
+/// Of what a webhook sends: the kind of event, the delivery's own name, and `sha256=` with the HMAC of the body.
+pub const HEADER_EVENT: &str = "x-svc-event";
+pub const HEADER_DELIVERY: &str = "x-svc-delivery";
+pub const HEADER_WEBHOOK_SIGNATURE: &str = "x-svc-signature-256";
+
+/// From which commit a listener to events goes on.
+pub const HEADER_LAST_EVENT_ID: &str = "last-event-id";
 
 /// The journal, as `git fast-import` reads it.
 pub const JOURNAL_TYPE: &str = "application/x-git-fast-import";

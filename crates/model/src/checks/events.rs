@@ -4,12 +4,12 @@
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use countersign_api::{
     claim::Claim,
-    event::{EventBody, EventKind, HEADER_LAST_EVENT_ID, events_of, is_commit_id},
+    event::{EventBody, EventKind, events_of, is_commit_id},
     event_stream::{EventBlock, EventStreamReader, TooLong},
 };
 use countersign_core::{
     documents::layout,
-    values::{bounds::EVENT_BYTES, time::Timestamp},
+    values::{bounds::EVENT_BYTES, time::Timestamp, wire},
 };
 use countersign_server::events::ListenRequest;
 
@@ -79,7 +79,7 @@ fn check_listener(text: &str) {
     let query = lines.next().unwrap_or_default();
     let mut headers = HeaderMap::new();
     for value in lines.take(2).filter_map(|line| HeaderValue::from_str(line).ok()) {
-        headers.append(HEADER_LAST_EVENT_ID, value);
+        headers.append(wire::HEADER_LAST_EVENT_ID, value);
     }
     match ListenRequest::parse(query, &headers) {
         Ok(request) => {

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use axum::http::HeaderMap;
-use countersign_api::event::{EventFilter, EventKind, HEADER_LAST_EVENT_ID};
-use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text};
+use countersign_api::event::{EventFilter, EventKind};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, wire};
 
 use crate::{
     commit_id::parse_commit_id,
@@ -30,7 +30,7 @@ impl ListenRequest {
         };
         let mut after = query.get("last_event_id").map(parse_commit).transpose()?;
         // A client that reconnects sets the header; its URL still names the older id.
-        let mut ids = headers.get_all(HEADER_LAST_EVENT_ID).iter();
+        let mut ids = headers.get_all(wire::HEADER_LAST_EVENT_ID).iter();
         match (ids.next(), ids.next()) {
             // A server sends an empty id to make clients forget the last one.
             (None, _) => {}

@@ -3,8 +3,9 @@
 use std::{convert::Infallible, pin::Pin, sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
-use countersign_api::event::{self, Event, EventFilter};
+use countersign_api::event::{Event, EventFilter};
 use countersign_cluster::webhooks::WebhookProgress;
+use countersign_core::values::wire;
 use countersign_forge::fetch::{Fetcher, Post, SendError, TryAgain};
 use tokio::{sync::watch, time::sleep_until};
 
@@ -231,10 +232,10 @@ impl Courier {
         let value = |text: &str| HeaderValue::from_str(text).expect("letters, digits and punctuation");
         let headers = HeaderMap::from_iter([
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
-            (HeaderName::from_static(event::HEADER_EVENT), HeaderValue::from_static(event.kind.name())),
-            (HeaderName::from_static(event::HEADER_DELIVERY), value(&format!("{}.{number}", commit.id))),
+            (HeaderName::from_static(wire::HEADER_EVENT), HeaderValue::from_static(event.kind.name())),
+            (HeaderName::from_static(wire::HEADER_DELIVERY), value(&format!("{}.{number}", commit.id))),
             (
-                HeaderName::from_static(event::HEADER_WEBHOOK_SIGNATURE),
+                HeaderName::from_static(wire::HEADER_WEBHOOK_SIGNATURE),
                 value(&self.webhook.secret.sign(body.as_bytes())),
             ),
         ]);

@@ -1,6 +1,9 @@
 //! `--for openssl`: raw signatures and PEM keys, as `openssl pkeyutl -verify -rawin` reads them.
 
-use countersign_core::values::key::{PublicKey, encode_base64};
+use countersign_core::values::{
+    key::{PublicKey, encode_base64},
+    wire,
+};
 
 use super::{
     directory::ExportedFile,
@@ -16,9 +19,9 @@ const SPKI_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x7
 
 pub(super) fn list_files(release: &ExportedRelease<'_>) -> Vec<ExportedFile> {
     let mut files = vec![
-        ExportedFile::new("svc.index.json", release.index),
+        ExportedFile::new(wire::INDEX_FILE, release.index),
         ExportedFile::new("svc.index.json.sha512", *release.artifact.index_digest.as_bytes()),
-        ExportedFile::new("svc.signers.json", release.signers_file),
+        ExportedFile::new(wire::SIGNERS_FILE, release.signers_file),
         ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()),
     ];
     for signer in &release.signers {
