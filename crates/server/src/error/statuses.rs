@@ -83,8 +83,8 @@ impl From<NonceError> for ApiError {
         match error {
             NonceError::Used => Self::unauthorized("the nonce was used before"),
             NonceError::Forgotten => Self::unauthorized(
-                "the server no longer knows whether this nonce was used, because its clock was wrong for a while. Sign \
-                 the request again. If that is refused as well, the operator can help (docs/operations.md, The clock)",
+                "the server no longer knows whether this nonce was used before, because its clock was wrong for a while. \
+                 Sign the request again. If that is refused as well, the operator can help (docs/operations.md, The clock)",
             ),
             NonceError::Busy => Self::busy(),
             error if error.is_disk_full() => Self::disk_full().because(error),

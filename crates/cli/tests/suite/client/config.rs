@@ -159,7 +159,7 @@ fn a_mistake_in_the_file_is_told_with_its_line() {
     for (text, words) in [
         ("# mine\nserverr = \"x\"\n", &["line 2, `serverr = ", "Did you mean `server`?"][..]),
         ("server = \n", &["line 1"]),
-        ("[projects]\n\"https/a.org/443/b\" = 3\n", &["line 2", "a server's address, or a table"]),
+        ("[projects]\n\"https/a.org/443/b\" = 3\n", &["line 2", "the address of a server, or a table"]),
     ] {
         std::fs::write(&file, text).unwrap();
         computer.run(&["config"]).failed(2).says(words).says_nothing_of(&["\\u{a}"]);

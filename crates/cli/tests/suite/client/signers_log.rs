@@ -139,7 +139,7 @@ fn an_edit_changes_what_it_names_and_keeps_the_rest() {
     assert_eq!(printed(&ran)["witnesses"], json!([{ "threshold": 1, "keys": [only] }]));
     ran.says(&["joins as witness", "leaves, and was witness", "the log has one witness"]);
 
-    let ran = edit(&computer, &["--no-log"]).ok().says(&["WEAKER: no log"]);
+    let ran = edit(&computer, &["--no-log"]).ok().says(&["WEAKER: a log no longer proves"]);
     assert_eq!(printed(&ran), Value::Null);
     let log = log_key().to_string();
     let ran = edit(&computer, &["--no-log", "--log", &log]).ok().says(&["WEAKER: no witness"]);

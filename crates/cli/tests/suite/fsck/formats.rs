@@ -66,7 +66,7 @@ fn what_was_collected_in_other_formats_stays_as_it_was() {
     let mut dropped = whole.clone();
     dropped["other_formats"].as_object_mut().unwrap().remove(&alice);
     past.finds(second, &dropped, "not what the rules produce");
-    past.finds(last, &dropped, "no part of what the commit claims");
+    past.finds(last, &dropped, "not part of what the commit claims");
 
     let mut poorer = whole.clone();
     poorer["other_formats"][&alice].as_object_mut().unwrap().remove("ssh");
@@ -84,6 +84,6 @@ fn what_was_collected_in_other_formats_stays_as_it_was() {
         changed["other_formats"][&bob][format] =
             Value::from(format!("{}{new}{}", &text[..at], &text[at + 1..]));
         past.finds(second, &changed, "is refused");
-        past.finds(last, &changed, "no part of what the commit claims");
+        past.finds(last, &changed, "not part of what the commit claims");
     }
 }

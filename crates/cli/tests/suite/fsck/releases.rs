@@ -62,7 +62,7 @@ fn an_index_is_what_was_signed() {
                 let text = String::from_utf8(past.content(at, &path)).unwrap();
                 let (old, new) = flip_digest(&text);
                 commits[at].write(&path, text.replace(&old, &new));
-                (at, path, "no part of what the commit claims")
+                (at, path, "not part of what the commit claims")
             },
         },
         Tampering {
@@ -123,7 +123,7 @@ fn an_index_is_what_was_signed() {
                     &path,
                     past.content(past.find("Add", V1), &format!("{}.signers.json", past.path(V1))),
                 );
-                (at, path, "no part of what the commit claims")
+                (at, path, "not part of what the commit claims")
             },
         },
         Tampering {
@@ -217,7 +217,7 @@ fn signatures_are_those_that_were_given() {
                 let mut set: Value = serde_json::from_slice(&past.content(at, &path)).unwrap();
                 set["entries"].as_object_mut().unwrap().remove(&Person::named("bob").key());
                 commits[at].write(&path, format!("{set:#}\n"));
-                (at, path, "no part of what the commit claims")
+                (at, path, "not part of what the commit claims")
             },
         },
         Tampering {

@@ -108,7 +108,7 @@ fn an_active_signers_file_changes_only_by_its_signers() {
             tamper: |past, commits| {
                 let (at, path) = (past.find("Add", "acme/app/v3/svc.index.json"), past.path(ACTIVE));
                 commits[at].write(&path, lower(&past.content(at, &path)));
-                (at, path, "no part of what the commit claims")
+                (at, path, "not part of what the commit claims")
             },
         },
         Tampering {
@@ -118,7 +118,7 @@ fn an_active_signers_file_changes_only_by_its_signers() {
                 let text = String::from_utf8(past.content(at, &path)).unwrap();
                 let keys = (Person::named("erin").key(), Person::named("mallory").key());
                 commits[at].write(&path, text.replace(&keys.0, &keys.1));
-                (at, path, "no part of what the commit claims")
+                (at, path, "not part of what the commit claims")
             },
         },
         Tampering {
@@ -320,7 +320,7 @@ fn a_project_is_registered_by_a_request_that_proves_it() {
                 let path = past.path("acme/app/v1/svc.signers/svc.signers.json");
                 let at = past.find("Register", "acme/new");
                 commits[at].write(&path, SignersFile::of(1, &[&Person::named("mallory")]).bytes());
-                (at, path, "no part of what the commit claims")
+                (at, path, "not part of what the commit claims")
             },
         },
         Tampering {

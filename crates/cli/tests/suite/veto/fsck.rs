@@ -115,7 +115,7 @@ fn a_veto_by_too_few_or_in_other_words_is_found() {
         entries.retain(|key, _| message.contains(key.as_str()));
         commits[veto].write(&signatures, format!("{set:#}\n"));
     });
-    past.assert_found(veto, "", "no part of", |commits| {
+    past.assert_found(veto, "", "not part of", |commits| {
         commits[veto].write(&past.path("svc.signers.vetoed/x/svc.veto.json"), "{}");
     });
 }

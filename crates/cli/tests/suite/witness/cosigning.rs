@@ -159,6 +159,6 @@ fn of_requests_at_the_same_time_only_one_continues_a_size() {
 fn a_server_that_is_no_witness_says_so() {
     let server = crate::support::TestServer::start();
     let request = crate::support::Request::new("POST", "/add-checkpoint").with_body("old 0\n");
-    server.send(&request).refused(404, "no witness");
-    server.get(&TestWitness::checkpoint_target("log.example/one")).refused(404, "no witness");
+    server.send(&request).refused(404, "not a witness");
+    server.get(&TestWitness::checkpoint_target("log.example/one")).refused(404, "not a witness");
 }
