@@ -7,6 +7,7 @@ use countersign_core::{
     values::{
         path::{PathError, RepoPath},
         url::Scheme,
+        wire,
     },
 };
 
@@ -52,7 +53,7 @@ struct Release<'u> {
 impl Release<'_> {
     /// Where its index lies.
     fn dir(&self, url: &SourceUrl) -> Result<RepoPath, PathError> {
-        let names = [self.project.join("/"), "releases/tag".to_owned(), self.tag.join("/")];
+        let names = [self.project.join("/"), wire::RELEASES_DIR.to_owned(), self.tag.join("/")];
         url.path_on_server(&names)
     }
 }
