@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::{Person, SignersFile, World, receiver::Receiver};
+use super::{Person, SignersFile, World, mirrors::wait_until, receiver::Receiver};
 
 pub(crate) const SECRET: &str = "a secret of thirty-two characters";
 
@@ -40,6 +40,14 @@ impl HookedWorld {
 
     pub(crate) fn progress_file(&self, name: &str) -> PathBuf {
         self.world.server.data_dir().join("webhooks").join(name)
+    }
+
+    /// Waits until the server has noted that the webhook has everything. A receiver knows its own answer earlier.
+    #[track_caller]
+    pub(crate) fn await_recorded(&self, name: &str) {
+        let newest = self.world.git().run(&["rev-parse", "main"]);
+        let recorded = || std::fs::read_to_string(self.progress_file(name)).unwrap_or_default();
+        wait_until("the webhook has everything", || recorded() == format!("{newest}\n"));
     }
 
     /// The project `acme/app` with alice as its only signer.

@@ -114,12 +114,14 @@ fn what_was_recorded_does_not_come_again() {
     let mut hooked = HookedWorld::start(&webhook("ci", &receiver, ""));
     let alice = hooked.activate();
     receiver.await_accepted(3);
+    hooked.await_recorded("ci");
     hooked.world.server.restart();
     receiver.behave(Manner::Fail(500));
     hooked.world.add_release(&alice, "acme/app/v1");
     receiver.await_tries(1);
     receiver.behave(Manner::Accept);
     receiver.await_accepted(4);
+    hooked.await_recorded("ci");
     hooked.world.server.restart();
     hooked.world.add_release(&alice, "acme/app/v2");
     let deliveries = receiver.await_accepted(5);
@@ -132,6 +134,7 @@ fn events_that_need_no_delivery_are_done_with_when_the_server_stops() {
     let mut hooked = HookedWorld::start(&webhook("ci", &receiver, "types = [\"activated\"]"));
     let alice = hooked.activate();
     receiver.await_accepted(1);
+    hooked.await_recorded("ci");
     hooked.world.add_signed_release("acme/app/v1", &[&alice]);
     hooked.world.server.restart();
     hooked.world.server.stop();

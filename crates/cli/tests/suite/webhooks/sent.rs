@@ -134,6 +134,9 @@ fn a_new_webhook_hears_of_what_comes_after_it_and_one_that_was_away_of_what_it_m
         hooked.configure(config);
         hooked.world.server.restart();
         hooked.world.add_signed_release(&format!("acme/app/{version}"), &[&alice]);
+        if !config.is_empty() {
+            hooked.await_recorded("ci");
+        }
     }
     let paths: Vec<_> =
         receiver.await_accepted(3).iter().map(|delivery| delivery.event()[1].clone()).collect();
