@@ -146,7 +146,7 @@ impl RepoPath {
         self.with_suffixes([suffix])
     }
 
-    /// The same for several, one behind the other.
+    /// The same for several, one after the other.
     pub(crate) fn with_suffixes<const N: usize>(&self, suffixes: [&str; N]) -> RepoPath {
         let bytes = suffixes.iter().map(|suffix| suffix.len()).sum::<usize>();
         let mut path = String::with_capacity(self.0.len() + bytes);
