@@ -38,7 +38,7 @@ function checkAge({ asOf }, limit, now) {
   if (limit === undefined) return;
   refuse(asOf === null, "unproven", "Nothing proves how old the state of the release is: no witness gives a time");
   const age = Number(now - asOf);
-  const told = `The newest proof that the release is not revoked is of ${spellTime(toDate(asOf))}, ${age} seconds old`;
+  const told = `The newest proof that the release is not revoked is from ${spellTime(toDate(asOf))}, ${age} seconds old`;
   refuse(age > limit, "too_old", told);
 }
 

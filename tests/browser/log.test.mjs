@@ -72,7 +72,7 @@ test("a state that witnesses have seen is shown as fresh", async () => {
 const LIES = {
   "no witness": [(staple) => staple, /too few witnesses have cosigned its checkpoint: 0 of 3, and at least 2 are needed$/],
   "one witness": [(staple) => cosign(staple, [now()]), /too few witnesses.*: 1 of 3/],
-  "an old proof": [(staple) => cosign(staple, [now(), now() - 86_500]), /newest proof .* is of .* UTC; the signers allow 24 hourscheck this computer's clock/],
+  "an old proof": [(staple) => cosign(staple, [now(), now() - 86_500]), /newest proof .* is from .* UTC; the signers allow 24 hourscheck this computer's clock/],
   "a time to come": [(staple) => cosign(staple, [now(), now() + 900]), /the time of the witness witness2\.test is more than five minutes ahead/],
   "another leaf": [(staple) => cosign({ ...staple, leaf: staple.leaf.replace(/commit ./, (line) => (line.endsWith("0") ? "commit 1" : "commit 0")) }, [now(), now()]), /its leaf is not in the log$/],
   "another record": [(staple) => cosign({ ...staple, project: { ...staple.project, record: staple.project.record.replace("history 1", "history 2") } }, [now(), now()]), /the record of the project is not in its status map$/],
