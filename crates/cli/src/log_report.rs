@@ -161,7 +161,8 @@ fn newer_text(newer: u32, indexes: &[RepoPath], project: &RepoPath) -> String {
     if newer == 0 {
         return "the release completed last".to_owned();
     }
-    let names: Vec<String> = indexes.iter().map(|index| short_name(index, project)).collect();
+    let names: Vec<String> =
+        indexes.iter().map(|index| shown_text(&layout::release_name(index, project))).collect();
     let count = usize::try_from(newer).unwrap_or(usize::MAX);
     let verb = if count == 1 { "was" } else { "were" };
     let later = format!("{newer} release{} {verb} completed later", plural(count));
@@ -170,9 +171,4 @@ fn newer_text(newer: u32, indexes: &[RepoPath], project: &RepoPath) -> String {
         listed if listed < count => format!("{later}, the last of them {}", names.join(", ")),
         _ => format!("{later}: {}", names.join(", ")),
     }
-}
-
-/// The tag, or the directory inside the project.
-pub(crate) fn short_name(index: &RepoPath, project: &RepoPath) -> String {
-    shown_text(&layout::release_name(index, project))
 }

@@ -342,7 +342,7 @@ pub(crate) fn short_form(path: &RepoPath, known: &[RepoPath]) -> String {
     if known.iter().filter(|other| ends_with(other, &short)).count() != 1 {
         return quote(dir.as_str());
     }
-    match layout::tag_of_release(&dir, project).or_else(|| dir.below(project)) {
+    match layout::name_in_project(&dir, project) {
         Some(tag) => format!("{} {}", quote(&short), quote(tag)),
         None => quote(&short),
     }

@@ -12,15 +12,11 @@ pub(crate) struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Query<'a> {
     pub(crate) fn parse(text: &'a str, known: &[&str]) -> Result<Self, ApiError> {
-        Self::parse_listed(text, known, &format!("`{}`", known.join("`, `")))
-    }
-
-    /// `list` is how the answer to an unknown parameter shows those that are known.
-    pub(crate) fn parse_listed(text: &'a str, known: &[&str], list: &str) -> Result<Self, ApiError> {
         let mut fields: Vec<(Cow<'a, str>, Cow<'a, str>)> = Vec::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             if !known.contains(&name.as_ref()) {
-                return Err(ApiError::bad_request(format!("`{}` is not one of {list}", shown_text(&name))));
+                let (name, known) = (shown_text(&name), known.join("`, `"));
+                return Err(ApiError::bad_request(format!("`{name}` is not one of `{known}`")));
             }
             if fields.iter().any(|(given, _)| *given == name) {
                 return Err(ApiError::bad_request(format!("{name}: given more than once")));

@@ -10,7 +10,7 @@ use countersign_core::{
         signatures::SignatureSet,
         signers::SignersFile,
     },
-    rules::place::{path_of_url, release_tag},
+    rules::place::{path_of_url, release_tag_at},
     values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath},
 };
 use countersign_explain::progress::Names;
@@ -278,9 +278,9 @@ fn is_index_of(body: &AssetsBody, path: &RepoPath) -> bool {
         AssetsBody::Release(url) => {
             // A query on the page's URL means nothing.
             let url = url.split('?').next().unwrap_or(url);
-            path.self_and_ancestors().any(|project| {
-                let dir = release_tag(url, &project).and_then(|tag| layout::release_dir(&project, &tag).ok());
-                dir.is_some_and(|dir| *path == layout::index_in(&dir))
+            let dir = path.parent().filter(|dir| layout::index_in(dir) == *path);
+            dir.is_some_and(|dir| {
+                dir.self_and_ancestors().any(|project| release_tag_at(url, &project, &dir).is_some())
             })
         }
         AssetsBody::Checksums(_) => locate_index(body).as_ref() == Some(path),

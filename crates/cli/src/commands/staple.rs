@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use countersign_core::{
+    documents::layout,
     proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
-    values::path::RepoPath,
+    values::{path::RepoPath, shown::shown_text},
 };
 use serde_json::json;
 
@@ -18,7 +19,6 @@ use crate::{
     error::CliError,
     evidence,
     files::write,
-    log_report::short_name,
     paths::shown_path,
     release_names::ReleaseName,
     report::release_name,
@@ -94,9 +94,10 @@ fn finish(session: &Session, release: &AcceptedRelease, target: &Path) -> Result
 /// As in `app-v1.0.staple.json`.
 fn default_name(artifact: &VerifiedArtifact) -> PathBuf {
     let project: &RepoPath = &artifact.chain.project;
-    let stem = match artifact.path.parent() {
-        Some(dir) if dir == *project => project.file_name().to_owned(),
-        Some(_) | None => format!("{}-{}", project.file_name(), short_name(&artifact.path, project)),
+    let dir = artifact.path.parent();
+    let stem = match dir.as_ref().and_then(|dir| layout::name_in_project(dir, project)) {
+        Some(release) => format!("{}-{}", project.file_name(), shown_text(release)),
+        None => project.file_name().to_owned(),
     };
     let plain = |c: char| if c.is_alphanumeric() || "._+-".contains(c) { c } else { '-' };
     let stem: String = stem.chars().map(plain).collect();

@@ -104,11 +104,16 @@ pub fn tag_of_release<'a>(dir: &'a RepoPath, project: &RepoPath) -> Option<&'a s
     dir.below(project)?.strip_prefix(wire::RELEASES_DIR)?.strip_prefix('/')
 }
 
-/// What people call a release: its tag, or else its directory in the project.
+/// What tells a release apart from the others of its project: its tag, or else its directory there. `None` for one in the
+/// project's own directory.
+pub fn name_in_project<'a>(dir: &'a RepoPath, project: &RepoPath) -> Option<&'a str> {
+    tag_of_release(dir, project).or_else(|| dir.below(project))
+}
+
+/// What people call a release.
 pub fn release_name(index: &RepoPath, project: &RepoPath) -> String {
     let dir = index.parent().unwrap_or_else(|| index.clone());
-    let name = tag_of_release(&dir, project).or_else(|| dir.below(project));
-    name.unwrap_or_else(|| dir.file_name()).to_owned()
+    name_in_project(&dir, project).unwrap_or_else(|| dir.file_name()).to_owned()
 }
 
 pub fn index_in(dir: &RepoPath) -> RepoPath {

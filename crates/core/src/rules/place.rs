@@ -78,8 +78,7 @@ pub fn check_place(index: &ReleaseIndex, path: &RepoPath) -> Result<(), PlaceErr
     }
     match &index.release_url {
         Some(url) => {
-            let own_tag = layout::tag_of_release(&dir, project);
-            let tag = release_tag(url, project).filter(|tag| Some(tag.as_str()) == own_tag);
+            let tag = release_tag_at(url, project, &dir);
             let tag = tag.ok_or_else(|| PlaceError::OtherRelease(shown_text(url)))?;
             index.published_files.iter().try_for_each(|file| check_asset(file, project, &tag))
         }
@@ -88,6 +87,11 @@ pub fn check_place(index: &ReleaseIndex, path: &RepoPath) -> Result<(), PlaceErr
             if place == Some(format!("{dir}/{}", file.file_name)) { Ok(()) } else { Err(misplaced(file)) }
         }),
     }
+}
+
+/// The tag that the page of a release names, if that release of this project lies in `dir`.
+pub fn release_tag_at(url: &str, project: &RepoPath, dir: &RepoPath) -> Option<String> {
+    release_tag(url, project).filter(|tag| layout::tag_of_release(dir, project) == Some(tag))
 }
 
 /// The tag that the page of a release names, if it is a page of this project. In a tag, a `%2F` separates (D6).

@@ -22,7 +22,7 @@ pub struct ListenRequest {
 
 impl ListenRequest {
     pub fn parse(query: &str, headers: &HeaderMap) -> Result<Self, ApiError> {
-        let query = Query::parse_listed(query, &PARAMETERS, PARAMETERS_LIST)?;
+        let query = Query::parse(query, &PARAMETERS)?;
         let filter = EventFilter {
             prefix: query.get("prefix").map(RepoPath::parse).transpose().map_err(bad("prefix"))?,
             key: query.get("key").map(parse_key).transpose()?,
@@ -43,7 +43,6 @@ impl ListenRequest {
 }
 
 const PARAMETERS: [&str; 4] = ["prefix", "key", "type", "last_event_id"];
-const PARAMETERS_LIST: &str = "`prefix`, `key`, `type` and `last_event_id`";
 
 /// The answer to a client that asks for a commit that the server no longer keeps, or never had.
 pub fn not_kept(after: impl Display) -> ApiError {

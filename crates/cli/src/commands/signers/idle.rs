@@ -60,7 +60,7 @@ fn tell(
     output: Output,
 ) -> Result<(), CliError> {
     let link = chain.last();
-    let name = format!("The current signers file of {}", chain.project);
+    let name = format!("The signers file in force of {}", chain.project);
     let (mut lines, mut value) = describe_file(&name, &link.signers, &link.digest, output);
     value["project_id"] = json!(chain.project.as_str());
     match last {

@@ -169,7 +169,7 @@ fn what_makes_no_sense_is_refused() {
         ("key=", "key: "),
         ("type=signature,moved", "`moved` is not one of registration, "),
         ("type=", "`` is not one of"),
-        ("prefx=a", "`prefx` is not one of `prefix`, `key`, `type` and `last_event_id`"),
+        ("prefx=a", "`prefx` is not one of `prefix`, `key`, `type`, `last_event_id`"),
         ("%E2%80%AEprefix=a", "`\\u{202e}prefix` is not one of"),
         ("type=%E2%80%AEmoved", "`\\u{202e}moved` is not one of"),
         ("last_event_id=", "40 hexadecimal digits"),

@@ -10,8 +10,8 @@ use crate::support::{
     client::put_release,
     hostile::{HostileServer, Lie, Scene, Victim, alice, assert_harmless},
     machine_clock::MachineClock,
-    mirrors::wait_until,
     running::Running,
+    waiting::wait_until,
 };
 
 /// Every target that a download asks the server for.

@@ -7,8 +7,9 @@ use crate::support::{
     client::{Computer, add_files},
     fsck::fsck,
     metrics::{Page, free_address},
-    mirrors::{await_readyz, await_same, start_mirror, start_origin, tip_of, url_of, wait_until},
+    mirrors::{await_readyz, await_same, start_mirror, start_origin, tip_of, url_of},
     server::{Launch, TestServer},
+    waiting::wait_until,
 };
 
 fn alice() -> Person {

@@ -14,9 +14,10 @@ use crate::{
         http::{Request, send},
         mirrors::{
             await_readyz, await_same, commits_of, launch_impatient, prepare_impatient, start_mirror,
-            start_origin, tip_of, url_of, wait_until,
+            start_origin, tip_of, url_of,
         },
         server::{Launch, TestServer},
+        waiting::wait_until,
     },
 };
 

@@ -6,7 +6,8 @@ use crate::support::{
     SignersFile,
     client::{Computer, add_files},
     hostile::alice,
-    mirrors::{start_mirror, url_of, wait_until},
+    mirrors::{start_mirror, url_of},
+    waiting::wait_until,
     witnesses::{log_key_of, start_witnessed},
 };
 

@@ -7,10 +7,11 @@ use crate::support::{
     fsck::fsck,
     hostile::{HostileServer, Lie},
     http::send,
-    mirrors::{commits_of, start_mirror, tip_of, url_of, wait_until},
+    mirrors::{commits_of, start_mirror, tip_of, url_of},
     past::past,
     rewriting::import,
     server::TestServer,
+    waiting::wait_until,
 };
 
 /// A server on this repository, which does not check its history.

@@ -9,7 +9,7 @@ use crate::support::{
     client::{Ran, text},
     hostile::Asked,
     log_scene::{LogScene, THREE, log_key, policy, with_cosignatures, witness_key},
-    mirrors::wait_until,
+    waiting::wait_until,
 };
 
 fn revoke(scene: &LogScene, more: &[&str]) -> Child {

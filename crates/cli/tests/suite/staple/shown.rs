@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     client::Computer,
-    hostile::{Lie, alice},
+    hostile::{Lie, alice, revocation_of},
     log_scene::{LogScene, THREE, content, log_key, policy, policy_file},
 };
 
@@ -219,6 +219,23 @@ fn staple_renews_a_bundle_in_place_or_makes_a_file_with_a_name_of_its_own() {
     assert_eq!(scene.user.computer.read("b.json"), bytes);
     scene.user.computer.write("other.json", "{}");
     scene.user.run(&["staple", "other.json"]).failed(3).says(&["not a bundle"]);
+}
+
+#[test]
+fn staple_warns_of_a_begun_revocation() {
+    let scene = LogScene::start(Some(policy()));
+    scene.show_cosigned("1.0");
+    scene.user.run(&["bundle", &scene.url("1.0"), "-o", "b.json"]).ok();
+    let index = scene.index("1.0");
+    let names = ["b.json", &index];
+    for name in names {
+        scene.user.run(&["staple", name]).ok().says_nothing_of(&["revocation was begun"]);
+    }
+    let begun = revocation_of(&scene.world.read(&index), "key leaked");
+    scene.hostile.show_file(&format!("{index}.revocation.json.pending"), begun);
+    for name in names {
+        scene.user.run(&["staple", name]).ok().says(&["its revocation was begun", "key leaked", "Stapled"]);
+    }
 }
 
 #[test]

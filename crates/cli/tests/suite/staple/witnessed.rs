@@ -7,7 +7,7 @@ use crate::support::{
     client::{Computer, add_files, text},
     hostile::alice,
     metrics::free_address,
-    mirrors::wait_until,
+    waiting::wait_until,
     witnesses::{LogSetup, TestWitness, log_key_of},
 };
 

@@ -1,21 +1,15 @@
 //! Mirrors as processes of their own, and what tests wait for.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::path::Path;
 
 use super::{
     git::Git,
     http::Reply,
     metrics::free_address,
     server::{Launch, TestServer},
+    waiting::wait_until,
     world::World,
 };
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// A world whose server keeps its address when it is started again.
 #[track_caller]
@@ -54,16 +48,6 @@ pub(crate) fn tip_of(server: &TestServer) -> Option<String> {
 
 pub(crate) fn commits_of(server: &TestServer) -> usize {
     if tip_of(server).is_none() { 0 } else { Git::at(server.repository()).commit_count() }
-}
-
-/// Asks until it is so.
-#[track_caller]
-pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(PAUSE);
-    }
 }
 
 /// Waits until the mirror has what the origin has, and serves it.

@@ -25,6 +25,7 @@ pub(crate) mod second_thoughts;
 pub(crate) mod server;
 pub(crate) mod signers;
 pub(crate) mod terminal;
+pub(crate) mod waiting;
 pub(crate) mod webhooks;
 pub(crate) mod witnesses;
 pub(crate) mod world;

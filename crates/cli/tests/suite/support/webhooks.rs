@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::{Person, SignersFile, World, mirrors::wait_until, receiver::Receiver};
+use super::{Person, SignersFile, World, receiver::Receiver, waiting::wait_until};
 
 pub(crate) const SECRET: &str = "a secret of thirty-two characters";
 

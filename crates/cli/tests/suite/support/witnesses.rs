@@ -24,8 +24,8 @@ use super::{
     files::FileServer,
     http::{Reply, Request},
     metrics::free_address,
-    mirrors::wait_until,
     server::{Launch, TestServer},
+    waiting::wait_until,
     world::World,
 };
 

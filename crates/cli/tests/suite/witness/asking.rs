@@ -6,7 +6,8 @@ use crate::support::{
     Git, Person, SignersFile, World,
     client::add_files,
     metrics::{Page, free_address},
-    mirrors::{await_same, wait_until},
+    mirrors::await_same,
+    waiting::wait_until,
     witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed},
 };
 

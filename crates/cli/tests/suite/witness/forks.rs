@@ -4,7 +4,7 @@ use super::asking::{await_staple, release};
 use crate::support::{
     Launch,
     metrics::free_address,
-    mirrors::wait_until,
+    waiting::wait_until,
     witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed},
 };
 use countersign_core::log::proofs::WitnessRequest;

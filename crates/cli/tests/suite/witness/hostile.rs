@@ -23,7 +23,7 @@ use crate::support::{
     Request, World,
     machine_clock::MachineClock,
     metrics::{Page, await_value, free_address},
-    mirrors::wait_until,
+    waiting::wait_until,
     witnesses::{LogSetup, await_logged, log_key_of},
 };
 

@@ -28,6 +28,7 @@ fn a_release_that_is_not_a_forges_has_the_name_of_its_directory() {
         assert_eq!(layout::release_name(&layout::index_in(&dir), &project), name);
     }
     // In the project's own directory, and in that of another project with a longer name.
+    assert_eq!(layout::name_in_project(&project, &project), None);
     assert_eq!(layout::release_name(&layout::index_in(&project), &project), project.file_name());
     let other = path(&format!("{PROJECT}-other/releases/tag/v1"));
     assert_eq!(layout::tag_of_release(&other, &project), None);

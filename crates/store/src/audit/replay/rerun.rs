@@ -293,11 +293,7 @@ fn check_release(index: &ReleaseIndex, path: &RepoPath, dir: &RepoPath) -> Resul
     let Some(url) = &index.release_url else {
         return place::check_place(index, path).map_err(|error| error.to_string());
     };
-    let is_here = |project: &RepoPath| {
-        let tag = place::release_tag(url, project);
-        tag.is_some() && tag.as_deref() == layout::tag_of_release(dir, project)
-    };
-    let is_here = dir.self_and_ancestors().any(|project| is_here(&project));
+    let is_here = dir.self_and_ancestors().any(|project| place::release_tag_at(url, &project, dir).is_some());
     if is_here { Ok(()) } else { Err(PlaceError::OtherRelease(shown_text(url)).to_string()) }
 }
 
