@@ -136,7 +136,7 @@ async fn perform(app: &App, request: AdminRequest) -> Result<Vec<Value>, String>
             let project = parse_path(&project)?;
             app.role.check_accepts().map_err(|error| error.to_string())?;
             let dropped = project.clone();
-            let decide = move |head: &_| drop::drop_pending(head, &dropped);
+            let decide = move |head: &_, _| drop::drop_pending(head, &dropped);
             let outcome = app.store.transact(decide).await.map_err(|error| error.to_string())?;
             outcome.map_err(|error| error.to_string())?;
             tracing::info!(%project, "the operator dropped the pending signers");

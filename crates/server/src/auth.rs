@@ -9,14 +9,18 @@ use axum::{
 };
 use countersign_core::{
     documents::signed_request::SignedRequest,
-    rules::auth::{self, AuthHeaders},
+    rules::{
+        auth::{self, AuthHeaders},
+        snapshot::Change,
+    },
     values::{
         bounds::KEPT_REQUEST_BYTES,
         key::{PublicKey, Signature},
+        time::Timestamp,
         wire,
     },
 };
-use countersign_store::StoreError;
+use countersign_store::{Head, StoreError};
 use http_body_util::BodyExt as _;
 
 use crate::{
@@ -41,8 +45,8 @@ const SMALL_BODY_BYTES: u64 = 16 * 1024;
 pub struct Authenticated {
     pub caller: PublicKey,
     pub body: Bytes,
-    /// The header strings that were signed, as received.
-    timestamp: String,
+    timestamp: Timestamp,
+    /// As received, since it was signed so.
     nonce: String,
     signature: Signature,
     /// `None`: no limits apply.
@@ -62,6 +66,25 @@ impl Authenticated {
         Claimant::at(self.client.as_ref().map(|client| client.network)).with_key(&self.caller)
     }
 
+    /// Makes the change that this request asks for, at the time that the writer gives, unless the clock was set meanwhile
+    /// (D191, D192).
+    pub async fn change<T, R>(
+        &self,
+        app: &App,
+        decide: impl Fn(&Head, Timestamp) -> Result<(Change, T), R> + Send + 'static,
+    ) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        ApiError: From<R>,
+    {
+        let sent = self.timestamp;
+        let carry_out = move |head: &Head, now| {
+            auth::check_carried(sent, now)?;
+            Ok::<_, ApiError>(decide(head, now)?)
+        };
+        app.store.transact(carry_out).await?
+    }
+
     /// The request as the server keeps it for later verification (D14).
     pub fn to_signed_request(&self) -> Result<SignedRequest, ApiError> {
         if self.body.len() > KEPT_REQUEST_BYTES {
@@ -70,7 +93,7 @@ impl Authenticated {
         let payload = std::str::from_utf8(&self.body);
         let payload = payload.map_err(|_| ApiError::bad_request("the body is not UTF-8"))?;
         Ok(SignedRequest {
-            timestamp: self.timestamp.clone(),
+            timestamp: self.timestamp.to_header(),
             nonce: self.nonce.clone(),
             payload: payload.to_owned(),
             public_key: self.caller,
@@ -136,7 +159,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     Ok(Authenticated {
         caller: verified.public_key,
         body,
-        timestamp: received.timestamp.to_owned(),
+        timestamp: verified.timestamp,
         nonce: received.nonce.to_owned(),
         signature: verified.signature,
         client,

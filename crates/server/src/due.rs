@@ -116,8 +116,8 @@ impl DueParts {
         if self.app.blocks.check(&[], &layout::pending_signers(project)).is_err() {
             return self.hold([project.clone()], "the operator has blocked the project");
         }
-        let (subject, now) = (project.clone(), self.app.now());
-        let done = self.app.store.transact(move |head| activate_due(head, &subject, now)).await;
+        let subject = project.clone();
+        let done = self.app.store.transact(move |head, now| activate_due(head, &subject, now)).await;
         let failure = match done {
             // Another node was first, or a veto.
             Ok(Ok(()) | Err(ActivateRefusal::NothingWaits(_) | ActivateRefusal::NotDue { .. })) => {

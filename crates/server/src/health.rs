@@ -16,6 +16,8 @@ pub enum NotReady {
     Nonces,
     #[error("the server's disk is full: its operator must make room")]
     DiskFull,
+    #[error("the server's clock is behind its newest change: its operator must set it")]
+    Clock,
     #[error("the database cannot be reached")]
     Database,
     #[error("this node is too far behind the others")]

@@ -90,6 +90,8 @@ impl AppParts {
             Err(NotReady::Stopping)
         } else if let Some(reason) = self.store.halted() {
             Err(NotReady::Halted(reason))
+        } else if self.store.check_clock(self.now()).is_err() {
+            Err(NotReady::Clock)
         } else {
             let written = if self.store.stats().is_failing(now) { Err(NotReady::Store) } else { Ok(()) };
             written.and_then(|()| self.role.readiness(now)).map_err(|error| self.find_cause(error))

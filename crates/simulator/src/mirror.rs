@@ -132,7 +132,7 @@ impl MirrorRun<'_> {
             self.next_request += 1;
             let request = RequestMark { number: self.next_request, signed_at: self.origin.clock.now() };
             let (project, whim) = (self.chance.below(PROJECTS), self.chance.below(1_000));
-            wishes.push(ChangeWish { project, whim, request });
+            wishes.push(ChangeWish { project, whim, request, jump: 0 });
         }
         self.script.note("changes at the origin");
         for (attempt, answer) in self.origin.change(&wishes) {
@@ -282,7 +282,7 @@ impl MirrorRun<'_> {
         let options = Options {
             author: Author::new("Countersign", "countersign@localhost").expect("a name"),
             clock: Clock::new(move || now),
-            initial: Change::new(""),
+            initial: |_| Change::new(""),
             budget: None,
             speaks_for,
             role: StoreRole::Follower,
@@ -292,7 +292,7 @@ impl MirrorRun<'_> {
         let mut change = Change::new("Activate the signers of https/github.com/443/acme/app0");
         let project = path("https/github.com/443/acme/app0");
         change.write(layout::active_signers(&project), b"{}".to_vec());
-        let made = self.mirror.wait(rogue.transact(move |_| Ok::<_, ()>((change.clone(), ()))));
+        let made = self.mirror.wait(rogue.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))));
         made.map_err(|error| broken(&error))?.expect("it refuses nothing");
         let mut forged = Vec::new();
         if let Ok(Some(mut export)) = rogue.journal(Some(tip)) {

@@ -120,6 +120,7 @@ impl NodesRun<'_> {
                 project: self.chance.below(PROJECTS),
                 whim: self.chance.below(1_000),
                 request,
+                jump: 0,
             });
         }
         self.script.note(format!("{}: {count} changes", NAMES[node]));

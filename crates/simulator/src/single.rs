@@ -25,6 +25,8 @@ use crate::{
 
 const STEPS: usize = 32;
 const PROJECTS: usize = 3;
+/// Seconds by which the clock is set in the middle of a change: more than a follower lets a stated time be off.
+const JUMP: i64 = 900;
 /// Changes before anything goes wrong, in some runs.
 const PAST: usize = 13;
 
@@ -36,6 +38,8 @@ pub struct SingleRun<'a> {
     /// Up to here the history was replayed.
     replayed: Option<ObjectId>,
     next_request: u64,
+    /// Whether the clock was set ahead during a change.
+    is_ahead: bool,
     chance: Chance,
     script: &'a mut Script,
     figures: RunFigures,
@@ -49,6 +53,7 @@ pub fn play(chance: Chance, script: &mut Script) -> Result<RunFigures, Breach> {
         witnessing: None,
         replayed: None,
         next_request: 0,
+        is_ahead: false,
         chance,
         script,
         figures: RunFigures::default(),
@@ -130,7 +135,8 @@ impl SingleRun<'_> {
             let request = self.new_request();
             if self.accept(request)? {
                 let (project, whim) = (self.chance.below(PROJECTS), self.chance.below(1_000));
-                wishes.push(ChangeWish { project, whim, request });
+                let jump = self.next_jump();
+                wishes.push(ChangeWish { project, whim, request, jump });
             }
             if self.recover()? {
                 return Ok(());
@@ -151,6 +157,17 @@ impl SingleRun<'_> {
             self.expected.add(attempt);
         }
         self.recover().map(drop)
+    }
+
+    /// Sometimes the clock is set while a change is made: ahead, or right again.
+    fn next_jump(&mut self) -> i64 {
+        if !self.chance.percent(10) {
+            return 0;
+        }
+        let jump = if self.is_ahead { -JUMP } else { JUMP };
+        self.is_ahead = !self.is_ahead;
+        self.script.note(format!("the clock will be set by {jump} s"));
+        jump
     }
 
     fn new_request(&mut self) -> RequestMark {
@@ -253,7 +270,7 @@ impl SingleRun<'_> {
         self.script.note("in the end");
         self.machine.disk.heal();
         let request = self.new_request();
-        let wish = ChangeWish { project: PROJECTS, whim: 1, request };
+        let wish = ChangeWish { project: PROJECTS, whim: 1, request, jump: 0 };
         for (attempt, answer) in self.machine.change(&[wish]) {
             if let Err(error) = answer {
                 return Err(Breach::new(Guarantee::GoesOn, format!("the disk works, and still: {error}")));

@@ -13,7 +13,7 @@ use countersign_core::{
         signed_request::SignedRequest,
     },
     rules::{
-        auth::sign_request,
+        auth::{check_carried, sign_request},
         decide::{
             Proposal,
             assets::{Release, register_assets},
@@ -40,6 +40,8 @@ pub struct ChangeWish {
     /// Decides where the state leaves a choice.
     pub whim: usize,
     pub request: RequestMark,
+    /// By how many seconds the clock is set as soon as this was decided, before it is committed.
+    pub jump: i64,
 }
 
 /// What makes a request unlike all others.
@@ -68,17 +70,18 @@ type Decided = Result<Change, String>;
 
 impl ChangeWish {
     /// The next change of this project.
-    pub fn decide(&self, head: &Head) -> Decided {
-        let (project, now) = (self.id(), self.request.signed_at);
+    pub fn decide(&self, head: &Head, now: Timestamp) -> Decided {
+        check_carried(self.request.signed_at, now).map_err(text)?;
+        let project = self.id();
         let pending = layout::pending_signers(&project);
         if head.contains(&pending) {
-            return self.sign(head, &pending);
+            return self.sign(head, &pending, now);
         }
         if !head.contains(&layout::active_signers(&project)) {
-            return register(head, &self.proposal(), EXPIRY, now).map(first).map_err(text);
+            return register(head, &self.proposal(now), EXPIRY, now).map(first).map_err(text);
         }
         if self.whim.is_multiple_of(8) {
-            return update(head, &self.proposal(), now).map(first).map_err(text);
+            return update(head, &self.proposal(now), now).map(first).map_err(text);
         }
         for number in 0..MAX_RELEASES {
             let dir = path(&format!("{project}/releases/tag/v{number}"));
@@ -91,10 +94,10 @@ impl ChangeWish {
                     .map_err(text);
             }
             if head.contains(&layout::pending_signatures_of(&index)) {
-                return self.sign(head, &index);
+                return self.sign(head, &index, now);
             }
             if self.whim.is_multiple_of(5) && !head.contains(&layout::revocation_of(&index)) {
-                return self.revoke(head, index);
+                return self.revoke(head, index, now);
             }
         }
         Err("there are releases enough".to_owned())
@@ -104,9 +107,8 @@ impl ChangeWish {
         path(&format!("https/github.com/443/acme/app{}", self.project))
     }
 
-    fn proposal(&self) -> Proposal {
+    fn proposal(&self, now: Timestamp) -> Proposal {
         let [one, other] = people();
-        let now = self.request.signed_at;
         let name = format!("acme/app{}", self.project);
         let url = format!("https://github.com/{name}/blob/main/svc.signers.json");
         let retrieval_url =
@@ -123,7 +125,7 @@ impl ChangeWish {
     }
 
     /// By the first who has not signed.
-    fn sign(&self, head: &Head, file: &RepoPath) -> Decided {
+    fn sign(&self, head: &Head, file: &RepoPath, now: Timestamp) -> Decided {
         let files = files_to_sign(head, file).map_err(text)?.unwrap_or_default();
         let mut refused = String::new();
         for person in people() {
@@ -135,7 +137,7 @@ impl ChangeWish {
                 signatures: files.iter().map(sign_one).collect(),
                 other_formats: Default::default(),
             };
-            match sign(head, &submission, self.request.signed_at) {
+            match sign(head, &submission, now) {
                 Ok(decided) => return Ok(first(decided)),
                 Err(refusal) => refused = refusal.to_string(),
             }
@@ -153,7 +155,7 @@ impl ChangeWish {
         Release { dir, release_url, published_on: None, published_files: vec![file] }
     }
 
-    fn revoke(&self, head: &Head, file: RepoPath) -> Decided {
+    fn revoke(&self, head: &Head, file: RepoPath, now: Timestamp) -> Decided {
         let [person, _] = people();
         let index = head.read(&file).map_err(text)?.unwrap_or_default();
         let document = Revocation {
@@ -173,7 +175,7 @@ impl ChangeWish {
         let request = self.signed(&person, &body);
         let request =
             RevokeRequest { file, revocation_json, signature, revoker: person.public_key(), request };
-        revoke(head, &request, self.request.signed_at).map(first).map_err(text)
+        revoke(head, &request, now).map(first).map_err(text)
     }
 
     fn signed(&self, by: &SecretKey, body: &impl serde::Serialize) -> SignedRequest {

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath};
+use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp};
 use thiserror::Error;
 
 use crate::{budget::OverBudget, disk::DiskError, sequence::SequenceError};
@@ -29,6 +29,11 @@ pub enum StoreError {
     Halted(Arc<String>),
     #[error("too many changes are waiting to be stored")]
     Busy,
+    #[error(
+        "this machine's clock shows {clock}, and the newest change was made at {newest}: one of the two is wrong, and nothing \
+         is changed meanwhile. The operator sets the clock, or waits (docs/operations.md, The clock)"
+    )]
+    ClockBehind { clock: Timestamp, newest: Timestamp },
     #[error("the decision panicked")]
     Panicked,
     #[error("the store is closed")]

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use countersign_core::rules::snapshot::Change;
+use countersign_core::{rules::snapshot::Change, values::time::Timestamp};
 use tokio::sync::oneshot;
 
 use crate::{error::StoreError, follow::FollowError, journal::entry::JournalEntry, snapshot::head::Head};
@@ -21,8 +21,8 @@ pub(crate) enum Job {
 
 /// One caller's decision, and the way back to the caller.
 pub(crate) trait Decision: Send {
-    /// The change to make, if any. On another head, it can be asked for again.
-    fn decide(&mut self, head: &Head) -> Result<Option<Change>, StoreError>;
+    /// The change to make at `now`, if any. On another head or at another time, it can be asked for again.
+    fn decide(&mut self, head: &Head, now: Timestamp) -> Result<Option<Change>, StoreError>;
 
     /// Tells the caller what was decided last, or why it came to nothing.
     fn answer(self: Box<Self>, fate: Result<(), StoreError>);
@@ -35,7 +35,7 @@ struct Transaction<D, T, R> {
 }
 
 pub(crate) fn transaction<T: Send + 'static, R: Send + 'static>(
-    decide: impl Fn(&Head) -> Result<(Change, T), R> + Send + 'static,
+    decide: impl Fn(&Head, Timestamp) -> Result<(Change, T), R> + Send + 'static,
     reply: oneshot::Sender<Result<Result<T, R>, StoreError>>,
 ) -> Box<dyn Decision> {
     Box::new(Transaction { decide, outcome: None, reply })
@@ -43,14 +43,14 @@ pub(crate) fn transaction<T: Send + 'static, R: Send + 'static>(
 
 impl<D, T, R> Decision for Transaction<D, T, R>
 where
-    D: Fn(&Head) -> Result<(Change, T), R> + Send,
+    D: Fn(&Head, Timestamp) -> Result<(Change, T), R> + Send,
     T: Send,
     R: Send,
 {
-    fn decide(&mut self, head: &Head) -> Result<Option<Change>, StoreError> {
+    fn decide(&mut self, head: &Head, now: Timestamp) -> Result<Option<Change>, StoreError> {
         // Nothing that a decision was changing outlives its panic: it can only read.
         let decided =
-            catch_unwind(AssertUnwindSafe(|| (self.decide)(head))).map_err(|_| StoreError::Panicked)?;
+            catch_unwind(AssertUnwindSafe(|| (self.decide)(head, now))).map_err(|_| StoreError::Panicked)?;
         let (change, outcome) = match decided {
             Ok((change, value)) => (Some(change), Ok(value)),
             Err(refusal) => (None, Err(refusal)),

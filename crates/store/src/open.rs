@@ -115,7 +115,6 @@ pub fn open_repository_on(
             None
         }
     };
-    let initial = create(clock.now());
-    let options = Options { author, clock, initial, budget, speaks_for, role };
+    let options = Options { author, clock, initial: create, budget, speaks_for, role };
     Ok(OpenedData { store: Store::start(repository, options)?, nonces })
 }

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use countersign_core::rules::snapshot::Change;
+use countersign_core::{rules::snapshot::Change, values::time::Timestamp};
 use gix::ObjectId;
 use tokio::sync::oneshot;
 
@@ -30,7 +30,7 @@ use crate::{
     snapshot::head::Head,
     stats::StoreStats,
     thread::JoinedThread,
-    writer::{Repeating, Sharing, StoreState, Writer, load_head},
+    writer::{Repeating, Sharing, StoreState, Writer, check_lead, load_head, newest_time},
 };
 
 /// Changes that may wait; beyond it a caller is told to come back.
@@ -42,13 +42,16 @@ pub struct Options {
     pub author: Author,
     pub clock: Clock,
     /// The first commit of a repository that has none; must hold the format marker (D38).
-    pub initial: Change,
+    pub initial: fn(Timestamp) -> Change,
     /// How much may be stored in a day; `None` for as much as there is.
     pub budget: Option<StorageLimits>,
     /// Which project a URL may speak for; for commits that others made.
     pub speaks_for: SpeaksFor,
     pub role: StoreRole,
 }
+
+/// Gives the first change of a repository, at the time of its commit.
+pub(crate) type FirstChange = fn(Timestamp) -> Change;
 
 /// Who makes the commits.
 #[derive(Debug)]
@@ -76,6 +79,7 @@ impl Store {
         let (objects, pack_dir) = (Arc::clone(&repository.objects), repository.pack_dir());
         let shared = Arc::new(StoreState {
             published: ArcSwap::from_pointee(load_head(&repository)),
+            newest: ArcSwap::from_pointee(newest_time(&repository)?),
             stats: StoreStats::default(),
             recent_commits: Arc::new(RecentCommits::new(Arc::clone(&objects), repository.tip)),
             budget: options.budget.map(StorageBudget::new),
@@ -100,7 +104,7 @@ impl Store {
             sharing: None,
         };
         match role {
-            StoreRole::Single if is_unborn => writer.commit_initial(&initial)?,
+            StoreRole::Single if is_unborn => writer.commit_initial(initial)?,
             StoreRole::Single | StoreRole::Follower => {}
             StoreRole::Node(sequencer) => writer.sharing = Some(Sharing { sequencer, initial }),
         }
@@ -119,11 +123,12 @@ impl Store {
         self.shared.published.load()
     }
 
-    /// Runs `decide` on the newest state, and stores the change that it returns as one commit. Returns only after that
+    /// Runs `decide` on the newest state, and stores the change that it returns as one commit. The time that the decision
+    /// gets is the time of the commit, and never before that of the commit before it (D191). Returns only after that
     /// commit, and every change that the decision saw, is on disk. An empty change, and a refusal, store nothing.
     pub async fn transact<T: Send + 'static, R: Send + 'static>(
         &self,
-        decide: impl Fn(&Head) -> Result<(Change, T), R> + Send + 'static,
+        decide: impl Fn(&Head, Timestamp) -> Result<(Change, T), R> + Send + 'static,
     ) -> Result<Result<T, R>, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.send(Job::Decide(transaction(decide, reply)))?;
@@ -155,6 +160,11 @@ impl Store {
         let (reply, answer) = oneshot::channel();
         self.send(Job::CatchUp { reply })?;
         answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Whether a change can be made while the clock shows this: the history may be too far ahead of it (D191).
+    pub fn check_clock(&self, clock: Timestamp) -> Result<(), StoreError> {
+        check_lead(**self.shared.newest.load(), clock)
     }
 
     /// Why this node has stopped following the others, if it has.

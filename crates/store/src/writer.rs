@@ -5,20 +5,25 @@ mod repeating;
 mod sharing;
 mod work;
 
-use std::{collections::HashSet, mem, sync::Arc, time::Instant};
+use std::{
+    collections::HashSet,
+    mem,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::{
     rules::snapshot::Change,
     values::{path::RepoPath, time::Timestamp},
 };
-use gix::{ObjectId, hash::Kind as HashKind};
+use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
 use crate::{
     audit::replay::{Replay, SpeaksFor},
     budget::{Charge, StorageBudget},
     clock::Clock,
-    commit::Author,
+    commit::{Author, Commit},
     error::StoreError,
     feed::{Feed, PublishedCommit},
     fold::Folder,
@@ -34,9 +39,13 @@ use crate::{
     sequence::Sequencer,
     snapshot::{head::Head, places::Places},
     stats::StoreStats,
+    store::FirstChange,
 };
 
 const MAX_CHANGES: usize = 256;
+/// How far the history can be ahead of the clock, after the clock was set back. Followers accept a request that is this
+/// much older than its commit (`audit::replay::times`).
+const MAX_HISTORY_LEAD: Duration = Duration::from_secs(60 * 60);
 /// Trees of large directories add up; beyond this, the rest waits for the next batch.
 const MAX_BATCH_BYTES: usize = 16 << 20;
 
@@ -81,13 +90,15 @@ impl Repeating {
 pub(crate) struct Sharing {
     pub(crate) sequencer: Box<dyn Sequencer>,
     /// The first commit, if no node has made it.
-    pub(crate) initial: Change,
+    pub(crate) initial: FirstChange,
 }
 
 /// What the writer shares with those who ask.
 #[derive(Debug)]
 pub(crate) struct StoreState {
     pub(crate) published: ArcSwap<Head>,
+    /// The time of the newest commit. The next one is not made before it.
+    pub(crate) newest: ArcSwap<Timestamp>,
     pub(crate) stats: StoreStats,
     pub(crate) recent_commits: Arc<RecentCommits>,
     pub(crate) budget: Option<StorageBudget>,
@@ -109,6 +120,8 @@ impl StoreState {
 #[derive(Debug)]
 pub(crate) struct Draft {
     head: Head,
+    /// The time of the newest change, also of those before the draft.
+    newest: Timestamp,
     batch: Batch,
     commits: Vec<RecentCommit>,
     /// The same with content, if someone follows.
@@ -124,9 +137,9 @@ pub(crate) struct Draft {
 
 impl Writer {
     /// The very first commit of a server on its own, before any other can be asked for.
-    pub(crate) fn commit_initial(&mut self, change: &Change) -> Result<(), StoreError> {
+    pub(crate) fn commit_initial(&mut self, initial: FirstChange) -> Result<(), StoreError> {
         let mut draft = self.draft();
-        self.extend(&mut draft, change)?;
+        self.extend_at_once(&mut draft, initial)?;
         self.publish(&mut draft)
     }
 
@@ -134,6 +147,7 @@ impl Writer {
         let head = Head::clone(&self.shared.published.load());
         Draft {
             head,
+            newest: **self.shared.newest.load(),
             batch: Batch::default(),
             commits: Vec::new(),
             fed: self.shared.feed.is_followed().then(Vec::new),
@@ -151,24 +165,32 @@ impl Writer {
         self.repository.objects.unstage();
     }
 
+    /// The one time of the next change: its decision and its commit have it (D191). After a clock was set back, the
+    /// history stands still until the clock is there again. A clock that is too far behind can only be wrong.
+    fn now(&self, draft: &Draft) -> Result<Timestamp, StoreError> {
+        let (clock, newest) = (self.clock.now(), draft.newest);
+        check_lead(newest, clock)?;
+        Ok(clock.max(newest))
+    }
+
+    fn extend_at_once(&self, draft: &mut Draft, change: FirstChange) -> Result<(), StoreError> {
+        let now = self.now(draft)?;
+        self.extend(draft, &change(now), now)
+    }
+
     /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to.
-    fn extend(&self, draft: &mut Draft, change: &Change) -> Result<(), StoreError> {
-        let time = self.clock.now();
-        let new = draft.batch.prepare(&draft.head, change, &self.author.at(time))?;
+    fn extend(&self, draft: &mut Draft, change: &Change, now: Timestamp) -> Result<(), StoreError> {
+        let new = draft.batch.prepare(&draft.head, change, &self.author.at(now))?;
         let charge = self.charge(&draft.head, change, new.content_bytes())?;
         draft.charges.extend(charge);
-        if self.sharing.is_some() {
-            let entry = JournalEntry {
-                id: new.tip,
-                parent: Some(draft.head.commit).filter(|commit| !commit.is_null()),
-                author: self.author.clone(),
-                time: time.to_whole_seconds(),
-                change: Change { message: change.recorded_message(), ..change.clone() },
-            };
-            draft.writer.write(&entry, &mut draft.body);
-            draft.entries.push(entry);
-        }
-        draft.add(new, change, time);
+        let entry = self.sharing.as_ref().map(|_| JournalEntry {
+            id: new.tip,
+            parent: Some(draft.head.commit).filter(|commit| !commit.is_null()),
+            author: self.author.clone(),
+            time: now.to_whole_seconds(),
+            change: Change { message: change.recorded_message(), ..change.clone() },
+        });
+        draft.add(new, change, now, entry);
         Ok(())
     }
 
@@ -189,8 +211,9 @@ impl Writer {
             let made = self.repository.publish(&draft.batch, draft.head.commit);
             made.inspect_err(|_| self.shared.stats.note_failed())?;
         }
-        let StoreState { published, stats, recent_commits, feed, .. } = &*self.shared;
+        let StoreState { published, newest, stats, recent_commits, feed, .. } = &*self.shared;
         feed.publish(draft.fed.take(), || published.store(Arc::new(draft.head.clone())));
+        newest.store(Arc::new(draft.newest));
         stats.note_published(draft.commits.len(), draft.content_bytes);
         draft.charges.drain(..).for_each(Charge::keep);
         recent_commits.append(draft.commits.drain(..));
@@ -226,6 +249,7 @@ impl Writer {
             let before = self.shared.published.load().commit;
             let head = Arc::new(load_head(&self.repository));
             self.shared.feed.publish(None, || self.shared.published.store(Arc::clone(&head)));
+            self.shared.newest.store(Arc::new(newest_time(&self.repository)?));
             self.shared.recent_commits.catch_up(head.commit);
             let found =
                 self.shared.recent_commits.read_back(head.commit).map_while(|commit| Some(commit.ok()?.id));
@@ -237,20 +261,45 @@ impl Writer {
 }
 
 impl Draft {
-    /// A commit that was prepared on top of the others.
-    fn add(&mut self, new: NewCommit<'_>, change: &Change, time: Timestamp) {
+    /// A commit that was prepared on top of the others, with its entry for other nodes. A panic adds neither: what can
+    /// panic comes first.
+    fn add(&mut self, new: NewCommit<'_>, change: &Change, time: Timestamp, entry: Option<JournalEntry>) {
         let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
         let object = new.object();
         self.batch.add_commit(&self.head.objects, new);
         let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
         let next = self.head.next(commit, root, &touched);
-        if let Some(fed) = &mut self.fed {
-            fed.push(PublishedCommit::new(commit, object, &self.head, &next, change));
+        let fed = self.fed.is_some().then(|| PublishedCommit::new(commit, object, &self.head, &next, change));
+        let recent = RecentCommit::new(commit, time.to_whole_seconds(), change.recorded_message());
+        let mut body = Vec::new();
+        entry.iter().for_each(|entry| self.writer.write(entry, &mut body));
+        if let Some(kept) = &mut self.fed {
+            kept.extend(fed);
         }
+        self.body.append(&mut body);
+        self.entries.extend(entry);
+        self.commits.push(recent);
         self.head = next;
-        self.commits.push(RecentCommit::new(commit, time.to_whole_seconds(), change.recorded_message()));
+        self.newest = self.newest.max(time);
         self.content_bytes += content_bytes;
     }
+}
+
+/// Whether a clock can be right that shows this, though the newest commit was made at `newest`.
+pub(crate) fn check_lead(newest: Timestamp, clock: Timestamp) -> Result<(), StoreError> {
+    let is_plausible = newest.ahead_of(clock).is_none_or(|lead| lead <= MAX_HISTORY_LEAD);
+    let behind = || StoreError::ClockBehind { clock: clock.to_whole_seconds(), newest };
+    if is_plausible { Ok(()) } else { Err(behind()) }
+}
+
+/// When the newest commit of the repository was made.
+pub(crate) fn newest_time(repository: &Repository) -> Result<Timestamp, StoreError> {
+    let Some(tip) = repository.tip else {
+        return Ok(Timestamp::from_unix_seconds(0).expect("1970 is a year"));
+    };
+    let bytes = repository.objects.read(&tip, Kind::Commit)?;
+    let commit = Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(tip, reason))?;
+    Ok(commit.time)
 }
 
 /// The head as the repository has it, with an index built from its files.

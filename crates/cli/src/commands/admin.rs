@@ -94,7 +94,7 @@ fn drop_pending(args: DropArgs, output: Output) -> Result<(), CliError> {
         let (data_dir, opened) = open_stopped(&file, &path)?;
         refuse_mirror(&data_dir)?;
         let project = args.project.clone();
-        let decide = move |head: &_| drop::drop_pending(head, &project);
+        let decide = move |head: &_, _| drop::drop_pending(head, &project);
         setup::runtime()?.block_on(opened.store.transact(decide))??;
     }
     let text = format!("Dropped the pending signers of {}\n", args.project);

@@ -20,6 +20,11 @@ pub const MAX_AGE_MINUTES: u64 = 5;
 const TOO_OLD: Duration = Duration::from_secs((MAX_AGE_MINUTES + 1) * 60);
 pub const MAX_LEAD_SECONDS: u64 = 10;
 const MAX_LEAD: Duration = Duration::from_secs(MAX_LEAD_SECONDS);
+/// How long after its timestamp a request is carried out at the latest (D192). The server may have fetched for it, or its
+/// clock was set meanwhile.
+pub const MAX_CARRY: Duration = Duration::from_secs(70 * 60);
+/// How long before its timestamp a request can be carried out, after the clock was set back.
+pub const MAX_SET_BACK: Duration = Duration::from_secs(10 * 60);
 /// How long a nonce is remembered beyond the last instant at which its request could be accepted (D31).
 const NONCE_MARGIN: Duration = Duration::from_secs(60);
 
@@ -59,6 +64,20 @@ pub enum AuthRefusal {
     SignatureFormat,
     #[error("the request signature does not verify")]
     BadSignature,
+}
+
+/// The clock moved too far while a request waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "the server's clock was set while this request waited, and nothing was changed. Sign the request again"
+)]
+pub struct Overtaken;
+
+/// Whether a request that was accepted can be carried out at `now`. A follower accepts no other one (D192).
+pub fn check_carried(timestamp: Timestamp, now: Timestamp) -> Result<(), Overtaken> {
+    let is_late = now.ahead_of(timestamp).is_some_and(|wait| wait > MAX_CARRY);
+    let is_early = timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_SET_BACK);
+    if is_late || is_early { Err(Overtaken) } else { Ok(()) }
 }
 
 /// From when on the timestamp alone gets a request refused.

@@ -41,7 +41,7 @@ async fn commit_each(store: &Arc<Store>, changes: impl Iterator<Item = Change>) 
     for change in changes {
         let store = Arc::clone(store);
         waiting.spawn(async move {
-            store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+            store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
         });
         if waiting.len() == AT_ONCE {
             while waiting.join_next().await.transpose().unwrap().is_some() {}

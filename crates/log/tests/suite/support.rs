@@ -108,12 +108,14 @@ impl Fixture {
 
     pub(crate) fn open(&mut self) {
         self.store = None;
-        let mut initial = Change::new("Create the repository");
-        initial.write(path("svc.repository.json"), b"{}\n".to_vec());
         let options = Options {
             author: Author::new("Countersign", "countersign@localhost").unwrap(),
             clock: Clock::new(|| Timestamp::from_unix_seconds(1_700_000_000).unwrap()),
-            initial,
+            initial: |_| {
+                let mut initial = Change::new("Create the repository");
+                initial.write(path("svc.repository.json"), b"{}\n".to_vec());
+                initial
+            },
             budget: None,
             speaks_for: |_, _| Ok(()),
             role: StoreRole::Single,
@@ -139,7 +141,7 @@ impl Fixture {
     }
 
     pub(crate) fn commit(&self, change: Change) {
-        let stored = self.store().transact(move |_| Ok::<_, ()>((change.clone(), ())));
+        let stored = self.store().transact(move |_, _| Ok::<_, ()>((change.clone(), ())));
         self.runtime.block_on(stored).unwrap().unwrap();
     }
 

@@ -167,7 +167,7 @@ fn open(data_dir: &Path) -> Result<(OpenedData, DataDir), Failure> {
 }
 
 async fn commit(store: &Store, change: Change) -> Result<(), Failure> {
-    store.transact(move |_: &Head| Ok::<_, Failure>((change.clone(), ()))).await?
+    store.transact(move |_: &Head, _| Ok::<_, Failure>((change.clone(), ()))).await?
 }
 
 /// So that the measured server does not begin by folding these packs.

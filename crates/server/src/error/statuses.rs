@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use countersign_core::{
     rules::{
-        auth::AuthRefusal,
+        auth::{AuthRefusal, Overtaken},
         chain::ChainRefusal,
         decide::{
             ProposalFault, assets::AssetsRefusal, object::ObjectRefusal, register::RegisterRefusal,
@@ -109,6 +109,12 @@ impl From<NoPlace> for ApiError {
 impl From<GaveWay> for ApiError {
     fn from(gave_way: GaveWay) -> Self {
         Self::refused(StatusCode::SERVICE_UNAVAILABLE, &gave_way).retry_after(1)
+    }
+}
+
+impl From<Overtaken> for ApiError {
+    fn from(overtaken: Overtaken) -> Self {
+        Self::refused(StatusCode::SERVICE_UNAVAILABLE, &overtaken).retry_after(1)
     }
 }
 
@@ -238,6 +244,9 @@ impl From<StoreError> for ApiError {
             StoreError::Unconfirmed(_) => return Self::unknown_outcome(error),
             StoreError::Unordered(_) => return Self::no_database(error),
             StoreError::Halted(_) => {
+                return Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(60);
+            }
+            StoreError::ClockBehind { .. } => {
                 return Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(60);
             }
             StoreError::Io(disk) if disk.is_full() => return Self::disk_full().because(error),

@@ -15,6 +15,7 @@ use countersign_forge::{
     checksums::{ChecksumsSource, file::Checksums, locate_checksums},
     fetch::{FetchLimits, Redirects},
 };
+use countersign_store::Head;
 use futures_util::{StreamExt as _, stream};
 
 use crate::{
@@ -49,12 +50,18 @@ pub async fn register(
         AssetsBody::Release(url) => fetch_from_forge(&app, &request, &url).await?,
         AssetsBody::Checksums(urls) => fetch_from_checksums(&app, &request, &urls).await?,
     };
+    let write = move |now| {
+        release.write_index(&project, now).map_err(|error| ApiError::oversized_upstream(&source, error))
+    };
     // Written and measured here: the writer has only one thread.
-    let index = release.write_index(&project, app.now());
-    let index = index.map_err(|error| ApiError::oversized_upstream(&source, error))?;
+    let written = write(app.now())?;
     let (caller, max_collecting) = (request.caller, app.limits.collecting_per_project);
-    let decide = move |head: &_| assets::register_assets(head, &index, &caller, max_collecting);
-    let registered = app.store.transact(decide).await??;
+    let decide = move |head: &Head, now| {
+        let later = if written.is_of(now) { None } else { Some(write(now)?) };
+        let index = later.as_ref().unwrap_or(&written);
+        Ok::<_, ApiError>(assets::register_assets(head, index, &caller, max_collecting)?)
+    };
+    let registered = request.change(&app, decide).await?;
     // Only now, so that no more releases wait for the writer than there are turns.
     drop(turn);
     let replaced = registered.replaced.map(|keys| ReplacedIndex { signatures: keys.into_iter().collect() });

@@ -18,8 +18,7 @@ pub async fn object(
     let body = ObjectBody::parse(&request.body)?;
     observe::note(RequestFact::File, &body.file_path);
     app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
-    let now = app.now();
-    let objected = app.store.transact(move |head| decision::object(head, &body, now)).await??;
+    let objected = request.change(&app, move |head, now| decision::object(head, &body, now)).await?;
     let message = if objected.stands { "Objection recorded" } else { "Objection taken back" };
     Ok(Json(ChangedResponse::new(message)))
 }

@@ -28,13 +28,12 @@ pub async fn register_repo(
     let claim = request.claim_fetch(request.claimant().as_stranger())?;
     let turn = app.upstream.begin(FetchKind::Signers, claim).await?;
     let proposal = fetch(&app, &turn, source, signed).await?;
-    let now = app.now();
-    let decide = move |head: &Head| {
-        let registered = register::register(head, &proposal, expiry, now)?;
+    let decide = move |head: &Head, now| {
+        let registered = register::register(head, &proposal.retrieved_at(now), expiry, now)?;
         caps.check_register(head, &proposal.project, expiry, now)?;
         Ok::<_, ApiError>(registered)
     };
-    let proposed = app.store.transact(decide).await??;
+    let proposed = request.change(&app, decide).await?;
     // Only now, so that no more proposals wait for the writer than there are turns.
     drop(turn);
     Ok(answer(proposed, "Project registered successfully. Collect signatures to activate."))
@@ -51,13 +50,12 @@ pub async fn update_signers(
     let claimant = request.claimant().with_project(&source.project);
     let turn = app.upstream.begin(FetchKind::Signers, request.claim_fetch(claimant)?).await?;
     let proposal = fetch(&app, &turn, source, signed).await?;
-    let now = app.now();
-    let decide = move |head: &Head| {
-        let updated = update::update(head, &proposal, now)?;
+    let decide = move |head: &Head, now| {
+        let updated = update::update(head, &proposal.retrieved_at(now), now)?;
         caps.check_update(head, &proposal, now)?;
         Ok::<_, ApiError>(updated)
     };
-    let proposed = app.store.transact(decide).await??;
+    let proposed = request.change(&app, decide).await?;
     // Only now, so that no more proposals wait for the writer than there are turns.
     drop(turn);
     Ok(answer(proposed, "Signers update proposed successfully. Collect signatures to activate."))

@@ -28,8 +28,7 @@ pub async fn revoke(
         revoker: body.public_key,
         request: request.to_signed_request()?,
     };
-    let now = app.now();
-    let outcome = app.store.transact(move |head| revoke::revoke(head, &revocation, now)).await??;
+    let outcome = request.change(&app, move |head, now| revoke::revoke(head, &revocation, now)).await?;
     let (status, message) = if outcome.is_revoked {
         (StatusCode::OK, "File revoked successfully")
     } else {

@@ -25,8 +25,8 @@ pub async fn submit(
     let body = SignaturesBody::parse(&request.body)?;
     observe::note(RequestFact::File, &body.file_path);
     app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
-    let (prepared, now) = (Submission::from(body).prepare(&*app.store.head()), app.now());
-    let signed = app.store.transact(move |head| sign::sign_prepared(head, &prepared, now)).await??;
+    let prepared = Submission::from(body).prepare(&*app.store.head());
+    let signed = request.change(&app, move |head, now| sign::sign_prepared(head, &prepared, now)).await?;
     Ok(Json(SignedResponse { is_complete: signed.is_complete, waits_until: signed.waits_until }))
 }
 

@@ -20,9 +20,8 @@ pub async fn veto(
     // A block of the project holds the signers back, and does not take the veto from its masters (D173).
     app.blocks.check_keys(&[&request.caller, &body.public_key])?;
     let VetoBody { file_path, veto_json, signature, public_key } = body;
-    let request = VetoRequest { file: file_path, veto_json, signature, master: public_key };
-    let now = app.now();
-    let outcome = app.store.transact(move |head| veto::veto(head, &request, now)).await??;
+    let veto = VetoRequest { file: file_path, veto_json, signature, master: public_key };
+    let outcome = request.change(&app, move |head, now| veto::veto(head, &veto, now)).await?;
     let (status, message) = if outcome.is_vetoed {
         (StatusCode::OK, "The pending signers are vetoed and gone.")
     } else {

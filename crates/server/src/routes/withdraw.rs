@@ -19,6 +19,6 @@ pub async fn withdraw(
     let file = &withdrawal.body.file_path;
     observe::note(RequestFact::File, file);
     app.blocks.check(&[&request.caller], file)?;
-    app.store.transact(move |head| decision::withdraw(head, &withdrawal)).await??;
+    request.change(&app, move |head, _| decision::withdraw(head, &withdrawal)).await?;
     Ok(Json(ChangedResponse::new("Release withdrawn. Its path is free again.")))
 }

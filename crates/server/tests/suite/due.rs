@@ -63,7 +63,7 @@ impl Scene {
     /// What the world's last decision changed.
     async fn store(&self) {
         let change = self.world.last.clone();
-        self.app().store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+        self.app().store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     }
 
     async fn sign(&mut self, person: &SecretKey) {
@@ -134,7 +134,7 @@ async fn a_veto_and_the_due_time_do_not_both_win() {
             if round % 2 == 1 {
                 tokio::task::yield_now().await;
             }
-            store.transact(move |head| veto(head, &request, just_before)).await.unwrap()
+            store.transact(move |head, _| veto(head, &request, just_before)).await.unwrap()
         };
         scene.set(due);
         let (outcome, seen) = match round % 2 {

@@ -39,7 +39,7 @@ pub(crate) async fn commit(app: &App, message: &str) -> String {
     let mut change = Change::new(format!("{message}\n\nBy: {KEY}\n"));
     let name = format!("notes/{}", app.store.recent_commits().end());
     change.write(RepoPath::parse(&name).unwrap(), name.into_bytes());
-    app.store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    app.store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     app.store.head().commit.to_string()
 }
 

@@ -1,7 +1,11 @@
 //! Asking a server for changes.
 
 use std::{
-    sync::{Arc, Mutex, mpsc},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+        mpsc,
+    },
     time::Duration,
 };
 
@@ -44,8 +48,10 @@ impl Machine {
             .zip(&decided)
             .map(|(wish, decided)| {
                 let (wish, decided) = (wish.clone(), Arc::clone(decided));
-                let decide = move |head: &Head| {
-                    let change = wish.decide(head);
+                let (clock, jump) = (self.clock.clone(), AtomicI64::new(wish.jump));
+                let decide = move |head: &Head, now| {
+                    let change = wish.decide(head, now);
+                    clock.pass(jump.swap(0, Ordering::Relaxed));
                     *decided.lock().expect("no one panics with it") = change.clone().ok();
                     let seen = head.commit;
                     match change {
@@ -91,7 +97,7 @@ async fn hold_writer(store: &Store) -> Option<mpsc::Sender<()>> {
     let (arrived, has_arrived) = mpsc::channel();
     let (release, is_released) = mpsc::channel::<()>();
     let is_released = Mutex::new(is_released);
-    let decide = move |_: &Head| {
+    let decide = move |_: &Head, _| {
         let _ = arrived.send(());
         let _ = is_released.lock().expect("no one panics with it").recv();
         Err::<(Change, ()), ()>(())

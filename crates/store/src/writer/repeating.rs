@@ -77,7 +77,7 @@ fn repeat(draft: &mut Draft, entry: &JournalEntry, replay: Option<&mut Replay>) 
     let JournalEntry { id, parent, time, change, .. } = entry;
     let before = draft.head.clone();
     let new = prepare_again(&draft.batch, &before, entry)?;
-    draft.add(new, change, *time);
+    draft.add(new, change, *time, None);
     let Some(replay) = replay else { return Ok(()) };
     let after = &draft.head;
     let is_touched =

@@ -105,11 +105,11 @@ impl Writer {
 
     /// The very first commit of all nodes.
     fn begin(&mut self) -> Result<Appended, StoreError> {
-        let Some(initial) = self.sharing.as_ref().map(|sharing| sharing.initial.clone()) else {
+        let Some(initial) = self.sharing.as_ref().map(|sharing| sharing.initial) else {
             return Ok(Appended::Done);
         };
         let mut draft = self.draft();
-        self.extend(&mut draft, &initial)?;
+        self.extend_at_once(&mut draft, initial)?;
         let appended = self.share(&mut draft)?;
         match appended {
             Appended::Done => self.publish(&mut draft)?,

@@ -171,11 +171,14 @@ impl Writer {
     }
 
     fn take(&self, mut decision: Box<dyn Decision>, draft: &mut Draft, waiting: &mut Waiting) {
-        let change = match decision.decide(&draft.head) {
+        let decided = self
+            .now(draft)
+            .and_then(|now| Ok(decision.decide(&draft.head, now)?.map(|change| (change, now))));
+        let change = match decided {
             Ok(change) => change,
             Err(error) => return decision.answer(Err(error)),
         };
-        let Some(change) = change else {
+        let Some((change, now)) = change else {
             if draft.commits.is_empty() {
                 // It saw nothing but what is published.
                 decision.answer(Ok(()));
@@ -186,7 +189,7 @@ impl Writer {
         };
         // A panic here would be ours and not the decision's; it must not stop all writing either. What it leaves in
         // the batch are objects that nothing refers to.
-        let extended = catch_unwind(AssertUnwindSafe(|| self.extend(draft, &change)));
+        let extended = catch_unwind(AssertUnwindSafe(|| self.extend(draft, &change, now)));
         waiting.push((decision, extended.unwrap_or(Err(StoreError::Panicked))));
     }
 }

@@ -33,7 +33,7 @@ fn a_clock_that_is_set_before_1970_is_no_reason_not_to_answer() {
     let since_1970 = seconds_from_now(0).unix_seconds();
     clock.set(-since_1970 - 1_000_000);
     for (target, status) in
-        [("/healthz", 200), ("/readyz", 200), ("/v1/ping", 200), ("/p/nowhere", 404), ("/", 200)]
+        [("/healthz", 200), ("/readyz", 503), ("/v1/ping", 200), ("/p/nowhere", 404), ("/", 200)]
     {
         let reply = world.server.get(target);
         assert_eq!(reply.status, status, "{target}: {}", reply.text());
@@ -46,7 +46,10 @@ fn a_clock_that_is_set_before_1970_is_no_reason_not_to_answer() {
     let body = json!({ "signers_file_url": url, "public_key": alice().body_key() });
     let request = Request::post("/v1/register_repo", &body);
     let at = Timestamp::from_unix_seconds(0).unwrap();
-    world.server.send(&alice().sign_at(request, at, &new_nonce())).refused(400, "ahead");
+    world
+        .server
+        .send(&alice().sign_at(request, at, &new_nonce()))
+        .refused(503, "the newest change was made at");
     let forgotten = alice().sign_at(pending(), at, &new_nonce());
     world.server.send(&forgotten).ok();
     world.git().assert_sound();

@@ -128,7 +128,7 @@ impl Field {
     }
 
     fn client(&self) -> Client<'_> {
-        Client { address: self.server.address(), files: &self.files }
+        Client { address: self.server.address(), files: &self.files, ahead: 0 }
     }
 
     /// One kill under load, sometimes some more while the server starts again, and then every check.
@@ -183,7 +183,7 @@ impl Field {
         // Some instants follow an answer closely, others are anywhere.
         let (answers, delay) = (self.random.below(60), self.random.below(30_000));
         let Self { server, files, courses, .. } = self;
-        let client = Client { address: server.address(), files };
+        let client = Client { address: server.address(), files, ahead: 0 };
         let beginning = courses.clone();
         thread::scope(|scope| {
             let (done, heard) = mpsc::channel();

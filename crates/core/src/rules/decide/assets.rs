@@ -1,6 +1,6 @@
 //! Registering the files of a release (spec §4.10; D11, D16, D23, D36, D105).
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
@@ -37,6 +37,18 @@ pub struct WrittenIndex {
     dir: RepoPath,
     index: ReleaseIndex,
     bytes: Arc<[u8]>,
+}
+
+/// An index keeps the time at which it was written if its change is made within this time: to write a large one takes
+/// milliseconds, and only one thread decides.
+const MAX_INDEX_WAIT: Duration = Duration::from_secs(60);
+
+impl WrittenIndex {
+    /// Whether the time in the index can stand for that of its change (D191).
+    pub fn is_of(&self, now: Timestamp) -> bool {
+        now >= self.index.mirrored_on
+            && now.ahead_of(self.index.mirrored_on).is_none_or(|wait| wait <= MAX_INDEX_WAIT)
+    }
 }
 
 impl Release {

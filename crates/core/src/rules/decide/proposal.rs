@@ -58,6 +58,13 @@ pub struct Proposed {
 }
 
 impl Proposal {
+    /// The proposal of a file that counts as retrieved at the time of its change (D191).
+    #[must_use]
+    pub fn retrieved_at(&self, now: Timestamp) -> Self {
+        let origin = Origin { retrieved_at: now.to_whole_seconds(), ..self.origin.clone() };
+        Self { origin, ..self.clone() }
+    }
+
     pub(super) fn parse_signers(&self) -> Result<SignersFile, ProposalFault> {
         let url = &self.origin.retrieval_url;
         SignersFile::parse(&self.signers_bytes)

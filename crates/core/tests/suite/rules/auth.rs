@@ -2,7 +2,10 @@
 
 use countersign_core::{
     documents::signed_request::SignedRequest,
-    rules::auth::{AuthHeaders, AuthRefusal, VerifiedRequest, nonce_expiry, sign_request, verify_request},
+    rules::auth::{
+        AuthHeaders, AuthRefusal, Overtaken, VerifiedRequest, check_carried, nonce_expiry, sign_request,
+        verify_request,
+    },
     values::{
         key::{KeyError, SecretKey, encode_base64},
         nonce::Nonce,
@@ -268,5 +271,15 @@ proptest! {
     ) {
         let request = Request { timestamp, nonce, signature, public_key, body: BODY.to_owned() };
         prop_assert!(request.verify(now()).is_err());
+    }
+}
+
+#[test]
+fn a_request_is_carried_out_70_minutes_after_its_time_or_10_before_and_not_beyond() {
+    let at = |seconds: i64| Timestamp::from_unix_seconds(now().unix_seconds() + seconds).unwrap();
+    for (seconds, carried) in
+        [(0, Ok(())), (4_200, Ok(())), (4_201, Err(Overtaken)), (-600, Ok(())), (-601, Err(Overtaken))]
+    {
+        assert_eq!(check_carried(at(0), at(seconds)), carried, "{seconds}");
     }
 }

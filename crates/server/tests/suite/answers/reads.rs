@@ -68,12 +68,12 @@ async fn long_lists_and_reads_are_answered_while_the_writer_is_stuck() {
     let running = start::start(settings, Clock::system()).await.unwrap();
     let (app, address, signer) = (running.app().clone(), running.address, SecretKey::from_seed(&[7; 32]));
     let change = many_collecting(&signer);
-    app.store.transact(move |_: &Head| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    app.store.transact(move |_: &Head, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
 
     let barrier = Arc::new(Barrier::new(2));
     let (held, writer_app) = (Arc::clone(&barrier), app.clone());
     let stuck = tokio::spawn(async move {
-        let decide = move |_: &Head| {
+        let decide = move |_: &Head, _| {
             held.wait();
             held.wait();
             Err::<(Change, ()), _>("released")

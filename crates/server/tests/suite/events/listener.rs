@@ -118,7 +118,7 @@ async fn one_who_falls_behind_what_is_kept_is_let_go() {
     let change = |n: usize| {
         let mut change = Change::new(format!("Add {INDEX}"));
         change.write(RepoPath::parse("notes/newest").unwrap(), n.to_string().into_bytes());
-        running.app().store.transact(move |_| Ok::<_, ()>((change.clone(), ())))
+        running.app().store.transact(move |_, _| Ok::<_, ()>((change.clone(), ())))
     };
     // One more than is kept. The listener has not looked at the first of them.
     for n in (0..=KEPT).step_by(100) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     rerun::{Between, Replay, Rerun, refused, unstored_request},
     rotations,
-    times::{MAX_FETCH, MAX_WAIT, MIN_EXPIRY, around, end_of},
+    times::{MIN_EXPIRY, around, end_of},
     violation::{ReplayFault, Violation},
 };
 use countersign_api::requests::ProposeBody;
@@ -97,7 +97,7 @@ impl Replay {
             return Err(Violation::unproven(&path, "it asks for a signers file from another URL"));
         }
         // The file was there after the request had been received, had waited for its turn, and had been fetched for.
-        self.check_request(&path, &request, around(origin.retrieved_at, MAX_WAIT + MAX_FETCH), commit)?;
+        self.check_request(&path, &request, around(origin.retrieved_at), commit)?;
         let misplaced = |reason: String| Violation::at(&pending, ReplayFault::Misplaced(reason));
         project.check_storable_dir().map_err(|error| misplaced(error.to_string()))?;
         (self.speaks_for)(&origin, project).map_err(misplaced)?;

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     nonces::SeenNonces,
-    times::{MAX_WAIT, around},
+    times::around,
     violation::{ReplayFault, Violation},
 };
 use countersign_api::claim::Claim;
@@ -151,7 +151,7 @@ impl Replay {
                 if body.map_err(|error| Violation::unproven(&request_path, error))? != expected {
                     return Err(Violation::unproven(&request_path, "it asks for another revocation"));
                 }
-                self.check_request(&request_path, &request, around(collected.collected_at, MAX_WAIT), time)?;
+                self.check_request(&request_path, &request, around(collected.collected_at), time)?;
                 request
             }
             // Where the document names its subject, the request is neither needed nor stored.

@@ -2,7 +2,7 @@
 
 use super::{
     rerun::{Between, Replay, Rerun, read, refused},
-    times::{MAX_WAIT, around},
+    times::around,
     violation::{ReplayFault, Violation},
 };
 use countersign_core::{
@@ -29,7 +29,7 @@ impl Replay {
         if withdrawal.body.file_path != *index || withdrawal.request.public_key != *caller {
             return Err(Violation::unproven(&path, "it asks for another withdrawal, or in another's name"));
         }
-        self.check_request(&path, &withdrawal.request, around(time, MAX_WAIT), time)?;
+        self.check_request(&path, &withdrawal.request, around(time), time)?;
         let (change, ()) = withdraw::withdraw(before, &withdrawal).map_err(refused(index))?;
         Ok(Rerun { change, evidence: [path].into(), stated: None, outcome: None })
     }

@@ -32,7 +32,7 @@ fn write(names: &[&str], seed: u8, bytes: usize) -> Change {
 }
 
 async fn put(store: &Store, change: Change) -> Result<(), StoreError> {
-    let stored = store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await?;
+    let stored = store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await?;
     stored.expect("this decision refuses nothing");
     Ok(())
 }

@@ -31,7 +31,7 @@ fn waiting() -> World {
 
 async fn put(store: &Store, change: &Change) -> Result<(), StoreError> {
     let change = change.clone();
-    let stored = store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await?;
+    let stored = store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await?;
     stored.expect("this decision refuses nothing");
     Ok(())
 }

@@ -121,7 +121,8 @@ async fn answers_that_saw_unpublished_changes_share_their_fate() {
     let transact = |store: &Arc<Store>, refusing: bool| -> Job {
         let store = Arc::clone(store);
         Box::pin(async move {
-            let decide = move |head: &Head| if refusing { refuse(head) } else { Ok((change(&["+b=2"]), ())) };
+            let decide =
+                move |head: &Head, _| if refusing { refuse(head) } else { Ok((change(&["+b=2"]), ())) };
             store.transact(decide).await
         })
     };

@@ -115,7 +115,7 @@ impl Run {
         for decide in decisions {
             let change = Arc::new(Mutex::new(None));
             let (captured, store) = (Arc::clone(&change), Arc::clone(&store));
-            let decide = move |head: &Head| {
+            let decide = move |head: &Head, _| {
                 let change = decide(head).ok_or(())?;
                 *captured.lock().unwrap() = Some(change.clone());
                 Ok::<_, ()>((change, ()))

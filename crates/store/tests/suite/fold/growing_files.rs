@@ -57,7 +57,7 @@ fn key(n: usize) -> SecretKey {
 }
 
 async fn store_change(store: &Store, change: Change) {
-    store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
 }
 
 fn disk_used(fixture: &Fixture) -> u64 {

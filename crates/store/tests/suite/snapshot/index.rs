@@ -91,7 +91,7 @@ impl World {
         match self.below(20) {
             0..=1 => self.propose(store, project, key, now).await,
             2 => {
-                let decide = move |head: &Head| drop::drop_pending(head, &project);
+                let decide = move |head: &Head, _| drop::drop_pending(head, &project);
                 self.note(store.transact(decide).await.unwrap().is_ok(), "drop");
             }
             3..=8 => self.sign_proposal(store, &project, key, now).await,
@@ -114,11 +114,11 @@ impl World {
         let proposal = proposal(project.clone(), &self.keys[key], &members, now);
         let is_active = store.head().read(&layout::active_signers(&project)).unwrap().is_some();
         if is_active {
-            let decide = move |head: &Head| update::update(head, &proposal, now);
+            let decide = move |head: &Head, _| update::update(head, &proposal, now);
             self.note(store.transact(decide).await.unwrap().is_ok(), "propose");
         } else {
             let expiry = Duration::from_secs(60 * 60);
-            let decide = move |head: &Head| register::register(head, &proposal, expiry, now);
+            let decide = move |head: &Head, _| register::register(head, &proposal, expiry, now);
             self.note(store.transact(decide).await.unwrap().is_ok(), "register");
         }
     }
@@ -141,7 +141,7 @@ impl World {
         (partly, wholly): (&'static str, &'static str),
     ) {
         let submission = submission(&store.head(), &self.keys[key], file);
-        let decide = move |head: &Head| sign::sign(head, &submission, now);
+        let decide = move |head: &Head, _| sign::sign(head, &submission, now);
         if let Ok(signed) = store.transact(decide).await.unwrap() {
             self.note(true, if signed.is_complete { wholly } else { partly });
         }
@@ -156,14 +156,14 @@ impl World {
         let release = release(dir, self.below(3));
         let caller = self.keys[key].public_key();
         let index = release.write_index(project, now).unwrap();
-        let decide = move |head: &Head| assets::register_assets(head, &index, &caller, 3);
+        let decide = move |head: &Head, _| assets::register_assets(head, &index, &caller, 3);
         self.note(store.transact(decide).await.unwrap().is_ok(), "add");
     }
 
     async fn revoke(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
         let file = self.release(project);
         let request = revocation(file, &self.keys[key], now);
-        let decide = move |head: &Head| revoke::revoke(head, &request, now);
+        let decide = move |head: &Head, _| revoke::revoke(head, &request, now);
         self.note(store.transact(decide).await.unwrap().is_ok(), "revoke");
     }
 }
@@ -182,7 +182,7 @@ async fn a_broken_file_is_left_out_of_the_index_and_nothing_else_is() {
     change.write(path("https/broken.example/443/svc.index.json"), b"{}".to_vec());
     change
         .write(path("https/broken.example/443/svc.index.json.signatures.json.pending"), b"nonsense".to_vec());
-    store.transact(move |_: &Head| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    store.transact(move |_: &Head, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     assert_eq!(store.head().index, before.index);
     assert_eq!(Head::clone(&store.head()).rebuild_index().index, before.index);
 }

@@ -15,18 +15,18 @@ use countersign_store::{
 
 use crate::support::{
     Fixture, contents, options, path,
-    replaying::{Recorded, everything, speaks_for},
+    replaying::{Recorded, everything, first_of_everything, speaks_for},
 };
 
 /// A store with these commits, made at these times.
 pub(super) async fn origin(fixture: &Fixture, steps: &[Recorded]) -> Store {
     let (times, next): (Vec<_>, _) = (steps.iter().map(|step| step.time).collect(), AtomicUsize::new(0));
     let clock = Clock::new(move || times[next.fetch_add(1, Ordering::Relaxed)]);
-    let options = Options { clock, initial: steps[0].change(), speaks_for, ..options() };
+    let options = Options { clock, initial: first_of_everything, speaks_for, ..options() };
     let store = Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap();
     for step in &steps[1..] {
         let change = step.change();
-        store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+        store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     }
     store
 }

@@ -2,4 +2,5 @@ mod feed;
 mod following;
 mod recent_commits;
 mod sharing;
+mod times;
 mod transactions;

@@ -20,7 +20,7 @@ use crate::support::{
     Fixture, contents,
     faults::{Actor, Faults, Kind, Taken, Target},
     options,
-    replaying::{Recorded, everything, speaks_for},
+    replaying::{Recorded, everything, first_of_everything, speaks_for},
 };
 
 #[derive(Debug, Clone, Default)]
@@ -106,7 +106,7 @@ impl Nodes {
             (Arc::clone(&self.clock), self.steps.iter().map(|step| step.time).collect::<Vec<_>>());
         let options = Options {
             clock: Clock::new(move || times[*at.lock().unwrap()]),
-            initial: self.steps[0].change(),
+            initial: first_of_everything,
             speaks_for,
             role: StoreRole::Node(Box::new(self.order.clone())),
             ..options()
@@ -118,7 +118,7 @@ impl Nodes {
     async fn act(&self, store: &Store, step: usize) -> Result<Result<(), &'static str>, StoreError> {
         *self.clock.lock().unwrap() = step;
         let change = self.steps[step].change();
-        let decide = move |head: &Head| {
+        let decide = move |head: &Head, _| {
             let is_made = change.files.iter().all(|(path, content)| head.read(path).unwrap() == *content);
             if is_made { Err("it was made already") } else { Ok((change.clone(), ())) }
         };
@@ -205,7 +205,7 @@ async fn a_node_whose_history_went_another_way_stops_and_says_so() {
     // The same change at another time is another commit.
     *nodes.clock.lock().unwrap() = 2;
     let change = nodes.steps[1].change();
-    second.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    second.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     let stopped = first.catch_up().await.unwrap_err();
     assert!(matches!(stopped, StoreError::Halted(_)), "{stopped}");
     assert!(stopped.to_string().contains(&second.head().commit.to_string()), "{stopped}");

@@ -94,7 +94,7 @@ async fn one_key_that_signs_sixty_four_times_at_once_is_accepted_once() {
     let callers: Vec<_> = (0..64)
         .map(|n| {
             let store = Arc::clone(&store);
-            let decide = move |head: &Head| match head.read(&path("signature")) {
+            let decide = move |head: &Head, _| match head.read(&path("signature")) {
                 Ok(Some(bytes)) => Err(String::from_utf8(bytes.to_vec()).unwrap()),
                 _ => Ok((change(&[&format!("+signature={n}")]), n)),
             };
@@ -121,8 +121,8 @@ async fn an_empty_change_and_a_refusal_commit_nothing() {
     let fixture = Fixture::new();
     let store = fixture.start();
     let before = store.head().commit;
-    let nothing = store.transact(|_| Ok::<_, ()>((Change::new("nothing"), 7))).await.unwrap();
-    let refused = store.transact(|_| Err::<(Change, ()), _>("no")).await.unwrap();
+    let nothing = store.transact(|_, _| Ok::<_, ()>((Change::new("nothing"), 7))).await.unwrap();
+    let refused = store.transact(|_, _| Err::<(Change, ()), _>("no")).await.unwrap();
     assert_eq!((nothing, refused), (Ok(7), Err("no")));
     assert_eq!(store.head().commit, before);
     assert_eq!(store.publishes(), 1);
@@ -150,7 +150,7 @@ async fn a_file_that_is_too_large_refuses_one_change_and_no_other() {
         let mut change = Change::new(format!("Write {at}"));
         change.write(path("beside"), *b"x");
         change.write(path(at), vec![b'x'; bytes]);
-        store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.map(|_| ())
+        store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.map(|_| ())
     };
     let (largest, larger, small) =
         tokio::join!(write("a", FILE_BYTES), write("b", FILE_BYTES + 1), write("c", 1));
@@ -172,7 +172,7 @@ async fn a_panic_in_a_decision_harms_no_other_change() {
     let fixture = Fixture::new();
     let store = fixture.start();
     let (panicked, fine) = tokio::join!(
-        store.transact(|_| -> Result<(Change, ()), ()> { panic!("a bug in a decision, on purpose") }),
+        store.transact(|_, _| -> Result<(Change, ()), ()> { panic!("a bug in a decision, on purpose") }),
         put(&store, &["+a=1"])
     );
     assert!(matches!(panicked, Err(StoreError::Panicked)));
@@ -201,7 +201,7 @@ async fn a_full_queue_says_busy() {
     let callers: Vec<_> = (0..1_100)
         .map(|_| {
             let store = Arc::clone(&store);
-            tokio::spawn(async move { store.transact(|_| Ok::<_, ()>((Change::new(""), ()))).await })
+            tokio::spawn(async move { store.transact(|_, _| Ok::<_, ()>((Change::new(""), ()))).await })
         })
         .collect();
     let_tasks_begin().await;

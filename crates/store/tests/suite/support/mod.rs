@@ -54,17 +54,21 @@ pub(crate) fn clock() -> Clock {
 }
 
 pub(crate) fn options() -> Options {
-    let mut initial = Change::new("Create the repository");
-    initial.write(path("svc.repository.json"), b"{}\n".to_vec());
     let author = Author::new("Countersign", "countersign@localhost").unwrap();
     Options {
         author,
         clock: clock(),
-        initial,
+        initial: first_change,
         budget: None,
         speaks_for: |_, _| Ok(()),
         role: StoreRole::Single,
     }
+}
+
+fn first_change(_: Timestamp) -> Change {
+    let mut initial = Change::new("Create the repository");
+    initial.write(path("svc.repository.json"), b"{}\n".to_vec());
+    initial
 }
 
 /// A change from lines such as `+a/b=content` and `-a/c`.
@@ -82,7 +86,7 @@ pub(crate) fn change(lines: &[&str]) -> Change {
 /// Stores the change of `lines`, whatever is there.
 pub(crate) async fn put(store: &Store, lines: &[&str]) -> Result<(), StoreError> {
     let change = change(lines);
-    let stored = store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await?;
+    let stored = store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await?;
     stored.expect("this decision refuses nothing");
     Ok(())
 }
@@ -112,7 +116,7 @@ pub(crate) async fn hold_writer(store: &Arc<Store>) -> Arc<Barrier> {
     let barrier = Arc::new(Barrier::new(2));
     let (held, store) = (Arc::clone(&barrier), Arc::clone(store));
     tokio::spawn(async move {
-        let decide = move |_: &Head| {
+        let decide = move |_: &Head, _| {
             held.wait();
             held.wait();
             Err::<(Change, ()), ()>(())

@@ -160,6 +160,11 @@ pub(crate) fn team(timestamp: &str) -> Signers {
         .revocation(2, [&carol(), &key(5), &key(6)])
 }
 
+/// The first step of [`everything`], as a store asks for it.
+pub(crate) fn first_of_everything(_: Timestamp) -> Change {
+    everything().steps[0].change()
+}
+
 /// A history with every kind of commit.
 pub(crate) fn everything() -> Recorder {
     let mut recorder = Recorder::new();

@@ -81,7 +81,7 @@ impl Team {
         &self,
         decide: impl Fn(&Head) -> Result<(Change, T), R> + Send + 'static,
     ) -> T {
-        self.store.transact(decide).await.unwrap().unwrap()
+        self.store.transact(move |head, _| decide(head)).await.unwrap().unwrap()
     }
 
     fn proposal(&self, project: &str, signers: &Signers, by: &SecretKey, now: Timestamp) -> Proposal {
