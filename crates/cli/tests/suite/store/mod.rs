@@ -7,4 +7,5 @@ mod data_directory;
 mod disk_full;
 mod kills;
 pub(crate) mod kills_load;
+mod pauses;
 mod restarts;
