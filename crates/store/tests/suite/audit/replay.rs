@@ -6,7 +6,8 @@ use countersign_core::{
         index::PublishedFile,
         signatures::{Collected, SignatureSet},
     },
-    values::time::Timestamp,
+    rules::decide::withdraw::{repeat_withdrawal, withdraw},
+    values::{time::Timestamp, wire},
 };
 use countersign_store::audit::replay::{MAX_FETCH, ReplayFault, Violation};
 use countersign_testing::*;
@@ -25,6 +26,46 @@ fn assert_legal(steps: &[Recorded]) {
 fn what_the_decisions_did_is_legal() {
     let recorder = everything();
     assert!(recorder.world.repo.has(REVOKED));
+    assert_legal(&recorder.steps);
+}
+
+/// Servers before D223 and D224 let a registrar withdraw what was signed, and kept no objections to what was gone.
+#[test]
+fn what_servers_did_before_is_legal() {
+    let machine = key(7);
+    let earlier = path(&format!("{INDEX}{}", wire::EARLIER_OBJECTIONS_SUFFIX));
+    let mut recorder = Recorder::new();
+    let file = signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob()]).registrars([&machine]);
+    recorder.register(&file, &alice());
+    recorder.sign(PENDING, &[&alice(), &bob()]);
+    recorder.act(|world| world.add_release(&release("v1", "zero"), &machine)).expect("a release");
+    recorder.act(|world| world.object(Some("not my build"), &bob())).expect("an objection");
+    recorder.act(|world| {
+        world.add_release(&release("v1", "one"), &alice()).expect("a correction");
+        world.repo.remove(&earlier);
+    });
+    recorder.act(|world| world.object(Some("nor this"), &bob())).expect("an objection");
+    recorder.act(|world| {
+        world.add_release(&release("v1", "two"), &bob()).expect("a correction");
+        world.repo.remove(&earlier);
+    });
+    assert_legal(&recorder.steps);
+
+    let mut recorder = Recorder::new();
+    recorder.register(&file, &alice());
+    recorder.sign(PENDING, &[&alice(), &bob()]);
+    recorder.act(|world| world.add_release(&release("v1", "zero"), &machine)).expect("a release");
+    recorder.act(|world| world.object(Some("not my build"), &bob())).expect("an objection");
+    recorder.sign(INDEX, &[&alice()]);
+    recorder.act(|world| {
+        let withdrawal = world.withdrawal(INDEX, "the machine's", &machine);
+        assert!(withdraw(&world.repo, &withdrawal).is_err(), "not any more");
+        let (change, ()) = repeat_withdrawal(&world.repo, &withdrawal).expect("what was allowed");
+        world.repo.apply(&change);
+        world.repo.remove(&earlier);
+        world.last = change;
+    });
+    recorder.act(|world| world.add_release(&release("v1", "other content"), &machine)).expect("a release");
     assert_legal(&recorder.steps);
 }
 
@@ -92,9 +133,15 @@ fn no_file_can_be_left_as_it_was() {
                 continue;
             }
             let mut tampered = step.clone();
+            let is_kept_since = name.ends_with(wire::EARLIER_OBJECTIONS_SUFFIX);
             match before {
                 Some(bytes) => tampered.after.put(&path(name), &bytes),
                 None => tampered.after.remove(&path(name)),
+            }
+            // Servers before D224 kept no objections to earlier contents.
+            if is_kept_since {
+                tampered.check(&mut replay()).expect("a commit as it was made before");
+                continue;
             }
             tampered.violations();
         }
