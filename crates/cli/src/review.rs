@@ -33,7 +33,7 @@ use crate::{
     output::Output,
     paths::shown_path,
     people::{People, when_text},
-    shown_release::describe_objections,
+    shown_release::{describe_earlier_objections, describe_objections},
     waiting::Waiting,
 };
 
@@ -62,6 +62,7 @@ impl Review<'_> {
             Subject::Release { index, chain } => {
                 let current = &chain.last().signers;
                 lines.extend(describe_objections(&self.to_sign.objections, current, &people, output));
+                lines.extend(describe_earlier_objections(&self.to_sign.earlier, current, &people));
                 lines.push(output.strong(&format!("Release {path}")));
                 describe_release(&mut lines, index, self.comparison);
                 let groups = chain.last().signers.artifact_groups();

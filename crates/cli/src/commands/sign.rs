@@ -11,7 +11,7 @@ use countersign_core::{
     documents::{
         index::ReleaseIndex,
         layout::{self, Signable},
-        objections::ObjectionsFile,
+        objections::{EarlierObjections, ObjectionsFile},
         revocation::Revocation,
         signatures::SignatureSet,
     },
@@ -32,7 +32,7 @@ use crate::{
     proof::{self, Network},
     release_names::ReleaseName,
     session::{Reader, Session},
-    shown_release::{find_objections, find_withdrawal, withdrawn},
+    shown_release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn},
     targets::Target,
     waiting::{DroppedSignatures, Waiting},
 };
@@ -299,15 +299,18 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
     };
     let collected = collected.unwrap_or_default();
     let digest = files.get(path).map(|text| Sha512::of(text.as_bytes()));
-    let objections = match digest.filter(|_| layout::signable(path) == Some(Signable::Index)) {
-        Some(digest) => find_objections(client, path, &digest).await?,
-        None => ObjectionsFile::default(),
+    let (objections, earlier) = match digest.filter(|_| layout::signable(path) == Some(Signable::Index)) {
+        Some(digest) => (
+            find_objections(client, path, &digest).await?,
+            find_earlier_objections(client, path, Some(&digest)).await?,
+        ),
+        None => (ObjectionsFile::default(), EarlierObjections::default()),
     };
     let waiting = match metadata_beside(path) {
         Some(_) => Waiting::find(client, path).await?,
         None => Waiting::default(),
     };
-    let request = SigningRequest { path: path.clone(), files, history, collected, objections };
+    let request = SigningRequest { path: path.clone(), files, history, collected, objections, earlier };
     Ok(Gathered { request, is_complete, waiting })
 }
 

@@ -4,6 +4,7 @@ mod standing;
 mod wait;
 
 use countersign_core::documents::layout::{self, Signable};
+use countersign_explain::progress::Names;
 
 use serde_json::json;
 
@@ -11,9 +12,13 @@ use self::standing::{index_status, not_found, not_pending, proposal_status};
 use crate::{
     args::StatusArgs,
     error::{CliError, ErrorKind},
+    people::People,
     release_names::ReleaseName,
     session::{Reader, Session},
-    shown_release::{find_withdrawal, say_withdrawn},
+    shown_release::{
+        describe_earlier_objections, earlier_objections_json, find_earlier_objections, find_withdrawal,
+        say_withdrawn,
+    },
     targets::Target,
 };
 
@@ -63,7 +68,15 @@ async fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "withdrawn")])?;
     let name = session.name_of(path, None);
     let said = say_withdrawn(client, &withdrawal).await;
-    let text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
+    let mut text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
+    let earlier = find_earlier_objections(client, path, None).await?;
+    if let Some(current) = client.signers_above(path).await? {
+        let names = Names::of([&current]);
+        let people = People { names: &names, you: None };
+        for line in describe_earlier_objections(&earlier, &current, &people) {
+            text += &format!("\n  {line}");
+        }
+    }
     let value = json!({
         "file_path": path.as_str(),
         "is_complete": false,
@@ -71,6 +84,7 @@ async fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -
         "reason": withdrawal.body.reason,
         "withdrawn_by": withdrawal.request.public_key.to_string(),
         "withdrawn_at": withdrawal.request.timestamp,
+        "earlier_objections": earlier_objections_json(&earlier),
     });
     session.output.answer(&text, &value)
 }

@@ -155,6 +155,11 @@ pub fn objections_of(index: &RepoPath) -> RepoPath {
     index.with_suffix(wire::OBJECTIONS_SUFFIX)
 }
 
+/// Objections to contents that were here before (D224).
+pub fn earlier_objections_of(index: &RepoPath) -> RepoPath {
+    index.with_suffix(wire::EARLIER_OBJECTIONS_SUFFIX)
+}
+
 pub fn pending_signatures_of(file: &RepoPath) -> RepoPath {
     file.with_suffixes([wire::SIGNATURES_SUFFIX, wire::PENDING_SUFFIX])
 }

@@ -56,6 +56,8 @@ pub const OBJECTION_BYTES: usize = 8 << 10;
 /// Objections to one release, also those that were taken back. Their texts are escaped in one stored file, which doubles
 /// them at most.
 pub const OBJECTIONS: usize = 100;
+/// Objections to earlier contents of one release that are kept. Beyond it, the oldest of the key that has most goes.
+pub const EARLIER_OBJECTIONS: usize = 100;
 /// Of a veto.
 pub const VETO_BYTES: usize = 16 << 10;
 /// Vetoed proposals of a project that are remembered until the next rotation; then the oldest is forgotten.

@@ -333,7 +333,7 @@ refusals! {
     WithdrawRefusal {
         NOT_FOUND: R::NotFound(_),
         BAD_REQUEST: R::NotWithdrawable(_),
-        FORBIDDEN: R::NotAllowed { .. },
+        FORBIDDEN: R::NotAllowed { .. } | R::RegistrarCannotWithdraw { .. },
         CONFLICT: R::AlreadyWithdrawn(_) | R::Complete(_) | R::Revoked(_) | R::OtherIndex(_),
         => Stored
     }

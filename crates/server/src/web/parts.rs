@@ -6,7 +6,10 @@ use crate::web::overview::{
     release::{ObjectionOverview, ReleaseState, ReleaseSummary},
 };
 use countersign_core::{
-    documents::signers::{Group, Role, Signer},
+    documents::{
+        layout,
+        signers::{Group, Role, Signer},
+    },
     values::{
         key::PublicKey,
         path::RepoPath,
@@ -115,6 +118,25 @@ pub(super) fn objections(objections: &[ObjectionOverview]) -> Markup {
                 h2 #objections { (count(objections.len(), "signer objects", "signers object")) }
                 (objection_list(objections))
                 p.meta { "An objection blocks nothing. Its author can take it back." }
+            }
+        }
+    }
+}
+
+/// What signers held against contents that a release had before: history, so it is not marked as bad.
+pub(super) fn earlier_objections(path: &RepoPath, objections: &[ObjectionOverview]) -> Markup {
+    html! {
+        @if !objections.is_empty() {
+            section.card aria-labelledby="earlier-objections" {
+                h2 #earlier-objections {
+                    (count(objections.len(), "objection", "objections")) " to an earlier content of this release"
+                }
+                (objection_list(objections))
+                p.meta {
+                    "That content was corrected or withdrawn. "
+                    a href=(links::file(&layout::earlier_objections_of(path))) { "The signed objections" }
+                    " say which content each of them is about."
+                }
             }
         }
     }

@@ -46,6 +46,7 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
                 @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, path, visit)) }
                 (parts::objections(&release.objections))
+                (parts::earlier_objections(path, &release.earlier_objections))
                 (download(&release, visit))
                 section aria-labelledby="files" {
                     h2 #files { "Files" }
@@ -94,7 +95,7 @@ fn describe_state(release: &ReleaseOverview) -> Markup {
 
 /// What is left of a release that was taken back.
 fn show_withdrawn(path: &RepoPath, withdrawal: &WithdrawalOverview) -> Reply {
-    let WithdrawalOverview { project, signer, reason, at } = withdrawal;
+    let WithdrawalOverview { project, signer, reason, at, objections } = withdrawal;
     let (name, of) = (links::release_name(project, path), links::shown_path(project));
     let body = html! {
         (parts::crumbs(Some(project)))
@@ -110,6 +111,7 @@ fn show_withdrawn(path: &RepoPath, withdrawal: &WithdrawalOverview) -> Reply {
                 a href=(links::page(project)) { "The project" }
             }
         }
+        (parts::earlier_objections(path, objections))
     };
     let title = format!("Withdrawn: {name} of {of}");
     Reply::Page(Page::new(title.clone(), body).with_about(format!("{title}.")).with_feed(links::feed(path)))

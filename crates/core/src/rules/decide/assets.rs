@@ -153,8 +153,7 @@ pub fn register_assets(
     change.write(path.clone(), Arc::clone(bytes));
     change.write(layout::registrant_of(&path), Registrant { key: *caller }.write());
     stored::delete_other_formats(snapshot, &mut change, &path);
-    // They were about other content.
-    stored::delete_present(snapshot, &mut change, layout::objections_of(&path));
+    stored::retire_objections(snapshot, &mut change, &path)?;
     stored::delete_present(snapshot, &mut change, layout::withdrawal_of(&path));
     Ok((change, RegisteredAssets { index: path, replaced }))
 }
