@@ -41,7 +41,7 @@ pub(crate) struct Batch {
 pub(crate) struct NewCommit<'a> {
     pub(crate) root: Arc<Dir>,
     pub(crate) tip: ObjectId,
-    /// Those that the repository does not have.
+    /// Those that neither the branch nor the batch has.
     blobs: Vec<(&'a RepoPath, ObjectId, &'a Arc<[u8]>)>,
     trees: Vec<EncodedTree>,
     text: Bytes,
@@ -80,14 +80,21 @@ impl Batch {
         let (root, trees) = edit::apply(&head.root, &edits)?;
         let text = commit_text(root.id, parent, &change.recorded_message(), who);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
-        // The same signers file lies beside every release of a project: what is there already is not written again.
+        // What the branch reaches is not written again: a file that stays or moves, and the signers file that lies beside
+        // every release of a project. No other object counts as there (D200): a crash may have left it, and then
+        // `git gc` takes it away.
+        let reached: HashSet<ObjectId> = edits.iter().filter_map(|(path, _)| head.root.file(path)).collect();
+        let is_signers =
+            |path: &RepoPath, id: &ObjectId| head.nearest_signers(path).is_some_and(|found| found.id == *id);
         let mut seen = HashSet::new();
-        let mut is_new =
-            |id: &ObjectId| !self.places.contains_key(id) && !head.objects.has_blob(id) && seen.insert(*id);
+        let mut is_new = |path: &RepoPath, id: &ObjectId| {
+            let is_known = self.places.contains_key(id) || reached.contains(id) || !seen.insert(*id);
+            !is_known && !is_signers(path, id)
+        };
         let contents = change.files.values().map(Option::as_ref);
         let blobs =
             edits.iter().zip(contents).filter_map(|((path, id), bytes)| Some((*path, (*id)?, bytes?)));
-        let blobs: Vec<_> = blobs.filter(|(_, id, _)| is_new(id)).collect();
+        let blobs: Vec<_> = blobs.filter(|(path, id, _)| is_new(path, id)).collect();
         Ok(NewCommit { root, tip, blobs, trees, text: text.into() })
     }
 
