@@ -10,7 +10,11 @@ use std::{collections::HashSet, mem, sync::Arc, time::Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::{
     rules::snapshot::Change,
-    values::{path::RepoPath, time::Timestamp},
+    values::{
+        bounds::{SHARED_BATCH_BYTES, SHARED_CHANGE_BYTES},
+        path::RepoPath,
+        time::Timestamp,
+    },
 };
 use gix::{ObjectId, hash::Kind as HashKind};
 
@@ -113,7 +117,7 @@ pub(crate) struct Draft {
     commits: Vec<RecentCommit>,
     /// The same with content, if someone follows.
     fed: Option<Vec<PublishedCommit>>,
-    content_bytes: u64,
+    stored_bytes: u64,
     /// Given back if it comes to nothing.
     charges: Vec<Charge>,
     /// The same for other nodes, if there are any.
@@ -137,7 +141,7 @@ impl Writer {
             batch: Batch::default(),
             commits: Vec::new(),
             fed: self.shared.feed.is_followed().then(Vec::new),
-            content_bytes: 0,
+            stored_bytes: 0,
             charges: Vec::new(),
             entries: Vec::new(),
             writer: JournalWriter::default(),
@@ -155,9 +159,7 @@ impl Writer {
     fn extend(&self, draft: &mut Draft, change: &Change) -> Result<(), StoreError> {
         let time = self.clock.now();
         let new = draft.batch.prepare(&draft.head, change, &self.author.at(time))?;
-        let charge = self.charge(&draft.head, change, new.content_bytes())?;
-        draft.charges.extend(charge);
-        if self.sharing.is_some() {
+        let shared = if self.sharing.is_some() {
             let entry = JournalEntry {
                 id: new.tip,
                 parent: Some(draft.head.commit).filter(|commit| !commit.is_null()),
@@ -165,7 +167,15 @@ impl Writer {
                 time: time.to_whole_seconds(),
                 change: Change { message: change.recorded_message(), ..change.clone() },
             };
-            draft.writer.write(&entry, &mut draft.body);
+            let mut writer = draft.writer.clone();
+            Some((encode_shared(&mut writer, &entry, draft.body.len())?, writer, entry))
+        } else {
+            None
+        };
+        draft.charges.extend(self.charge(&draft.head, change, new.stored_bytes())?);
+        if let Some((body, writer, entry)) = shared {
+            draft.body.extend_from_slice(&body);
+            draft.writer = writer;
             draft.entries.push(entry);
         }
         draft.add(new, change, time);
@@ -191,7 +201,7 @@ impl Writer {
         }
         let StoreState { published, stats, recent_commits, feed, .. } = &*self.shared;
         feed.publish(draft.fed.take(), || published.store(Arc::new(draft.head.clone())));
-        stats.note_published(draft.commits.len(), draft.content_bytes);
+        stats.note_published(draft.commits.len(), draft.stored_bytes);
         draft.charges.drain(..).for_each(Charge::keep);
         recent_commits.append(draft.commits.drain(..));
         self.folder.wake();
@@ -239,7 +249,7 @@ impl Writer {
 impl Draft {
     /// A commit that was prepared on top of the others.
     fn add(&mut self, new: NewCommit<'_>, change: &Change, time: Timestamp) {
-        let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
+        let (root, commit, stored_bytes) = (Arc::clone(&new.root), new.tip, new.stored_bytes());
         let object = new.object();
         self.batch.add_commit(&self.head.objects, new);
         let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
@@ -249,8 +259,27 @@ impl Draft {
         }
         self.head = next;
         self.commits.push(RecentCommit::new(commit, time.to_whole_seconds(), change.recorded_message()));
-        self.content_bytes += content_bytes;
+        self.stored_bytes += stored_bytes;
     }
+}
+
+/// The journal entry of a change for other nodes. One that does not fit a batch is refused by itself: offered, it would stop
+/// all that come with it and after it.
+fn encode_shared(
+    writer: &mut JournalWriter,
+    entry: &JournalEntry,
+    before: usize,
+) -> Result<Vec<u8>, StoreError> {
+    let mut body = Vec::new();
+    writer.write(entry, &mut body);
+    if body.len() > SHARED_CHANGE_BYTES {
+        return Err(StoreError::TooLargeToShare { bytes: body.len() });
+    }
+    // Changes that are decided again, on what another node did, can have become larger.
+    if before + body.len() > SHARED_BATCH_BYTES {
+        return Err(StoreError::Busy);
+    }
+    Ok(body)
 }
 
 /// The head as the repository has it, with an index built from its files.

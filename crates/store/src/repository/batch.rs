@@ -1,6 +1,7 @@
 //! Changes that wait to be published together: each becomes its own commit, all of them one pack.
 
 use std::{
+    cmp::min,
     collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
 };
@@ -15,7 +16,12 @@ use gix::{ObjectId, objs::Kind};
 use crate::{
     commit::commit_text,
     error::StoreError,
-    objects::{Objects, pack::PackObject, stored, sums::hash},
+    objects::{
+        Objects,
+        pack::{MAX_CHAIN, PackObject},
+        stored,
+        sums::hash,
+    },
     snapshot::head::Head,
     tree::{
         dir::Dir,
@@ -44,8 +50,15 @@ pub(crate) struct NewCommit<'a> {
     /// Those that neither the branch nor the batch has.
     blobs: Vec<(&'a RepoPath, ObjectId, &'a Arc<[u8]>)>,
     trees: Vec<EncodedTree>,
+    /// What each of these takes.
+    tree_bytes: Vec<usize>,
     text: Bytes,
 }
+
+/// What a pack and its index have besides the content of an object: headers, checksums, and its place.
+const OBJECT_BYTES: u64 = 64;
+/// What they have besides all objects.
+const PACK_BYTES: u64 = 1_152;
 
 impl NewCommit<'_> {
     /// The commit object.
@@ -53,9 +66,12 @@ impl NewCommit<'_> {
         self.text.clone()
     }
 
-    /// How much it says that is new: in files and in its own text. Directories repeat what is there.
-    pub(crate) fn content_bytes(&self) -> u64 {
-        self.blobs.iter().map(|(_, _, bytes)| bytes.len() as u64).sum::<u64>() + self.text.len() as u64
+    /// How much it adds to its pack at most, before packs are folded: new files, directories that it makes anew, and its own
+    /// text, none of them compressed.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let files = self.blobs.iter().map(|(_, _, bytes)| bytes.len());
+        let objects = files.chain(self.tree_bytes.iter().copied()).chain([self.text.len()]);
+        objects.map(|bytes| bytes as u64 + OBJECT_BYTES).sum::<u64>() + PACK_BYTES
     }
 }
 
@@ -95,7 +111,16 @@ impl Batch {
         let blobs =
             edits.iter().zip(contents).filter_map(|((path, id), bytes)| Some((*path, (*id)?, bytes?)));
         let blobs: Vec<_> = blobs.filter(|(path, id, _)| is_new(path, id)).collect();
-        Ok(NewCommit { root, tip, blobs, trees, text: text.into() })
+        let tree_bytes = trees.iter().map(|tree| self.tree_bytes(tree)).collect();
+        Ok(NewCommit { root, tip, blobs, trees, tree_bytes, text: text.into() })
+    }
+
+    /// How much a directory takes: all of it, or the difference to its last version in the batch, of which every so many
+    /// are whole.
+    fn tree_bytes(&self, tree: &EncodedTree) -> usize {
+        let whole = tree.bytes.len();
+        let is_difference = self.newest_trees.contains_key(&tree.path);
+        if is_difference { min(whole, tree.changed + whole.div_ceil(MAX_CHAIN)) } else { whole }
     }
 
     pub(crate) fn add_commit(&mut self, objects: &Objects, commit: NewCommit<'_>) {

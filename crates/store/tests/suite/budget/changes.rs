@@ -81,7 +81,7 @@ async fn a_change_over_budget_is_refused_and_the_others_of_its_batch_are_stored(
 async fn content_that_is_there_already_does_not_count_again() {
     let fixture = Fixture::in_memory();
     let store = start(&fixture, Disk::default());
-    let before = store.stats().content_bytes();
+    let before = store.stats().stored_bytes();
     let names =
         ["1", "2", "3", "4"].map(|name| format!("https/a.example/443/acme/app/svc.signers.pending/{name}"));
     let names = names.each_ref().map(String::as_str);
@@ -91,7 +91,7 @@ async fn content_that_is_there_already_does_not_count_again() {
     let mut removal = Change::new("Remove");
     removal.delete(path(names[0]));
     put(&store, removal).await.unwrap();
-    let commits = store.stats().content_bytes() - before - 15_000;
+    let commits = store.stats().stored_bytes() - before - 15_000;
     assert!((3 * 150..3 * 300).contains(&commits), "three commits with {commits} bytes");
     assert_eq!(scope_of(put(&store, write(&names[..1], b'y', 5_000)).await), BudgetScope::Project);
 }
