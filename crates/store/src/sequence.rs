@@ -3,11 +3,12 @@
 use std::{error::Error as StdError, fmt, sync::Arc};
 
 use bytes::Bytes;
+use countersign_core::values::bounds;
 use gix::ObjectId;
 use thiserror::Error;
 
 /// A batch of journal entries that is larger than this gets no more.
-pub const BATCH_BYTES: usize = 1 << 20;
+pub const BATCH_BYTES: usize = bounds::SHARED_BATCH_ENOUGH_BYTES;
 
 /// Commits that are put into the order together.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -104,6 +104,16 @@ pub const JOURNAL_ENTRY_FILES: usize = 100_000;
 pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;
 /// How long a follower can let the server wait for the next commit, in seconds.
 pub const JOURNAL_WAIT_SECONDS: usize = 60;
+/// Of what new signers change for all releases of a project that collect signatures: of its files as the journal writes
+/// them, and of its directories as Git stores them.
+pub const COLLECTING_BYTES: usize = 8 << 20;
+/// Of what new signers remove of replaced proposals, as the journal writes it.
+pub const SUPERSEDED_BYTES: usize = 3 << 20;
+/// Of one change in the order that nodes share: the two above, and at most 4 MiB for the signers file, its signatures and
+/// the entry of the history. It fits a batch that has [`SHARED_BATCH_ENOUGH_BYTES`] already.
+pub const SHARED_CHANGE_BYTES: usize = SHARED_BATCH_BYTES - SHARED_BATCH_ENOUGH_BYTES;
+/// A batch in the order that nodes share gets no more changes once it is larger than this.
+pub const SHARED_BATCH_ENOUGH_BYTES: usize = 1 << 20;
 /// Of a batch of commits in the database that nodes share.
 pub const SHARED_BATCH_BYTES: usize = 16 << 20;
 /// Releases that a project's record in the log names.

@@ -10,7 +10,7 @@ use countersign_core::{
     proof::bundle::Bundle,
     values::{
         bounds::{
-            ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, DIR_BYTES, DIR_SEGMENTS, EARLIER_OBJECTIONS,
+            ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, COLLECTING_BYTES, DIR_BYTES, DIR_SEGMENTS, EARLIER_OBJECTIONS,
             EVENT_BYTES, FILE_BYTES, FIRST_PAGE_RELEASES, HISTORY_BYTES, INDEX_BYTES, INDEX_FILES,
             INDEX_NAMES_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES, JOURNAL_LINE_BYTES,
             JOURNAL_MESSAGE_BYTES, JOURNAL_WAIT_SECONDS, KEPT_REQUEST_BYTES, KEY_ENTRIES, KEY_NAME_BYTES,
@@ -19,9 +19,9 @@ use countersign_core::{
             PATH_BYTES, PATH_SEGMENTS, PENDING_LIST_BYTES, POLICY_BYTES, POLICY_ENTRIES, PROOF_AGE_SECONDS,
             PROOF_HASHES, REASON_CHARS, REDIRECTS, RELEASE_DESCRIPTION_BYTES, REVOCATION_BYTES,
             ROTATION_DELAY_HOURS, SEARCH_CHARS, SEGMENT_BYTES, SERVER_URL_BYTES, SHARED_BATCH_BYTES,
-            SIGNATURES, SIGNER_NAME_CHARS, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_REGISTRARS,
-            SIGNERS_FILE_SERVERS, SIGNERS_FILE_WITNESSES, STAPLE_BYTES, URL_BYTES, VETO_BYTES, VETO_RECORDS,
-            WITNESS_REQUEST_BYTES,
+            SHARED_CHANGE_BYTES, SIGNATURES, SIGNER_NAME_CHARS, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
+            SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS, SIGNERS_FILE_WITNESSES, STAPLE_BYTES,
+            SUPERSEDED_BYTES, URL_BYTES, VETO_BYTES, VETO_RECORDS, WITNESS_REQUEST_BYTES,
         },
         digest::{Sha256, Sha512},
     },
@@ -215,6 +215,21 @@ const TABLE: &[Bound] = &[
         "seconds that a follower waits for a commit",
         JOURNAL_WAIT_SECONDS,
         "proxies close a connection that is silent for longer",
+    ),
+    bytes(
+        "what new signers change for the releases of a project that collect signatures",
+        COLLECTING_BYTES,
+        "their files in the journal, and their directories: a rotation is one change; 10,000 fit with paths of 200 bytes",
+    ),
+    bytes(
+        "what new signers remove of replaced proposals, in the journal",
+        SUPERSEDED_BYTES,
+        "it is a part of the same change",
+    ),
+    bytes(
+        "a change in the order that nodes share",
+        SHARED_CHANGE_BYTES,
+        "the two above, and 4 MiB for the signers file, its signatures and the entry of the history",
     ),
     bytes("a batch of commits that nodes share", SHARED_BATCH_BYTES, "a node reads each one whole"),
     count(

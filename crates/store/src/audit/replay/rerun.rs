@@ -27,7 +27,7 @@ use countersign_core::{
         auth::{AuthHeaders, AuthRefusal, VerifiedRequest, verify_request},
         decide::{
             self,
-            assets::{self, Release},
+            assets::{self, CollectingLimits, Release},
             drop,
             revoke::{self, RevokeRequest},
             sign::{self, Submission},
@@ -281,7 +281,7 @@ fn register_assets(
     };
     // How many may collect at a time is the operator's choice, and may have been another one then.
     let written = release.write_index(&project, mirrored_on).map_err(refused(path))?;
-    let registered = assets::register_assets(before, &written, caller, usize::MAX);
+    let registered = assets::register_assets(before, &written, caller, CollectingLimits::NONE);
     let (mut change, _) = registered.map_err(refused(path))?;
     accept_forgotten(&mut change, between, path)?;
     let stated = Some((path.clone(), mirrored_on));

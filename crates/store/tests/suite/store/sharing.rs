@@ -19,7 +19,7 @@ use super::following::entries_of;
 use crate::support::{
     Fixture, contents,
     faults::{Actor, Faults, Kind, Taken, Target},
-    options,
+    options, put,
     replaying::{Recorded, everything, first_of_everything, speaks_for},
 };
 
@@ -405,4 +405,22 @@ async fn hold_and_write(nodes: &Nodes, fixture: &Fixture, faults: &Faults) {
 
 fn is_branch_moved(taken: &Taken) -> bool {
     taken.step == DiskStep::Rename && taken.path.ends_with("refs/heads/main")
+}
+
+/// As a rotation of more releases than could be registered now (D202). A server on its own makes it all the same.
+#[tokio::test]
+async fn a_change_that_fits_no_batch_is_refused_by_itself() {
+    let nodes = Nodes::new();
+    let (fixture, alone) = (Fixture::new(), Fixture::new());
+    let store = nodes.start(&fixture);
+    nodes.act(&store, 1).await.unwrap().unwrap();
+    let parts: Vec<String> =
+        (0..9).map(|n| format!("+large/{n}={}", n.to_string().repeat(2 << 20))).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let refused = put(&store, &parts).await;
+    assert!(matches!(refused, Err(StoreError::TooLargeToShare { bytes }) if bytes > 15 << 20), "{refused:?}");
+    put(&store, &parts[..7]).await.unwrap();
+    assert_eq!(store.halted(), None);
+    nodes.act(&store, 2).await.unwrap().unwrap();
+    put(&alone.start(), &parts).await.unwrap();
 }
