@@ -7,8 +7,7 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
 use crate::{
     audit::{
-        Finding,
-        replay::{Replay, SpeaksFor},
+        replay::{Replay, SpeaksFor, Violation},
         report::Backwards,
     },
     commit::Commit,
@@ -55,8 +54,8 @@ pub enum CheckBegin {
 pub enum Copied {
     /// It is in the copy.
     Added,
-    /// The rules do not give it. It is not in the copy, and so no later one can be.
-    Illegal(Vec<Finding>),
+    /// The rules do not give it, for these reasons. It is not in the copy, and so no later one can be.
+    Illegal { commit: ObjectId, violations: Vec<Violation> },
 }
 
 impl JournalCopy {
@@ -112,8 +111,7 @@ impl JournalCopy {
             self.backwards.note_time(entry.id, entry.time);
         }
         if !violations.is_empty() && !self.excuse(entry) {
-            let findings = violations.iter().map(|violation| violation.found_in(entry.id)).collect();
-            return Ok(Copied::Illegal(findings));
+            return Ok(Copied::Illegal { commit: entry.id, violations });
         }
         let root = Arc::clone(&new.root);
         self.batch.add_commit(&self.head.objects, new);

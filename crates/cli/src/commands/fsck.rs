@@ -9,7 +9,7 @@ use countersign_forge::origin::speaks_for;
 use countersign_store::{
     ObjectId,
     audit::{self, AuditEvent, CheckError, Checked, Finding},
-    journal_copy::{CheckBegin, JournalCopy},
+    journal_copy::{CheckBegin, Copied, JournalCopy},
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
@@ -53,8 +53,7 @@ fn check_server(
     since: Option<ObjectId>,
     output: Output,
 ) -> Result<Checked, CliError> {
-    let mut copy =
-        JournalCopy::open(dir, speaks_for).map_err(|error| copy::unusable_copy(dir, error))?;
+    let mut copy = JournalCopy::open(dir, speaks_for).map_err(|error| copy::unusable_copy(dir, error))?;
     let mut checked = Checked::new(dir);
     match (copy.newest(), since) {
         (Some(_), _) => match check(dir, since, output) {
@@ -70,21 +69,20 @@ fn check_server(
         return Ok(checked);
     }
     let bar = output.shows_progress().then(|| new_bar("checking commits {pos} {per_sec}"));
-    let findings = client_runtime()?.block_on(copy::fetch(client, dir, &mut copy, bar.as_ref()));
+    let last = client_runtime()?.block_on(copy::fetch(client, dir, &mut copy, bar.as_ref()));
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
     checked.commits += copy.checked();
     checked.notes.extend(copy.note());
     checked.head = copy.newest().unwrap_or(checked.head);
-    let findings = findings?;
-    if let Some(first) = findings.first() {
-        checked.head = first.commit;
+    if let Copied::Illegal { commit, violations } = last? {
+        checked.head = commit;
         checked.notes.push(NOT_READ.to_owned());
-    }
-    for finding in findings {
-        if let Some(finding) = checked.add(finding) {
-            print_finding(finding, None, output);
+        for violation in violations {
+            if let Some(finding) = checked.add(violation.found_in(commit)) {
+                print_finding(finding, None, output);
+            }
         }
     }
     match copy.begin() {

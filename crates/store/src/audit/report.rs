@@ -77,12 +77,16 @@ pub struct Finding {
 
 impl Finding {
     /// The first few files are named, and the others counted.
-    pub(crate) fn new(commit: ObjectId, mut files: Vec<String>, mut reason: String) -> Self {
-        if files.len() > MAX_FILES {
-            reason.push_str(&format!(" (and {} more files)", files.len() - MAX_FILES));
-            files.truncate(MAX_FILES);
+    pub(crate) fn new(
+        commit: ObjectId,
+        files: impl ExactSizeIterator<Item = String>,
+        mut reason: String,
+    ) -> Self {
+        let others = files.len().saturating_sub(MAX_FILES);
+        if others > 0 {
+            reason.push_str(&format!(" (and {others} more files)"));
         }
-        Self { commit, files, reason }
+        Self { commit, files: files.take(MAX_FILES).collect(), reason }
     }
 }
 

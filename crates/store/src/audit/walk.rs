@@ -202,7 +202,7 @@ impl<'a> Report<'a> {
     }
 
     fn add(&mut self, commit: ObjectId, files: Vec<String>, reason: impl Into<String>) {
-        self.add_finding(Finding::new(commit, files, reason.into()));
+        self.add_finding(Finding::new(commit, files.into_iter(), reason.into()));
     }
 
     fn add_finding(&mut self, finding: Finding) {

@@ -64,7 +64,8 @@ impl Writer {
 /// Adds the commit to `draft`, if the rules give it. On an error, the draft is as it was.
 fn repeat(draft: &mut Draft, entry: &JournalEntry, replay: &mut Replay) -> Result<(), FollowError> {
     let new = prepare_again(&draft.batch, &draft.head, entry)?;
-    let illegal = |violations: Vec<Violation>| FollowError::Illegal { id: entry.id, reason: describe(&violations) };
+    let illegal =
+        |violations: Vec<Violation>| FollowError::Illegal { id: entry.id, reason: describe(&violations) };
     check_rules(&draft.head, &new, entry, replay).map_err(illegal)?;
     draft.add(new, &entry.change, entry.time);
     Ok(())

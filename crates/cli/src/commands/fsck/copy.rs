@@ -5,7 +5,6 @@ use std::{path::Path, time::Duration};
 
 use countersign_store::{
     ObjectId, OpenError, StoreError,
-    audit::Finding,
     follow::FollowError,
     journal::read::{JournalError, JournalFault, JournalReader},
     journal_copy::{Copied, JournalCopy},
@@ -28,18 +27,18 @@ const PAUSE: Duration = Duration::from_secs(1);
 enum Ended {
     Complete,
     /// With a commit that the rules do not give.
-    Illegal(Vec<Finding>),
+    Illegal(Copied),
     Broken(String),
 }
 
-/// Fetches what the copy at `dir` does not have yet, up to the first commit that the rules do not give. Returns what is
-/// wrong with that one.
+/// Fetches what the copy at `dir` does not have yet, up to the first commit that the rules do not give. Returns what
+/// became of the last one.
 pub(super) async fn fetch(
     client: &ServerClient,
     dir: &Path,
     copy: &mut JournalCopy,
     bar: Option<&ProgressBar>,
-) -> Result<Vec<Finding>, CliError> {
+) -> Result<Copied, CliError> {
     let mut breaks = 0;
     loop {
         let before = copy.newest();
@@ -49,8 +48,8 @@ pub(super) async fn fetch(
         // Also what came before an error: the next run goes on from there.
         copy.publish().map_err(|error| unwritable(dir, error))?;
         let reason = match ended? {
-            Ended::Complete => return Ok(Vec::new()),
-            Ended::Illegal(findings) => return Ok(findings),
+            Ended::Complete => return Ok(Copied::Added),
+            Ended::Illegal(illegal) => return Ok(illegal),
             Ended::Broken(reason) => reason,
         };
         breaks = if copy.newest() == before { breaks + 1 } else { 1 };
@@ -95,7 +94,7 @@ async fn read(
             }
             match copy.add(&entry).map_err(|error| untrue(client, error))? {
                 Copied::Added => {}
-                Copied::Illegal(findings) => return Ok(Ended::Illegal(findings)),
+                illegal @ Copied::Illegal { .. } => return Ok(Ended::Illegal(illegal)),
             }
             if let Some(bar) = bar {
                 bar.inc(1);

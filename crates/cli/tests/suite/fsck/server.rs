@@ -110,7 +110,10 @@ fn only_commits_that_the_rules_give_are_stored_and_the_first_other_one_ends_the_
         assert_eq!(checked.code, Some(3), "{}", checked.json);
         assert_eq!(checked.json["findings"][0]["commit"], illegal);
         assert_eq!(checked.json["findings"][0]["files"][0], "notes0");
-        assert_eq!((&checked.json["found"], &checked.json["head"]), (&Value::from(1), &Value::from(illegal.clone())));
+        assert_eq!(
+            (&checked.json["found"], &checked.json["head"]),
+            (&Value::from(1), &Value::from(illegal.clone()))
+        );
         assert!(checked.json["notes"].to_string().contains("not further"), "{}", checked.json);
         assert_eq!(Git::at(&kept).run(&["rev-parse", "main"]), legal);
     }

@@ -79,9 +79,8 @@ impl Violation {
     }
 
     /// The finding that this commit breaks the rules.
-    pub(crate) fn found_in(&self, commit: ObjectId) -> Finding {
-        let files = self.files.iter().map(ToString::to_string).collect();
-        Finding::new(commit, files, self.fault.to_string())
+    pub fn found_in(&self, commit: ObjectId) -> Finding {
+        Finding::new(commit, self.files.iter().map(ToString::to_string), self.fault.to_string())
     }
 
     /// About these files as well.

@@ -35,9 +35,9 @@ fn copy_all(fixture: &Fixture, begin: CheckBegin, entries: &[JournalEntry]) -> (
     copy.begin_check(begin);
     let is_added = |entry: &&JournalEntry| match copy.add(entry).unwrap() {
         Copied::Added => true,
-        Copied::Illegal(findings) => {
-            assert_eq!(findings[0].commit, entry.id);
-            assert!(!findings[0].reason.is_empty());
+        Copied::Illegal { commit, violations } => {
+            assert_eq!(commit, entry.id);
+            assert!(violations[0].files[0].as_str().starts_with("notes"), "{violations:?}");
             false
         }
     };

@@ -155,10 +155,15 @@ async fn a_request_that_was_used_before_the_restart_is_not_accepted_again() {
 
 /// What an entry that is no one's commit is refused for, on top of the first commit.
 async fn refuse(first: &JournalEntry, change: Change) -> FollowError {
-    let store = follower(&Fixture::in_memory());
+    let copy = Fixture::in_memory();
+    let store = follower(&copy);
     store.follow(vec![first.clone()]).await.unwrap();
-    let entry =
-        JournalEntry { id: ObjectId::from_bytes_or_panic(&[1; 20]), parent: Some(first.id), change, ..first.clone() };
+    let entry = JournalEntry {
+        id: ObjectId::from_bytes_or_panic(&[1; 20]),
+        parent: Some(first.id),
+        change,
+        ..first.clone()
+    };
     store.follow(vec![entry]).await.unwrap_err()
 }
 

@@ -260,7 +260,8 @@ async fn a_batch_of_very_many_files_stops_a_node_before_it_holds_them() {
         let body: String = (0..commits).map(|_| format!("{commit}{removals}\n")).collect();
         let lied = SharedBatch { commits, body: body.into(), ..first.clone() };
         nodes.order.0.lock().unwrap().batches = vec![lied];
-        let stopped = nodes.start(&Fixture::in_memory()).catch_up().await.unwrap_err();
+        let copy = Fixture::in_memory();
+        let stopped = nodes.start(&copy).catch_up().await.unwrap_err();
         assert!(stopped.to_string().contains(words), "{stopped}");
     }
 }
