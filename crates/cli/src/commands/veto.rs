@@ -62,7 +62,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     prompt::confirm(session.confirmation(), shown::QUESTION)?;
     let key = session.key_at(client, Some(path)).await?;
     let body = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
-    let is_vetoed = client.submit_veto(&key, &body).await?;
+    let is_vetoed = client.submit_veto(&key, &body).await?.answer;
     done(&shown::say_done(&project, is_vetoed), is_vetoed)
 }
 
