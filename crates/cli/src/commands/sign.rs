@@ -34,7 +34,7 @@ use crate::{
     several::Several,
     shown_release::{find_objections, find_withdrawal, withdrawn},
     targets::Target,
-    waiting::{DroppedSignatures, Waiting},
+    waiting::{DroppedSignatures, Vetoed, Waiting},
 };
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
@@ -303,6 +303,17 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
 }
 
 async fn absent(client: &ServerClient, path: &RepoPath) -> Result<CliError, CliError> {
+    if let Some(project) = layout::project_with_signers_at(path)
+        && let Some(vetoed) = Vetoed::find(client, &project).await?
+    {
+        return Ok(CliError::usage(
+            format!(
+                "the signers proposed for {project} were vetoed {}",
+                vetoed.describe(client, &project).await
+            ),
+            "nothing is pending now; ask the masters",
+        ));
+    }
     Ok(match find_withdrawal(client, path).await? {
         Some(withdrawal) => withdrawn(client, &withdrawal).await,
         None => CliError::other(

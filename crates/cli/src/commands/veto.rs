@@ -47,7 +47,12 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     let collected = pending.filter(|_| is_joined).map(|pending| pending.collected).unwrap_or_default();
     let to_veto = ToVeto::check(&to_sign, veto.clone(), &collected).map_err(shown::not_vetoed)?;
     if let Some(file) = &args.carried.export {
-        return offline::export(session, &project, CarriedVeto { proposal, veto, collected }, file);
+        return offline::export(
+            session,
+            &project,
+            CarriedVeto { proposal, veto, collected, waits_until: waiting.until },
+            file,
+        );
     }
     let you = session.public_key_at(client, path).await?;
     let done = |text: &str, vetoed: bool| {

@@ -24,6 +24,7 @@ use crate::{
     proof::Network,
     session::Session,
     several::Several,
+    waiting::Waiting,
 };
 
 /// Needs no key.
@@ -55,26 +56,32 @@ pub(super) fn sign(session: &Session, file: &Path, output: &Path) -> Result<(), 
     let vetoes = proposals.iter().filter_map(|(to_sign, carried)| {
         let to_veto = ToVeto::check(to_sign, carried.veto.clone(), &carried.collected);
         let to_veto = to_veto.map_err(shown::not_vetoed);
-        Some((to_sign, several.keep_later(to_sign.path().as_str(), to_veto)?))
+        let waiting = Waiting { until: carried.waits_until, ..Waiting::default() };
+        Some((to_sign, several.keep_later(to_sign.path().as_str(), to_veto)?, waiting))
     });
-    let vetoes: Vec<(&ToSign, ToVeto<'_>)> = vetoes.collect();
+    let vetoes: Vec<(&ToSign, ToVeto<'_>, Waiting)> = vetoes.collect();
     if vetoes.is_empty() {
         return several.finish("", json!({}));
     }
-    let masters: Vec<PublicKey> = vetoes.iter().flat_map(|(_, to_veto)| to_veto.masters()).collect();
-    let key = session.key(vetoes.first().map(|(to_sign, _)| to_sign.path()), &masters)?;
+    let masters: Vec<PublicKey> = vetoes.iter().flat_map(|(_, to_veto, _)| to_veto.masters()).collect();
+    let key = session.key(vetoes.first().map(|(to_sign, ..)| to_sign.path()), &masters)?;
     let you = key.public_key();
-    let sign_one = |to_sign: &ToSign, to_veto: &ToVeto<'_>| {
+    let sign_one = |to_sign: &ToSign, to_veto: &ToVeto<'_>, waiting: &Waiting| {
         shown::check_master(to_veto, &you, to_sign.project())?;
-        let lines = shown::describe(session, to_sign, to_veto, None);
+        let lines = shown::describe(
+            session,
+            to_sign,
+            to_veto,
+            Some(waiting).filter(|waiting| waiting.until.is_some()),
+        );
         session.output.show_question(&lines.join("\n"), session.confirmation());
         match prompt::ask(session.confirmation(), shown::QUESTION)? {
             true => to_veto.sign(you, |digest| key.sign(digest)).map(Some),
             false => Ok(None),
         }
     };
-    let signed = vetoes.iter().filter_map(|(to_sign, to_veto)| {
-        several.keep_later(to_sign.path().as_str(), sign_one(to_sign, to_veto)).flatten()
+    let signed = vetoes.iter().filter_map(|(to_sign, to_veto, waiting)| {
+        several.keep_later(to_sign.path().as_str(), sign_one(to_sign, to_veto, waiting)).flatten()
     });
     let signed: Vec<VetoBody> = signed.collect();
     let paths = signed.iter().map(|body| &body.file_path).collect();

@@ -73,7 +73,9 @@ fn all_named_releases_are_signed_though_one_in_the_middle_cannot_be() {
     let first = world.add_release(&alice, "acme/app/1.0");
     let revoked = world.add_signed_release("acme/app/1.1", &[&alice, &bob]);
     let document = world.revocation_of(&revoked, "bad");
-    [&alice, &bob].map(|person| world.revoke_with(person, &revoked, &document).ok());
+    for person in [&alice, &bob] {
+        world.revoke_with(person, &revoked, &document).ok();
+    }
     let last = world.add_release(&alice, "acme/app/1.2");
     let missing = world.index_path("acme/app/9.9");
     let names = [first.as_str(), &revoked, &missing, &last];

@@ -387,7 +387,8 @@ fn a_stranger_keeps_no_one_from_a_report() {
         let key = alice.key();
         let asking = [&["incident", &key], source].concat();
         let shown = computer.run(&asking).failed_with(3);
-        let shown = shown.says(&["aaa/trap", "which is not in the past", "What to do, in this order", "and 2 more"]);
+        let shown =
+            shown.says(&["aaa/trap", "which is not in the past", "What to do, in this order", "and 2 more"]);
         let lines: Vec<&str> = shown.stdout.lines().collect();
         let place = |word: &str| lines.iter().position(|line| line.contains(word)).expect("a line");
         assert!(place("/acme/app") < 3 && place("signed releases: 1") < place("aaa/"), "{}", shown.stdout);
