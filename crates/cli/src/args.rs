@@ -36,7 +36,7 @@ Sign:       countersign pending; countersign sign --all
 
 Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; of \
 `status --wait` and `revoke`: 6 the time is over; of `status --wait` also 7 replaced, 8 withdrawn, dropped or refused; of \
-`monitor --once`: 9 something changed."
+`monitor --once`: 9 something changed; of commands over several things: 10 some were not done."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

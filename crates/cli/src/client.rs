@@ -6,7 +6,7 @@ mod exchange;
 mod failures;
 pub(crate) mod journal;
 pub(crate) mod log;
-mod submission;
+pub(crate) mod submission;
 mod words;
 
 use std::time::{Duration, SystemTime};
@@ -201,24 +201,15 @@ impl ServerClient {
         parse(&answer.bytes).map_err(|error| self.unusable(&"a question", &answer, error))
     }
 
-    /// A request that `key` signs, for an answer that `parse` reads.
+    /// A request that `key` signs, for an answer that `parse` reads. Every try has a nonce of its own: the server takes none
+    /// twice.
     pub(crate) async fn ask<T>(
         &self,
         key: &SigningKey,
         call: ServerCall<'_>,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
-        self.ask_counting(key, call, parse, &mut Attempts::default()).await
-    }
-
-    /// Every try has a nonce of its own: the server takes none twice.
-    async fn ask_counting<T>(
-        &self,
-        key: &SigningKey,
-        call: ServerCall<'_>,
-        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
-        attempts: &mut Attempts,
-    ) -> Result<T, CliError> {
+        let mut attempts = Attempts::default();
         let CallForm { method, route, timeout } = call.form();
         let body = call.body()?;
         let outcome = loop {
@@ -233,7 +224,7 @@ impl ServerClient {
                 .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
                 .body(body.clone());
             let outcome = exchange(request, timeout, ANSWER_BYTES).await;
-            if !self.try_again(attempts, &outcome, call.repetition()).await {
+            if !self.try_again(&mut attempts, &outcome, call.repetition()).await {
                 break outcome;
             }
         };

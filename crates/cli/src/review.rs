@@ -29,12 +29,13 @@ use countersign_explain::{
 };
 
 use crate::{
+    client::now,
     comparison::{Comparison, MatchOutcome},
     output::Output,
     paths::shown_path,
     people::{People, when_text},
     shown_release::{describe_earlier_objections, describe_objections},
-    waiting::Waiting,
+    waiting::{Waiting, due_text},
 };
 
 /// How many of the signer's own files are named that the release lacks.
@@ -97,7 +98,10 @@ impl Review<'_> {
     fn describe_waiting(&self, people: &People<'_>, output: Output) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(until) = self.waiting.until {
-            lines.push(format!("  in force   on {}: all signatures are there", when_text(until)));
+            lines.push(match now().is_ok_and(|now| until <= now) {
+                true => format!("  in force   it {}", due_text(until)),
+                false => format!("  in force   on {}: all signatures are there", when_text(until)),
+            });
         }
         if let Some(veto) = &self.waiting.veto {
             let reason = veto.reason().map(|reason| format!(", for the reason {}", quoted(&reason)));

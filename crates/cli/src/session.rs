@@ -180,6 +180,41 @@ impl Session {
     }
 }
 
+/// The keys of one command, each unlocked once and only when it is needed.
+pub(crate) struct KeyRing<'a> {
+    pub(crate) session: &'a Session,
+    keys: Vec<SigningKey>,
+    /// Those that could not be unlocked. The user is not asked again for each of many files.
+    locked: Vec<PublicKey>,
+}
+
+impl<'a> KeyRing<'a> {
+    pub(crate) fn new(session: &'a Session) -> Self {
+        Self { session, keys: Vec::new(), locked: Vec::new() }
+    }
+
+    pub(crate) async fn unlock(
+        &mut self,
+        client: &ServerClient,
+        path: &RepoPath,
+    ) -> Result<&SigningKey, CliError> {
+        let you = self.session.public_key_at(client, path).await?;
+        if self.locked.contains(&you) {
+            return Err(CliError::other(format!("{you} was not unlocked"), "unlock it, and run this again"));
+        }
+        let known = self.keys.iter().position(|key| key.public_key() == you);
+        let position = match known {
+            Some(position) => position,
+            None => {
+                let key = self.session.key_at(client, Some(path)).await;
+                self.keys.push(key.inspect_err(|_| self.locked.push(you))?);
+                self.keys.len() - 1
+            }
+        };
+        Ok(&self.keys[position])
+    }
+}
+
 fn is_on_this_machine(path: &RepoPath) -> bool {
     path.host().is_some_and(is_this_machine)
 }

@@ -301,6 +301,9 @@ async fn find_in_directory(client: &ServerClient, dir: &RepoPath) -> Result<Repo
     if client.document(&layout::withdrawal_of(&index)).await?.is_some() {
         return Ok(index);
     }
+    if client.document(&layout::newest_veto(dir)).await?.is_some() {
+        return Ok(pending);
+    }
     if client.document(&layout::active_signers(dir)).await?.is_some() {
         return Err(CliError::usage(
             format!("{dir} is a project whose signers are in force, and no change of them is pending"),

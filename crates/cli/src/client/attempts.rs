@@ -28,11 +28,6 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Whether there was more than one, so that an earlier one may have done it.
-    pub(super) fn was_repeated(&self) -> bool {
-        self.repeated > 0
-    }
-
     /// How long to wait before the next one. `None` if there should be none.
     pub(super) fn next_pause(
         &mut self,

@@ -30,7 +30,7 @@ use countersign_explain::progress::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    client::ServerClient,
+    client::{ServerClient, now},
     error::CliError,
     output::Output,
     people::{People, when_text},
@@ -38,7 +38,7 @@ use crate::{
         describe_earlier_objections, describe_objections, earlier_objections_json, find_earlier_objections,
         find_objections, objections_json,
     },
-    waiting::{DroppedSignatures, Waiting},
+    waiting::{DroppedSignatures, Waiting, due_text},
 };
 
 /// Where a file stands. The server's word, except that signatures which do not verify are not counted.
@@ -181,6 +181,9 @@ impl Status {
     }
 
     fn describe_wait(&self, until: Timestamp, name: &str) -> String {
+        if now().is_ok_and(|now| until <= now) {
+            return format!("  in force    it {}", due_text(until));
+        }
         let masters = match self.has_masters {
             true => {
                 format!(
