@@ -143,7 +143,8 @@ A policy file (c2sp.org/tlog-policy) says which log and witnesses must show the 
   quorum both
 
 A project's setting beats its host's, which beats the one for all. The client remembers a project's server when it first \
-meets the project. --server, --key and their environment variables beat the file.")]
+meets the project. If the project's signers file named the server, `discovered = true` stands beside it: the client asks \
+such a server only over https and at a public address. --server, --key and their environment variables beat the file.")]
     Config {
         #[command(subcommand)]
         command: Option<ConfigCommand>,

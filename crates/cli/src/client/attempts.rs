@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_forge::https::find_tls_problem;
+use countersign_forge::{guard::find_refusal, https::find_tls_problem};
 use reqwest::StatusCode;
 
 use super::exchange::{Answer, ExchangeError};
@@ -66,7 +66,7 @@ fn is_passing(answer: &Answer, repetition: Repetition) -> bool {
 }
 
 fn is_transient(error: &reqwest::Error, repetition: Repetition) -> bool {
-    if find_tls_problem(error).is_some() || error.is_builder() {
+    if find_tls_problem(error).is_some() || find_refusal(error).is_some() || error.is_builder() {
         return false;
     }
     match repetition {

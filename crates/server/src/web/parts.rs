@@ -13,7 +13,7 @@ use countersign_core::{
     values::{
         key::PublicKey,
         path::RepoPath,
-        shown::{shown_count, shown_text, shown_within},
+        shown::{marked_name, shown_count, shown_text, shown_within},
         time::Timestamp,
     },
 };
@@ -55,7 +55,7 @@ pub(super) fn crumbs(to: Option<&RepoPath>) -> Markup {
             ol {
                 li { a href=(links::PROJECTS) { "Projects" } }
                 @for (i, dir) in above.iter().enumerate() {
-                    @let name = if i == 0 { links::shown_path(dir) } else { shown_text(dir.file_name()) };
+                    @let name = if i == 0 { links::shown_path(dir) } else { marked_name(dir.file_name()) };
                     li { a href=(links::page(dir)) { bdi { (name) } } }
                 }
             }

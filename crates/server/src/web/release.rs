@@ -6,7 +6,11 @@ use crate::web::overview::release::{
 };
 use countersign_core::{
     documents::{index::PublishedFile, layout},
-    values::{bounds::PAGE_FILES, path::RepoPath, shown::shown_text},
+    values::{
+        bounds::PAGE_FILES,
+        path::RepoPath,
+        shown::{marked_name, shown_text},
+    },
 };
 use maud::{Markup, html};
 
@@ -190,7 +194,7 @@ fn file_table(files: &[PublishedFile], state: ReleaseState) -> Markup {
 
 /// No one should fetch the files of a revoked release, so they have no links.
 fn file_row(file: &PublishedFile, state: ReleaseState, has_size: bool) -> Markup {
-    let name = html! { bdi { (shown_text(file.file_name.as_str())) } };
+    let name = html! { bdi { (marked_name(file.file_name.as_str())) } };
     let address = links::outside(&file.source).filter(|_| state != ReleaseState::Revoked);
     html! {
         tr role="row" {

@@ -67,7 +67,7 @@ async function verifyLink(entry, project, previous, what) {
   return { signers, digest, activated: entry.timestamp };
 }
 
-// Whether it waited as long as the file before demands, unless its masters have agreed (D133).
+// Whether it waited as the file before demands, or its masters agreed (D133).
 function checkDelay({ agreed_at: agreed, timestamp, ...entry }, previous, signers, what) {
   const sets = [entry.signatures, entry.metadata_signatures];
   const { hours, master } = previous?.signers ?? {};
