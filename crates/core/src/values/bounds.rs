@@ -100,6 +100,11 @@ pub const JOURNAL_MESSAGE_BYTES: usize = 64 << 10;
 pub const JOURNAL_ENTRY_FILES: usize = 100_000;
 /// Of one commit in the journal. Content that it stores in several places counts once.
 pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;
+/// Directories that one commit adds. It stores one release or one signers file: the directories of one path, and a few
+/// of the server's own.
+pub const NEW_DIRECTORIES: usize = 4 * PATH_SEGMENTS;
+/// Files that the commits of a batch in the database change, all together. The shortest line of one has about 42 bytes.
+pub const SHARED_BATCH_FILES: usize = 400_000;
 /// How long a follower can let the server wait for the next commit, in seconds.
 pub const JOURNAL_WAIT_SECONDS: usize = 60;
 /// Of a batch of commits in the database that nodes share.

@@ -1,15 +1,11 @@
 //! Repeating commits that another machine made. Nothing is believed: the rules must give each of them, and it must have
 //! the id that the other machine says.
 
-use std::{collections::BTreeSet, mem};
-
-use countersign_core::values::path::RepoPath;
-
 use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
 use crate::{
-    audit::replay::{CommitStep, Replay, Violation},
+    audit::replay::{Replay, Violation},
     error::StoreError,
-    follow::{FollowError, prepare_again},
+    follow::{FollowError, check_rules, describe, prepare_again},
     journal::{entry::JournalEntry, lately},
 };
 
@@ -36,20 +32,13 @@ impl Writer {
         let mut draft = self.draft();
         let (mut legal, mut refused) = (0, None);
         for entry in entries.iter().take(MAX_CHANGES) {
-            if let Err(error) = repeat(&mut draft, entry, Some(replay)) {
+            if let Err(error) = repeat(&mut draft, entry, replay) {
                 refused = Some(error);
                 break;
             }
             legal += 1;
             if draft.batch.bytes > MAX_BATCH_BYTES {
                 break;
-            }
-        }
-        if refused.is_some() {
-            // The batch has objects of the refused commit. None of them may reach the disk.
-            self.discard(mem::replace(&mut draft, self.draft()));
-            for entry in &entries[..legal] {
-                repeat(&mut draft, entry, None)?;
             }
         }
         if legal > 0
@@ -72,25 +61,12 @@ impl Writer {
     }
 }
 
-/// Adds the commit to `draft`. On an error, only its objects may be there as well.
-fn repeat(draft: &mut Draft, entry: &JournalEntry, replay: Option<&mut Replay>) -> Result<(), FollowError> {
-    let JournalEntry { id, parent, time, change, .. } = entry;
-    let before = draft.head.clone();
-    let new = prepare_again(&draft.batch, &before, entry)?;
-    draft.add(new, change, *time);
-    let Some(replay) = replay else { return Ok(()) };
-    let after = &draft.head;
-    let is_touched =
-        |path: &&RepoPath| before.file(path).map(|found| found.id) != after.file(path).map(|found| found.id);
-    let touched: BTreeSet<RepoPath> = change.files.keys().filter(is_touched).cloned().collect();
-    let message = change.recorded_message();
-    let step = CommitStep { message: &message, time: *time, touched: &touched, is_first: parent.is_none() };
-    let checked = replay.check(&before, after, &step);
-    checked.map(drop).map_err(|violations| FollowError::Illegal { id: *id, reason: describe(&violations) })
-}
-
-fn describe(violations: &[Violation]) -> String {
-    let Some(first) = violations.first() else { return String::new() };
-    let file = first.files.first().map(|file| format!("{file}: ")).unwrap_or_default();
-    format!("{file}{}", first.fault)
+/// Adds the commit to `draft`, if the rules give it. On an error, the draft is as it was.
+fn repeat(draft: &mut Draft, entry: &JournalEntry, replay: &mut Replay) -> Result<(), FollowError> {
+    let new = prepare_again(&draft.batch, &draft.head, entry)?;
+    let illegal =
+        |violations: Vec<Violation>| FollowError::Illegal { id: entry.id, reason: describe(&violations) };
+    check_rules(&draft.head, &new, entry, replay).map_err(illegal)?;
+    draft.add(new, &entry.change, entry.time);
+    Ok(())
 }

@@ -8,7 +8,10 @@ use std::{
     },
 };
 
-use countersign_core::rules::snapshot::Snapshot as _;
+use countersign_core::{
+    rules::snapshot::Snapshot as _,
+    values::bounds::{JOURNAL_ENTRY_FILES, SHARED_BATCH_FILES},
+};
 use countersign_store::{
     Disk, DiskStep, Head, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole,
     clock::Clock,
@@ -239,6 +242,27 @@ async fn what_the_rules_do_not_give_stops_a_node_until_the_order_is_right_again(
         follower.catch_up().await.unwrap();
         assert_eq!(follower.halted(), None);
         assert_eq!(follower.head().commit, node.head().commit, "{lie}");
+    }
+}
+
+/// Each takes some hundred bytes of memory, and in the database as few as six.
+#[tokio::test]
+async fn a_batch_of_very_many_files_stops_a_node_before_it_holds_them() {
+    let fixture = Fixture::in_memory();
+    let nodes = Nodes::new();
+    nodes.start(&fixture).catch_up().await.unwrap();
+    let first = nodes.order.0.lock().unwrap().batches[0].clone();
+    let mut commit = String::from_utf8(first.body.to_vec()).unwrap();
+    commit.truncate(commit.find("M 100644").unwrap());
+    let most = SHARED_BATCH_FILES / JOURNAL_ENTRY_FILES;
+    for (commits, words) in [(most, "does not have the content"), (most + 1, "more than 400000 files")] {
+        let removals: String = (100_000..200_000).map(|number| format!("D {number}\n")).collect();
+        let body: String = (0..commits).map(|_| format!("{commit}{removals}\n")).collect();
+        let lied = SharedBatch { commits, body: body.into(), ..first.clone() };
+        nodes.order.0.lock().unwrap().batches = vec![lied];
+        let copy = Fixture::in_memory();
+        let stopped = nodes.start(&copy).catch_up().await.unwrap_err();
+        assert!(stopped.to_string().contains(words), "{stopped}");
     }
 }
 
