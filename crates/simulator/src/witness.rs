@@ -70,7 +70,7 @@ pub fn witness_key() -> VerifierKey {
 
 /// This witness must have cosigned.
 pub fn policy() -> Policy {
-    let group = WitnessGroup { threshold: 1, keys: vec![witness_key()] };
+    let group = WitnessGroup::new(1, vec![witness_key()]);
     Policy::of_groups(log_key(), &[group]).expect("a policy")
 }
 

@@ -98,19 +98,8 @@ impl Tree {
         if index >= size || size > self.len() {
             return None;
         }
-        let (mut start, mut end, mut proof) = (0, size, Vec::new());
-        while end - start > 1 {
-            let middle = start + split(end - start);
-            if index < middle {
-                proof.push(self.range_root(middle, end));
-                end = middle;
-            } else {
-                proof.push(self.range_root(start, middle));
-                start = middle;
-            }
-        }
-        proof.reverse();
-        Some(proof)
+        let siblings = inclusion_siblings(index, size).into_iter();
+        Some(siblings.map(|leaves| self.range_root(leaves.start, leaves.end)).collect())
     }
 
     /// The proof that the first `size` leaves begin with the first `old`.
@@ -159,6 +148,24 @@ impl Tree {
         }
         root.unwrap_or_else(empty_root)
     }
+}
+
+/// The leaves below each sibling on the way from the leaf `index`, which is below `size`, to the root: that of the leaf
+/// first.
+pub fn inclusion_siblings(index: u64, size: u64) -> Vec<Range<u64>> {
+    let (mut start, mut end, mut siblings) = (0, size, Vec::new());
+    while end.saturating_sub(start) > 1 {
+        let middle = start + split(end - start);
+        if index < middle {
+            siblings.push(middle..end);
+            end = middle;
+        } else {
+            siblings.push(start..middle);
+            start = middle;
+        }
+    }
+    siblings.reverse();
+    siblings
 }
 
 /// The largest power of two below `length`, which is at least 2: so many leaves are left of the root.

@@ -138,6 +138,8 @@ pub const POLICY_BYTES: usize = 64 << 10;
 pub const POLICY_ENTRIES: usize = 64;
 /// Of a staple: its records name nine paths, its checkpoint can have a cosignature of each witness of a policy.
 pub const STAPLE_BYTES: usize = 64 << 10;
+/// Of the proof that a log lied about the state: a commit of the journal and the indexes that it completes, in base64.
+pub const STATE_LIE_BYTES: usize = 2 * JOURNAL_ENTRY_BYTES;
 /// Of a URL of a signers file, a release or an asset.
 pub const URL_BYTES: usize = 2_048;
 /// Redirects that one fetch follows.

@@ -219,7 +219,7 @@ pub(crate) fn wait_for<T>(log: &TransparencyLog, look: impl Fn(&TransparencyLog)
 /// One group of all these witnesses.
 pub(crate) fn policy(threshold: usize, witnesses: &[&NamedKey]) -> Policy {
     let keys = witnesses.iter().map(|witness| witness.public.clone()).collect();
-    Policy::of_groups(log_key().public, &[WitnessGroup { threshold, keys }]).unwrap()
+    Policy::of_groups(log_key().public, &[WitnessGroup::new(threshold, keys)]).unwrap()
 }
 
 pub(crate) fn copy_dir(from: &Path, to: &Path) {
