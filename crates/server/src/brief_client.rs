@@ -1,10 +1,11 @@
 //! One short question over HTTP, and its short answer.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use countersign_core::values::{shown::shown_text, wire::WITNESS_STOPPED};
 use countersign_forge::https::SetupError;
 use reqwest::{Client, RequestBuilder, header::CONTENT_TYPE};
+use serde_json::Value;
 use thiserror::Error;
 use tokio::time::timeout;
 
@@ -96,10 +97,12 @@ impl BriefClient {
 }
 
 impl BriefAnswer {
-    /// What it says, for a log line.
+    /// What it says, for a log line. A server of ours says it as the field `error` of an object.
     pub(crate) fn excerpt(&self) -> String {
-        let text = String::from_utf8_lossy(&self.body);
-        shown_text(&text.chars().take(200).collect::<String>())
+        let object: Option<Value> = serde_json::from_slice(&self.body).ok();
+        let error = object.as_ref().and_then(|object| object["error"].as_str());
+        let text = error.map_or_else(|| String::from_utf8_lossy(&self.body), Cow::Borrowed);
+        shown_text(&text.chars().take(400).collect::<String>())
     }
 }
 

@@ -34,8 +34,6 @@ use crate::{
 
 /// A witness says its size once; a second time if someone else has asked it meanwhile.
 const MAX_QUESTIONS: usize = 4;
-/// Between two questions to a witness that has stopped.
-const STOPPED_WAIT: Duration = Duration::from_secs(5 * 60);
 
 pub(crate) type AskWork = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -114,7 +112,7 @@ enum AskFailure {
          restored, so that is no answer: ask its operator"
     )]
     Forgetful { status: u16, message: String },
-    #[error("it has stopped, and cosigns nothing more of this log until its operator decides: {0}")]
+    #[error("it has stopped: {0}")]
     Stopped(String),
     #[error("what it has seen cannot be remembered: {0}")]
     Memory(String),
@@ -317,10 +315,9 @@ impl AskFailure {
             | Self::NoProof
             | Self::HasSeenMore { .. }
             | Self::Forgetful { .. }
+            | Self::Stopped(_)
             | Self::Memory(_)
             | Self::Log(_) => None,
-            // Its operator has to do something first.
-            Self::Stopped(_) => Some(STOPPED_WAIT),
         }
     }
 }

@@ -16,6 +16,8 @@ use crate::mirror::MirrorState;
 const FOLLOWING: Duration = Duration::from_secs(5);
 /// Between two looks whether the log is being replayed.
 const BEGINNING: Duration = Duration::from_millis(20);
+/// Between two looks whether the mirror has stopped.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// A mirror that has stopped never comes so far, and the log is told so (D210). The log asks as soon as it has signed, and the mirror hears of commits at the same time.
 pub(crate) async fn cosign(
@@ -46,7 +48,9 @@ pub(crate) async fn cosign(
             continue;
         };
         let mut sizes = replay.sizes();
-        if !matches!(timeout_at(deadline, sizes.wait_for(|replayed| *replayed >= size)).await, Ok(Ok(_))) {
+        let look = deadline.min(Instant::now() + LOOK);
+        let _ = timeout_at(look, sizes.wait_for(|replayed| *replayed >= size)).await;
+        if *sizes.borrow() < size && Instant::now() >= deadline {
             return cosigned;
         }
     }
