@@ -8,9 +8,9 @@ pub(crate) use log::*;
 pub(crate) use options::*;
 pub(crate) use second_thoughts::*;
 pub(crate) use serve::{
-    AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, LogCommand,
-    LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs, ServiceArgs,
-    WitnessArgs, WitnessCommand, WitnessInitArgs,
+    AcceptLossArgs, AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs,
+    LogCommand, LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs,
+    ServiceArgs, TakeCheckpointArgs, WitnessArgs, WitnessCommand, WitnessInitArgs,
 };
 pub(crate) use signers::*;
 

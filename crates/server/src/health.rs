@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use countersign_log::LogRefusal;
 use thiserror::Error;
 
 use crate::mirror::MirrorTrouble;
@@ -26,4 +27,6 @@ pub enum NotReady {
     Halted(Arc<String>),
     #[error(transparent)]
     Mirror(#[from] MirrorTrouble),
+    #[error("the log signs nothing: {0}")]
+    Log(#[from] LogRefusal),
 }

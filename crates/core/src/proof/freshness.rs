@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Clocks differ. A witness further ahead than this is wrong, or lies about how fresh the state is.
-const MAX_AHEAD_SECONDS: i64 = 300;
+pub(super) const MAX_AHEAD_SECONDS: i64 = 300;
 const _: () = assert!(MAX_AHEAD_SECONDS == 5 * 60, "the message says so");
 
 /// What the staple should be about: a release that was verified.

@@ -129,6 +129,8 @@ pub const NOTE_BYTES: usize = 64 << 10;
 pub const NOTE_SIGNATURES: usize = 100;
 /// Of the name of a log or witness.
 pub const KEY_NAME_BYTES: usize = 255;
+/// Checkpoints whose commits an operator has given up, as a log remembers them.
+pub const LOST_HEADS: usize = 64;
 /// Hashes of a proof in a log: more than a tree of 2^63 leaves needs.
 pub const PROOF_HASHES: usize = 63;
 /// Of what a log asks a witness to cosign: a note, and a proof before it.

@@ -18,7 +18,7 @@ use countersign_core::{
         verifier_key::{KeyKind, VerifierKey},
     },
 };
-use countersign_log::{CheckpointFiles, LogOptions, LogSigner, TransparencyLog};
+use countersign_log::{CheckpointFiles, LogError, LogOptions, LogRefusal, LogSigner, TransparencyLog};
 use countersign_store::{Author, Options, Repository, Store, StoreRole, clock::Clock};
 use countersign_testing::path;
 use tempfile::TempDir;
@@ -171,6 +171,7 @@ impl Fixture {
             heartbeat_every: Duration::from_secs(3_600),
             policy: None,
             waits_for_witnesses: false,
+            copied: None,
         }
     }
 
@@ -214,6 +215,14 @@ pub(crate) fn wait_for<T>(log: &TransparencyLog, look: impl Fn(&TransparencyLog)
         assert!(begin.elapsed() < SOON, "it does not happen; trouble: {:?}", log.trouble());
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Why the log must not sign, once it says so.
+pub(crate) fn refusal(log: &TransparencyLog) -> LogRefusal {
+    wait_for(log, |log| match log.trouble().as_deref() {
+        Some(LogError::Refused(refusal)) => Some(refusal.clone()),
+        _ => None,
+    })
 }
 
 /// One group of all these witnesses.
