@@ -62,7 +62,7 @@ impl SingleRun<'_> {
             }
             for change in 0..=chance.below(4) {
                 let project = PROJECTS + 1 + 4 * start + change;
-                copy.change(&[ChangeWish { project, whim: 1, request: self.new_request() }]);
+                copy.change(&[ChangeWish { project, whim: 1, request: self.new_request(), jump: 0 }]);
             }
             self.wait_for(|| log.figures().size == count_commits(&copy) && log.refusal().is_some())?;
             drop(log);
