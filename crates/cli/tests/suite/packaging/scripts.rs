@@ -37,8 +37,8 @@ fn shellcheck_finds_nothing() {
     Ran::of(Command::new("shellcheck").args(scripts)).ok();
 }
 
-/// Those of jobs and of packages as well. The shells only read, and a script that is one command runs nothing before it is
-/// read.
+/// Scripts of jobs and of packages are among them. The shells only read here: a script that is one command runs nothing
+/// before it is read.
 #[test]
 fn a_script_that_was_cut_off_runs_nothing() {
     let scripts = scripts_in(&[packaging(""), packaging("debian"), packaging("npm"), packaging("../ci")]);

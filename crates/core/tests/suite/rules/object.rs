@@ -192,13 +192,11 @@ fn objections_to_an_index_stay_readable_after_it_was_corrected_or_withdrawn() {
 fn a_release_keeps_a_hundred_earlier_objections_and_no_key_pushes_out_the_word_of_another() {
     let mut world = collecting();
     world.object(Some("the only word"), &bob()).unwrap();
-    let mut count = 1;
     for round in 0..EARLIER_OBJECTIONS + 5 {
         world.add_release(&release("v1", &format!("content {round}")), &alice()).unwrap();
         world.pass(1);
         world.object(Some(&format!("word {round}")), &dave()).unwrap();
-        assert_eq!(earlier(&world).len(), count.min(EARLIER_OBJECTIONS));
-        count += 1;
+        assert_eq!(earlier(&world).len(), (round + 1).min(EARLIER_OBJECTIONS));
     }
     world.withdraw(&carol()).unwrap();
     let kept = earlier(&world);
