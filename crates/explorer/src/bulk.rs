@@ -12,7 +12,7 @@ use countersign_testing::World;
 /// Something that a person signed before, with what the server had shown then.
 #[derive(Debug, Clone)]
 pub enum Statement {
-    Revoke(RevokeRequest),
+    Revoke(Box<RevokeRequest>),
     Sign(Submission),
 }
 

@@ -63,7 +63,7 @@ fn prepare(world: &World, indexes: &[RepoPath], begun: Option<(usize, &str)>) ->
                 Some((number, text)) if number == i => text.to_owned(),
                 Some(_) | None => document(world, index, "bob's laptop was stolen"),
             };
-            Statement::Revoke(revocation(world, index, &text, &person))
+            Statement::Revoke(Box::new(revocation(world, index, &text, &person)))
         };
         indexes.iter().enumerate().map(sign).collect()
     })
