@@ -117,11 +117,18 @@ pub(crate) async fn answer<R: Read>(
     };
     let forwarded = forwarded.and_then(|address| visitor.metered(address));
     let client = forwarded.as_ref().or(visitor.client.as_ref());
-    let admitted = client
-        .filter(|_| visitor.service.kinds.is_limited(kind) || !is_read)
-        .map_or(Ok(()), |client| client.charge_request(started));
+    let kinds = visitor.service.kinds;
+    let limited = client.filter(|_| kinds.is_limited(kind) || !is_read);
+    let admitted = limited.map_or(Ok(None), |client| {
+        client.charge_request(started)?;
+        kinds.is_page(kind).then(|| client.share_pages()).transpose()
+    });
+    // Held until there is an answer.
+    let (_page, admitted) = match admitted {
+        Ok(page) => (page, Ok(())),
+        Err(limited) => (None, Err(ApiError::from(limited))),
+    };
     // A read changes nothing that could outlive its panic.
-    let admitted = admitted.map_err(ApiError::from);
     let ask =
         AssertUnwindSafe(|| match admitted.and_then(|()| check_host(request.version(), request.headers())) {
             Ok(()) => (visitor.service.read)(RequestHead { method, uri, headers: request.headers() }),

@@ -31,6 +31,8 @@ const FETCHING_PER_KEY: u32 = 8;
 const FETCHING_PER_ADDRESS: u32 = 16;
 /// Bytes of large answers on their way to one address (`sending`).
 const SENDING_PER_ADDRESS: u32 = 32 << 20;
+/// Pages that are made for one address at the same time, or wait for it. A browser has six connections.
+const PAGES_PER_ADDRESS: u32 = 16;
 /// Listeners to events at one address.
 const LISTENING_PER_ADDRESS: u32 = 1_024;
 
@@ -56,6 +58,7 @@ named! {
         AddressFetches = "address_fetches",
         AddressFetching = "address_fetching",
         AddressListening = "address_listening",
+        AddressPages = "address_pages",
         AddressSending = "address_sending",
         Key = "key",
         KeyFetches = "key_fetches",
@@ -71,6 +74,7 @@ impl Limit {
             Self::AddressFetches => "too many requests from this address for which the server fetches",
             Self::AddressFetching => "too many requests from this address fetch at the same time",
             Self::AddressListening => "too many listeners to events at this address",
+            Self::AddressPages => "too many pages are being made for this address",
             Self::AddressSending => "too many large answers are on their way to this address",
             Self::Key => "too many requests of this key",
             Self::KeyFetches => "too many requests of this key for which the server fetches",
@@ -102,6 +106,7 @@ struct Address {
     fetches: Bucket,
     fetching: Arc<Count>,
     listening: Arc<Count>,
+    pages: Arc<Count>,
     sending: Arc<Count>,
 }
 
@@ -188,6 +193,11 @@ impl MeteredClient {
 
     pub fn share_listening(&self) -> Result<Share, Limited> {
         self.hold(&self.address.listening, 1, LISTENING_PER_ADDRESS, Limit::AddressListening)
+    }
+
+    /// A page, from its request to its answer. A flood is refused before anything works on it (D229).
+    pub fn share_pages(&self) -> Result<Share, Limited> {
+        self.hold(&self.address.pages, 1, PAGES_PER_ADDRESS, Limit::AddressPages)
     }
 
     /// Room for an answer of so many bytes. An answer larger than the share of an address takes all of it.

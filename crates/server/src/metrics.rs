@@ -4,6 +4,6 @@ mod kinds;
 mod requests;
 
 pub use self::{
-    kinds::{RequestKind, RequestKinds},
+    kinds::{PAGE, RequestKind, RequestKinds},
     requests::{BOUNDS, Latencies, Requests},
 };

@@ -14,7 +14,7 @@ use countersign_core::values::wire::routes as paths;
 use crate::{
     answer::RequestHead,
     error::ApiError,
-    metrics::RequestKinds,
+    metrics::{PAGE, RequestKinds},
     openapi::{self, catalogue, changes, reads, service},
     routes::{
         assets, chain, events, files, health, journal, keys, log, metrics, object, pending, ping, propose,
@@ -81,7 +81,7 @@ pub fn kinds() -> &'static RequestKinds {
                 }
             }
         }
-        kinds.add(web::ASSETS_DIR, "page", true);
+        kinds.add(web::ASSETS_DIR, PAGE, true);
         kinds.add(METRICS, "metrics", true);
         kinds
     });

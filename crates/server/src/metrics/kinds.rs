@@ -1,6 +1,8 @@
 //! Names for kinds of requests. The route table defines this fixed set, so strangers cannot add to it.
 
 pub(super) const MAX_KINDS: usize = 32;
+/// The name of all pages, with what they consist of.
+pub const PAGE: &str = "page";
 
 /// The kind of a request, by its path alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,6 +59,10 @@ impl RequestKinds {
 
     pub fn is_limited(&self, kind: RequestKind) -> bool {
         !self.unlimited.contains(&kind)
+    }
+
+    pub fn is_page(&self, kind: RequestKind) -> bool {
+        self.names.get(kind.0).is_some_and(|name| *name == PAGE)
     }
 
     pub fn kind_of(&self, path: &str) -> RequestKind {

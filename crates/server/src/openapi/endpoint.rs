@@ -12,6 +12,7 @@ use crate::{
     blocks::{BlockedThing, ChangeBlocked},
     error::ApiError,
     limits::{Limit, Limited},
+    metrics::PAGE,
     mirror::state::NotTheOrigin,
 };
 
@@ -146,7 +147,7 @@ impl Endpoint {
     pub fn new(id: &'static str, section: Section, summary: &'static str, about: &str) -> Self {
         Self {
             id,
-            counted_as: if section == Section::Pages { "page" } else { id },
+            counted_as: if section == Section::Pages { PAGE } else { id },
             section,
             summary,
             about: about.to_owned(),

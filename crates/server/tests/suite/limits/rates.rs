@@ -13,10 +13,15 @@ use countersign_store::{bucket::Rate, clock::uptime_nanos};
 const SECOND: Duration = Duration::from_secs(1);
 
 fn limiter() -> Arc<Limiter> {
+    limiter_of(10, 2 * SECOND)
+}
+
+/// A limiter that lets an address ask so often in a second, and what it can ask in `burst` at once.
+pub(super) fn limiter_of(per_second: u64, burst: Duration) -> Arc<Limiter> {
     // Starts the clock before the test reads it.
     uptime_nanos(Instant::now());
     Arc::new(Limiter::new(Rates {
-        address: Rate::new(10, SECOND, 20),
+        address: Rate::new(per_second, SECOND, per_second * burst.as_secs()),
         address_authenticated: Rate::new(1, SECOND, 3),
         key: Rate::new(1, SECOND, 2),
         key_fetches: Rate::new(1, 60 * SECOND, 1),
@@ -114,6 +119,18 @@ fn an_address_has_a_part_of_the_room_for_large_answers_and_one_answer_always_fit
     assert!(client.share_sending(1).is_err());
     drop(largest);
     client.share_sending(1).unwrap();
+}
+
+#[test]
+fn an_address_has_a_part_of_the_pages_under_way() {
+    let limiter = limiter();
+    let client = limiter.client(address("192.0.2.1"));
+    let mut held: Vec<_> = (0..16).map(|_| client.share_pages().unwrap()).collect();
+    let refused = client.share_pages().unwrap_err();
+    assert_eq!((refused.limit, refused.seconds), (Limit::AddressPages, 1));
+    limiter.client(address("192.0.2.2")).share_pages().unwrap();
+    held.pop();
+    client.share_pages().unwrap();
 }
 
 #[test]
