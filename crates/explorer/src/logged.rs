@@ -122,7 +122,8 @@ impl Logged {
             return Invariant::StapleAgrees.broken("no evidence of a lie can be made");
         };
         let read = read_index(contents, after);
-        let derived = part.apply_digests(&decided.change, |index| read(index).map(|bytes| Sha512::of(&bytes)));
+        let derived =
+            part.apply_digests(&decided.change, |index| read(index).map(|bytes| Sha512::of(&bytes)));
         match derived {
             Ok((derived, _)) if derived.root() == right.root() => Ok(()),
             Ok(_) => Invariant::StapleAgrees.broken("a part of the map gives another state than the whole"),
