@@ -45,7 +45,7 @@ Examples:
   countersign signers edit svc.signers.json --remove carol --add admin:dave=dave.pub
   countersign signers edit acme/app --add registrar:ci=ci.pub                  a key for CI
   countersign signers edit acme/app --log KEY --witness KEY KEY KEY --witness-threshold 2
-  countersign signers edit acme/app --replaying witness.example                a witness that replays the rules
+  countersign signers edit acme/app --replaying witness.example
   countersign signers edit acme/app --max-age 7d
 
 ROLE is artifact, admin, master, revocation or registrar; without one it is artifact. Of several groups, artifact.2 is the second. \

@@ -167,15 +167,14 @@ impl StateLie {
         let fields = ["version", "log", "leaf", "proof", "before", "change", "records", "indexes"];
         let object = json.root().object(&fields)?;
         object.require_version(VERSION)?;
-        let mut change = Change::default();
-        change.files = parse_by_path(&object.required("change")?, |field| field.nullable(parse_content))?;
+        let files = parse_by_path(&object.required("change")?, |field| field.nullable(parse_content))?;
         let record = |field: &Field<'_>| parse_proven(field, Record::parse);
         Ok(Self {
             log: object.required("log")?.parsed(|text| VerifierKey::parse_kind(text, KeyKind::Log))?,
             leaf: object.required("leaf")?.parsed(Leaf::parse)?,
             proof: object.required("proof")?.parsed(InclusionProof::parse)?,
             before: object.required("before")?.nullable(parse_before)?,
-            change,
+            change: Change { files, ..Change::default() },
             records: object.required("records")?.array()?.iter().map(record).collect::<Result<_, _>>()?,
             indexes: parse_by_path(&object.required("indexes")?, parse_content)?,
         })

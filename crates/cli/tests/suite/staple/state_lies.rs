@@ -133,7 +133,8 @@ fn what_was_derived_can_be_lost_and_an_earlier_version_had_nothing() {
     scene.staple("2.0");
     look(&scene, "state.json", &[]).ok();
     let map = "state.json.map";
-    let lose: [(&str, fn(&LogScene)); 3] = [
+    type Loss = fn(&LogScene);
+    let lose: [(&str, Loss); 3] = [
         ("deleted", |scene| drop(fs::remove_file(scene.user.computer.path("state.json.map")))),
         ("damaged", |scene| {
             let text = String::from_utf8(scene.user.computer.read("state.json.map")).unwrap();
