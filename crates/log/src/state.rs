@@ -136,9 +136,8 @@ impl LogState {
 
     /// Why the log must not sign, as far as is known.
     pub(crate) fn refusal(&self) -> Option<LogRefusal> {
-        match self.trouble.load().as_deref() {
-            Some(LogError::Refused(refusal)) => return Some(refusal.clone()),
-            Some(_) | None => {}
+        if let Some(LogError::Refused(refusal)) = self.trouble.load().as_deref() {
+            return Some(refusal.clone());
         }
         let is_open = !self.is_compared.load(Ordering::Acquire) && lock(&self.seen).has_guard();
         is_open.then_some(LogRefusal::NotCompared)

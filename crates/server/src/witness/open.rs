@@ -29,10 +29,11 @@ pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitn
     if let Some(shared) = known.clone().find(|key| key.key() == own) {
         return Err(WitnessError::SharedKey(shared.name().to_owned()));
     }
-    if let Some(pinned) = witness.pinned_key()? {
-        if let Some(given) = settings.log_key.clone().filter(|given| *given != pinned) {
-            return Err(WitnessError::OtherKey { pinned, given });
-        }
+    let pinned = witness.pinned_key()?;
+    if let (Some(pinned), Some(given)) = (&pinned, &settings.log_key)
+        && pinned != given
+    {
+        return Err(WitnessError::OtherKey { pinned: pinned.clone(), given: given.clone() });
     }
     let mut by_origin: BTreeMap<&str, Vec<VerifierKey>> = BTreeMap::new();
     for key in &settings.logs {
@@ -41,7 +42,7 @@ pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitn
     for keys in by_origin.into_values() {
         witness.add_log(keys)?;
     }
-    match witness.pinned_key()?.or_else(|| settings.log_key.clone()) {
+    match pinned.or_else(|| settings.log_key.clone()) {
         Some(key) => witness.expect_replay(&key)?,
         None if settings.logs.is_empty() => witness.expect_key(),
         None => {}
