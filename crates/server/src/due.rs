@@ -102,10 +102,8 @@ impl DueParts {
     }
 
     async fn activate(&self, projects: Vec<RepoPath>) {
-        if let Some(node) = self.app.role.node().filter(|_| !projects.is_empty())
-            && let Err(reason) = node.check_clock(self.app.now()).await
-        {
-            return self.hold(projects, &reason);
+        if let Err(wrong) = self.app.role.check_clock() {
+            return self.hold(projects, &wrong.to_string());
         }
         for group in projects.chunks(TOGETHER) {
             join_all(group.iter().map(|project| self.activate_one(project))).await;

@@ -27,16 +27,14 @@ use crate::{
     error::StoreError,
     feed::{Feed, PublishedCommit},
     fold::Folder,
-    journal::{
-        entry::JournalEntry, export::JournalExport, lately, milestones::Milestones, write::JournalWriter,
-    },
+    journal::{entry::JournalEntry, export::JournalExport, milestones::Milestones, write::JournalWriter},
     need::need_of,
     recent_commits::{RecentCommit, RecentCommits},
     repository::{
         Repository,
         batch::{Batch, NewCommit},
     },
-    sequence::Sequencer,
+    sequence::{OrderPlace, Sequencer},
     snapshot::{head::Head, places::Places},
     stats::StoreStats,
     store::FirstChange,
@@ -70,17 +68,28 @@ pub(crate) struct Repeating {
     /// Commits that were found on the branch after a write that was reported lost. The other machine may not have been
     /// asked anew since then, and then it sends them again (D155).
     pub(crate) recovered: HashSet<ObjectId>,
+    /// Whether `replay` does not know all requests of the changes that are being tried.
+    pub(crate) is_unsure: bool,
 }
 
 impl Repeating {
     pub(crate) fn new(speaks_for: SpeaksFor) -> Self {
-        Self { speaks_for, replay: None, recovered: HashSet::new() }
+        Self { speaks_for, replay: None, recovered: HashSet::new(), is_unsure: false }
     }
 
-    /// A commit of this machine's own.
-    pub(crate) fn note_own(&mut self, entry: &JournalEntry) {
+    /// The changes that were tried are made.
+    pub(crate) fn keep_tried(&mut self) {
+        if mem::take(&mut self.is_unsure) {
+            self.replay = None;
+        } else if let Some(replay) = &mut self.replay {
+            replay.nonces.end_trial();
+        }
+    }
+
+    /// The changes that were tried come to nothing, all but those of so many requests.
+    pub(crate) fn take_back(&mut self, kept: usize) {
         if let Some(replay) = &mut self.replay {
-            lately::requests_in(&entry.change).for_each(|request| replay.note_request(request, entry.time));
+            replay.nonces.take_back(kept);
         }
     }
 }
@@ -91,6 +100,10 @@ pub(crate) struct Sharing {
     pub(crate) sequencer: Box<dyn Sequencer>,
     /// The first commit, if no node has made it.
     pub(crate) initial: FirstChange,
+    /// Batches that this node has passed over since its newest commit, oldest first.
+    pub(crate) passed: Vec<OrderPlace>,
+    /// Batches that other nodes pass over, and that are not in this node's history.
+    pub(crate) rightly_passed: HashSet<ObjectId>,
 }
 
 /// What the writer shares with those who ask.
@@ -160,8 +173,9 @@ impl Writer {
     }
 
     /// What it staged will never be published.
-    pub(crate) fn discard(&self, draft: Draft) {
+    pub(crate) fn discard(&mut self, draft: Draft) {
         drop(draft);
+        self.repeating.take_back(0);
         self.repository.objects.unstage();
     }
 
@@ -260,7 +274,47 @@ impl Writer {
     }
 }
 
+/// What a draft was before a commit was added to it.
+pub(crate) struct DraftMark {
+    head: Head,
+    newest: Timestamp,
+    commits: usize,
+    fed: Option<usize>,
+    content_bytes: u64,
+    charges: usize,
+    entries: usize,
+    writer: JournalWriter,
+    body: usize,
+}
+
 impl Draft {
+    fn mark(&self) -> DraftMark {
+        DraftMark {
+            head: self.head.clone(),
+            newest: self.newest,
+            commits: self.commits.len(),
+            fed: self.fed.as_ref().map(Vec::len),
+            content_bytes: self.content_bytes,
+            charges: self.charges.len(),
+            entries: self.entries.len(),
+            writer: self.writer,
+            body: self.body.len(),
+        }
+    }
+
+    /// Takes back what was added since. The batch keeps objects that nothing refers to.
+    fn go_back(&mut self, mark: DraftMark) {
+        let DraftMark { head, newest, commits, fed, content_bytes, charges, entries, writer, body } = mark;
+        (self.head, self.newest, self.content_bytes, self.writer) = (head, newest, content_bytes, writer);
+        self.commits.truncate(commits);
+        if let (Some(kept), Some(fed)) = (&mut self.fed, fed) {
+            kept.truncate(fed);
+        }
+        self.charges.truncate(charges);
+        self.entries.truncate(entries);
+        self.body.truncate(body);
+    }
+
     /// A commit that was prepared on top of the others, with its entry for other nodes. A panic adds neither: what can
     /// panic comes first.
     fn add(&mut self, new: NewCommit<'_>, change: &Change, time: Timestamp, entry: Option<JournalEntry>) {

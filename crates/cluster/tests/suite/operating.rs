@@ -115,7 +115,7 @@ fn a_stopped_server_moves_into_an_empty_database_once() {
 
     let world = World { runtime, postgres };
     let mut node = world.node("one");
-    assert_eq!(node.order.batches_after(None).unwrap(), batches);
+    assert_eq!(node.batches_after(None).unwrap(), batches);
     // The nonces of the server from before are not known here.
     let floor = "select nonce_floor is not null from svc_repository";
     assert_eq!(world.postgres.sql(floor), "t");

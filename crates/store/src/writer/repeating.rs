@@ -1,25 +1,26 @@
 //! Repeating commits that another machine made. Nothing is believed: the rules must give each of them, and it must have
 //! the id that the other machine says.
 
-use std::{collections::BTreeSet, mem};
+use std::{collections::BTreeSet, mem, sync::Arc};
 
 use countersign_core::values::path::RepoPath;
+use gix::{ObjectId, objs::Kind};
 
 use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
 use crate::{
     audit::replay::{CommitStep, Replay, Violation},
+    commit::Commit,
     error::StoreError,
     follow::{FollowError, prepare_again},
     journal::{entry::JournalEntry, lately},
+    snapshot::head::Head,
+    tree::load::load_tree,
 };
 
 impl Writer {
     /// Publishes as many of the entries as the rules give. An error is about the first of the others.
     pub(crate) fn follow(&mut self, entries: &[JournalEntry]) -> Result<(), FollowError> {
-        let mut replay = match self.repeating.replay.take() {
-            Some(replay) => replay,
-            None => self.read_back_requests()?,
-        };
+        let mut replay = self.take_replay()?;
         let known = entries.iter().take_while(|entry| self.repeating.recovered.contains(&entry.id)).count();
         let mut rest = &entries[known..];
         while !rest.is_empty() {
@@ -61,10 +62,83 @@ impl Writer {
         refused.map_or(Ok(legal), Err)
     }
 
-    /// What a later commit must not hold again.
-    fn read_back_requests(&self) -> Result<Replay, StoreError> {
+    /// Publishes the entries if the rules give all of them, and else none.
+    pub(super) fn follow_all(&mut self, entries: &[JournalEntry]) -> Result<(), FollowError> {
+        // After an error the requests are read back again: some of those just seen came to nothing.
+        let mut replay = self.take_replay()?;
+        let mut draft = self.draft();
+        let repeated = entries.iter().try_for_each(|entry| repeat(&mut draft, entry, Some(&mut replay)));
+        let published = repeated.and_then(|()| Ok(self.publish(&mut draft)?));
+        if published.is_err() {
+            self.discard(draft);
+        } else {
+            self.repeating.replay = Some(replay);
+        }
+        published
+    }
+
+    /// Why the rules do not give these commits of this node's own after `base`, if they do not.
+    pub(super) fn find_illegal(
+        &mut self,
+        base: ObjectId,
+        entries: impl Iterator<Item = Result<JournalEntry, StoreError>>,
+    ) -> Result<Option<FollowError>, StoreError> {
+        let mut replay = self.read_back_requests(Some(base))?;
+        let mut draft = Draft { head: self.load_head_at(base)?, ..self.draft() };
+        for entry in entries {
+            match repeat(&mut draft, &entry?, Some(&mut replay)) {
+                Ok(()) => {}
+                Err(FollowError::Store(error)) => return Err(error),
+                Err(illegal) => {
+                    self.discard(draft);
+                    return Ok(Some(illegal));
+                }
+            }
+            if draft.batch.bytes > MAX_BATCH_BYTES {
+                // Its objects are there already.
+                let head = draft.head.clone();
+                draft = Draft { head, ..self.draft() };
+            }
+        }
+        self.discard(draft);
+        Ok(None)
+    }
+
+    /// Whether the rules give the newest commit of a draft, as other nodes will ask.
+    pub(super) fn check_own(&mut self, before: &Head, draft: &Draft) -> Result<(), StoreError> {
+        let Some(entry) = draft.entries.last() else { return Ok(()) };
+        let mut replay = self.take_replay()?;
+        let tried = replay.nonces.begin_trial();
+        let checked = check_step(before, &draft.head, entry, &mut replay);
+        if checked.is_err() {
+            replay.nonces.take_back(tried);
+        }
+        self.repeating.replay = Some(replay);
+        checked.map_err(|reason| {
+            tracing::error!(reason, "a change that this node decided breaks the rules, and is not made");
+            StoreError::Illegal(reason)
+        })
+    }
+
+    fn take_replay(&mut self) -> Result<Replay, StoreError> {
+        match self.repeating.replay.take() {
+            Some(replay) => Ok(replay),
+            None => self.read_back_requests(self.repository.tip),
+        }
+    }
+
+    fn load_head_at(&self, commit: ObjectId) -> Result<Head, StoreError> {
+        let objects = Arc::clone(&self.repository.objects);
+        let bytes = objects.read(&commit, Kind::Commit)?;
+        let parsed = Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(commit, reason))?;
+        let root = load_tree(&objects, parsed.tree)?;
+        Ok(Head::of(commit, root, None, objects))
+    }
+
+    /// What a commit after `tip` must not hold again.
+    fn read_back_requests(&self, tip: Option<ObjectId>) -> Result<Replay, StoreError> {
         let mut replay = Replay::new(self.repeating.speaks_for);
-        let Some(tip) = self.repository.tip else { return Ok(replay) };
+        let Some(tip) = tip else { return Ok(replay) };
         for (request, committed) in lately::read_requests(&self.repository.objects, tip)? {
             replay.note_request(&request, committed);
         }
@@ -74,19 +148,23 @@ impl Writer {
 
 /// Adds the commit to `draft`. On an error, only its objects may be there as well.
 fn repeat(draft: &mut Draft, entry: &JournalEntry, replay: Option<&mut Replay>) -> Result<(), FollowError> {
-    let JournalEntry { id, parent, time, change, .. } = entry;
     let before = draft.head.clone();
     let new = prepare_again(&draft.batch, &before, entry)?;
-    draft.add(new, change, *time, None);
+    draft.add(new, &entry.change, entry.time, None);
     let Some(replay) = replay else { return Ok(()) };
-    let after = &draft.head;
+    let checked = check_step(&before, &draft.head, entry, replay);
+    checked.map_err(|reason| FollowError::Illegal { id: entry.id, reason })
+}
+
+/// Why the rules do not give the commit between these two heads, if they do not.
+fn check_step(before: &Head, after: &Head, entry: &JournalEntry, replay: &mut Replay) -> Result<(), String> {
+    let JournalEntry { parent, time, change, .. } = entry;
     let is_touched =
         |path: &&RepoPath| before.file(path).map(|found| found.id) != after.file(path).map(|found| found.id);
     let touched: BTreeSet<RepoPath> = change.files.keys().filter(is_touched).cloned().collect();
     let message = change.recorded_message();
     let step = CommitStep { message: &message, time: *time, touched: &touched, is_first: parent.is_none() };
-    let checked = replay.check(&before, after, &step);
-    checked.map(drop).map_err(|violations| FollowError::Illegal { id: *id, reason: describe(&violations) })
+    replay.check(before, after, &step).map(drop).map_err(|violations| describe(&violations))
 }
 
 fn describe(violations: &[Violation]) -> String {
