@@ -1,4 +1,5 @@
 #!/bin/sh
+{ # The shell reads up to the closing brace before it runs anything: half a script is an error.
 # Lets a job go on only if this script has verified the whole release: signatures, signers and every file. The server's word
 # is not enough (D109). Steps behind this one publish what it verified.
 #
@@ -65,3 +66,4 @@ fi
 run_client verify --whole --release="$release" --outputs="$outputs" "$@" -- "$files"
 hand_over
 summarise 'Verified: enough signers have signed every file'
+}

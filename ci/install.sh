@@ -1,4 +1,5 @@
 #!/bin/sh
+{ # The shell reads up to the closing brace before it runs anything: half a script is an error.
 # Provides the program countersign: the one on PATH as it is, or a release of ours, which the installer verifies first.
 #
 #   COUNTERSIGN_VERSION   which release, as in v0.1.0; without it the program on PATH, else the version of this checkout
@@ -25,3 +26,4 @@ COUNTERSIGN_PREFIX=$prefix COUNTERSIGN_VERSION=${COUNTERSIGN_VERSION:-} sh "$ins
 bin=$prefix/bin
 "$bin/countersign" --version
 [ -z "${GITHUB_PATH:-}" ] || printf '%s\n' "$bin" >>"$GITHUB_PATH"
+}

@@ -1,4 +1,5 @@
 # shellcheck shell=sh
+{ # The shell reads up to the closing brace before it runs anything: half a script is an error.
 # What the scripts of this directory share. They read inputs from the environment only (D108).
 
 fail() {
@@ -115,4 +116,5 @@ summarise() {
 wait_for_signatures() {
     code=0
     run_client status --wait --timeout="$1" --outputs="$outputs" -- "$release" || code=$?
+}
 }

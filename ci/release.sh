@@ -1,4 +1,5 @@
 #!/bin/sh
+{ # The shell reads up to the closing brace before it runs anything: half a script is an error.
 # Registers a release for signing. It succeeds if that was done before, so the job can run again.
 #
 #   COUNTERSIGN_SERVER      the signing server
@@ -31,3 +32,4 @@ fi
 run_client release --if-needed --outputs="$outputs" "$@"
 hand_over
 summarise 'Registered for signing'
+}

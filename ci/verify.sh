@@ -1,4 +1,5 @@
 #!/bin/sh
+{ # The shell reads up to the closing brace before it runs anything: half a script is an error.
 # Verifies files: that they are of a release, and that enough of the right people signed it.
 #
 #   COUNTERSIGN_SERVER           the signing server
@@ -19,3 +20,4 @@ set -- --release="$release" --outputs="$outputs"
 run_client verify "$@" -- "$COUNTERSIGN_FILES"
 hand_over
 summarise 'Verified'
+}

@@ -1,4 +1,5 @@
 #!/bin/sh
+{ # The shell reads up to the closing brace before it runs anything: half a script is an error.
 # Waits until enough signers have signed a release. The server says so: `gate` or `verify` proves it.
 #
 #   COUNTERSIGN_SERVER       the signing server
@@ -26,3 +27,4 @@ if [ "$code" -eq 6 ]; then
     [ "${COUNTERSIGN_ON_TIMEOUT:-fail}" = fail ] || exit 0
 fi
 exit "$code"
+}

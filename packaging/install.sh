@@ -1,4 +1,5 @@
 #!/bin/sh
+{ # The shell reads up to the closing brace before it runs anything: half a script is an error.
 # Installs Countersign, after it has verified who signed it.
 #
 #   sh install.sh
@@ -129,7 +130,8 @@ main() {
     [ "${found%% *}" = "$expected" ] || fail "$name.tar.gz does not match the signed digest" "do not use it; download it again"
     echo "Verified $name.tar.gz: enough of the project's keys have signed it."
 
-    gzip -dc "$work/$name.tar.gz" | tar -C "$work" -xf -
+    gzip -d "$work/$name.tar.gz"
+    tar -C "$work" -xf "$work/$name.tar"
     mkdir -p "$prefix/bin" "$prefix/share"
     # Under another name first, so that a running program can be replaced, and never half of it. It is tried here, because
     # some systems run no programs in temporary directories.
@@ -145,5 +147,6 @@ main() {
     echo "Installed $("$prefix/bin/countersign" --version) as $prefix/bin/countersign"
 }
 
-# At the end, so that half a download does nothing.
 main
+exit 0
+}

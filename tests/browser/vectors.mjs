@@ -38,11 +38,12 @@ function inChain(fault) {
     "not later": " is not later than the one before$",
     "bad signature": ": the signature of svc-pub:\\S+ does not verify$",
     "not agreed": " lacks required signatures$",
-    "no agreement": " has no agreed_at, which the delay of the previous one requires$",
-    "needless agreement": " has agreed_at, but the previous one sets no delay for it$",
+    "no agreement": " lacks agreed_at$",
+    "needless agreement": " has a needless agreed_at$",
     "agreed too early": " has an agreed_at before the previous one took effect$",
+    "before it was fetched": " is older than its fetch$",
     "not agreed then": " lacked required signatures at its agreed_at$",
-    hasty: " took effect before the delay of the previous one was over$",
+    hasty: " took effect before the previous delay was over$",
   }[fault];
 }
 

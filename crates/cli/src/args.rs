@@ -36,7 +36,7 @@ Sign:       countersign pending; countersign sign --all
 
 Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; of \
 `status --wait` and `revoke`: 6 the time is over; of `status --wait` also 7 replaced, 8 withdrawn, dropped or refused; of \
-`monitor --once`: 9 something changed."
+`monitor --once`: 9 something changed; of commands over several things: 10 some were not done."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -143,7 +143,8 @@ A policy file (c2sp.org/tlog-policy) says which log and witnesses must show the 
   quorum both
 
 A project's setting beats its host's, which beats the one for all. The client remembers a project's server when it first \
-meets the project. --server, --key and their environment variables beat the file.")]
+meets the project. If the project's signers file named the server, `discovered = true` stands beside it: the client asks \
+such a server only over https and at a public address. --server, --key and their environment variables beat the file.")]
     Config {
         #[command(subcommand)]
         command: Option<ConfigCommand>,

@@ -5,7 +5,15 @@ use std::{fs, path::Path};
 use countersign_core::values::{json::ParseError, key::PublicKey, path::RepoPath, shown::plural};
 use serde_json::json;
 
-use crate::{error::CliError, files::write, paths::shown_path, session::Session};
+use crate::{
+    client::ServerClient,
+    error::CliError,
+    files::write,
+    keys::SigningKey,
+    paths::shown_path,
+    session::{KeyRing, Session},
+    several::Several,
+};
 
 /// `made_by`: the command that writes such a file.
 pub(crate) fn read<T>(
@@ -35,6 +43,29 @@ pub(crate) fn check_output(file: &Path, output: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Hands in what was signed elsewhere: all of it, though some may fail. `submit` gives what became of one.
+pub(crate) async fn submit_all<'b, B, T>(
+    session: &Session,
+    bodies: &'b [B],
+    path_of: impl Fn(&B) -> &RepoPath,
+    submit: impl AsyncFn(&ServerClient, &SigningKey, &B) -> Result<T, CliError>,
+) -> (Several, Vec<(&'b B, ServerClient, T)>) {
+    let mut several = Several::new(session.output);
+    let mut keys = KeyRing::new(session);
+    let mut done = Vec::new();
+    for body in bodies {
+        let path = path_of(body);
+        let outcome = async {
+            let client = session.client_for(path)?;
+            let key = keys.unlock(&client, path).await?;
+            let answer = submit(&client, key, body).await?;
+            Ok((body, client, answer))
+        };
+        done.extend(several.keep(path.as_str(), outcome.await));
+    }
+    (several, done)
+}
+
 /// What a key has signed on a computer without a network, on its way to one that has it.
 pub(crate) struct SignedFile<'a> {
     /// Of ours, which also submits it.
@@ -45,9 +76,12 @@ pub(crate) struct SignedFile<'a> {
 }
 
 impl SignedFile<'_> {
-    /// Writes it, and says what to do with it.
-    pub(crate) fn hand_over(&self, session: &Session, output: &Path) -> Result<(), CliError> {
+    /// Writes it, and says what to do with it and what was not signed.
+    pub(crate) fn hand_over(&self, several: Several, output: &Path) -> Result<(), CliError> {
         let Self { command, by, paths, bytes } = self;
+        if paths.is_empty() && several.has_failed() {
+            return several.finish("", json!({}));
+        }
         if paths.is_empty() {
             return Err(CliError::other("nothing was signed", "answer a question with yes, or pass --yes"));
         }
@@ -63,6 +97,6 @@ impl SignedFile<'_> {
             "public_key": by.to_string(),
             "file_paths": paths,
         });
-        session.output.result(&text, &value)
+        several.finish(&text, value)
     }
 }

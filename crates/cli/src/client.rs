@@ -6,10 +6,13 @@ mod exchange;
 mod failures;
 pub(crate) mod journal;
 pub(crate) mod log;
-mod submission;
+pub(crate) mod submission;
 mod words;
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use countersign_api::{
     answers::{ChainResponse, PingResponse},
@@ -33,7 +36,9 @@ use countersign_core::{
         wire::{self, routes},
     },
 };
-use countersign_forge::http_url::parse_bare_url;
+use countersign_forge::{
+    guard::Guard, http_url::parse_bare_url, https::https_client, resolver::HostResolver,
+};
 use reqwest::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
@@ -45,6 +50,7 @@ pub(crate) use self::calls::ServerCall;
 use self::{
     attempts::{Attempts, Repetition},
     exchange::{ANSWER_TIMEOUT, Answer, ExchangeError, exchange},
+    failures::not_asked,
 };
 use crate::{error::CliError, keys::SigningKey, output::Output};
 
@@ -61,15 +67,32 @@ pub(crate) struct ListenQuery {
     pub(crate) after: Option<String>,
 }
 
+/// A server, and whose word it is that it should be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownServer<'a> {
+    pub(crate) address: &'a str,
+    /// The project whose signers file named it. `None` if the user did.
+    pub(crate) named_by: Option<RepoPath>,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct ServerClient {
     base: Url,
     http: reqwest::Client,
+    /// The project whose signers file named the server, if the user did not.
+    pub(crate) named_by: Option<RepoPath>,
     output: Output,
 }
 
 impl ServerClient {
+    /// A server that the user named.
     pub(crate) fn new(server: &str, output: Output) -> Result<Self, CliError> {
+        Self::open(KnownServer { address: server, named_by: None }, output)
+    }
+
+    /// A server that only a project named is a stranger's choice of whom to ask (D227).
+    pub(crate) fn open(server: KnownServer<'_>, output: Output) -> Result<Self, CliError> {
+        let KnownServer { address: server, named_by } = server;
         let shown = shown_text(server);
         let malformed = || {
             CliError::usage(
@@ -80,14 +103,21 @@ impl ServerClient {
         let mut base = parse_bare_url(server).ok_or_else(malformed)?;
         base.path_segments_mut().map_err(|()| malformed())?.pop_if_empty();
         // A redirect would be a stranger's choice of whom to ask.
-        let http = countersign_forge::https::https_client(|builder| {
-            builder
+        let resolver =
+            named_by.as_ref().map(|project| HostResolver::new(Guard::for_users_of(project, &base), &base));
+        let resolver = resolver.transpose().map_err(|refusal| not_asked(&shown, &refusal))?.map(Arc::new);
+        let http = https_client(|builder| {
+            let builder = builder
                 .connect_timeout(CONNECT_TIMEOUT)
                 .redirect(reqwest::redirect::Policy::none())
-                .referer(false)
+                .referer(false);
+            match &resolver {
+                Some(resolver) => builder.dns_resolver(Arc::clone(resolver)),
+                None => builder,
+            }
         });
         let http = http.map_err(CliError::no_https)?;
-        Ok(Self { base, http, output })
+        Ok(Self { base, http, named_by, output })
     }
 
     pub(crate) fn address(&self) -> String {
@@ -201,24 +231,15 @@ impl ServerClient {
         parse(&answer.bytes).map_err(|error| self.unusable(&"a question", &answer, error))
     }
 
-    /// A request that `key` signs, for an answer that `parse` reads.
+    /// A request that `key` signs, for an answer that `parse` reads. Every try has a nonce of its own: the server takes none
+    /// twice.
     pub(crate) async fn ask<T>(
         &self,
         key: &SigningKey,
         call: ServerCall<'_>,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
-        self.ask_counting(key, call, parse, &mut Attempts::default()).await
-    }
-
-    /// Every try has a nonce of its own: the server takes none twice.
-    async fn ask_counting<T>(
-        &self,
-        key: &SigningKey,
-        call: ServerCall<'_>,
-        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
-        attempts: &mut Attempts,
-    ) -> Result<T, CliError> {
+        let mut attempts = Attempts::default();
         let CallForm { method, route, timeout } = call.form();
         let body = call.body()?;
         let outcome = loop {
@@ -233,7 +254,7 @@ impl ServerClient {
                 .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
                 .body(body.clone());
             let outcome = exchange(request, timeout, ANSWER_BYTES).await;
-            if !self.try_again(attempts, &outcome, call.repetition()).await {
+            if !self.try_again(&mut attempts, &outcome, call.repetition()).await {
                 break outcome;
             }
         };

@@ -11,9 +11,15 @@ use countersign_server::config::explain_unknown;
 use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use crate::{config_dir::ConfigDir, error::CliError};
+use crate::{
+    client::{KnownServer, ServerClient},
+    config_dir::ConfigDir,
+    error::CliError,
+};
 
 const FILE: &str = "config.toml";
+/// Stands beside a server that the user did not name.
+const DISCOVERED: &str = "discovered";
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,11 +47,21 @@ enum ConfigEntry {
 #[serde(deny_unknown_fields)]
 struct EntryTable {
     server: Option<String>,
+    /// The project's signers file named the server, not the user (D227).
+    #[serde(default)]
+    discovered: bool,
     key: Option<PathBuf>,
     policy: Option<PathBuf>,
 }
 
 impl ConfigEntry {
+    /// The server of this entry, which is for `project` or for a host.
+    fn known_server(&self, project: Option<&RepoPath>) -> Option<KnownServer<'_>> {
+        let address = self.server()?;
+        let is_discovered = matches!(self, Self::Both(EntryTable { discovered: true, .. }));
+        Some(KnownServer { address, named_by: project.filter(|_| is_discovered).cloned() })
+    }
+
     fn server(&self) -> Option<&str> {
         match self {
             Self::Server(server) => Some(server),
@@ -134,9 +150,15 @@ impl ClientConfig {
     }
 
     /// Of the project that the path is in, else of its host, else of all.
-    pub(crate) fn server_for(&self, path: Option<&RepoPath>) -> Option<&str> {
-        let own = path.and_then(|path| self.entries_for(path).into_iter().find_map(ConfigEntry::server));
-        own.or(self.server.as_deref())
+    pub(crate) fn server_for(&self, path: Option<&RepoPath>) -> Option<KnownServer<'_>> {
+        let own = path.and_then(|path| {
+            self.entries_for(path).into_iter().find_map(|entry| entry.known_server(Some(path)))
+        });
+        own.or(self.server_of_all())
+    }
+
+    fn server_of_all(&self) -> Option<KnownServer<'_>> {
+        self.server.as_deref().map(|address| KnownServer { address, named_by: None })
     }
 
     pub(crate) fn key_for(&self, path: Option<&RepoPath>) -> Option<&Path> {
@@ -158,11 +180,18 @@ impl ClientConfig {
     }
 
     /// Every server that is named here, each once.
-    pub(crate) fn all_servers(&self) -> Vec<&str> {
-        let entries = self.servers.values().chain(self.projects.values());
-        let mut found: Vec<&str> = Vec::new();
-        for server in self.server.as_deref().into_iter().chain(entries.filter_map(ConfigEntry::server)) {
-            if !found.contains(&server) {
+    pub(crate) fn all_servers(&self) -> Vec<KnownServer<'_>> {
+        let of_hosts = self.servers.values().filter_map(|entry| entry.known_server(None));
+        let of_projects = self
+            .projects
+            .iter()
+            .filter_map(|(project, entry)| entry.known_server(RepoPath::parse(project).ok().as_ref()));
+        let mut found: Vec<KnownServer<'_>> = Vec::new();
+        let mut all: Vec<_> = self.server_of_all().into_iter().chain(of_hosts).chain(of_projects).collect();
+        // What the user named anywhere is the user's word everywhere.
+        all.sort_by_key(|server| server.named_by.is_some());
+        for server in all {
+            if !found.iter().any(|other| other.address == server.address) {
                 found.push(server);
             }
         }
@@ -271,17 +300,27 @@ impl ClientConfigFile {
                 Some(text) => put(table, setting.name(), text),
                 None => drop(table.remove(setting.name())),
             }
+            if setting == Setting::Server {
+                table.remove(DISCOVERED);
+            }
             true
         })
     }
 
     /// The server that a project was first met on, unless one is set for it or for all.
-    pub(crate) fn remember_server(&self, project: &RepoPath, server: &str) -> Result<(), CliError> {
+    pub(crate) fn remember_server(&self, project: &RepoPath, client: &ServerClient) -> Result<(), CliError> {
         let config = self.read()?;
         if config.projects.get(project.as_str()).is_some_and(|entry| entry.server().is_some()) {
             return Ok(());
         }
-        self.set(&SettingScope::Project(project.clone()), Setting::Server, Some(server))
+        self.change(|document| {
+            let table = entry_of(document, "projects", project.as_str());
+            put(table, Setting::Server.name(), &client.address());
+            if client.named_by.is_some() {
+                table.insert(DISCOVERED, value(true));
+            }
+            true
+        })
     }
 
     fn change(&self, change: impl FnOnce(&mut DocumentMut) -> bool) -> Result<(), CliError> {

@@ -4,7 +4,7 @@ use std::{error::Error, fmt, io, path::Path, process::ExitCode};
 
 use countersign_core::{
     rules::decide::drop::DropRefusal,
-    values::{bounds::REASON_CHARS, path::RepoPath, shown::shown_text},
+    values::{bounds::REASON_CHARS, shown::shown_text},
 };
 use countersign_forge::https::SetupError;
 use countersign_server::{config::ConfigError, start::StartError};
@@ -34,6 +34,8 @@ pub(crate) enum ErrorKind {
     Refused = 8,
     /// A monitor has told of changes.
     Changed = 9,
+    /// Of several things, some were done and some were not.
+    Incomplete = 10,
 }
 
 #[derive(Debug)]
@@ -61,6 +63,7 @@ impl ErrorKind {
             Self::Replaced => "replaced",
             Self::Refused => "refused",
             Self::Changed => "changed",
+            Self::Incomplete => "incomplete",
         }
     }
 
@@ -147,15 +150,6 @@ impl CliError {
     #[must_use]
     pub(crate) fn with_request_id(mut self, id: Option<&str>) -> Self {
         self.request_id = id.map(str::to_owned);
-        self
-    }
-
-    /// What was done before this went wrong stays done, and the error says so.
-    pub(crate) fn after<T>(mut self, signed: &[(&RepoPath, T)]) -> Self {
-        if !signed.is_empty() {
-            let paths: Vec<&str> = signed.iter().map(|(path, _)| path.as_str()).collect();
-            self.hint = format!("{}; signed before this: {}", self.hint, shown_text(&paths.join(", ")));
-        }
         self
     }
 

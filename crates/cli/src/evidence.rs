@@ -14,7 +14,7 @@ use countersign_core::{
     values::{
         digest::Sha512,
         path::RepoPath,
-        shown::{plural, shown_text},
+        shown::{marked_name, plural},
     },
 };
 use countersign_forge::download_url::{CandidateKind, DownloadPlace};
@@ -167,5 +167,5 @@ async fn gather_revocation(
 
 /// The name of a file as it may be shown.
 pub(crate) fn shown_name(name: &AssetName) -> String {
-    shown_text(name.as_str())
+    marked_name(name.as_str())
 }

@@ -4,7 +4,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, Read as _, Write as _},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use tempfile::{Builder, NamedTempFile};
@@ -28,6 +28,29 @@ pub(crate) fn check_replaceable(target: &Path) -> Result<(), CliError> {
             format!("{} is there, and is not a plain file", shown_path(target)),
             "name another file with -o FILE",
         ));
+    }
+    Ok(())
+}
+
+/// A link in the place of a directory or file of ours would let what we write take the place of something elsewhere.
+pub(crate) fn refuse_link(path: &Path) -> Result<(), CliError> {
+    // With a slash behind it, a link is followed.
+    let path: PathBuf = path.components().collect();
+    if path.is_symlink() {
+        return Err(CliError::usage(
+            format!("{} is a symbolic link, and nothing is written through links", shown_path(&path)),
+            "remove it, or name another directory with -o DIR",
+        ));
+    }
+    Ok(())
+}
+
+/// Each directory between `dir` and this file, and the file itself.
+pub(crate) fn refuse_links_below(dir: &Path, name: &Path) -> Result<(), CliError> {
+    let mut path = dir.to_owned();
+    for part in name {
+        path.push(part);
+        refuse_link(&path)?;
     }
     Ok(())
 }

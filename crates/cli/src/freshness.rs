@@ -22,7 +22,7 @@ use crate::{
     client::{ServerClient, log::ShownProof, now},
     error::{CliError, ErrorKind},
     files::read_bounded,
-    log_memory::{Continuity, LogSighting, other_log},
+    log_memory::{LogSighting, LoggedProject, NotRemembered, other_log},
     log_policy::{ChosenPolicy, PolicySource, choose},
     paths::shown_path,
     proof::Network,
@@ -281,12 +281,16 @@ impl ShownState<'_> {
             witnesses: &witnesses,
             is_timed: shown.freshness.as_of.is_some(),
         };
-        if sighting.check(trust, self.client).await? == Continuity::Proven
-            && let Err(error) = sighting.remember(trust, &self.artifact.chain.project)
-        {
-            session.output.note(&format!("note: the checkpoint of the log is not remembered: {error}"));
+        let project = &self.artifact.chain.project;
+        let subject = LoggedProject { project, has_policy: known.policy.is_some() };
+        match sighting.check(trust, self.client, subject).await {
+            Ok(()) => Ok(()),
+            Err(NotRemembered::Refused(error)) => Err(error),
+            Err(NotRemembered::Unwritten(error)) => {
+                session.output.note(&format!("note: the checkpoint of the log is not remembered: {error}"));
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// What a server shows now must be what its log says; a bundle can be older.

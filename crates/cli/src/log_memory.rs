@@ -10,7 +10,7 @@ use countersign_core::{
     },
     proof::{
         log_pin::{Continuation, LogPin, LogPinFault},
-        trust::OtherLog,
+        trust::{OtherLog, TrustStore},
     },
     values::{path::RepoPath, verifier_key::VerifierKey},
 };
@@ -28,6 +28,9 @@ use crate::{
     trust::TrustFile,
 };
 
+/// How often other processes can see more of a log while this one compares.
+const MAX_COMPARISONS: usize = 8;
+
 /// A checkpoint that a log has signed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogSighting<'a> {
@@ -39,7 +42,15 @@ pub(crate) struct LogSighting<'a> {
     pub(crate) is_timed: bool,
 }
 
-/// What may be remembered.
+/// The project whose state a log shows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LoggedProject<'a> {
+    pub(crate) project: &'a RepoPath,
+    /// Whether a policy names the log, and so decides which one counts.
+    pub(crate) has_policy: bool,
+}
+
+/// Whether a log continues what was seen of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Continuity {
     Proven,
@@ -47,16 +58,51 @@ pub(crate) enum Continuity {
     Unknown,
 }
 
+/// Why a checkpoint is not remembered that could be.
+pub(crate) enum NotRemembered {
+    /// The log contradicts what is known of it.
+    Refused(CliError),
+    /// It is proven, and the file cannot be written.
+    Unwritten(CliError),
+}
+
 impl LogSighting<'_> {
-    /// Checks that the log continues what was seen of it. Without a client, only what needs no tiles.
+    /// Checks that the log continues what was seen of it, and remembers what it shows. Without a client, checks only what
+    /// needs no tiles.
+    ///
+    /// Tiles are asked for while the store is not locked. What another process has seen of the log meanwhile is compared
+    /// as well, before anything is written (D207).
     pub(crate) async fn check(
         &self,
         trust: &TrustFile,
         client: Option<&ServerClient>,
-    ) -> Result<Continuity, CliError> {
-        let store = trust.read()?;
-        let Some(pin) = store.logs.get(&self.key.to_string()) else { return Ok(Continuity::Proven) };
-        self.check_against(pin, client).await
+        subject: LoggedProject<'_>,
+    ) -> Result<(), NotRemembered> {
+        for _ in 0..MAX_COMPARISONS {
+            let store = trust.read().map_err(NotRemembered::Refused)?;
+            self.check_log(&store, subject).map_err(NotRemembered::Refused)?;
+            let seen = store.log_pin(self.key);
+            let continuity = match seen {
+                Some(pin) => self.check_against(pin, client).await.map_err(NotRemembered::Refused)?,
+                None => Continuity::Proven,
+            };
+            if continuity == Continuity::Unknown
+                || self.remember(trust, subject, seen).map_err(NotRemembered::Unwritten)?
+            {
+                return Ok(());
+            }
+        }
+        let error = CliError::other(
+            "other countersign processes change what is known of the log all the time",
+            "run it again when they are done",
+        );
+        Err(NotRemembered::Refused(error))
+    }
+
+    /// A log that no policy names must be the one that this computer knows.
+    fn check_log(&self, store: &TrustStore, subject: LoggedProject<'_>) -> Result<(), CliError> {
+        let LoggedProject { project, has_policy } = subject;
+        if has_policy { Ok(()) } else { store.check_log(project, self.key).map_err(other_log) }
     }
 
     pub(crate) async fn check_against(
@@ -95,17 +141,27 @@ impl LogSighting<'_> {
         }
     }
 
-    /// Remembers the log of a project and its checkpoint, if there is something new. A directory that cannot be written to
-    /// is told by the caller.
-    pub(crate) fn remember(&self, trust: &TrustFile, project: &RepoPath) -> Result<(), CliError> {
+    /// Remembers the log of a project and its checkpoint, if there is something new. Returns whether what is known of the
+    /// log is still what was compared.
+    fn remember(
+        &self,
+        trust: &TrustFile,
+        subject: LoggedProject<'_>,
+        compared: Option<&LogPin>,
+    ) -> Result<bool, CliError> {
         let time = now()?;
-        let mut after = trust.read()?;
-        let before = after.clone();
-        after.remember_log(project, self.key, self.note, time);
-        if after == before {
-            return Ok(());
-        }
-        trust.change(|store| store.remember_log(project, self.key, self.note, time))
+        let remember = |store: &mut TrustStore| {
+            let is_same = store.log_pin(self.key) == compared && self.check_log(store, subject).is_ok();
+            if is_same {
+                store.remember_log(subject.project, self.key, self.note, time);
+            }
+            is_same
+        };
+        // The file may have been put there for reading only.
+        let before = trust.read()?;
+        let mut after = before.clone();
+        let is_same = remember(&mut after);
+        if after == before { Ok(is_same) } else { trust.change(remember) }
     }
 
     /// The error of a log that contradicts itself, with the evidence in a file.

@@ -32,6 +32,7 @@ mod repository_copy;
 mod review;
 mod session;
 mod setup;
+mod several;
 mod shown_release;
 mod table;
 mod targets;

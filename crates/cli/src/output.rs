@@ -143,24 +143,15 @@ impl Output {
     /// An error with its causes and the way out. With --json it is the one object on standard output.
     pub(crate) fn error(&self, error: &CliError) {
         if self.json {
-            let kind = error.kind();
             // The reader may be gone; the exit code still speaks.
-            let mut value = json!({
-                "error": error.to_string(),
-                "kind": kind.as_str(),
-                "exit_code": kind.exit_code(),
-                "causes": error.causes(),
-                "hint": error.hint(),
-            });
-            if let Some(id) = error.request_id() {
-                value["request_id"] = json!(id);
-            }
-            for (name, detail) in error.details() {
-                value[name] = detail.clone();
-            }
-            let _ = print_json(&value);
+            let _ = print_json(&Self::error_to_json(error));
             return;
         }
+        let _ = io::stderr().write_all(self.lines(&self.describe_error(error)).as_bytes());
+    }
+
+    /// An error for people, in several lines.
+    pub(crate) fn describe_error(&self, error: &CliError) -> String {
         let mut text = format!("{} {error}\n", self.bad("error:"));
         for cause in error.causes() {
             text.push_str(&format!("  because: {cause}\n"));
@@ -171,7 +162,26 @@ impl Output {
         if let Some(id) = error.request_id() {
             text.push_str(&format!("request id: {id}\n"));
         }
-        let _ = io::stderr().write_all(self.lines(&text).as_bytes());
+        text
+    }
+
+    /// An error for programs.
+    pub(crate) fn error_to_json(error: &CliError) -> Value {
+        let kind = error.kind();
+        let mut value = json!({
+            "error": error.to_string(),
+            "kind": kind.as_str(),
+            "exit_code": kind.exit_code(),
+            "causes": error.causes(),
+            "hint": error.hint(),
+        });
+        if let Some(id) = error.request_id() {
+            value["request_id"] = json!(id);
+        }
+        for (name, detail) in error.details() {
+            value[name] = detail.clone();
+        }
+        value
     }
 }
 

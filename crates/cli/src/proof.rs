@@ -75,20 +75,30 @@ async fn accept_verified(
     let store = trust.read()?;
     let pin = check_pin(&store, &artifact.chain, network)?;
     check_digest(&artifact.chain, signers_digest)?;
-    if let Some(seen) = pin.and_then(|pin| pin.revocation_of(&artifact.path, &artifact.index_digest)) {
-        let SeenRevocation { reason, revoked_at, .. } = seen;
-        let note = match network {
-            Network::Online => ", as this computer has seen before; the server no longer shows it",
-            Network::Offline => ", as this computer has seen before; the bundle does not know of it",
-        };
-        return Err(revoked_error(&artifact.path, reason, *revoked_at, note));
-    }
-    let (root, since, is_first_use) = match pin {
-        Some(pin) => (pin.root.clone(), pin.accepted_at, false),
-        None => (find_root(&artifact.chain, signers_digest, network).await?, now()?.to_whole_seconds(), true),
+    check_not_seen_revoked(&store, &artifact, network)?;
+    let root = match pin {
+        Some(pin) => pin.root.clone(),
+        None => find_root(&artifact.chain, signers_digest, network).await?,
     };
-    Acceptance { chain: &artifact.chain, root: &root, since }.remember(trust, network)?;
+    let acceptance = Acceptance { chain: &artifact.chain, root, network };
+    let Remembered { root, since, is_first_use } =
+        acceptance.remember(trust, &|store| check_not_seen_revoked(store, &artifact, network))?;
     Ok(Accepted { artifact, root, since, is_first_use })
+}
+
+fn check_not_seen_revoked(
+    store: &TrustStore,
+    artifact: &VerifiedArtifact,
+    network: Network,
+) -> Result<(), CliError> {
+    let Some(SeenRevocation { reason, revoked_at, .. }) = store.seen_revocation(artifact) else {
+        return Ok(());
+    };
+    let note = match network {
+        Network::Online => ", as this computer has seen before; the server no longer shows it",
+        Network::Offline => ", as this computer has seen before; the bundle does not know of it",
+    };
+    Err(revoked_error(&artifact.path, reason, *revoked_at, note))
 }
 
 /// A revocation counts, and is remembered, if the project is one that this computer accepts: a stranger's is not the
@@ -100,39 +110,63 @@ async fn remember_revoked(
     network: Network,
 ) -> Result<(), CliError> {
     let chain = &revoked.artifact.chain;
-    let store = trust.read()?;
-    let root = match check_pin(&store, chain, network)? {
+    let root = match check_pin(&trust.read()?, chain, network)? {
         Some(pin) => pin.root.clone(),
         None => find_root(chain, signers_digest, network).await?,
     };
-    Acceptance { chain, root: &root, since: now()? }.remember(trust, network)?;
+    Acceptance { chain, root, network }.remember(trust, &|_| Ok(()))?;
     trust.change(|store| store.remember_revocation(revoked))
 }
 
-/// Why, and since when, the signers of a chain are accepted here.
+/// Why the signers of a chain are accepted here.
 struct Acceptance<'a> {
     chain: &'a VerifiedChain,
-    root: &'a Root,
+    /// Counts only if the project is new.
+    root: Root,
+    network: Network,
+}
+
+/// What is known of a project after a chain was accepted.
+struct Remembered {
+    root: Root,
     since: Timestamp,
+    is_first_use: bool,
 }
 
 impl Acceptance<'_> {
-    /// Another process may have learned more since the file was read, so it is checked again before it is changed.
-    fn remember(&self, trust: &TrustFile, network: Network) -> Result<(), CliError> {
-        let Self { chain, root, since } = *self;
-        // Nothing to write, which matters where the file was put there for reading only.
-        let knows = |store: &TrustStore| {
-            let pin = store.projects.get(&chain.project);
-            pin.is_some_and(|pin| pin.history.len() >= chain.links.len())
+    /// Another process may have learned more since the store was read, while this one asked servers. So everything is
+    /// decided on the store as it is now: under its lock, unless there is nothing to write (D207).
+    fn remember(
+        &self,
+        trust: &TrustFile,
+        check: &dyn Fn(&TrustStore) -> Result<(), CliError>,
+    ) -> Result<Remembered, CliError> {
+        let now = now()?;
+        let accept = |store: &mut TrustStore| {
+            let is_first_use = !store.projects.contains_key(&self.chain.project);
+            let pin = store.accept(self.chain, self.network.shown(), self.root.clone(), now);
+            let pin = pin.map_err(untrusted)?;
+            let (root, since) = (pin.root.clone(), pin.accepted_at);
+            check(store)?;
+            Ok(Remembered { root, since, is_first_use })
         };
-        if knows(&trust.read()?) {
-            return Ok(());
+        // The file may have been put there for reading only.
+        let before = trust.read()?;
+        let mut after = before.clone();
+        let remembered = accept(&mut after)?;
+        if after == before {
+            return Ok(remembered);
         }
-        trust.change(|store| {
-            check_pin(store, chain, network)?;
-            store.accept(chain, root.clone(), since);
-            Ok(())
-        })?
+        trust.try_change(accept)
+    }
+}
+
+impl Network {
+    fn shown(self) -> AsOf {
+        match self {
+            Self::Online => AsOf::Now,
+            Self::Offline => AsOf::Earlier,
+        }
     }
 }
 
@@ -142,11 +176,7 @@ pub(crate) fn check_pin<'a>(
     chain: &VerifiedChain,
     network: Network,
 ) -> Result<Option<&'a Pin>, CliError> {
-    let shown = match network {
-        Network::Online => AsOf::Now,
-        Network::Offline => AsOf::Earlier,
-    };
-    store.check(chain, shown).map_err(untrusted)
+    store.check(chain, network.shown()).map_err(untrusted)
 }
 
 pub(crate) fn untrusted(error: TrustError) -> CliError {

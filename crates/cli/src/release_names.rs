@@ -1,5 +1,7 @@
 //! What a user can type to name a release: always the same forms (D60).
 
+use std::fmt;
+
 use countersign_core::{
     documents::layout,
     rules::place::path_of_url,
@@ -79,6 +81,17 @@ impl ReleaseName {
             },
             NamedSubject::Short(_) => None,
         }
+    }
+}
+
+/// As it was typed.
+impl fmt::Display for ReleaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.subject {
+            NamedSubject::Url(text) | NamedSubject::Short(text) => f.write_str(text)?,
+            NamedSubject::Path(path) => f.write_str(path.as_str())?,
+        }
+        self.tag.iter().try_for_each(|tag| write!(f, " {tag}"))
     }
 }
 

@@ -7,7 +7,7 @@ use countersign_core::{
         verify::{GroupCount, VerifiedArtifact},
     },
     rules::place::{path_of_url, release_tag},
-    values::shown::shown_text,
+    values::shown::{marked_name, shown_text},
 };
 use countersign_explain::progress::Names;
 use serde_json::{Value, json};
@@ -183,8 +183,8 @@ impl Report<'_> {
 pub(crate) fn release_name(artifact: &VerifiedArtifact) -> String {
     let index = &artifact.index;
     match index.release_url.as_deref().and_then(|url| release_tag(url, &index.project_id)) {
-        Some(tag) => format!("{} of {}", shown_text(&tag), index.project_id),
-        None => artifact.path.parent().unwrap_or(artifact.path.clone()).to_string(),
+        Some(tag) => format!("{} of {}", marked_name(&tag), marked_name(index.project_id.as_str())),
+        None => marked_name(artifact.path.parent().as_ref().unwrap_or(&artifact.path).as_str()),
     }
 }
 

@@ -19,7 +19,7 @@ use countersign_core::{
     values::{
         key::PublicKey,
         other_format::OtherFormat,
-        shown::{plural, quoted, shown_text},
+        shown::{marked_name, plural, quoted, shown_text},
     },
 };
 use countersign_explain::{
@@ -29,12 +29,13 @@ use countersign_explain::{
 };
 
 use crate::{
+    client::now,
     comparison::{Comparison, MatchOutcome},
     output::Output,
     paths::shown_path,
     people::{People, when_text},
-    shown_release::describe_objections,
-    waiting::Waiting,
+    shown_release::{describe_earlier_objections, describe_objections},
+    waiting::{Waiting, due_text},
 };
 
 /// How many of the signer's own files are named that the release lacks.
@@ -62,15 +63,16 @@ impl Review<'_> {
             Subject::Release { index, chain } => {
                 let current = &chain.last().signers;
                 lines.extend(describe_objections(&self.to_sign.objections, current, &people, output));
-                lines.push(output.strong(&format!("Release {path}")));
+                lines.extend(describe_earlier_objections(&self.to_sign.earlier, current, &people));
+                lines.push(output.strong(&format!("Release {}", marked_name(path.as_str()))));
                 describe_release(&mut lines, index, self.comparison);
                 let groups = chain.last().signers.artifact_groups();
                 let groups = describe_groups(groups, self.collected, &names);
                 lines.extend(groups.iter().map(|group| format!("  needs      {group}")));
             }
             Subject::Proposal { project, signers, metadata, current } => {
-                lines.push(output.strong(&format!("Signers file {path}")));
-                lines.push(format!("  project    {project}"));
+                lines.push(output.strong(&format!("Signers file {}", marked_name(path.as_str()))));
+                lines.push(format!("  project    {}", marked_name(project.as_str())));
                 lines.extend(describe_proposal(signers, metadata, current.as_ref(), output));
                 lines.extend(self.describe_waiting(&people, output));
                 let current = current.as_ref().map(|chain| &chain.last().signers);
@@ -96,7 +98,10 @@ impl Review<'_> {
     fn describe_waiting(&self, people: &People<'_>, output: Output) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(until) = self.waiting.until {
-            lines.push(format!("  in force   on {}: all signatures are there", when_text(until)));
+            lines.push(match now().is_ok_and(|now| until <= now) {
+                true => format!("  in force   it {}", due_text(until)),
+                false => format!("  in force   on {}: all signatures are there", when_text(until)),
+            });
         }
         if let Some(veto) = &self.waiting.veto {
             let reason = veto.reason().map(|reason| format!(", for the reason {}", quoted(&reason)));
@@ -165,10 +170,10 @@ impl Review<'_> {
 }
 
 fn describe_release(lines: &mut Vec<String>, index: &ReleaseIndex, comparison: Option<&Comparison>) {
-    lines.push(format!("  project    {}", index.project_id));
+    lines.push(format!("  project    {}", marked_name(index.project_id.as_str())));
     if let Some(url) = &index.release_url {
         let tag = release_tag(url, &index.project_id).unwrap_or_default();
-        lines.push(format!("  tag        {} ({})", shown_text(&tag), shown_text(url)));
+        lines.push(format!("  tag        {} ({})", marked_name(&tag), shown_text(url)));
     }
     if let Some(time) = index.published_on {
         lines.push(format!("  published  {time}"));
@@ -179,7 +184,7 @@ fn describe_release(lines: &mut Vec<String>, index: &ReleaseIndex, comparison: O
         let is_elsewhere = !path_of_url(&file.source).is_some_and(|place| place.is_inside(&index.project_id));
         // What is compared comes last, and what is the same need not be read.
         if comparison.is_none() || is_elsewhere {
-            lines.push(format!("    {} ({})", shown_text(file.file_name.as_str()), size_text(file.size)));
+            lines.push(format!("    {} ({})", marked_name(file.file_name.as_str()), size_text(file.size)));
         }
         if comparison.is_none() {
             lines.extend(digest_lines(&file.digests, "      "));
@@ -208,7 +213,7 @@ fn describe_comparison(comparison: &Comparison, output: Output) -> Vec<String> {
         lines.push(format!("    and {more} more of yours are not in the release"));
     }
     for file in comparison.mismatches() {
-        let name = shown_text(file.listed.file_name.as_str());
+        let name = marked_name(file.listed.file_name.as_str());
         let outcome = if file.outcome == MatchOutcome::Missing { "is MISSING here" } else { "DIFFERS" };
         lines.push(format!("    {name} {}", output.bad(outcome)));
         lines.extend(describe_side("release", file.listed.size, &file.listed.digests, &file.listed));

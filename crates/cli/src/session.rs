@@ -6,7 +6,7 @@ use countersign_core::values::{key::PublicKey, path::RepoPath, url::is_this_mach
 
 use crate::{
     args::GlobalArgs,
-    client::ServerClient,
+    client::{KnownServer, ServerClient},
     client_config::{ClientConfig, ClientConfigFile},
     error::CliError,
     keys::{self, SigningKey},
@@ -64,14 +64,15 @@ impl Session {
     }
 
     /// The server that the user named for this command, or set for what the path is in.
-    pub(crate) fn chosen_server(&self, path: Option<&RepoPath>) -> Option<&str> {
-        self.global.server.as_deref().or_else(|| self.config.server_for(path))
+    pub(crate) fn chosen_server(&self, path: Option<&RepoPath>) -> Option<KnownServer<'_>> {
+        let named = self.named_server().map(|address| KnownServer { address, named_by: None });
+        named.or_else(|| self.config.server_for(path))
     }
 
     /// The server for what is in a project: of a stranger's project, one must be chosen.
     pub(crate) fn client_for(&self, path: &RepoPath) -> Result<ServerClient, CliError> {
         match self.chosen_server(Some(path)) {
-            Some(server) => ServerClient::new(server, self.output),
+            Some(server) => ServerClient::open(server, self.output),
             None if is_on_this_machine(path) => ServerClient::new(OWN_SERVER, self.output),
             None => Err(no_server(path)),
         }
@@ -79,13 +80,16 @@ impl Session {
 
     /// The server for what concerns no project.
     pub(crate) fn client(&self) -> Result<ServerClient, CliError> {
-        ServerClient::new(self.chosen_server(None).unwrap_or(OWN_SERVER), self.output)
+        match self.chosen_server(None) {
+            Some(server) => ServerClient::open(server, self.output),
+            None => ServerClient::new(OWN_SERVER, self.output),
+        }
     }
 
     /// Every server that may have something for this user. Signers have one on this machine by default (D79).
     pub(crate) fn clients(&self, reader: Reader) -> Result<Vec<ServerClient>, CliError> {
-        let chosen: Vec<&str> = match &self.global.server {
-            Some(server) => vec![server],
+        let chosen = match self.named_server() {
+            Some(address) => vec![KnownServer { address, named_by: None }],
             None => self.config.all_servers(),
         };
         match (chosen.as_slice(), reader) {
@@ -95,7 +99,7 @@ impl Session {
                 "give the URL that the file has on the project's site: its signers file names the server. Or pass \
                  --server URL, or set one for all projects: `countersign config set server URL`",
             )),
-            (chosen, _) => chosen.iter().map(|server| ServerClient::new(server, self.output)).collect(),
+            (_, _) => chosen.into_iter().map(|server| ServerClient::open(server, self.output)).collect(),
         }
     }
 
@@ -104,7 +108,7 @@ impl Session {
     pub(crate) fn remember(&self, project: &RepoPath, client: &ServerClient) {
         if self.config.server_for(Some(project)).is_none() {
             let remembered =
-                ClientConfigFile::locate().and_then(|file| file.remember_server(project, &client.address()));
+                ClientConfigFile::locate().and_then(|file| file.remember_server(project, client));
             if let Err(error) = remembered {
                 self.output.note(&format!("note: the server of {project} is not remembered: {error}"));
             }
@@ -177,6 +181,41 @@ impl Session {
 
     pub(crate) fn confirmation(&self) -> Confirmation {
         self.global.confirmation()
+    }
+}
+
+/// The keys of one command, each unlocked once and only when it is needed.
+pub(crate) struct KeyRing<'a> {
+    pub(crate) session: &'a Session,
+    keys: Vec<SigningKey>,
+    /// Those that could not be unlocked. The user is not asked again for each of many files.
+    locked: Vec<PublicKey>,
+}
+
+impl<'a> KeyRing<'a> {
+    pub(crate) fn new(session: &'a Session) -> Self {
+        Self { session, keys: Vec::new(), locked: Vec::new() }
+    }
+
+    pub(crate) async fn unlock(
+        &mut self,
+        client: &ServerClient,
+        path: &RepoPath,
+    ) -> Result<&SigningKey, CliError> {
+        let you = self.session.public_key_at(client, path).await?;
+        if self.locked.contains(&you) {
+            return Err(CliError::other(format!("{you} was not unlocked"), "unlock it, and run this again"));
+        }
+        let known = self.keys.iter().position(|key| key.public_key() == you);
+        let position = match known {
+            Some(position) => position,
+            None => {
+                let key = self.session.key_at(client, Some(path)).await;
+                self.keys.push(key.inspect_err(|_| self.locked.push(you))?);
+                self.keys.len() - 1
+            }
+        };
+        Ok(&self.keys[position])
     }
 }
 

@@ -4,7 +4,7 @@ use countersign_core::{
     documents::{
         index::ReleaseIndex,
         layout,
-        objections::{ObjectionsFile, StandingObjection},
+        objections::{EarlierObjections, ObjectionsFile, StandingObjection},
         signers::SignersFile,
         withdrawal::Withdrawal,
     },
@@ -109,6 +109,17 @@ pub(crate) async fn find_objections(
     Ok(found.unwrap_or_default().keep_verifying(digest))
 }
 
+/// What signers said against contents that a release had before, as far as it verifies. Without a digest there is no
+/// content now.
+pub(crate) async fn find_earlier_objections(
+    client: &ServerClient,
+    path: &RepoPath,
+    current: Option<&Sha512>,
+) -> Result<EarlierObjections, CliError> {
+    let found = client.parsed(&layout::earlier_objections_of(path), EarlierObjections::parse).await?;
+    Ok(found.unwrap_or_default().keep_verifying(current))
+}
+
 /// Text from outside, whole: its length is bounded.
 pub(crate) fn quoted_whole(text: &str) -> String {
     let escaped = text.replace('\\', r"\\").replace('"', r#"\""#);
@@ -132,6 +143,21 @@ pub(crate) fn describe_objections(
     lines
 }
 
+/// Lines about what was said of contents that are gone: history, and no objection to what is there now.
+pub(crate) fn describe_earlier_objections(
+    earlier: &EarlierObjections,
+    current: &SignersFile,
+    people: &People<'_>,
+) -> Vec<String> {
+    if earlier.is_empty() {
+        return Vec::new();
+    }
+    let count = earlier.entries.len();
+    let mut lines = vec![format!("{count} objection{} to an earlier content of this release", plural(count))];
+    lines.extend(earlier.said().map(|objection| format!("  {}", say_objection(&objection, current, people))));
+    lines
+}
+
 /// Who says it, when, and what.
 pub(crate) fn say_objection(
     objection: &StandingObjection<'_>,
@@ -144,13 +170,24 @@ pub(crate) fn say_objection(
 }
 
 pub(crate) fn objections_json(objections: &ObjectionsFile) -> Value {
-    let standing = objections.standing();
-    let entry = standing.iter().map(|objection| {
-        json!({
-            "public_key": objection.key.to_string(),
-            "objection": objection.text,
-            "timestamp": objection.timestamp.to_string(),
-        })
-    });
-    entry.collect()
+    objections.standing().iter().map(objection_json).collect()
+}
+
+fn objection_json(objection: &StandingObjection<'_>) -> Value {
+    json!({
+        "public_key": objection.key.to_string(),
+        "objection": objection.text,
+        "timestamp": objection.timestamp.to_string(),
+    })
+}
+
+/// Each with the digest of the content that it is about.
+pub(crate) fn earlier_objections_json(earlier: &EarlierObjections) -> Value {
+    let subjects = earlier.entries.iter().map(|entry| entry.said.document.subject_digest);
+    let entry = |(objection, subject): (StandingObjection<'_>, Sha512)| {
+        let mut value = objection_json(&objection);
+        value["subject_digest"] = json!(subject.to_prefixed());
+        value
+    };
+    earlier.said().zip(subjects).map(entry).collect()
 }

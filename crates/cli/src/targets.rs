@@ -8,7 +8,11 @@ use countersign_core::{
         layout::{self, Signable},
     },
     rules::place::path_of_url,
-    values::{path::RepoPath, shown::shown_text, wire},
+    values::{
+        path::RepoPath,
+        shown::{marked_name, shown_text},
+        wire,
+    },
 };
 use countersign_forge::{
     discovery::{DiscoveryError, PublishedSigners},
@@ -17,7 +21,7 @@ use countersign_forge::{
 };
 
 use crate::{
-    client::ServerClient,
+    client::{KnownServer, ServerClient},
     error::CliError,
     output::quote,
     prompt,
@@ -81,7 +85,7 @@ impl Session {
     async fn find_url(&self, url: &str, reader: Reader) -> Result<Target, CliError> {
         if let Some(page) = split_page(url) {
             let client = match self.chosen_server(Some(&page.path)) {
-                Some(server) => ServerClient::new(server, self.output)?,
+                Some(server) => ServerClient::open(server, self.output)?,
                 None => ServerClient::new(&page.server, self.output)?,
             };
             return Ok(Target { client, path: page.path });
@@ -142,8 +146,8 @@ impl Session {
             // A server must not choose whose files a user gets.
             let question = format!(
                 "{} is {} on {}. Is this the project that you mean?",
-                shown_text(short),
-                target.path,
+                marked_name(short),
+                marked_name(target.path.as_str()),
                 target.client.address()
             );
             prompt::confirm(self.confirmation(), &question).map_err(|error| {
@@ -193,7 +197,8 @@ impl Session {
         self.output.note(&format!("The project's signers file, {}, names its servers.", shown_text(&at)));
         let mut failed = None;
         for server in file.servers() {
-            let client = match ServerClient::new(server, self.output) {
+            let server = KnownServer { address: server, named_by: Some(path.clone()) };
+            let client = match ServerClient::open(server, self.output) {
                 Ok(client) => client,
                 Err(error) => {
                     failed = failed.or(Some(error));
@@ -300,6 +305,9 @@ async fn find_in_directory(client: &ServerClient, dir: &RepoPath) -> Result<Repo
     }
     if client.document(&layout::withdrawal_of(&index)).await?.is_some() {
         return Ok(index);
+    }
+    if client.document(&layout::newest_veto(dir)).await?.is_some() {
+        return Ok(pending);
     }
     if client.document(&layout::active_signers(dir)).await?.is_some() {
         return Err(CliError::usage(

@@ -35,10 +35,18 @@ impl TrustFile {
 
     /// Reads, changes and writes the file, with no other process in between.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut TrustStore) -> T) -> Result<T, CliError> {
+        self.try_change(|store| Ok(change(store)))
+    }
+
+    /// Changes the file, unless the change is refused: then the file stays as it is.
+    pub(crate) fn try_change<T>(
+        &self,
+        change: impl FnOnce(&mut TrustStore) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
         let _lock = self.dir.lock()?;
         let before = self.read()?;
         let mut store = before.clone();
-        let result = change(&mut store);
+        let result = change(&mut store)?;
         if store != before {
             self.dir.write(FILE, &store.write())?;
         }

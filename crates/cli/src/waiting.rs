@@ -11,10 +11,20 @@ use countersign_core::{
         signatures::SignatureSet,
         veto::Veto,
     },
-    values::{key::PublicKey, path::RepoPath, shown::plural, time::Timestamp},
+    values::{
+        key::PublicKey,
+        path::RepoPath,
+        shown::{plural, quoted},
+        time::Timestamp,
+    },
 };
+use countersign_explain::progress::Names;
 
-use crate::{client::ServerClient, error::CliError};
+use crate::{
+    client::{ServerClient, now},
+    error::CliError,
+    people::{People, when_text},
+};
 
 /// How many releases are named that lose their signatures.
 const MOST_NAMED: usize = 5;
@@ -25,6 +35,52 @@ pub(crate) struct Waiting {
     pub(crate) until: Option<Timestamp>,
     pub(crate) veto: Option<PendingVeto>,
     pub(crate) drops: DroppedSignatures,
+}
+
+/// When signers take effect that have all signatures, in words. A block of the operator can hold them back (D173).
+pub(crate) fn due_text(until: Timestamp) -> String {
+    let is_past = now().is_ok_and(|now| until <= now);
+    match is_past {
+        true => format!(
+            "was due on {}, and the server's operator holds it back; only `countersign admin drop` removes it before the \
+             block ends",
+            when_text(until)
+        ),
+        false => format!("takes effect on {}", when_text(until)),
+    }
+}
+
+/// A proposal that the masters vetoed, the newest of its project. It is shown until the next activation (D136).
+pub(crate) struct Vetoed {
+    pub(crate) reason: String,
+    pub(crate) signed: SignatureSet,
+}
+
+impl Vetoed {
+    /// A veto that no key signed is none.
+    pub(crate) async fn find(client: &ServerClient, project: &RepoPath) -> Result<Option<Self>, CliError> {
+        let path = layout::newest_veto(project);
+        let Some(text) = client.document(&path).await? else { return Ok(None) };
+        let document = Veto::parse(text.as_bytes()).ok().filter(|veto| veto.project_id == *project);
+        let set = client.parsed(&layout::signatures_of(&path), SignatureSet::parse).await?;
+        let signed = set.unwrap_or_default().keep_verifying(text.as_bytes());
+        Ok(document
+            .filter(|_| !signed.entries.is_empty())
+            .map(|document| Self { reason: document.veto, signed }))
+    }
+
+    pub(crate) fn vetoed_at(&self) -> Option<Timestamp> {
+        self.signed.entries.values().map(|collected| collected.collected_at).max()
+    }
+
+    /// Who vetoed it, when and why.
+    pub(crate) async fn describe(&self, client: &ServerClient, project: &RepoPath) -> String {
+        let signers = client.signers_above(project).await.ok().flatten();
+        let names = Names::of(&signers);
+        let who = People { names: &names, you: None }.list(self.signed.signers());
+        let at = self.vetoed_at().map(when_text).unwrap_or_default();
+        format!("by {who}, {at}, for the reason {}", quoted(&self.reason))
+    }
 }
 
 /// A veto that needs more signatures.

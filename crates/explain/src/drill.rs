@@ -48,29 +48,54 @@ pub fn play(file: &SignersFile, question: &DrillQuestion, now: Timestamp) -> Res
             return attempt;
         }
         let with_stolen = stage.try_team(act, &everyone, &gone, &thieves);
-        if with_stolen.succeeds { DrillAttempt { takes_stolen_keys: true, ..with_stolen } } else { attempt }
+        if with_stolen.succeeds {
+            return DrillAttempt { takes_stolen_keys: true, ..with_stolen };
+        }
+        // A blocked key neither vetoes nor replaces (D59, D174).
+        let with_block = stage.try_team(act, &team, &gone, &[]);
+        DrillAttempt { is_freed_by_block: with_block.succeeds, ..attempt }
     };
     let is_stolen = !thieves.is_empty();
-    let try_thief = |stage: &Stage| ACTS.map(|act| stage.try_thief(act, &thieves, &everyone)).to_vec();
+    // The drill does not count on what was stolen, for one side as for the other.
+    let try_thief = |stage: &Stage, act| {
+        let attempt = stage.try_thief(act, &thieves, &team);
+        let is_stopped_by_owners = attempt.succeeds && !stage.try_thief(act, &thieves, &everyone).succeeds;
+        DrillAttempt { is_stopped_by_owners, ..attempt }
+    };
+    let try_all = |stage: &Stage| ACTS.map(|act| try_thief(stage, act)).to_vec();
     let rotated = stage.rotate_team(&everyone, &gone, &thieves).1;
     Ok(Drill {
         team: ACTS.map(try_team).to_vec(),
-        thief: if is_stolen { try_thief(&stage) } else { Vec::new() },
+        thief: if is_stolen { try_all(&stage) } else { Vec::new() },
         nuisances: stage.list_nuisances(&thieves),
-        thief_after_rotation: rotated.filter(|_| is_stolen).map(|stage| try_thief(&stage)),
+        thief_after_rotation: rotated.filter(|_| is_stolen).map(|stage| try_all(&stage)),
     })
 }
 
 const ACTS: [Act; 3] = [Act::Release, Act::Rotate, Act::Revoke];
 
 impl Drill {
-    /// No one can ever change the signers again.
+    /// Neither the team nor a thief can ever change the signers again.
     pub fn is_locked_out(&self) -> bool {
-        self.team.iter().any(|attempt| attempt.act == Act::Rotate && !attempt.succeeds)
+        self.is_lost() && !self.is_taken_over()
     }
 
     /// A thief who rotates takes the project over.
     pub fn is_taken_over(&self) -> bool {
-        self.thief.iter().any(|attempt| attempt.act == Act::Rotate && attempt.succeeds)
+        self.rotations(&self.thief).any(|attempt| attempt.succeeds)
+    }
+
+    /// A thief stops every rotation of the team until the operator blocks the stolen keys (D174).
+    pub fn is_held_up(&self) -> bool {
+        self.rotations(&self.team).any(|attempt| attempt.is_freed_by_block)
+    }
+
+    /// The team can never change the signers again.
+    pub fn is_lost(&self) -> bool {
+        self.rotations(&self.team).any(|attempt| !attempt.succeeds && !attempt.is_freed_by_block)
+    }
+
+    fn rotations<'a>(&self, attempts: &'a [DrillAttempt]) -> impl Iterator<Item = &'a DrillAttempt> {
+        attempts.iter().filter(|attempt| attempt.act == Act::Rotate)
     }
 }

@@ -51,8 +51,34 @@ pub struct ProjectIncident {
     pub open: Vec<OpenMatter>,
     /// `None` if no signers file is in force.
     pub removal: Option<KeyRemoval>,
+    /// Who agreed that the keys are listed here.
+    pub agreement: ListingAgreement,
     /// What could not be read.
     pub unreadable: Vec<String>,
+}
+
+/// Whether the keys agreed to be listed in a project. Anyone can list any key as a registrar (D106), and propose any file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ListingAgreement {
+    /// One of the keys signed a signers file that took effect, and so did another key: first at this time.
+    Shared(Timestamp),
+    /// Only the keys themselves did, first at this time.
+    Alone(Timestamp),
+    /// None of them did.
+    None,
+}
+
+impl ListingAgreement {
+    /// `history`: of the project, whose signatures need not be verified to put projects in an order.
+    pub fn of(history: &History, question: &IncidentQuestion) -> Self {
+        let agreed = history.entries.iter().filter(|entry| question.has_any(&entry.signatures));
+        let mut agreed = agreed.peekable();
+        let Some(first) = agreed.peek().map(|entry| entry.timestamp) else { return Self::None };
+        match agreed.any(|entry| !question.without(&entry.signatures).is_empty()) {
+            true => Self::Shared(first),
+            false => Self::Alone(first),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -152,6 +178,7 @@ pub fn examine_project(
             .map(|matter| OpenMatter { waits_until, ..matter })
             .collect(),
         removal: active.map(|file| plan_removal(file, &question.keys)),
+        agreement: ListingAgreement::of(&history, question),
         unreadable: Vec::new(),
     };
     for path in releases() {
@@ -175,6 +202,15 @@ impl ProjectIncident {
             .iter()
             .filter(|release| release.is_decisive && release.state == IndexState::Complete);
         doubtful.map(|release| &release.path)
+    }
+
+    /// Whether others listed the keys here, and the keys signed and registered nothing: it may be a stranger's project.
+    pub fn is_untouched(&self) -> bool {
+        let is_touched = |open: &OpenMatter| open.is_registered || !open.signed.is_empty();
+        self.agreement == ListingAgreement::None
+            && self.releases.is_empty()
+            && self.revocations.is_empty()
+            && !self.open.iter().any(is_touched)
     }
 
     /// Whether the signers file in force lists one of the keys.

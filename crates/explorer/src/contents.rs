@@ -10,7 +10,7 @@ use countersign_core::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::roles::{PathRole, RoleNames};
+use crate::roles::{EARLIER, PathRole, RoleNames};
 
 pub type PathId = u16;
 pub type ContentId = u32;
@@ -172,6 +172,21 @@ impl Contents {
         self.part_ids.insert(Arc::clone(&files), id);
         self.parts.push(StatePart { files, listing });
         id
+    }
+
+    /// The state without what was said of contents before. No rule depends on it, and with every list of words that there
+    /// can be, a world would have no end.
+    pub fn forget_said(&mut self, state: &State) -> State {
+        let mut kept = *state;
+        for part in &mut kept.parts {
+            let is_said = |path: PathId, contents: &Self| matches!(contents.role(path), PathRole::Release { slot, .. } if usize::from(slot) == EARLIER);
+            let files = self.files(*part);
+            if files.iter().any(|(path, _)| is_said(*path, self)) {
+                let files: Vec<_> = files.iter().copied().filter(|(path, _)| !is_said(*path, self)).collect();
+                *part = self.intern_part(&files);
+            }
+        }
+        kept
     }
 
     /// The state after a change. A file that is deleted must be there, as the store demands.

@@ -5,6 +5,7 @@
 //! itself, so that a mistake in a rule is not repeated in its check.
 
 pub mod action;
+pub mod bulk;
 pub mod contents;
 pub mod decisions;
 pub mod facts;

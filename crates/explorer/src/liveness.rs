@@ -15,8 +15,8 @@ use crate::{
             Keys, Reader, SetDocument, SignersDocument, can_consent, digest_text, missing, missing_consent,
             union,
         },
-        powers::{can_withdraw, registrant},
-        second_thoughts::read_said,
+        powers::can_withdraw,
+        said::read_said,
         waiting::WaitDocument,
     },
     roles::{
@@ -119,8 +119,9 @@ impl Goals<'_> {
                 let project = &facts.projects[usize::from(project)];
                 let release = &project.releases[usize::from(release)];
                 let active = self.signers(project.active[FILE]).filter(|_| release[COLLECTING].is_some());
-                let registrant = registrant(self.reader, self.contents, release);
-                active.is_some_and(|active| can_withdraw(&active, registrant).contains(&self.key(by)))
+                active.is_some_and(|active| {
+                    can_withdraw(self.reader, self.contents, &active, release).contains(&self.key(by))
+                })
             }
             Action::Object { project, release, word, by, offered: Offered::Right } => {
                 let project = &facts.projects[usize::from(project)];

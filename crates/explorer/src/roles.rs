@@ -74,7 +74,9 @@ pub const REGISTRANT: usize = 11;
 pub const OBJECTIONS: usize = 12;
 pub const WITHDRAWN: usize = 13;
 pub const FORMATS: usize = 14;
-const RELEASE_SLOTS: [&str; 15] = [
+/// What was said of contents before. No rule depends on it, so a state does not remember it (`Contents::forget_said`).
+pub const EARLIER: usize = 15;
+const RELEASE_SLOTS: [&str; 16] = [
     "",
     ".signers.json",
     ".signatures.json.pending",
@@ -90,6 +92,7 @@ const RELEASE_SLOTS: [&str; 15] = [
     ".objections.json",
     ".withdrawn.json",
     ".formats.json",
+    ".earlier-objections.json",
 ];
 
 /// Parts of a project, each of which the decisions mostly read or write as a whole. Releases follow, one part each.

@@ -237,6 +237,9 @@ impl<'w> Search<'w> {
         };
         self.found.steps += 1;
         self.judge.check_step(&self.contents, listed, before, &after)?;
+        // The step and the change are checked with all that the step wrote. The search goes on with what rules depend on.
+        let whole = after;
+        let after = self.contents.forget_said(&whole);
         let (ranks, _) = self.judge.prospects(&self.contents, &after);
         lowest.iter_mut().zip(ranks).for_each(|(lowest, rank)| *lowest = (*lowest).min(rank));
         let hash = self.symmetry.hash(&self.contents, &after);
@@ -247,7 +250,7 @@ impl<'w> Search<'w> {
         let map = self.check_log(node.map, decision, &after, is_new)?;
         let sample = (hash >> 64) as u64 ^ u64::from(node.id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         if let Some(decision) = decision {
-            self.check_costly(node, decision, &after, Sample { sample, is_first })?;
+            self.check_costly(node, decision, &whole, Sample { sample, is_first })?;
         }
         if is_new {
             let id = u32::try_from(self.came_from.len()).expect("fewer states than there are numbers");

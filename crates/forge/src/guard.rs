@@ -1,8 +1,8 @@
 //! Where outgoing requests may go (D28): public addresses, and what the operator allowed besides.
 
-use std::{collections::BTreeSet, net::IpAddr};
+use std::{collections::BTreeSet, error::Error as StdError, net::IpAddr};
 
-use countersign_core::values::url::Scheme;
+use countersign_core::values::{path::RepoPath, url::Scheme};
 use thiserror::Error;
 use url::Url;
 
@@ -71,6 +71,20 @@ impl GuardRefusal {
 }
 
 impl Guard {
+    /// Guards a URL that a project names to its users (D227): only public addresses, and only https. A user who wrote
+    /// the project's host as an address, or as `localhost`, goes there anyway, as safely as to the project.
+    pub fn for_users_of(project: &RepoPath, url: &Url) -> Self {
+        let host = project.host().and_then(|host| Host::parse(host).ok());
+        let written = host.filter(|host| host.ip().is_some() || host.is_loopback());
+        let schemes = [url.scheme(), project.segments().next().unwrap_or_default()];
+        let is_downgrade = schemes == [Scheme::Http.as_str(), Scheme::Https.as_str()];
+        let own = written.filter(|host| !is_downgrade || host.is_loopback());
+        Self {
+            allow: own.map(|host| AllowFetch::host(host, Ports::All)).into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
     /// Checks all that a URL tells without resolving its host, and says which addresses it may connect to. An IP
     /// address in the URL is checked here, since connecting to it asks no resolver.
     pub fn admit(&self, url: &Url) -> Result<Reach, GuardRefusal> {
@@ -129,6 +143,11 @@ impl Guard {
         });
         named.chain([OTHER_PORT]).collect()
     }
+}
+
+/// The guard's refusal among an error and its causes.
+pub fn find_refusal<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e GuardRefusal> {
+    std::iter::successors(Some(error), |error| (*error).source()).find_map(|cause| cause.downcast_ref())
 }
 
 /// As it is written behind a host; the default ports need not be.

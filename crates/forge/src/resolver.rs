@@ -1,11 +1,12 @@
 //! Name resolution behind the guard: a connection is made to an address that was checked, and to no other.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{fmt, net::SocketAddr, sync::Arc};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::Url;
 
 use crate::{
-    guard::{Guard, GuardRefusal, Reach},
+    guard::{Guard, GuardRefusal, OTHER_PORT, Reach},
     host::Host,
 };
 
@@ -21,6 +22,43 @@ pub(crate) struct GuardedResolver {
     /// Of the class of ports that its client connects to: a resolver is not told the port.
     pub(crate) port: u16,
     pub(crate) inner: Arc<dyn Resolve>,
+}
+
+/// Resolves the host of a guarded URL, for a client that asks no other. What else it resolves is the user's choice, such
+/// as a proxy.
+pub struct HostResolver {
+    guarded: GuardedResolver,
+    host: Host,
+}
+
+impl fmt::Debug for HostResolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HostResolver").field(&self.host).finish()
+    }
+}
+
+impl HostResolver {
+    /// Checks the URL, and is for requests to it.
+    pub fn new(guard: Guard, url: &Url) -> Result<Self, GuardRefusal> {
+        let (reach, host) = (guard.admit(url)?, Host::parse(url.host_str().unwrap_or_default())?);
+        let guarded = GuardedResolver {
+            guard: Arc::new(guard),
+            reach,
+            port: OTHER_PORT,
+            inner: Arc::new(SystemResolver),
+        };
+        Ok(Self { guarded, host })
+    }
+}
+
+impl Resolve for HostResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        if name.as_str().eq_ignore_ascii_case(self.host.as_str()) {
+            self.guarded.resolve(name)
+        } else {
+            SystemResolver.resolve(name)
+        }
+    }
 }
 
 impl Resolve for SystemResolver {

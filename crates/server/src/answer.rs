@@ -142,6 +142,12 @@ pub(crate) async fn answer<R: Read>(
             response
         }
     };
+    complete(&mut response, id);
+    response
+}
+
+/// Adds the headers that every answer has.
+pub(crate) fn complete(response: &mut Response, id: String) {
     // Caches store even a 404 unasked, such as the one that says that a release is not revoked.
     response.headers_mut().entry(CACHE_CONTROL).or_insert(NO_STORE);
     if let Some(date) = http_date() {
@@ -150,7 +156,6 @@ pub(crate) async fn answer<R: Read>(
     if let Ok(value) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    response
 }
 
 /// Works on a request away from the connection's thread, which serves others meanwhile. Ends with the connection.

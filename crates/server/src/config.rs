@@ -196,7 +196,7 @@ table! {
         superseded_per_project: usize = 100,
         rotations_per_day: usize = 100,
         project_bytes_per_day: u64 = 256 << 20,
-        project_reserved_bytes_per_day: u64 = 1 << 20,
+        project_reserved_bytes_per_day: u64 = 16 << 20,
         owner_bytes_per_day: u64 = 512 << 20,
         host_bytes_per_day: u64 = 2 << 30,
         total_bytes_per_day: u64 = 4 << 30,

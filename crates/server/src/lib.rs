@@ -16,7 +16,7 @@ mod counting;
 pub mod date;
 mod direct_http;
 pub mod disk_space;
-mod due;
+pub mod due;
 pub mod error;
 pub mod events;
 pub mod gravity;

@@ -1,35 +1,28 @@
 //! Connections: accepting them, bounding them, and ending them.
 
-mod calendar;
 pub mod courtesy;
 mod lanes;
-pub mod refusal;
+mod refusal;
 pub mod stream;
 
 use std::{
     convert::Infallible,
     io,
     net::{IpAddr, SocketAddr},
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use axum::{
-    body::{Body, Bytes},
-    http::StatusCode,
-};
+use axum::body::{Body, Bytes};
 use hyper::{
     Request,
     body::{Body as HttpBody, Frame, Incoming, SizeHint},
     server::conn::http1,
     service::service_fn,
 };
-use hyper_util::{
-    rt::TokioIo,
-    server::graceful::{GracefulShutdown, Watcher},
-};
+use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpSocket, TcpStream},
@@ -38,7 +31,10 @@ use tokio::{
 };
 
 pub use self::lanes::Lanes;
-use self::{refusal::MAX_HEAD_BYTES, stream::Stream};
+use self::{
+    refusal::{MAX_HEAD_BYTES, find_refusal, send_refusal},
+    stream::Stream,
+};
 use crate::{
     answer::{Read, Service, Visitor, answer},
     connections::{Admitted, Connections},
@@ -79,7 +75,8 @@ pub async fn serve<R: Read>(
     mut stopped: watch::Receiver<bool>,
 ) {
     let service = Arc::new(service);
-    let open = GracefulShutdown::new();
+    // Each connection holds a receiver until it has ended.
+    let (end, ending) = watch::channel(false);
     loop {
         let accepted = tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => break,
@@ -95,16 +92,16 @@ pub async fn serve<R: Read>(
             is_proxy,
             tls: gate.tls.clone(),
             connections: Arc::clone(&gate.connections),
-            stopped: stopped.clone(),
-            ending: open.watcher(),
+            ending: ending.clone(),
         };
         let served = gate.lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
         if let Err(error) = served {
             pause_after(&error, "a connection could not be served").await;
         }
     }
-    drop(listener);
-    open.shutdown().await;
+    drop((listener, ending));
+    end.send_replace(true);
+    end.closed().await;
 }
 
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
@@ -134,13 +131,13 @@ struct Connection {
     is_proxy: bool,
     tls: Option<Arc<Tls>>,
     connections: Arc<Connections>,
-    stopped: watch::Receiver<bool>,
-    ending: Watcher,
+    /// Holds true when the server stops.
+    ending: watch::Receiver<bool>,
 }
 
 impl Connection {
     async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>) {
-        let Self { place, peer, is_proxy, tls, connections, mut stopped, ending } = self;
+        let Self { place, peer, is_proxy, tls, connections, mut ending } = self;
         let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
         // A handshake costs more than most answers.
         let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
@@ -157,7 +154,7 @@ impl Connection {
                     let stream = tokio::select! {
                         stream = tls.accept(stream, peer) => stream,
                         // No request has come yet, so there is nothing to finish.
-                        _ = stopped.wait_for(|stop| *stop) => None,
+                        _ = ending.wait_for(|ends| *ends) => None,
                     };
                     if let Some(stream) = stream {
                         serve_stream(stream, visitor, heads, ending).await;
@@ -211,16 +208,16 @@ impl<R> Drop for AnswerBody<R> {
     }
 }
 
-/// Serves one connection.
+/// Serves one connection until its client or `ending` ends it.
 pub async fn serve_stream<R: Read>(
-    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
     visitor: Visitor<R>,
     connections: Arc<Connections>,
-    ending: Watcher,
+    mut ending: watch::Receiver<bool>,
 ) {
     // Not the visitor: nothing of the application may outlive what `ending` counts.
     let (requests, number) = (Arc::clone(&visitor.service.requests), visitor.number);
-    let stream = Stream::new(stream, Arc::clone(&visitor.patience), connections);
+    let mut stream = TokioIo::new(Stream::new(stream, Arc::clone(&visitor.patience), connections));
     // One reference count for each connection. If all threads shared one, they would wait for each other's caches.
     let visitor = Arc::new(visitor);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -242,18 +239,25 @@ pub async fn serve_stream<R: Read>(
     http.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES);
     // `answer` sets the date.
     http.auto_date_header(false);
-    if !calendar::note_date() {
-        tracing::warn!("this machine's clock is before 1970: set it. A connection was closed");
-        return;
-    }
-    let connection = http.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = ending.watch(connection).await {
-        if error.is_parse() {
-            let is_large = error.is_parse_too_large();
-            let status =
-                if is_large { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST };
-            requests.record(number, RequestKind::OTHER, status, Duration::ZERO);
+    let served = {
+        let mut connection = pin!(http.serve_connection(&mut stream, service));
+        // Dropped before the next wait: what it returns locks the sender out.
+        let ends = async { drop(ending.wait_for(|ends| *ends).await) };
+        tokio::select! {
+            biased;
+            served = connection.as_mut() => served,
+            () = ends => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
         }
-        tracing::debug!(%error, "a connection ended early");
+    };
+    let Err(error) = served else { return };
+    tracing::debug!(%error, "a connection ended early");
+    if let Some(refusal) = find_refusal(&error) {
+        requests.record(number, RequestKind::OTHER, refusal.status, Duration::ZERO);
+        if let Some(stream) = stream.into_inner().into_unanswered() {
+            send_refusal(stream, refusal).await;
+        }
     }
 }

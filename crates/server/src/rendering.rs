@@ -12,7 +12,9 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(5);
 const MOST: usize = 4;
 /// How many visitors can wait. If many come from one address, others go first.
-const MAX_WAITING: usize = 256;
+const MAX_WAITING: usize = 128;
+/// How many can wait at one address. A browser asks for fewer, and a flood is turned away before it costs anything.
+pub const MAX_WAITING_EACH: usize = 8;
 
 #[derive(Debug)]
 pub struct Renderings {
@@ -48,6 +50,7 @@ impl Renderings {
         visitor: Claimant,
         render: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
+        self.turns.check_waiting(&visitor, MAX_WAITING_EACH)?;
         run_beside(self.turns.take(visitor).await?, render).await
     }
 }

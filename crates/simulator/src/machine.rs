@@ -233,7 +233,11 @@ impl Machine {
         for dir in ["repo.git/objects/pack", "repo.git/refs/heads", "repo.git", ""] {
             for entry in fs::read_dir(self.dir.path().join(dir)).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
-                if name.ends_with("countersign-tmp") || name.ends_with(".lock") {
+                let is_mark = || fs::read(entry.path()).is_ok_and(|mark| mark.starts_with(b"countersign: "));
+                if name.ends_with("countersign-tmp")
+                    || name.ends_with(".lock")
+                    || (name.ends_with(".keep") && is_mark())
+                {
                     return Err(Breach::new(Guarantee::NothingHalf, format!("{dir}/{name} was left behind")));
                 }
             }

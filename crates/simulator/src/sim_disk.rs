@@ -2,7 +2,7 @@
 //! background take their steps only when the run lets them, so the same seed gives the same order of steps.
 
 use std::{
-    io,
+    fs, io,
     panic::resume_unwind,
     path::Path,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -145,6 +145,19 @@ impl SimDisk {
             state.shadow = Some(shadow.cut_power(chance)?);
         }
         Ok(Some(crash))
+    }
+
+    /// Another program removes a file. Whether that is durable is left to chance.
+    pub fn remove_beside(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.lock();
+        let shadow = state.shadow.as_mut().expect("it is there between two crashes");
+        shadow.note_before(DiskStep::Remove, path);
+        fs::remove_file(path)?;
+        shadow.note_after(DiskStep::Remove, path);
+        state
+            .trace
+            .push(format!("another program: Remove {}", path.file_name().unwrap_or_default().display()));
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, DiskState> {

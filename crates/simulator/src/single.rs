@@ -97,7 +97,8 @@ impl SingleRun<'_> {
             82..86 => self.fold(),
             86..91 => self.let_log_run(),
             91..97 => self.ask_witness(),
-            97..99 => self.restart(),
+            97..98 => self.restart(),
+            98 => self.collect_garbage(),
             _ => self.look(),
         }
     }
@@ -241,6 +242,14 @@ impl SingleRun<'_> {
         self.start()
     }
 
+    /// The operator runs `git gc`.
+    fn collect_garbage(&mut self) -> Result<(), Breach> {
+        self.script.note("git gc");
+        self.machine.collect_garbage();
+        self.machine.note_steps(self.script);
+        Ok(())
+    }
+
     fn look(&mut self) -> Result<(), Breach> {
         check_index(&self.machine.store().head())
     }
@@ -262,7 +271,11 @@ impl SingleRun<'_> {
         if self.chance.percent(30) {
             self.machine.plan_crash(&mut self.chance, self.script);
         }
-        self.start().map(|()| true)
+        self.start()?;
+        if !self.machine.disk.is_down() && self.chance.percent(30) {
+            self.collect_garbage()?;
+        }
+        Ok(true)
     }
 
     /// The disk works from here on: the store goes on, and everything is there.

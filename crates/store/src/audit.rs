@@ -7,7 +7,7 @@ mod difference;
 mod open;
 mod plain;
 pub mod replay;
-mod report;
+pub(crate) mod report;
 mod walk;
 
 pub use self::{

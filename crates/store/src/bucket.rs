@@ -4,7 +4,7 @@ use std::{
     convert::Infallible,
     hash::Hash,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -68,6 +68,82 @@ impl Bucket {
     pub fn left(&self, rate: Rate, now: u64) -> u64 {
         let used = self.0.load(Ordering::Relaxed).saturating_sub(now);
         rate.room.saturating_sub(used) / rate.interval
+    }
+}
+
+const HOUR: u64 = 3_600_000_000_000;
+/// Any 24 hours lie within so many whole ones.
+const HOURS: usize = 25;
+
+/// What was used in the last day, hour by hour. In no 24 hours there is more than allowed, which a [`Bucket`] does not
+/// promise: it gives a whole burst, and as much again until that has come back.
+#[derive(Debug, Default)]
+pub struct DayUse(Mutex<HourlyUse>);
+
+#[derive(Debug, Default)]
+struct HourlyUse {
+    /// The newest hour of the caller's clock.
+    hour: u64,
+    /// Of each hour, by its number modulo their count.
+    used: [u64; HOURS],
+}
+
+impl DayUse {
+    /// Takes so many of `most` in a day, all or none, or says how long until there are so many.
+    pub fn take_many(&self, most: u64, count: u64, now: u64) -> Result<(), Duration> {
+        let mut hours = self.advance(now);
+        let newest = hours.hour;
+        let mut left = most.saturating_sub(hours.used.iter().sum());
+        if count <= left {
+            *hours.of(newest) += count;
+            return Ok(());
+        }
+        // The oldest hour, which is the one after the newest modulo their count, is forgotten first.
+        for later in 1..=HOURS as u64 {
+            left = left.saturating_add(*hours.of(newest + later));
+            if count <= left {
+                return Err(Duration::from_nanos((newest + later) * HOUR - now));
+            }
+        }
+        Err(Duration::from_nanos(HOURS as u64 * HOUR))
+    }
+
+    /// Puts back what was taken a moment ago and not used.
+    pub fn give_back(&self, mut count: u64) {
+        let mut hours = self.lock();
+        for earlier in 0..HOURS as u64 {
+            let hour = hours.hour + HOURS as u64 - earlier;
+            let used = hours.of(hour);
+            let given = count.min(*used);
+            *used -= given;
+            count -= given;
+        }
+    }
+
+    /// How many could be taken now.
+    pub fn left(&self, most: u64, now: u64) -> u64 {
+        most.saturating_sub(self.advance(now).used.iter().sum())
+    }
+
+    /// Forgets what is a day old.
+    fn advance(&self, now: u64) -> MutexGuard<'_, HourlyUse> {
+        let mut hours = self.lock();
+        let hour = now / HOUR;
+        for new in (hours.hour + 1..=hour).take(HOURS) {
+            *hours.of(new) = 0;
+        }
+        hours.hour = hours.hour.max(hour);
+        hours
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HourlyUse> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HourlyUse {
+    fn of(&mut self, hour: u64) -> &mut u64 {
+        &mut self.used[(hour % HOURS as u64) as usize]
     }
 }
 

@@ -1,8 +1,9 @@
 //! How much may be stored in a day (D44): of one project, of one owner, on one host, and in all. It catches what no bound of
 //! a single file or request foresees.
 //!
-//! What counts are the bytes of new files and the texts of commits. Allowances come back steadily, and a whole day's may be
-//! used at once. They are kept in memory, for a bounded number of projects, owners and hosts: a restart begins anew, and so
+//! What counts is what a change adds to its pack: new files, directories and the text of its commit (D201). A whole day's
+//! allowance may be used at once. Those of projects, owners and hosts come back steadily. What all share comes back when it is
+//! a day old, so that no 24 hours have more than that. They are kept in memory, for a bounded number of projects, owners and hosts: a restart begins anew, and so
 //! does what is forgotten.
 
 use std::{
@@ -19,7 +20,7 @@ use quick_cache::sync::Cache;
 use thiserror::Error;
 
 use crate::{
-    bucket::{Bucket, Rate, find_or_make},
+    bucket::{Bucket, DayUse, Rate, find_or_make},
     clock::uptime_nanos,
 };
 
@@ -83,9 +84,9 @@ pub struct StorageBudget {
     projects: Cache<String, Arc<ProjectUse>>,
     owners: Cache<String, Arc<Bucket>>,
     hosts: Cache<String, Arc<Bucket>>,
-    total: Arc<Bucket>,
+    total: Arc<DayUse>,
     /// Reserves have a bound as well: all of them together take as much as the total at most.
-    reserves: Arc<Bucket>,
+    reserves: Arc<DayUse>,
     refused: [AtomicU64; BudgetScope::ALL.len()],
 }
 
@@ -115,6 +116,7 @@ pub struct Need {
 #[must_use]
 pub struct Charge {
     taken: Vec<(Arc<Bucket>, Rate)>,
+    shared: Option<Arc<DayUse>>,
     bytes: u64,
 }
 
@@ -138,7 +140,7 @@ impl StorageBudget {
 
     /// What all projects together may store now.
     pub fn bytes_left(&self, now: Instant) -> u64 {
-        self.total.left(self.rate(BudgetScope::Total), uptime_nanos(now))
+        self.total.left(self.limits.total, uptime_nanos(now))
     }
 
     /// Takes what a change needs: from all four budgets, or from a reserve, or not at all.
@@ -160,14 +162,16 @@ impl StorageBudget {
             (BudgetScope::Project, Arc::clone(&project.all), need.project.clone()),
             (BudgetScope::Owner, find_or_make(&self.owners, fold(&owner)), owner),
             (BudgetScope::Host, find_or_make(&self.hosts, fold(&host)), host.clone()),
-            (BudgetScope::Total, Arc::clone(&self.total), host),
         ];
-        let mut charge = Charge { taken: Vec::with_capacity(budgets.len()), bytes: need.bytes };
+        let mut charge = Charge::of(need.bytes);
         for (scope, bucket, whose) in budgets {
             charge
-                .take(&bucket, self.rate(scope), now)
+                .take(&bucket, per_day(self.bytes_per_day(scope)), now)
                 .map_err(|wait| self.refuse(scope, &whose, need.bytes, wait))?;
         }
+        charge
+            .take_shared(&self.total, self.limits.total, now)
+            .map_err(|wait| self.refuse(BudgetScope::Total, &host, need.bytes, wait))?;
         Ok(charge)
     }
 
@@ -187,15 +191,11 @@ impl StorageBudget {
         let reserves = [of_others, of_protection, of_masters].into_iter().flatten();
         let mut reserves = reserves.filter(|_| need.is_established);
         reserves.find_map(|reserve| {
-            let mut charge = Charge { taken: Vec::with_capacity(2), bytes: need.bytes };
+            let mut charge = Charge::of(need.bytes);
             charge.take(reserve, per_day(self.limits.project_reserved), now).ok()?;
-            charge.take(&self.reserves, self.rate(BudgetScope::Total), now).ok()?;
+            charge.take_shared(&self.reserves, self.limits.total, now).ok()?;
             Some(charge)
         })
-    }
-
-    fn rate(&self, scope: BudgetScope) -> Rate {
-        per_day(self.bytes_per_day(scope))
     }
 
     fn bytes_per_day(&self, scope: BudgetScope) -> u64 {
@@ -217,6 +217,16 @@ impl StorageBudget {
 }
 
 impl Charge {
+    fn of(bytes: u64) -> Self {
+        Self { taken: Vec::with_capacity(3), shared: None, bytes }
+    }
+
+    fn take_shared(&mut self, shared: &Arc<DayUse>, most: u64, now: u64) -> Result<(), Duration> {
+        shared.take_many(most, self.bytes, now)?;
+        self.shared = Some(Arc::clone(shared));
+        Ok(())
+    }
+
     fn take(&mut self, bucket: &Arc<Bucket>, rate: Rate, now: u64) -> Result<(), Duration> {
         bucket.take_many(rate, self.bytes, now)?;
         self.taken.push((Arc::clone(bucket), rate));
@@ -226,12 +236,14 @@ impl Charge {
     /// The change is on disk.
     pub fn keep(mut self) {
         self.taken.clear();
+        self.shared = None;
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
         self.taken.iter().for_each(|(bucket, rate)| bucket.give_back(*rate, self.bytes));
+        self.shared.iter().for_each(|shared| shared.give_back(self.bytes));
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
-use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp};
+use countersign_core::values::{
+    bounds::{FILE_BYTES, SHARED_CHANGE_BYTES},
+    path::RepoPath,
+    time::Timestamp,
+};
 use thiserror::Error;
 
 use crate::{budget::OverBudget, disk::DiskError, sequence::SequenceError};
@@ -13,6 +17,12 @@ pub enum StoreError {
     Conflict { path: RepoPath },
     #[error("{path} cannot be stored: it has {bytes} bytes, and a stored file has at most {FILE_BYTES}")]
     TooLarge { path: RepoPath, bytes: usize },
+    /// Releases that were registered before there was a bound can make a rotation so large (D202).
+    #[error(
+        "the change has {bytes} bytes, and the order of changes that nodes share takes at most {SHARED_CHANGE_BYTES} of one. \
+         New signers change files of each release that waits for signatures: sign or withdraw some of them first"
+    )]
+    TooLargeToShare { bytes: usize },
     #[error("the repository cannot be used: {subject}: {reason}")]
     Corrupt { subject: String, reason: String },
     #[error(transparent)]

@@ -125,8 +125,8 @@ impl FoldWork {
         let (id, index) = written?;
         let stem = self.pack_dir.join(format!("pack-{id}"));
         let others: Vec<&Pack> = sources.iter().map(Arc::as_ref).filter(|pack| pack.stem != stem).collect();
-        if others.len() < sources.len() {
-            // One of them has everything already.
+        if others.len() < sources.len() && folded::is_whole(&stem) {
+            // One of them has everything already, unless `git gc` has removed it.
             self.disk.remove(&partial)?;
             let list = FoldList::write(&self.disk, &stem, &others)?;
             self.objects.replace(sources, Pack::open(stem)?);

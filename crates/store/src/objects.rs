@@ -50,6 +50,8 @@ use crate::{
 /// How large an object may be for a check: what a stranger made could be a thousand times as large as its file. Stored
 /// files have some megabytes, and a directory of a million names has 50, three times that while a difference is undone.
 const MAX_CHECKED_BYTES: usize = 256 << 20;
+/// How often we look again at a directory whose packs are being replaced. `git gc` replaces them once.
+const MAX_LOOKS: usize = 16;
 
 pub(crate) struct Objects {
     /// Our own, and those of repositories that this one borrows from.
@@ -212,14 +214,6 @@ impl Objects {
         commit.map(|found| self.check(id, found, Kind::Commit)).transpose()
     }
 
-    /// Whether a blob is in the repository, or will be before anything that is published later. Does not look at the disk
-    /// again: what it does not know is only written once more.
-    pub(crate) fn has_blob(&self, id: &ObjectId) -> bool {
-        self.recent.contains_key(id)
-            || self.unpacked.holds(id)
-            || find_newest(&self.packs.load(), id).is_some()
-    }
-
     pub(crate) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
         self.unpacked.stage(id, blob);
     }
@@ -262,9 +256,23 @@ impl Objects {
         self.packs.store(Arc::new(packs));
     }
 
-    /// Makes the list of packs agree with the directory.
+    /// Makes the list of packs agree with the directory. `git gc` beside us may put a pack there and remove others while we
+    /// look: then we look again.
     pub(crate) fn rescan(&self) -> Result<(), StoreError> {
         let _replacing = self.lock_list();
+        for _ in 0..MAX_LOOKS {
+            if let Some(mut packs) = self.open_packs()? {
+                packs.sort_unstable_by_key(|pack| pack.number);
+                self.packs.store(Arc::new(packs));
+                return Ok(());
+            }
+        }
+        let dirs = self.pack_dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
+        Err(StoreError::corrupt(dirs, "its packs come and go faster than they can be read"))
+    }
+
+    /// All packs in the directories; `None` if one was removed after it was listed.
+    fn open_packs(&self) -> Result<Option<Vec<Arc<Pack>>>, StoreError> {
         let known = self.packs.load_full();
         let mut packs = Vec::new();
         let mut stems = Vec::new();
@@ -278,18 +286,17 @@ impl Objects {
                 packs.push(Arc::clone(pack));
                 continue;
             }
-            let pack_file = stem.with_extension("pack");
+            let files = ["pack", "idx"].map(|ending| stem.with_extension(ending));
             match Pack::open(stem) {
                 Ok(pack) if self.verifies => packs.push(Arc::new(pack.bounded(MAX_CHECKED_BYTES))),
                 Ok(pack) => packs.push(Arc::new(pack)),
-                // It was folded away after it was listed; what it held is in a pack that was there before.
-                Err(_) if !pack_file.exists() => {}
+                Err(_) if !files[1].exists() => return Ok(None),
+                // An index alone is worth nothing: a crash left it, and the next start removes it.
+                Err(_) if !files[0].exists() => {}
                 Err(error) => return Err(error),
             }
         }
-        packs.sort_unstable_by_key(|pack| pack.number);
-        self.packs.store(Arc::new(packs));
-        Ok(())
+        Ok(Some(packs))
     }
 
     fn check(&self, id: &ObjectId, found: FoundObject, expected: Kind) -> Result<Vec<u8>, StoreError> {

@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod refs;
 mod remotes;
+mod unpublished;
 
 use std::{
     fs, mem,
@@ -28,6 +29,7 @@ use crate::{
     repository::{
         batch::Batch,
         refs::{BRANCH, Branch, remove_stale_locks},
+        unpublished::UnpublishedPack,
     },
     tree::{dir::Dir, load::load_tree},
 };
@@ -56,14 +58,8 @@ pub struct Repository {
     /// When something came to disk last.
     written: Instant,
     clock: Clock,
-    /// A publish that failed: its pack, and where the branch may point because of it.
-    unsettled: Option<Unsettled>,
-}
-
-#[derive(Debug, Clone)]
-struct Unsettled {
-    stem: PathBuf,
-    tip: ObjectId,
+    /// A publish that failed: the branch may point to either end of it.
+    unsettled: Option<UnpublishedPack>,
 }
 
 #[derive(Debug, Error)]
@@ -101,6 +97,7 @@ impl Repository {
             disk.sync_dir(needed.parent().expect("they lie in the repository"))?;
         }
         remove_stale_locks(&disk, dir)?;
+        remove_unpublished(&disk, dir, &pack_dir)?;
         remove_leftovers(&disk, &pack_dir)?;
         // A kill may have come between a rename and this fsync; from here on, what is visible is durable. Only then may
         // packs go whose objects are in another one.
@@ -214,13 +211,16 @@ impl Repository {
     fn write(&mut self, batch: &Batch, tip: ObjectId) -> Result<(), StoreError> {
         let encoded = pack::encode(&batch.objects);
         let stem = self.pack_dir().join(format!("pack-{}", encoded.id));
-        self.unsettled = Some(Unsettled { stem: stem.clone(), tip });
+        let unpublished = UnpublishedPack { stem: stem.clone(), from: self.on_branch, to: tip };
+        self.unsettled = Some(unpublished.clone());
+        unpublished.mark(&self.disk)?;
         self.disk.write_new(&unfinished(&stem, "pack"), &encoded.pack)?;
         self.disk.write_new(&unfinished(&stem, "idx"), &encoded.index)?;
         finish_pack(&self.disk, &stem)?;
         let pack = Pack::open(stem)?;
-        // A crash from here on leaves a pack that nothing refers to: harmless, and folded with the others.
+        // A crash from here on leaves a pack that nothing refers to. The next start removes it.
         self.branch.move_to(&self.disk, self.on_branch, tip)?;
+        unpublished.unmark(&self.disk)?;
         self.unsettled = None;
         self.on_branch = Some(tip);
         self.written = self.clock.steady();
@@ -231,20 +231,17 @@ impl Repository {
     /// After a failed publish: finds out where the branch is, makes that durable, and removes what came to nothing.
     /// Returns whether what is published stays as it was.
     pub(crate) fn settle(&mut self) -> Result<bool, StoreError> {
-        let Some(Unsettled { stem, tip }) = self.unsettled.clone() else { return Ok(true) };
+        let Some(unpublished) = self.unsettled.clone() else { return Ok(true) };
+        let tip = unpublished.to;
         self.objects.unstage();
         self.branch.unlock(&self.disk)?;
         let now = self.branch.read()?;
         if now == Some(tip) {
             // Moved, and reported lost. The fsync that failed proves nothing when repeated, so the file is made anew.
             self.branch.move_to(&self.disk, now, tip)?;
+            unpublished.unmark(&self.disk)?;
         } else {
-            // The pack may be on disk in part. Gone it must be, so that no later commit relies on an object in it.
-            for ending in ["pack", "idx"] {
-                self.disk.remove(&unfinished(&stem, ending))?;
-                self.disk.remove(&stem.with_extension(ending))?;
-            }
-            self.disk.sync_dir(&self.pack_dir())?;
+            unpublished.remove(&self.disk)?;
         }
         self.objects.rescan()?;
         let (is_unmoved, is_published) = (now == self.on_branch, now == self.tip);
@@ -349,6 +346,19 @@ fn check_layout(dir: &Path) -> Result<(), OpenError> {
         let reason = "it borrows objects from another one (objects/info/alternates); run `git repack -a -d` in it, \
                       and remove that file";
         return Err(unreadable(reason.to_owned()));
+    }
+    Ok(())
+}
+
+/// Removes the pack of a publish that a crash ended before the branch moved (D200). Where the branch is neither at its
+/// beginning nor at its end, the mark is an old one, as in a copy that was made of a running server: then the pack stays.
+fn remove_unpublished(disk: &Disk, dir: &Path, pack_dir: &Path) -> Result<(), OpenError> {
+    for unpublished in UnpublishedPack::find_all(pack_dir)? {
+        if Branch::of(dir).read()? == unpublished.from {
+            unpublished.remove(disk)?;
+        } else {
+            unpublished.unmark(disk)?;
+        }
     }
     Ok(())
 }

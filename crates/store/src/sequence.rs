@@ -3,12 +3,12 @@
 use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use countersign_core::values::time::Timestamp;
+use countersign_core::values::{bounds, time::Timestamp};
 use gix::ObjectId;
 use thiserror::Error;
 
 /// A batch of journal entries that is larger than this gets no more.
-pub const BATCH_BYTES: usize = 1 << 20;
+pub const BATCH_BYTES: usize = bounds::SHARED_BATCH_ENOUGH_BYTES;
 
 /// So far can the clock of a node be from the order's (D194). A node whose clock is further away accepts no changes.
 pub const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);

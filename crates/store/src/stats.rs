@@ -11,7 +11,7 @@ use crate::{histogram::Histogram, trouble::RecentFailure};
 pub struct StoreStats {
     /// Commits of each batch that was made durable.
     pub batches: Histogram<9>,
-    content_bytes: AtomicU64,
+    stored_bytes: AtomicU64,
     failures: AtomicU64,
     waiting: AtomicUsize,
     trouble: RecentFailure,
@@ -21,7 +21,7 @@ impl Default for StoreStats {
     fn default() -> Self {
         Self {
             batches: Histogram::new([1, 2, 4, 8, 16, 32, 64, 128, 256]),
-            content_bytes: AtomicU64::new(0),
+            stored_bytes: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             trouble: RecentFailure::default(),
@@ -35,8 +35,8 @@ impl StoreStats {
     }
 
     /// Bytes of new files and of commits, without directories.
-    pub fn content_bytes(&self) -> u64 {
-        self.content_bytes.load(Ordering::Relaxed)
+    pub fn stored_bytes(&self) -> u64 {
+        self.stored_bytes.load(Ordering::Relaxed)
     }
 
     /// Batches that came to nothing.
@@ -62,9 +62,9 @@ impl StoreStats {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn note_published(&self, commits: usize, content_bytes: u64) {
+    pub(crate) fn note_published(&self, commits: usize, stored_bytes: u64) {
         self.batches.note(commits as u64);
-        self.content_bytes.fetch_add(content_bytes, Ordering::Relaxed);
+        self.stored_bytes.fetch_add(stored_bytes, Ordering::Relaxed);
         self.trouble.note(true, Instant::now());
     }
 

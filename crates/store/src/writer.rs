@@ -15,7 +15,11 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::{
     rules::snapshot::Change,
-    values::{path::RepoPath, time::Timestamp},
+    values::{
+        bounds::{SHARED_BATCH_BYTES, SHARED_CHANGE_BYTES},
+        path::RepoPath,
+        time::Timestamp,
+    },
 };
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
@@ -139,13 +143,22 @@ pub(crate) struct Draft {
     commits: Vec<RecentCommit>,
     /// The same with content, if someone follows.
     fed: Option<Vec<PublishedCommit>>,
-    content_bytes: u64,
+    stored_bytes: u64,
     /// Given back if it comes to nothing.
     charges: Vec<Charge>,
     /// The same for other nodes, if there are any.
     entries: Vec<JournalEntry>,
     writer: JournalWriter,
     body: Vec<u8>,
+}
+
+/// A commit as other nodes are told of it.
+#[derive(Debug)]
+struct SharedEntry {
+    entry: JournalEntry,
+    body: Vec<u8>,
+    /// It has written the entry.
+    writer: JournalWriter,
 }
 
 impl Writer {
@@ -164,7 +177,7 @@ impl Writer {
             batch: Batch::default(),
             commits: Vec::new(),
             fed: self.shared.feed.is_followed().then(Vec::new),
-            content_bytes: 0,
+            stored_bytes: 0,
             charges: Vec::new(),
             entries: Vec::new(),
             writer: JournalWriter::default(),
@@ -187,16 +200,15 @@ impl Writer {
         Ok(clock.max(newest))
     }
 
-    fn extend_at_once(&self, draft: &mut Draft, change: FirstChange) -> Result<(), StoreError> {
+    fn extend_at_once(&mut self, draft: &mut Draft, change: FirstChange) -> Result<(), StoreError> {
         let now = self.now(draft)?;
         self.extend(draft, &change(now), now)
     }
 
-    /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to.
-    fn extend(&self, draft: &mut Draft, change: &Change, now: Timestamp) -> Result<(), StoreError> {
+    /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to. A node makes no
+    /// commit that the others would refuse (D196).
+    fn extend(&mut self, draft: &mut Draft, change: &Change, now: Timestamp) -> Result<(), StoreError> {
         let new = draft.batch.prepare(&draft.head, change, &self.author.at(now))?;
-        let charge = self.charge(&draft.head, change, new.content_bytes())?;
-        draft.charges.extend(charge);
         let entry = self.sharing.as_ref().map(|_| JournalEntry {
             id: new.tip,
             parent: Some(draft.head.commit).filter(|commit| !commit.is_null()),
@@ -204,7 +216,13 @@ impl Writer {
             time: now.to_whole_seconds(),
             change: Change { message: change.recorded_message(), ..change.clone() },
         });
-        draft.add(new, change, now, entry);
+        let shared = entry.map(|entry| SharedEntry::encode(entry, draft)).transpose()?;
+        let charge = self.charge(&draft.head, change, new.stored_bytes())?;
+        if let Some(shared) = &shared {
+            self.check_own(&draft.head, &new, &shared.entry)?;
+        }
+        draft.charges.extend(charge);
+        draft.add(new, change, now, shared);
         Ok(())
     }
 
@@ -228,7 +246,7 @@ impl Writer {
         let StoreState { published, newest, stats, recent_commits, feed, .. } = &*self.shared;
         feed.publish(draft.fed.take(), || published.store(Arc::new(draft.head.clone())));
         newest.store(Arc::new(draft.newest));
-        stats.note_published(draft.commits.len(), draft.content_bytes);
+        stats.note_published(draft.commits.len(), draft.stored_bytes);
         draft.charges.drain(..).for_each(Charge::keep);
         recent_commits.append(draft.commits.drain(..));
         self.folder.wake();
@@ -274,68 +292,45 @@ impl Writer {
     }
 }
 
-/// What a draft was before a commit was added to it.
-pub(crate) struct DraftMark {
-    head: Head,
-    newest: Timestamp,
-    commits: usize,
-    fed: Option<usize>,
-    content_bytes: u64,
-    charges: usize,
-    entries: usize,
-    writer: JournalWriter,
-    body: usize,
-}
-
 impl Draft {
-    fn mark(&self) -> DraftMark {
-        DraftMark {
-            head: self.head.clone(),
-            newest: self.newest,
-            commits: self.commits.len(),
-            fed: self.fed.as_ref().map(Vec::len),
-            content_bytes: self.content_bytes,
-            charges: self.charges.len(),
-            entries: self.entries.len(),
-            writer: self.writer,
-            body: self.body.len(),
-        }
-    }
-
-    /// Takes back what was added since. The batch keeps objects that nothing refers to.
-    fn go_back(&mut self, mark: DraftMark) {
-        let DraftMark { head, newest, commits, fed, content_bytes, charges, entries, writer, body } = mark;
-        (self.head, self.newest, self.content_bytes, self.writer) = (head, newest, content_bytes, writer);
-        self.commits.truncate(commits);
-        if let (Some(kept), Some(fed)) = (&mut self.fed, fed) {
-            kept.truncate(fed);
-        }
-        self.charges.truncate(charges);
-        self.entries.truncate(entries);
-        self.body.truncate(body);
-    }
-
     /// A commit that was prepared on top of the others, with its entry for other nodes. A panic adds neither: what can
     /// panic comes first.
-    fn add(&mut self, new: NewCommit<'_>, change: &Change, time: Timestamp, entry: Option<JournalEntry>) {
-        let (root, commit, content_bytes) = (Arc::clone(&new.root), new.tip, new.content_bytes());
+    fn add(&mut self, new: NewCommit<'_>, change: &Change, time: Timestamp, shared: Option<SharedEntry>) {
+        let (root, commit, stored_bytes) = (Arc::clone(&new.root), new.tip, new.stored_bytes());
         let object = new.object();
         self.batch.add_commit(&self.head.objects, new);
         let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
         let next = self.head.next(commit, root, &touched);
         let fed = self.fed.is_some().then(|| PublishedCommit::new(commit, object, &self.head, &next, change));
         let recent = RecentCommit::new(commit, time.to_whole_seconds(), change.recorded_message());
-        let mut body = Vec::new();
-        entry.iter().for_each(|entry| self.writer.write(entry, &mut body));
         if let Some(kept) = &mut self.fed {
             kept.extend(fed);
         }
-        self.body.append(&mut body);
-        self.entries.extend(entry);
+        if let Some(SharedEntry { entry, mut body, writer }) = shared {
+            self.body.append(&mut body);
+            self.entries.push(entry);
+            self.writer = writer;
+        }
         self.commits.push(recent);
         self.head = next;
         self.newest = self.newest.max(time);
-        self.content_bytes += content_bytes;
+        self.stored_bytes += stored_bytes;
+    }
+}
+
+impl SharedEntry {
+    /// A change that does not fit a batch is refused by itself: offered, it would stop all that come with it and after it.
+    fn encode(entry: JournalEntry, draft: &Draft) -> Result<Self, StoreError> {
+        let (mut writer, mut body) = (draft.writer.clone(), Vec::new());
+        writer.write(&entry, &mut body);
+        if body.len() > SHARED_CHANGE_BYTES {
+            return Err(StoreError::TooLargeToShare { bytes: body.len() });
+        }
+        // Changes that are decided again, on what another node did, can have become larger.
+        if draft.body.len() + body.len() > SHARED_BATCH_BYTES {
+            return Err(StoreError::Busy);
+        }
+        Ok(Self { entry, body, writer })
     }
 }
 

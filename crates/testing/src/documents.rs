@@ -6,7 +6,7 @@ use countersign_core::{
         history::{History, HistoryEntry},
         index::{Digests, PublishedFile, ReleaseIndex},
         metadata::{Metadata, OriginKind},
-        objections::{Objection, ObjectionsFile, StoredObjection},
+        objections::{EarlierObjections, Objection, ObjectionsFile, StoredObjection},
         other_formats::OtherFormatsFile,
         registrant::Registrant,
         repository::RepositoryMarker,
@@ -35,7 +35,7 @@ pub struct Kind {
     pub example: fn() -> Vec<u8>,
 }
 
-pub const KINDS: [Kind; 15] = [
+pub const KINDS: [Kind; 16] = [
     Kind {
         name: "signers file",
         rewrite: |b| SignersFile::parse(b).map(|d| d.write()),
@@ -101,6 +101,11 @@ pub const KINDS: [Kind; 15] = [
         name: "objections",
         rewrite: |b| ObjectionsFile::parse(b).map(|d| d.write()),
         example: || objections().write(),
+    },
+    Kind {
+        name: "earlier objections",
+        rewrite: |b| EarlierObjections::parse(b).map(|d| d.write()),
+        example: || earlier_objections().write(),
     },
     Kind {
         name: "marker",
@@ -221,6 +226,12 @@ pub fn objections() -> ObjectionsFile {
         entry(carol(), Objection { timestamp: at("2026-01-01T12:00:00Z"), ..objection() }),
     ];
     ObjectionsFile { entries: entries.into() }
+}
+
+pub fn earlier_objections() -> EarlierObjections {
+    let mut earlier = EarlierObjections::default();
+    earlier.retire(objections());
+    earlier
 }
 
 pub fn history() -> History {

@@ -3,7 +3,11 @@
 use std::{cell::RefCell, convert::Infallible};
 
 use countersign_core::{
-    documents::{history::History, objections::ObjectionsFile, signatures::SignatureSet},
+    documents::{
+        history::History,
+        objections::{EarlierObjections, ObjectionsFile},
+        signatures::SignatureSet,
+    },
     proof::to_sign::{SigningRequest, ToSign},
     rules::{decide::sign::Submission, query::files_to_sign},
     values::{digest::Sha512, key::SecretKey},
@@ -22,6 +26,7 @@ fn request(file: &str, files: &[(&str, &str)], history: &History) -> SigningRequ
         history: history.clone(),
         collected: SignatureSet::default(),
         objections: ObjectionsFile::default(),
+        earlier: EarlierObjections::default(),
     }
 }
 
@@ -58,6 +63,7 @@ pub fn sign_at(world: &mut World, file: &str, person: &SecretKey) -> bool {
         history: world.repo.history(PROJECT),
         collected: SignatureSet::default(),
         objections: ObjectionsFile::default(),
+        earlier: EarlierObjections::default(),
     };
     let (submission, _) = sign(&request.check().expect("what our server asks for"), person);
     world.submit(&submission).expect("accepted").is_complete

@@ -125,7 +125,7 @@ fn vetoes_read_back_as_they_were_written_and_are_not_taken_for_anything_else() {
     };
     let veto = String::from_utf8(document.write()).expect("text");
     let collected = signed_by(&veto, &[&dave()]);
-    let request = CarriedVeto { proposal: proposal_of(&past), veto, collected };
+    let request = CarriedVeto { proposal: proposal_of(&past), veto, collected, waits_until: None };
     let to_sign = request.proposal.check().expect("a proposal");
     let to_veto = ToVeto::check(&to_sign, request.veto.clone(), &request.collected).expect("a veto");
     let body = to_veto.sign(dave().public_key(), |digest| Ok::<_, ()>(dave().sign(digest))).expect("signed");

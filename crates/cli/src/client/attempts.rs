@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_forge::https::find_tls_problem;
+use countersign_forge::{guard::find_refusal, https::find_tls_problem};
 use reqwest::StatusCode;
 
 use super::exchange::{Answer, ExchangeError};
@@ -28,11 +28,6 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Whether there was more than one, so that an earlier one may have done it.
-    pub(super) fn was_repeated(&self) -> bool {
-        self.repeated > 0
-    }
-
     /// How long to wait before the next one. `None` if there should be none.
     pub(super) fn next_pause(
         &mut self,
@@ -71,7 +66,7 @@ fn is_passing(answer: &Answer, repetition: Repetition) -> bool {
 }
 
 fn is_transient(error: &reqwest::Error, repetition: Repetition) -> bool {
-    if find_tls_problem(error).is_some() || error.is_builder() {
+    if find_tls_problem(error).is_some() || find_refusal(error).is_some() || error.is_builder() {
         return false;
     }
     match repetition {

@@ -7,7 +7,10 @@ use countersign_core::values::{
     shown::{shown_text, shown_within},
     wire::routes::API,
 };
-use countersign_forge::https::{TlsProblem, find_tls_problem};
+use countersign_forge::{
+    guard::{GuardRefusal, find_refusal},
+    https::{TlsProblem, find_tls_problem},
+};
 use serde_json::json;
 
 use super::{
@@ -119,6 +122,9 @@ impl ServerClient {
     pub(super) async fn unreachable(&self, error: &reqwest::Error) -> CliError {
         if let Some(problem) = find_tls_problem(error) {
             return self.untrusted(problem);
+        }
+        if let Some(refusal) = find_refusal(error) {
+            return not_asked(&self.address(), refusal);
         }
         // Something is there that does not speak HTTP: it may speak https.
         if self.base.scheme() == "http" && !error.is_connect() && !error.is_timeout() && self.is_https().await
@@ -238,4 +244,21 @@ fn hint_for(status: u16, said: &str) -> (ErrorKind, &'static str) {
         502..=504 => (ErrorKind::Unreachable, "run it again in a few minutes"),
         _ => (ErrorKind::Other, "give the server's operator the request id: its log says more"),
     }
+}
+
+/// A server that only a signers file names, at an address where strangers must not send this computer (D227).
+pub(super) fn not_asked(address: &str, refusal: &GuardRefusal) -> CliError {
+    let reason = match refusal {
+        GuardRefusal::NotPublic { kind, .. } => format!("it is or resolves to {kind}"),
+        GuardRefusal::PlainHttp { .. } => "its address is not https".to_owned(),
+        GuardRefusal::Scheme { .. } | GuardRefusal::UserInfo | GuardRefusal::Host(_) => refusal.to_string(),
+    };
+    CliError::usage(
+        format!(
+            "the project's signers file names the server {address}, which this computer does not ask: {reason}"
+        ),
+        format!(
+            "if you know this server, name it yourself: --server {address}, or `countersign config set server`"
+        ),
+    )
 }

@@ -1,4 +1,4 @@
-//! Signatures that are submitted: once, however often the request had to be sent (D63).
+//! Signatures that are submitted: once, however often the request had to be sent (D63, D218).
 
 use countersign_api::{
     answers::{ChangedResponse, RevokedResponse, SignedResponse, VetoedResponse},
@@ -9,18 +9,46 @@ use countersign_core::{
         agreement::Agreement,
         layout::{self, Signable},
         objections::ObjectionsFile,
+        revocation::Revocation,
         signatures::SignatureSet,
         veto::Veto,
         withdrawal::Withdrawal,
     },
     values::{
+        bounds::FILE_BYTES,
+        digest::Sha512,
         key::{PublicKey, Signature},
         path::RepoPath,
     },
 };
 
-use super::{Attempts, ServerCall, ServerClient};
+use super::{ServerCall, ServerClient};
 use crate::{error::CliError, keys::SigningKey};
+
+/// What became of something that was handed in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Submitted<T> {
+    pub(crate) answer: T,
+    /// The server refused it or did not answer, and has it already or needs it no longer: an earlier request did it, or
+    /// others did.
+    pub(crate) was_done: bool,
+}
+
+impl<T> Submitted<T> {
+    /// `find` looks whether the server has it, which is asked only after a failure.
+    async fn of(
+        outcome: Result<T, CliError>,
+        find: impl Future<Output = Result<Option<T>, CliError>>,
+    ) -> Result<Self, CliError> {
+        match outcome {
+            Ok(answer) => Ok(Self { answer, was_done: false }),
+            Err(error) => match find.await {
+                Ok(Some(answer)) => Ok(Self { answer, was_done: true }),
+                Ok(None) | Err(_) => Err(error),
+            },
+        }
+    }
+}
 
 impl ServerClient {
     /// Whether the file is complete with this signature, and whether it waits then.
@@ -28,17 +56,9 @@ impl ServerClient {
         &self,
         key: &SigningKey,
         body: &SignaturesBody,
-    ) -> Result<SignedResponse, CliError> {
-        let mut attempts = Attempts::default();
-        let call = ServerCall::Signatures(body);
-        match self.ask_counting(key, call, SignedResponse::parse, &mut attempts).await {
-            Ok(answer) => Ok(answer),
-            // An earlier try may have been taken although its answer was lost.
-            Err(error) if attempts.was_repeated() => {
-                self.find_submitted(body).await.ok().flatten().ok_or(error)
-            }
-            Err(error) => Err(error),
-        }
+    ) -> Result<Submitted<SignedResponse>, CliError> {
+        let outcome = self.ask(key, ServerCall::Signatures(body), SignedResponse::parse).await;
+        Submitted::of(outcome, self.find_submitted(body)).await
     }
 
     /// Whether the revocation is in force with this signature.
@@ -46,21 +66,18 @@ impl ServerClient {
         &self,
         key: &SigningKey,
         body: &RevokeBody,
-    ) -> Result<bool, CliError> {
-        let mut attempts = Attempts::default();
-        let call = ServerCall::Revoke(body);
-        match self.ask_counting(key, call, RevokedResponse::parse, &mut attempts).await {
-            Ok(answer) => Ok(answer.revoked),
-            Err(error) if attempts.was_repeated() => {
-                let document = layout::revocation_of(&body.file_path);
-                self.find_collected(&document, &body.public_key, &body.signature)
-                    .await
-                    .ok()
-                    .flatten()
-                    .ok_or(error)
-            }
-            Err(error) => Err(error),
+    ) -> Result<Submitted<bool>, CliError> {
+        let outcome = self.ask(key, ServerCall::Revoke(body), RevokedResponse::parse).await;
+        Submitted::of(outcome.map(|answer| answer.revoked), self.find_revocation(body)).await
+    }
+
+    /// A revocation for another reason revokes as well. A begun one counts only with exactly this signature.
+    async fn find_revocation(&self, body: &RevokeBody) -> Result<Option<bool>, CliError> {
+        let document = layout::revocation_of(&body.file_path);
+        if self.parsed(&document, Revocation::parse).await?.is_some() {
+            return Ok(Some(true));
         }
+        self.find_collected(&document, &body.public_key, &body.signature).await
     }
 
     pub(crate) async fn submit_withdrawal(
@@ -68,44 +85,37 @@ impl ServerClient {
         key: &SigningKey,
         body: &WithdrawBody,
     ) -> Result<(), CliError> {
-        let mut attempts = Attempts::default();
-        let call = ServerCall::Withdraw(body);
-        match self.ask_counting(key, call, ChangedResponse::parse, &mut attempts).await {
-            Ok(_) => Ok(()),
-            Err(error) if attempts.was_repeated() => {
-                let found = self.parsed(&layout::withdrawal_of(&body.file_path), Withdrawal::parse).await;
-                let is_mine =
-                    |found: &Withdrawal| found.body == *body && found.request.public_key == key.public_key();
-                found.ok().flatten().filter(is_mine).map(drop).ok_or(error)
-            }
-            Err(error) => Err(error),
-        }
+        let outcome = self.ask(key, ServerCall::Withdraw(body), ChangedResponse::parse).await.map(drop);
+        let find = async {
+            let found = self.parsed(&layout::withdrawal_of(&body.file_path), Withdrawal::parse).await?;
+            let is_mine =
+                |found: &Withdrawal| found.body == *body && found.request.public_key == key.public_key();
+            Ok(found.filter(is_mine).map(drop))
+        };
+        Submitted::of(outcome, find).await.map(|done| done.answer)
     }
 
     pub(crate) async fn submit_objection(&self, key: &SigningKey, body: &ObjectBody) -> Result<(), CliError> {
-        let mut attempts = Attempts::default();
-        let call = ServerCall::Object(body);
-        match self.ask_counting(key, call, ChangedResponse::parse, &mut attempts).await {
-            Ok(_) => Ok(()),
-            Err(error) if attempts.was_repeated() => {
-                let found = self.parsed(&layout::objections_of(&body.file_path), ObjectionsFile::parse).await;
-                let entry = found.ok().flatten().and_then(|mut file| file.entries.remove(&body.public_key));
-                entry.filter(|entry| entry.signature == body.signature).map(drop).ok_or(error)
-            }
-            Err(error) => Err(error),
-        }
+        let outcome = self.ask(key, ServerCall::Object(body), ChangedResponse::parse).await.map(drop);
+        let find = async {
+            let found = self.parsed(&layout::objections_of(&body.file_path), ObjectionsFile::parse).await?;
+            let entry = found.and_then(|mut file| file.entries.remove(&body.public_key));
+            Ok(entry.filter(|entry| entry.signature == body.signature).map(drop))
+        };
+        Submitted::of(outcome, find).await.map(|done| done.answer)
     }
 
     /// Whether the proposal is gone with this signature.
-    pub(crate) async fn submit_veto(&self, key: &SigningKey, body: &VetoBody) -> Result<bool, CliError> {
-        let mut attempts = Attempts::default();
-        match self.ask_counting(key, ServerCall::Veto(body), VetoedResponse::parse, &mut attempts).await {
-            Ok(answer) => Ok(answer.vetoed),
-            Err(error) if attempts.was_repeated() => self.find_veto(body).await.ok().flatten().ok_or(error),
-            Err(error) => Err(error),
-        }
+    pub(crate) async fn submit_veto(
+        &self,
+        key: &SigningKey,
+        body: &VetoBody,
+    ) -> Result<Submitted<bool>, CliError> {
+        let outcome = self.ask(key, ServerCall::Veto(body), VetoedResponse::parse).await;
+        Submitted::of(outcome.map(|answer| answer.vetoed), self.find_veto(body)).await
     }
 
+    /// A veto of the same proposal for another reason stops it as well.
     async fn find_veto(&self, body: &VetoBody) -> Result<Option<bool>, CliError> {
         let begun = layout::veto_of(&body.file_path);
         if let Some(found) = self.find_collected(&begun, &body.public_key, &body.signature).await? {
@@ -113,14 +123,11 @@ impl ServerClient {
         }
         let Ok(document) = Veto::parse(body.veto_json.as_bytes()) else { return Ok(None) };
         let record = layout::veto_record(&document.project_id, &document.signers_file_digest);
-        self.find_collected(&record, &body.public_key, &body.signature).await
+        Ok(self.parsed(&record, Veto::parse).await?.map(|_| true))
     }
 
-    /// What the server would have answered, if it has exactly this signature.
-    pub(crate) async fn find_submitted(
-        &self,
-        body: &SignaturesBody,
-    ) -> Result<Option<SignedResponse>, CliError> {
+    /// What the server would have answered, if it has exactly this signature, or what was signed is complete without it.
+    async fn find_submitted(&self, body: &SignaturesBody) -> Result<Option<SignedResponse>, CliError> {
         let SignaturesBody { file_path, public_key, signatures, .. } = body;
         let Some(signature) = signatures.get(file_path) else { return Ok(None) };
         if let Some(found) = self.find_collected(file_path, public_key, signature).await? {
@@ -128,12 +135,21 @@ impl ServerClient {
             let waits_until = agreement.map(|agreement| agreement.due_at);
             return Ok(Some(SignedResponse { is_complete: found || waits_until.is_some(), waits_until }));
         }
-        let Some(Signable::PendingSigners { project }) = layout::signable(file_path) else { return Ok(None) };
-        let history = self.history(&project).await?;
-        // If this signature completed it, it is the newest.
-        let last = history.entries.last().and_then(|entry| entry.signatures.entries.get(public_key));
-        let is_last = last.is_some_and(|last| last.signature == *signature);
-        Ok(is_last.then_some(SignedResponse { is_complete: true, waits_until: None }))
+        let is_signed = |text: &str| public_key.verify(&Sha512::of(text.as_bytes()), signature).is_ok();
+        let is_complete = match layout::signable(file_path) {
+            None => false,
+            Some(Signable::Index) => {
+                let signatures = layout::signatures_of(file_path);
+                self.file(&signatures, FILE_BYTES).await?.is_some()
+                    && self.document(file_path).await?.is_some_and(|text| is_signed(&text))
+            }
+            // If these signers are in force, a later file may be pending by now.
+            Some(Signable::PendingSigners { project }) => {
+                let history = self.history(&project).await?;
+                history.entries.iter().any(|entry| is_signed(&entry.signers_config))
+            }
+        };
+        Ok(is_complete.then_some(SignedResponse { is_complete: true, waits_until: None }))
     }
 
     /// Whether a signature is among the complete ones (true) or the collected ones (false).

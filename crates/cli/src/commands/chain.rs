@@ -3,7 +3,10 @@
 use countersign_core::{
     documents::{layout, signers::SignersFile},
     rules::chain::{self, VerifiedChain},
-    values::{path::RepoPath, shown::shown_text},
+    values::{
+        path::RepoPath,
+        shown::{marked_name, shown_text},
+    },
 };
 use countersign_explain::difference::list_changes;
 use serde_json::json;
@@ -88,7 +91,10 @@ fn find_project(history: &countersign_core::documents::history::History) -> Resu
 }
 
 fn describe(chain: &VerifiedChain) -> String {
-    let mut lines = vec![format!("Signers of {}, each agreed to by those before it:", chain.project)];
+    let mut lines = vec![format!(
+        "Signers of {}, each agreed to by those before it:",
+        marked_name(chain.project.as_str())
+    )];
     let mut before: Option<&SignersFile> = None;
     for (number, link) in chain.links.iter().enumerate() {
         let time = link.signers.timestamp();

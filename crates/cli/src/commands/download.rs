@@ -26,6 +26,7 @@ use crate::{
     download::{self, Overwrite, WantedFile},
     error::CliError,
     evidence::{self, ShownEvidence, shown_name},
+    files::refuse_links_below,
     freshness::{LogReport, ShownState},
     glob::matches_any,
     proof::{self, Accepted, Network},
@@ -318,6 +319,10 @@ fn plan_all<'a>(args: &DownloadArgs, accepted: &'a Accepted) -> Result<Vec<Wante
         })?;
         let target = dir.join(file.file_name.as_str());
         if let Some(parent) = target.parent() {
+            // A directory that is a link leads out of the one that the user named.
+            if let Some(below) = Path::new(file.file_name.as_str()).parent() {
+                refuse_links_below(dir, below)?;
+            }
             std::fs::create_dir_all(parent).map_err(|error| CliError::file("created", parent, error))?;
         }
         Ok(WantedFile::new(file, url, target, args))

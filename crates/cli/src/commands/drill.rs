@@ -93,9 +93,17 @@ fn describe_attempt(attempt: &DrillAttempt, side: Side, output: Output) -> Vec<S
         Side::Thief => (output.bad("yes"), output.good("no")),
     };
     let answer = if attempt.succeeds { yes } else { no };
-    let condition = match attempt.takes_stolen_keys {
-        true => ", but only if owners of stolen keys still have them and sign as well",
-        false => "",
+    let condition = match attempt {
+        attempt if attempt.takes_stolen_keys => {
+            ", but only if owners of stolen keys still have them and sign as well"
+        }
+        attempt if attempt.is_stopped_by_owners => {
+            ", unless owners of stolen keys still have them and veto in time"
+        }
+        attempt if attempt.is_freed_by_block => {
+            ", unless the server's operator blocks the stolen keys meanwhile"
+        }
+        _ => "",
     };
     let mut lines = vec![format!("  {}: {answer}{condition}", attempt.act)];
     lines.extend(attempt.steps.iter().map(|step| format!("    - {}", describe_step(step))));
@@ -115,8 +123,24 @@ fn conclude(drill: &Drill, output: Output) -> Vec<String> {
         let text = "Locked out: no one can change the signers any more. Register the project anew under another path.";
         lines.push(output.bad(text));
     }
+    if drill.is_held_up() {
+        let text = "Held up: a thief can stop each of your rotations while it waits. Ask the server's operator to block the \
+                    stolen keys (`countersign admin block KEY`). Then yours takes effect.";
+        lines.push(output.bad(text));
+    }
     if drill.is_taken_over() {
-        lines.push(output.bad("Taken over: the thief can put other signers into effect and lock you out."));
+        let is_stopped = drill.thief.iter().any(|attempt| attempt.is_stopped_by_owners);
+        let unless =
+            if is_stopped { " unless owners of stolen keys still have them and veto in time" } else { "" };
+        let text = match drill.is_lost() {
+            true => format!(
+                "Taken over: only the thief can change the signers{unless}. Register the project anew under another path."
+            ),
+            false => {
+                format!("Taken over: the thief can put other signers into effect and lock you out{unless}.")
+            }
+        };
+        lines.push(output.bad(&text));
     }
     if let Some(after) = &drill.thief_after_rotation {
         let left: Vec<String> =
@@ -130,7 +154,7 @@ fn conclude(drill: &Drill, output: Output) -> Vec<String> {
         });
     }
     let fails = |act: Act| drill.team.iter().any(|attempt| attempt.act == act && !attempt.succeeds);
-    if !drill.is_locked_out() && (fails(Act::Release) || fails(Act::Revoke)) {
+    if !drill.is_lost() && (fails(Act::Release) || fails(Act::Revoke)) {
         lines.push("What no longer works does again after a rotation to new keys.".to_owned());
     }
     if lines.is_empty() {
@@ -152,6 +176,7 @@ fn to_json(question: &DrillQuestion, drill: &Drill) -> Value {
         "nuisances": drill.nuisances.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "thief_after_rotation": drill.thief_after_rotation.as_deref().map(attempts),
         "locked_out": drill.is_locked_out(),
+        "held_up": drill.is_held_up(),
         "taken_over": drill.is_taken_over(),
     })
 }
@@ -164,6 +189,8 @@ fn attempt_to_json(attempt: &DrillAttempt) -> Value {
         "act": attempt.act.to_string(),
         "possible": attempt.succeeds,
         "takes_stolen_keys": attempt.takes_stolen_keys,
+        "stopped_by_owners": attempt.is_stopped_by_owners,
+        "freed_by_block": attempt.is_freed_by_block,
         "steps": steps.collect::<Vec<_>>(),
     })
 }

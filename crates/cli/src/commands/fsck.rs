@@ -8,7 +8,8 @@ use countersign_core::values::shown::{plural, shown_text};
 use countersign_forge::origin::speaks_for;
 use countersign_store::{
     ObjectId,
-    audit::{self, AuditEvent, Checked, Finding},
+    audit::{self, AuditEvent, CheckError, Checked, Finding},
+    journal_copy::{CheckBegin, Copied, JournalCopy},
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
@@ -18,6 +19,8 @@ use crate::{
     setup::client_runtime,
 };
 
+/// What a journal says after such a commit leads nowhere, and can be endless.
+const NOT_READ: &str = "the journal was read up to the first commit that breaks the rules, and not further";
 /// Drawing costs more than checking a commit.
 const COMMITS_PER_DRAW: usize = 64;
 
@@ -28,7 +31,7 @@ pub(crate) fn run(args: FsckArgs, output: Output) -> Result<(), CliError> {
             let hint = "name the URL of a running server, or leave out --keep";
             return Err(CliError::usage("--keep goes only with the URL of a server", hint));
         }
-        return check(&target, since, None, output);
+        return report(check(&target, since, output)?, None, output);
     };
     let client = ServerClient::new(url, output)?;
     let (dir, temporary) = match keep {
@@ -38,10 +41,56 @@ pub(crate) fn run(args: FsckArgs, output: Output) -> Result<(), CliError> {
             (dir.path().join("journal.git"), Some(dir))
         }
     };
-    fetch(&client, &dir, output)?;
-    let checked = check(&dir, since, Some(&client), output);
+    let checked = check_server(&client, &dir, since, output);
     drop(temporary);
-    checked
+    report(checked?, Some(&client), output)
+}
+
+/// Checks what the copy at `dir` has, and then each commit that the server sends, before it is stored.
+fn check_server(
+    client: &ServerClient,
+    dir: &Path,
+    since: Option<ObjectId>,
+    output: Output,
+) -> Result<Checked, CliError> {
+    let mut copy = JournalCopy::open(dir, speaks_for).map_err(|error| copy::unusable_copy(dir, error))?;
+    let mut checked = Checked::new(dir);
+    match (copy.newest(), since) {
+        (Some(_), _) => match check(dir, since, output) {
+            Ok(kept) => checked = kept,
+            // It is among those that the server sends, or nowhere.
+            Err(CheckError::NotInHistory { since, .. }) => copy.begin_check(CheckBegin::After(since)),
+            Err(error) => return Err(error.into()),
+        },
+        (None, Some(since)) => copy.begin_check(CheckBegin::After(since)),
+        (None, None) => {}
+    }
+    if checked.found > 0 {
+        return Ok(checked);
+    }
+    let bar = output.shows_progress().then(|| new_bar("checking commits {pos} {per_sec}"));
+    let last = client_runtime()?.block_on(copy::fetch(client, dir, &mut copy, bar.as_ref()));
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    checked.commits += copy.checked();
+    checked.notes.extend(copy.note());
+    checked.head = copy.newest().unwrap_or(checked.head);
+    if let Copied::Illegal { commit, violations } = last? {
+        checked.head = commit;
+        checked.notes.push(NOT_READ.to_owned());
+        for violation in violations {
+            if let Some(finding) = checked.add(violation.found_in(commit)) {
+                print_finding(finding, None, output);
+            }
+        }
+    }
+    match copy.begin() {
+        CheckBegin::After(since) if checked.found == 0 => {
+            Err(CheckError::NotInHistory { since, head: checked.head }.into())
+        }
+        CheckBegin::After(_) | CheckBegin::Now => Ok(checked),
+    }
 }
 
 fn is_url(target: &str) -> bool {
@@ -53,21 +102,7 @@ fn no_temporary_dir(error: io::Error) -> CliError {
     CliError::other("no temporary directory can be made", hint).because(error)
 }
 
-fn fetch(client: &ServerClient, dir: &Path, output: Output) -> Result<(), CliError> {
-    let bar = output.shows_progress().then(|| new_bar("fetching commits {pos} {per_sec}"));
-    let fetched = client_runtime()?.block_on(copy::fetch(client, dir, bar.as_ref()));
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
-    fetched
-}
-
-fn check(
-    dir: &Path,
-    since: Option<ObjectId>,
-    server: Option<&ServerClient>,
-    output: Output,
-) -> Result<(), CliError> {
+fn check(dir: &Path, since: Option<ObjectId>, output: Output) -> Result<Checked, CheckError> {
     let bar = output.shows_progress().then(|| new_bar("checking commits {wide_bar} {pos}/{len} {eta}"));
     let checked = audit::check(dir, since, speaks_for, &mut |event| match event {
         AuditEvent::Progress { done, total } => show(bar.as_ref(), done, total),
@@ -76,7 +111,10 @@ fn check(
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    let checked = checked?;
+    checked
+}
+
+fn report(checked: Checked, server: Option<&ServerClient>, output: Output) -> Result<(), CliError> {
     if !output.is_json() {
         // Also with --quiet: a user must not take what Git shows for what was checked.
         checked.warnings.iter().for_each(|warning| output.show(&format!("warning: {}", shown_text(warning))));

@@ -5,7 +5,7 @@ mod findings;
 mod prepared;
 mod words;
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use countersign_core::{
     documents::signers::SignersFile,
@@ -38,17 +38,19 @@ pub(crate) async fn run(session: &Session, args: &IncidentArgs) -> Result<(), Cl
     if let Some(dir) = &args.output {
         prepared::check_directory(dir)?;
     }
+    if let Some(reason) = &args.reason {
+        prepared::check_reason(reason)?;
+    }
     match &args.repository {
         Some(dir) => in_repository(session, args, since, dir),
         None => {
             let fetched = Fetched::gather(session, args, since).await?;
-            let Fetched { scratch, scope, keys, is_cut, unready } = fetched;
-            let question = IncidentQuestion { keys, since };
+            let Fetched { scratch, scope, question, known, is_cut, unread, .. } = fetched;
             let releases = |project: &RepoPath| scope[project].iter().cloned().collect();
             let projects: Vec<RepoPath> = scope.keys().cloned().collect();
-            let mut findings = Findings::of(&scratch, &projects, releases, question);
+            let mut findings = Findings::of(&scratch, &projects, releases, question, known);
             findings.is_cut = is_cut;
-            findings.unready = unready;
+            findings.unread = unread;
             tell(session, args, &scratch, findings)
         }
     }
@@ -77,7 +79,11 @@ fn in_repository(
         _ => list_files(&view.head, &projects)?,
     };
     let question = IncidentQuestion { keys: resolve_keys(&args.keys, &files)?, since };
-    let findings = Findings::of(&view.head, &projects, |project| view.releases(project), question);
+    let mut known: BTreeSet<RepoPath> = session.known_projects().into_iter().collect();
+    if !args.project.is_empty() {
+        known.extend(projects.iter().cloned());
+    }
+    let findings = Findings::of(&view.head, &projects, |project| view.releases(project), question, known);
     tell(session, args, &view.head, findings)
 }
 
@@ -85,16 +91,21 @@ fn in_repository(
 fn list_files(snapshot: &impl Snapshot, projects: &[RepoPath]) -> Result<Vec<SignersFile>, CliError> {
     let mut files = Vec::new();
     for project in projects {
-        let entries = (1..=stored::history_len(snapshot, project)).rev();
-        let history = stored::history(snapshot, project, entries).map_err(unreadable)?;
-        files.extend(
-            history
-                .entries
-                .iter()
-                .filter_map(|entry| SignersFile::parse(entry.signers_config.as_bytes()).ok()),
-        );
+        let entries = 1..=stored::history_len(snapshot, project);
+        files.extend(fetched::list_files(&stored::history(snapshot, project, entries).map_err(unreadable)?));
     }
     Ok(files)
+}
+
+/// Strangers can make many reasons, so not all of them are told to people. Programs get all.
+const MOST_REASONS: usize = 20;
+
+fn list_reasons(reasons: &[String]) -> String {
+    let mut shown: Vec<String> = reasons.iter().take(MOST_REASONS).map(|reason| shown_text(reason)).collect();
+    if let Some(more) = reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {
+        shown.push(format!("and {more} more"));
+    }
+    shown.join("; ")
 }
 
 fn tell(
@@ -103,18 +114,20 @@ fn tell(
     snapshot: &impl Snapshot,
     findings: Findings,
 ) -> Result<(), CliError> {
-    let preparation = Preparation::plan(snapshot, &findings, args, session.named_server())?;
+    let preparation = Preparation::plan(snapshot, &findings, args, session.named_server());
     let mut value = words::to_json(&findings);
     let steps: Map<String, Value> =
         preparation.projects.iter().map(|one| (one.project.to_string(), one.to_json())).collect();
     value.insert("steps".to_owned(), Value::Object(steps));
+    value.insert("unprepared".to_owned(), json!(preparation.faults));
     let mut lines = words::describe(&findings, session.output);
     if let Some(dir) = &args.output {
         preparation.write(dir)?;
         value.insert("prepared".to_owned(), json!(dir.display().to_string()));
     }
-    let mut reasons = findings.unready.clone();
+    let mut reasons = findings.unread.clone();
     reasons.extend(findings.faults.iter().map(ToString::to_string));
+    reasons.extend(preparation.faults.iter().cloned());
     reasons.extend(findings.projects.iter().flat_map(|project| project.unreadable.clone()));
     // Where not everything was read, "nothing to do" would be a guess.
     if reasons.is_empty() || !preparation.projects.is_empty() {
@@ -130,6 +143,6 @@ fn tell(
         "not everything could be read, so there may be more than is shown here",
         "do not rely on this server or repository before that is explained; `countersign fsck` says more",
     )
-    .because(shown_text(&reasons.join("; ")))
+    .because(list_reasons(&reasons))
     .with_details(value))
 }

@@ -8,7 +8,10 @@ use countersign_core::{
         objections::StoredObjection,
     },
     proof::to_object::{ObjectionRequest, ToObject, ToObjectError},
-    values::{shown::shown_text, time::Timestamp},
+    values::{
+        shown::{marked_name, shown_text},
+        time::Timestamp,
+    },
 };
 use countersign_explain::progress::Names;
 use serde_json::json;
@@ -85,7 +88,7 @@ fn describe(name: &str, to_object: &ToObject, args: &ObjectArgs, standing: Optio
     let files = to_object.index.published_files.iter().map(|file| file.file_name.as_str());
     let mut lines = vec![
         format!("Objection to {name}"),
-        format!("  project    {}", to_object.index.project_id),
+        format!("  project    {}", marked_name(to_object.index.project_id.as_str())),
         format!("  files      {}", shown_text(&files.collect::<Vec<_>>().join(", "))),
     ];
     if let Some(standing) = standing {

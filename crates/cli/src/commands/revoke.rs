@@ -64,13 +64,14 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     prompt::confirm(session.confirmation(), "Revoke this release, for good?")?;
     let body = to_revoke.sign(key.public_key(), |digest| key.sign(digest))?;
     // The server takes another one only if no key that can revoke stands behind the pending one.
-    let is_revoked = client.submit_revocation(&key, &body).await.map_err(|error| match &pending {
+    let submitted = client.submit_revocation(&key, &body).await.map_err(|error| match &pending {
         Some(pending) if args.reason.is_some() => error.with_hint(format!(
             "a revocation is pending for the reason {}; leave --reason out to join it",
             quoted(&pending.to_revoke.document.reason)
         )),
         Some(_) | None => error,
     })?;
+    let is_revoked = submitted.answer;
     let text = say_done(&name, is_revoked);
     if is_revoked {
         return finish(session, &client, &path, args, text).await;

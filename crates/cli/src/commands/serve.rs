@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> R
     if args.check {
         return check::run(args, overrides, output);
     }
-    memory::settle();
+    let settled = memory::settle();
     let file = setup::read_config(&args.files);
     let format = args.log_format.unwrap_or_else(|| match (&file, &args.files.config) {
         (Ok(file), _) => file.log_format(),
@@ -36,6 +36,9 @@ pub(crate) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> R
     });
     let level = args.log_level.or(file.as_ref().ok().map(ConfigFile::log_level)).unwrap_or_default();
     let logging = observe::start_logging(format, level).map_err(broken("the log cannot be started"))?;
+    if let Err(error) = settled {
+        tracing::warn!(%error, "the server cannot limit what the allocator keeps: it can take more memory");
+    }
     let served = file.and_then(|file| run_configured(overrides, file, output));
     match (served, format) {
         // A log of JSON has nothing else in it.

@@ -11,7 +11,7 @@ use countersign_core::{
     documents::{
         index::ReleaseIndex,
         layout::{self, Signable},
-        objections::ObjectionsFile,
+        objections::{EarlierObjections, ObjectionsFile},
         revocation::Revocation,
         signatures::SignatureSet,
     },
@@ -28,13 +28,13 @@ use crate::{
     args::SignArgs,
     client::ServerClient,
     error::CliError,
-    keys::SigningKey,
     proof::{self, Network},
     release_names::ReleaseName,
-    session::{Reader, Session},
-    shown_release::{find_objections, find_withdrawal, withdrawn},
+    session::{KeyRing, Reader, Session},
+    several::Several,
+    shown_release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn},
     targets::Target,
-    waiting::{DroppedSignatures, Waiting},
+    waiting::{DroppedSignatures, Vetoed, Waiting},
 };
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
@@ -44,25 +44,30 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     if let (Some(file), Some(output)) = (&args.carried.detached, &args.carried.output) {
         return offline::sign(session, args, file, output);
     }
-    let targets = if args.all { list_pending(session).await? } else { find_named(session, args).await? };
-    if targets.is_empty() {
+    let mut several = Several::new(session.output);
+    let targets = match args.all {
+        true => list_pending(session, &mut several).await?,
+        false => find_named(session, args, &mut several).await?,
+    };
+    if targets.is_empty() && !several.has_failed() {
         let key = session.public_key()?;
         return session.output.result(&pending::say_nothing(&key), &to_json(&[], &[]));
     }
     let mut gathered = Vec::new();
-    for target in &targets {
-        gathered.push(gather(target).await?);
+    for target in targets {
+        let found = several.keep(target.path.as_str(), gather(&target).await);
+        gathered.extend(found.map(|found| (target, found)));
     }
     if let Some(file) = &args.carried.export {
-        return offline::export(session, &gathered, file);
+        return offline::export(&gathered, several, file);
     }
-    let mut keys = KeyRing { session, keys: Vec::new() };
+    let mut keys = KeyRing::new(session);
     let mut outcome = Outcome::default();
-    for (target, gathered) in targets.iter().zip(&gathered) {
-        outcome.sign_next(&mut keys, args, target, gathered).await?;
+    for (target, gathered) in &gathered {
+        let signed = outcome.sign_next(&mut keys, args, target, gathered).await;
+        several.keep_later(target.path.as_str(), signed);
     }
-    let value = outcome.finish()?;
-    session.output.result("", &value)
+    outcome.finish(several)
 }
 
 /// What became of the files of this run.
@@ -85,7 +90,7 @@ impl<'a> Outcome<'a> {
         gathered: &'a Gathered,
     ) -> Result<(), CliError> {
         let session = keys.session;
-        let you = session.public_key_at(client, path).await.map_err(|error| after(error, &self.done))?;
+        let you = session.public_key_at(client, path).await?;
         if let Some(at) = gathered.signed_at(&you) {
             let state = state_text(gathered.is_complete, gathered.waiting.until);
             session.output.line(&say_signed(path, at, &state));
@@ -102,8 +107,7 @@ impl<'a> Outcome<'a> {
             self.complete.push(path.as_str());
             return Ok(());
         }
-        let signed = sign_one(keys, args, client, gathered).await;
-        match signed.map_err(|error| after(error, &self.done))? {
+        match sign_one(keys, args, client, gathered).await? {
             None => self.declined.push(path.as_str()),
             Some(signed) => {
                 say_done(session, &signed);
@@ -113,14 +117,15 @@ impl<'a> Outcome<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Value, CliError> {
-        if !self.declined.is_empty() {
-            let message = format!("not signed, because the answer was no: {}", self.declined.join(", "));
-            return Err(after(CliError::other(message, "run it again to be asked again"), &self.done));
-        }
+    fn finish(self, several: Several) -> Result<(), CliError> {
         let mut value = to_json(&self.done, &self.before);
         value["already_complete"] = json!(self.complete);
-        Ok(value)
+        if self.declined.is_empty() || several.has_failed() {
+            value["declined"] = json!(self.declined);
+            return several.finish("", value);
+        }
+        let message = format!("not signed, because the answer was no: {}", self.declined.join(", "));
+        Err(CliError::other(message, "run it again to be asked again"))
     }
 }
 
@@ -159,48 +164,34 @@ struct SignedBefore {
     is_complete: bool,
 }
 
-/// The keys of this run, each unlocked once and only when it is needed.
-struct KeyRing<'a> {
-    session: &'a Session,
-    keys: Vec<SigningKey>,
-}
-
-impl KeyRing<'_> {
-    async fn unlock(&mut self, client: &ServerClient, path: &RepoPath) -> Result<&SigningKey, CliError> {
-        let you = self.session.public_key_at(client, path).await?;
-        let known = self.keys.iter().position(|key| key.public_key() == you);
-        let position = match known {
-            Some(position) => position,
-            None => {
-                self.keys.push(self.session.key_at(client, Some(path)).await?);
-                self.keys.len() - 1
-            }
-        };
-        Ok(&self.keys[position])
-    }
-}
-
-/// What was done before this went wrong stays done, and the error says so.
-fn after(error: CliError, done: &[Signed<'_>]) -> CliError {
-    error.after(&done.iter().map(|signed| (&signed.path, ())).collect::<Vec<_>>())
-}
-
 /// Everything that waits for the user's key, on every server that they use.
-async fn list_pending(session: &Session) -> Result<Vec<Target>, CliError> {
+async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Target>, CliError> {
     let key = session.public_key()?;
     let mut targets = Vec::new();
     for client in session.clients(Reader::Signer)? {
-        let waiting = pending::list(session, &client, &key).await?;
-        let signable = waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation);
-        targets.extend(signable.map(|file| Target { client: client.clone(), path: file.file_path }));
+        match pending::list(session, &client, &key).await {
+            Ok(waiting) => {
+                let signable =
+                    waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation);
+                targets.extend(signable.map(|file| Target { client: client.clone(), path: file.file_path }));
+            }
+            Err(error) => drop(several.keep::<()>(&client.address(), Err(error))),
+        }
     }
     Ok(targets)
 }
 
-async fn find_named(session: &Session, args: &SignArgs) -> Result<Vec<Target>, CliError> {
+async fn find_named(
+    session: &Session,
+    args: &SignArgs,
+    several: &mut Several,
+) -> Result<Vec<Target>, CliError> {
     let mut targets = Vec::new();
     for name in ReleaseName::parse_all(&args.names)? {
-        targets.push(session.find_signable(&name, Reader::Signer).await?);
+        match session.find_signable(&name, Reader::Signer).await {
+            Ok(target) => targets.push(target),
+            Err(error) => drop(several.keep::<()>(&name.to_string(), Err(error))),
+        }
     }
     Ok(targets)
 }
@@ -223,7 +214,7 @@ async fn sign_one<'a>(
     else {
         return Ok(None);
     };
-    let SignedResponse { is_complete, waits_until } = client.submit_signatures(key, &body).await?;
+    let SignedResponse { is_complete, waits_until } = client.submit_signatures(key, &body).await?.answer;
     let formats = formats::check_stored(session, client, &body).await;
     if let Ok(to_sign) = request.check() {
         session.remember(to_sign.project(), client);
@@ -299,19 +290,33 @@ async fn gather(target: &Target) -> Result<Gathered, CliError> {
     };
     let collected = collected.unwrap_or_default();
     let digest = files.get(path).map(|text| Sha512::of(text.as_bytes()));
-    let objections = match digest.filter(|_| layout::signable(path) == Some(Signable::Index)) {
-        Some(digest) => find_objections(client, path, &digest).await?,
-        None => ObjectionsFile::default(),
+    let (objections, earlier) = match digest.filter(|_| layout::signable(path) == Some(Signable::Index)) {
+        Some(digest) => (
+            find_objections(client, path, &digest).await?,
+            find_earlier_objections(client, path, Some(&digest)).await?,
+        ),
+        None => (ObjectionsFile::default(), EarlierObjections::default()),
     };
     let waiting = match metadata_beside(path) {
         Some(_) => Waiting::find(client, path).await?,
         None => Waiting::default(),
     };
-    let request = SigningRequest { path: path.clone(), files, history, collected, objections };
+    let request = SigningRequest { path: path.clone(), files, history, collected, objections, earlier };
     Ok(Gathered { request, is_complete, waiting })
 }
 
 async fn absent(client: &ServerClient, path: &RepoPath) -> Result<CliError, CliError> {
+    if let Some(project) = layout::project_with_signers_at(path)
+        && let Some(vetoed) = Vetoed::find(client, &project).await?
+    {
+        return Ok(CliError::usage(
+            format!(
+                "the signers proposed for {project} were vetoed {}",
+                vetoed.describe(client, &project).await
+            ),
+            "nothing is pending now; ask the masters",
+        ));
+    }
     Ok(match find_withdrawal(client, path).await? {
         Some(withdrawal) => withdrawn(client, &withdrawal).await,
         None => CliError::other(

@@ -3,18 +3,26 @@
 mod standing;
 mod wait;
 
-use countersign_core::documents::layout::{self, Signable};
-
+use countersign_core::{
+    documents::layout::{self, Signable},
+    values::path::RepoPath,
+};
+use countersign_explain::progress::Names;
 use serde_json::json;
 
 use self::standing::{index_status, not_found, not_pending, proposal_status};
 use crate::{
     args::StatusArgs,
     error::{CliError, ErrorKind},
+    people::People,
     release_names::ReleaseName,
     session::{Reader, Session},
-    shown_release::{find_withdrawal, say_withdrawn},
+    shown_release::{
+        describe_earlier_objections, earlier_objections_json, find_earlier_objections, find_withdrawal,
+        say_withdrawn,
+    },
     targets::Target,
+    waiting::Vetoed,
 };
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
@@ -45,15 +53,40 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
             Some(status) => status,
             None => return show_withdrawn(session, &target, args).await,
         },
-        Signable::PendingSigners { project } => {
-            let status = proposal_status(client, path, project).await?;
-            status.ok_or_else(|| not_pending(path))?
-        }
+        Signable::PendingSigners { project } => match proposal_status(client, path, project).await? {
+            Some(status) => status,
+            None => return show_vetoed(session, &target, project, args).await,
+        },
     };
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state.name())])?;
     let name = session.name_of(path, None);
     let you = if session.has_key() { session.public_key().ok() } else { None };
     session.output.answer(&status.text(&name, you, session.output), &status.json(path))
+}
+
+/// What vetoed signers leave behind.
+async fn show_vetoed(
+    session: &Session,
+    target: &Target,
+    project: &RepoPath,
+    args: &StatusArgs,
+) -> Result<(), CliError> {
+    let Target { client, path } = target;
+    let vetoed = Vetoed::find(client, project).await?.ok_or_else(|| not_pending(path))?;
+    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "vetoed")])?;
+    let name = session.name_of(path, None);
+    let said = vetoed.describe(client, project).await;
+    let text = format!("{name}: {} {said}. Nothing is pending now", session.output.bad("vetoed"));
+    let masters: Vec<String> = vetoed.signed.signers().iter().map(ToString::to_string).collect();
+    let value = json!({
+        "file_path": path.as_str(),
+        "is_complete": false,
+        "vetoed": true,
+        "reason": vetoed.reason,
+        "vetoed_by": masters,
+        "vetoed_at": vetoed.vetoed_at().map(|at| at.to_string()),
+    });
+    session.output.answer(&text, &value)
 }
 
 /// What a withdrawn release leaves behind.
@@ -63,7 +96,15 @@ async fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "withdrawn")])?;
     let name = session.name_of(path, None);
     let said = say_withdrawn(client, &withdrawal).await;
-    let text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
+    let mut text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
+    let earlier = find_earlier_objections(client, path, None).await?;
+    if let Some(current) = client.signers_above(path).await? {
+        let names = Names::of([&current]);
+        let people = People { names: &names, you: None };
+        for line in describe_earlier_objections(&earlier, &current, &people) {
+            text += &format!("\n  {line}");
+        }
+    }
     let value = json!({
         "file_path": path.as_str(),
         "is_complete": false,
@@ -71,6 +112,7 @@ async fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -
         "reason": withdrawal.body.reason,
         "withdrawn_by": withdrawal.request.public_key.to_string(),
         "withdrawn_at": withdrawal.request.timestamp,
+        "earlier_objections": earlier_objections_json(&earlier),
     });
     session.output.answer(&text, &value)
 }

@@ -47,7 +47,12 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     let collected = pending.filter(|_| is_joined).map(|pending| pending.collected).unwrap_or_default();
     let to_veto = ToVeto::check(&to_sign, veto.clone(), &collected).map_err(shown::not_vetoed)?;
     if let Some(file) = &args.carried.export {
-        return offline::export(session, &project, CarriedVeto { proposal, veto, collected }, file);
+        return offline::export(
+            session,
+            &project,
+            CarriedVeto { proposal, veto, collected, waits_until: waiting.until },
+            file,
+        );
     }
     let you = session.public_key_at(client, path).await?;
     let done = |text: &str, vetoed: bool| {
@@ -62,7 +67,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     prompt::confirm(session.confirmation(), shown::QUESTION)?;
     let key = session.key_at(client, Some(path)).await?;
     let body = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
-    let is_vetoed = client.submit_veto(&key, &body).await?;
+    let is_vetoed = client.submit_veto(&key, &body).await?.answer;
     done(&shown::say_done(&project, is_vetoed), is_vetoed)
 }
 

@@ -8,7 +8,7 @@ use countersign_core::{
     },
     values::{
         path::RepoPath,
-        shown::{plural, quoted, shown_text},
+        shown::{marked_name, plural, quoted, shown_text},
     },
 };
 use serde_json::json;
@@ -69,7 +69,7 @@ async fn describe(
     let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
     let lines = [
         format!("Withdrawal of {name}"),
-        format!("  project  {}", index.project_id),
+        format!("  project  {}", marked_name(index.project_id.as_str())),
         format!("  files    {}", shown_text(&files.join(", "))),
         format!("  signed   {signed} signature{}", plural(signed)),
         format!("  reason   {}", quoted(reason)),

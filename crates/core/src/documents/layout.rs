@@ -66,6 +66,18 @@ pub fn veto_record(project: &RepoPath, digest: &Sha512) -> RepoPath {
     vetoed_dir(project).join(&digest.half()).join(wire::VETO_FILE)
 }
 
+/// The newest veto as it is served, with its signatures beside it: no file lies here, it is one of the records (D220).
+pub fn newest_veto(project: &RepoPath) -> RepoPath {
+    vetoed_dir(project).join(wire::VETO_FILE)
+}
+
+/// The project whose newest veto, or its signatures, is served at this path.
+pub fn project_of_newest_veto(path: &RepoPath) -> Option<RepoPath> {
+    let project = path.parent()?.parent()?;
+    let veto = newest_veto(&project);
+    (*path == veto || *path == signatures_of(&veto)).then_some(project)
+}
+
 /// The history as it is served: no file lies here, it is assembled from its entries (D42).
 pub fn history(project: &RepoPath) -> RepoPath {
     project.join(wire::HISTORY_FILE)
@@ -153,6 +165,11 @@ pub fn withdrawal_of(index: &RepoPath) -> RepoPath {
 
 pub fn objections_of(index: &RepoPath) -> RepoPath {
     index.with_suffix(wire::OBJECTIONS_SUFFIX)
+}
+
+/// Objections to contents that were here before (D224).
+pub fn earlier_objections_of(index: &RepoPath) -> RepoPath {
+    index.with_suffix(wire::EARLIER_OBJECTIONS_SUFFIX)
 }
 
 pub fn pending_signatures_of(file: &RepoPath) -> RepoPath {

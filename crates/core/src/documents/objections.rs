@@ -1,15 +1,15 @@
 //! Objections (D123): what a signer holds against a release, in a document of its own kind, and the file that collects them.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde::Serialize;
 
 use crate::{
     documents::fields::{parse_digest, parse_key, parse_reason, parse_signature},
     values::{
-        bounds::{OBJECTION_BYTES, OBJECTIONS},
+        bounds::{EARLIER_OBJECTIONS, OBJECTION_BYTES, OBJECTIONS},
         digest::Sha512,
-        json::{self, Field, Json, ParseError},
+        json::{self, Field, Json, Object, ParseError},
         key::{self, PublicKey, Signature},
         path::RepoPath,
         time::Timestamp,
@@ -18,6 +18,7 @@ use crate::{
 
 const VERSION: u64 = 1;
 const ENTRIES: &str = "objections";
+const EARLIER: &str = "earlier_objections";
 
 /// What an objector signs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -61,6 +62,22 @@ pub struct StoredObjection {
     pub document: Objection,
     pub signature: Signature,
     pub collected_at: Timestamp,
+}
+
+/// Objections that stood when the content that they are about was corrected or withdrawn (D224).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct EarlierObjections {
+    /// The first that went is first.
+    #[serde(rename = "earlier_objections")]
+    pub entries: Vec<EarlierObjection>,
+}
+
+/// What a key said of an earlier content, which its `subject_digest` names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EarlierObjection {
+    pub public_key: PublicKey,
+    #[serde(flatten)]
+    pub said: StoredObjection,
 }
 
 /// An objection that its author has not taken back.
@@ -158,9 +175,82 @@ impl ObjectionsFile {
     }
 }
 
+impl EarlierObjections {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let object = json.root().object(&["version", EARLIER])?;
+        object.require_version(VERSION)?;
+        Self::parse_entries(&object.required(EARLIER)?)
+    }
+
+    /// The entries alone, inside another document.
+    pub(crate) fn parse_entries(list: &Field<'_>) -> Result<Self, ParseError> {
+        let fields = list.array()?;
+        if fields.is_empty() || fields.len() > EARLIER_OBJECTIONS {
+            return Err(list.error(format!("must have between 1 and {EARLIER_OBJECTIONS} entries")));
+        }
+        let entry = |field: &Field<'_>| {
+            let object = field.object(&["public_key", "document", "signature", "collected_at"])?;
+            let public_key = object.required("public_key")?.parsed(PublicKey::parse_recorded)?;
+            Ok(EarlierObjection { public_key, said: StoredObjection::parse_object(&object)? })
+        };
+        Ok(Self { entries: fields.iter().map(entry).collect::<Result<_, _>>()? })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write_versioned(VERSION, self)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds what stands in `objections`, the oldest first. Beyond the bound, the oldest of the key that has most goes: a
+    /// key that says much pushes out its own words, and not the only one of another.
+    pub fn retire(&mut self, objections: ObjectionsFile) {
+        let mut retired: Vec<EarlierObjection> = objections
+            .entries
+            .into_iter()
+            .filter(|(_, said)| said.document.text.is_some())
+            .map(|(public_key, said)| EarlierObjection { public_key, said })
+            .collect();
+        retired.sort_by_key(|entry| (entry.said.document.timestamp, entry.public_key));
+        self.entries.extend(retired);
+        while self.entries.len() > EARLIER_OBJECTIONS {
+            let mut counts: BTreeMap<PublicKey, usize> = BTreeMap::new();
+            self.entries.iter().for_each(|entry| *counts.entry(entry.public_key).or_default() += 1);
+            let oldest =
+                (0..self.entries.len()).min_by_key(|at| Reverse(counts[&self.entries[*at].public_key]));
+            self.entries.remove(oldest.expect("more than the bound"));
+        }
+    }
+
+    /// Those that verify, and are about another content than this one: for showing what a server says that it has.
+    pub fn keep_verifying(&self, current: Option<&Sha512>) -> Self {
+        let mut kept = self.clone();
+        kept.entries.retain(|EarlierObjection { public_key, said }| {
+            let digest = Sha512::of(said.text.as_bytes());
+            Some(&said.document.subject_digest) != current
+                && public_key.verify(&digest, &said.signature).is_ok()
+        });
+        kept
+    }
+
+    /// What was said, in the order of the file.
+    pub fn said(&self) -> impl Iterator<Item = StandingObjection<'_>> {
+        self.entries.iter().filter_map(|EarlierObjection { public_key, said }| {
+            let text = said.document.text.as_deref()?;
+            Some(StandingObjection { key: *public_key, text, timestamp: said.document.timestamp })
+        })
+    }
+}
+
 impl StoredObjection {
     fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.object(&["document", "signature", "collected_at"])?;
+        Self::parse_object(&field.object(&["document", "signature", "collected_at"])?)
+    }
+
+    fn parse_object(object: &Object<'_>) -> Result<Self, ParseError> {
         let text = object.required("document")?;
         Ok(Self {
             document: text.parsed(|text| Objection::parse(text.as_bytes()))?,

@@ -13,7 +13,7 @@ use crate::{
         index::ReleaseIndex,
         layout::{self, Signable},
         metadata::Metadata,
-        objections::ObjectionsFile,
+        objections::{EarlierObjections, ObjectionsFile},
         other_formats::FormatTexts,
         sha256sums::{NotInSha256Sums, render_sha256sums},
         signatures::SignatureSet,
@@ -46,6 +46,9 @@ pub struct SigningRequest {
     /// What signers said against a release.
     #[serde(flatten, skip_serializing_if = "ObjectionsFile::is_empty")]
     pub objections: ObjectionsFile,
+    /// What signers said against earlier contents of it.
+    #[serde(flatten, skip_serializing_if = "EarlierObjections::is_empty")]
+    pub earlier: EarlierObjections,
 }
 
 /// A request that core has read as the kind of file that its path names.
@@ -58,6 +61,8 @@ pub struct ToSign {
     pub signed: BTreeSet<PublicKey>,
     /// Of a release: those that were shown and verify. They block nothing.
     pub objections: ObjectionsFile,
+    /// Of a release: what was said of contents that it had before, as far as it was shown and verifies.
+    pub earlier: EarlierObjections,
 }
 
 #[derive(Debug, Clone)]
@@ -127,7 +132,11 @@ pub enum ToSignError {
 
 impl SigningRequest {
     pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.object(&["file_path", "files", "signers_history", "collected", "objections"])?;
+        let known =
+            ["file_path", "files", "signers_history", "collected", "objections", "earlier_objections"];
+        let object = field.object(&known)?;
+        let earlier =
+            object.optional("earlier_objections").map(|list| EarlierObjections::parse_entries(&list));
         let objections = object.optional("objections").map(|list| ObjectionsFile::parse_entries(&list));
         Ok(Self {
             path: parse_path(&object.required("file_path")?)?,
@@ -135,6 +144,7 @@ impl SigningRequest {
             history: History::parse_field(&object.required("signers_history")?)?,
             collected: SignatureSet::parse_field(&object.required("collected")?)?,
             objections: objections.transpose()?.unwrap_or_default(),
+            earlier: earlier.transpose()?.unwrap_or_default(),
         })
     }
 
@@ -149,7 +159,8 @@ impl SigningRequest {
             self.files.iter().map(|(path, text)| (path.clone(), Sha512::of(text.as_bytes()))).collect();
         let signed = self.collected.verifying_signers(self.files[&self.path].as_bytes());
         let objections = self.objections.keep_verifying(&digests[&self.path]);
-        Ok(ToSign { path: self.path.clone(), digests, subject, signed, objections })
+        let earlier = self.earlier.keep_verifying(Some(&digests[&self.path]));
+        Ok(ToSign { path: self.path.clone(), digests, subject, signed, objections, earlier })
     }
 
     fn check_index(&self) -> Result<Subject, ToSignError> {

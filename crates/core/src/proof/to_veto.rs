@@ -18,6 +18,7 @@ use crate::{
         json::{Field, ParseError},
         key::{PublicKey, Signature},
         path::RepoPath,
+        time::Timestamp,
     },
 };
 
@@ -29,6 +30,9 @@ pub struct CarriedVeto {
     pub veto: String,
     /// Who has signed the veto so far; empty for one that is new.
     pub collected: SignatureSet,
+    /// When the proposal takes effect, if it had all signatures: the server's word, of which nothing depends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<Timestamp>,
 }
 
 /// A text that core has read as a veto of what `to_sign` proposes.
@@ -57,11 +61,13 @@ pub enum ToVetoError {
 
 impl CarriedVeto {
     pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.object(&["proposal", "veto", "collected"])?;
+        let object = field.object(&["proposal", "veto", "collected", "waits_until"])?;
+        let waits_until = object.optional("waits_until");
         Ok(Self {
             proposal: SigningRequest::parse_field(&object.required("proposal")?)?,
             veto: object.required("veto")?.string()?.to_owned(),
             collected: SignatureSet::parse_field(&object.required("collected")?)?,
+            waits_until: waits_until.map(|time| time.parsed(Timestamp::parse)).transpose()?,
         })
     }
 }

@@ -168,8 +168,22 @@ impl TrustStore {
         }
     }
 
-    /// Remembers a chain that passed `check`. `root` counts only where the project is new.
-    pub fn accept(&mut self, chain: &VerifiedChain, root: Root, now: Timestamp) {
+    /// Whether the release was seen to be revoked, as the project's signers have shown this computer.
+    pub fn seen_revocation(&self, artifact: &VerifiedArtifact) -> Option<&SeenRevocation> {
+        let pin = self.projects.get(&artifact.chain.project)?;
+        pin.revocation_of(&artifact.path, &artifact.index_digest)
+    }
+
+    /// Remembers a chain, if it continues what is known now: the store may have learned more since someone else checked
+    /// the chain (D207). `root` counts only where the project is new. Returns the pin.
+    pub fn accept(
+        &mut self,
+        chain: &VerifiedChain,
+        shown: AsOf,
+        root: Root,
+        now: Timestamp,
+    ) -> Result<&Pin, TrustError> {
+        self.check(chain, shown)?;
         let pin = self.projects.entry(chain.project.clone()).or_insert_with(|| Pin {
             accepted_at: now.to_whole_seconds(),
             root,
@@ -179,6 +193,7 @@ impl TrustStore {
         });
         let known = pin.history.len();
         pin.history.extend(chain.links.iter().skip(known).map(PinnedLink::of));
+        Ok(pin)
     }
 
     /// A log that the server names must be the one that it was: of the project, and of its origin. What a policy names
@@ -198,6 +213,11 @@ impl TrustStore {
             }),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// What was seen of a log.
+    pub fn log_pin(&self, key: &VerifierKey) -> Option<&LogPin> {
+        self.logs.get(&key.to_string())
     }
 
     /// Remembers the log of a project, and its checkpoint if it is the largest.
@@ -241,7 +261,8 @@ impl TrustStore {
         }
     }
 
-    /// Remembers a revocation that witnesses of a log have proven, of which the document was not shown.
+    /// Remembers a revocation that witnesses of a log have proven, of which the document was not shown. Only a pin that the
+    /// release continues takes it.
     pub fn remember_logged_revocation(
         &mut self,
         artifact: &VerifiedArtifact,
@@ -249,7 +270,8 @@ impl TrustStore {
         as_of: Timestamp,
     ) {
         let index_digest = artifact.index_digest;
-        if let Some(pin) = self.projects.get_mut(&artifact.chain.project) {
+        let continues_pin = self.check(&artifact.chain, AsOf::Earlier).is_ok();
+        if continues_pin && let Some(pin) = self.projects.get_mut(&artifact.chain.project) {
             let seen = SeenRevocation { index_digest, reason: reason.to_owned(), revoked_at: as_of };
             pin.revocations.entry(artifact.path.clone()).or_insert(seen);
         }

@@ -1,6 +1,6 @@
 //! The chain of signers files up to the one that signed an artifact: building it (D19) and verifying it.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use thiserror::Error;
 
@@ -157,6 +157,8 @@ pub enum ChainFault {
     NeedlessAgreement,
     #[error("its `agreed_at` is before the previous signers file took effect")]
     AgreedTooEarly,
+    #[error("it was agreed to or took effect before its signers file was fetched")]
+    BeforeFetched,
     #[error("required signatures were missing at its `agreed_at`")]
     NotAgreedThen,
     #[error("it took effect before the delay of the previous signers file was over")]
@@ -215,8 +217,20 @@ fn verify_link(
         }
     }
     check_delay(entry, &consent, previous)?;
+    check_fetched(entry, &metadata)?;
     let metadata_digest = Sha512::of(entry.metadata.as_bytes());
     Ok(VerifiedLink { signers, metadata, digest, metadata_digest, activated_at: entry.timestamp })
+}
+
+/// How far a clock can have been set back between two times that an honest server wrote (D222). It is as far as `fsck`
+/// lets a time be from that of its commit, and a sixth of the shortest delay.
+const MAX_SET_BACK: Duration = Duration::from_secs(10 * 60);
+
+/// The signers signed when their file was fetched, so no one can have agreed to it before (D222). What was agreed to took
+/// effect later, as `check_delay` has seen.
+fn check_fetched(entry: &HistoryEntry, metadata: &Metadata) -> Result<(), ChainFault> {
+    let lead = metadata.origin.retrieved_at.ahead_of(entry.agreed_at.unwrap_or(entry.timestamp));
+    if lead.is_some_and(|lead| lead > MAX_SET_BACK) { Err(ChainFault::BeforeFetched) } else { Ok(()) }
 }
 
 /// Whether it waited as long as the file before it demands (D133). The times are those of the server.

@@ -9,7 +9,7 @@ use crate::{
         history::{EntryFacts, History, HistoryEntry},
         layout,
         metadata::Metadata,
-        objections::ObjectionsFile,
+        objections::{EarlierObjections, ObjectionsFile},
         other_formats::OtherFormatsFile,
         registrant::Registrant,
         signatures::SignatureSet,
@@ -173,6 +173,32 @@ pub fn objections(snapshot: &impl Snapshot, index: &RepoPath) -> Result<Objectio
     let path = layout::objections_of(index);
     let file = snapshot.read(&path)?.map(|bytes| parse_stored(&path, ObjectionsFile::parse(&bytes)));
     Ok(file.transpose()?.unwrap_or_default())
+}
+
+/// What signers objected to in contents that were here before; empty where no one has.
+pub fn earlier_objections(
+    snapshot: &impl Snapshot,
+    index: &RepoPath,
+) -> Result<EarlierObjections, ReadError> {
+    let path = layout::earlier_objections_of(index);
+    let file = snapshot.read(&path)?.map(|bytes| parse_stored(&path, EarlierObjections::parse(&bytes)));
+    Ok(file.transpose()?.unwrap_or_default())
+}
+
+/// The content of an index goes. The objections to it that stand are kept as what was said of an earlier content (D224).
+pub fn retire_objections(
+    snapshot: &impl Snapshot,
+    change: &mut Change,
+    index: &RepoPath,
+) -> Result<(), ReadError> {
+    let objections = objections(snapshot, index)?;
+    if !objections.standing().is_empty() {
+        let mut earlier = earlier_objections(snapshot, index)?;
+        earlier.retire(objections);
+        change.write(layout::earlier_objections_of(index), earlier.write());
+    }
+    delete_present(snapshot, change, layout::objections_of(index));
+    Ok(())
 }
 
 /// Who withdrew the release that was here, and why; `None` where none was, or another one is.

@@ -56,6 +56,8 @@ pub const OBJECTION_BYTES: usize = 8 << 10;
 /// Objections to one release, also those that were taken back. Their texts are escaped in one stored file, which doubles
 /// them at most.
 pub const OBJECTIONS: usize = 100;
+/// Objections to earlier contents of one release that are kept. Beyond it, the oldest of the key that has most goes.
+pub const EARLIER_OBJECTIONS: usize = 100;
 /// Of a veto.
 pub const VETO_BYTES: usize = 16 << 10;
 /// Vetoed proposals of a project that are remembered until the next rotation; then the oldest is forgotten.
@@ -100,8 +102,23 @@ pub const JOURNAL_MESSAGE_BYTES: usize = 64 << 10;
 pub const JOURNAL_ENTRY_FILES: usize = 100_000;
 /// Of one commit in the journal. Content that it stores in several places counts once.
 pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;
+/// Directories that one commit adds. It stores one release or one signers file: the directories of one path, and a few
+/// of the server's own.
+pub const NEW_DIRECTORIES: usize = 4 * PATH_SEGMENTS;
+/// Files that the commits of a batch in the database change, all together. The shortest line of one has about 42 bytes.
+pub const SHARED_BATCH_FILES: usize = 400_000;
 /// How long a follower can let the server wait for the next commit, in seconds.
 pub const JOURNAL_WAIT_SECONDS: usize = 60;
+/// Of what new signers change for all releases of a project that collect signatures: of its files as the journal writes
+/// them, and of its directories as Git stores them.
+pub const COLLECTING_BYTES: usize = 8 << 20;
+/// Of what new signers remove of replaced proposals, as the journal writes it.
+pub const SUPERSEDED_BYTES: usize = 3 << 20;
+/// Of one change in the order that nodes share: the two above, and at most 4 MiB for the signers file, its signatures and
+/// the entry of the history. It fits a batch that has [`SHARED_BATCH_ENOUGH_BYTES`] already.
+pub const SHARED_CHANGE_BYTES: usize = SHARED_BATCH_BYTES - SHARED_BATCH_ENOUGH_BYTES;
+/// A batch in the order that nodes share gets no more changes once it is larger than this.
+pub const SHARED_BATCH_ENOUGH_BYTES: usize = 1 << 20;
 /// Of a batch of commits in the database that nodes share.
 pub const SHARED_BATCH_BYTES: usize = 16 << 20;
 /// Releases that a project's record in the log names.

@@ -3,6 +3,8 @@
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 const MAX_SHOWN_CHARS: usize = 300;
+/// More of them say no more.
+const MAX_MARKED_CHARS: usize = 3;
 
 /// Text with control and invisible characters escaped, and cut where it gets long.
 pub fn shown_text(text: &str) -> String {
@@ -25,6 +27,25 @@ pub fn shown_within(text: &str, max_chars: usize) -> String {
         }
     }
     shown
+}
+
+/// The name of a project, a release or a file as people read it (D228). A character outside ASCII can look like another
+/// one, so its code stands behind the name, as in `acme/аpp (with U+0430)`.
+pub fn marked_name(name: &str) -> String {
+    let mut foreign: Vec<char> = Vec::new();
+    for c in name.chars().filter(|c| !c.is_ascii() && !is_unseen(*c)) {
+        if !foreign.contains(&c) {
+            foreign.push(c);
+        }
+    }
+    let codes: Vec<String> =
+        foreign.iter().take(MAX_MARKED_CHARS).map(|c| format!("U+{:04X}", u32::from(*c))).collect();
+    let shown = shown_text(name);
+    match foreign.len().saturating_sub(MAX_MARKED_CHARS) {
+        _ if foreign.is_empty() => shown,
+        0 => format!("{shown} (with {})", codes.join(", ")),
+        more => format!("{shown} (with {} and {more} more)", codes.join(", ")),
+    }
 }
 
 /// A size in KiB, or in MiB where it is whole.

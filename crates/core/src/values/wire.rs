@@ -63,6 +63,8 @@ pub const REGISTRANT_SUFFIX: &str = ".registrant.json";
 pub const WITHDRAWAL_SUFFIX: &str = ".withdrawn.json";
 /// What signers object to (D123).
 pub const OBJECTIONS_SUFFIX: &str = ".objections.json";
+/// What signers objected to in contents that were here before (D224).
+pub const EARLIER_OBJECTIONS_SUFFIX: &str = ".earlier-objections.json";
 pub const REVOCATION_SUFFIX: &str = ".revocation.json";
 /// That a pending signers file has all consent, and until when it waits (D131).
 pub const AGREEMENT_SUFFIX: &str = ".agreed.json";

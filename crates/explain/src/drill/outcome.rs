@@ -13,6 +13,10 @@ pub struct DrillAttempt {
     pub succeeds: bool,
     /// It succeeds only if owners of stolen keys still have them, and sign as well.
     pub takes_stolen_keys: bool,
+    /// A thief succeeds, but not if owners of stolen keys still have them and veto in time.
+    pub is_stopped_by_owners: bool,
+    /// The team fails because a thief stops it each time, and succeeds once the operator has blocked the stolen keys.
+    pub is_freed_by_block: bool,
     pub steps: Vec<DrillStep>,
 }
 

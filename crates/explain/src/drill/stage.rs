@@ -435,9 +435,16 @@ fn no_release(what: &str) -> DrillFault {
 }
 
 fn succeeded(act: Act, steps: Vec<DrillStep>) -> DrillAttempt {
-    DrillAttempt { act, succeeds: true, takes_stolen_keys: false, steps }
+    DrillAttempt { succeeds: true, ..failed(act, steps) }
 }
 
 fn failed(act: Act, steps: Vec<DrillStep>) -> DrillAttempt {
-    DrillAttempt { act, succeeds: false, takes_stolen_keys: false, steps }
+    DrillAttempt {
+        act,
+        succeeds: false,
+        takes_stolen_keys: false,
+        is_stopped_by_owners: false,
+        is_freed_by_block: false,
+        steps,
+    }
 }

@@ -10,7 +10,7 @@ use countersign_explain::{
 use countersign_testing::{at, few, steady};
 use proptest::prelude::*;
 
-use crate::strength::{Model, any_model, public};
+use crate::strength::{Model, any_model, any_waiting_model, public};
 
 const NOW: &str = "2026-06-01T12:00:00Z";
 
@@ -57,11 +57,55 @@ proptest! {
             prop_assert_eq!(attempt.succeeds, model.can(attempt.act, &stolen), "{:?}", attempt);
         }
         prop_assert_eq!(played.thief.is_empty(), stolen.is_empty());
-        prop_assert_eq!(played.is_locked_out(), !model.can(Act::Rotate, &everyone));
+        let is_lost = !model.can(Act::Rotate, &everyone);
+        prop_assert_eq!(played.is_lost(), is_lost);
+        prop_assert_eq!(played.is_locked_out(), is_lost && !model.can(Act::Rotate, &stolen));
         let can_recover = model.can(Act::Rotate, &everyone) && !stolen.is_empty();
         prop_assert_eq!(played.thief_after_rotation.is_some(), can_recover);
         let after = played.thief_after_rotation.unwrap_or_default();
         prop_assert!(after.iter().all(|attempt| !attempt.succeeds), "{:?}", after);
+    }
+}
+
+fn any_waiting_case() -> impl Strategy<Value = (Model, Vec<u8>, Vec<u8>)> {
+    any_waiting_model().prop_flat_map(|model| {
+        let people = model.people();
+        let some = || prop::sample::subsequence(people.clone(), 0..=people.len());
+        (Just(model), some(), some())
+    })
+}
+
+proptest! {
+    // A thousand worlds, always the same.
+    #![proptest_config(few(steady(), 1_000))]
+
+    #[test]
+    fn rotations_that_wait_end_as_the_model_says((model, lost, stolen) in any_waiting_case()) {
+        let played = drill(&model, &lost, &stolen);
+        let left = |gone: &[&[u8]]| -> Vec<u8> {
+            model.people().into_iter().filter(|n| gone.iter().all(|gone| !gone.contains(n))).collect()
+        };
+        let (team, everyone) = (left(&[&lost, &stolen]), left(&[&lost]));
+        let of = |attempts: &[DrillAttempt]| {
+            attempts.iter().find(|attempt| attempt.act == Act::Rotate).cloned()
+        };
+        let ours = of(&played.team).expect("the team tries");
+        let alone = model.rotates(&team, &stolen, true);
+        let together = model.rotates(&everyone, &stolen, true);
+        prop_assert_eq!(ours.succeeds, alone || together, "{:?}", ours);
+        prop_assert_eq!(ours.takes_stolen_keys, together && !alone, "{:?}", ours);
+        // An operator who blocks the stolen keys frees those who are enough.
+        let is_freed = !ours.succeeds && model.rotates(&team, &[], true);
+        prop_assert_eq!(ours.is_freed_by_block, is_freed, "{:?}", ours);
+        if let Some(theirs) = of(&played.thief) {
+            prop_assert_eq!(theirs.succeeds, model.rotates(&stolen, &team, false), "{:?}", theirs);
+            let is_stopped = theirs.succeeds && !model.rotates(&stolen, &everyone, false);
+            prop_assert_eq!(theirs.is_stopped_by_owners, is_stopped, "{:?}", theirs);
+        }
+        let is_taken_over = of(&played.thief).is_some_and(|theirs| theirs.succeeds);
+        prop_assert_eq!(played.is_taken_over(), is_taken_over);
+        prop_assert_eq!(played.is_locked_out(), !ours.succeeds && !is_freed && !is_taken_over);
+        prop_assert_eq!(played.is_held_up(), is_freed);
     }
 }
 
@@ -98,7 +142,9 @@ fn stolen_keys_below_at_and_above_the_threshold() {
     assert!(two.is_taken_over());
     // The owners still have copies of what was stolen.
     assert!(two.team.iter().any(|attempt| attempt.takes_stolen_keys));
-    assert!(drill(&model, &[1, 2], &[1, 2]).is_locked_out());
+    // Only the thief has them.
+    let two = drill(&model, &[1, 2], &[1, 2]);
+    assert!(two.is_lost() && two.is_taken_over() && !two.is_locked_out());
     assert_eq!(outcomes(&drill(&model, &[], &[1, 2, 3]).thief), [true, true, true]);
     let model = Model::new(&[(2, &[1, 2, 3])]).revocation(&[(2, &[1, 2])]);
     assert!(drill(&model, &[], &[1]).nuisances.contains(&Nuisance::BeginRevocations));
@@ -168,6 +214,13 @@ fn a_delay_lets_the_masters_stop_a_thief_and_the_thief_stop_no_masters() {
     // A thief with the masters' keys stops the admins, who have lost their own.
     let (succeeds, steps) = rotation(&drill(&model, &[5, 6], &[5, 6]).team);
     assert!(!succeeds && steps.contains("the new signers are gone"), "{steps}");
+    assert!(drill(&model, &[5, 6], &[5, 6]).is_held_up(), "a blocked key vetoes nothing");
+    // No one counts on a veto with a stolen key: its owner may not have it any more.
+    let played = drill(&model, &[], &[3, 4, 5]);
+    assert!(!played.is_taken_over(), "two masters are left");
+    let played = drill(&model, &[6], &[3, 4, 5]);
+    let attempt = played.thief.iter().find(|attempt| attempt.act == Act::Rotate).expect("it is tried");
+    assert!(attempt.succeeds && attempt.is_stopped_by_owners && played.is_taken_over(), "{attempt:?}");
 }
 
 #[test]
@@ -178,6 +231,8 @@ fn a_thief_of_one_admin_key_holds_up_what_waits_unless_a_master_signs() {
     let (succeeds, steps) = rotation(&played.team);
     assert!(!succeeds && steps.contains("can do so each time"), "{steps}");
     assert!(!played.is_taken_over() && played.thief_after_rotation.is_none());
+    // The operator can block the key, so no one has to register anew (D174).
+    assert!(played.is_held_up() && !played.is_locked_out());
     // What one master signs, no admin replaces, and what enough of them sign does not wait.
     let (succeeds, steps) = rotation(&drill(&model, &[5, 6], &[8]).team);
     assert!(succeeds && steps.contains("wait 72 hours"), "{steps}");

@@ -82,6 +82,20 @@ impl Model {
         }
     }
 
+    /// D131, D135, D170 and D174 in the words of people: whether a rotation by `people` takes effect, though `opponents` veto
+    /// it if they can, and replace it each time if they do so (`replacing`).
+    pub(crate) fn rotates(&self, people: &[u8], opponents: &[u8], replacing: bool) -> bool {
+        let masters = |side: &[u8]| self.master.as_ref().is_some_and(|master| agree(master, side));
+        let waits = self.delay_hours.is_some() && !masters(people);
+        let is_in = |groups: &Groups, side: &[u8]| {
+            groups.iter().any(|(_, members)| members.iter().any(|member| side.contains(member)))
+        };
+        let has_master = |side: &[u8]| self.master.as_ref().is_some_and(|master| is_in(master, side));
+        let has_admin = |side: &[u8]| is_in(self.admin.as_ref().unwrap_or(&self.artifact), side);
+        let replaces = replacing && (has_master(opponents) || (has_admin(opponents) && !has_master(people)));
+        self.can(Act::Rotate, people) && !(waits && (masters(opponents) || replaces))
+    }
+
     pub(crate) fn people(&self) -> Vec<u8> {
         let roles =
             [Some(&self.artifact), self.admin.as_ref(), self.master.as_ref(), self.revocation.as_ref()];
@@ -125,6 +139,21 @@ fn any_groups(people: std::ops::Range<u8>) -> impl Strategy<Value = Groups> {
     let members = prop::sample::subsequence(people.clone(), 1..=people.len());
     let group = members.prop_flat_map(|members| (1..=members.len(), Just(members)));
     prop::collection::vec(group, 1..4)
+}
+
+/// Small teams, most of which let rotations wait.
+pub(crate) fn any_waiting_model() -> impl Strategy<Value = Model> {
+    let optional = |people| prop::option::of(any_groups(people));
+    let delay = prop::option::weighted(0.8, Just(48_u64));
+    (any_groups(1..4), optional(1..4), prop::option::weighted(0.7, any_groups(6..9)), delay).prop_map(
+        |(artifact, admin, master, delay_hours)| Model {
+            artifact,
+            admin,
+            master,
+            revocation: None,
+            delay_hours,
+        },
+    )
 }
 
 pub(crate) fn any_model() -> impl Strategy<Value = Model> {

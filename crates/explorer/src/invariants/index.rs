@@ -64,7 +64,7 @@ pub fn check_waiting(
         for clock in &world.clocks {
             let is_due = wait.is_some_and(|wait| wait.due_at <= clock.unix_seconds());
             rule.hold(
-                index.due(*clock).contains(&plan.id) == is_due,
+                index.waiting_signers().due(*clock).any(|(_, project)| *project == plan.id) == is_due,
                 "other signers are due than those that wait",
             )?;
         }

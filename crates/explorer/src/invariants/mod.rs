@@ -6,6 +6,7 @@ pub mod index;
 pub mod powers;
 pub mod proofs;
 pub mod replay;
+pub mod said;
 pub mod second_thoughts;
 pub mod states;
 pub mod steps;
@@ -48,6 +49,8 @@ pub enum Invariant {
     WithdrawnIsFree,
     /// An objection is its author's, one for each key, and changes nothing else.
     ObjectionsBlockNothing,
+    /// What stands against a content is kept when that content goes.
+    ObjectionsStayReadable,
     /// Signatures in other formats are of keys that signed the index, over its sums, and go when theirs go.
     FormatsFollow,
     /// With a delay in force, a rotation waits for it, unless the masters agreed. The history tells it.

@@ -1,10 +1,13 @@
 //! Who may do what, where it takes more than a look into the signers file.
 
-use super::documents::{Key, Keys, Reader, SignersDocument, read_key, read_time, union};
+use super::{
+    documents::{Key, Keys, Reader, SignersDocument, read_key, read_time, union},
+    said::read_said,
+};
 use crate::{
     contents::Contents,
     facts::{ProjectFacts, ReleaseSlots},
-    roles::{AGREED, FILE, METADATA, REGISTRANT, REGISTRATION, SET},
+    roles::{AGREED, COLLECTING, FILE, INDEX, METADATA, OBJECTIONS, REGISTRANT, REGISTRATION, SET},
 };
 
 /// The key that registered a release, as long as it collects.
@@ -12,9 +15,26 @@ pub fn registrant(reader: &Reader, contents: &Contents, release: &ReleaseSlots) 
     read_key(reader.value(contents, release[REGISTRANT]?)?.get("registrant")?.as_str()?)
 }
 
-/// Who may withdraw a release that collects: admins, and the key that registered it, if it still may register.
-pub fn can_withdraw(active: &SignersDocument, registrant: Option<Key>) -> Keys {
-    let still = registrant.filter(|key| active.keys.contains(key) || active.registrars.contains(key));
+/// Whether someone has signed a release that collects, or objects to it.
+pub fn is_touched(reader: &Reader, contents: &Contents, release: &ReleaseSlots) -> bool {
+    let set = release[COLLECTING].zip(release[INDEX]);
+    let signed =
+        set.and_then(|(set, index)| reader.set(contents, set, index)).is_some_and(|set| !set.all.is_empty());
+    let said = release[OBJECTIONS].and_then(|id| read_said(&*reader.value(contents, id)?));
+    signed || said.is_some_and(|said| said.values().any(|said| said.objection.is_some()))
+}
+
+/// Who may withdraw a release that collects: admins, and the key that registered it, if it still may register. A registrar
+/// only as long as no one has signed it or objects to it.
+pub fn can_withdraw(
+    reader: &Reader,
+    contents: &Contents,
+    active: &SignersDocument,
+    release: &ReleaseSlots,
+) -> Keys {
+    let is_touched = is_touched(reader, contents, release);
+    let still = registrant(reader, contents, release)
+        .filter(|key| active.keys.contains(key) || (active.registrars.contains(key) && !is_touched));
     union(&active.admin).into_iter().chain(still).collect()
 }
 

@@ -35,8 +35,8 @@ use crate::{
     contents::{ContentId, Contents, State},
     facts::{Facts, ProjectFacts, ReleaseSlots},
     roles::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, FORMATS, INDEX, OBJECTIONS, REGISTRANT, REQUEST,
-        REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED,
+        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, FORMATS, INDEX, OBJECTIONS, REGISTRANT,
+        REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED,
     },
     world::World,
 };
@@ -58,7 +58,7 @@ impl ProofCheck<'_> {
             return Ok(());
         }
         // A revocation that was begun is no part of the evidence, and objections are none.
-        let others = [BEGUN, BEGUN_SET, REGISTRANT, OBJECTIONS, FORMATS];
+        let others = [BEGUN, BEGUN_SET, REGISTRANT, OBJECTIONS, FORMATS, EARLIER];
         let shown = slots.iter().enumerate().filter(|(slot, _)| !others.contains(slot));
         let history = project.history.iter().map(|(_, entry)| Some(*entry));
         let on: Vec<_> = shown.map(|(_, content)| *content).chain(history).collect();

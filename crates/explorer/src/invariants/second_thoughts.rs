@@ -1,15 +1,10 @@
 //! Withdrawals and objections: whose they are, and that they touch nothing else.
 
-use std::collections::BTreeMap;
-
-use ed25519_dalek::{Signature, VerifyingKey};
-use serde_json::Value;
-use sha2::{Digest as _, Sha512};
-
 use super::{
     Held, Invariant,
-    documents::{Key, Keys, Reader, digest_text, read_key, read_signature, read_time},
+    documents::{Keys, Reader, digest_text, read_key, read_time},
     powers::registrant,
+    said::{Said, read_earlier, read_said},
     steps::StepCheck,
 };
 use crate::{
@@ -17,46 +12,13 @@ use crate::{
     contents::{ContentId, Contents},
     facts::{ProjectFacts, ReleaseSlots},
     requests::second_thoughts::LEAD,
-    roles::{COLLECTING, FILE, INDEX, OBJECTIONS, REVOKED, WITHDRAWN},
+    roles::{COLLECTING, EARLIER, FILE, INDEX, OBJECTIONS, REVOKED, WITHDRAWN},
 };
-
-/// What a key said last of a release.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SaidDocument {
-    pub objection: Option<String>,
-    pub subject: String,
-    pub timestamp: String,
-    pub is_valid: bool,
-}
-
-pub type Said = BTreeMap<Key, SaidDocument>;
-
-/// What each key said; `None` where the file cannot be read.
-pub fn read_said(value: &Value) -> Option<Said> {
-    let said = |(name, entry): (&String, &Value)| {
-        let (key, text) = (read_key(name)?, entry.get("document")?.as_str()?);
-        let signature: Signature = read_signature(entry)?;
-        let document: Value = serde_json::from_str(text).ok()?;
-        let of = |name: &str| Some(document.get(name)?.as_str()?.to_owned());
-        let digest: [u8; 64] = Sha512::digest(text.as_bytes()).into();
-        let verifies = |key: VerifyingKey| key.verify_strict(&digest, &signature).is_ok();
-        Some((
-            key,
-            SaidDocument {
-                objection: of("objection"),
-                subject: of("subject_digest")?,
-                timestamp: of("timestamp")?,
-                is_valid: VerifyingKey::from_bytes(&key).is_ok_and(verifies),
-            },
-        ))
-    };
-    value.get("objections")?.as_object()?.iter().map(said).collect()
-}
 
 /// At every state: objections verify, are about this index, and a withdrawn release has nothing but the record.
 pub fn check_state(reader: &Reader, contents: &Contents, release: &ReleaseSlots) -> Held {
     let rule = Invariant::WithdrawnIsFree;
-    let is_alone = release[WITHDRAWN].is_none() || release.iter().flatten().count() == 1;
+    let is_alone = release[WITHDRAWN].is_none() || is_record_alone(release);
     rule.hold(is_alone, "a withdrawn release has more than the record of it")?;
     let (Some(index), Some(file)) = (release[INDEX], release[OBJECTIONS]) else {
         return Invariant::ObjectionsBlockNothing
@@ -68,6 +30,13 @@ pub fn check_state(reader: &Reader, contents: &Contents, release: &ReleaseSlots)
     let digest = digest_text(contents.bytes(index));
     let is_sound = said.values().all(|said| said.is_valid && said.subject == digest);
     rule.hold(is_sound, "an objection does not verify, or is to another index")
+}
+
+/// Whether nothing is left but the record of a withdrawal, and what was said.
+fn is_record_alone(release: &ReleaseSlots) -> bool {
+    let mut others = *release;
+    others[EARLIER] = None;
+    others[WITHDRAWN].is_some() && others.iter().flatten().count() == 1
 }
 
 impl StepCheck<'_> {
@@ -86,6 +55,7 @@ impl StepCheck<'_> {
             };
             let rule = Invariant::ObjectionsBlockNothing;
             rule.hold(is_about || old[OBJECTIONS] == new[OBJECTIONS], "an objection was lost or changed")?;
+            rule.hold(is_about || old[EARLIER] == new[EARLIER], "an earlier objection was lost or changed")?;
             let rule = Invariant::WithdrawnIsFree;
             rule.hold(
                 is_about || old[WITHDRAWN] == new[WITHDRAWN],
@@ -95,8 +65,29 @@ impl StepCheck<'_> {
         Ok(())
     }
 
-    /// After a registration or correction there is nothing left of what was said of another content.
-    pub(super) fn check_fresh(&self, is: &ReleaseSlots) -> Held {
+    /// A content goes. What stood against it is kept, behind what was kept before, and nothing else is.
+    fn check_retired(&self, old: &ReleaseSlots, new: &ReleaseSlots) -> Held {
+        let rule = Invariant::ObjectionsStayReadable;
+        let earlier = |release: &ReleaseSlots| match release[EARLIER] {
+            Some(file) => read_earlier(&*self.reader.value(self.contents, file)?),
+            None => Some(Vec::new()),
+        };
+        let (Some(before), Some(after), Some(said)) =
+            (earlier(old), earlier(new), self.said(old[OBJECTIONS]))
+        else {
+            return rule.broken("objections cannot be read");
+        };
+        rule.hold(after.starts_with(&before), "an earlier objection was lost or changed")?;
+        let standing: Said = said.into_iter().filter(|(_, said)| said.objection.is_some()).collect();
+        let added = &after[before.len()..];
+        let is_kept = added.len() == standing.len() && added.iter().cloned().collect::<Said>() == standing;
+        rule.hold(is_kept, "an objection was lost with the content that it is about")
+    }
+
+    /// After a registration or correction there is nothing left of what was said of another content, but in the record of
+    /// it.
+    pub(super) fn check_fresh(&self, was: &ReleaseSlots, is: &ReleaseSlots) -> Held {
+        self.check_retired(was, is)?;
         Invariant::ObjectionsBlockNothing
             .hold(is[OBJECTIONS].is_none(), "an objection outlived what it was about")?;
         let rule = Invariant::WithdrawnIsFree;
@@ -109,8 +100,8 @@ impl StepCheck<'_> {
         let rule = Invariant::WithdrawnIsFree;
         rule.hold(old[COLLECTING].is_some(), "what does not collect signatures was withdrawn")?;
         rule.hold(seen == Seen::This, "a release was withdrawn that the caller had not seen")?;
-        let is_free = new.iter().flatten().count() == 1 && new[WITHDRAWN].is_some();
-        rule.hold(is_free, "a withdrawn release left more than the record of it")?;
+        rule.hold(is_record_alone(new), "a withdrawn release left more than the record of it")?;
+        self.check_retired(old, new)?;
         let record = new[WITHDRAWN].and_then(|id| self.reader.value(self.contents, id));
         let by = record.and_then(|record| read_key(record.get("public_key")?.as_str()?));
         rule.hold(by == Some(self.key()), "the record names another key")

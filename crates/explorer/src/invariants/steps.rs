@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{
     Broken, Held, Invariant,
     documents::{Key, Keys, Reader, SignersDocument, can_consent, read_time, union},
-    powers::{can_withdraw, is_kept_for_masters, registrant},
+    powers::{can_withdraw, is_kept_for_masters},
 };
 use crate::{
     action::Action,
@@ -157,8 +157,8 @@ impl StepCheck<'_> {
                 Some(in_force(|file| file.keys.union(&file.registrars).copied().collect()))
             }
             Action::Withdraw { release, .. } => {
-                let by = registrant(self.reader, self.contents, &old.releases[usize::from(release)]);
-                active.as_deref().map(|active| can_withdraw(active, by))
+                let release = &old.releases[usize::from(release)];
+                active.as_deref().map(|active| can_withdraw(self.reader, self.contents, active, release))
             }
             Action::Object { release, word, .. } => Some(self.can_object(old, release, word)),
             Action::Veto { .. } => Some(self.masters(old)),
@@ -204,7 +204,7 @@ impl StepCheck<'_> {
                 rule.hold(is[COPY] == old.active[FILE], "a new index is not under the signers in force")?;
                 rule.hold(was[INDEX] != is[INDEX], "the same index was registered again")?;
                 rule.hold(self.is_empty(is[COLLECTING]), "a new index has signatures already")?;
-                self.check_fresh(is)
+                self.check_fresh(was, is)
             }
             Action::Revoke { release, .. } => {
                 let (old, new) = (&old.releases[usize::from(release)], &new.releases[usize::from(release)]);

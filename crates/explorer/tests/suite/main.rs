@@ -1,5 +1,7 @@
 //! A run of the explorer with bounds. The longer ones are `cargo run --release -p countersign-explorer` (docs/assurance.md).
 
+mod bulk;
+
 use std::io::Write as _;
 
 use countersign_explorer::{

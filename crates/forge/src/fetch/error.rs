@@ -7,7 +7,10 @@ use thiserror::Error;
 use url::Url;
 
 use super::pace::Timeouts;
-use crate::{guard::GuardRefusal, shown::shown_text};
+use crate::{
+    guard::{GuardRefusal, find_refusal},
+    shown::shown_text,
+};
 
 /// Absence is `Ok(None)`, except where a file was asked for that must be there.
 #[derive(Debug, Error)]
@@ -124,7 +127,7 @@ pub(super) enum RequestFailure {
 
 impl RequestFailure {
     pub(super) fn of(error: &reqwest::Error, timeouts: Timeouts, url: &Url) -> Self {
-        if let Some(refusal) = causes(error).find_map(|cause| cause.downcast_ref::<GuardRefusal>()) {
+        if let Some(refusal) = find_refusal(error) {
             return Self::Refused(refusal.clone().at_port(url));
         }
         if error.is_timeout() {

@@ -2,7 +2,7 @@
 
 use countersign_core::{
     documents::{
-        objections::{Objection, ObjectionsFile},
+        objections::{EarlierObjections, Objection, ObjectionsFile},
         registrant::Registrant,
         revocation::Revocation,
     },
@@ -24,6 +24,11 @@ pub fn check(data: &[u8]) {
         let kept = file.keep_verifying(&subject.unwrap_or(Sha512::of(b"")));
         assert!(kept.standing().len() <= file.standing().len());
         assert!(file.standing().windows(2).all(|pair| pair[0].timestamp <= pair[1].timestamp));
+    }
+    if let Some(file) = check_document(data, EarlierObjections::parse, EarlierObjections::write) {
+        assert!((1..=100).contains(&file.entries.len()));
+        assert!(file.keep_verifying(None).entries.len() <= file.entries.len());
+        assert!(file.said().count() <= file.entries.len());
     }
     check_document(data, Registrant::parse, Registrant::write);
 }

@@ -266,7 +266,7 @@ impl<'s> Player<'s> {
         let insiders: Vec<Person> = self
             .spec
             .governing(&dir)
-            .map(|(_, config)| config.everyone().into_iter().collect())
+            .map(|(_, config)| config.can_register().into_iter().collect())
             .unwrap_or_default();
         let caller = choose_person(choices, &insiders);
         let names = ["SHA256SUMS", "SHA512SUMS"];

@@ -12,7 +12,7 @@ use countersign_core::values::{
 /// A person, by number.
 pub(crate) type Person = usize;
 
-/// The last one is in no generated signers file.
+/// The last one has no role in any generated signers file. Some name it as their registrar.
 pub(crate) const PEOPLE: usize = 7;
 pub(crate) const STRANGER: Person = PEOPLE - 1;
 /// Mostly a master, and then in no other role.
@@ -29,6 +29,10 @@ static KEYS: LazyLock<Vec<(SecretKey, PublicKey)>> = LazyLock::new(|| {
 
 pub(crate) fn secret(person: Person) -> &'static SecretKey {
     &KEYS[person].0
+}
+
+pub(crate) fn public(person: Person) -> PublicKey {
+    KEYS[person].1
 }
 
 /// `svc-pub:` and unpadded base64.

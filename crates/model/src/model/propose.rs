@@ -6,7 +6,7 @@ use countersign_core::values::time::Timestamp;
 
 use super::{
     choices::Choices,
-    people::{MASTER, Person, base64, canonical, openssh},
+    people::{MASTER, Person, STRANGER, base64, canonical, openssh},
     spec::{Config, ModelGroup, ModelRole},
 };
 
@@ -50,6 +50,7 @@ pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) ->
         176..=177 => Some(0),
         178..=179 => Some(721),
     };
+    let registrar = (60..=99).contains(&chosen).then_some(STRANGER);
     let timestamp = match chosen {
         0..=179 => after + 1,
         180..=209 => now.max(after + 1),
@@ -79,7 +80,16 @@ pub(crate) fn choose_signers(choices: &mut Choices<'_>, after: i64, now: i64) ->
         }
         None => text,
     };
-    let config = (fault == Fault::None).then(|| Config { text: text.clone(), timestamp, roles, delay });
+    let text = match registrar {
+        Some(person) => {
+            let (end, key) = ("}\n", canonical(person));
+            let entry = format!(r#"{{"kind": "key", "data": {{"pubkey": "{key}"}}}}"#);
+            text.trim_end_matches(end).to_owned() + &format!(", \"registrars\": [{entry}]{end}")
+        }
+        None => text,
+    };
+    let config =
+        (fault == Fault::None).then(|| Config { text: text.clone(), timestamp, roles, delay, registrar });
     PublishedSigners { content: (fault != Fault::Missing).then_some(text), config }
 }
 

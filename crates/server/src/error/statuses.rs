@@ -245,6 +245,7 @@ impl From<StoreError> for ApiError {
                 let message = format!("{path} is a file where a directory is needed, or the reverse");
                 return Self::new(StatusCode::CONFLICT, message);
             }
+            StoreError::TooLargeToShare { .. } => return Self::refused(StatusCode::CONFLICT, &error),
             StoreError::OverBudget(over) => {
                 return Self::refused(StatusCode::TOO_MANY_REQUESTS, over).retry_after(over.seconds);
             }
@@ -289,9 +290,9 @@ impl From<ProposalFault> for ApiError {
 impl From<CapRefusal> for ApiError {
     fn from(refusal: CapRefusal) -> Self {
         match refusal {
-            CapRefusal::Registrations { .. } | CapRefusal::Superseded { .. } => {
-                Self::refused(StatusCode::CONFLICT, &refusal)
-            }
+            CapRefusal::Registrations { .. }
+            | CapRefusal::Superseded { .. }
+            | CapRefusal::SupersededBytes { .. } => Self::refused(StatusCode::CONFLICT, &refusal),
             CapRefusal::Rotations { wait_seconds, .. } => {
                 Self::refused(StatusCode::TOO_MANY_REQUESTS, &refusal).retry_after(wait_seconds)
             }
@@ -338,13 +339,13 @@ refusals! {
     AssetsRefusal {
         BAD_REQUEST: R::NoSigners(_),
         FORBIDDEN: R::NotASigner { .. } | R::RegistrarCannotCorrect { .. },
-        CONFLICT: R::AlreadyRegistered(_) | R::TooManyCollecting { .. },
+        CONFLICT: R::AlreadyRegistered(_) | R::TooManyCollecting { .. } | R::NoRoomToRotate { .. },
         => Stored
     }
     WithdrawRefusal {
         NOT_FOUND: R::NotFound(_),
         BAD_REQUEST: R::NotWithdrawable(_),
-        FORBIDDEN: R::NotAllowed { .. },
+        FORBIDDEN: R::NotAllowed { .. } | R::RegistrarCannotWithdraw { .. },
         CONFLICT: R::AlreadyWithdrawn(_) | R::Complete(_) | R::Revoked(_) | R::OtherIndex(_),
         => Stored
     }

@@ -10,11 +10,21 @@ use countersign_core::{
         snapshot::{ReadError, Snapshot},
         stored::{self, StoredProposal},
     },
-    values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp},
+    values::{
+        bounds::{PATH_BYTES, SUPERSEDED_BYTES},
+        digest::Sha512,
+        key::PublicKey,
+        path::RepoPath,
+        time::Timestamp,
+    },
 };
 use thiserror::Error;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// What the journal writes to remove a file, besides its path.
+const REMOVAL_BYTES: usize = "D \n".len();
+/// Files of a replaced proposal: signers, metadata, signatures of both, the request and the agreement.
+const FILES_OF_PROPOSAL: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caps {
@@ -40,6 +50,11 @@ pub enum CapRefusal {
          one, let the masters veto it, or ask the operator to raise limits.superseded_per_project"
     )]
     Superseded { project: RepoPath, superseded: usize },
+    #[error(
+        "{superseded} proposals of {project} were replaced already, with paths so long that one more would leave no room to \
+         change the project's signers: propose one of them again, complete the pending one, or let the masters veto it"
+    )]
+    SupersededBytes { project: RepoPath, superseded: usize },
     #[error(
         "The signers of {project} were changed {rotations} times within a day: try again in {wait_seconds} seconds"
     )]
@@ -116,8 +131,14 @@ impl Caps {
             return Ok(());
         }
         let mut files = snapshot.files_below(&layout::superseded_dir(project))?;
+        // New signers remove all of them, each with a line of the journal (D202).
+        let removed: usize = files.iter().map(|file| file.as_str().len() + REMOVAL_BYTES).sum();
+        let one_more = FILES_OF_PROPOSAL * (PATH_BYTES + REMOVAL_BYTES);
         files.retain(|file| file.file_name() == known.file_name());
         let superseded = files.len();
+        if removed + one_more > SUPERSEDED_BYTES {
+            return Err(CapRefusal::SupersededBytes { project: project.clone(), superseded });
+        }
         if superseded < self.superseded_per_project || self.has_share(snapshot, proposal, &files)? {
             return Ok(());
         }

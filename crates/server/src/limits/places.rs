@@ -78,6 +78,13 @@ impl SharedPlaces {
         }
     }
 
+    /// Refuses a claimant that waits for so many places already. That costs less than to wait, and to be sent away when
+    /// too many others wait as well.
+    pub fn check_waiting(&self, claimant: &Claimant, most: usize) -> Result<(), NoPlace> {
+        let waiting = self.lock().count_waiting(claimant);
+        if waiting < most { Ok(()) } else { Err(self.refuse()) }
+    }
+
     /// Takes a place if one is free now, or can be taken from a holder.
     pub fn try_take(self: &Arc<Self>, claimant: Claimant) -> Result<HeldPlace, NoPlace> {
         let place = self.enter(claimant)?;

@@ -17,7 +17,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{calendar, courtesy::Courtesy};
+use super::courtesy::Courtesy;
 
 #[derive(Debug)]
 pub struct Lanes(Vec<Arc<Lane>>);
@@ -72,7 +72,6 @@ impl Lane {
         builder.enable_io().enable_time().on_thread_park(move || courtesy.offer());
         let serve = move || match builder.build() {
             Ok(runtime) => {
-                calendar::note_date();
                 let _ = started.send(Ok(runtime.handle().clone()));
                 // It never sends; it ends.
                 let _ = runtime.block_on(ended);

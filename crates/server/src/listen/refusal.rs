@@ -1,63 +1,62 @@
-//! Gives hyper's own refusals of invalid requests the body that every error has (D30, D47).
+//! Answers to what is no request (D30, D47). Hyper answers it with a status and no body. `Stream` leaves that answer out,
+//! and when hyper has ended with an error, the server sends its own.
 
-use axum::body::Bytes;
-use countersign_api::answers::ErrorResponse;
+use axum::{
+    body::to_bytes,
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+};
+use tokio::io::{self, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use crate::{date::http_date, request_id::new_request_id};
+use crate::{answer::complete, error::ApiError, request_id::new_request_id};
 
 /// The largest head of a request. An unfinished head takes no more memory, and hyper reads no more at a time.
-pub const MAX_HEAD_BYTES: usize = 32 * 1024;
-/// Hyper's own refusals have no body.
-const NO_BODY: &str = "content-length: 0\r\n";
+pub(super) const MAX_HEAD_BYTES: usize = 32 * 1024;
 /// How much the server still reads from a refused client. Closing a connection with unread bytes would reset it, and
 /// the client would not see the answer.
-const MAX_DRAINED: usize = 1024 * 1024;
+const MAX_DRAINED: u64 = 1024 * 1024;
 
-/// The answer that replaces hyper's own. The connection ends with it.
-#[derive(Debug)]
-pub struct Refusal {
-    /// What is yet to be sent of the answer.
-    pub unsent: Bytes,
-    drained: usize,
-}
-
-impl Refusal {
-    /// The same head with a body; `None` unless this is the head of an answer without one.
-    pub fn instead_of(head: &[u8]) -> Option<Self> {
-        let head = str::from_utf8(head).ok()?;
-        let status = head.split(' ').nth(1)?;
-        let (before, after) = head.split_once(NO_BODY)?;
-        let error = match status {
-            "431" => format!(
-                "the head of the request is too large: it may have {MAX_HEAD_BYTES} bytes and 100 header fields"
-            ),
-            "414" => "the target of the request is too long".to_owned(),
-            _ => "this is not a valid HTTP/1.1 request".to_owned(),
-        };
-        let id = new_request_id();
-        tracing::debug!(id, status, reason = error, "refused what is no request");
-        let body = serde_json::to_string(&ErrorResponse { error }).ok()?;
-        let length = body.len();
-        let headers = format!(
-            "content-type: application/json\r\ncontent-length: {length}\r\ncache-control: no-store\r\n\
-             x-request-id: {}\r\n{}",
-            id,
-            date_line()
+/// What to tell a client whose bytes are no request; `None` if the connection ended for another reason.
+pub(super) fn find_refusal(error: &hyper::Error) -> Option<ApiError> {
+    if error.is_parse_too_large() {
+        let message = format!(
+            "the head of the request is too large: it may have {MAX_HEAD_BYTES} bytes and 100 header fields"
         );
-        let answer = [before, &headers, after, &body].concat().into_bytes();
-        Some(Self { unsent: answer.into(), drained: 0 })
+        return Some(ApiError::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, message));
     }
+    error.is_parse().then(|| ApiError::bad_request("this is not a valid HTTP/1.1 request"))
+}
 
-    /// Whether to continue to read and discard what comes.
-    pub fn drains_on_after(&mut self, bytes: usize) -> bool {
-        self.drained += bytes;
-        bytes > 0 && self.drained < MAX_DRAINED
+/// Sends the last answer of a connection. `Patience` bounds how long that can take.
+pub(super) async fn send_refusal(mut stream: impl AsyncRead + AsyncWrite + Unpin, refusal: ApiError) {
+    let id = new_request_id();
+    tracing::debug!(
+        id,
+        status = refusal.status.as_u16(),
+        reason = refusal.message,
+        "refused what is no request"
+    );
+    let mut response = refusal.into_response();
+    complete(&mut response, id);
+    let sent = async {
+        stream.write_all(&write_last(response).await?).await?;
+        stream.shutdown().await?;
+        io::copy(&mut stream.take(MAX_DRAINED), &mut io::sink()).await
+    };
+    if let Err(error) = sent.await {
+        tracing::debug!(%error, "a client did not take its refusal");
     }
 }
 
-/// Hyper writes no date (D50).
-fn date_line() -> String {
-    let date = http_date();
-    let date = date.as_ref().and_then(|date| date.to_str().ok());
-    date.map(|date| format!("date: {date}\r\n")).unwrap_or_default()
+/// The bytes of an answer that ends its connection.
+async fn write_last(response: Response) -> io::Result<Vec<u8>> {
+    let (head, body) = response.into_parts();
+    let body = to_bytes(body, usize::MAX).await.map_err(io::Error::other)?;
+    let (status, length) = (head.status, body.len());
+    let mut written =
+        format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n").into_bytes();
+    for (name, value) in &head.headers {
+        written.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    Ok([&*written, b"\r\n", &body].concat())
 }

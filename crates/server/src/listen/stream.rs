@@ -1,15 +1,14 @@
-//! The bytes of a connection: what they say about its client's patience, and answers that replace hyper's own.
+//! The bytes of a connection: what they say about its client's patience, and which of them the server sends.
 
 use std::{
     io,
     pin::Pin,
     sync::{Arc, atomic::Ordering},
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::refusal::Refusal;
 use crate::{
     connections::{Connections, LargeHead},
     patience::Patience,
@@ -20,7 +19,7 @@ const SMALL_HEAD_BYTES: usize = 8 * 1024;
 
 /// A stream that notes when its client takes something. It hides the end of the client's half until a read is answered:
 /// a client that has closed its sending half still waits for the answer. A failed write shows that the client has gone.
-/// The stream also adds a body to hyper's own answers.
+/// It leaves out hyper's own answers to what is no request, for which `refusal` has a better one.
 #[derive(Debug)]
 pub struct Stream<S> {
     inner: S,
@@ -32,8 +31,8 @@ pub struct Stream<S> {
     /// Counts large heads.
     connections: Arc<Connections>,
     large_head: Option<LargeHead>,
-    /// Replaces what hyper wrote. The connection ends with it.
-    refusal: Option<Box<Refusal>>,
+    /// Hyper has answered by itself, which ends the connection.
+    left_out: bool,
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +44,7 @@ struct HeadBytes {
 impl<S> Stream<S> {
     pub fn new(inner: S, patience: Arc<Patience>, connections: Arc<Connections>) -> Self {
         let head = HeadBytes::default();
-        Self { inner, patience, holds_end: false, head, connections, large_head: None, refusal: None }
+        Self { inner, patience, holds_end: false, head, connections, large_head: None, left_out: false }
     }
 
     /// Hyper's buffer grows with an unfinished head. Many connections can have small heads, but only a few large ones.
@@ -77,40 +76,15 @@ impl<S> Stream<S> {
         self.patience.is_blocked.store(is_blocked, Ordering::Relaxed);
     }
 
-    /// Whether to drop these bytes of hyper's and send something else instead.
-    fn replaces(&mut self, bytes: impl FnOnce() -> Vec<u8>) -> bool {
-        if self.patience.has_no_answer() && self.refusal.is_none() {
-            self.refusal = Refusal::instead_of(&bytes()).map(Box::new);
-        }
-        self.refusal.is_some()
+    /// Whether these bytes are hyper's own: it reads a head only when it has sent the answer to the one before.
+    fn leaves_out(&mut self) -> bool {
+        self.left_out = self.patience.has_no_answer();
+        self.left_out
     }
-}
 
-impl<S: AsyncWrite + Unpin> Stream<S> {
-    fn poll_send_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Some(refusal) = &mut self.refusal else { return Poll::Ready(Ok(())) };
-        while !refusal.unsent.is_empty() {
-            match ready!(Pin::new(&mut self.inner).poll_write(context, &refusal.unsent))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                sent => drop(refusal.unsent.split_to(sent)),
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncRead + Unpin> Stream<S> {
-    /// Reads what the client of a refused request still sends. The time limit is that between two requests.
-    fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Some(refusal) = &mut self.refusal else { return Poll::Ready(()) };
-        let mut space = [0; 4 * 1024];
-        loop {
-            let mut buffer = ReadBuf::new(&mut space);
-            let read = ready!(Pin::new(&mut self.inner).poll_read(context, &mut buffer));
-            if read.is_err() || !refusal.drains_on_after(buffer.filled().len()) {
-                return Poll::Ready(());
-            }
-        }
+    /// The stream itself, if hyper's last answer was left out.
+    pub(super) fn into_unanswered(self) -> Option<S> {
+        self.left_out.then_some(self.inner)
     }
 }
 
@@ -130,13 +104,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if self.replaces(|| bytes.to_vec()) {
+        if self.leaves_out() {
             return Poll::Ready(Ok(bytes.len()));
         }
         let written = Pin::new(&mut self.inner).poll_write(context, bytes);
@@ -148,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if self.replaces(|| buffers.iter().flat_map(|buffer| buffer.iter().copied()).collect()) {
+        if self.leaves_out() {
             return Poll::Ready(Ok(buffers.iter().map(|buffer| buffer.len()).sum()));
         }
         let written = Pin::new(&mut self.inner).poll_write_vectored(context, buffers);
@@ -161,7 +135,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.patience.note_flushed();
-        ready!(self.poll_send_refusal(context))?;
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
         self.note_blocked(flushed.is_pending());
         if self.holds_end && !self.patience.is_reading() {
@@ -173,8 +146,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_send_refusal(context))?;
-        ready!(Pin::new(&mut self.inner).poll_shutdown(context))?;
-        self.poll_drain(context).map(Ok)
+        if self.left_out { Poll::Ready(Ok(())) } else { Pin::new(&mut self.inner).poll_shutdown(context) }
     }
 }

@@ -231,7 +231,11 @@ impl Follower {
     fn judge(&self, error: FollowError) -> Setback {
         let (ours, theirs) = match &error {
             // No server stores these.
-            FollowError::Store(StoreError::Conflict { .. } | StoreError::TooLarge { .. }) => (None, None),
+            FollowError::Store(
+                StoreError::Conflict { .. }
+                | StoreError::TooLarge { .. }
+                | StoreError::TooLargeToShare { .. },
+            ) => (None, None),
             FollowError::Store(error) => return Setback::Store(error.clone()),
             FollowError::Elsewhere { id, newest, .. } => (newest.as_ref(), Some(id)),
             FollowError::OtherId { claimed, made } => (Some(made), Some(claimed)),

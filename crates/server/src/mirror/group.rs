@@ -10,6 +10,8 @@ use countersign_store::journal::{
 /// One round of fsync for so many commits. Two groups are in memory at most: one in the store, and one being read.
 const GROUP_ENTRIES: usize = 256;
 const GROUP_BYTES: usize = 4 << 20;
+/// What a file takes in memory beside its path and content, about. A short path alone is far less than that.
+const FILE_OVERHEAD: usize = 128;
 
 #[derive(Debug, Default)]
 pub(super) struct EntryGroup {
@@ -31,7 +33,8 @@ impl EntryGroup {
         while self.has_room() {
             let Some(entry) = reader.next()? else { break };
             let content = |content: &Option<Arc<[u8]>>| content.as_ref().map_or(0, |content| content.len());
-            let files = entry.change.files.iter().map(|(path, file)| path.as_str().len() + content(file));
+            let files = entry.change.files.iter();
+            let files = files.map(|(path, file)| path.as_str().len() + content(file) + FILE_OVERHEAD);
             self.bytes += files.sum::<usize>() + entry.change.message.len();
             self.entries.push(entry);
         }

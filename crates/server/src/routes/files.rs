@@ -15,7 +15,7 @@ use axum::{
 use countersign_api::answers::FilesToSignResponse;
 use countersign_core::{
     documents::layout,
-    rules::{query, stored},
+    rules::{decide::veto::list_records, query, stored},
     values::path::RepoPath,
 };
 use serde::Serialize;
@@ -87,6 +87,13 @@ pub(crate) async fn raw(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (path, head) = (tail.parse()?, app.store.head());
+    let path = match layout::project_of_newest_veto(&path) {
+        Some(project) => {
+            let head = Arc::clone(&head);
+            app.sending.read(move || find_newest_veto(&head, &project, path)).await??
+        }
+        None => path,
+    };
     let question = FileQuestion { app: &app, origin: origin.as_deref(), headers: &headers };
     let project = layout::project_of_history(&path);
     match project.and_then(|project| Some((head.history_id(&project)?, project))) {
@@ -117,8 +124,9 @@ pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option<Res
     let path = parse_tail(tail)?;
     match head.file(&path) {
         Some(file) => Ok(serve_at_hand(&head, file, OCTET_STREAM, headers)),
-        // It can be a history, which has to be assembled.
+        // It can be a history, which has to be assembled, or stand for a veto, which has to be found.
         None if layout::project_of_history(&path).is_some() => Ok(None),
+        None if layout::project_of_newest_veto(&path).is_some() => Ok(None),
         None => Err(not_a_file(&head, &path)),
     }
 }
@@ -127,6 +135,15 @@ pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option
     let (path, head) = (parse_tail(tail)?, app.store.glance());
     let file = head.nearest_signers(&path).ok_or_else(|| ApiError::no_signers(path.as_str()))?;
     Ok(serve_at_hand(&head, file, JSON, headers))
+}
+
+/// Where the newest veto of a project, or its signatures, lies (D220).
+fn find_newest_veto(head: &Head, project: &RepoPath, path: RepoPath) -> Result<RepoPath, ApiError> {
+    Ok(match list_records(head, project)?.pop() {
+        Some(record) if path == layout::newest_veto(project) => record.path,
+        Some(record) => layout::signatures_of(&record.path),
+        None => path,
+    })
 }
 
 fn file_not_found(path: &RepoPath) -> ApiError {

@@ -130,7 +130,7 @@ fn write_store(page: &mut Page, app: &App) {
     page.value("countersign_publish_failures_total", "Batches that could not be made durable.", failures);
     page.value("countersign_writer_queue_length", "Changes that wait for the writer.", stats.waiting());
     page.value("countersign_packs", "Packs in the repository.", store.packs());
-    let bytes = stats.content_bytes();
+    let bytes = stats.stored_bytes();
     page.value("countersign_stored_bytes_total", "Bytes of new files and commits that were stored.", bytes);
     if let Ok(space) = DiskSpace::of(store.data_dir.path()) {
         let help = "Bytes that the server can still use on the disk of its data directory.";

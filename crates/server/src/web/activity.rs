@@ -9,7 +9,13 @@ use countersign_core::{
         signers::Signer,
     },
     rules::{place::path_of_url, snapshot::Snapshot as _, stored},
-    values::{bounds::PAGE_EVENTS, key::PublicKey, path::RepoPath, shown::shown_count},
+    values::{
+        bounds::PAGE_EVENTS,
+        key::PublicKey,
+        path::RepoPath,
+        shown::{shown_count, shown_text},
+        time::Timestamp,
+    },
 };
 use maud::{Markup, html};
 use url::form_urlencoded;
@@ -17,7 +23,9 @@ use url::form_urlencoded;
 use super::{
     feed,
     frame::Page,
-    keys, links, parts,
+    keys, links,
+    overview::proposal::{VetoedProposal, list_vetoed},
+    parts,
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
@@ -308,10 +316,29 @@ fn commit_items(
                     @if let Some(key) = event.key.filter(|_| !is_consequence(event.kind)) {
                         " by " (parts::who(&name_signer(head, &event.path, key)))
                     }
+                    @if let Some(reason) = find_reason(head, commit, event) {
+                        ": " q.wrap { bdi { (shown_text(&reason)) } }
+                    }
                 }
             }
         }
     }
+}
+
+/// Why the masters vetoed something, as long as the record is there. The last signature has the time of its commit.
+fn find_reason(head: &Head, commit: &RecentCommit, event: &Event) -> Option<String> {
+    if event.kind != EventKind::Vetoed {
+        return None;
+    }
+    let project = layout::project_with_signers_at(&event.path)?;
+    let apart = |vetoed: &VetoedProposal| {
+        let vetoed_at = vetoed.vetoed_at.map(Timestamp::unix_seconds);
+        vetoed_at.map_or(u64::MAX, |at| at.abs_diff(commit.time.unix_seconds()))
+    };
+    let has_key =
+        |vetoed: &VetoedProposal| vetoed.signed.iter().any(|member| Some(member.signer.key) == event.key);
+    let vetoed = list_vetoed(head, &project).ok()?.into_iter().filter(has_key);
+    vetoed.min_by_key(apart).map(|vetoed| vetoed.reason)
 }
 
 /// The signature that caused it is the next line, and says whose it was.

@@ -41,6 +41,7 @@ pub struct Page {
     search: String,
     address: Option<PageAddress>,
     mirrored: Option<Arc<Mirrored>>,
+    changes_with_time: bool,
 }
 
 #[derive(Debug)]
@@ -63,6 +64,7 @@ impl Page {
             search: String::new(),
             address: None,
             mirrored: None,
+            changes_with_time: false,
         }
     }
 
@@ -76,6 +78,15 @@ impl Page {
 
     pub fn with_about(self, about: impl Into<String>) -> Self {
         Self { about: about.into(), ..self }
+    }
+
+    /// Says what time it is in a way, so that no tag of a state covers it.
+    pub fn changing_with_time(self) -> Self {
+        Self { changes_with_time: true, ..self }
+    }
+
+    pub fn changes_with_time(&self) -> bool {
+        self.changes_with_time
     }
 
     pub fn with_feed(self, address: String) -> Self {

@@ -5,7 +5,7 @@ use countersign_core::{
     values::{
         key::PublicKey,
         path::RepoPath,
-        shown::shown_text,
+        shown::marked_name,
         wire::routes::{BADGES, FILES, KEY_PAGES, PAGES},
     },
 };
@@ -86,14 +86,14 @@ pub fn home_of(project: &RepoPath) -> Option<String> {
 
 /// A path as people write it, without a default port.
 pub fn shown_path(path: &RepoPath) -> String {
-    let Some((origin, rest)) = split_origin(path) else { return shown_text(path.as_str()) };
+    let Some((origin, rest)) = split_origin(path) else { return marked_name(path.as_str()) };
     let origin = origin.strip_prefix("https://").unwrap_or(&origin).to_owned();
-    shown_text(&if rest.is_empty() { origin } else { format!("{origin}/{rest}") })
+    marked_name(&if rest.is_empty() { origin } else { format!("{origin}/{rest}") })
 }
 
 /// The name of a release within its project: its tag, or its directory.
 pub(super) fn release_name(project: &RepoPath, index: &RepoPath) -> String {
-    shown_text(&layout::release_name(index, project))
+    marked_name(&layout::release_name(index, project))
 }
 
 /// `https://host`, and what follows.

@@ -6,11 +6,14 @@ use crate::web::overview::{
     release::{ObjectionOverview, ReleaseState, ReleaseSummary},
 };
 use countersign_core::{
-    documents::signers::{Group, Role, Signer},
+    documents::{
+        layout,
+        signers::{Group, Role, Signer},
+    },
     values::{
         key::PublicKey,
         path::RepoPath,
-        shown::{shown_count, shown_text, shown_within},
+        shown::{marked_name, shown_count, shown_text, shown_within},
         time::Timestamp,
     },
 };
@@ -52,7 +55,7 @@ pub(super) fn crumbs(to: Option<&RepoPath>) -> Markup {
             ol {
                 li { a href=(links::PROJECTS) { "Projects" } }
                 @for (i, dir) in above.iter().enumerate() {
-                    @let name = if i == 0 { links::shown_path(dir) } else { shown_text(dir.file_name()) };
+                    @let name = if i == 0 { links::shown_path(dir) } else { marked_name(dir.file_name()) };
                     li { a href=(links::page(dir)) { bdi { (name) } } }
                 }
             }
@@ -115,6 +118,25 @@ pub(super) fn objections(objections: &[ObjectionOverview]) -> Markup {
                 h2 #objections { (count(objections.len(), "signer objects", "signers object")) }
                 (objection_list(objections))
                 p.meta { "An objection blocks nothing. Its author can take it back." }
+            }
+        }
+    }
+}
+
+/// What signers held against contents that a release had before: history, so it is not marked as bad.
+pub(super) fn earlier_objections(path: &RepoPath, objections: &[ObjectionOverview]) -> Markup {
+    html! {
+        @if !objections.is_empty() {
+            section.card aria-labelledby="earlier-objections" {
+                h2 #earlier-objections {
+                    (count(objections.len(), "objection", "objections")) " to an earlier content of this release"
+                }
+                (objection_list(objections))
+                p.meta {
+                    "That content was corrected or withdrawn. "
+                    a href=(links::file(&layout::earlier_objections_of(path))) { "The signed objections" }
+                    " say which content each of them is about."
+                }
             }
         }
     }

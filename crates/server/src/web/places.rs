@@ -27,7 +27,7 @@ pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageT
         return Ok(Reply::Elsewhere(canonical));
     }
     if let Some(Signable::PendingSigners { project }) = layout::signable(&path) {
-        return proposal::show(head, &project, visit);
+        return proposal::show(head, &project, visit, app.now());
     }
     let found = match path.file_name() {
         wire::INDEX_FILE => release::show(head, &path, visit)?,

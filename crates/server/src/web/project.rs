@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::web::overview::{
     project::{ProjectOverview, RoleOverview, describe_project},
-    proposal::ProposalOverview,
+    proposal::{ProposalOverview, VetoedProposal},
     release::{ReleaseOverview, ReleaseState, ReleaseSummary, describe_release, summarise_release},
     releases::{ReleaseCounts, ReleaseEntry, ReleaseList},
 };
@@ -34,7 +34,7 @@ use super::{
     log_facts::log_facts,
     paging::Paging,
     parts, projects,
-    proposal::{begun_veto, condition_summary, takes_force},
+    proposal::{begun_veto, condition_summary, takes_force, why_vetoed},
     reply::{PageTrouble, Reply},
     visit::Visit,
 };
@@ -70,7 +70,8 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
                     (revocations(head, id, &shown))
                     (objections(head, id, &shown))
                     @if let Some(newest) = &newest { (newest_release(id, newest, visit)) }
-                    @if let Some(proposal) = &project.proposal { (notice(proposal)) }
+                    @if let Some(proposal) = &project.proposal { (notice(proposal, app.now())) }
+                    @if let Some(vetoed) = &project.vetoed { (veto_notice(vetoed)) }
                 }
                 section aria-labelledby="releases" {
                     h2 #releases { "Releases" }
@@ -91,7 +92,9 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
     };
     let about =
         format!("Signed releases of {name}: who has to sign them, who did, and how to check a download.");
-    Ok(Reply::Page(Page::new(name, body).with_about(about).with_feed(links::feed(id))))
+    let page = Page::new(name, body).with_about(about).with_feed(links::feed(id));
+    let waits = project.proposal.is_some_and(|proposal| proposal.waits_until.is_some());
+    Ok(Reply::Page(if waits { page.changing_with_time() } else { page }))
 }
 
 impl Wanted {
@@ -205,7 +208,17 @@ fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     }
 }
 
-fn notice(proposal: &ProposalOverview) -> Markup {
+/// Until the next activation, everyone sees what the masters stopped.
+fn veto_notice(vetoed: &VetoedProposal) -> Markup {
+    html! {
+        section.card.hero.is-open aria-labelledby="vetoed" {
+            div.row { h2 #vetoed { "The masters vetoed a change of the signers" } }
+            (why_vetoed(vetoed))
+        }
+    }
+}
+
+fn notice(proposal: &ProposalOverview, now: Timestamp) -> Markup {
     html! {
         section.card.hero.is-open aria-labelledby="pending" {
             div.row {
@@ -219,7 +232,7 @@ fn notice(proposal: &ProposalOverview) -> Markup {
                     }
                 }
             }
-            @if let Some(until) = proposal.waits_until { p.alarm { "It " (takes_force(proposal, until)) "." } }
+            @if let Some(until) = proposal.waits_until { p.alarm { "It " (takes_force(proposal, until, now)) "." } }
             (begun_veto(proposal))
             @if !proposal.is_first { (change_list(&proposal.changes)) }
             @if proposal.waits_until.is_none() { (condition_summary(proposal)) }

@@ -11,7 +11,7 @@ use countersign_core::{
         bounds::PAGE_ROWS,
         digest::{Sha256, Sha512},
         path::RepoPath,
-        shown::{shown_count, shown_text},
+        shown::{marked_name, shown_count, shown_text},
     },
 };
 use maud::{Markup, html};
@@ -106,7 +106,7 @@ fn listing_row(release: &ListedRelease) -> Markup {
     html! {
         tr role="row" {
             th.wrap scope="row" role="rowheader" { (parts::release_link(project_id, index_path)) }
-            td.wrap role="cell" { bdi { (shown_text(file_name.as_deref().unwrap_or_default())) } }
+            td.wrap role="cell" { bdi { (marked_name(file_name.as_deref().unwrap_or_default())) } }
             td role="cell" {
                 @if release.revocation_begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(release.state)) }
             }

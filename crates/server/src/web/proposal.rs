@@ -1,8 +1,8 @@
 //! The page of a signers file that waits for signatures.
 
-use crate::web::overview::proposal::{ProposalOverview, describe_proposal};
+use crate::web::overview::proposal::{ProposalOverview, VetoedProposal, describe_proposal, list_vetoed};
 use countersign_core::{
-    documents::layout,
+    documents::{layout, signers::Signer},
     values::{path::RepoPath, shown::shown_text, time::Timestamp},
 };
 use countersign_explain::progress::{ConditionProgress, WayProgress, condition_text, way_name};
@@ -20,14 +20,22 @@ use super::{
 };
 use countersign_store::Head;
 
-pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(
+    head: &Head,
+    project: &RepoPath,
+    visit: &Visit,
+    now: Timestamp,
+) -> Result<Reply, PageTrouble> {
     let missing = || PageTrouble::Missing {
         message: format!(
             "No signers file waits for signatures at {project}: it may be in force already, or was replaced"
         ),
         near: head.index.is_project(project).then(|| project.clone()),
     };
-    let proposal = describe_proposal(head, project)?.ok_or_else(missing)?;
+    let Some(proposal) = describe_proposal(head, project)? else {
+        let vetoed = list_vetoed(head, project)?.into_iter().next();
+        return vetoed.map(|vetoed| show_vetoed(project, &vetoed)).ok_or_else(missing);
+    };
     let name = links::shown_path(project);
     let title = if proposal.is_first { "First signers" } else { "Change of the signers" };
     let body = html! {
@@ -35,7 +43,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Rep
         h1.wrap { (title) " of " bdi { (name) } }
         p.lede {
             @match proposal.waits_until {
-                Some(until) => { span.state.bad { "waiting" } " " (takes_force(&proposal, until)) },
+                Some(until) => { span.state.bad { "waiting" } " " (takes_force(&proposal, until, now)) },
                 None => { span.state.open { "collecting" } " takes effect when all of the conditions below are met" },
             }
         }
@@ -52,7 +60,38 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Rep
         @if proposal.has_masters { (how_to_veto(&proposal, visit)) }
         (about(&proposal))
     };
-    Ok(Reply::Page(Page::new(format!("{title} of {name}"), body)))
+    let page = Page::new(format!("{title} of {name}"), body);
+    Ok(Reply::Page(if proposal.waits_until.is_some() { page.changing_with_time() } else { page }))
+}
+
+/// What is left of a proposal that the masters vetoed.
+fn show_vetoed(project: &RepoPath, vetoed: &VetoedProposal) -> Reply {
+    let name = links::shown_path(project);
+    let title = format!("Vetoed: change of the signers of {name}");
+    let body = html! {
+        (parts::crumbs(Some(project)))
+        h1.wrap { "Change of the signers of " bdi { (name) } " " span.state.bad { "vetoed" } }
+        p.lede { "It was proposed, and the masters stopped it. Nothing is pending now." }
+        section.card.hero.is-open aria-labelledby="vetoed" {
+            h2 #vetoed { "Why" }
+            (why_vetoed(vetoed))
+            p.meta { a href=(links::page(project)) { "The project" } }
+        }
+    };
+    Reply::Page(Page::new(title.clone(), body).with_about(format!("{title}.")))
+}
+
+/// The reason of a veto, and who signed it.
+pub(super) fn why_vetoed(vetoed: &VetoedProposal) -> Markup {
+    let masters: Vec<Signer> = vetoed.signed.iter().map(|member| member.signer.clone()).collect();
+    html! {
+        p.reason { q.wrap { bdi { (shown_text(&vetoed.reason)) } } }
+        p.meta {
+            "Vetoed by " (parts::who_list(&masters))
+            @if let Some(at) = vetoed.vetoed_at { ", " (parts::when(at)) } ". "
+            a href=(links::file(&vetoed.path)) { "The signed veto" }
+        }
+    }
 }
 
 fn condition_list(proposal: &ProposalOverview) -> Markup {
@@ -120,7 +159,14 @@ fn how_to_sign(proposal: &ProposalOverview, visit: &Visit) -> Markup {
 }
 
 /// All signatures are there.
-pub(super) fn takes_force(proposal: &ProposalOverview, until: Timestamp) -> Markup {
+pub(super) fn takes_force(proposal: &ProposalOverview, until: Timestamp, now: Timestamp) -> Markup {
+    if until <= now {
+        return html! {
+            "has all signatures and was due " (parts::when(until)) ". The server's operator holds it back with a block. "
+            "It takes effect when the block ends, unless the operator removes it first with "
+            code { "countersign admin drop" }
+        };
+    }
     html! {
         "has all signatures, and takes effect " (parts::when(until))
         @if proposal.has_masters { ", unless the masters veto it" } @else { ". There are no masters who could veto it" }

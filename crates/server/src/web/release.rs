@@ -6,7 +6,11 @@ use crate::web::overview::release::{
 };
 use countersign_core::{
     documents::{index::PublishedFile, layout},
-    values::{bounds::PAGE_FILES, path::RepoPath, shown::shown_text},
+    values::{
+        bounds::PAGE_FILES,
+        path::RepoPath,
+        shown::{marked_name, shown_text},
+    },
 };
 use maud::{Markup, html};
 
@@ -46,6 +50,7 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
                 @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, path, visit)) }
                 (parts::objections(&release.objections))
+                (parts::earlier_objections(path, &release.earlier_objections))
                 (download(&release, visit))
                 section aria-labelledby="files" {
                     h2 #files { "Files" }
@@ -94,7 +99,7 @@ fn describe_state(release: &ReleaseOverview) -> Markup {
 
 /// What is left of a release that was taken back.
 fn show_withdrawn(path: &RepoPath, withdrawal: &WithdrawalOverview) -> Reply {
-    let WithdrawalOverview { project, signer, reason, at } = withdrawal;
+    let WithdrawalOverview { project, signer, reason, at, objections } = withdrawal;
     let (name, of) = (links::release_name(project, path), links::shown_path(project));
     let body = html! {
         (parts::crumbs(Some(project)))
@@ -110,6 +115,7 @@ fn show_withdrawn(path: &RepoPath, withdrawal: &WithdrawalOverview) -> Reply {
                 a href=(links::page(project)) { "The project" }
             }
         }
+        (parts::earlier_objections(path, objections))
     };
     let title = format!("Withdrawn: {name} of {of}");
     Reply::Page(Page::new(title.clone(), body).with_about(format!("{title}.")).with_feed(links::feed(path)))
@@ -188,7 +194,7 @@ fn file_table(files: &[PublishedFile], state: ReleaseState) -> Markup {
 
 /// No one should fetch the files of a revoked release, so they have no links.
 fn file_row(file: &PublishedFile, state: ReleaseState, has_size: bool) -> Markup {
-    let name = html! { bdi { (shown_text(file.file_name.as_str())) } };
+    let name = html! { bdi { (marked_name(file.file_name.as_str())) } };
     let address = links::outside(&file.source).filter(|_| state != ReleaseState::Revoked);
     html! {
         tr role="row" {

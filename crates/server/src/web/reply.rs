@@ -69,6 +69,9 @@ pub(super) async fn reply(
     let rendered = app.renderings.run(visit.visitor(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
+            Reply::Page(page) if page.changes_with_time() => {
+                ([(CACHE_CONTROL, "no-cache")], page.at(&visit)).into_response()
+            }
             Reply::Page(page) => page.at(&visit).into_response(),
             Reply::Feed(feed) => {
                 let headers = [(CONTENT_TYPE, FEED_TYPE), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
@@ -96,7 +99,11 @@ pub fn entity_tag(head: &Head, newest: Option<ObjectId>, visit: &Visit) -> Strin
     format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
 }
 
+/// A page that says itself how it is kept depends on more than its tag covers.
 fn with_tag(mut response: Response, tag: &str) -> Response {
+    if response.headers().contains_key(CACHE_CONTROL) {
+        return response;
+    }
     if response.status() == StatusCode::OK || response.status() == StatusCode::NOT_MODIFIED {
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         if let Ok(tag) = HeaderValue::from_str(tag) {

@@ -5,7 +5,11 @@ use axum::{
     http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     response::IntoResponse,
 };
-use countersign_core::values::{path::RepoPath, shown::shown_text, wire};
+use countersign_core::values::{
+    path::RepoPath,
+    shown::{marked_name, shown_text},
+    wire,
+};
 use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
@@ -193,7 +197,7 @@ impl Place {
                 @match &self.file_name {
                     // Most of these places do not exist.
                     Some(name) => {
-                        code { bdi { (shown_text(self.index.as_str())) } } " as " code { bdi { (shown_text(name)) } }
+                        code { bdi { (marked_name(self.index.as_str())) } } " as " code { bdi { (marked_name(name)) } }
                     }
                     None => a href=(links::page(&self.index)) { bdi { (shown_dir(&self.index)) } },
                 }

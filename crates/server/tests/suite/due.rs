@@ -10,8 +10,8 @@ use countersign_core::{
     rules::decide::veto::{VetoRefusal, veto},
     values::{key::SecretKey, time::Timestamp},
 };
-use countersign_server::{start::Running, state::App};
-use countersign_store::clock::Clock;
+use countersign_server::{due::HeldBack, start::Running, state::App};
+use countersign_store::{clock::Clock, snapshot::index::WaitingSigners};
 use countersign_testing::{PENDING, PROJECT, Signers, World, alice, bob, path, signers};
 use tempfile::TempDir;
 
@@ -177,4 +177,65 @@ async fn while_nothing_waits_a_read_does_not_even_look_at_the_clock() {
     scene.signers().await;
     assert!(scene.looks.load(Ordering::Relaxed) > before);
     scene.running.stop().await.unwrap();
+}
+
+/// So many projects, whose signers are due one second after the other.
+fn waiting(count: usize) -> Arc<WaitingSigners> {
+    let mut waiting = WaitingSigners::default();
+    (0..count)
+        .for_each(|number| waiting.set(&path(&format!("{PROJECT}{number}")), Some(second(number as i64))));
+    Arc::new(waiting)
+}
+
+fn second(number: i64) -> Timestamp {
+    Timestamp::from_unix_seconds(1_800_000_000 + number).unwrap()
+}
+
+#[test]
+fn a_request_looks_at_none_of_those_that_are_held_back() {
+    let mut durations = Vec::new();
+    for count in [1, 600, 20_000] {
+        let (held, waiting, now) = (HeldBack::default(), waiting(count), second(count as i64));
+        assert!(held.has_other_due(&waiting, now));
+        assert_eq!(held.other_due(&waiting, now).len(), count);
+        waiting.due(now).for_each(|signers| assert!(held.hold(signers.clone())));
+        assert!(!held.has_other_due(&waiting, now));
+        let looks = held.looks();
+        let begin = std::time::Instant::now();
+        (0..100_000).for_each(|_| assert!(!held.has_other_due(&waiting, now)));
+        durations.push((count, begin.elapsed() / 100_000));
+        assert_eq!(held.looks(), looks, "{count} are held back");
+    }
+    println!("{durations:?} for a request, by how many are held back");
+}
+
+#[test]
+fn what_is_due_next_is_seen_at_its_second_and_what_is_held_back_is_not() {
+    let (held, now, late) = (HeldBack::default(), second(10), second(1_000));
+    let first = waiting(1);
+    let known = first.due(now).next().unwrap().clone();
+    held.hold(known.clone());
+    assert!(!held.has_other_due(&first, late));
+    // A commit lets another one wait.
+    let mut more = WaitingSigners::clone(&first);
+    more.set(&path(PROJECT), Some(second(500)));
+    let more = Arc::new(more);
+    assert!(!held.has_other_due(&more, second(499)));
+    let looks = held.looks();
+    assert!(held.has_other_due(&more, second(500)));
+    assert_eq!(held.looks(), looks, "that was known from the first look");
+    assert_eq!(held.other_due(&more, second(500)), [(second(500), path(PROJECT))]);
+    // The signers of the same project that wait instead are others.
+    let mut replaced = WaitingSigners::clone(&first);
+    replaced.set(&known.1, Some(second(600)));
+    let replaced = Arc::new(replaced);
+    assert!(!held.has_other_due(&replaced, second(599)));
+    assert!(held.has_other_due(&replaced, second(600)));
+    held.forget_done(&replaced);
+    assert!(held.has_other_due(&first, now), "they were forgotten with what replaced them");
+    // What is let go of is due again.
+    held.hold(known.clone());
+    assert!(!held.has_other_due(&first, now));
+    held.release(&known);
+    assert!(held.has_other_due(&first, now));
 }

@@ -1,6 +1,12 @@
 //! The threads that work beside the writer, step by step.
 
-use std::{fs, time::Duration};
+use std::{
+    collections::HashSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use countersign_log::LogError;
 
@@ -91,6 +97,40 @@ impl Machine {
         self.log_book.as_ref().map_or(Ok(()), LogBook::check)
     }
 
+    /// What `git gc --prune=now` takes away beside the server: every pack in which the branch reaches nothing. One that is
+    /// marked is left alone.
+    pub fn collect_garbage(&self) {
+        let repository = self.dir.path().join("repo.git");
+        let listed = Command::new("git")
+            .arg("-C")
+            .arg(&repository)
+            .args(["rev-list", "--objects", "--no-object-names", "refs/heads/main"])
+            .output()
+            .expect("`git` is on the path");
+        // Before the first commit there is no branch.
+        if !listed.status.success() {
+            return;
+        }
+        let text = String::from_utf8(listed.stdout).expect("ids");
+        let reached: HashSet<&str> = text.lines().collect();
+        let mut indexes: Vec<PathBuf> = fs::read_dir(repository.join("objects/pack"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "idx"))
+            .collect();
+        indexes.sort();
+        for index in indexes {
+            let is_reached = ids_in(&index).iter().any(|id| reached.contains(id.as_str()));
+            if !is_reached && !index.with_extension("keep").exists() {
+                for ending in ["idx", "pack"] {
+                    self.disk.remove_beside(&index.with_extension(ending)).expect("it is there");
+                }
+            }
+        }
+    }
+
     /// What was folded so far was folded long ago.
     pub fn age_folded(&self) {
         let packs = self.dir.path().join("repo.git/objects/pack");
@@ -104,4 +144,13 @@ impl Machine {
             }
         }
     }
+}
+
+/// The ids in the index of a pack, version 2: behind a header of 8 bytes and 256 running totals.
+fn ids_in(index: &Path) -> Vec<String> {
+    let bytes = fs::read(index).expect("an index");
+    let table = 8 + 256 * 4;
+    let total = u32::from_be_bytes(bytes[table - 4..table].try_into().expect("four bytes")) as usize;
+    let ids = bytes[table..table + total * 20].chunks_exact(20);
+    ids.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()).collect()
 }

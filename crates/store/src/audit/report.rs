@@ -1,11 +1,17 @@
 //! What a check tells: its findings, its progress, and why it could not be made.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use gix::ObjectId;
+use countersign_core::values::time::Timestamp;
+use gix::{ObjectId, hash::Kind as HashKind};
 use thiserror::Error;
 
 use crate::{error::StoreError, repository::refs::BRANCH};
+
+/// How many findings are told; beyond it they are only counted.
+pub(crate) const MAX_FINDINGS: usize = 200;
+/// How many files of one finding are named.
+const MAX_FILES: usize = 20;
 
 /// What a check came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +32,31 @@ pub struct Checked {
     pub warnings: Vec<String>,
 }
 
+impl Checked {
+    /// The check of a repository that has no commit yet.
+    pub fn new(repository: &Path) -> Self {
+        Self {
+            repository: repository.to_owned(),
+            head: ObjectId::null(HashKind::Sha1),
+            commits: 0,
+            findings: Vec::new(),
+            found: 0,
+            notes: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes in one more finding. `None` if there are too many to tell.
+    pub fn add(&mut self, finding: Finding) -> Option<&Finding> {
+        self.found += 1;
+        if self.findings.len() == MAX_FINDINGS {
+            return None;
+        }
+        self.findings.push(finding);
+        self.findings.last()
+    }
+}
+
 /// What is told while the check goes on.
 #[derive(Debug)]
 pub enum AuditEvent<'a> {
@@ -42,6 +73,55 @@ pub struct Finding {
     /// The files in question, as the tree spells them; text from outside.
     pub files: Vec<String>,
     pub reason: String,
+}
+
+impl Finding {
+    /// The first few files are named, and the others counted.
+    pub(crate) fn new(
+        commit: ObjectId,
+        files: impl ExactSizeIterator<Item = String>,
+        mut reason: String,
+    ) -> Self {
+        let others = files.len().saturating_sub(MAX_FILES);
+        if others > 0 {
+            reason.push_str(&format!(" (and {others} more files)"));
+        }
+        Self { commit, files: files.take(MAX_FILES).collect(), reason }
+    }
+}
+
+/// Commits that are older than the one before them. The server's clock may have been set back, so an order of times proves
+/// nothing. But someone should look.
+#[derive(Debug, Default)]
+pub(crate) struct Backwards {
+    first: Option<ObjectId>,
+    others: usize,
+    last: Option<Timestamp>,
+}
+
+impl Backwards {
+    /// Begins after a commit of this time.
+    pub(crate) fn after(last: Timestamp) -> Self {
+        Self { last: Some(last), ..Self::default() }
+    }
+
+    pub(crate) fn note_time(&mut self, commit: ObjectId, time: Timestamp) {
+        if self.last.replace(time).is_some_and(|before| time < before) {
+            self.others += usize::from(self.first.is_some());
+            self.first.get_or_insert(commit);
+        }
+    }
+
+    /// What a person should know, if there are such commits.
+    pub(crate) fn note(&self) -> Option<String> {
+        let more = if self.others == 0 { String::new() } else { format!(" and {} more", self.others) };
+        self.first.map(|first| {
+            format!(
+                "the commit {first}{more} is older than the one before it: the server's clock was set back, or \
+                 independent commits were put into another order"
+            )
+        })
+    }
 }
 
 #[derive(Debug, Error)]

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp};
+use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath};
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
 use crate::{
@@ -10,17 +10,12 @@ use crate::{
         difference::Difference,
         open::{RepositoryCopy, open},
         replay::{CommitStep, Replay, SpeaksFor},
-        report::{AuditEvent, CheckError, Checked, Finding},
+        report::{AuditEvent, Backwards, CheckError, Checked, Finding},
     },
     commit::Commit,
     snapshot::head::Head,
     tree::{dir::Dir, load},
 };
-
-/// How many findings are told; beyond it they are only counted.
-const MAX_FINDINGS: usize = 200;
-/// How many files of one finding are named.
-const MAX_FILES: usize = 20;
 
 /// Checks the history of `main` in a data directory, a bare repository or a clone: all of it, or what came after a
 /// commit whose state is taken as it is. Which project a URL may speak for, `speaks_for` knows.
@@ -37,7 +32,6 @@ pub fn check(
         opened,
         replay: Replay::new(speaks_for),
         state: begin(opened, since)?,
-        time: None,
         is_first: since.is_none(),
     };
     for (done, id) in ids.iter().rev().enumerate() {
@@ -108,8 +102,6 @@ struct Walker<'a> {
     replay: Replay,
     /// After the commit before.
     state: Head,
-    /// Of the commit before.
-    time: Option<Timestamp>,
     is_first: bool,
 }
 
@@ -122,10 +114,7 @@ impl Walker<'_> {
             Err(reason) => return report.add(id, Vec::new(), reason),
         };
         check_form(&commit, id, report);
-        if self.time.is_some_and(|before| commit.time < before) {
-            report.backwards.push(id);
-        }
-        self.time = Some(commit.time);
+        report.backwards.note_time(id, commit.time);
         let loaded = load::load_next(&self.opened.objects, commit.tree, &self.state.root);
         let (root, odd_dirs) = match loaded {
             Ok(loaded) => loaded,
@@ -156,8 +145,7 @@ impl Walker<'_> {
             is_first,
         };
         for violation in self.replay.check(&self.state, &after, &step).err().into_iter().flatten() {
-            let files = violation.files.iter().map(ToString::to_string).collect();
-            report.add(id, files, violation.fault.to_string());
+            report.add_finding(violation.found_in(id));
         }
         self.state = after;
     }
@@ -194,52 +182,32 @@ fn check_form(commit: &Commit, id: ObjectId, report: &mut Report<'_>) {
 struct Report<'a> {
     tell: &'a mut dyn FnMut(AuditEvent<'_>),
     checked: Checked,
-    /// Commits that are older than the one before them.
-    backwards: Vec<ObjectId>,
+    backwards: Backwards,
 }
 
 impl<'a> Report<'a> {
     fn new(opened: &RepositoryCopy, tell: &'a mut dyn FnMut(AuditEvent<'_>)) -> Self {
-        let mut notes = Vec::new();
+        let mut checked = Checked { head: opened.head, ..Checked::new(&opened.path) };
         if !opened.other_refs.is_empty() {
-            notes.push(format!("not checked, since only main counts: {}", opened.other_refs.join(", ")));
+            let others = opened.other_refs.join(", ");
+            checked.notes.push(format!("not checked, since only main counts: {others}"));
         }
-        let checked = Checked {
-            repository: opened.path.clone(),
-            head: opened.head,
-            commits: 0,
-            findings: Vec::new(),
-            found: 0,
-            notes,
-            warnings: opened.warnings.clone(),
-        };
-        Self { tell, checked, backwards: Vec::new() }
+        checked.warnings.clone_from(&opened.warnings);
+        Self { tell, checked, backwards: Backwards::default() }
     }
 
-    /// The server's clock may have been set back, so an order of times proves nothing. But someone should look.
     fn finish(mut self) -> Checked {
-        if let [first, others @ ..] = &self.backwards[..] {
-            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-            self.checked.notes.push(format!(
-                "the commit {first}{more} is older than the one before it: the server's clock was set back, or \
-                 independent commits were put into another order"
-            ));
-        }
+        self.checked.notes.extend(self.backwards.note());
         self.checked
     }
 
-    fn add(&mut self, commit: ObjectId, mut files: Vec<String>, reason: impl Into<String>) {
-        self.checked.found += 1;
-        if self.checked.findings.len() == MAX_FINDINGS {
-            return;
+    fn add(&mut self, commit: ObjectId, files: Vec<String>, reason: impl Into<String>) {
+        self.add_finding(Finding::new(commit, files.into_iter(), reason.into()));
+    }
+
+    fn add_finding(&mut self, finding: Finding) {
+        if let Some(finding) = self.checked.add(finding) {
+            (self.tell)(AuditEvent::Found(finding));
         }
-        let mut reason = reason.into();
-        if files.len() > MAX_FILES {
-            reason.push_str(&format!(" (and {} more files)", files.len() - MAX_FILES));
-            files.truncate(MAX_FILES);
-        }
-        let finding = Finding { commit, files, reason };
-        (self.tell)(AuditEvent::Found(&finding));
-        self.checked.findings.push(finding);
     }
 }

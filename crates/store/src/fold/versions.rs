@@ -14,8 +14,7 @@ use crate::objects::{
 
 /// What is remembered of all versions together.
 pub const MAX_BYTES: usize = 32 << 20;
-/// An entry of a directory has at least a mode, a name and an id.
-const BEGINNING: usize = 48;
+const ID_BYTES: usize = 20;
 /// A signature or a digest is on a line of such a length, and no other file has the same. A key alone makes a shorter one:
 /// all files that the same people signed have these.
 const LONG_LINE: usize = 80;
@@ -60,12 +59,12 @@ impl Versions {
         bytes
     }
 
-    /// What versions of one thing have in common, and different things have not. A directory is known by its first entry,
-    /// which seldom changes. Of a file it is one of the long lines, chosen by chance from all of them: a line more, wherever
-    /// it stands, seldom becomes the chosen one.
+    /// What versions of one thing have in common, and different things have not: one of the entries of a directory, or one of
+    /// the long lines of a file, chosen by chance from all of them. Another one more, wherever it stands, seldom becomes the
+    /// chosen one, and strangers do not know which one it is.
     fn likeness(&self, kind: Kind, content: &[u8]) -> Option<u64> {
         match kind {
-            Kind::Tree => Some(self.hasher.hash_one(content.first_chunk::<BEGINNING>()?)),
+            Kind::Tree => entries(content).map(|entry| self.hasher.hash_one(entry)).min(),
             Kind::Blob => {
                 let long = content.split(|byte| *byte == b'\n').filter(|line| line.len() >= LONG_LINE);
                 long.map(|line| self.hasher.hash_one(line)).min()
@@ -73,4 +72,15 @@ impl Versions {
             Kind::Commit | Kind::Tag => None,
         }
     }
+}
+
+/// The entries of a directory: a mode, a name, a NUL and an id. What cannot be told apart is not an entry.
+fn entries(tree: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = tree;
+    std::iter::from_fn(move || {
+        let end = rest.iter().position(|byte| *byte == 0)? + 1 + ID_BYTES;
+        let (entry, behind) = rest.split_at_checked(end)?;
+        rest = behind;
+        Some(entry)
+    })
 }

@@ -11,7 +11,7 @@ use gix::{ObjectId, objs::Kind};
 use crate::{commit::Author, journal::entry::JournalEntry, objects::sums::hash, repository::refs::BRANCH};
 
 /// Writes a stream of entries, each of which continues the one before.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct JournalWriter {
     last: Option<ObjectId>,
 }

@@ -38,10 +38,6 @@ impl Unpacked {
         write(&self.held).extend(held);
     }
 
-    pub(super) fn holds(&self, id: &ObjectId) -> bool {
-        read(&self.held).contains_key(id)
-    }
-
     pub(super) fn held(&self, id: &ObjectId) -> Option<(Kind, Bytes)> {
         read(&self.held).get(id).cloned()
     }

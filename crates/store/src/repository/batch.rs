@@ -1,6 +1,7 @@
 //! Changes that wait to be published together: each becomes its own commit, all of them one pack.
 
 use std::{
+    cmp::min,
     collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
 };
@@ -15,7 +16,12 @@ use gix::{ObjectId, objs::Kind};
 use crate::{
     commit::commit_text,
     error::StoreError,
-    objects::{Objects, pack::PackObject, stored, sums::hash},
+    objects::{
+        Objects,
+        pack::{MAX_CHAIN, PackObject},
+        stored,
+        sums::hash,
+    },
     snapshot::head::Head,
     tree::{
         dir::Dir,
@@ -41,11 +47,17 @@ pub(crate) struct Batch {
 pub(crate) struct NewCommit<'a> {
     pub(crate) root: Arc<Dir>,
     pub(crate) tip: ObjectId,
-    /// Those that the repository does not have.
+    /// Those that neither the branch nor the batch has.
     blobs: Vec<(&'a RepoPath, ObjectId, &'a Arc<[u8]>)>,
     trees: Vec<EncodedTree>,
+    /// What each of these takes.
+    tree_bytes: Vec<usize>,
     text: Bytes,
 }
+
+/// What a pack and its index have besides the content of an object: headers, checksums, and its place. What they have
+/// besides all objects, about a kilobyte, goes when packs are folded.
+const OBJECT_BYTES: u64 = 40;
 
 impl NewCommit<'_> {
     /// The commit object.
@@ -53,9 +65,12 @@ impl NewCommit<'_> {
         self.text.clone()
     }
 
-    /// How much it says that is new: in files and in its own text. Directories repeat what is there.
-    pub(crate) fn content_bytes(&self) -> u64 {
-        self.blobs.iter().map(|(_, _, bytes)| bytes.len() as u64).sum::<u64>() + self.text.len() as u64
+    /// How much it adds to its pack at most, before packs are folded: new files, directories that it makes anew, and its own
+    /// text, none of them compressed.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let files = self.blobs.iter().map(|(_, _, bytes)| bytes.len());
+        let objects = files.chain(self.tree_bytes.iter().copied()).chain([self.text.len()]);
+        objects.map(|bytes| bytes as u64 + OBJECT_BYTES).sum::<u64>()
     }
 }
 
@@ -80,15 +95,31 @@ impl Batch {
         let (root, trees) = edit::apply(&head.root, &edits)?;
         let text = commit_text(root.id, parent, &change.recorded_message(), who);
         let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
-        // The same signers file lies beside every release of a project: what is there already is not written again.
+        // What the branch reaches is not written again: a file that stays or moves, and the signers file that lies beside
+        // every release of a project. No other object counts as there (D200): a crash may have left it, and then
+        // `git gc` takes it away.
+        let reached: HashSet<ObjectId> = edits.iter().filter_map(|(path, _)| head.root.file(path)).collect();
+        let is_signers =
+            |path: &RepoPath, id: &ObjectId| head.nearest_signers(path).is_some_and(|found| found.id == *id);
         let mut seen = HashSet::new();
-        let mut is_new =
-            |id: &ObjectId| !self.places.contains_key(id) && !head.objects.has_blob(id) && seen.insert(*id);
+        let mut is_new = |path: &RepoPath, id: &ObjectId| {
+            let is_known = self.places.contains_key(id) || reached.contains(id) || !seen.insert(*id);
+            !is_known && !is_signers(path, id)
+        };
         let contents = change.files.values().map(Option::as_ref);
         let blobs =
             edits.iter().zip(contents).filter_map(|((path, id), bytes)| Some((*path, (*id)?, bytes?)));
-        let blobs: Vec<_> = blobs.filter(|(_, id, _)| is_new(id)).collect();
-        Ok(NewCommit { root, tip, blobs, trees, text: text.into() })
+        let blobs: Vec<_> = blobs.filter(|(path, id, _)| is_new(path, id)).collect();
+        let tree_bytes = trees.iter().map(|tree| self.tree_bytes(tree)).collect();
+        Ok(NewCommit { root, tip, blobs, trees, tree_bytes, text: text.into() })
+    }
+
+    /// How much a directory takes: all of it, or the difference to its last version in the batch, of which every so many
+    /// are whole.
+    fn tree_bytes(&self, tree: &EncodedTree) -> usize {
+        let whole = tree.bytes.len();
+        let is_difference = self.newest_trees.contains_key(&tree.path);
+        if is_difference { min(whole, tree.changed + whole.div_ceil(MAX_CHAIN)) } else { whole }
     }
 
     pub(crate) fn add_commit(&mut self, objects: &Objects, commit: NewCommit<'_>) {

@@ -32,14 +32,56 @@ pub struct Index {
     projects: OrdMap<String, RepoPath>,
     /// Those of them whose first registration still waits for signatures, and since when.
     registering: OrdMap<String, Timestamp>,
-    /// When signers take effect that have all consent and wait (D131).
-    due: OrdMap<RepoPath, Timestamp>,
-    /// The earliest of these times.
-    next_due: Option<Timestamp>,
+    waiting_signers: Arc<WaitingSigners>,
     /// Every file that collects signatures, with the keys that may still sign it.
     collecting: OrdMap<RepoPath, Arc<BTreeSet<PublicKey>>>,
     /// The same by key.
     waiting: HashMap<PublicKey, OrdSet<RepoPath>>,
+}
+
+/// Signers that have all consent and wait, with the time at which they take effect (D131).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WaitingSigners {
+    by_project: OrdMap<RepoPath, Timestamp>,
+    /// The next ones first.
+    by_time: OrdSet<(Timestamp, RepoPath)>,
+    /// When the first of them take effect: every request looks at it.
+    next_due: Option<Timestamp>,
+}
+
+impl WaitingSigners {
+    /// When the next ones take effect, if any wait.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.next_due
+    }
+
+    /// Those that take effect by this time, with their projects; the next ones first.
+    pub fn due(&self, by: Timestamp) -> impl Iterator<Item = &(Timestamp, RepoPath)> {
+        self.iter().take_while(move |(due, _)| *due <= by)
+    }
+
+    /// All of them, with their projects; the next ones first.
+    pub fn iter(&self) -> impl Iterator<Item = &(Timestamp, RepoPath)> {
+        self.by_time.iter()
+    }
+
+    /// Whether just these wait.
+    pub fn contains(&self, signers: &(Timestamp, RepoPath)) -> bool {
+        self.by_time.contains(signers)
+    }
+
+    /// When the signers of a project take effect; `None` where none wait.
+    pub fn set(&mut self, project: &RepoPath, due: Option<Timestamp>) {
+        let before = match due {
+            Some(due) => self.by_project.insert(project.clone(), due),
+            None => self.by_project.remove(project),
+        };
+        if let Some(before) = before {
+            self.by_time.remove(&(before, project.clone()));
+        }
+        self.by_time.extend(due.map(|due| (due, project.clone())));
+        self.next_due = self.by_time.get_min().map(|(due, _)| *due);
+    }
 }
 
 impl Index {
@@ -103,14 +145,9 @@ impl Index {
         self.waiting.get(key).into_iter().flatten()
     }
 
-    /// When the next signers take effect that wait, if any do.
-    pub fn next_due(&self) -> Option<Timestamp> {
-        self.next_due
-    }
-
-    /// The projects whose waiting signers take effect by this time.
-    pub fn due(&self, by: Timestamp) -> Vec<RepoPath> {
-        self.due.iter().filter(|(_, due)| **due <= by).map(|(project, _)| project.clone()).collect()
+    /// Signers that wait to take effect. Two commits share the list until a commit changes it.
+    pub fn waiting_signers(&self) -> &Arc<WaitingSigners> {
+        &self.waiting_signers
     }
 
     /// Brings the index up to date with the files, of which `touched` were written or deleted.
@@ -143,12 +180,9 @@ impl Index {
             tracing::warn!(%error, "signers that wait are left out of the index");
             None
         });
-        let before = match agreement {
-            Some(agreement) => self.due.insert(project.clone(), agreement.due_at),
-            None => self.due.remove(project),
-        };
-        if before.is_some() || agreement.is_some() {
-            self.next_due = self.due.values().min().copied();
+        let due = agreement.map(|agreement| agreement.due_at);
+        if self.waiting_signers.by_project.get(project).copied() != due {
+            Arc::make_mut(&mut self.waiting_signers).set(project, due);
         }
     }
 

@@ -21,7 +21,12 @@ pub struct EncodedTree {
     pub path: String,
     pub id: ObjectId,
     pub bytes: Vec<u8>,
+    /// How long a difference to the version before is, about.
+    pub changed: usize,
 }
+
+/// What a difference takes for each entry that is another one: a mode, an id, and instructions around them.
+const CHANGED_ENTRY_BYTES: usize = 64;
 
 /// A file's new content, or `None` where it goes away.
 pub type Edit<'a> = (&'a RepoPath, Option<ObjectId>);
@@ -44,11 +49,14 @@ fn edit_dir(
 ) -> Result<Option<Arc<Dir>>, StoreError> {
     let old_entries = old.map(|dir| dir.entries.clone()).unwrap_or_default();
     let mut entries = old_entries.clone();
-    let mut changed = false;
+    let mut changed = 0;
     let mut rest = edits;
     while let Some(&(path, blob)) = rest.first() {
         let Some(length) = path.as_str()[at..].find('/') else {
-            changed |= edit_file(&mut entries, &path.as_str()[at..], blob, path)?;
+            let name = &path.as_str()[at..];
+            if edit_file(&mut entries, name, blob, path)? {
+                changed += name.len() + CHANGED_ENTRY_BYTES;
+            }
             rest = &rest[1..];
             continue;
         };
@@ -66,10 +74,12 @@ fn edit_dir(
         let slot = entries.locate(name, true);
         let dir = slot.ok().and_then(|slot| entries.node(slot).dir());
         let dir = edit_dir(dir, below_at, inside, trees)?;
-        changed |= set(&mut entries, slot, name, dir.map(TreeNode::of));
+        if set(&mut entries, slot, name, dir.map(TreeNode::of)) {
+            changed += name.len() + CHANGED_ENTRY_BYTES;
+        }
         rest = others;
     }
-    if !changed {
+    if changed == 0 {
         return Ok(old.cloned());
     }
     if entries.is_empty() && at > 0 {
@@ -78,7 +88,7 @@ fn edit_dir(
     let here = edits[0].0;
     let bytes = entries.encode();
     let id = hash_tree(&bytes);
-    trees.push(EncodedTree { path: here.as_str()[..at].to_owned(), id, bytes });
+    trees.push(EncodedTree { path: here.as_str()[..at].to_owned(), id, bytes, changed });
     Ok(Some(Arc::new(Dir { id, entries })))
 }
 

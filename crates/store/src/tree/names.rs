@@ -26,6 +26,7 @@ static FREQUENT_NAMES: LazyLock<HashSet<SmolStr>> = LazyLock::new(|| {
     let suffixes = [
         "",
         AGREEMENT_SUFFIX,
+        EARLIER_OBJECTIONS_SUFFIX,
         OBJECTIONS_SUFFIX,
         OTHER_FORMATS_SUFFIX,
         REGISTRANT_SUFFIX,

@@ -1,18 +1,18 @@
 //! Repeating commits that another machine made. Nothing is believed: the rules must give each of them, and it must have
 //! the id that the other machine says.
 
-use std::{collections::BTreeSet, mem, sync::Arc};
+use std::sync::Arc;
 
-use countersign_core::values::path::RepoPath;
 use gix::{ObjectId, objs::Kind};
 
 use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
 use crate::{
-    audit::replay::{CommitStep, Replay, Violation},
+    audit::replay::{Replay, Violation},
     commit::Commit,
     error::StoreError,
-    follow::{FollowError, prepare_again},
+    follow::{FollowError, check_rules, describe, prepare_again},
     journal::{entry::JournalEntry, lately},
+    repository::batch::NewCommit,
     snapshot::head::Head,
     tree::load::load_tree,
 };
@@ -37,20 +37,13 @@ impl Writer {
         let mut draft = self.draft();
         let (mut legal, mut refused) = (0, None);
         for entry in entries.iter().take(MAX_CHANGES) {
-            if let Err(error) = repeat(&mut draft, entry, Some(replay)) {
+            if let Err(error) = repeat(&mut draft, entry, replay) {
                 refused = Some(error);
                 break;
             }
             legal += 1;
             if draft.batch.bytes > MAX_BATCH_BYTES {
                 break;
-            }
-        }
-        if refused.is_some() {
-            // The batch has objects of the refused commit. None of them may reach the disk.
-            self.discard(mem::replace(&mut draft, self.draft()));
-            for entry in &entries[..legal] {
-                repeat(&mut draft, entry, None)?;
             }
         }
         if legal > 0
@@ -67,7 +60,7 @@ impl Writer {
         // After an error the requests are read back again: some of those just seen came to nothing.
         let mut replay = self.take_replay()?;
         let mut draft = self.draft();
-        let repeated = entries.iter().try_for_each(|entry| repeat(&mut draft, entry, Some(&mut replay)));
+        let repeated = entries.iter().try_for_each(|entry| repeat(&mut draft, entry, &mut replay));
         let published = repeated.and_then(|()| Ok(self.publish(&mut draft)?));
         if published.is_err() {
             self.discard(draft);
@@ -86,9 +79,11 @@ impl Writer {
         let mut replay = self.read_back_requests(Some(base))?;
         let mut draft = Draft { head: self.load_head_at(base)?, ..self.draft() };
         for entry in entries {
-            match repeat(&mut draft, &entry?, Some(&mut replay)) {
+            match repeat(&mut draft, &entry?, &mut replay) {
                 Ok(()) => {}
-                Err(FollowError::Store(error)) => return Err(error),
+                Err(FollowError::Store(error)) if !FollowError::Store(error.clone()).breaks_rules() => {
+                    return Err(error);
+                }
                 Err(illegal) => {
                     self.discard(draft);
                     return Ok(Some(illegal));
@@ -104,12 +99,16 @@ impl Writer {
         Ok(None)
     }
 
-    /// Whether the rules give the newest commit of a draft, as other nodes will ask.
-    pub(super) fn check_own(&mut self, before: &Head, draft: &Draft) -> Result<(), StoreError> {
-        let Some(entry) = draft.entries.last() else { return Ok(()) };
+    /// Whether the rules give a commit of this node's own, as the others will ask.
+    pub(super) fn check_own(
+        &mut self,
+        head: &Head,
+        new: &NewCommit<'_>,
+        entry: &JournalEntry,
+    ) -> Result<(), StoreError> {
         let mut replay = self.take_replay()?;
         let tried = replay.nonces.begin_trial();
-        let checked = check_step(before, &draft.head, entry, &mut replay);
+        let checked = check_rules(head, new, entry, &mut replay).map_err(|violations| describe(&violations));
         if checked.is_err() {
             replay.nonces.take_back(tried);
         }
@@ -146,29 +145,12 @@ impl Writer {
     }
 }
 
-/// Adds the commit to `draft`. On an error, only its objects may be there as well.
-fn repeat(draft: &mut Draft, entry: &JournalEntry, replay: Option<&mut Replay>) -> Result<(), FollowError> {
-    let before = draft.head.clone();
-    let new = prepare_again(&draft.batch, &before, entry)?;
+/// Adds the commit to `draft`, if the rules give it. On an error, the draft is as it was.
+fn repeat(draft: &mut Draft, entry: &JournalEntry, replay: &mut Replay) -> Result<(), FollowError> {
+    let new = prepare_again(&draft.batch, &draft.head, entry)?;
+    let illegal =
+        |violations: Vec<Violation>| FollowError::Illegal { id: entry.id, reason: describe(&violations) };
+    check_rules(&draft.head, &new, entry, replay).map_err(illegal)?;
     draft.add(new, &entry.change, entry.time, None);
-    let Some(replay) = replay else { return Ok(()) };
-    let checked = check_step(&before, &draft.head, entry, replay);
-    checked.map_err(|reason| FollowError::Illegal { id: entry.id, reason })
-}
-
-/// Why the rules do not give the commit between these two heads, if they do not.
-fn check_step(before: &Head, after: &Head, entry: &JournalEntry, replay: &mut Replay) -> Result<(), String> {
-    let JournalEntry { parent, time, change, .. } = entry;
-    let is_touched =
-        |path: &&RepoPath| before.file(path).map(|found| found.id) != after.file(path).map(|found| found.id);
-    let touched: BTreeSet<RepoPath> = change.files.keys().filter(is_touched).cloned().collect();
-    let message = change.recorded_message();
-    let step = CommitStep { message: &message, time: *time, touched: &touched, is_first: parent.is_none() };
-    replay.check(before, after, &step).map(drop).map_err(|violations| describe(&violations))
-}
-
-fn describe(violations: &[Violation]) -> String {
-    let Some(first) = violations.first() else { return String::new() };
-    let file = first.files.first().map(|file| format!("{file}: ")).unwrap_or_default();
-    format!("{file}{}", first.fault)
+    Ok(())
 }

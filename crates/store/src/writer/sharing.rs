@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, iter, mem};
 
-use countersign_core::values::time::Timestamp;
+use countersign_core::values::{bounds::SHARED_BATCH_FILES, time::Timestamp};
 use gix::ObjectId;
 
 use super::{Draft, Writer};
@@ -165,7 +165,7 @@ impl Writer {
                     self.note_published();
                     return Ok(());
                 }
-                Err(illegal @ FollowError::Illegal { .. }) => illegal.to_string(),
+                Err(error) if error.breaks_rules() => error.to_string(),
                 Err(error) => return Err(halt(error)),
             }
         } else if let Some(passed) = sharing.passed.iter().find(|passed| base == Some(passed.head)) {
@@ -313,7 +313,7 @@ impl Writer {
             return Ok(true);
         }
         let illegal = self.find_illegal(common, entries.iter().cloned().map(Ok))?;
-        Ok(matches!(illegal, Some(FollowError::Illegal { .. })))
+        Ok(illegal.is_some_and(|error| error.breaks_rules()))
     }
 
     /// This node has the first commits of a batch, as a clone can have them. It publishes the others.
@@ -409,18 +409,23 @@ fn read_entries(batch: &SharedBatch) -> Result<Vec<JournalEntry>, StoreError> {
             batch.head
         ))
     };
-    let entries = parse_entries(&batch.body).map_err(|error| unreadable(error.to_string()))?;
+    let entries = parse_entries(&batch.body).map_err(unreadable)?;
     let fits = entries.last().map(|entry| entry.id) == Some(batch.head) && entries.len() == batch.commits;
     if fits { Ok(entries) } else { Err(unreadable("it holds other commits than it says".to_owned())) }
 }
 
-fn parse_entries(body: &[u8]) -> Result<Vec<JournalEntry>, JournalError> {
-    let (mut reader, mut entries) = (JournalReader::default(), Vec::new());
+fn parse_entries(body: &[u8]) -> Result<Vec<JournalEntry>, String> {
+    let (mut reader, mut entries, mut files) = (JournalReader::default(), Vec::new(), 0);
+    let unreadable = |error: JournalError| error.to_string();
     reader.push(body);
-    while let Some(entry) = reader.next()? {
+    while let Some(entry) = reader.next().map_err(unreadable)? {
+        files += entry.change.files.len();
+        if files > SHARED_BATCH_FILES {
+            return Err(format!("its commits change more than {SHARED_BATCH_FILES} files"));
+        }
         entries.push(entry);
     }
-    reader.finish().map(|()| entries)
+    reader.finish().map(|()| entries).map_err(unreadable)
 }
 
 fn halt(error: FollowError) -> StoreError {

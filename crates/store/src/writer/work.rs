@@ -194,18 +194,11 @@ impl Writer {
         };
         // A panic here would be ours and not the decision's; it must not stop all writing either. What it leaves in
         // the batch are objects that nothing refers to.
-        let mark = self.sharing.is_some().then(|| draft.mark());
-        let extended = catch_unwind(AssertUnwindSafe(|| {
-            self.extend(draft, &change, now)?;
-            mark.as_ref().map_or(Ok(()), |mark| self.check_own(&mark.head, draft))
-        }));
+        let extended = catch_unwind(AssertUnwindSafe(|| self.extend(draft, &change, now)));
         let extended = extended.unwrap_or_else(|_| {
             (self.repeating.replay, self.repeating.is_unsure) = (None, true);
             Err(StoreError::Panicked)
         });
-        if let Some(mark) = mark.filter(|_| extended.is_err()) {
-            draft.go_back(mark);
-        }
         waiting.push((decision, extended));
     }
 }

@@ -37,6 +37,7 @@ fn conflicts(quoted: &str) -> Vec<(ApiError, &'static str)> {
         (SignRefusal::AlreadySigned(key).into(), "already_signed"),
         (AssetsRefusal::AlreadyRegistered(file()).into(), "release_registered"),
         (AssetsRefusal::TooManyCollecting { project: project(), limit: 9 }.into(), "too_many_releases"),
+        (AssetsRefusal::NoRoomToRotate { project: project(), waiting: 9 }.into(), "too_many_releases"),
         (WithdrawRefusal::AlreadyWithdrawn(file()).into(), "already_withdrawn"),
         (WithdrawRefusal::Complete(file()).into(), "already_complete"),
         (WithdrawRefusal::Revoked(file()).into(), "revoked"),
@@ -59,6 +60,7 @@ fn conflicts(quoted: &str) -> Vec<(ApiError, &'static str)> {
             "too_many_registrations",
         ),
         (CapRefusal::Superseded { project: project(), superseded: 9 }.into(), "too_many_proposals"),
+        (CapRefusal::SupersededBytes { project: project(), superseded: 9 }.into(), "too_many_proposals"),
         (StoreError::Conflict { path: file() }.into(), "path_taken"),
     ]
 }

@@ -2,7 +2,12 @@
 
 use std::{fs, path::Path};
 
-use crate::{download::Overwrite, error::CliError, files::write, paths::shown_path};
+use crate::{
+    download::Overwrite,
+    error::CliError,
+    files::{refuse_link, refuse_links_below, write},
+    paths::shown_path,
+};
 
 pub(super) const SCRIPT: &str = "verify.sh";
 
@@ -21,6 +26,7 @@ impl ExportedFile {
 
 /// Before anything is asked of a server.
 pub(super) fn check_free(dir: &Path, overwrite: Overwrite) -> Result<(), CliError> {
+    refuse_link(dir)?;
     match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
         Ok(false) if overwrite == Overwrite::Deny => Err(CliError::usage(
             format!("{} is not empty", shown_path(dir)),
@@ -35,6 +41,11 @@ pub(super) fn check_free(dir: &Path, overwrite: Overwrite) -> Result<(), CliErro
 /// Removes the old script first and writes the new one last, so that a script never stands beside files of two exports.
 pub(super) fn write_all(dir: &Path, files: &[ExportedFile], script: &str) -> Result<(), CliError> {
     let target = dir.join(SCRIPT);
+    // All of them, before the first is written. Renaming replaces a file, and goes through a directory that is a link.
+    refuse_link(dir)?;
+    for name in files.iter().map(|file| file.name.as_str()).chain([SCRIPT]) {
+        refuse_links_below(dir, Path::new(name))?;
+    }
     match fs::remove_file(&target) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(CliError::file("removed", &target, error));

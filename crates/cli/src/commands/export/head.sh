@@ -1,4 +1,3 @@
-#!/bin/sh
 # Verifies the files of a release with a POSIX shell and @NEEDS@, without Countersign:
 #
 #     sh verify.sh [DIRECTORY OF THE FILES]        the default is the current directory
@@ -11,7 +10,6 @@
 #   - in each group, as many different keys have signed as it needs,
 #   - each file of SHA256SUMS that is in the directory is the one that was signed, and at least one is there.
 # Otherwise it says why, and the exit code is 1.
-{ # The shell reads up to the closing brace before it runs anything: half a script is an error.
 set -euf
 LC_ALL=C
 export LC_ALL

@@ -17,7 +17,8 @@ key() {
 # signature NAME: by the key before it.
 signature() {
     [ "$1" = "$owner" ] || fail "$1 has no key"
-    [ -f "$here/signatures/$1.minisig" ] || fail "signatures/$1.minisig cannot be read"
+    plain SHA256SUMS
+    plain "signatures/$1.minisig"
     said=$("$tool" -V -H -Q -P "$public" -m "$here/SHA256SUMS" -x "$here/signatures/$1.minisig" 2>/dev/null) ||
         fail "signatures/$1.minisig is no signature of $1 on SHA256SUMS"
     found=$(printf '%s' "$said" | sha256) || fail 'no SHA-256 can be computed'

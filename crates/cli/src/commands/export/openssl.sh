@@ -17,7 +17,8 @@ check_tool() {
 
 # index SHA512: signers sign this digest, which OpenSSL reads from a file of its own.
 index() {
-    [ -f "$here/svc.index.json" ] || fail 'svc.index.json cannot be read'
+    plain svc.index.json
+    plain svc.index.json.sha512
     found=$("$tool" dgst -sha512 -r <"$here/svc.index.json") || fail 'svc.index.json cannot be read'
     [ "${found%% *}" = "$1" ] || fail 'svc.index.json was changed'
     found=$(od -A n -v -t x1 "$here/svc.index.json.sha512" | tr -d ' \n') || fail 'svc.index.json.sha512 cannot be read'
@@ -35,7 +36,8 @@ key() {
 # signature NAME
 signature() {
     case $names in *" $1 "*) ;; *) fail "$1 has no key" ;; esac
-    [ -f "$here/signatures/$1.sig" ] || fail "signatures/$1.sig cannot be read"
+    plain "keys/$1.pem"
+    plain "signatures/$1.sig"
     "$tool" pkeyutl -verify -pubin -inkey "$here/keys/$1.pem" -rawin -in "$here/svc.index.json.sha512" \
         -sigfile "$here/signatures/$1.sig" >/dev/null 2>&1 || fail "signatures/$1.sig is no signature of $1 on the index"
     signed="$signed$1 "

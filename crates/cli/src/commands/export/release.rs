@@ -131,8 +131,16 @@ impl ToolScript<'_> {
             lines.line(&format!("group {} {}", group.threshold, release.ids_of(group)));
         }
         let head = HEAD.replacen("@NEEDS@", self.needs, 1).replacen("@CHECKS@", self.checks, 1);
-        lines.fill(&format!("{head}{}{SHARED}", self.functions))
+        enclose(&lines.fill(&format!("{head}{}{SHARED}", self.functions)))
     }
+}
+
+/// A script that runs whole or not at all: one command from its second line to its last letter. A shell reads all of it
+/// before it runs anything, so each beginning of it is an error (D225). Nothing stands behind the brace, not even a line end.
+fn enclose(commands: &str) -> String {
+    format!(
+        "#!/bin/sh\n{{ # Half of this script is an error, which the shell tells before it runs anything.\n{commands}exit 0\n}}"
+    )
 }
 
 /// The line by which the script compares a file of the export.

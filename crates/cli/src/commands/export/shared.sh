@@ -5,10 +5,15 @@ fail() {
     exit 1
 }
 
-# digest FILE
+# digest FILE: what is not a plain file, such as a pipe, is never opened.
 digest() {
     [ -f "$1" ] || return 1
     sha256 <"$1"
+}
+
+# plain NAME: a file of the export that a program is about to read.
+plain() {
+    [ -f "$here/$1" ] || fail "$1 cannot be read, or is not a plain file"
 }
 
 # expect SHA256 FILE
@@ -51,6 +56,7 @@ is_own() {
 
 # Each line is 64 digits, two spaces and a name.
 files() {
+    plain SHA256SUMS
     while IFS= read -r line; do
         sum=${line%%  *} name=${line#*  }
         [ "${#sum}" -eq 64 ] || fail 'SHA256SUMS has a line of another form'
@@ -93,5 +99,3 @@ printf 'release was revoked since, or whether it is the newest. Countersign itse
 printf 'list were not looked at.\n\n'
 printf 'VERIFIED: enough signers have signed the release, and %s of its %s files are there and unchanged.\n' \
     "$present" "$((present + absent))"
-exit 0
-}

@@ -1,5 +1,5 @@
 //! A copy of a running server's repository, made from its journal. Nothing that the server says is believed: every commit
-//! is made again, and must get the id that the server gave it.
+//! is made again and must get the id that the server gave it, and the rules must give it.
 
 use std::{path::Path, time::Duration};
 
@@ -7,7 +7,7 @@ use countersign_store::{
     ObjectId, OpenError, StoreError,
     follow::FollowError,
     journal::read::{JournalError, JournalFault, JournalReader},
-    journal_copy::JournalCopy,
+    journal_copy::{Copied, JournalCopy},
 };
 use indicatif::ProgressBar;
 
@@ -26,26 +26,30 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How a stream ended.
 enum Ended {
     Complete,
+    /// With a commit that the rules do not give.
+    Illegal(Copied),
     Broken(String),
 }
 
-/// Fetches what the copy at `dir` does not have yet.
+/// Fetches what the copy at `dir` does not have yet, up to the first commit that the rules do not give. Returns what
+/// became of the last one.
 pub(super) async fn fetch(
     client: &ServerClient,
     dir: &Path,
+    copy: &mut JournalCopy,
     bar: Option<&ProgressBar>,
-) -> Result<(), CliError> {
-    let mut copy = JournalCopy::open(dir).map_err(|error| unusable_copy(dir, error))?;
+) -> Result<Copied, CliError> {
     let mut breaks = 0;
     loop {
         let before = copy.newest();
         let stream = client.journal(before).await?;
         let stream = stream.ok_or_else(|| rewritten(client, dir, before))?;
-        let ended = read(client, stream, &mut copy, bar).await;
+        let ended = read(client, stream, copy, bar).await;
         // Also what came before an error: the next run goes on from there.
         copy.publish().map_err(|error| unwritable(dir, error))?;
         let reason = match ended? {
-            Ended::Complete => return Ok(()),
+            Ended::Complete => return Ok(Copied::Added),
+            Ended::Illegal(illegal) => return Ok(illegal),
             Ended::Broken(reason) => reason,
         };
         breaks = if copy.newest() == before { breaks + 1 } else { 1 };
@@ -88,7 +92,10 @@ async fn read(
             if is_whole(copy) {
                 break;
             }
-            copy.add(&entry).map_err(|error| untrue(client, error))?;
+            match copy.add(&entry).map_err(|error| untrue(client, error))? {
+                Copied::Added => {}
+                illegal @ Copied::Illegal { .. } => return Ok(Ended::Illegal(illegal)),
+            }
             if let Some(bar) = bar {
                 bar.inc(1);
             }
@@ -131,7 +138,7 @@ fn rewritten(client: &ServerClient, dir: &Path, newest: Option<ObjectId>) -> Cli
     )
 }
 
-fn unusable_copy(dir: &Path, error: OpenError) -> CliError {
+pub(super) fn unusable_copy(dir: &Path, error: OpenError) -> CliError {
     CliError::other(
         format!("no copy of the server's repository can be made in {}", shown_path(dir)),
         "name a directory that does not exist yet, or the copy of an earlier check",

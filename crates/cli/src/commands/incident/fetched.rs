@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{ReleaseState, SignedRelease, WaitingKind};
 use countersign_core::{
-    documents::{history::HistoryEntry, layout, signers::SignersFile},
+    documents::{
+        history::{History, HistoryEntry},
+        layout,
+        signers::SignersFile,
+    },
     values::{
         bounds::{KEY_ENTRIES, LIST_ENTRIES},
         key::PublicKey,
@@ -13,8 +17,12 @@ use countersign_core::{
         time::Timestamp,
     },
 };
-use countersign_explain::scratch::Scratch;
+use countersign_explain::{
+    incident::{IncidentQuestion, ListingAgreement},
+    scratch::Scratch,
+};
 
+use super::findings::describe_failure;
 use crate::{
     args::IncidentArgs,
     client::ServerClient,
@@ -27,6 +35,8 @@ use crate::{
 
 /// For each release there are some requests. A clone answers without a bound.
 const MAX_RELEASES: usize = 1_000;
+/// Of one project in which the keys signed nothing: it may be a stranger's.
+const MAX_STRANGERS_RELEASES: usize = 10;
 
 /// By project and path, sorted.
 pub(super) type ProjectReleases = BTreeMap<RepoPath, BTreeSet<RepoPath>>;
@@ -34,9 +44,14 @@ pub(super) type ProjectReleases = BTreeMap<RepoPath, BTreeSet<RepoPath>>;
 pub(super) struct Fetched {
     pub(super) scratch: Scratch,
     pub(super) scope: ProjectReleases,
-    pub(super) keys: BTreeSet<PublicKey>,
+    pub(super) question: IncidentQuestion,
+    /// The projects that this computer knows or the user named.
+    pub(super) known: BTreeSet<RepoPath>,
     pub(super) is_cut: bool,
-    pub(super) unready: Vec<String>,
+    /// What could not be read, and why.
+    pub(super) unread: Vec<String>,
+    /// Who agreed to the listing of the keys, for each project of `scope`.
+    agreements: BTreeMap<RepoPath, ListingAgreement>,
 }
 
 impl Fetched {
@@ -48,45 +63,61 @@ impl Fetched {
         let mut fetched = Self {
             scratch: Scratch::default(),
             scope: ProjectReleases::new(),
-            keys: BTreeSet::new(),
+            question: IncidentQuestion { keys: BTreeSet::new(), since },
+            known: session.known_projects().into_iter().collect(),
             is_cut: false,
-            unready: Vec::new(),
+            unread: Vec::new(),
+            agreements: BTreeMap::new(),
         };
-        let mut files = Vec::new();
+        let mut histories = Vec::new();
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.project {
             let name = ReleaseName::parse_one(std::slice::from_ref(name))?;
             let Target { client, path } = session.find_place(&name, Reader::Signer).await?;
-            files.extend(fetched.fetch_project(&client, &path).await?);
+            histories.push((path.clone(), fetched.fetch_project(&client, &path).await?));
+            fetched.known.insert(path);
             if clients.iter().all(|known| known.address() != client.address()) {
                 clients.push(client);
             }
         }
-        fetched.keys = resolve_keys(&args.keys, &files)?;
+        let files: Vec<SignersFile> = histories.iter().flat_map(|(_, history)| list_files(history)).collect();
+        fetched.question.keys = resolve_keys(&args.keys, &files)?;
+        for (project, history) in histories {
+            fetched.agreements.insert(project, ListingAgreement::of(&history, &fetched.question));
+        }
         if args.project.is_empty() {
             clients = session.clients(Reader::Signer)?;
         }
+        let mut failed = Vec::new();
         for client in &clients {
-            fetched.ask(client, args.project.is_empty(), since).await?;
+            if let Err(error) = fetched.ask(client, args.project.is_empty()).await {
+                failed.push((client.address(), error));
+            }
         }
+        // Where no server answers, there is nothing to report.
+        if failed.len() == clients.len()
+            && fetched.scope.is_empty()
+            && let Some((_, error)) = failed.pop()
+        {
+            return Err(error);
+        }
+        let describe =
+            |(address, error): &(String, CliError)| format!("{address}: {}", describe_failure(error));
+        fetched.unread.extend(failed.iter().map(describe));
         Ok(fetched)
     }
 
-    /// What one server has. `anywhere`: in whichever project.
-    async fn ask(
-        &mut self,
-        client: &ServerClient,
-        anywhere: bool,
-        since: Option<Timestamp>,
-    ) -> Result<(), CliError> {
+    /// What one server has. `anywhere`: in whichever project. What cannot be read of a project or release does not keep the
+    /// others from being read.
+    async fn ask(&mut self, client: &ServerClient, anywhere: bool) -> Result<(), CliError> {
         // A mirror that does not have everything yet would say that the keys signed nothing.
         if let Err(error) = client.check_ready().await {
-            self.unready.push(error.to_string());
+            self.unread.push(error.to_string());
         }
         let mut releases = BTreeSet::new();
         let mut projects = BTreeSet::new();
         let mut begun = BTreeSet::new();
-        for key in self.keys.clone() {
+        for key in self.question.keys.clone() {
             let known = client.key(&key).await?;
             self.is_cut |= anywhere && (known.listed_more || known.formerly.len() >= LIST_ENTRIES);
             self.is_cut |= known.begun.len() >= KEY_ENTRIES;
@@ -101,32 +132,75 @@ impl Fetched {
                     begun.insert(file.file_path);
                 }
             }
-            for signed in self.list_signed(client, &key, since).await? {
+            for signed in self.list_signed(client, &key, self.question.since).await? {
                 projects.insert(signed.project_id);
                 releases.insert(signed.index_path);
             }
         }
         for project in projects {
             if anywhere && !self.scope.contains_key(&project) {
-                self.fetch_project(client, &project).await?;
-            }
-        }
-        let scope: Vec<RepoPath> = self.scope.keys().cloned().collect();
-        for project in scope {
-            for state in [ReleaseState::Collecting, ReleaseState::Revoked] {
-                releases.extend(self.list_releases(client, &project, state, since).await?);
+                match self.fetch_project(client, &project).await {
+                    Ok(history) => {
+                        let agreement = ListingAgreement::of(&history, &self.question);
+                        self.agreements.insert(project, agreement);
+                    }
+                    Err(error) => self.note_unread(&project, &error),
+                }
             }
         }
         releases.extend(begun.iter().cloned());
+        for project in self.in_order() {
+            if let Err(error) = self.fetch_releases(client, &project, &releases, &begun).await {
+                self.note_unread(&project, &error);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_unread(&mut self, what: &RepoPath, error: &CliError) {
+        self.unread.push(format!("{what}: {}", describe_failure(error)));
+    }
+
+    /// The user's own projects first: others must not use up the bound on releases (D219).
+    fn in_order(&self) -> Vec<RepoPath> {
+        let mut projects: Vec<RepoPath> = self.scope.keys().cloned().collect();
+        projects.sort_by_cached_key(|project| {
+            (!self.known.contains(project), self.agreements.get(project).copied(), project.clone())
+        });
+        projects
+    }
+
+    /// The releases of one project: those that the keys signed or whose revocation they began or can join, those that
+    /// collect, and those that are revoked.
+    async fn fetch_releases(
+        &mut self,
+        client: &ServerClient,
+        project: &RepoPath,
+        touched: &BTreeSet<RepoPath>,
+        begun: &BTreeSet<RepoPath>,
+    ) -> Result<(), CliError> {
+        let mut releases: Vec<RepoPath> =
+            touched.iter().filter(|path| path.is_inside(project)).cloned().collect();
+        let is_strangers = releases.is_empty()
+            && !self.known.contains(project)
+            && self.agreements.get(project) == Some(&ListingAgreement::None);
+        for state in [ReleaseState::Collecting, ReleaseState::Revoked] {
+            let found = self.list_releases(client, project, state, self.question.since).await?;
+            releases.extend(found.into_iter().filter(|path| !touched.contains(path)));
+        }
+        if is_strangers && releases.len() > MAX_STRANGERS_RELEASES {
+            self.is_cut = true;
+            releases.truncate(MAX_STRANGERS_RELEASES);
+        }
         for path in releases {
-            let project = self.scope.keys().find(|project| path.is_inside(project)).cloned();
-            let Some(project) = project else { continue };
             if self.scope.values().map(BTreeSet::len).sum::<usize>() >= MAX_RELEASES {
                 self.is_cut = true;
                 break;
             }
-            self.fetch_release(client, &path, begun.contains(&path)).await?;
-            self.scope.entry(project).or_default().insert(path);
+            match self.fetch_release(client, &path, begun.contains(&path)).await {
+                Ok(()) => drop(self.scope.entry(project.clone()).or_default().insert(path)),
+                Err(error) => self.note_unread(&path, &error),
+            }
         }
         Ok(())
     }
@@ -190,17 +264,15 @@ impl Fetched {
         }
     }
 
-    /// Gives its signers files, the newest first.
+    /// Gives the history of its signers.
     async fn fetch_project(
         &mut self,
         client: &ServerClient,
         project: &RepoPath,
-    ) -> Result<Vec<SignersFile>, CliError> {
+    ) -> Result<History, CliError> {
         let history = client.history(project).await?;
-        let mut files = Vec::new();
         for (i, entry) in history.entries.iter().enumerate() {
             let HistoryEntry { signers_config, .. } = entry;
-            files.extend(SignersFile::parse(signers_config.as_bytes()).ok());
             self.scratch.put(layout::history_entry(project, i + 1), entry.write());
             // The last one is in force.
             self.scratch.put(layout::active_signers(project), signers_config.as_bytes());
@@ -219,15 +291,14 @@ impl Fetched {
                 self.fetch(client, path).await?;
             }
         }
-        if files.is_empty() && self.scratch_is_without(&pending) {
+        if history.entries.is_empty() && self.scratch_is_without(&pending) {
             return Err(CliError::other(
                 format!("the server {} has no project {project}", client.address()),
                 "check its name: `countersign chain PROJECT` shows one that is there",
             ));
         }
         self.scope.entry(project.clone()).or_default();
-        files.reverse();
-        Ok(files)
+        Ok(history)
     }
 
     fn scratch_is_without(&self, path: &RepoPath) -> bool {
@@ -266,4 +337,10 @@ impl Fetched {
         self.scratch.put(path.clone(), text.into_bytes());
         Ok(true)
     }
+}
+
+/// Every signers file of a history, the newest first.
+pub(super) fn list_files(history: &History) -> Vec<SignersFile> {
+    let files = history.entries.iter().rev();
+    files.filter_map(|entry| SignersFile::parse(entry.signers_config.as_bytes()).ok()).collect()
 }

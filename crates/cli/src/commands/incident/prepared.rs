@@ -6,6 +6,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use countersign_api::offline::write_revocation_requests;
 use countersign_core::{
     documents::{
+        history::History,
         layout,
         revocation::Revocation,
         signatures::SignatureSet,
@@ -35,7 +36,7 @@ use countersign_explain::{
 };
 use serde_json::{Value, json};
 
-use super::findings::{Findings, unreadable};
+use super::findings::{Findings, describe_failure, unreadable};
 use crate::{
     args::{IncidentArgs, role_options},
     client::now,
@@ -55,6 +56,8 @@ const REVOCATIONS_FILE: &str = "revocations.json";
 
 pub(super) struct Preparation {
     pub(super) projects: Vec<PreparedProject>,
+    /// What could not be prepared, and why.
+    pub(super) faults: Vec<String>,
     is_written: bool,
 }
 
@@ -65,6 +68,13 @@ pub(super) struct PreparedProject {
     next: Option<SignersFile>,
     revocations: Vec<RevocationRequest>,
     steps: Vec<ResponseStep>,
+}
+
+/// The revocation of one release, to be signed.
+struct PreparedRevocation {
+    request: RevocationRequest,
+    /// It takes the place of one that only named keys began.
+    replaces: bool,
 }
 
 /// One thing to do, in its turn.
@@ -86,6 +96,14 @@ impl ResponseStep {
     }
 }
 
+/// Whether a revocation can have this reason.
+pub(super) fn check_reason(reason: &str) -> Result<(), CliError> {
+    let document =
+        Revocation { reason: reason.to_owned(), timestamp: now()?, subject_digest: None, initiator: None };
+    let checked = Revocation::parse(&document.write()).map(drop);
+    checked.map_err(|error| CliError::usage("the revocations cannot be prepared", REASON_HINT).because(error))
+}
+
 /// Where the prepared files go: a directory that is not there yet, or is empty.
 pub(super) fn check_directory(dir: &Path) -> Result<(), CliError> {
     match fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
@@ -105,8 +123,8 @@ impl Preparation {
         findings: &Findings,
         args: &IncidentArgs,
         server: Option<&str>,
-    ) -> Result<Self, CliError> {
-        let mut projects = Vec::new();
+    ) -> Self {
+        let (mut projects, mut faults) = (Vec::new(), Vec::new());
         for incident in &findings.projects {
             let Some(removal) = &incident.removal else { continue };
             let planner = Planner {
@@ -121,10 +139,13 @@ impl Preparation {
                     None => "countersign".to_owned(),
                 },
             };
-            let prepared = planner.plan(args.reason.as_deref().unwrap_or(REASON))?;
-            projects.extend(prepared.filter(|prepared| !prepared.steps.is_empty()));
+            let (prepared, unprepared) = planner.plan(args.reason.as_deref().unwrap_or(REASON));
+            faults.extend(unprepared.iter().map(|reason| format!("{}: {reason}", incident.project)));
+            // What to do about a stranger's project is nothing that its owner leaves to us.
+            let is_ours = !findings.is_strangers(incident);
+            projects.extend(prepared.filter(|prepared| is_ours && !prepared.steps.is_empty()));
         }
-        Ok(Self { projects, is_written: args.output.is_some() })
+        Self { projects, faults, is_written: args.output.is_some() }
     }
 
     pub(super) fn describe(&self, output: Output) -> Vec<String> {
@@ -198,17 +219,28 @@ struct Planner<'a, S> {
 }
 
 impl<S: Snapshot> Planner<'_, S> {
-    fn plan(self, reason: &str) -> Result<Option<PreparedProject>, CliError> {
+    /// Gives what could be prepared, and why the rest could not.
+    fn plan(self, reason: &str) -> (Option<PreparedProject>, Vec<String>) {
         let project = &self.incident.project;
-        let entries = 1..=stored::history_len(self.snapshot, project);
-        let history = stored::history(self.snapshot, project, entries).map_err(unreadable)?;
-        let chain = chain::verify(&history, project).map_err(unreadable)?;
+        let (history, chain) = match self.read_history() {
+            Ok(read) => read,
+            Err(error) => return (None, vec![describe_failure(&error)]),
+        };
         let current = &chain.last().signers;
         let is_listed = self.incident.is_listed();
+        let mut faults = Vec::new();
+        let mut note = |error: CliError| faults.push(describe_failure(&error));
         let next = match is_listed && self.removal.shortages.is_empty() {
-            true => Some(without_keys(current, &self.question.keys)?),
+            true => without_keys(current, &self.question.keys).map_err(&mut note).ok(),
             false => None,
         };
+        let revocations: Vec<PreparedRevocation> = self
+            .incident
+            .releases_to_revoke()
+            .filter_map(|path| {
+                self.prepare_revocation(path, &history, current, reason).map_err(&mut note).ok()
+            })
+            .collect();
         let mut steps = Vec::new();
         let is_proposed =
             self.incident.listings.iter().any(|listing| listing.standing == ListingStanding::Proposed);
@@ -219,15 +251,29 @@ impl<S: Snapshot> Planner<'_, S> {
         }
         steps.extend(self.veto(current, reason));
         if is_listed {
+            steps.extend(faults.iter().map(|fault| {
+                ResponseStep::new(
+                    &format!("This is not prepared, so run the command again later: {fault}"),
+                    Vec::new(),
+                )
+            }));
             steps.extend(self.rotate(&chain, next.is_some()));
         }
         steps.extend(self.withdraw(reason));
-        let revocations = self.list_revocations(&history, reason)?;
         if !revocations.is_empty() {
-            steps.extend(self.revoke(next.as_ref().unwrap_or(current), revocations.len()));
+            steps.extend(self.revoke(next.as_ref().unwrap_or(current), &revocations));
         }
+        let revocations = revocations.into_iter().map(|prepared| prepared.request).collect();
         let project = project.clone();
-        Ok(Some(PreparedProject { project, dir_name: self.dir_name, next, revocations, steps }))
+        (Some(PreparedProject { project, dir_name: self.dir_name, next, revocations, steps }), faults)
+    }
+
+    fn read_history(&self) -> Result<(History, VerifiedChain), CliError> {
+        let project = &self.incident.project;
+        let entries = 1..=stored::history_len(self.snapshot, project);
+        let history = stored::history(self.snapshot, project, entries).map_err(unreadable)?;
+        let chain = chain::verify(&history, project).map_err(unreadable)?;
+        Ok((history, chain))
     }
 
     /// What a named key registered or signed and still waits may be the thief's, or the team's own: people decide.
@@ -346,49 +392,57 @@ impl<S: Snapshot> Planner<'_, S> {
         )
     }
 
-    fn list_revocations(
+    fn prepare_revocation(
         &self,
-        history: &countersign_core::documents::history::History,
+        path: &RepoPath,
+        history: &History,
+        current: &SignersFile,
         reason: &str,
-    ) -> Result<Vec<RevocationRequest>, CliError> {
-        let mut requests = Vec::new();
-        for path in self.incident.releases_to_revoke() {
-            let index = self.read_text(path)?;
-            let document = Revocation {
-                reason: reason.to_owned(),
-                timestamp: now()?.to_whole_seconds(),
-                subject_digest: Some(Sha512::of(index.as_bytes())),
-                initiator: None,
-            };
-            let mut request = RevocationRequest {
-                path: path.clone(),
-                index,
-                revocation: String::from_utf8_lossy(&document.write()).into_owned(),
-                history: history.clone(),
-                collected: SignatureSet::default(),
-            };
-            // One that was begun is joined: the server takes no second one.
-            if self.snapshot.contains(&layout::pending_revocation_of(path)) {
-                let begun = layout::pending_revocation_signatures_of(path);
-                let collected =
-                    self.snapshot.read_signatures(&begun).map_err(unreadable)?.unwrap_or_default();
-                let revocation = self.read_text(&layout::pending_revocation_of(path))?;
-                let joined = RevocationRequest { revocation, collected, ..request.clone() };
-                if joined.check().is_ok() {
-                    request = joined;
+    ) -> Result<PreparedRevocation, CliError> {
+        let index = self.read_text(path)?;
+        let document = Revocation {
+            reason: reason.to_owned(),
+            timestamp: now()?.to_whole_seconds(),
+            subject_digest: Some(Sha512::of(index.as_bytes())),
+            initiator: None,
+        };
+        let request = RevocationRequest {
+            path: path.clone(),
+            index,
+            revocation: String::from_utf8_lossy(&document.write()).into_owned(),
+            history: history.clone(),
+            collected: SignatureSet::default(),
+        };
+        let mut prepared = PreparedRevocation { request, replaces: false };
+        if self.snapshot.contains(&layout::pending_revocation_of(path)) {
+            let begun = layout::pending_revocation_signatures_of(path);
+            let collected = self.snapshot.read_signatures(&begun).map_err(unreadable)?.unwrap_or_default();
+            let revocation = self.read_text(&layout::pending_revocation_of(path))?;
+            let joined = RevocationRequest { revocation, collected, ..prepared.request.clone() };
+            let groups = current.revocation_groups();
+            let counts = |key: &PublicKey| keys_of(&groups).any(|listed| listed == *key);
+            match joined.check() {
+                // One that another revoker began or joined is joined: the server takes no second one.
+                Ok(begun)
+                    if begun.signed.iter().any(|key| counts(key) && !self.question.keys.contains(key)) =>
+                {
+                    prepared.request = joined;
                 }
+                // One that only the named keys began says what a thief says. The server lets go of it with the rotation.
+                Ok(begun) => prepared.replaces = begun.signed.iter().any(counts),
+                Err(_) => {}
             }
-            request.check().map_err(|error| {
-                CliError::usage("the revocations cannot be prepared", REASON_HINT).because(error)
-            })?;
-            requests.push(request);
         }
-        Ok(requests)
+        prepared.request.check().map_err(|error| {
+            CliError::other(format!("the revocation of {path} cannot be prepared"), "").because(error)
+        })?;
+        Ok(prepared)
     }
 
-    fn revoke(&self, signers: &SignersFile, count: usize) -> Vec<ResponseStep> {
+    fn revoke(&self, signers: &SignersFile, revocations: &[PreparedRevocation]) -> Vec<ResponseStep> {
         let requests = self.path_of(REVOCATIONS_FILE);
         let revokers = self.choose_revokers(signers);
+        let count = revocations.len();
         let count = if count == 1 { "release".to_owned() } else { format!("{count} releases") };
         if revokers.is_empty() {
             let about = format!(
@@ -408,7 +462,17 @@ impl<S: Snapshot> Planner<'_, S> {
             ];
             ResponseStep::new(&about, commands)
         };
-        revokers.into_iter().enumerate().map(step).collect()
+        let mut steps = Vec::new();
+        let replaced = revocations.iter().filter(|prepared| prepared.replaces).count();
+        if replaced > 0 {
+            let about = format!(
+                "Only named keys began to revoke {replaced} of them. The prepared revocations take the place of these, once \
+                 the new signers are in force. Until then the server refuses them"
+            );
+            steps.push(ResponseStep::new(&about, Vec::new()));
+        }
+        steps.extend(revokers.into_iter().enumerate().map(step));
+        steps
     }
 
     /// As many as are needed, without the named keys; none if they are not enough.

@@ -28,15 +28,18 @@ pub(super) fn describe(findings: &Findings, output: Output) -> Vec<String> {
         lines.push(format!("Signed at {} or later", when_text(since)));
     }
     if findings.projects.is_empty() {
-        lines.push(match findings.faults.is_empty() && findings.unready.is_empty() {
+        lines.push(match findings.faults.is_empty() && findings.unread.is_empty() {
             true => "No signers file here lists or listed these keys, so they signed nothing.".to_owned(),
             false => "No signers file that could be read lists or listed these keys.".to_owned(),
         });
     }
-    for project in &findings.projects {
+    let (strangers, own): (Vec<&ProjectIncident>, Vec<&ProjectIncident>) =
+        findings.projects.iter().partition(|project| findings.is_strangers(project));
+    for project in own {
         lines.push(String::new());
         lines.extend(describe_project(project, output));
     }
+    lines.extend(describe_strangers(&strangers));
     if findings.is_cut {
         lines.push(String::new());
         lines.push(format!(
@@ -46,6 +49,35 @@ pub(super) fn describe(findings: &Findings, output: Output) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// How many projects of strangers are named.
+const MOST_STRANGERS: usize = 20;
+
+/// Anyone can list a key in a project of their own, so such projects get a line each, and only so many of them.
+fn describe_strangers(projects: &[&ProjectIncident]) -> Vec<String> {
+    if projects.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![
+        String::new(),
+        "Other projects list these keys, which signed and registered nothing there. `--project PROJECT` tells all of one:"
+            .to_owned(),
+    ];
+    lines.extend(projects.iter().take(MOST_STRANGERS).map(|incident| describe_stranger(incident)));
+    if let Some(more) = projects.len().checked_sub(MOST_STRANGERS).filter(|more| *more > 0) {
+        lines.push(format!("  and {more} more"));
+    }
+    lines
+}
+
+fn describe_stranger(incident: &ProjectIncident) -> String {
+    let is_proposed = incident.listings.iter().all(|listing| listing.standing == ListingStanding::Proposed);
+    let what = match is_proposed {
+        true => "Do not sign the proposed signers file: it lists a named key",
+        false => "a registrar",
+    };
+    format!("  {}: {what}", incident.project)
 }
 
 fn describe_project(incident: &ProjectIncident, output: Output) -> Vec<String> {
@@ -228,17 +260,18 @@ pub(super) fn to_json(findings: &Findings) -> Map<String, Value> {
     let fields = [
         ("keys", json!(keys)),
         ("since", json!(findings.question.since.map(|since| since.to_string()))),
-        ("projects", findings.projects.iter().map(project_to_json).collect()),
+        ("projects", findings.projects.iter().map(|one| project_to_json(findings, one)).collect()),
         ("faults", findings.faults.iter().map(|fault| json!(fault.to_string())).collect()),
-        ("unready", json!(findings.unready)),
-        ("complete", json!(!findings.is_cut && findings.faults.is_empty() && findings.unready.is_empty())),
+        ("unready", json!(findings.unread)),
+        ("complete", json!(!findings.is_cut && findings.faults.is_empty() && findings.unread.is_empty())),
     ];
     fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
 
-fn project_to_json(incident: &ProjectIncident) -> Value {
+fn project_to_json(findings: &Findings, incident: &ProjectIncident) -> Value {
     json!({
         "project_id": incident.project.as_str(),
+        "strangers": findings.is_strangers(incident),
         "listed": incident.listings.iter().map(listing_to_json).collect::<Vec<_>>(),
         "alone": incident.powers.iter().map(Act::to_string).collect::<Vec<_>>(),
         "can_register": incident.can_register,

@@ -12,7 +12,7 @@ use countersign_core::{
         digest::Sha512,
         key::PublicKey,
         path::RepoPath,
-        shown::{quoted, shown_text},
+        shown::{marked_name, quoted, shown_text},
         time::Timestamp,
     },
 };
@@ -84,7 +84,7 @@ pub(super) fn describe(name: &str, to_revoke: &ToRevoke) -> Vec<String> {
     let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
     vec![
         format!("Revocation of {name}"),
-        format!("  project  {}", index.project_id),
+        format!("  project  {}", marked_name(index.project_id.as_str())),
         format!("  files    {}", shown_text(&files.join(", "))),
         format!("  reason   {}", quoted(&document.reason)),
         format!("  digest   {}", index_digest.to_prefixed()),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use countersign_api::offline;
+use countersign_api::{offline, requests::RevokeBody};
 use countersign_core::{
     proof::to_revoke::ToRevoke,
     values::{key::PublicKey, path::RepoPath},
@@ -17,13 +17,14 @@ use super::{
 };
 use crate::{
     args::RevokeArgs,
-    carried::{SignedFile, check_output, read},
-    client::ServerClient,
+    carried::{SignedFile, check_output, read, submit_all},
+    client::{ServerClient, submission::Submitted},
     error::CliError,
     files::write,
     paths::shown_path,
     prompt,
     session::Session,
+    several::Several,
 };
 
 /// Needs no key, so that a new document names no initiator.
@@ -56,12 +57,16 @@ pub(super) fn sign(session: &Session, file: &Path, output: &Path) -> Result<(), 
         offline::parse_revocation_requests,
         "countersign revoke NAME --reason TEXT --export FILE",
     )?;
-    let to_revoke: Vec<ToRevoke> = requests.iter().map(check).collect::<Result<_, _>>()?;
+    let mut several = Several::new(session.output);
+    let checked = requests.iter().filter_map(|request| several.keep(request.path.as_str(), check(request)));
+    let to_revoke: Vec<ToRevoke> = checked.collect();
+    if to_revoke.is_empty() {
+        return several.finish("", json!({}));
+    }
     let listed: Vec<PublicKey> = to_revoke.iter().flat_map(ToRevoke::accepted_signers).collect();
     let key = session.key(to_revoke.first().map(ToRevoke::path), &listed)?;
     let you = key.public_key();
-    let mut signed = Vec::new();
-    for to_revoke in &to_revoke {
+    let sign_one = |to_revoke: &ToRevoke| {
         let path = to_revoke.path();
         if !to_revoke.accepted_signers().contains(&you) {
             return Err(CliError::other(
@@ -73,36 +78,62 @@ pub(super) fn sign(session: &Session, file: &Path, output: &Path) -> Result<(), 
         let mut lines = describe(&name, to_revoke);
         lines.push(describe_progress(to_revoke, Some(you)));
         session.output.show_question(&lines.join("\n"), session.confirmation());
-        if prompt::ask(session.confirmation(), "Sign the revocation of this release, for good?")? {
-            signed.push(to_revoke.sign(you, |digest| key.sign(digest))?);
+        match prompt::ask(session.confirmation(), "Sign the revocation of this release, for good?")? {
+            true => to_revoke.sign(you, |digest| key.sign(digest)).map(Some),
+            false => Ok(None),
         }
-    }
+    };
+    let signed = to_revoke
+        .iter()
+        .filter_map(|to_revoke| several.keep_later(to_revoke.path().as_str(), sign_one(to_revoke)).flatten());
+    let signed: Vec<RevokeBody> = signed.collect();
     let paths = signed.iter().map(|body| &body.file_path).collect();
     let bytes = offline::write_revocations(&signed);
-    SignedFile { command: "revoke", by: you, paths, bytes }.hand_over(session, output)
+    SignedFile { command: "revoke", by: you, paths, bytes }.hand_over(several, output)
 }
 
 pub(super) async fn submit(session: &Session, file: &Path, args: &RevokeArgs) -> Result<(), CliError> {
     let bodies = read(file, offline::parse_revocations, "countersign revoke --detached FILE -o SIGNATURES")?;
-    let mut revoked = Vec::new();
-    for body in &bodies {
-        let client = session.client_for(&body.file_path)?;
-        let key = session.key_at(&client, Some(&body.file_path)).await?;
-        let done = client.submit_revocation(&key, body).await;
-        let is_revoked = done.map_err(|error| error.after(&revoked))?;
-        session.output.line(&say_done(&session.name_of(&body.file_path, None), is_revoked));
-        revoked.push((&body.file_path, (client, body.public_key, is_revoked)));
-    }
+    let (mut several, done) = submit_all(
+        session,
+        &bodies,
+        |body| &body.file_path,
+        async |client, key, body: &RevokeBody| {
+            let submitted = client.submit_revocation(key, body).await?;
+            session.output.line(&say_submitted(&session.name_of(&body.file_path, None), submitted));
+            Ok(submitted)
+        },
+    )
+    .await;
     // Only now: the next ones need not wait for the witnesses of the first.
-    let mut log = Value::Null;
-    for (path, (client, _, _)) in revoked.iter().filter(|(_, (_, _, is_revoked))| *is_revoked) {
-        let aftermath = wait(session, client, path, args).await?;
-        session.output.line(&aftermath.text);
-        log = aftermath.value["log"].clone();
+    let mut revocations = Vec::new();
+    for (body, client, submitted) in &done {
+        let path = &body.file_path;
+        let mut log = Value::Null;
+        if submitted.answer
+            && let Some(mut aftermath) =
+                several.keep_later(path.as_str(), wait(session, client, path, args).await)
+        {
+            session.output.line(&aftermath.text);
+            log = aftermath.value["log"].take();
+        }
+        revocations.push(json!({
+            "file_path": path.as_str(),
+            "public_key": body.public_key.to_string(),
+            "revoked": submitted.answer,
+            "was_done": submitted.was_done,
+            "log": log,
+        }));
     }
-    let revoked = revoked.iter().map(|(path, (_, key, is_revoked))| {
-        let log = if *is_revoked { &log } else { &Value::Null };
-        json!({"file_path": path.as_str(), "public_key": key.to_string(), "revoked": is_revoked, "log": log})
-    });
-    session.output.result("", &json!({"revocations": revoked.collect::<Vec<_>>()}))
+    several.finish("", json!({"revocations": revocations}))
+}
+
+fn say_submitted(name: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
+    match (was_done, answer) {
+        (false, is_revoked) => say_done(name, is_revoked),
+        (true, true) => format!("{name} is revoked already"),
+        (true, false) => {
+            format!("The server has this signature on the revocation of {name}: more are needed")
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! where 140 were enough. Only the environment at the start of a program can set that size without `unsafe`, so the
 //! server starts itself once more with it: the same process, under the same id.
 
-use std::{env, os::unix::process::CommandExt as _, process::Command};
+use std::{env, io, os::unix::process::CommandExt as _, process::Command};
 
 const SETTING: &str = "MALLOC_MMAP_THRESHOLD_";
 const BYTES: &str = "131072";
@@ -17,13 +17,13 @@ fn is_wanted() -> bool {
         && env::var_os("GLIBC_TUNABLES").is_none()
 }
 
-/// Returns where there is nothing to do, or it cannot be done: then the server needs more memory, and works the same.
-pub(super) fn settle() {
-    if is_wanted()
-        && let Ok(program) = env::current_exe()
-    {
-        let mut arguments = env::args_os();
-        let name = arguments.next().unwrap_or_else(|| "countersign".into());
-        let _ = Command::new(program).arg0(name).args(arguments).env(SETTING, BYTES).exec();
+/// Returns if there is nothing to do, or with the reason why it cannot be done. Then the server needs more memory, and
+/// works the same.
+pub(super) fn settle() -> io::Result<()> {
+    if !is_wanted() {
+        return Ok(());
     }
+    let mut arguments = env::args_os();
+    let name = arguments.next().unwrap_or_else(|| "countersign".into());
+    Err(Command::new(env::current_exe()?).arg0(name).args(arguments).env(SETTING, BYTES).exec())
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use countersign_api::{answers::SignedResponse, offline};
+use countersign_api::{offline, requests::SignaturesBody};
 use countersign_core::{
     proof::to_sign::SigningRequest,
     values::{key::PublicKey, shown::plural},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     formats::check_stored,
@@ -15,22 +15,36 @@ use super::{
 };
 use crate::{
     args::SignArgs,
-    carried::{SignedFile, check_output, read},
+    carried::{SignedFile, check_output, read, submit_all},
+    client::{ServerClient, submission::Submitted},
     error::CliError,
     files::write,
+    keys::SigningKey,
     paths::shown_path,
     proof::Network,
     session::Session,
+    several::Several,
+    targets::Target,
     waiting::Waiting,
 };
 
 /// Needs no key.
-pub(super) fn export(session: &Session, gathered: &[Gathered], file: &Path) -> Result<(), CliError> {
-    let requests = gathered.iter().map(|gathered| gathered.open().cloned());
-    let requests: Vec<SigningRequest> = requests.collect::<Result<_, _>>()?;
+pub(super) fn export(
+    gathered: &[(Target, Gathered)],
+    mut several: Several,
+    file: &Path,
+) -> Result<(), CliError> {
     // What would be refused offline is refused here already.
-    for request in &requests {
-        check(request)?;
+    let open = |gathered: &Gathered| {
+        let request = gathered.open()?;
+        check(request).map(|_| request.clone())
+    };
+    let requests = gathered
+        .iter()
+        .filter_map(|(target, gathered)| several.keep_later(target.path.as_str(), open(gathered)));
+    let requests: Vec<SigningRequest> = requests.collect();
+    if requests.is_empty() {
+        return several.finish("", json!({}));
     }
     write(file, &offline::write_requests(&requests))?;
     let shown = shown_path(file);
@@ -40,7 +54,7 @@ pub(super) fn export(session: &Session, gathered: &[Gathered], file: &Path) -> R
         paths.len(),
         plural(paths.len())
     );
-    session.output.result(&text, &json!({"export": file.display().to_string(), "file_paths": paths}))
+    several.finish(&text, json!({"export": file.display().to_string(), "file_paths": paths}))
 }
 
 pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Path) -> Result<(), CliError> {
@@ -64,41 +78,42 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
         return session.output.result("", &json!({"public_key": you.to_string(), "file_paths": []}));
     }
     let key = session.key(first, &listed)?;
+    let mut several = Several::new(session.output);
     let mut signed = Vec::new();
     for request in open {
         let waiting = Waiting::default();
         let signing = Signing { session, args, key: &key, waiting: &waiting };
-        let body = review_and_sign(&signing, request, Network::Offline)?;
-        signed.extend(body.map(|(body, _)| body));
+        let body = review_and_sign(&signing, request, Network::Offline);
+        signed.extend(several.keep(request.path.as_str(), body).flatten().map(|(body, _)| body));
     }
     let paths = signed.iter().map(|body| &body.file_path).collect();
     let bytes = offline::write_signatures(&signed);
-    SignedFile { command: "sign", by: you, paths, bytes }.hand_over(session, output)
+    SignedFile { command: "sign", by: you, paths, bytes }.hand_over(several, output)
 }
 
 pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
     let bodies = read(file, offline::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
-    let mut signed = Vec::new();
-    for body in &bodies {
-        let client = session.client_for(&body.file_path)?;
-        let key = session.key_at(&client, Some(&body.file_path)).await?;
-        let done = match client.submit_signatures(&key, body).await {
-            // Submitted before: it counts once (D63).
-            Err(error) if error.is_refusal() => client.find_submitted(body).await.ok().flatten().ok_or(error),
-            done => done,
-        };
-        let SignedResponse { is_complete, waits_until } = done.map_err(|error| error.after(&signed))?;
-        check_stored(session, &client, body).await;
-        session.output.line(&format!(
-            "Submitted the signature of {} on {}: {}",
-            body.public_key,
-            body.file_path,
-            state_text(is_complete, waits_until)
-        ));
-        signed.push((&body.file_path, (body.public_key, is_complete)));
-    }
-    let signed = signed.iter().map(|(path, (key, is_complete))| {
-        json!({"file_path": path.as_str(), "public_key": key.to_string(), "is_complete": is_complete})
+    let submit = async |client: &ServerClient, key: &SigningKey, body: &SignaturesBody| {
+        let Submitted { answer, was_done } = client.submit_signatures(key, body).await?;
+        let state = state_text(answer.is_complete, answer.waits_until);
+        let (who, path) = (body.public_key, &body.file_path);
+        if was_done {
+            session.output.line(&format!("Nothing is left to submit of {who} on {path}: {state}"));
+        } else {
+            check_stored(session, client, body).await;
+            session.output.line(&format!("Submitted the signature of {who} on {path}: {state}"));
+        }
+        Ok((answer.is_complete, was_done))
+    };
+    let (several, done) = submit_all(session, &bodies, |body| &body.file_path, submit).await;
+    let signed = done.iter().map(|(body, _, (is_complete, was_done))| {
+        json!({
+            "file_path": body.file_path.as_str(),
+            "public_key": body.public_key.to_string(),
+            "is_complete": is_complete,
+            "was_done": was_done,
+        })
     });
-    session.output.result("", &json!({"signed": signed.collect::<Vec<_>>()}))
+    let signed: Vec<Value> = signed.collect();
+    several.finish("", json!({"signed": signed}))
 }

@@ -18,12 +18,12 @@ use crate::{
     review::Review,
     session::Session,
     trust::TrustFile,
-    waiting::Waiting,
+    waiting::{Waiting, due_text},
 };
 
 pub(super) fn state_text(is_complete: bool, waits_until: Option<Timestamp>) -> String {
     match waits_until {
-        Some(until) => format!("all signatures are there; it takes effect on {}", when_text(until)),
+        Some(until) => format!("all signatures are there; it {}", due_text(until)),
         None if is_complete => "complete".to_owned(),
         None => "more signatures are needed".to_owned(),
     }

@@ -4,8 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
     documents::{
-        index::ReleaseIndex, layout, objections::ObjectionsFile, other_formats::OtherFormatsFile,
-        revocation::Revocation, sha256sums::render_sha256sums, signatures::SignatureSet,
+        index::ReleaseIndex,
+        layout,
+        objections::{EarlierObjections, ObjectionsFile},
+        other_formats::OtherFormatsFile,
+        revocation::Revocation,
+        sha256sums::render_sha256sums,
+        signatures::SignatureSet,
         signers::SignersFile,
     },
     rules::{consent::Consent, quorum, tally::Tally},
@@ -25,12 +30,15 @@ use countersign_explain::progress::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    client::ServerClient,
+    client::{ServerClient, now},
     error::CliError,
     output::Output,
     people::{People, when_text},
-    shown_release::{describe_objections, find_objections, objections_json},
-    waiting::{DroppedSignatures, Waiting},
+    shown_release::{
+        describe_earlier_objections, describe_objections, earlier_objections_json, find_earlier_objections,
+        find_objections, objections_json,
+    },
+    waiting::{DroppedSignatures, Waiting, due_text},
 };
 
 /// Where a file stands. The server's word, except that signatures which do not verify are not counted.
@@ -64,6 +72,8 @@ pub(super) struct Status {
 #[derive(Default)]
 struct Objections {
     file: ObjectionsFile,
+    /// To contents that it had before.
+    earlier: EarlierObjections,
     /// `None` only where there is nothing to say of anyone.
     current: Option<SignersFile>,
 }
@@ -126,7 +136,8 @@ impl Status {
         if let Some(current) = &self.objections.current {
             let names = Names::of([current]);
             let people = People { names: &names, you };
-            let shown = describe_objections(&self.objections.file, current, &people, output);
+            let mut shown = describe_objections(&self.objections.file, current, &people, output);
+            shown.extend(describe_earlier_objections(&self.objections.earlier, current, &people));
             lines.extend(shown.iter().map(|line| format!("  {line}")));
         }
         if let SigningState::Revoked { reason } = &self.state {
@@ -170,6 +181,9 @@ impl Status {
     }
 
     fn describe_wait(&self, until: Timestamp, name: &str) -> String {
+        if now().is_ok_and(|now| until <= now) {
+            return format!("  in force    it {}", due_text(until));
+        }
         let masters = match self.has_masters {
             true => {
                 format!(
@@ -204,6 +218,7 @@ impl Status {
             "missing": keys(&self.missing),
             "formats": OtherFormat::ALL.map(|format| (format.name(), self.formats.count(format))).into_iter().collect::<BTreeMap<_, _>>(),
             "objections": objections_json(&self.objections.file),
+            "earlier_objections": earlier_objections_json(&self.objections.earlier),
             "waits_until": self.waits_until.map(|until| until.to_string()),
             "pending_veto": self.veto.as_ref().map(Begun::json),
             "pending_revocation": self.begun.as_ref().map(Begun::json),
@@ -322,12 +337,14 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
 
 /// The signers in force say who may object, also to what earlier ones signed.
 async fn find_standing(client: &ServerClient, path: &RepoPath, index: &str) -> Result<Objections, CliError> {
-    let file = find_objections(client, path, &Sha512::of(index.as_bytes())).await?;
+    let digest = Sha512::of(index.as_bytes());
+    let file = find_objections(client, path, &digest).await?;
+    let earlier = find_earlier_objections(client, path, Some(&digest)).await?;
     let project = ReleaseIndex::parse(index.as_bytes()).ok().map(|index| index.project_id);
-    match project.filter(|_| !file.standing().is_empty()) {
+    match project.filter(|_| !file.standing().is_empty() || !earlier.is_empty()) {
         Some(project) => {
             let current = client.parsed(&layout::active_signers(&project), SignersFile::parse).await?;
-            Ok(Objections { file, current })
+            Ok(Objections { file, earlier, current })
         }
         None => Ok(Objections::default()),
     }

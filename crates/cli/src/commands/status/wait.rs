@@ -21,6 +21,7 @@ use crate::{
     session::Session,
     shown_release::{find_withdrawal, say_withdrawn},
     targets::Target,
+    waiting::Vetoed,
 };
 
 /// After an answer that may be another one in a moment.
@@ -151,7 +152,11 @@ async fn gone_signers(
     let history = client.history(project).await?;
     // They can have come into force before the wait began (D181).
     let Some(digest) = digest else {
-        return if history.entries.is_empty() { Err(not_pending(path)) } else { Ok(Progress::Done) };
+        return match Vetoed::find(client, project).await? {
+            Some(vetoed) => Err(refused_by_masters(project, &vetoed.reason)),
+            None if history.entries.is_empty() => Err(not_pending(path)),
+            None => Ok(Progress::Done),
+        };
     };
     let is_in_force =
         history.entries.iter().any(|entry| Sha512::of(entry.signers_config.as_bytes()) == digest);
@@ -160,17 +165,21 @@ async fn gone_signers(
     }
     let record = layout::veto_record(project, &digest);
     if let Some(veto) = client.parsed(&record, Veto::parse).await? {
-        return Err(CliError::new(
-            ErrorKind::Refused,
-            format!("the masters of {project} vetoed it: {}", quoted(&veto.veto)),
-            "ask them; the same file is refused until the next rotation",
-        ));
+        return Err(refused_by_masters(project, &veto.veto));
     }
     Err(CliError::new(
         ErrorKind::Refused,
         format!("{path} was dropped during the wait"),
         "ask the server's operator, or propose it again",
     ))
+}
+
+fn refused_by_masters(project: &RepoPath, reason: &str) -> CliError {
+    CliError::new(
+        ErrorKind::Refused,
+        format!("the masters of {project} vetoed it: {}", quoted(reason)),
+        "ask them; the same file is refused until the next rotation",
+    )
 }
 
 /// Shows who has signed, if that has changed since it was last shown.

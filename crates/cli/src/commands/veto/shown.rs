@@ -13,10 +13,10 @@ use countersign_explain::progress::Names;
 
 use crate::{
     error::{CliError, REASON_HINT},
-    people::{People, when_text},
+    people::People,
     review::describe_changes,
     session::Session,
-    waiting::Waiting,
+    waiting::{Waiting, due_text},
 };
 
 pub(super) const QUESTION: &str = "Veto these signers?";
@@ -46,7 +46,7 @@ pub(super) fn check_master(
     ))
 }
 
-/// Without a network it is not known whether the proposal has all signatures.
+/// `waiting`: what the server shows, or showed when it was exported.
 pub(super) fn describe(
     session: &Session,
     to_sign: &ToSign,
@@ -61,7 +61,7 @@ pub(super) fn describe(
     ];
     lines.extend(describe_changes(to_sign, session.output));
     lines.extend(waiting.map(|waiting| match waiting.until {
-        Some(until) => format!("  takes effect on {} unless it is vetoed", when_text(until)),
+        Some(until) => format!("  {} unless it is vetoed", due_text(until)),
         None => "  does not have all signatures yet".to_owned(),
     }));
     lines.push(format!("  reason     {}", quoted(&to_veto.document.veto)));

@@ -1,5 +1,7 @@
 //! A newcomer has the program and a URL: the project's own signers file says whom to ask.
 
+use std::{io::ErrorKind, net::TcpListener};
+
 use serde_json::json;
 
 use crate::support::{
@@ -116,4 +118,94 @@ fn a_signers_file_without_servers_is_told_as_such() {
 fn a_forge_that_cannot_be_reached_is_told_as_such() {
     let ran = download(&Computer::offline(), &format!("{NO_SERVER}/acme/app/1.0/app"));
     ran.failed(5).says(&["no server is set", "signers file", "cannot be read", "check the network"]);
+}
+
+/// A place of this machine that no project should make its users ask.
+struct InnerService(TcpListener);
+
+impl InnerService {
+    fn start(host: &str) -> Self {
+        let listener = TcpListener::bind((host, 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Self(listener)
+    }
+
+    fn port(&self) -> u16 {
+        self.0.local_addr().unwrap().port()
+    }
+
+    /// Whether a client has connected since the last look. The system accepts for us.
+    fn was_asked(&self) -> bool {
+        match self.0.accept() {
+            Ok(_) => true,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_project_does_not_send_its_users_into_their_own_network() {
+    let world = World::start();
+    let url = world.files.url("/acme/app/1.0/app");
+    let other = InnerService::start("127.0.0.2");
+    let named = InnerService::start("127.0.0.1");
+    for (service, server, reason) in [
+        (&other, format!("http://127.0.0.2:{}/chosen", other.port()), "loopback"),
+        (&other, format!("https://127.0.0.2:{}/chosen", other.port()), "loopback"),
+        (&other, format!("https://[::ffff:127.0.0.2]:{}", other.port()), "loopback"),
+        // By a name, and over https only after it was resolved.
+        (&named, format!("http://localhost:{}", named.port()), "not https"),
+        (&named, format!("https://localhost:{}", named.port()), "loopback"),
+        (&other, "http://10.1.2.3".to_owned(), "private"),
+        (&other, "https://169.254.169.254/latest".to_owned(), "link-local"),
+        (&other, "http://sign.example.org".to_owned(), "not https"),
+    ] {
+        world.publish("acme/app", &file_naming(&[&server]));
+        let ran = download(&Computer::offline(), &url).failed(2);
+        ran.says(&["signers file names the server", "does not ask", reason, "--server"]);
+        assert!(!service.was_asked(), "{server}");
+    }
+    // What the user names is the user's own choice.
+    let server = format!("http://127.0.0.2:{}", other.port());
+    let computer = Computer::offline();
+    let (asking, url) = (&server, &url);
+    std::thread::scope(|scope| {
+        let asked =
+            scope.spawn(move || Ran::of(&mut computer.newcomer(&["download", url, "--server", asking])));
+        while !other.was_asked() {
+            assert!(!asked.is_finished(), "{:?}", asked.join());
+            std::thread::yield_now();
+        }
+        drop(other);
+        asked.join().unwrap().failed(5);
+    });
+}
+
+#[test]
+fn a_server_that_was_discovered_stays_a_strangers_choice() {
+    let world = World::start();
+    let server = format!("http://{}", world.server.address());
+    world.activate("acme/app", &file_naming(&[&server]), &[&alice()]);
+    add_files(&world, "acme/app/1.0", &[("app", b"content")], &[&alice()]);
+    let (user, url) = (Computer::offline(), world.files.url("/acme/app/1.0/app"));
+    download(&user, &url).ok();
+    let config = user.config().join("config.toml");
+    let remembered = std::fs::read_to_string(&config).unwrap();
+    assert!(remembered.contains(&server) && remembered.contains("discovered = true"), "{remembered}");
+    // Later its name leads elsewhere.
+    let service = InnerService::start("127.0.0.2");
+    let moved = format!("http://127.0.0.2:{}", service.port());
+    std::fs::write(&config, remembered.replace(&server, &moved)).unwrap();
+    for args in [&["download", &url][..], &["pending"], &["status", "acme/app"]] {
+        let mut command = user.newcomer(args);
+        Ran::of(command.env("COUNTERSIGN_KEY", user.key_of("alice"))).failed(2).says(&["does not ask"]);
+        assert!(!service.was_asked(), "{args:?}");
+    }
+    // A user who sets it means it.
+    let project = world.id("acme/app");
+    Ran::of(&mut user.newcomer(&["config", "set", "server", &server, "--project", &project])).ok();
+    let set = std::fs::read_to_string(&config).unwrap();
+    assert!(set.contains(&server) && !set.contains("discovered"), "{set}");
+    download(&user, &url).ok();
 }

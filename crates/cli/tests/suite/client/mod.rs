@@ -19,6 +19,7 @@ mod replaced;
 mod revoke;
 mod revoke_offline;
 mod rotation;
+mod several;
 mod sign;
 mod signers;
 mod signers_edit;

@@ -1,6 +1,6 @@
 //! Releases that are not exported, and directories that are not written to.
 
-use std::fs;
+use std::{fs, os::unix::fs::symlink};
 
 use countersign_core::values::digest::Sha512;
 
@@ -105,4 +105,50 @@ fn what_is_there_is_replaced_only_with_force() {
     computer.run(&[&["export", index, "-o", "file"][..], &OPENSSL].concat()).failed(1).says(&["file"]);
     fs::create_dir(computer.path("empty")).unwrap();
     computer.run(&[&["export", index, "-o", "empty"][..], &OPENSSL].concat()).ok();
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    let exported = Exported::new();
+    let Exported { computer, index, .. } = &exported;
+    let force = |out: &str| computer.run(&[&["export", index, "-o", out, "--force"][..], &OPENSSL].concat());
+    fs::create_dir(computer.path("elsewhere")).unwrap();
+    computer.write("elsewhere/precious", "kept");
+    let script = computer.read("out/verify.sh");
+    for name in ["keys", "signatures"] {
+        let (dir, kept) = (computer.path(&format!("out/{name}")), computer.path("kept"));
+        fs::rename(&dir, &kept).unwrap();
+        symlink(computer.path("elsewhere"), &dir).unwrap();
+        force("out").failed(2).says(&[&format!("out/{name} is a symbolic link"), "-o DIR"]);
+        fs::remove_file(&dir).unwrap();
+        fs::rename(&kept, &dir).unwrap();
+    }
+    for name in ["SHA256SUMS", "keys/signer-1.pem", "verify.sh"] {
+        let path = computer.path(&format!("out/{name}"));
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        symlink(computer.path("elsewhere/precious"), &path).unwrap();
+        force("out").failed(2).says(&[&format!("out/{name} is a symbolic link")]);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, bytes).unwrap();
+    }
+    symlink(computer.path("elsewhere"), computer.path("link")).unwrap();
+    for out in ["link", "link/", "link/."] {
+        force(out).failed(2).says(&["link is a symbolic link"]);
+    }
+    assert_eq!(computer.read("elsewhere/precious"), b"kept");
+    assert_eq!(fs::read_dir(computer.path("elsewhere")).unwrap().count(), 1);
+    assert_eq!(computer.read("out/verify.sh"), script, "what is refused changes nothing");
+    force("out").ok();
+}
+
+#[test]
+fn a_download_does_not_leave_its_directory_by_a_link() {
+    let exported = Exported::new();
+    let Exported { computer, index, .. } = &exported;
+    fs::create_dir(computer.path("elsewhere")).unwrap();
+    fs::create_dir(computer.path("got")).unwrap();
+    symlink(computer.path("elsewhere"), computer.path("got/dir")).unwrap();
+    computer.run(&["download", index, "-o", "got"]).failed(2).says(&["got/dir is a symbolic link"]);
+    assert_eq!(fs::read_dir(computer.path("elsewhere")).unwrap().count(), 0);
 }

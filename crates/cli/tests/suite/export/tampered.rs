@@ -2,7 +2,9 @@
 
 use std::{
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use countersign_core::values::{
@@ -13,7 +15,7 @@ use countersign_core::values::{
 use tempfile::TempDir;
 
 use super::scene::{Exported, assert_refused, assert_verified, person, run_script, shells};
-use crate::support::client::text;
+use crate::support::{client::text, keys::run_tool, scripts::assert_whole_or_nothing};
 
 /// Everything that the script reads, but the script itself.
 const EXPORTED: [&str; 10] = [
@@ -274,21 +276,42 @@ fn a_key_under_two_names_is_refused() {
     });
 }
 
-/// Nothing in it runs before the shell has read it to its end.
+/// Nothing in it runs before the shell has read it to its end, in which not even a line end can be missing.
 #[test]
 fn a_script_that_was_cut_off_never_succeeds() {
+    let exported = Exported::new();
+    let script = fs::read(exported.dir().join("verify.sh")).unwrap();
+    assert!(script.ends_with(b"\nexit 0\n}"));
+    assert_whole_or_nothing(&script, &[], &[&exported.files()]);
+}
+
+/// A pipe would be read for ever, and a device could be anything.
+#[test]
+fn what_is_not_a_plain_file_is_not_opened() {
     tamper(|tampering| {
-        let path = tampering.path("verify.sh");
-        let script = fs::read(&path).unwrap();
-        let begin = script.windows(3).position(|window| window == b"\n{ ").unwrap() + 2;
-        // Up to the closing brace, which the last line break follows.
-        let step = (script.len() - begin) / 40;
-        for end in (begin..script.len() - 1).step_by(step).chain([script.len() - 2]) {
-            fs::write(&path, &script[..end]).unwrap();
+        for name in EXPORTED {
+            let (path, kept) = (tampering.path(name), tampering.path("kept"));
+            fs::rename(&path, &kept).unwrap();
+            run_tool(Command::new("mkfifo").arg(&path));
             let ran = tampering.exported.verify(tampering.shell, tampering.copy);
-            assert!(ran.code != 0 && ran.stdout.is_empty(), "{}: {end}: {ran:?}", tampering.shell);
+            assert_refused(ran, "a pipe").says(&[name, "cannot be read"]);
+            fs::remove_file(&path).unwrap();
+            for other in ["/dev/zero", "/dev/null", "."] {
+                symlink(other, &path).unwrap();
+                let ran = tampering.exported.verify(tampering.shell, tampering.copy);
+                assert_refused(ran, other).says(&[name, "cannot be read"]);
+                fs::remove_file(&path).unwrap();
+            }
+            fs::rename(&kept, &path).unwrap();
         }
-        fs::write(&path, script).unwrap();
+        let pipe = tampering.exported.files().join("app.tar.gz");
+        let kept = fs::read(&pipe).unwrap();
+        fs::remove_file(&pipe).unwrap();
+        run_tool(Command::new("mkfifo").arg(&pipe));
+        let ran = tampering.exported.verify(tampering.shell, tampering.copy);
+        assert_refused(ran, "a file of the release").says(&["app.tar.gz cannot be read"]);
+        fs::remove_file(&pipe).unwrap();
+        fs::write(&pipe, kept).unwrap();
     });
 }
 

@@ -11,6 +11,7 @@ use super::scene::{Scene, list, person, shells, signers, tools};
 use crate::support::{
     client::Ran,
     keys::{installed, run_tool},
+    scripts::assert_whole_or_nothing,
 };
 
 #[track_caller]
@@ -63,6 +64,25 @@ fn shellcheck_has_nothing_to_say() {
         let script = scene.computer.path(&format!("out-{tool}/verify.sh"));
         for dialect in ["sh", "dash", "bash"] {
             assert_eq!(run_tool(Command::new("shellcheck").args(["-s", dialect]).arg(&script)), "");
+        }
+    }
+}
+
+#[test]
+fn a_script_that_was_cut_off_never_succeeds_and_opens_no_pipes() {
+    let scene = Scene::complete();
+    let files = scene.computer.path("files");
+    for tool in tools() {
+        scene.export(tool).ok();
+        let dir = scene.computer.path(&format!("out-{tool}"));
+        assert_whole_or_nothing(&fs::read(dir.join("verify.sh")).unwrap(), &[], &[&files]);
+        for name in list(&dir).into_iter().filter(|name| name != "verify.sh") {
+            let copy = scene.copy(tool);
+            fs::remove_file(copy.path().join(&name)).unwrap();
+            run_tool(Command::new("mkfifo").arg(copy.path().join(&name)));
+            for shell in shells() {
+                assert_refused(&scene.verify(shell, copy.path()), &name);
+            }
         }
     }
 }

@@ -84,6 +84,50 @@ fn a_change_against_the_rules_is_found() {
     assert_eq!(checked.json["findings"][0]["commit"], head(&world.server));
 }
 
+/// A journal of such commits can be endless.
+#[test]
+fn only_commits_that_the_rules_give_are_stored_and_the_first_other_one_ends_the_check() {
+    let (mut world, _) = world();
+    world.server.stop();
+    let legal = head(&world.server);
+    let who = "Countersign <countersign@localhost> 1800000000 +0000";
+    let commit = |number: usize| {
+        format!(
+            "commit refs/heads/main\nauthor {who}\ncommitter {who}\ndata 6\nNotes\nfrom {}\nM 100644 inline \
+             notes{number}\ndata 1\nx\n\n",
+            if number == 0 { legal.as_str() } else { "refs/heads/main^0" }
+        )
+    };
+    let stream: String = (0..20).map(commit).collect();
+    world.git().run_with_input(&["fast-import", "--quiet"], stream.as_bytes());
+    let illegal = world.git().run(&["rev-parse", "main~19"]);
+    world.server.start_again();
+    let dir = TempDir::new().unwrap();
+    let kept = dir.path().join("copy.git");
+    let url = url(world.server.address());
+    for _ in 0..2 {
+        let checked = fsck(&url, &["--keep", kept.to_str().unwrap()]);
+        assert_eq!(checked.code, Some(3), "{}", checked.json);
+        assert_eq!(checked.json["findings"][0]["commit"], illegal);
+        assert_eq!(checked.json["findings"][0]["files"][0], "notes0");
+        assert_eq!(
+            (&checked.json["found"], &checked.json["head"]),
+            (&Value::from(1), &Value::from(illegal.clone()))
+        );
+        assert!(checked.json["notes"].to_string().contains("not further"), "{}", checked.json);
+        assert_eq!(Git::at(&kept).run(&["rev-parse", "main"]), legal);
+    }
+    // Someone has looked at one of them, and checks what came later.
+    let known = world.git().run(&["rev-parse", "main~5"]);
+    let checked = fsck(&url, &["--since", &known]);
+    assert_eq!(checked.json["findings"][0]["commit"], world.git().run(&["rev-parse", "main~4"]));
+    let checked = fsck(&url, &["--since", &head(&world.server)]);
+    assert_eq!((checked.code, &checked.json["commits"]), (Some(0), &Value::from(0)), "{}", checked.json);
+    let checked = fsck(&url, &["--since", &"1".repeat(40)]);
+    assert_eq!(checked.code, Some(3), "{}", checked.json);
+    assert!(checked.json["error"].as_str().unwrap().contains("is not in the history"), "{}", checked.json);
+}
+
 #[test]
 fn a_server_that_rewrote_its_past_is_refused() {
     let (mut world, _) = world();

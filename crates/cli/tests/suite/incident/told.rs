@@ -10,6 +10,7 @@ use crate::support::{
     days_ago,
     metrics::free_address,
     mirrors::{await_same, start_mirror, url_of},
+    seconds_from_now,
 };
 
 /// Which releases, signers files and revocations are open, and whether the keys can complete them.
@@ -364,6 +365,42 @@ fn what_cannot_be_verified_is_told_beside_the_rest() {
     let ran = computer.run(&args);
     assert_eq!(ran.code, 3);
     ran.says(&["is artifact signer, admin", "unreadable:", "there may be more"]);
+}
+
+/// A stranger lists the key as a registrar, in a file whose time is still to come.
+#[test]
+fn a_stranger_keeps_no_one_from_a_report() {
+    let [alice, mallory] = ["alice", "mallory"].map(person);
+    let world = start_team();
+    world.add_signed_release("acme/app/1.0", &[&alice, &person("bob")]);
+    let registrars = json!([signer(&alice.key(), "alice")]);
+    let ahead = SignersFile::dated(seconds_from_now(9 * 60)).artifact(1, &[&mallory]);
+    world.activate("aaa/trap", &ahead.with("registrars", registrars.clone()), &[&mallory]);
+    // Before acme/app in the order of their names, and more than are told.
+    let junk = SignersFile::dated(days_ago(5)).artifact(1, &[&mallory]).with("registrars", registrars);
+    for n in 0..21 {
+        world.activate(&format!("aaa/p{n}"), &junk, &[&mallory]);
+    }
+    let computer = Computer::of(&world.server);
+    let repository = world.server.repository();
+    for source in [&[][..], &["--repository", repository.to_str().unwrap()]] {
+        let key = alice.key();
+        let asking = [&["incident", &key], source].concat();
+        let shown = computer.run(&asking).failed_with(3);
+        let shown =
+            shown.says(&["aaa/trap", "which is not in the past", "What to do, in this order", "and 2 more"]);
+        let lines: Vec<&str> = shown.stdout.lines().collect();
+        let place = |word: &str| lines.iter().position(|line| line.contains(word)).expect("a line");
+        assert!(place("/acme/app") < 3 && place("signed releases: 1") < place("aaa/"), "{}", shown.stdout);
+        assert!(lines.len() < 60, "{}", shown.stdout);
+        let told = computer.run(&[&asking[..], &["--json"]].concat()).json_error(3);
+        assert_eq!(told["projects"].as_array().map(Vec::len), Some(23), "programs get all");
+        assert_eq!(told["projects"][0]["project_id"], json!(world.id("acme/app")));
+        assert_eq!(told["steps"].as_object().map(serde_json::Map::len), Some(1), "{}", told["steps"]);
+        // Named, it is told in full.
+        let named = [&asking[..], &["--project", "aaa/p3"]].concat();
+        computer.run(&named).ok().says(&["alone they can register releases", "svc.signers.json"]);
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ const ROWS: usize = 4;
 /// A world in which people have taken some projects through their whole life, side by side.
 pub(super) fn lively_origin(commits: usize) -> World {
     let world = World::start();
-    let client = Client { address: world.server.address(), files: &world.files };
+    let client = Client { address: world.server.address(), files: &world.files, ahead: 0 };
     std::thread::scope(|scope| {
         for row in 0..ROWS {
             let (done, _heard) = mpsc::channel();

@@ -116,6 +116,25 @@ fn a_commit_that_the_rules_do_not_give_is_refused() {
     assert_eq!((taken, tip_of(&mirror).as_deref()), (at, Some(ids[at - 1].as_str())));
 }
 
+/// In memory a directory is a hundred times as large as the two bytes of a path that name it.
+#[test]
+fn a_commit_of_very_many_directories_is_refused_before_they_are_made() {
+    let journal = honest_journal();
+    let head = &journal[..journal.find("M 100644").unwrap()];
+    let content = "M 100644 inline 00000/x\ndata 1\nx\n";
+    // Git's id of that content.
+    let id = "c1b0730e0133447badcfd47fd144e254807b06e1";
+    let deep = "/d".repeat(62);
+    let files: String = (1..30_000).map(|file| format!("M 100644 {id} {file:05}{deep}/x\n")).collect();
+    let bomb = format!("{head}{content}{files}\n");
+    let hostile = HostileServer::alone();
+    hostile.lie(move |_| Some(Lie::journal(bomb.clone())));
+    let mirror = start_mirror(&hostile.url());
+    assert_eq!(assert_refused(&mirror, "it adds more than 256 directories"), 0);
+    let peak = mirror.peak_memory();
+    assert!(peak < 256 << 20, "{peak} bytes");
+}
+
 #[test]
 fn a_refused_mirror_asks_no_more() {
     let journal = honest_journal().replacen("key leaked", "key leakeD", 1);

@@ -5,6 +5,7 @@ use std::process::Command;
 use countersign_core::values::digest::Sha256;
 
 use super::{ReleaseScene, SIGNERS, VERSION, archive, program};
+use crate::support::client::{Ran, text};
 
 #[test]
 fn a_release_is_published_only_after_enough_have_signed_it() {
@@ -149,4 +150,19 @@ fn two_builds_that_differ_are_noticed() {
     scene.computer.write("program", restless);
     scene.build(&[]).ok();
     scene.build(&["--check"]).failed_with(1).says(&["two builds of one commit differ"]);
+}
+
+#[test]
+fn a_compiler_that_fails_makes_no_release() {
+    let Some(scene) = ReleaseScene::start() else { return };
+    for script in ["exit 1", "echo 'rustc 1.89.0'", "echo 'host: x86_64-unknown-linux-gnu'; exit 1"] {
+        let rustc = scene.write_program("bin/rustc", script);
+        let path = format!("{}:{}", text(rustc.parent().unwrap()), std::env::var("PATH").unwrap());
+        let always = ["--url", &scene.url, "--signers", SIGNERS, "--program", "program", "--packages", ""];
+        let mut build = Command::new(super::packaging("release"));
+        scene.computer.settle(&mut build);
+        build.arg("build").args(always).env("PATH", path);
+        Ran::of(&mut build).failed_with(1).says(&["error: `rustc -vV`"]);
+        assert!(!scene.computer.path("dist").exists());
+    }
 }

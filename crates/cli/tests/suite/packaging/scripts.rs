@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    net::TcpListener,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
@@ -10,24 +11,42 @@ use std::{
 use super::{packaging, program};
 use crate::{
     formats::scene::list,
-    support::{client::Ran, keys::installed},
+    support::{client::Ran, keys::installed, scripts::assert_whole_or_nothing},
 };
+
+fn scripts_in(dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let mut scripts = Vec::new();
+    for dir in dirs {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let is_script = path.is_file()
+                && (fs::read(&path).unwrap().starts_with(b"#!/bin/sh\n") || path.ends_with("job.sh"));
+            scripts.extend(is_script.then_some(path));
+        }
+    }
+    scripts
+}
 
 #[test]
 fn shellcheck_finds_nothing() {
     if !installed("shellcheck") {
         return;
     }
-    let mut scripts = Vec::new();
-    for dir in [packaging(""), packaging("debian")] {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            let is_script = path.is_file() && fs::read(&path).unwrap().starts_with(b"#!/bin/sh\n");
-            scripts.extend(is_script.then_some(path));
-        }
-    }
+    let scripts = scripts_in(&[packaging(""), packaging("debian")]);
     assert!(scripts.len() >= 10, "{scripts:?}");
     Ran::of(Command::new("shellcheck").args(scripts)).ok();
+}
+
+/// Those of jobs and of packages as well. The shells only read, and a script that is one command runs nothing before it is
+/// read.
+#[test]
+fn a_script_that_was_cut_off_runs_nothing() {
+    let scripts = scripts_in(&[packaging(""), packaging("debian"), packaging("npm"), packaging("../ci")]);
+    assert!(scripts.len() >= 17, "{scripts:?}");
+    for path in scripts {
+        println!("{}", path.display());
+        assert_whole_or_nothing(&fs::read(path).unwrap(), &["-n"], &[]);
+    }
 }
 
 #[test]
@@ -41,9 +60,12 @@ fn the_packaged_unit_and_configuration_fit_together() {
     // No stranger reaches a server that no one has configured.
     assert!(config.contains("\nlisten = \"127.0.0.1:"), "{config}");
     let dir = tempfile::TempDir::new().unwrap();
+    // Another server can have the port of the configuration, such as the one of the README. If it is free, it is taken here.
+    let _taken = TcpListener::bind("127.0.0.1:3000");
     let mut check = Command::new(env!("CARGO_BIN_EXE_countersign"));
     check.args(["serve", "--check", "--config"]).arg(packaging("countersign.toml"));
-    Ran::of(check.env_clear().env("COUNTERSIGN_DATA_DIR", dir.path().join("data"))).ok();
+    check.env_clear().env("COUNTERSIGN_LISTEN", "127.0.0.1:0");
+    Ran::of(check.env("COUNTERSIGN_DATA_DIR", dir.path().join("data"))).ok();
 }
 
 fn write_program(path: PathBuf, script: &str) -> PathBuf {

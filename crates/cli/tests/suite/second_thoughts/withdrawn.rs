@@ -6,7 +6,9 @@ use countersign_core::documents::withdrawal::Withdrawal;
 use serde_json::{Value, json};
 
 use crate::support::second_thoughts::{collecting, digest_of, object, person, project, withdraw};
-use crate::support::{Request, SignersFile, World, days_ago, world::checksums};
+use crate::support::{
+    Request, SignersFile, World, client::Computer, days_ago, fsck::fsck, html::open, world::checksums,
+};
 
 fn names_beside(world: &World, index: &str) -> Vec<String> {
     let dir = index.rsplit_once('/').unwrap().0;
@@ -26,7 +28,8 @@ fn the_registrant_withdraws_in_one_commit_and_leaves_a_record() {
     let answer = world.post_as(&alice, "/v1/withdraw", &body).ok();
     assert_eq!(answer["success"], true);
     assert_eq!(world.git().commit_count(), before + 1);
-    assert_eq!(names_beside(&world, &index), ["svc.index.json.withdrawn.json"]);
+    let left = ["svc.index.json.earlier-objections.json", "svc.index.json.withdrawn.json"];
+    assert_eq!(names_beside(&world, &index), left);
     world.file(&index).error(404);
     let record = Withdrawal::parse(&world.read(&format!("{index}.withdrawn.json"))).unwrap();
     assert!(record.request.verify().is_ok());
@@ -48,6 +51,86 @@ fn who_may_and_who_may_not() {
     let index = world.add_release(&person("machine"), "acme/app/v2");
     withdraw(&world, &person("alice"), &index).error(403);
     withdraw(&world, &person("machine"), &index).ok();
+}
+
+/// The attack that D223 ends: a leaked CI key swaps the content under people who have looked at it.
+#[test]
+fn a_registrar_does_not_put_other_content_under_a_signature_or_an_objection() {
+    let world = project();
+    let [alice, bob, carol, machine] = ["alice", "bob", "carol", "machine"].map(person);
+    for (dir, signs, objects) in
+        [("v1", true, true), ("v2", true, false), ("v3", false, true), ("v4", false, false)]
+    {
+        let index = world.add_release(&machine, &format!("acme/app/{dir}"));
+        if signs {
+            world.sign(&alice, &index).ok();
+        }
+        if objects {
+            object(&world, &bob, &index, Some("not my build")).ok();
+        }
+        if !signs && !objects {
+            withdraw(&world, &machine, &index).ok();
+            continue;
+        }
+        let before = world.read(&index);
+        withdraw(&world, &machine, &index).refused(403, "is a registrar of");
+        let sums = format!("/acme/app/{dir}/SHA256SUMS");
+        world.files.put(&sums, checksums("other content"));
+        world.register_assets(&machine, &[&world.files.url(&sums)]).refused(403, "is a registrar of");
+        assert_eq!(world.read(&index), before);
+        withdraw(&world, &carol, &index).ok();
+    }
+    fsck(&world.server.data_dir(), &[]).is_clean();
+}
+
+/// A stranger reads what was said of a content that is gone, also after another one took its place.
+#[test]
+fn objections_are_read_after_a_correction_and_a_withdrawal() {
+    let (world, index) = collecting();
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(person);
+    let first = digest_of(&world, &index);
+    object(&world, &bob, &index, Some("not my build")).ok();
+    world.files.put("/acme/app/v1/SHA256SUMS", checksums("corrected"));
+    world.register_assets(&alice, &[&world.files.url("/acme/app/v1/SHA256SUMS")]).ok();
+    let second = digest_of(&world, &index);
+    world.file(&format!("{index}.objections.json")).error(404);
+    object(&world, &carol, &index, Some("nor this")).ok();
+    let computer = Computer::of(&world.server);
+    let status = computer.run(&["status", &index]).ok();
+    status.says(&[
+        "1 OBJECTION",
+        "nor this",
+        "1 objection to an earlier content of this release",
+        "not my build",
+    ]);
+    let review = computer.run_as("bob", &["sign", &index]).failed(2);
+    review.says(&["1 OBJECTION", "1 objection to an earlier content of this release", "not my build"]);
+    withdraw(&world, &carol, &index).ok();
+    let expected = json!([
+        { "public_key": bob.key(), "objection": "not my build", "subject_digest": first },
+        { "public_key": carol.key(), "objection": "nor this", "subject_digest": second },
+    ]);
+    let told = |value: &Value| {
+        let mut told = value["earlier_objections"].clone();
+        for entry in told.as_array_mut().unwrap() {
+            entry.as_object_mut().unwrap().remove("timestamp").unwrap();
+        }
+        told
+    };
+    assert_eq!(told(&computer.json(&["status", &index])), expected);
+    computer.run(&["status", &index]).ok().says(&["withdrawn", "2 objections to an earlier content"]);
+    open(&world.server, &format!("/p/{index}")).says(&["2 objections to an earlier content", "not my build"]);
+    world.add_release(&person("machine"), "acme/app/v1");
+    let status = computer.json(&["status", &index]);
+    assert_eq!((told(&status), &status["objections"]), (expected, &json!([])));
+    let page = open(&world.server, &format!("/p/{index}"));
+    page.says(&["2 objections to an earlier content", "nor this"])
+        .lacks(&["signer objects", "signers object"]);
+    let stored = world.read_json(&format!("{index}.earlier-objections.json"));
+    assert_eq!(stored["earlier_objections"].as_array().unwrap().len(), 2);
+    assert_eq!(stored["earlier_objections"][0]["public_key"], bob.key());
+    let asked = computer.run_as("bob", &["sign", &index]).failed(2);
+    asked.says(&["2 objections to an earlier content"]).says_nothing_of(&["OBJECTION"]);
 }
 
 #[test]

@@ -16,9 +16,9 @@ use super::kills_load::{Asked, Client, Course, Sent, people, read_on};
 use crate::support::{FileServer, Git, Person, Request, TestServer, fsck::fsck, http};
 
 /// How many kills; the long run takes some hundreds.
-const KILLS: (&str, u64) = ("COUNTERSIGN_KILLS", 10);
+pub(super) const KILLS: (&str, u64) = ("COUNTERSIGN_KILLS", 10);
 /// Where the random instants begin.
-const SEED: (&str, u64) = ("COUNTERSIGN_SEED", 1);
+pub(super) const SEED: (&str, u64) = ("COUNTERSIGN_SEED", 1);
 /// A repository that grows for ever would make every check slower than the one before.
 const KILLS_PER_REPOSITORY: u64 = 25;
 const ROWS: usize = 6;
@@ -43,7 +43,7 @@ fn killed_at_any_instant_the_server_loses_nothing_and_makes_nothing_by_halves() 
     assert!(figures.acknowledged > kills, "the server had something to do");
 }
 
-fn setting((name, default): (&str, u64)) -> u64 {
+pub(super) fn setting((name, default): (&str, u64)) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
@@ -62,10 +62,10 @@ struct Figures {
 }
 
 /// The same numbers for the same seed.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         // A linear congruential generator: its upper bits are good enough here.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound

@@ -6,5 +6,7 @@ mod damage;
 mod data_directory;
 mod disk_full;
 mod kills;
+mod kills_and_gc;
 pub(crate) mod kills_load;
+mod pauses;
 mod restarts;

@@ -13,7 +13,8 @@ use serde_json::json;
 
 use super::kills_load::{Client, Course};
 use crate::support::{
-    Answer, FileServer, Git, Person, Request, SignersFile, TestServer, fsck::fsck, machine_clock::MachineClock,
+    Answer, FileServer, Git, Person, Request, SignersFile, TestServer, fsck::fsck,
+    machine_clock::MachineClock,
 };
 
 /// How many pauses; the long run takes 200.

@@ -21,6 +21,7 @@ pub(crate) mod receiver;
 pub(crate) mod reference;
 pub(crate) mod rewriting;
 pub(crate) mod running;
+pub(crate) mod scripts;
 pub(crate) mod second_thoughts;
 pub(crate) mod server;
 pub(crate) mod signers;

@@ -387,6 +387,13 @@ impl TestServer {
         assert!(sent.success());
     }
 
+    /// The most memory that the process has had, in bytes.
+    pub(crate) fn peak_memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process().child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says it");
+        peak.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    }
+
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.process.take().expect("the server runs").child.wait().expect("the server ends")
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::scene::{APP, DELAY, Scene, takeover, team};
-use crate::support::{SignersFile, World, client::Computer};
+use crate::support::{SignersFile, World, client::Computer, html::open};
 
 /// Thieves with the keys of Bob and Carol have proposed their own signers, and signed.
 fn attacked(scene: &Scene) -> Computer {
@@ -63,6 +63,62 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
     scene.run_as(&masters, "moe", &["sign", "--all", "--yes"]).ok().says(&["complete"]);
     assert_eq!(scene.signers(), clean.bytes());
     scene.run_as(&masters, "mia", &["chain", &id]).ok();
+}
+
+/// As with a withdrawal: everyone sees that it was vetoed, by whom and why, until the next activation.
+#[test]
+fn a_veto_is_shown_with_its_reason() {
+    let Some(scene) = Scene::new() else { return };
+    let computer = attacked(&scene);
+    let (id, pending) = (scene.world.id(APP), scene.pending());
+    for (name, args) in [("mia", &["--reason", "keys were stolen"][..]), ("max", &[])] {
+        let veto = [&["veto", id.as_str(), "--yes"], args].concat();
+        scene.run_as(&computer, name, &veto).ok();
+    }
+    for name in [&id, &pending] {
+        let shown = computer.run(&["status", name]).ok();
+        shown.says(&["vetoed by", "keys were stolen", &super::scene::person("mia").key()]);
+        let value = computer.json(&["status", name]);
+        assert_eq!((&value["vetoed"], &value["reason"]), (&json!(true), &json!("keys were stolen")));
+        assert_eq!(value["vetoed_by"].as_array().map(Vec::len), Some(2), "{value}");
+        let waited = computer.run(&["status", "--wait", name]).failed(8);
+        waited.says(&["vetoed", "keys were stolen"]).says_nothing_of(&["in force"]);
+        let signed = scene.run_as(&computer, "carol", &["sign", name, "--yes"]).failed(2);
+        signed.says(&["were vetoed by", "keys were stolen"]);
+    }
+    for page in [&id, &pending, &format!("{id}/svc.activity")] {
+        open(&scene.world.server, &format!("/p/{page}")).says(&["vetoed", "keys were stolen"]);
+    }
+    // Later signers take the record away.
+    let next = team(2);
+    let url = scene.world.publish(APP, &next);
+    scene.run_as(&computer, "mia", &["update", &url]).ok();
+    for name in ["mia", "moe"] {
+        scene.run_as(&computer, name, &["sign", "--all", "--yes"]).ok();
+    }
+    assert_eq!(scene.signers(), next.bytes());
+    open(&scene.world.server, &format!("/p/{id}")).lacks(&["keys were stolen"]);
+    computer.run(&["status", "--wait", &id]).ok().says(&["in force"]);
+}
+
+/// A block holds back what is due: no one is told of a time that is past as if it were to come.
+#[test]
+fn what_a_block_holds_back_is_called_held_back() {
+    let Some(scene) = Scene::new() else { return };
+    let computer = attacked(&scene);
+    let (dir, id) = (scene.world.server.data_dir(), scene.world.id(APP));
+    open(&scene.world.server, &format!("/p/{id}")).says(&["takes effect"]);
+    let args = ["admin", "block", &id, "--data-dir", dir.to_str().unwrap()];
+    assert!(crate::support::server::Launch::default().args(args).output().status.success());
+    scene.set(DELAY + 60);
+    let shown = scene.run_as(&computer, "mia", &["status", &id]).ok();
+    shown.says(&["was due on", "holds it back", "admin drop"]).says_nothing_of(&["unless the masters veto"]);
+    for page in [&id, &scene.pending()] {
+        let page = open(&scene.world.server, &format!("/p/{page}"));
+        page.says(&["was due", "holds it back", "admin drop"]).lacks(&["takes effect 2"]);
+    }
+    let late = scene.run_as(&computer, "mia", &["veto", &id, "--reason", "late", "--yes"]).failed(1);
+    late.says(&["Too late", "admin drop"]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn veto_offline(scene: &Scene, computer: &Computer, name: &str, export: &[&str])
     let offline = Computer::offline();
     carry(computer, &offline, "request.json");
     let args = ["veto", "--detached", "request.json", "-o", "veto.json"];
-    offline.run_as(name, &args).failed(2).says(&["--yes", "stolen", "joins", "sha512:"]);
+    offline.run_as(name, &args).failed(2).says(&["--yes", "stolen", "joins", "sha512:", "takes effect on"]);
     assert_eq!(offline.listing(), ["request.json"]);
     offline.run_as(name, &[&args[..], &["--yes"]].concat()).ok().says(&["--submit"]);
     carry(&offline, computer, "veto.json");
@@ -41,7 +41,11 @@ fn two_masters_veto_who_never_meet_a_network() {
     // The second signs what the first began, without a reason of their own.
     assert!(veto_offline(&scene, &computer, "moe", &[]));
     assert_eq!(scene.signers(), team(10).bytes());
-    computer.run(&["veto", &scene.world.id(APP), "--export", "late.json"]).failed(2);
+    let late = computer.run(&["veto", &scene.world.id(APP), "--export", "late.json"]).failed(2);
+    late.says(&["were vetoed by", "keys were stolen"]);
+    // Handed in once more, it is done already.
+    let again = scene.run_as(&computer, "alice", &["veto", "--submit", "veto.json"]).ok();
+    again.says(&["Vetoed already"]);
 }
 
 #[test]

@@ -4,7 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, Person, SignersFile, World, days_ago,
+    Connection, Person, SignersFile, World,
+    client::{Computer, put_release},
+    days_ago,
     html::{Html, key_page, open, short_key, visit},
     signers::signer,
 };
@@ -167,4 +169,40 @@ fn a_host_header_is_believed_only_where_it_is_harmless() {
         assert!(!reply.text().contains(host), "{}", reply.text());
         assert!(reply.status == 400 || reply.text().contains(&command("SERVER")), "{host}: {}", reply.text());
     }
+}
+
+/// D228: the Cyrillic letter looks like the `a` of the project that visitors know.
+#[test]
+fn a_name_that_looks_like_another_one_is_marked_wherever_it_is_shown() {
+    let world = World::start();
+    let computer = Computer::of(&world.server);
+    for project in ["acme/app", "acme/%D0%B0pp"] {
+        let url = world.publish(project, &SignersFile::of(1, &[&Person::named("alice")]));
+        computer.run_as("alice", &["register", &url]).ok();
+        computer.sign_all(&["alice"]);
+    }
+    let sums = put_release(&world.files, "acme/%D0%B0pp/1.%D0%BE", &[("file", b"content")]);
+    computer.run_as("alice", &["release", "--checksums", &sums]).ok();
+    let mark = "acme/\u{430}pp (with U+0430)";
+    for target in ["/", "/projects", "/activity", "/projects?search=pp"] {
+        open(&world.server, target).says(&[mark]);
+    }
+    let (project, index) = (world.id("acme/%D0%B0pp"), world.index_path("acme/%D0%B0pp/1.%D0%BE"));
+    for target in ["", "/svc.activity", "/svc.signers.history.json"] {
+        open(&world.server, &format!("/p/{project}{target}")).says(&[mark, "\u{430}pp (with U+0430)"]);
+    }
+    open(&world.server, &format!("/p/{index}")).says(&[mark, "1.\u{43e} (with U+043E)"]);
+    let feed = format!("/p/{project}/svc.activity.atom");
+    for (target, mark) in [(feed, mark), (format!("/verify?path={index}"), "(with U+0430, U+043E)")] {
+        let text = world.server.get(&target).text();
+        assert!(text.contains(mark), "{text}");
+    }
+    // The one that it looks like has no mark.
+    open(&world.server, &format!("/p/{}", world.id("acme/app"))).lacks(&["(with U+"]);
+
+    // A signer and a downloader read it as well.
+    let review = computer.run_as("alice", &["sign", "--all", "--yes"]).ok();
+    review.says(&["acme/\u{430}pp (with U+0430)", "(with U+0430, U+043E)"]);
+    let user = Computer::of(&world.server);
+    user.download(&world.files.url("/acme/%D0%B0pp/1.%D0%BE/file")).ok().says(&["(with U+0430, U+043E)"]);
 }

@@ -16,7 +16,7 @@ use crate::{
         snapshot::{Change, ReadError, Snapshot},
         stored::{self, ActiveSigners, IndexState},
     },
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+    values::{bounds::COLLECTING_BYTES, key::PublicKey, path::RepoPath, time::Timestamp, wire},
 };
 
 /// A release as its source describes it.
@@ -81,6 +81,11 @@ pub enum AssetsRefusal {
     RegistrarCannotCorrect { key: PublicKey, project: RepoPath, index: RepoPath },
     #[error("{project} has {limit} releases that still wait for signatures: sign some of them first")]
     TooManyCollecting { project: RepoPath, limit: usize },
+    #[error(
+        "{project} has {waiting} releases that still wait for signatures, with paths so long that one more would leave no \
+         room to change the project's signers: sign or withdraw some of them first"
+    )]
+    NoRoomToRotate { project: RepoPath, waiting: usize },
     #[error(transparent)]
     Stored(#[from] ReadError),
 }
@@ -111,11 +116,89 @@ pub struct RegisteredAssets {
     pub replaced: Option<BTreeSet<PublicKey>>,
 }
 
+/// How many releases of a project may wait for signatures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CollectingLimits {
+    /// The operator's figure.
+    releases: usize,
+    /// Of what a rotation changes for them, each in the journal and in directories (D202).
+    bytes: usize,
+}
+
+impl CollectingLimits {
+    /// No limits: earlier versions had others, and what they stored stays legal.
+    pub const NONE: Self = Self { releases: usize::MAX, bytes: usize::MAX };
+
+    /// Whether there is room for one more release of this project.
+    fn check(
+        &self,
+        snapshot: &impl Snapshot,
+        project: &RepoPath,
+        new: &RepoPath,
+    ) -> Result<(), AssetsRefusal> {
+        let collecting = snapshot.collecting_indexes(project);
+        if collecting.len() >= self.releases {
+            return Err(AssetsRefusal::TooManyCollecting { project: project.clone(), limit: self.releases });
+        }
+        let costs = collecting.iter().chain([new]).map(|index| RotationCost::of(index, project));
+        let cost = costs.fold(RotationCost::default(), RotationCost::add);
+        if cost.journal.max(cost.directories) > self.bytes {
+            return Err(AssetsRefusal::NoRoomToRotate {
+                project: project.clone(),
+                waiting: collecting.len(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl From<usize> for CollectingLimits {
+    fn from(releases: usize) -> Self {
+        Self { releases, bytes: COLLECTING_BYTES }
+    }
+}
+
+/// What new signers change for releases that collect signatures (D16): bytes in the journal, and bytes of directories.
+#[derive(Debug, Clone, Copy, Default)]
+struct RotationCost {
+    journal: usize,
+    directories: usize,
+}
+
+impl RotationCost {
+    /// Files of a release that a rotation writes or removes: the copy of the signers file, the signatures, and those in other
+    /// formats.
+    const FILES: usize = 3;
+    /// The longest ending of their names behind that of the index.
+    const ENDING: usize = wire::SIGNATURES_SUFFIX.len() + wire::PENDING_SUFFIX.len();
+    /// A line of the journal has a mode, an id and two spaces around the path.
+    const LINE: usize = "M 100644  \n".len() + 40;
+    /// An entry of a directory has a mode, a NUL and an id. Each directory is an object of a pack, with its header and its
+    /// place in the index.
+    const DIRECTORY: usize = 27 + 64;
+    /// The release's own directory lists up to six files while it collects.
+    const LISTED: usize = 6 * (27 + wire::INDEX_FILE.len() + Self::ENDING);
+
+    fn of(index: &RepoPath, project: &RepoPath) -> Self {
+        let path = index.as_str().len();
+        let below = index.below(project).map_or(path, str::len);
+        let depth = index.below(project).unwrap_or(index.as_str()).split('/').count();
+        Self {
+            journal: Self::FILES * (path + Self::ENDING + Self::LINE),
+            directories: below + depth * Self::DIRECTORY + Self::LISTED,
+        }
+    }
+
+    fn add(self, other: Self) -> Self {
+        Self { journal: self.journal + other.journal, directories: self.directories + other.directories }
+    }
+}
+
 pub fn register_assets(
     snapshot: &impl Snapshot,
     WrittenIndex { dir, index, bytes }: &WrittenIndex,
     caller: &PublicKey,
-    max_collecting: usize,
+    limits: impl Into<CollectingLimits>,
 ) -> Result<(Change, RegisteredAssets), AssetsRefusal> {
     let active = check_assets(snapshot, dir, caller)?;
     if active.project != index.project_id {
@@ -136,11 +219,10 @@ pub fn register_assets(
             }
             titles::CORRECT
         }
-        None if snapshot.collecting_indexes(&active.project).len() >= max_collecting => {
-            let project = active.project;
-            return Err(AssetsRefusal::TooManyCollecting { project, limit: max_collecting });
+        None => {
+            limits.into().check(snapshot, &active.project, &path)?;
+            titles::ADD
         }
-        None => titles::ADD,
     };
     let replaced = match existing {
         Some(_) => Some(stored::collected_signatures(snapshot, &path)?.signers()),
@@ -153,8 +235,7 @@ pub fn register_assets(
     change.write(path.clone(), Arc::clone(bytes));
     change.write(layout::registrant_of(&path), Registrant { key: *caller }.write());
     stored::delete_other_formats(snapshot, &mut change, &path);
-    // They were about other content.
-    stored::delete_present(snapshot, &mut change, layout::objections_of(&path));
+    stored::retire_objections(snapshot, &mut change, &path)?;
     stored::delete_present(snapshot, &mut change, layout::withdrawal_of(&path));
     Ok((change, RegisteredAssets { index: path, replaced }))
 }

@@ -163,20 +163,35 @@ fn join_pending(snapshot: &impl Snapshot, request: &VetoRequest) -> Result<Signa
     Ok(set)
 }
 
-/// Leaves room for one more record. What is forgotten can be proposed again, and vetoed again.
-fn forget_oldest(snapshot: &impl Snapshot, change: &mut Change, project: &RepoPath) -> Result<(), ReadError> {
+/// What is left of a proposal that the masters vetoed, until the next activation (D136).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VetoRecord {
+    /// When the last signature came.
+    pub vetoed_at: Option<Timestamp>,
+    /// The path of the veto.
+    pub path: RepoPath,
+}
+
+/// The records of a project, the oldest first.
+pub fn list_records(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Vec<VetoRecord>, ReadError> {
     let files = snapshot.files_below(&layout::vetoed_dir(project))?;
     let mut records = Vec::new();
-    for record in files.into_iter().filter(|path| path.file_name() == wire::VETO_FILE) {
-        let set = snapshot.read_signatures(&layout::signatures_of(&record))?.unwrap_or_default();
+    for path in files.into_iter().filter(|path| path.file_name() == wire::VETO_FILE) {
+        let set = snapshot.read_signatures(&layout::signatures_of(&path))?.unwrap_or_default();
         let vetoed_at = set.entries.values().map(|collected| collected.collected_at).max();
-        records.push((vetoed_at, record));
+        records.push(VetoRecord { vetoed_at, path });
     }
     records.sort();
+    Ok(records)
+}
+
+/// Leaves room for one more record. What is forgotten can be proposed again, and vetoed again.
+fn forget_oldest(snapshot: &impl Snapshot, change: &mut Change, project: &RepoPath) -> Result<(), ReadError> {
+    let mut records = list_records(snapshot, project)?;
     let superfluous = (records.len() + 1).saturating_sub(VETO_RECORDS);
-    for (_, record) in records.drain(..superfluous) {
-        change.delete(layout::signatures_of(&record));
-        change.delete(record);
+    for record in records.drain(..superfluous) {
+        change.delete(layout::signatures_of(&record.path));
+        change.delete(record.path);
     }
     Ok(())
 }

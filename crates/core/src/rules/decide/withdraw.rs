@@ -38,12 +38,25 @@ pub enum WithdrawRefusal {
          file in force lists it, and every admin key may"
     )]
     NotAllowed { key: PublicKey, project: RepoPath },
+    #[error(
+        "the key {key} is a registrar of {project}, which withdraws only what no one has signed or objected to. {index} \
+         has signatures or objections. An admin of the project can withdraw it, and a signer can register it again"
+    )]
+    RegistrarCannotWithdraw { key: PublicKey, project: RepoPath, index: RepoPath },
     #[error(transparent)]
     Stored(#[from] ReadError),
 }
 
 /// The release is gone, its path is free, and the signed request stays as the record of who and why.
-pub fn withdraw(
+pub fn withdraw(snapshot: &impl Snapshot, withdrawal: &Withdrawal) -> Result<(Change, ()), WithdrawRefusal> {
+    let decided = repeat_withdrawal(snapshot, withdrawal)?;
+    check_registrar(snapshot, &withdrawal.body.file_path, &withdrawal.request.public_key)?;
+    Ok(decided)
+}
+
+/// What a commit can hold: servers before D223 let a registrar withdraw whatever it had registered. Only a replay asks
+/// this.
+pub fn repeat_withdrawal(
     snapshot: &impl Snapshot,
     Withdrawal { request, body }: &Withdrawal,
 ) -> Result<(Change, ()), WithdrawRefusal> {
@@ -64,10 +77,29 @@ pub fn withdraw(
     change.delete(file.clone());
     change.delete(layout::signers_copy_of(file));
     change.delete(layout::pending_signatures_of(file));
-    for beside in [layout::registrant_of(file), layout::other_formats_of(file), layout::objections_of(file)] {
+    for beside in [layout::registrant_of(file), layout::other_formats_of(file)] {
         stored::delete_present(snapshot, &mut change, beside);
     }
+    stored::retire_objections(snapshot, &mut change, file)?;
     Ok((change, ()))
+}
+
+/// A registrar never undoes what people said: it would correct a release by registering another one in its place (D223).
+fn check_registrar(
+    snapshot: &impl Snapshot,
+    index: &RepoPath,
+    caller: &PublicKey,
+) -> Result<(), WithdrawRefusal> {
+    let active = stored::require_governing_signers(snapshot, index)?;
+    let is_untouched = || -> Result<bool, ReadError> {
+        Ok(stored::collected_signatures(snapshot, index)?.entries.is_empty()
+            && stored::objections(snapshot, index)?.standing().is_empty())
+    };
+    if active.file.lists(caller) || is_untouched()? {
+        return Ok(());
+    }
+    let (key, project, index) = (*caller, active.project, index.clone());
+    Err(WithdrawRefusal::RegistrarCannotWithdraw { key, project, index })
 }
 
 fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<(), WithdrawRefusal> {

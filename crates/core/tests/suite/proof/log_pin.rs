@@ -4,7 +4,7 @@ use countersign_core::{
     log::checkpoint::{Cosignature, SignedCheckpoint},
     proof::{
         log_pin::{Continuation, LogPin, LogPinFault, latest_older_proof},
-        trust::{Root, TrustStore},
+        trust::{AsOf, Root, TrustStore},
     },
     rules::chain,
     values::{
@@ -58,7 +58,7 @@ fn the_largest_checkpoint_is_remembered_and_reads_back() {
     let past = founded(PROJECT);
     let mut store = TrustStore::default();
     let chain = chain::verify(&past.history, &past.project).unwrap();
-    store.accept(&chain, Root::Origin("https://example.org".to_owned()), noon());
+    store.accept(&chain, AsOf::Now, Root::Origin("https://example.org".to_owned()), noon()).unwrap();
     let (small, large) = (log(3).cosigned(&[(1, 100)]).note(), log(5).cosigned(&[(1, 200)]).note());
     // The last is as large, and says less.
     for note in [&small, &large, &small, &log(5).cosigned(&[]).note()] {

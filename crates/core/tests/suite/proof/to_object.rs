@@ -124,4 +124,8 @@ fn a_request_travels_with_its_objections() {
     assert_eq!(rewrite(&request), request);
     request.objections = documents::objections();
     assert_eq!(rewrite(&request), request);
+    request.earlier = documents::earlier_objections();
+    assert_eq!(rewrite(&request), request);
+    let shown = request.check().expect("a release").earlier;
+    assert_eq!(shown, request.earlier, "they are about another content, and verify");
 }

@@ -29,7 +29,7 @@ fn origin() -> Root {
 
 fn accepted(past: &Past) -> TrustStore {
     let mut store = TrustStore::default();
-    store.accept(&proven(past), origin(), noon());
+    store.accept(&proven(past), AsOf::Earlier, origin(), noon()).unwrap();
     store
 }
 
@@ -81,7 +81,7 @@ fn the_same_history_passes_and_a_longer_one_too() {
 #[test]
 fn what_is_accepted_is_remembered_link_by_link() {
     let mut store = TrustStore::default();
-    store.accept(&proven(&rotated(PROJECT)), origin(), at("2026-03-01T00:00:00.75Z"));
+    store.accept(&proven(&rotated(PROJECT)), AsOf::Earlier, origin(), at("2026-03-01T00:00:00.75Z")).unwrap();
     let links = proven(&rotated(PROJECT)).links;
     let expected: Vec<PinnedLink> = links
         .iter()
@@ -102,19 +102,52 @@ fn accepting_again_extends_the_history_and_leaves_the_rest() {
     let mut store = accepted(&founded(PROJECT));
     let later = at("2027-01-01T00:00:00Z");
     let root = || Root::Digest(Sha512::of(b"another reason"));
-    store.accept(&proven(&rotated(PROJECT)), root(), later);
+    store.accept(&proven(&rotated(PROJECT)), AsOf::Earlier, root(), later).unwrap();
     let once = accepted(&rotated(PROJECT));
     assert_eq!(store, once);
     // Neither the same nor an older history takes anything away.
-    store.accept(&proven(&rotated(PROJECT)), root(), later);
-    store.accept(&proven(&founded(PROJECT)), root(), later);
+    store.accept(&proven(&rotated(PROJECT)), AsOf::Earlier, root(), later).unwrap();
+    store.accept(&proven(&founded(PROJECT)), AsOf::Earlier, root(), later).unwrap();
     assert_eq!(store, once);
+}
+
+/// As two commands do that both found no pin, each shown another past: the second to write must find out.
+#[test]
+fn what_does_not_continue_the_pin_is_not_accepted_whoever_checked_it_before() {
+    for (known, shown) in
+        [(founded(PROJECT), replaced()), (replaced(), founded(PROJECT)), (rotated(PROJECT), replaced())]
+    {
+        assert_eq!(TrustStore::default().check(&proven(&shown), AsOf::Now), Ok(None));
+        let mut store = accepted(&known);
+        let before = store.clone();
+        for as_of in BOTH {
+            let refused = store.accept(&proven(&shown), as_of, origin(), noon()).expect_err("another past");
+            assert!(matches!(refused, TrustError::ChangedPast { entry: 0, .. }), "{refused}");
+        }
+        assert_eq!(store, before);
+    }
+    let mut store = accepted(&rotated(PROJECT));
+    let older =
+        store.accept(&proven(&founded(PROJECT)), AsOf::Now, origin(), noon()).expect_err("an older one");
+    assert!(matches!(older, TrustError::OlderHistory { .. }), "{older}");
+    let inside = format!("{PROJECT}/inside");
+    let inside = store.accept(&proven(&founded(&inside)), AsOf::Now, origin(), noon()).expect_err("inside");
+    assert!(matches!(inside, TrustError::Overlaps { .. }), "{inside}");
+}
+
+#[test]
+fn a_revocation_that_a_log_shows_under_another_past_is_not_remembered() {
+    let mut store = accepted(&founded(PROJECT));
+    let forged = artifact(&evidence(&replaced(), INDEX, &release_index("v1"), &[&mallory()]));
+    store.remember_logged_revocation(&forged, "by the log", noon());
+    assert_eq!(store, accepted(&founded(PROJECT)));
+    assert_eq!(store.seen_revocation(&artifact(&good())), None);
 }
 
 #[test]
 fn once_extended_the_longer_history_is_the_one_to_show() {
     let mut store = accepted(&founded(PROJECT));
-    store.accept(&proven(&rotated(PROJECT)), origin(), noon());
+    store.accept(&proven(&rotated(PROJECT)), AsOf::Earlier, origin(), noon()).unwrap();
     let error = store.check(&proven(&founded(PROJECT)), AsOf::Now).expect_err("an older history");
     assert!(matches!(error, TrustError::OlderHistory { accepted: 2, shown: 1, .. }), "{error}");
     let missing = rotated(PROJECT).last_digest().short();
@@ -276,7 +309,7 @@ fn a_revocation_is_remembered_however_many_follow() {
         shown.revocation = Some(revocation_of(&shown, &[&bob()]));
         store.remember_revocation(&withdrawn(&shown));
     }
-    store.accept(&proven(&rotated(PROJECT)), origin(), noon());
+    store.accept(&proven(&rotated(PROJECT)), AsOf::Earlier, origin(), noon()).unwrap();
     assert_eq!(pin(&store).revocations.len(), 3);
     assert!(seen(pin(&store), &artifact(&good())).is_some());
     assert_eq!(TrustStore::parse(&store.write()).expect("a store"), store);
@@ -334,11 +367,14 @@ fn full_store() -> TrustStore {
     store.remember_revocation(&withdrawn(&shown));
     let other = Past::of("https/files.example/8443/ü p")
         .then(&successors(), &[&alice(), &carol(), &dave(), &key(5), &key(6)]);
-    store.accept(
-        &proven(&other),
-        Root::Digest(other.digest(0)),
-        Timestamp::from_unix_seconds(0).expect("1970"),
-    );
+    store
+        .accept(
+            &proven(&other),
+            AsOf::Earlier,
+            Root::Digest(other.digest(0)),
+            Timestamp::from_unix_seconds(0).expect("1970"),
+        )
+        .unwrap();
     store
 }
 

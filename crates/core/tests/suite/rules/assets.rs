@@ -4,15 +4,23 @@ use std::collections::BTreeSet;
 
 use countersign_core::{
     documents::{index::ReleaseIndex, signatures::SignatureSet},
-    rules::decide::assets::{AssetsRefusal, Release, check_assets, register_assets},
+    rules::decide::{
+        assets::{AssetsRefusal, Release, check_assets, register_assets},
+        sign::sign,
+    },
+    values::bounds::{COLLECTING_BYTES, JOURNAL_ENTRY_FILES},
 };
 use countersign_testing::{
-    INDEX, PROJECT, Signers, World, alice, assert_mentions, at, bob, carol, dave, key, mallory, path, public,
-    published, release, signers,
+    INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, at, bob, carol, dave, key, mallory,
+    path, public, published, release, signers,
 };
 
 fn team() -> Signers {
-    signers("2026-01-31T10:00:00Z")
+    team_of("2026-01-31T10:00:00Z")
+}
+
+fn team_of(time: &str) -> Signers {
+    signers(time)
         .artifact(2, [&alice(), &bob()])
         .admin(1, [&carol()])
         .master(1, [&dave()])
@@ -227,6 +235,59 @@ fn a_project_has_a_limit_of_collecting_files() {
     assert!(add(&world, &release("v1", "two"), 1).is_ok(), "a correction adds no file");
     world.sign_all(INDEX, &[&alice(), &bob()]);
     assert!(add(&world, &release("v2", "two"), 1).is_ok(), "a complete file collects no more");
+}
+
+/// Releases with these directories collect, as far as there is room (D202).
+fn collect(world: &mut World, dirs: impl Iterator<Item = String>) -> Option<(usize, AssetsRefusal)> {
+    let files = ["", ".signers.json", ".signatures.json.pending", ".registrant.json", ".formats.json"];
+    let contents =
+        files.map(|file| world.repo.bytes(&format!("{INDEX}{}", file.replace(".formats", ".signers"))));
+    for (count, dir) in dirs.enumerate() {
+        let dir = path(&format!("{PROJECT}/{dir}"));
+        // Most are put there: to ask for each takes as long as there are.
+        if count % 50 == 0 {
+            let new = Release { dir: dir.clone(), ..release("v1", "one") };
+            let index = new.write_index(&path(PROJECT), world.now).expect("a small index");
+            if let Err(refusal) = register_assets(&world.repo, &index, &alice().public_key(), usize::MAX) {
+                return Some((count, refusal));
+            }
+        }
+        for (file, content) in files.iter().zip(&contents) {
+            world.repo.put(&path(&format!("{dir}/svc.index.json{file}")), content);
+        }
+    }
+    None
+}
+
+#[test]
+fn whatever_collects_a_rotation_fits_what_nodes_share() {
+    let segment = "s".repeat(190);
+    let long = |n: usize| format!("{n:0190}/{segment}/{segment}/{segment}");
+    let deep = |n: usize| format!("{n:05}{}", "/d".repeat(50));
+    let mut files = Vec::new();
+    for (name, dirs) in [("long", &long as &dyn Fn(usize) -> String), ("deep", &deep)] {
+        let mut world = collecting();
+        let (count, refusal) = collect(&mut world, (0..10_000).map(dirs)).expect("there is an end");
+        assert!(matches!(refusal, AssetsRefusal::NoRoomToRotate { .. }), "{name}: {refusal}");
+        assert_mentions(&refusal, &["sign or withdraw some of them first"]);
+        assert!(count > 1_000, "{name}: {count}");
+        let next = team_of("2026-01-31T11:00:00Z");
+        world.update(&next, &carol()).expect("a proposal");
+        let (change, _) =
+            sign(&world.repo, &world.submission(PENDING, &carol()), world.now).expect("a rotation");
+        files.push(change.files.len());
+        assert!(change.files.len() > 3 * count, "{name}: it changes all of them");
+        let lines: usize = change.files.keys().map(|path| path.as_str().len() + 51).sum();
+        assert!(lines <= COLLECTING_BYTES + (1 << 20), "{name}: {lines}");
+    }
+    assert!(files.iter().all(|files| *files < JOURNAL_ENTRY_FILES), "{files:?}");
+}
+
+#[test]
+fn ten_thousand_releases_with_usual_paths_collect() {
+    let mut world = collecting();
+    let full = collect(&mut world, (0..10_001).map(|n| format!("releases/v{n}.0.0-rc.1")));
+    assert_eq!(full, None);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use countersign_core::{
         stored,
     },
     values::{
-        bounds::{FILE_BYTES, OBJECTION_BYTES, OBJECTIONS},
+        bounds::{EARLIER_OBJECTIONS, FILE_BYTES, OBJECTION_BYTES, OBJECTIONS},
         digest::Sha512,
         key::{PublicKey, SecretKey},
     },
@@ -125,7 +125,7 @@ fn a_removed_signer_takes_back_but_says_nothing_new() {
 }
 
 #[test]
-fn a_correction_and_a_withdrawal_delete_objections_and_a_revocation_ends_them() {
+fn a_correction_and_a_withdrawal_set_objections_aside_and_a_revocation_ends_them() {
     let file = format!("{INDEX}.objections.json");
     let mut world = collecting();
     let old = world.objection(Some("no"), &bob());
@@ -146,6 +146,67 @@ fn a_correction_and_a_withdrawal_delete_objections_and_a_revocation_ends_them() 
     for request in [stands, taken] {
         assert_eq!(world.object_as(&request), Err(ObjectRefusal::Revoked(path(INDEX))));
     }
+}
+
+/// What was said of contents before: of which, by whom, and what.
+fn earlier(world: &World) -> Vec<(Sha512, PublicKey, String)> {
+    let file = stored::earlier_objections(&world.repo, &path(INDEX)).expect("readable");
+    assert_eq!(file.keep_verifying(None), file, "each has its signature");
+    let subjects = file.entries.iter().map(|entry| entry.said.document.subject_digest);
+    file.said().zip(subjects).map(|(said, subject)| (subject, said.key, said.text.to_owned())).collect()
+}
+
+#[test]
+fn objections_to_an_index_stay_readable_after_it_was_corrected_or_withdrawn() {
+    let mut world = collecting();
+    let first = Sha512::of(&world.repo.bytes(INDEX));
+    world.object(Some("not my build"), &bob()).unwrap();
+    world.object(Some("by mistake"), &dave()).unwrap();
+    world.pass(1);
+    world.object(None, &dave()).unwrap();
+    world.object(Some("nor mine"), &carol()).unwrap();
+    world.add_release(&release("v1", "two"), &alice()).unwrap();
+    let of_first = vec![
+        (first, bob().public_key(), "not my build".to_owned()),
+        (first, carol().public_key(), "nor mine".to_owned()),
+    ];
+    assert_eq!(earlier(&world), of_first, "what was taken back is not kept");
+    assert!(standing(&world).is_empty(), "they are not about the new content");
+    let second = Sha512::of(&world.repo.bytes(INDEX));
+    world.object(Some("still not"), &bob()).unwrap();
+    world.withdraw(&carol()).unwrap();
+    let of_both = [of_first, vec![(second, bob().public_key(), "still not".to_owned())]].concat();
+    assert_eq!(earlier(&world), of_both);
+    world.pass(1);
+    world.add_release(&release("v1", "three"), &machine()).unwrap();
+    assert_eq!(earlier(&world), of_both, "another release in its place");
+    world.withdraw(&machine()).unwrap();
+    world.pass(1);
+    world.add_release(&release("v1", "four"), &alice()).unwrap();
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    world.revoke_index(&key(6));
+    assert_eq!(earlier(&world), of_both, "also of a complete or revoked release");
+}
+
+#[test]
+fn a_release_keeps_a_hundred_earlier_objections_and_no_key_pushes_out_the_word_of_another() {
+    let mut world = collecting();
+    world.object(Some("the only word"), &bob()).unwrap();
+    let mut count = 1;
+    for round in 0..EARLIER_OBJECTIONS + 5 {
+        world.add_release(&release("v1", &format!("content {round}")), &alice()).unwrap();
+        world.pass(1);
+        world.object(Some(&format!("word {round}")), &dave()).unwrap();
+        assert_eq!(earlier(&world).len(), count.min(EARLIER_OBJECTIONS));
+        count += 1;
+    }
+    world.withdraw(&carol()).unwrap();
+    let kept = earlier(&world);
+    assert_eq!(kept.len(), EARLIER_OBJECTIONS);
+    assert_eq!(kept[0].2, "the only word");
+    let words: Vec<&str> = kept[1..].iter().map(|(_, _, text)| text.as_str()).collect();
+    let newest: Vec<String> = (6..EARLIER_OBJECTIONS + 5).map(|round| format!("word {round}")).collect();
+    assert_eq!(words, newest, "the oldest of the key that said most went");
 }
 
 #[test]
@@ -208,6 +269,11 @@ fn a_release_has_a_hundred_objections_and_no_more() {
     }
     assert_eq!(world.object(Some("one more"), last), Err(ObjectRefusal::Full(path(INDEX))));
     let bytes = world.repo.bytes(&format!("{INDEX}.objections.json")).len();
+    assert!((FILE_BYTES / 2..FILE_BYTES).contains(&bytes), "{bytes}");
+    let mut replaced = world.clone();
+    replaced.pass(1);
+    replaced.add_release(&release("v1", "two"), everyone[0]).unwrap();
+    let bytes = replaced.repo.bytes(&format!("{INDEX}.earlier-objections.json")).len();
     assert!((FILE_BYTES / 2..FILE_BYTES).contains(&bytes), "{bytes}");
     world.pass(1);
     world.object(None, &others[0]).unwrap();

@@ -6,7 +6,7 @@ use countersign_core::{
         decide::{
             assets::AssetsRefusal,
             sign::SignRefusal,
-            withdraw::{WithdrawRefusal, withdraw},
+            withdraw::{WithdrawRefusal, repeat_withdrawal, withdraw},
         },
         stored,
     },
@@ -48,7 +48,8 @@ fn the_key_that_registered_it_withdraws_it_and_leaves_the_request_alone() {
     world.object(Some("no"), &bob()).unwrap();
     world.withdraw(&alice()).unwrap();
     let dir = format!("{PROJECT}/releases/tag/v1");
-    assert_eq!(world.repo.names_below(&dir), ["svc.index.json.withdrawn.json"]);
+    let left = ["svc.index.json.earlier-objections.json", "svc.index.json.withdrawn.json"];
+    assert_eq!(world.repo.names_below(&dir), left);
     let record = Withdrawal::parse(&world.repo.bytes(&format!("{INDEX}.withdrawn.json"))).unwrap();
     assert_eq!(record.request.public_key, alice().public_key());
     assert_eq!((record.body.file_path, record.body.reason.as_str()), (path(INDEX), "the wrong tag"));
@@ -67,6 +68,51 @@ fn the_registrant_and_admins_may_and_no_one_else() {
     }
     assert_eq!(registered_by(&machine()).withdraw(&machine()), Ok(()));
     assert_eq!(registered_by(&dave()).withdraw(&dave()), Ok(()));
+}
+
+#[test]
+fn a_registrar_withdraws_only_what_no_one_has_signed_or_objects_to() {
+    let refused = || WithdrawRefusal::RegistrarCannotWithdraw {
+        key: machine().public_key(),
+        project: path(PROJECT),
+        index: path(INDEX),
+    };
+    let mut signed = registered_by(&machine());
+    signed.sign(INDEX, &alice()).unwrap();
+    assert_eq!(signed.withdraw(&machine()), Err(refused()));
+    let mut objected = registered_by(&machine());
+    objected.object(Some("no"), &bob()).unwrap();
+    assert_eq!(objected.withdraw(&machine()), Err(refused()));
+    // So it cannot put other content in their place.
+    for world in [&mut signed, &mut objected] {
+        let again = world.add_release(&release("v1", "two"), &machine());
+        assert!(matches!(again, Err(AssetsRefusal::RegistrarCannotCorrect { .. })), "{again:?}");
+    }
+    assert_eq!(signed.withdraw(&carol()), Ok(()), "an admin decides");
+    // What was taken back is no objection.
+    objected.pass(1);
+    objected.object(None, &bob()).unwrap();
+    assert_eq!(objected.withdraw(&machine()), Ok(()));
+    assert!(!objected.repo.has(&format!("{INDEX}.earlier-objections.json")));
+}
+
+#[test]
+fn a_signer_who_registered_it_withdraws_it_whatever_others_said() {
+    let mut world = registered_by(&bob());
+    world.sign(INDEX, &alice()).unwrap();
+    world.object(Some("no"), &dave()).unwrap();
+    assert_eq!(world.withdraw(&bob()), Ok(()));
+}
+
+#[test]
+fn a_replay_accepts_what_registrars_withdrew_before() {
+    let mut world = registered_by(&machine());
+    world.sign(INDEX, &alice()).unwrap();
+    let withdrawal = world.withdrawal(INDEX, "the wrong tag", &machine());
+    assert!(withdraw(&world.repo, &withdrawal).is_err());
+    assert!(repeat_withdrawal(&world.repo, &withdrawal).is_ok());
+    let not_theirs = world.withdrawal(INDEX, "the wrong tag", &bob());
+    assert_eq!(repeat_withdrawal(&world.repo, &not_theirs).map(|_| ()), not_allowed(&bob()));
 }
 
 #[test]

@@ -49,6 +49,18 @@ fn by_admins_of(file: &Signers) -> Past {
     founded().then(file, &[&alice(), &bob(), &carol(), &five, &six])
 }
 
+/// The second entry was agreed to so many seconds before its signers file was fetched, at one, and waited from then on.
+fn early_by(seconds: i128) -> Past {
+    let agreed = HOUR - seconds;
+    by_admins().with(1, |entry| {
+        for set in [&mut entry.signatures, &mut entry.metadata_signatures] {
+            set.entries.values_mut().for_each(|one| one.collected_at = after_noon(agreed));
+        }
+        entry.agreed_at = Some(after_noon(agreed));
+        entry.timestamp = after_noon(agreed + DELAY);
+    })
+}
+
 fn collected_at(set: &mut SignatureSet, of: &SecretKey, time: Timestamp) {
     set.entries.get_mut(&of.public_key()).expect("a signature").collected_at = time;
 }
@@ -100,6 +112,12 @@ fn good() -> Vec<Vector> {
             Verified,
             gone,
         ),
+        chain(
+            "good-agreement-after-the-clock-was-set-back",
+            "The server's clock was set back by ten minutes between the fetch and the agreement.",
+            Verified,
+            early_by(600),
+        ),
         chain("good-first-delay", "The file that brings a delay does not wait itself.", Verified, introduced),
     ]
 }
@@ -147,6 +165,18 @@ fn of_times() -> Vec<Vector> {
             "It says that it was agreed to before the first file was in force.",
             refused("chain, entry 1: agreed too early", "agreed_at is not before the last activation"),
             by_admins().with(1, waited(DELAY)).with(1, |entry| entry.agreed_at = Some(after_noon(599))),
+        ),
+        chain(
+            "agreement-before-the-fetch",
+            "It says that it was agreed to more than ten minutes before its signers file was fetched.",
+            refused("chain, entry 1: before it was fetched", "no one agrees to what is not there yet"),
+            early_by(601),
+        ),
+        chain(
+            "activation-before-the-fetch",
+            "It says that it took effect more than ten minutes before its signers file was fetched.",
+            refused("chain, entry 0: before it was fetched", "what is not there yet does not take effect"),
+            founded().with(0, |entry| entry.timestamp = after_noon(-601)),
         ),
         chain(
             "agreement-before-a-signature",

@@ -187,6 +187,7 @@ fn describe_chain(ChainError { entry, fault }: &ChainError) -> String {
         ChainFault::NoAgreement => "no agreement".to_owned(),
         ChainFault::NeedlessAgreement => "needless agreement".to_owned(),
         ChainFault::AgreedTooEarly => "agreed too early".to_owned(),
+        ChainFault::BeforeFetched => "before it was fetched".to_owned(),
         ChainFault::NotAgreedThen => "not agreed then".to_owned(),
         ChainFault::Hasty => "hasty".to_owned(),
     };

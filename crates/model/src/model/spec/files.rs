@@ -7,14 +7,14 @@ use countersign_core::{documents::other_formats::FormatTexts, values::digest::Sh
 use super::{
     propose::time,
     state::{
-        Activated, ModelAgreement, ModelIndex, ModelIndexState, ModelObjections, ModelProposal, RevocationOf,
-        Signatures, Spec,
+        Activated, ModelAgreement, ModelIndex, ModelIndexState, ModelObjection, ModelObjections,
+        ModelProposal, RevocationOf, Signatures, Spec,
     },
 };
 use crate::model::{
     json::{JsonNode, object, text},
     paths::{active_signers, index_in, pending_signers},
-    people::canonical,
+    people::{Person, canonical},
 };
 
 pub(crate) type ModelFiles = BTreeMap<String, String>;
@@ -51,6 +51,9 @@ impl Spec {
         }
         for (index, request) in &self.withdrawn {
             files.insert(format!("{index}.withdrawn.json"), request.clone());
+        }
+        for (index, said) in &self.earlier_objections {
+            files.insert(format!("{index}.earlier-objections.json"), earlier_objections(said).document());
         }
         files
     }
@@ -155,6 +158,20 @@ fn objections(objections: &ModelObjections) -> JsonNode {
     let mut entries: Vec<_> = entries.collect();
     entries.sort_by(|a, b| a.0.cmp(&b.0));
     object([("version", JsonNode::Number(1)), ("objections", JsonNode::Object(entries))])
+}
+
+/// What stood against contents that went (D224), in the order in which they went.
+fn earlier_objections(said: &[(Person, ModelObjection)]) -> JsonNode {
+    let entry = |(person, said): &(Person, ModelObjection)| {
+        object([
+            ("public_key", text(canonical(*person))),
+            ("document", text(&said.document)),
+            ("signature", text(&said.signature)),
+            ("collected_at", text(time(said.at))),
+        ])
+    };
+    let entries = said.iter().map(entry).collect();
+    object([("version", JsonNode::Number(1)), ("earlier_objections", JsonNode::List(entries))])
 }
 
 fn entry(Activated { proposal, at, agreed_at }: &Activated) -> JsonNode {

@@ -168,9 +168,10 @@ impl Spec {
         caller: Person,
     ) -> ExpectedAnswer {
         let Some((project, governing)) = self.governing(dir) else { return refuse(400) };
-        if !governing.everyone().contains(&caller) {
+        if !governing.can_register().contains(&caller) {
             return refuse(403);
         }
+        let is_registrar = governing.registrar == Some(caller);
         let (project, governed_by) = (project.to_owned(), governing.clone());
         // A complete index stays as it is, whatever upstream has (D36).
         let known = self.indexes.get(dir);
@@ -180,6 +181,9 @@ impl Spec {
         let Some(published) = published else { return refuse(500) };
         if known.is_some_and(|known| known.published == published) {
             return refuse(409);
+        }
+        if known.is_some() && is_registrar {
+            return refuse(403);
         }
         let index = ModelIndex {
             text: index_text(&project, &published, self.seconds()),
@@ -193,6 +197,9 @@ impl Spec {
             revocation: None,
         };
         let replaced = self.indexes.insert(dir.to_owned(), index);
+        if let Some(replaced) = &replaced {
+            self.retire_objections(dir, &replaced.objections);
+        }
         self.withdrawn.remove(&format!("{dir}/svc.index.json"));
         let mut body = json!({
             "success": true,

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::{
     signers::people_of,
-    state::{ExpectedAnswer, ModelIndexState, ModelObjection, Spec, ok, refuse},
+    state::{ExpectedAnswer, ModelIndexState, ModelObjection, ModelObjections, Spec, ok, refuse},
 };
 use crate::model::{
     paths::index_in,
-    people::{Person, canonical, signature},
+    people::{Person, canonical, public, signature},
     request::{MINUTE, SECOND},
 };
 
@@ -55,13 +55,18 @@ impl Spec {
         }
         let (_, current) = self.governing(&dir).expect("an index is governed");
         let is_admin = people_of(current.admin()).contains(caller);
-        let is_registrant = index.registrant == *caller && current.everyone().contains(caller);
+        let is_registrant = index.registrant == *caller && current.can_register().contains(caller);
+        // A registrar does not undo what people said (D223).
+        let is_touched =
+            !index.signatures.is_empty() || index.objections.values().any(|said| said.text.is_some());
+        let is_held = current.registrar == Some(*caller) && is_touched;
         let is_other =
             subject.as_ref().is_some_and(|seen| *seen != Sha512::of(index.text.as_bytes()).to_prefixed());
-        if let Some(refused) = refuse_for(&[(!is_admin && !is_registrant, 403), (is_other, 409)]) {
+        if let Some(refused) = refuse_for(&[(!is_admin && !is_registrant || is_held, 403), (is_other, 409)]) {
             return refused;
         }
-        self.indexes.remove(&dir);
+        let withdrawn = self.indexes.remove(&dir).expect("the file is there");
+        self.retire_objections(&dir, &withdrawn.objections);
         self.withdrawn.insert(path.clone(), request.clone());
         ok(json!({ "success": true, "message": "Release withdrawn. Its path is free again." }))
     }
@@ -106,6 +111,17 @@ impl Spec {
         index.objections.insert(*objector, said);
         let message = if text.is_some() { "Objection recorded" } else { "Objection taken back" };
         ok(json!({ "success": true, "message": message }))
+    }
+
+    /// The content goes, and what stands against it is kept. No run comes near the bound of the list.
+    pub(super) fn retire_objections(&mut self, dir: &str, objections: &ModelObjections) {
+        let mut standing: Vec<_> = objections.iter().filter(|(_, said)| said.text.is_some()).collect();
+        if standing.is_empty() {
+            return;
+        }
+        standing.sort_by_key(|(person, said)| (said.timestamp, public(**person)));
+        let standing = standing.into_iter().map(|(person, said)| (*person, said.clone()));
+        self.earlier_objections.entry(index_in(dir)).or_default().extend(standing);
     }
 
     /// The directory of the index at a path, or the status of an answer about something else.

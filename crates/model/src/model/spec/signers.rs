@@ -41,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) roles: [Option<Vec<ModelGroup>>; 4],
     /// In hours (D130).
     pub(crate) delay: Option<i64>,
+    /// Who registers new releases and does nothing else (D105).
+    pub(crate) registrar: Option<Person>,
 }
 
 impl Config {
@@ -66,6 +68,11 @@ impl Config {
 
     pub(crate) fn everyone(&self) -> BTreeSet<Person> {
         ModelRole::ALL.into_iter().flat_map(|role| people_of(self.role(role).unwrap_or_default())).collect()
+    }
+
+    /// Who can register a new release.
+    pub(crate) fn can_register(&self) -> BTreeSet<Person> {
+        self.everyone().into_iter().chain(self.registrar).collect()
     }
 
     /// Admins and masters.

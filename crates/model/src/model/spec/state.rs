@@ -21,6 +21,8 @@ pub(crate) struct Spec {
     pub(crate) indexes: BTreeMap<String, ModelIndex>,
     /// The requests that withdrew releases, by the paths of their indexes.
     pub(crate) withdrawn: BTreeMap<String, String>,
+    /// Objections that stood when the content that they are about went, by the path of the index (D224).
+    pub(crate) earlier_objections: BTreeMap<String, Vec<(Person, ModelObjection)>>,
     /// With the times of the requests that used them.
     pub(crate) nonces: Vec<(String, i128)>,
 }

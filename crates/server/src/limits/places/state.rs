@@ -140,6 +140,11 @@ impl PlaceState {
         Some(Entered { number, standing: receiver })
     }
 
+    /// How many places the claimant waits for.
+    pub(super) fn count_waiting(&self, claimant: &Claimant) -> usize {
+        self.weigh(claimant, Standing::Waits, &[])
+    }
+
     /// Gives a place to one that waits, if a place is free or a holder has to give way.
     pub(super) fn admit(&mut self, rules: &PlaceRules, number: u64, now: Instant) {
         let Some(entry) = self.entries.get(&number).filter(|entry| entry.stands(Standing::Waits)) else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Tally,
-    proposal::{ProposalOverview, describe_proposal, tally_proposal},
+    proposal::{ProposalOverview, VetoedProposal, describe_proposal, list_vetoed, tally_proposal},
 };
 use countersign_core::{
     documents::{
@@ -35,6 +35,8 @@ pub struct ProjectOverview {
     /// From the same file.
     pub log: Option<LogStrength>,
     pub proposal: Option<ProposalOverview>,
+    /// What the masters vetoed last, since the signers in force took effect.
+    pub vetoed: Option<VetoedProposal>,
 }
 
 #[derive(Debug, Clone)]
@@ -66,6 +68,7 @@ pub fn describe_project(
     let (signers, digest) = active.map(|active| (active.file, Sha512::of(&active.bytes))).unzip();
     let steps = stored::history_len(snapshot, id);
     let proposal = describe_proposal(snapshot, id)?;
+    let vetoed = list_vetoed(snapshot, id)?.into_iter().next();
     let shown = match &signers {
         Some(signers) => Some(Arc::clone(signers)),
         None => snapshot.read_signers(&layout::pending_signers(id))?.map(|proposed| proposed.file),
@@ -74,7 +77,7 @@ pub fn describe_project(
         let roles = list_roles(&shown);
         let log = shown.transparency().map(LogStrength::of);
         let registrars = shown.registrars().to_vec();
-        ProjectOverview { id: id.clone(), roles, registrars, log, signers, digest, steps, proposal }
+        ProjectOverview { id: id.clone(), roles, registrars, log, signers, digest, steps, proposal, vetoed }
     }))
 }
 

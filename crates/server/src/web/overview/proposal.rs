@@ -11,6 +11,7 @@ use countersign_core::{
     },
     rules::{
         consent::Consent,
+        decide::veto::{VetoRecord, list_records},
         snapshot::{ReadError, Snapshot},
         stored::{self, StoredProposal},
     },
@@ -54,6 +55,34 @@ pub struct BegunVeto {
     pub reason: String,
     pub tally: Tally,
     pub signed: Vec<Member>,
+}
+
+/// A proposal that the masters vetoed.
+#[derive(Debug, Clone)]
+pub struct VetoedProposal {
+    /// The path of the veto.
+    pub path: RepoPath,
+    pub reason: String,
+    pub vetoed_at: Option<Timestamp>,
+    pub signed: Vec<Member>,
+}
+
+/// What the masters vetoed since the signers in force took effect, the newest first (D136).
+pub fn list_vetoed(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Vec<VetoedProposal>, ReadError> {
+    let mut records = list_records(snapshot, project)?;
+    records.reverse();
+    if records.is_empty() {
+        return Ok(Vec::new());
+    }
+    let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
+    let names = Names::of(current.as_deref());
+    let describe = |VetoRecord { vetoed_at, path }| {
+        let bytes = stored::require(snapshot, &path)?;
+        let reason = stored::parse_stored(&path, Veto::parse(&bytes))?.veto;
+        let set = snapshot.read_signatures(&layout::signatures_of(&path))?.unwrap_or_default();
+        Ok(VetoedProposal { path, reason, vetoed_at, signed: names.list_signed(&set) })
+    };
+    records.into_iter().map(describe).collect()
 }
 
 /// `None` if nothing is proposed.

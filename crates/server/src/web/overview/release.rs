@@ -6,6 +6,7 @@ use countersign_core::{
     documents::{
         index::ReleaseIndex,
         layout,
+        objections::StandingObjection,
         revocation::Revocation,
         signatures::SignatureSet,
         signers::{Role, Signer, SignersFile},
@@ -42,6 +43,8 @@ pub struct ReleaseOverview {
     pub formats: Vec<(OtherFormat, usize)>,
     /// Those that stand, the oldest first.
     pub objections: Vec<ObjectionOverview>,
+    /// To contents that it had before, the first that went first.
+    pub earlier_objections: Vec<ObjectionOverview>,
 }
 
 /// What a signer holds against a release.
@@ -63,6 +66,8 @@ pub struct WithdrawalOverview {
     pub reason: String,
     /// When the request was signed.
     pub at: Option<Timestamp>,
+    /// To this release and to contents that it had before.
+    pub objections: Vec<ObjectionOverview>,
 }
 
 #[derive(Debug, Clone)]
@@ -99,9 +104,12 @@ pub fn describe_release(
     let current = stored::governing_signers(snapshot, path)?;
     let names = Names::of([&*governing.file]);
     let groups = governing.file.artifact_groups();
-    let objections = match &current {
-        Some(current) => list_objections(snapshot, path, &current.file)?,
-        None => Vec::new(),
+    let (objections, earlier_objections) = match &current {
+        Some(current) => (
+            list_objections(&current.file, stored::objections(snapshot, path)?.standing()),
+            list_objections(&current.file, stored::earlier_objections(snapshot, path)?.said()),
+        ),
+        None => (Vec::new(), Vec::new()),
     };
     let completed_at = if state == ReleaseState::Collecting { None } else { last_signed(&set) };
     let begun_revocation = match &current {
@@ -121,25 +129,22 @@ pub fn describe_release(
         begun_revocation,
         formats: count_formats(snapshot, path)?,
         objections,
+        earlier_objections,
     }))
 }
 
-fn list_objections(
-    snapshot: &impl Snapshot,
-    path: &RepoPath,
+fn list_objections<'a>(
     current: &SignersFile,
-) -> Result<Vec<ObjectionOverview>, ReadError> {
+    said: impl IntoIterator<Item = StandingObjection<'a>>,
+) -> Vec<ObjectionOverview> {
     let names = Names::of([current]);
-    let stored = stored::objections(snapshot, path)?;
-    let standing = stored.standing().into_iter();
-    Ok(standing
-        .map(|objection| ObjectionOverview {
-            signer: names.signer(objection.key),
-            is_listed: current.lists(&objection.key),
-            text: objection.text.to_owned(),
-            timestamp: objection.timestamp,
-        })
-        .collect())
+    let overview = |objection: StandingObjection<'_>| ObjectionOverview {
+        signer: names.signer(objection.key),
+        is_listed: current.lists(&objection.key),
+        text: objection.text.to_owned(),
+        timestamp: objection.timestamp,
+    };
+    said.into_iter().map(overview).collect()
 }
 
 /// `None` if no release was withdrawn here, or another one is here now.
@@ -149,7 +154,9 @@ pub fn describe_withdrawal(
 ) -> Result<Option<WithdrawalOverview>, ReadError> {
     let Some(Withdrawal { request, body }) = stored::withdrawal(snapshot, path)? else { return Ok(None) };
     let current = stored::governing_signers(snapshot, path)?;
+    let earlier = stored::earlier_objections(snapshot, path)?;
     Ok(current.map(|current| WithdrawalOverview {
+        objections: list_objections(&current.file, earlier.said()),
         signer: Names::of([&*current.file]).signer(request.public_key),
         project: current.project,
         reason: body.reason,

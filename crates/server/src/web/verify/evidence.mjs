@@ -5,7 +5,7 @@ import { parseJson } from "./json.mjs";
 import { decodeText, hash, toHex } from "./keys.mjs";
 import { attempt, digestOf, refuseIf } from "./rules.mjs";
 
-// `null` if there is nothing. A server that starts, or will have it soon, asks us to wait.
+// `null` if there is nothing. A server that starts asks us to wait.
 async function ask(target, tell, more = 2) {
   const options = { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(6e4) };
   const response = await fetch(`/v1/${target}`, options);
@@ -51,7 +51,7 @@ async function gatherFor(path, project) {
   const signed = complete ?? (await shown(".signatures.json.revoked"));
   refuseIf(signed === null, "Not enough people have signed the release yet");
   refuseIf(complete === null && revocation === null, "It is revoked, but the server does not show why");
-  // Before the chain, which can then only be newer: the whole one, to the signers in force now.
+  // Before the chain, which can then only be newer.
   const staple = await askAt("proof", path).catch((error) => error);
   const chain = await askAt("get_signers_chain", `${project}/svc.signers/svc.signers.json`);
   return {

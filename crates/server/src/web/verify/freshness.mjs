@@ -1,4 +1,4 @@
-// What a staple proves of a release (D86): as of when, by whom, revoked or the newest.
+// What a staple proves of a release (D86).
 
 import { hash, isSignedBy, toHex, utf8 } from "./keys.mjs";
 import { attempt, digestOf, refuseIf } from "./rules.mjs";
@@ -38,7 +38,7 @@ async function verifyNote({ text, signatures }, known) {
   return signed;
 }
 
-// `trust` is null if the signers name no log: then all of it is the server's word.
+// Without `trust`, all is the server's word.
 async function attest(proof, { origin }, signerKeys, trust, now) {
   const { logs = [], witnesses = [], quorum = { threshold: 0, keys: [] } } = trust ?? {};
   const isShared = [...logs, ...witnesses].some(({ key }) => signerKeys.has(key));
@@ -89,7 +89,7 @@ function compareSigners({ history, signers }, chain) {
   return history === chain.length ? "newest" : history > chain.length ? "replaced" : "earlier";
 }
 
-// `subject` is a release that was verified. How old is too old, the caller knows.
+// `subject` is a verified release.
 export async function verifyStaple(source, ...known) {
   return verifyProof(await attempt("The proof of its state", () => readStaple(source)), ...known);
 }

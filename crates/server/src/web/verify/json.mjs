@@ -6,7 +6,7 @@ export function fail(field, reason) {
   throw new Error(field ? `field \`${field}\`: ${reason}` : reason);
 }
 
-// JSON.parse keeps one of two fields of one name: so names are counted.
+// JSON.parse drops one of two equal names: so names are counted.
 export function parseJson(source) {
   let [kept, written] = [-1, 0];
   const json = JSON.parse(source, function (name, value) {

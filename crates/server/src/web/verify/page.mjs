@@ -1,4 +1,4 @@
-// The page: finds the release of a file, and says what was checked.
+// The page: finds a file's release, and says what was checked.
 
 import { findReleases, gatherEvidence, readFacts } from "./evidence.mjs";
 import { checkFreshness } from "./freshness.mjs";
@@ -10,7 +10,7 @@ const [input, result, form] = ["file", "result", "ask"].map((id) => document.get
 const given = [...document.querySelectorAll("[data-index]")].map((item) => item.dataset);
 let runs = 0;
 
-// Text only: nothing from outside becomes markup.
+// Text only, never markup.
 const element = (tag, text, className = "") =>
   Object.assign(document.createElement(tag), { textContent: shownText(text), className });
 
@@ -25,17 +25,21 @@ function show(outcome, heading, about = "", lines = []) {
   result.replaceChildren(element("h2", heading), element("p", about), list);
 }
 
+// Letters that can look like others (D228).
+const hex = (c) => c.codePointAt().toString(16).toUpperCase().padStart(4, 0);
+const marked = (name) => name + [...new Set(name.match(/[^ -~]/gu))].map((c) => ` (U+${hex(c)})`).join("");
+
 // Anyone can list any digest.
 function askWhich(file, places) {
   show("asking", `Several projects list ${file.name}`, "Which one did you get it from?");
   for (const place of places) {
-    const button = element("button", place.index);
+    const button = element("button", marked(place.index));
     button.addEventListener("click", () => verify(file, [place]));
     result.append(button);
   }
 }
 
-// What speaks against a release (D185), valid or not.
+// What speaks against a release (D185).
 function listDoubts({ begun, objections }, { links }) {
   const doubts = [];
   const add = (what, text, ...keys) => doubts.push(["!", `${what}: ${quoted(`${text}`)}`, keys]);
@@ -62,7 +66,7 @@ async function verify(file, places) {
     refuseIf(!found.length, "No complete or revoked release here lists this file", `yours: sha256 ${facts.sha256}`);
     if (found.some(({ project }) => project !== found[0].project)) return askWhich(file, found);
     const evidence = await gatherEvidence(found);
-    about = `Release: ${evidence.path.replace(/\/[^/]*$/, "")}`;
+    about = `Release: ${marked(evidence.path.replace(/\/[^/]*$/, ""))}`;
     const verified = await verifyEvidence(evidence, passed);
     const { index, governing, signedBy } = verified;
     for (const key of signedBy) passed(`Signed by ${shownName(governing.names.get(key))}`, key);

@@ -62,22 +62,23 @@ async function verifyLink(entry, project, previous, what) {
     refuseIf(!isAgreed(previous?.signers, signers, signed), `${what} lacks required signatures`);
   }
   checkDelay(entry, previous, signers, what);
+  // Clocks are set back (D222).
+  refuseIf(metadata.origin.retrieved_at - (entry.agreed_at ?? entry.timestamp) > 600_000_000_000n, `${what} is older than its fetch`);
   return { signers, digest, activated: entry.timestamp };
 }
 
-// Whether it waited as long as the file before demands, unless its masters have agreed (D133).
+// Whether it waited as the file before demands, or its masters agreed (D133).
 function checkDelay({ agreed_at: agreed, timestamp, ...entry }, previous, signers, what) {
   const sets = [entry.signatures, entry.metadata_signatures];
-  const signedUntil = (time) => sets.map((set) => new Set([...set.keys()].filter((key) => set.get(key).collected_at <= time)));
   const { hours, master } = previous?.signers ?? {};
   const waits = hours && !sets.every((set) => isMet(master, new Set(set.keys())));
-  refuseIf(!waits && agreed !== undefined, `${what} has agreed_at, but the previous one sets no delay for it`);
+  refuseIf(!waits && agreed !== undefined, `${what} has a needless agreed_at`);
   if (!waits) return;
-  refuseIf(agreed === undefined, `${what} has no agreed_at, which the delay of the previous one requires`);
+  refuseIf(agreed === undefined, `${what} lacks agreed_at`);
   refuseIf(agreed < previous.activated, `${what} has an agreed_at before the previous one took effect`);
-  const isDone = signedUntil(agreed).every((signed) => isAgreed(previous.signers, signers, signed));
-  refuseIf(!isDone, `${what} lacked required signatures at its agreed_at`);
-  refuseIf(timestamp - agreed < BigInt(hours) * 3_600_000_000_000n, `${what} took effect before the delay of the previous one was over`);
+  const isDone = (set) => isAgreed(previous.signers, signers, new Set([...set.keys()].filter((key) => set.get(key).collected_at <= agreed)));
+  refuseIf(!sets.every(isDone), `${what} lacked required signatures at its agreed_at`);
+  refuseIf(timestamp - agreed < BigInt(hours) * 3_600_000_000_000n, `${what} took effect before the previous delay was over`);
 }
 
 export async function verifyEvidence({ path, index: text, signatures, governedBy, history, revocation, begun }, passed) {

@@ -82,7 +82,7 @@ function parseLine(line) {
   return bytes?.length > 4 ? { name, id: toHex(bytes.subarray(0, 4)), bytes: bytes.subarray(4) } : null;
 }
 
-// What the log signs. Our logs write no more than this.
+// What the log signs, and no more.
 export function parseCheckpoint(text) {
   const [, origin, digits, encoded] = /^([^\n]+)\n(\d+)\n(\S+)\n$/.exec(text) ?? [];
   const [size, root] = [parseNumber(digits), parseHash(encoded)];

@@ -12,9 +12,9 @@ use countersign_server::{
     state::App,
     table,
 };
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
+    sync::watch,
     time::timeout,
 };
 
@@ -39,9 +39,9 @@ async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Droppe
         number: 0,
     };
     let serving = async move {
-        let open = GracefulShutdown::new();
+        let (_running, ending) = watch::channel(false);
         tokio::select! {
-            () = serve_stream(stream, visitor, gate.connections, open.watcher()) => None,
+            () = serve_stream(stream, visitor, gate.connections, ending) => None,
             dropped = patience.run_out() => Some(dropped),
         }
     };

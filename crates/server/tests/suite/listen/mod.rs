@@ -6,7 +6,6 @@ mod host;
 mod lanes;
 mod listeners;
 mod proxies;
-mod refusal;
 mod stream;
 
 use std::sync::Arc;

@@ -22,6 +22,12 @@ fn patience() -> Arc<Patience> {
     Arc::new(Patience::new(Instant::now()))
 }
 
+/// A request came, and its answer is being sent.
+fn answer(patience: &Patience) {
+    patience.begin(&Method::GET, Instant::now());
+    drop(patience.pause());
+}
+
 fn stream<S>(inner: S, patience: &Arc<Patience>) -> Stream<S> {
     let limits = ConnectionLimits { total: 10, per_address: None };
     Stream::new(inner, Arc::clone(patience), Arc::new(Connections::new(limits)))
@@ -39,6 +45,7 @@ async fn a_listener_that_is_told_nothing_is_not_the_one_that_is_waited_for() {
     let patience = patience();
     let (inner, mut client) = tokio::io::duplex(64);
     let mut stream = stream(inner, &patience);
+    answer(&patience);
     let listening = patience.listen();
     stream.write_all(b"event").await.unwrap();
     stream.flush().await.unwrap();
@@ -55,6 +62,7 @@ async fn a_listener_that_takes_nothing_is_dropped() {
     let patience = patience();
     let (inner, mut client) = tokio::io::duplex(64);
     let mut stream = stream(inner, &patience);
+    answer(&patience);
     let listening = patience.listen();
     let writing = tokio::spawn(async move { stream.write_all(&[0; 200]).await });
     // The client takes a little at a time, which is fine.

@@ -27,7 +27,7 @@ use countersign_core::{
         auth::{AuthHeaders, AuthRefusal, VerifiedRequest, verify_request},
         decide::{
             self,
-            assets::{self, Release},
+            assets::{self, CollectingLimits, Release},
             drop,
             revoke::{self, RevokeRequest},
             sign::{self, Submission},
@@ -106,7 +106,7 @@ impl Replay {
             }
             Claim::Activate { project } => Self::activate(between, project),
             Claim::Veto { project, master, completes } => Self::veto(between, project, master, *completes),
-            Claim::Assets { index, caller } => register_assets(before, after, index, caller),
+            Claim::Assets { index, caller } => register_assets(between, index, caller),
             Claim::Withdraw { index, caller } => self.withdraw(between, index, caller),
             Claim::Object { index, objector, stands: _ } => Self::object(between, index, objector),
             Claim::Revoke { file, revoker, completes } => self.revoke(between, file, revoker, *completes),
@@ -259,11 +259,11 @@ fn sign(
 }
 
 fn register_assets(
-    before: &impl Snapshot,
-    after: &impl Snapshot,
+    between: &Between<'_, impl Snapshot>,
     path: &RepoPath,
     caller: &PublicKey,
 ) -> Result<Rerun, Violation> {
+    let Between { before, after, .. } = *between;
     let misplaced = |reason: String| Violation::at(path, ReplayFault::Misplaced(reason));
     let index = stored::parse_stored(path, ReleaseIndex::parse(&read(after, path)?))?;
     let dir = path.parent().filter(|dir| layout::index_in(dir) == *path);
@@ -281,10 +281,25 @@ fn register_assets(
     };
     // How many may collect at a time is the operator's choice, and may have been another one then.
     let written = release.write_index(&project, mirrored_on).map_err(refused(path))?;
-    let registered = assets::register_assets(before, &written, caller, usize::MAX);
-    let (change, _) = registered.map_err(refused(path))?;
+    let registered = assets::register_assets(before, &written, caller, CollectingLimits::NONE);
+    let (mut change, _) = registered.map_err(refused(path))?;
+    accept_forgotten(&mut change, between, path)?;
     let stated = Some((path.clone(), mirrored_on));
     Ok(Rerun { change, evidence: [path.clone()].into(), stated, outcome: None })
+}
+
+/// Servers before D224 kept no objections to a content that went. Their commits leave the file of earlier objections as
+/// it was.
+pub(super) fn accept_forgotten(
+    change: &mut Change,
+    between: &Between<'_, impl Snapshot>,
+    index: &RepoPath,
+) -> Result<(), Violation> {
+    let path = layout::earlier_objections_of(index);
+    if change.files.contains_key(&path) && between.before.read(&path)? == between.after.read(&path)? {
+        change.files.remove(&path);
+    }
+    Ok(())
 }
 
 /// Whether an index is about the release of its directory, as far as the server sees to it. Where the assets of a forge's

@@ -1,7 +1,7 @@
 //! Withdrawals and objections again.
 
 use super::{
-    rerun::{Between, Replay, Rerun, read, refused},
+    rerun::{Between, Replay, Rerun, accept_forgotten, read, refused},
     times::around,
     violation::{ReplayFault, Violation},
 };
@@ -30,7 +30,8 @@ impl Replay {
             return Err(Violation::unproven(&path, "it asks for another withdrawal, or in another's name"));
         }
         self.check_request(&path, &withdrawal.request, around(time), time)?;
-        let (change, ()) = withdraw::withdraw(before, &withdrawal).map_err(refused(index))?;
+        let (mut change, ()) = withdraw::repeat_withdrawal(before, &withdrawal).map_err(refused(index))?;
+        accept_forgotten(&mut change, between, index)?;
         Ok(Rerun { change, evidence: [path].into(), stated: None, outcome: None })
     }
 

@@ -6,7 +6,10 @@ use countersign_core::{
     rules::snapshot::ReadError,
     values::{key::PublicKey, path::RepoPath, time::Timestamp},
 };
+use gix::ObjectId;
 use thiserror::Error;
+
+use crate::audit::report::Finding;
 
 /// What is wrong with a commit, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +76,11 @@ impl Violation {
     /// What is wrong with the request that is stored there.
     pub(crate) fn unproven(request: &RepoPath, reason: impl Display) -> Self {
         Self::at(request, ReplayFault::Request(reason.to_string()))
+    }
+
+    /// The finding that this commit breaks the rules.
+    pub fn found_in(&self, commit: ObjectId) -> Finding {
+        Finding::new(commit, self.files.iter().map(ToString::to_string), self.fault.to_string())
     }
 
     /// About these files as well.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_store::bucket::{Bucket, Rate};
+use countersign_store::bucket::{Bucket, DayUse, Rate};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -96,4 +96,37 @@ fn threads_get_a_burst_between_them() {
         threads.into_iter().map(|thread| thread.join().unwrap_or(0)).sum()
     });
     assert_eq!(granted, 1_000);
+}
+
+#[test]
+fn in_no_24_hours_there_is_more_than_a_day_has() {
+    const HOUR: u64 = 3_600 * SECOND;
+    let (use_of, most) = (DayUse::default(), 1_000);
+    let mut taken: Vec<(u64, u64)> = Vec::new();
+    // As much as there is, at moments that fit no hour, for ten days.
+    for step in 0..1_000 {
+        let now = 7 * HOUR / 3 + step * HOUR * 24 / 100;
+        let left = use_of.left(most, now);
+        let count = left.min(1 + step % 400);
+        assert_eq!(use_of.take_many(most, count, now), Ok(()));
+        taken.push((now, count));
+        let day: u64 = taken.iter().filter(|(then, _)| now - then < 24 * HOUR).map(|(_, count)| count).sum();
+        assert!(day <= most, "{day} within 24 hours");
+    }
+    let all: u64 = taken.iter().map(|(_, count)| count).sum();
+    assert!(all > 9 * most, "it comes back: {all}");
+}
+
+#[test]
+fn what_a_day_has_comes_back_when_it_is_a_day_old() {
+    const HOUR: u64 = 3_600 * SECOND;
+    let use_of = DayUse::default();
+    assert_eq!(use_of.take_many(100, 60, 0), Ok(()));
+    assert_eq!(use_of.take_many(100, 40, 3 * HOUR), Ok(()));
+    let wait = |hours: u64| Err(Duration::from_nanos(hours * HOUR));
+    assert_eq!(use_of.take_many(100, 1, 4 * HOUR), wait(21));
+    assert_eq!(use_of.take_many(100, 61, 4 * HOUR), wait(24));
+    use_of.give_back(40);
+    assert_eq!(use_of.left(100, 4 * HOUR), 40);
+    assert_eq!([24, 25].map(|hours| use_of.left(100, hours * HOUR)), [40, 100]);
 }

@@ -78,22 +78,59 @@ async fn a_change_over_budget_is_refused_and_the_others_of_its_batch_are_stored(
 }
 
 #[tokio::test]
-async fn content_that_is_there_already_does_not_count_again() {
+async fn content_that_stays_or_moves_does_not_count_again() {
     let fixture = Fixture::in_memory();
     let store = start(&fixture, Disk::default());
-    let before = store.stats().content_bytes();
+    let before = store.stats().stored_bytes();
     let names =
-        ["1", "2", "3", "4"].map(|name| format!("https/a.example/443/acme/app/svc.signers.pending/{name}"));
+        ["1", "2", "3"].map(|name| format!("https/a.example/443/acme/app/svc.signers.pending/{name}"));
     let names = names.each_ref().map(String::as_str);
-    // Two copies in one change, and another two later: one content.
+    // Two copies in one change, and one of them moves: one content.
     put(&store, write(&names[..2], b'x', 15_000)).await.unwrap();
-    put(&store, write(&names[2..], b'x', 15_000)).await.unwrap();
+    let mut moved = write(&names[1..], b'x', 15_000);
+    moved.delete(path(names[0]));
+    put(&store, moved).await.unwrap();
     let mut removal = Change::new("Remove");
-    removal.delete(path(names[0]));
+    removal.delete(path(names[1]));
     put(&store, removal).await.unwrap();
-    let commits = store.stats().content_bytes() - before - 15_000;
-    assert!((3 * 150..3 * 300).contains(&commits), "three commits with {commits} bytes");
+    let rest = store.stats().stored_bytes() - before - 15_000;
+    // Each commit has its text, and makes seven directories anew.
+    assert!((3 * 600..3 * 1_000).contains(&rest), "three commits with {rest} bytes");
     assert_eq!(scope_of(put(&store, write(&names[..1], b'y', 5_000)).await), BudgetScope::Project);
+}
+
+/// Many long names in one directory, and then single changes of small files there (D201). Each change is a batch of its own.
+#[tokio::test]
+async fn what_is_counted_is_at_least_what_the_disk_takes() {
+    let fixture = Fixture::in_memory();
+    let store = fixture.start();
+    let pack_bytes = || {
+        let files = std::fs::read_dir(fixture.repository().join("objects/pack")).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum::<u64>()
+    };
+    let dir = "https/a.example/443/acme/app/releases";
+    let name = |n: usize| path(&format!("{dir}/{n:0150}/svc.index.json"));
+    let (stored, on_disk) = (store.stats().stored_bytes(), pack_bytes());
+    for n in 0..300 {
+        let mut change = Change::new("Add");
+        // Each is the first of its directory.
+        change.write(name(1_000 - n), n.to_string().into_bytes());
+        put(&store, change).await.unwrap();
+    }
+    let (added, grown) = (store.stats().stored_bytes() - stored, pack_bytes() - on_disk);
+    assert!(grown <= added, "{added} bytes were counted, and the disk has {grown} more");
+    assert!(added > 300 * 150 * 150, "directories count: {added}");
+    let (stored, on_disk) = (store.stats().stored_bytes(), pack_bytes());
+    for n in 0..40 {
+        let mut change = Change::new("Sign");
+        change.write(name(1_000 - 299), format!("signature {n}").into_bytes());
+        put(&store, change).await.unwrap();
+    }
+    let (added, grown) = (store.stats().stored_bytes() - stored, pack_bytes().saturating_sub(on_disk));
+    assert!(grown <= added, "{added} bytes were counted, and the disk has {grown} more");
+    let head = store.head();
+    drop(store);
+    fixture.check(&head);
 }
 
 #[tokio::test]

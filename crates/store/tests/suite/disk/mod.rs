@@ -1,4 +1,5 @@
 mod failures;
 mod faults;
 mod missing;
+mod orphans;
 mod recent_failure;

@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use countersign_core::{rules::snapshot::Change, values::bounds::NEW_DIRECTORIES};
 use countersign_store::{
     Disk, DiskStep, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole, clock::Clock,
     follow::FollowError, journal::entry::JournalEntry,
@@ -150,4 +151,68 @@ async fn a_request_that_was_used_before_the_restart_is_not_accepted_again() {
     follower(&copy).follow(entries[..4].to_vec()).await.unwrap();
     let refused = follower(&copy).follow(entries[4..].to_vec()).await.unwrap_err();
     assert!(refused.to_string().contains("nonce"), "{refused}");
+}
+
+/// What an entry that is no one's commit is refused for, on top of the first commit.
+async fn refuse(first: &JournalEntry, change: Change) -> FollowError {
+    let copy = Fixture::in_memory();
+    let store = follower(&copy);
+    store.follow(vec![first.clone()]).await.unwrap();
+    let entry = JournalEntry {
+        id: ObjectId::from_bytes_or_panic(&[1; 20]),
+        parent: Some(first.id),
+        change,
+        ..first.clone()
+    };
+    store.follow(vec![entry]).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn directories_are_counted_before_a_commit_is_made_and_only_new_ones() {
+    let first = journal().await.remove(0);
+    let with_directories = |count: usize| {
+        let mut change = Change::new("x");
+        // Each below the one before, as deep as a path can be, and several files in each.
+        for at in 0..count {
+            let (chain, depth) = (at / 63, at % 63);
+            let dir = format!("{chain:02}{}", "/d".repeat(depth));
+            change.write(path(&format!("{dir}/a")), *b"x");
+            change.write(path(&format!("{dir}/b")), *b"x");
+        }
+        change
+    };
+    let fitting = refuse(&first, with_directories(NEW_DIRECTORIES)).await;
+    assert!(matches!(fitting, FollowError::OtherId { .. }), "{fitting}");
+    let refused = refuse(&first, with_directories(NEW_DIRECTORIES + 1)).await;
+    assert!(
+        matches!(&refused, FollowError::Illegal { reason, .. } if reason.contains("directories")),
+        "{refused}"
+    );
+    // What goes away adds none.
+    let mut change = Change::new("x");
+    with_directories(2 * NEW_DIRECTORIES).files.into_keys().for_each(|path| change.delete(path));
+    let removed = refuse(&first, change).await;
+    assert!(matches!(removed, FollowError::OtherId { .. }), "{removed}");
+}
+
+/// New signers touch a file beside every release that collects, and all those directories are there already.
+#[tokio::test]
+async fn directories_that_are_there_are_not_counted() {
+    let first = journal().await.remove(0);
+    let (origin_fixture, files) = (Fixture::in_memory(), 3 * NEW_DIRECTORIES);
+    let options = Options { initial: first.change.clone(), speaks_for, ..options() };
+    let origin = Store::start(Repository::open(&origin_fixture.repository()).unwrap(), options).unwrap();
+    for content in [b"1", b"2"] {
+        let mut change = Change::new("x");
+        (0..files).for_each(|number| change.write(path(&format!("{number}/x")), *content));
+        origin.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    }
+    let entries = entries_of(&origin, None);
+    drop(origin);
+    // A follower that has the first two, as from before there was such a bound.
+    origin_fixture.git(&["update-ref", "refs/heads/main", &entries[1].id.to_string()]);
+    let store = follower(&origin_fixture);
+    let refused = store.follow(vec![entries[2].clone()]).await.unwrap_err();
+    let reason = refused.to_string();
+    assert!(matches!(refused, FollowError::Illegal { .. }) && !reason.contains("directories"), "{reason}");
 }

@@ -1,3 +1,4 @@
+mod copied;
 mod feed;
 mod following;
 mod recent_commits;

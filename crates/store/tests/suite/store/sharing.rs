@@ -10,7 +10,11 @@ use std::{
 
 use countersign_core::{
     rules::snapshot::{Change, Snapshot as _},
-    values::{path::RepoPath, time::Timestamp},
+    values::{
+        bounds::{JOURNAL_ENTRY_FILES, SHARED_BATCH_FILES},
+        path::RepoPath,
+        time::Timestamp,
+    },
 };
 use countersign_store::{
     Disk, DiskStep, Head, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole,
@@ -26,7 +30,7 @@ use super::following::entries_of;
 use crate::support::{
     Fixture, contents,
     faults::{Actor, Faults, Kind, Taken, Target},
-    options,
+    options, put,
     replaying::{Recorded, everything, first_of_everything, speaks_for},
 };
 
@@ -447,6 +451,27 @@ async fn a_change_whose_time_the_order_refuses_is_decided_anew_or_refused() {
     nodes.act(&node, 1).await.unwrap().unwrap();
 }
 
+/// Each takes some hundred bytes of memory, and in the database as few as six.
+#[tokio::test]
+async fn a_batch_of_very_many_files_stops_a_node_before_it_holds_them() {
+    let fixture = Fixture::in_memory();
+    let nodes = Nodes::new();
+    nodes.start(&fixture).catch_up().await.unwrap();
+    let first = nodes.order.0.lock().unwrap().batches[0].clone();
+    let mut commit = String::from_utf8(first.body.to_vec()).unwrap();
+    commit.truncate(commit.find("M 100644").unwrap());
+    let most = SHARED_BATCH_FILES / JOURNAL_ENTRY_FILES;
+    for (commits, words) in [(most, "does not have the content"), (most + 1, "more than 400000 files")] {
+        let removals: String = (100_000..200_000).map(|number| format!("D {number}\n")).collect();
+        let body: String = (0..commits).map(|_| format!("{commit}{removals}\n")).collect();
+        let lied = SharedBatch { commits, body: body.into(), ..first.clone() };
+        nodes.order.0.lock().unwrap().batches = vec![lied];
+        let copy = Fixture::in_memory();
+        let stopped = nodes.start(&copy).catch_up().await.unwrap_err();
+        assert!(stopped.to_string().contains(words), "{stopped}");
+    }
+}
+
 #[tokio::test]
 async fn an_empty_order_is_not_filled_with_commits_unasked() {
     let fixture = Fixture::in_memory();
@@ -610,4 +635,22 @@ async fn hold_and_write(nodes: &Nodes, fixture: &Fixture, faults: &Faults) {
 
 fn is_branch_moved(taken: &Taken) -> bool {
     taken.step == DiskStep::Rename && taken.path.ends_with("refs/heads/main")
+}
+
+/// As a rotation of more releases than could be registered now (D202). A server on its own makes it all the same.
+#[tokio::test]
+async fn a_change_that_fits_no_batch_is_refused_by_itself() {
+    let nodes = Nodes::new();
+    let (fixture, alone) = (Fixture::new(), Fixture::new());
+    let store = nodes.start(&fixture);
+    nodes.act(&store, 1).await.unwrap().unwrap();
+    let parts: Vec<String> =
+        (0..9).map(|n| format!("+large/{n}={}", n.to_string().repeat(2 << 20))).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let refused = put(&store, &parts).await;
+    assert!(matches!(refused, Err(StoreError::TooLargeToShare { bytes }) if bytes > 15 << 20), "{refused:?}");
+    put(&store, &parts[..7]).await.unwrap();
+    assert_eq!(store.halted(), None);
+    nodes.act(&store, 2).await.unwrap().unwrap();
+    put(&alone.start(), &parts).await.unwrap();
 }

@@ -218,14 +218,15 @@ async fn a_full_queue_says_busy() {
 }
 
 #[tokio::test]
-async fn the_same_content_is_stored_once() {
+async fn a_signers_file_is_stored_once_for_all_releases_that_it_governs() {
     let fixture = Fixture::new();
     let large = "the same signers file ".repeat(1_000);
     let store = fixture.start();
-    put(&store, &[&format!("+a={large}"), &format!("+b={large}")]).await.unwrap();
+    let active = format!("+acme/svc.signers/svc.signers.json={large}");
+    put(&store, &[&active, &format!("+acme/v1/svc.index.json.signers.json={large}")]).await.unwrap();
     drop(store);
     let store = fixture.start();
-    put(&store, &[&format!("+c={large}")]).await.unwrap();
+    put(&store, &[&format!("+acme/v2/svc.index.json.signers.json={large}")]).await.unwrap();
     let count_blobs = |pack: PathBuf| {
         let shown = fixture.git(&["verify-pack", "-v", pack.to_str().unwrap()]);
         shown.lines().filter(|line| line.contains(" blob ")).count()

@@ -1,0 +1,157 @@
+//! Objects that the branch does not reach (D200): those of a publish that a crash ended, those that another program put
+//! there, and what `git gc` makes of them beside a running store. No commit may rely on one.
+
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::support::{Fixture, contents, put};
+use countersign_store::{Disk, DiskStep, Moment, Store};
+
+/// A disk on which `act` happens once, while a pack has its name and the branch has not moved. Not before it is armed.
+fn disk_before_move(armed: &Arc<AtomicBool>, act: impl Fn() + Send + Sync + 'static) -> Disk {
+    let armed = Arc::clone(armed);
+    Disk::with_fault(Arc::new(move |step, moment, path| {
+        let is_it = step == DiskStep::Create && moment == Moment::Before && path.ends_with("main.lock");
+        if is_it && armed.swap(false, Ordering::Relaxed) {
+            act();
+        }
+        Ok(())
+    }))
+}
+
+fn git_gc(repository: &Path) {
+    let done = Command::new("git")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .arg("-C")
+        .arg(repository)
+        .args(["gc", "--quiet", "--prune=now"])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
+/// What a kill leaves after a pack has its name and before the branch moves. Its change is `+dir/b=2`.
+async fn killed_before_move() -> Fixture {
+    let (fixture, killed, armed) = (Fixture::new(), Fixture::new(), Arc::new(AtomicBool::new(false)));
+    let (from, to) = (fixture.repository(), killed.repository());
+    let disk = disk_before_move(&armed, move || copy_dir(&from, &to));
+    let store = fixture.start_on(disk);
+    put(&store, &["+dir/a=1"]).await.unwrap();
+    armed.store(true, Ordering::Relaxed);
+    put(&store, &["+dir/b=2"]).await.unwrap();
+    assert!(!armed.load(Ordering::Relaxed));
+    assert!(!unreachable_objects(&killed).is_empty());
+    killed
+}
+
+fn unreachable_objects(fixture: &Fixture) -> String {
+    let report = fixture.git(&["fsck", "--unreachable", "--no-reflogs"]);
+    report.lines().filter(|line| line.starts_with("unreachable")).collect()
+}
+
+fn marks(fixture: &Fixture) -> Vec<String> {
+    let names = fs::read_dir(fixture.repository().join("objects/pack")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(".keep")).collect()
+}
+
+/// The same content again, on a store that has seen the orphan; then everything is there.
+async fn store_again(fixture: &Fixture, store: Store) {
+    put(&store, &["+dir/c=2", "+other/b=2"]).await.unwrap();
+    git_gc(&fixture.repository());
+    let head = store.head();
+    assert_eq!(contents(&head)["dir/c"], "2");
+    drop(store);
+    fixture.check(&head);
+}
+
+#[tokio::test]
+async fn a_start_removes_the_pack_of_a_publish_that_a_kill_ended() {
+    let fixture = killed_before_move().await;
+    let store = fixture.start();
+    assert_eq!(unreachable_objects(&fixture), "");
+    assert!(marks(&fixture).is_empty());
+    git_gc(&fixture.repository());
+    store_again(&fixture, store).await;
+}
+
+#[tokio::test]
+async fn an_orphan_without_a_mark_is_not_relied_upon() {
+    let fixture = killed_before_move().await;
+    // As an earlier version left it, or a power cut.
+    for mark in marks(&fixture) {
+        fs::write(fixture.repository().join("objects/pack").join(mark), "").unwrap();
+    }
+    let store = fixture.start();
+    assert_ne!(unreachable_objects(&fixture), "", "what is not known to be ours stays");
+    for mark in marks(&fixture) {
+        fs::remove_file(fixture.repository().join("objects/pack").join(mark)).unwrap();
+    }
+    git_gc(&fixture.repository());
+    assert_eq!(unreachable_objects(&fixture), "");
+    store_again(&fixture, store).await;
+}
+
+#[tokio::test]
+async fn what_another_program_put_there_is_not_relied_upon() {
+    let fixture = Fixture::new();
+    drop(fixture.start());
+    let content = fixture.dir.path().join("content");
+    fs::write(&content, "2").unwrap();
+    fixture.git(&["hash-object", "-w", content.to_str().unwrap()]);
+    // Git keeps it in a pack of its own for some weeks.
+    fixture.git(&["gc", "--quiet", "--cruft"]);
+    let store = fixture.start();
+    git_gc(&fixture.repository());
+    store_again(&fixture, store).await;
+}
+
+#[tokio::test]
+async fn a_gc_before_the_branch_moves_leaves_the_new_pack_alone() {
+    let (fixture, armed) = (Fixture::new(), Arc::new(AtomicBool::new(false)));
+    let repository = fixture.repository();
+    let store = fixture.start_on(disk_before_move(&armed, move || git_gc(&repository)));
+    for round in 0..3 {
+        armed.store(true, Ordering::Relaxed);
+        put(&store, &[&format!("+dir/{round}={round}")]).await.unwrap();
+        assert!(!armed.load(Ordering::Relaxed));
+        assert!(marks(&fixture).is_empty());
+    }
+    let head = store.head();
+    drop(store);
+    fixture.check(&head);
+}
+
+/// A copy of a running server can have an old mark beside a new branch.
+#[tokio::test]
+async fn an_old_mark_costs_no_pack() {
+    let fixture = killed_before_move().await;
+    let pack_dir = fixture.repository().join("objects/pack");
+    let [mark] = &marks(&fixture)[..] else { panic!("one mark") };
+    let text = fs::read_to_string(pack_dir.join(mark)).unwrap();
+    let moved_to = text.lines().last().unwrap();
+    fixture.git(&["update-ref", "refs/heads/main", moved_to]);
+    let store = fixture.start();
+    put(&store, &["+dir/c=3"]).await.unwrap();
+    drop(store);
+    fs::write(pack_dir.join(mark), text).unwrap();
+    let store = fixture.start();
+    assert!(marks(&fixture).is_empty());
+    let head = store.head();
+    drop(store);
+    assert_eq!(contents(&head)["dir/b"], "2");
+    fixture.check(&head);
+}
