@@ -40,7 +40,16 @@ struct OrderState {
     clock: SimClock,
     /// Batches that a node has passed over, and why. No node that is right makes one.
     passed: Vec<String>,
+    care: OrderCare,
     trace: Vec<String>,
+}
+
+/// Whether the order compares the times of a batch with its own clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderCare {
+    Compares,
+    /// A fault that a run must find.
+    TrustsNodes,
 }
 
 /// Two nodes can make the same commit. One of them is first.
@@ -50,6 +59,8 @@ struct SentBatch {
     batch: SharedBatch,
     /// `None` for what is given back.
     times: Option<BatchTimes>,
+    /// What the clock of the order showed when it was added.
+    added: Timestamp,
 }
 
 /// What a node asks.
@@ -61,7 +72,7 @@ pub struct SimSequencer {
 }
 
 impl SimOrder {
-    pub fn new(chance: Chance) -> Self {
+    pub fn new(chance: Chance, care: OrderCare) -> Self {
         let state = OrderState {
             batches: Vec::new(),
             late: Vec::new(),
@@ -71,6 +82,7 @@ impl SimOrder {
             forgotten: 0,
             clock: SimClock::default(),
             passed: Vec::new(),
+            care,
             trace: Vec::new(),
         };
         Self(Arc::new(Mutex::new(state)))
@@ -114,6 +126,20 @@ impl SimOrder {
 
     pub fn now(&self) -> Timestamp {
         self.lock().clock.now()
+    }
+
+    /// Times never run backwards, and each is that of the order's clock, but for some seconds.
+    pub fn check_times(&self) -> Result<(), Breach> {
+        let mut newest = None;
+        for SentBatch { times, added, .. } in &self.lock().batches {
+            let Some(times) = times else { continue };
+            if newest > Some(times.oldest) || !is_timely(times, *added) {
+                let what = format!("a batch of {} to {} was added at {added}", times.oldest, times.newest);
+                return Err(Breach::new(Guarantee::OneClock, what));
+            }
+            newest = Some(times.newest);
+        }
+        Ok(())
     }
 
     /// The first batch that a node has passed over, if there is one.
@@ -169,10 +195,10 @@ impl OrderState {
             return Appended::Behind;
         }
         let clock = self.clock.now();
-        if sent.times.is_some_and(|times| !is_timely(&times, clock)) {
+        if self.care == OrderCare::Compares && sent.times.is_some_and(|times| !is_timely(&times, clock)) {
             return Appended::Untimely { clock };
         }
-        self.batches.push(sent.clone());
+        self.batches.push(SentBatch { added: clock, ..sent.clone() });
         Appended::Done
     }
 
@@ -184,8 +210,9 @@ impl OrderState {
 
 impl Sequencer for SimSequencer {
     fn append(&mut self, batch: &SharedBatch, offer: &BatchOffer) -> Result<Appended, SequenceError> {
-        let sent = SentBatch { sender: self.sender, batch: batch.clone(), times: offer.times };
         let mut order = self.order.lock();
+        let added = order.clock.now();
+        let sent = SentBatch { sender: self.sender, batch: batch.clone(), times: offer.times, added };
         if order.lose_message() {
             let is_late = order.chance.percent(50);
             order.trace.push(format!("the batch is {}", if is_late { "late" } else { "lost" }));

@@ -242,7 +242,7 @@ impl OrderExchange {
         }
         // Behind batches that were passed over there may be more that this node knows.
         let mut looked_at = known.seq;
-        loop {
+        while self.is_passed_after(looked_at).await? {
             let next = "select seq, id, node, head from svc_batch where seq > $1 order by seq limit $2";
             let rows = self.ask(next, &[(&looked_at, Type::INT8), (&MAX_GIVEN_BATCHES, Type::INT8)]).await?;
             let before = known.seq;
@@ -294,6 +294,12 @@ impl OrderExchange {
     pub(super) async fn find_gap(&mut self) -> Result<Option<ObjectId>, DatabaseError> {
         let rows = self.ask(FIND_GAP, &[(&LOOKED_AT, Type::INT8)]).await?;
         rows.first().map(|row| self.remember(row).map(|row| row.head)).transpose()
+    }
+
+    /// Whether a batch after this one was passed over.
+    async fn is_passed_after(&mut self, seq: i64) -> Result<bool, DatabaseError> {
+        let find = "select from svc_passed where seq > $1 limit 1";
+        Ok(!self.ask(find, &[(&seq, Type::INT8)]).await?.is_empty())
     }
 
     async fn find_row_up_to(&mut self, seq: i64) -> Result<Option<BatchRow>, DatabaseError> {
