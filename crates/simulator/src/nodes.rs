@@ -93,7 +93,8 @@ impl NodesRun<'_> {
                 }
                 let seconds = *self.chance.pick(&JUMPS);
                 self.script.note(format!("{}: the clock is set by {seconds} s", NAMES[node]));
-                self.set_clock(node, seconds)
+                self.nodes[node].clock.set_by(seconds);
+                Ok(())
             }
             92..95 => self.lose_batches(node),
             _ => self.restart(node),
@@ -122,16 +123,16 @@ impl NodesRun<'_> {
         self.script.note(format!("{seconds} s pass"));
         self.order.pass_time(seconds);
         for node in 0..self.nodes.len() {
-            self.set_clock(node, seconds)?;
+            self.nodes[node].clock.pass(seconds);
+            // What was held for long comes to disk.
+            self.nodes[node].await_writer();
+            self.recover(node)?;
         }
         Ok(())
     }
 
-    fn set_clock(&mut self, node: usize, seconds: i64) -> Result<(), Breach> {
-        self.nodes[node].clock.pass(seconds);
-        // What was held for long comes to disk.
-        self.nodes[node].await_writer();
-        self.recover(node)
+    fn set_clock_right(&self, node: usize) {
+        self.nodes[node].clock.set_by(-self.lead(node));
     }
 
     /// By how many seconds a node's clock is ahead of the database's.
@@ -175,7 +176,7 @@ impl NodesRun<'_> {
         }
         if self.lead(node).abs() > 5 && self.chance.percent(50) {
             self.script.note(format!("{}: the clock is set right", NAMES[node]));
-            self.set_clock(node, -self.lead(node))?;
+            self.set_clock_right(node);
         }
         self.recover(node)
     }
@@ -229,7 +230,7 @@ impl NodesRun<'_> {
     fn settle(&mut self, node: usize) -> Result<(), Breach> {
         self.order.set_loss(0);
         self.nodes[node].disk.heal();
-        self.set_clock(node, -self.lead(node))?;
+        self.set_clock_right(node);
         for _ in 0..TRIES {
             self.catch_up(node)?;
             let newest = self.order.read()?.last().map(|entry| entry.id);
