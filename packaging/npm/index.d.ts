@@ -57,7 +57,10 @@ export interface VerifyOptions {
   fileName?: string | null;
   /** A newer staple than the one in the bundle: its bytes or its text. */
   staple?: Uint8Array | ArrayBuffer | string | null;
-  /** A policy file (c2sp.org/tlog-policy): its bytes or its text. Without it, the newest signers file decides. */
+  /**
+   * A policy file (c2sp.org/tlog-policy): its bytes or its text. Without it, the newest signers file decides. It demands a
+   * proof, of at most a day unless it or `maxAge` says otherwise.
+   */
   policy?: Uint8Array | ArrayBuffer | string | null;
   /** How old the proof of the state can be, in seconds; `signers`: as the newest signers file says. */
   maxAge?: number | "signers" | null;
@@ -86,6 +89,8 @@ export interface Freshness {
   cosigned: number;
   needed: number;
   witnesses: number;
+  /** So many of those that have cosigned replay the rules; `null` if the policy says that of none. */
+  replaying: number | null;
   /** It is the n-th release of the project. */
   number: number;
   /** How many releases were completed later, and the names of the last of them. */

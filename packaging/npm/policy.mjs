@@ -1,4 +1,5 @@
-// Reads a policy (c2sp.org/tlog-policy, D85): which logs and witnesses count, and how many of them.
+// Reads a policy (c2sp.org/tlog-policy, D85): which logs and witnesses count, and how many of them. Comments that begin
+// with `#countersign` say which witnesses replay the rules, and how old a proof can be (D215).
 
 import { decodeSource } from "./bundle.mjs";
 import { fail } from "./verify/json.mjs";
@@ -14,6 +15,8 @@ class PolicyReader {
   witnesses = [];
   groups = 0;
   quorum = null;
+  maxAge = null;
+  #named = new Map();
   #defined = new Map();
   #members = new Set();
   #keys = new Set();
@@ -21,6 +24,7 @@ class PolicyReader {
   read(line) {
     if (/[\0-\x08\x0a-\x1f\x7f]/.test(line)) fail("", "a policy has no control characters");
     const [kind, ...words] = line.split(/[ \t]+/).filter(Boolean);
+    if (kind === "#countersign") return this.#readOwn(...words);
     if (kind === undefined || kind.startsWith("#")) return;
     if (kind === "log" && [1, 2].includes(words.length)) this.logs.push(this.#key(1, words[0]));
     else if (kind === "witness" && [2, 3].includes(words.length)) this.#addWitness(...words);
@@ -29,6 +33,25 @@ class PolicyReader {
     else fail("", FORM);
     const most = Math.max(this.logs.length, this.witnesses.length, this.groups);
     if (most > MAX_ENTRIES) fail("", `a policy has at most ${MAX_ENTRIES} logs, witnesses, or groups`);
+  }
+
+  #readOwn(kind, ...words) {
+    if (kind === "replaying" && words.length) words.forEach((name) => this.#markReplaying(name));
+    else if (kind === "max-age" && words.length === 1) this.#setMaxAge(words[0]);
+    else fail("", "a line of ours is `#countersign replaying NAME…` or `#countersign max-age TIME`");
+  }
+
+  #markReplaying(name) {
+    const witness = this.#named.get(name) ?? fail("", `${name} is not a witness that is defined above`);
+    witness.replays = true;
+  }
+
+  #setMaxAge(text) {
+    const [, number, unit] = /^(\d+)([smhd])$/.exec(text) ?? [];
+    const seconds = number * { s: 1, m: 60, h: 3600, d: 86400 }[unit];
+    const isAge = this.maxAge === null && seconds >= 60 && seconds <= 315_360_000 && number < 2 ** 32;
+    if (!isAge) fail("", "a maximum age is one time from 60s to 3650d, as in 90m, 24h or 7d");
+    this.maxAge = seconds;
   }
 
   #key(type, spelled) {
@@ -51,6 +74,7 @@ class PolicyReader {
   #addWitness(name, spelled) {
     const key = this.#key(4, spelled);
     this.#define(name, key);
+    this.#named.set(name, key);
     this.witnesses.push(key);
   }
 
@@ -74,7 +98,7 @@ class PolicyReader {
   }
 }
 
-// Returns the logs, the witnesses and the quorum, as `verifyProof` takes them.
+// Returns the logs, the witnesses and the quorum, as `verifyProof` takes them, and how old a proof can be.
 export async function readPolicy(source) {
   const text = decodeSource(source);
   if (utf8(text).length > 64 * 1024) fail("", "a policy has at most 64 KiB");
@@ -86,8 +110,8 @@ export async function readPolicy(source) {
       throw new Error(`line ${i + 1} of the policy: ${error.message}`);
     }
   });
-  const { logs, witnesses, quorum } = reader;
+  const { logs, witnesses, quorum, maxAge } = reader;
   if (!quorum) fail("", "a policy has exactly one line `quorum`");
   await checkIds([...logs, ...witnesses]);
-  return { logs, witnesses, quorum };
+  return { logs, witnesses, quorum, maxAge };
 }

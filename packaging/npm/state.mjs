@@ -42,12 +42,23 @@ function checkAge({ asOf }, limit, now) {
   refuse(age > limit, "too_old", told);
 }
 
+// How old a proof can be under a policy of the caller's own that says nothing (D216).
+const OWN_MAX_AGE = 86_400;
+
+// In seconds; undefined: nothing is demanded. A policy without witnesses proves no time.
+function limitAge(maxAge, own, signers) {
+  if (maxAge === "signers") return signers.log?.age;
+  if (maxAge !== undefined || !own) return maxAge;
+  const usual = own.quorum.keys?.length === 0 ? undefined : Math.min(OWN_MAX_AGE, signers.log?.age ?? Infinity);
+  return own.maxAge ?? usual;
+}
+
 // `signers`: the newest of the project. Returns what is proven, or why that is nothing.
 export async function checkState({ staple, subject, signers, pin }, options) {
   const { policy, maxAge, requireNewest, now: date = new Date() } = options;
   const own = policy !== undefined && (await coded("bad_policy", () => readPolicy(policy), "The policy cannot be used: "));
   const trust = own || trustOf(signers);
-  const isDemanded = typeof maxAge === "number" || requireNewest || (maxAge === "signers" && trust);
+  const isDemanded = typeof maxAge === "number" || requireNewest || own || (maxAge === "signers" && trust);
   const unproven = (why) => {
     refuse(isDemanded, "unproven", `It is not proven that the release is not revoked: ${why}`);
     return { freshness: null, unproven: why };
@@ -65,7 +76,7 @@ export async function checkState({ staple, subject, signers, pin }, options) {
     throw new VerifyError("false_proof", error.message, { cause: error });
   }
   if (proven.release.revocation) refuseLogged(subject, proven, now, pin);
-  checkAge(proven, maxAge === "signers" ? signers.log?.age : maxAge, now);
+  checkAge(proven, limitAge(maxAge, own, signers), now);
   const freshness = spellFreshness(proven, subject.project);
   const { newer, newerReleases: details } = freshness;
   refuse(requireNewest && newer, "not_newest", `The release was not completed last: ${newer} were completed later`, { details });
@@ -73,13 +84,14 @@ export async function checkState({ staple, subject, signers, pin }, options) {
 }
 
 function spellFreshness({ asOf, checkpoint, release, newerPaths, ...proven }, project) {
-  const { cosigned, needed, witnesses, newer, signers } = proven;
+  const { cosigned, needed, witnesses, replaying, newer, signers } = proven;
   return {
     asOf: asOf === null ? null : toDate(asOf),
     origin: checkpoint.origin,
     cosigned,
     needed,
     witnesses,
+    replaying,
     number: release.number,
     newer,
     newerReleases: newerPaths.map((path) => nameOf(path, project)),

@@ -71,7 +71,9 @@ export async function judgeValues({ base, files }) {
   };
   const spellSigners = ({ keys, registrars, log }) => {
     const machines = registrars.length ? `, registrars ${registrars.length}` : "";
-    const groups = log?.groups.map((group) => ` ${group.threshold}/${group.keys.length}`).join("");
+    const replay = (group) => group.keys.filter((key) => key.replays).length;
+    const marks = (group) => (replay(group) ? ` (${replay(group)} replay)` : "");
+    const groups = log?.groups.map((group) => ` ${group.threshold}/${group.keys.length}${marks(group)}`).join("");
     return `${keys.size}${machines}${log ? `, log ${log.key.name}, witnesses${groups}, age ${log.age ?? "none"}` : ""}`;
   };
   const faults = {

@@ -168,7 +168,7 @@ test("the proof of the state counts as the policy says", async () => {
   const proven = await verify(stapled, { policy, maxAge: 600 });
   const { asOf, ...rest } = proven.freshness;
   assert.ok(asOf <= now && now - asOf <= 600_000);
-  assert.deepEqual(rest, { origin: "example.com/log", cosigned: 2, needed: 2, witnesses: 3, number: 5, newer: 0, newerReleases: [], signers: "newest" });
+  assert.deepEqual(rest, { origin: "example.com/log", cosigned: 2, needed: 2, witnesses: 3, replaying: null, number: 5, newer: 0, newerReleases: [], signers: "newest" });
   assert.equal(proven.unproven, null);
   const age = (now - asOf) / 1e3;
   assert.ok(await verify(stapled, { policy, maxAge: age }));
@@ -177,10 +177,9 @@ test("the proof of the state counts as the policy says", async () => {
   assert.equal((await verify(stapled)).freshness.asOf, null);
   await refusal(verify(stapled, { maxAge: 600 }), "unproven", /Nothing proves how old/);
   assert.ok(await verify(stapled, { maxAge: "signers" }), "the signers name no log");
-  // More witnesses than have signed: nothing is proven, and that is told or refused.
+  // More witnesses than have signed: nothing is proven. A policy of one's own demands it.
   const strict = policy.replace("group-1 2 ", "group-1 3 ");
-  assert.match((await verify(stapled, { policy: strict })).unproven, /too few witnesses/);
-  for (const demand of [{ maxAge: 600 }, { maxAge: "signers" }, { requireNewest: true }]) {
+  for (const demand of [{}, { maxAge: 600 }, { maxAge: "signers" }, { requireNewest: true }]) {
     await refusal(verify(stapled, { policy: strict, ...demand }), "unproven", /too few witnesses/);
   }
   const future = new Date(asOf - 301_000);
@@ -193,6 +192,30 @@ test("the proof of the state counts as the policy says", async () => {
   const logged = bundles["good-signers-file-with-a-log.json"];
   assert.match((await verify(logged)).unproven, /no proof from a log/);
   await refusal(verify(logged, { maxAge: "signers" }), "unproven");
+});
+
+test("a policy of one's own accepts proofs of a day, unless it says otherwise", async () => {
+  const { asOf } = (await verify(stapled, { policy })).freshness;
+  const after = (seconds) => ({ now: new Date(asOf.getTime() + seconds * 1e3) });
+  assert.ok(await verify(stapled, { policy, ...after(86_400) }));
+  for (const age of [86_401, 400 * 86_400]) await refusal(verify(stapled, { policy, ...after(age) }), "too_old");
+  const week = `${policy}#countersign max-age 7d\n`;
+  assert.ok(await verify(stapled, { policy: week, ...after(7 * 86_400) }));
+  await refusal(verify(stapled, { policy: week, ...after(7 * 86_400 + 1) }), "too_old");
+  assert.ok(await verify(stapled, { policy, maxAge: 500 * 86_400, ...after(400 * 86_400) }));
+  await refusal(verify(stapled, { policy: week, maxAge: 60, ...after(61) }), "too_old");
+  const { bundle } = bundles["good-plain.json"];
+  await refusal(verify({ ...stapled, bundle }, { policy }), "unproven", /no proof from a log/);
+  // Without witnesses no proof has a time, and none is demanded.
+  const alone = `${policy.split("\n")[0]}\nquorum none\n`;
+  assert.equal((await verify(stapled, { policy: alone, ...after(400 * 86_400) })).freshness.asOf, null);
+});
+
+test("a policy can say which witnesses replay the rules", async () => {
+  const names = policy.match(/^witness \S+/gm).map((line) => line.split(" ")[1]);
+  const replaying = async (...marked) => (await verify(stapled, { policy: `${policy}#countersign replaying ${marked.join(" ")}\n` })).freshness.replaying;
+  assert.equal(await replaying(...names), 2);
+  assert.deepEqual((await Promise.all(names.map((name) => replaying(name)))).sort(), [0, 1, 1]);
 });
 
 test("a staple can take the place of the bundle's", async () => {
@@ -227,6 +250,7 @@ test("a policy is read as strictly as the client reads it", async () => {
     [log, `witness a ${key(first)}`, `witness b ${key(first)}`, "quorum a"], [log, `witness a ${key(first)}`, "group g 0 a", "quorum g"], [log, `witness a ${key(first)}`, "group g 2 a", "quorum g"],
     [log, `witness a ${key(first)}`, "group g any a a", "quorum g"], [log, `witness a ${key(first)}`, "group g any a", "group h any a", "quorum g"], [log, "group g all", "quorum g"],
     [log, `witness a ${key(first)}`, "group g 01 a", "quorum g"], [log, "more", "quorum none"], [`${log}\u0007`, "quorum none"], [log.replace("+d4", "+d5"), "quorum none"], [log, `#${" ".repeat(2 ** 16)}`, "quorum none"],
+    ...["", " replaying", " replaying b", " replay a", " max-age", " max-age 1", " max-age 59s", " max-age 3651d", " max-age 1d 2d", " max-age 1d\n#countersign max-age 1d"].map((own) => [log, `witness a ${key(first)}`, `#countersign${own}`, "quorum a"]),
   ];
   for (const lines of wrong) await assert.rejects(read(...lines), Error, lines.join("|").slice(0, 200));
 });

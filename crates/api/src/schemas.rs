@@ -67,9 +67,26 @@ pub struct SignersTransparency {
 pub struct SignersWitnessGroup {
     #[schema(minimum = 1)]
     pub threshold: u64,
-    /// Verifier keys, `NAME+ID+KEY`.
     #[schema(min_items = 1, max_items = 32)]
-    pub keys: Vec<String>,
+    pub keys: Vec<SignersWitness>,
+}
+
+/// A verifier key, `NAME+ID+KEY`, or an object with the key of a witness that replays the rules.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum SignersWitness {
+    Key(String),
+    Replaying(ReplayingWitness),
+}
+
+/// A witness that repeats every commit by the rules before it cosigns, by the word of the admins.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ReplayingWitness {
+    /// A verifier key, `NAME+ID+KEY`.
+    pub key: String,
+    /// Always true.
+    #[schema(default = true)]
+    pub replaying: bool,
 }
 
 /// Distinct keys, of which `threshold` must sign.

@@ -8,9 +8,9 @@ pub(crate) use log::*;
 pub(crate) use options::*;
 pub(crate) use second_thoughts::*;
 pub(crate) use serve::{
-    AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs, LogCommand,
-    LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs, ServiceArgs,
-    WitnessArgs, WitnessCommand, WitnessInitArgs,
+    AcceptLossArgs, AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs,
+    LogCommand, LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs,
+    ServiceArgs, TakeCheckpointArgs, WitnessArgs, WitnessCommand, WitnessInitArgs,
 };
 pub(crate) use signers::*;
 
@@ -114,7 +114,7 @@ The second one shows the history up to the signers of that release. NAME can als
         #[command(subcommand)]
         command: TrustCommand,
     },
-    /// Show or set which server, key and policy are used, for all projects, a host or one project
+    /// Show or set which server, key, policy and age of proofs are used, for all projects, a host or one project
     #[command(after_help = "\
 Examples:
   countersign config                                          show everything that is set
@@ -133,6 +133,7 @@ The settings are in config.toml in the configuration directory, and you can edit
   server = \"https://sign.acme.example\"
   key = \"~/.ssh/id_release\"
   policy = \"acme.policy\"
+  max-age = \"12h\"
 
 A policy file (c2sp.org/tlog-policy) says which log and witnesses must show the newest state, whatever signers files say:
 
@@ -141,6 +142,11 @@ A policy file (c2sp.org/tlog-policy) says which log and witnesses must show the 
   witness beta beta.example.net+5f6a7b8c+BA…
   group both all alpha beta
   quorum both
+  #countersign replaying alpha
+  #countersign max-age 12h
+
+Lines with #countersign are comments to other tools. They name witnesses that replay the rules, and say how old a proof can \
+be. Without an age it is the max-age that is set, else a day.
 
 A project's setting beats its host's, which beats the one for all. The client remembers a project's server when it first \
 meets the project. If the project's signers file named the server, `discovered = true` stands beside it: the client asks \
@@ -325,11 +331,15 @@ Examples:
   countersign monitor https://sign.example.org https/github.com/443/acme/app --once
   countersign monitor https://sign.example.org --key ME.pub \\
       --exec 'mail -s \"acme/app changed\" me@example.org'
+  countersign monitor --check log-lie-0123456789abcdef.json
 
 Reports new signers, signers that are agreed to and wait, vetoes, completed releases and revocations, so that you notice \
-one that was not yours. It reads every new commit, compares it with the log, and checks that the log only grows. The \
-first time, it begins with what comes next. It remembers what it has reported, and continues from there. A log that contradicts itself ends the command with exit code 3, and \
-is reported as well. If a project's signers file names witnesses, it also reports when they do not confirm the log.")]
+one that was not yours. It reads every new commit, compares it with the log, and checks that the log only grows. It also \
+derives the state that the commits give, and compares it with the one that the log has signed. The first time it reads all \
+commits for that, and reports what comes next. It remembers what it has reported, and continues from there.
+
+A log that contradicts itself or lies about the state ends the command with exit code 3, and is reported as well; the \
+evidence is in a file, which anyone can check with --check. If a project's signers file names witnesses, it also reports when they do not confirm the log.")]
     Monitor(MonitorArgs),
     /// Check that the server answers and, with --key, that it accepts your signature
     Ping(PingArgs),

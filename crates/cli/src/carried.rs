@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use countersign_core::values::{json::ParseError, key::PublicKey, path::RepoPath, shown::plural};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     client::ServerClient,
@@ -64,6 +64,14 @@ pub(crate) async fn submit_all<'b, B, T>(
         done.extend(several.keep(path.as_str(), outcome.await));
     }
     (several, done)
+}
+
+/// Tells programs that the server had it before, or needs it no longer.
+pub(crate) fn mark_done(mut value: Value, was_done: bool) -> Value {
+    if was_done {
+        value["was_done"] = json!(true);
+    }
+    value
 }
 
 /// What a key has signed on a computer without a network, on its way to one that has it.

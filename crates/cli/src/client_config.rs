@@ -4,9 +4,10 @@ use std::{
     collections::BTreeMap,
     ops::Range,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use countersign_core::values::{path::RepoPath, shown::shown_text};
+use countersign_core::values::{path::RepoPath, shown::shown_text, time::parse_span};
 use countersign_server::config::explain_unknown;
 use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -27,6 +28,8 @@ pub(crate) struct ClientConfig {
     server: Option<String>,
     key: Option<PathBuf>,
     policy: Option<PathBuf>,
+    #[serde(rename = "max-age")]
+    max_age: Option<SetAge>,
     /// By the host of a project.
     #[serde(default)]
     servers: BTreeMap<String, ConfigEntry>,
@@ -52,6 +55,25 @@ struct EntryTable {
     discovered: bool,
     key: Option<PathBuf>,
     policy: Option<PathBuf>,
+    #[serde(rename = "max-age")]
+    max_age: Option<SetAge>,
+}
+
+/// How old a proof can be, as in `12h`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
+struct SetAge {
+    text: String,
+    age: Duration,
+}
+
+impl TryFrom<String> for SetAge {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let age = parse_span(&text).ok_or("write a number and a unit, as in 90s, 30m, 2h or 1d")?;
+        Ok(Self { text, age })
+    }
 }
 
 impl ConfigEntry {
@@ -80,6 +102,13 @@ impl ConfigEntry {
         match self {
             Self::Server(_) => None,
             Self::Both(table) => table.policy.as_deref(),
+        }
+    }
+
+    fn max_age(&self) -> Option<&SetAge> {
+        match self {
+            Self::Server(_) => None,
+            Self::Both(table) => table.max_age.as_ref(),
         }
     }
 }
@@ -112,6 +141,8 @@ pub(crate) enum Setting {
     Key,
     /// A policy file: which log and witnesses must show that a release is the newest state
     Policy,
+    /// How old a proof of the newest state can be, where your policy does not say it
+    MaxAge,
 }
 
 impl Setting {
@@ -120,6 +151,7 @@ impl Setting {
             Self::Server => "server",
             Self::Key => "key",
             Self::Policy => "policy",
+            Self::MaxAge => "max-age",
         }
     }
 }
@@ -172,6 +204,11 @@ impl ClientConfig {
         own.or(self.policy.as_deref())
     }
 
+    pub(crate) fn max_age_for(&self, path: &RepoPath) -> Option<Duration> {
+        let own = self.entries_for(path).into_iter().find_map(ConfigEntry::max_age);
+        own.or(self.max_age.as_ref()).map(|set| set.age)
+    }
+
     fn entries_for(&self, path: &RepoPath) -> Vec<&ConfigEntry> {
         let projects = path.self_and_ancestors();
         let projects = projects.filter_map(|project| self.projects.get(project.as_str()));
@@ -205,22 +242,34 @@ impl ClientConfig {
     /// Everything that is set, in the order of the file's parts.
     pub(crate) fn values(&self) -> Vec<ConfigValue> {
         let mut values = Vec::new();
-        let mut add = |scope: SettingScope, server: Option<&str>, files: [(Setting, Option<&Path>); 2]| {
-            let server = server.map(|server| (Setting::Server, server.to_owned()));
-            let files = files.into_iter().filter_map(|(setting, file)| Some((setting, file?)));
-            let files = files.map(|(setting, file)| (setting, file.display().to_string()));
-            for (setting, value) in server.into_iter().chain(files) {
-                values.push(ConfigValue { scope: scope.clone(), setting, value });
-            }
+        let mut add = |scope: SettingScope,
+                       server: Option<&str>,
+                       files: [Option<&Path>; 2],
+                       age: Option<&SetAge>| {
+            let [key, policy] = files.map(|file| file.map(|file| file.display().to_string()));
+            let found = [
+                (Setting::Server, server.map(ToOwned::to_owned)),
+                (Setting::Key, key),
+                (Setting::Policy, policy),
+                (Setting::MaxAge, age.map(|set| set.text.clone())),
+            ];
+            let found = found.into_iter().filter_map(|(setting, value)| Some((setting, value?)));
+            values.extend(found.map(|(setting, value)| ConfigValue { scope: scope.clone(), setting, value }));
         };
-        let files = |key, policy| [(Setting::Key, key), (Setting::Policy, policy)];
-        add(SettingScope::All, self.server.as_deref(), files(self.key.as_deref(), self.policy.as_deref()));
+        let files = [self.key.as_deref(), self.policy.as_deref()];
+        add(SettingScope::All, self.server.as_deref(), files, self.max_age.as_ref());
         for (host, entry) in &self.servers {
-            add(SettingScope::Host(host.clone()), entry.server(), files(entry.key(), entry.policy()));
+            let files = [entry.key(), entry.policy()];
+            add(SettingScope::Host(host.clone()), entry.server(), files, entry.max_age());
         }
         for (project, entry) in &self.projects {
             if let Ok(project) = RepoPath::parse(project) {
-                add(SettingScope::Project(project), entry.server(), files(entry.key(), entry.policy()));
+                add(
+                    SettingScope::Project(project),
+                    entry.server(),
+                    [entry.key(), entry.policy()],
+                    entry.max_age(),
+                );
             }
         }
         values
@@ -235,7 +284,8 @@ fn explain(text: &str, message: &str, span: Option<Range<usize>>) -> String {
     let reason = match explain_unknown(message) {
         Some(reason) => reason,
         None if message.contains("untagged enum") => {
-            "this must be the address of a server, or a table of `server`, `key` and `policy`".to_owned()
+            "this must be the address of a server, or a table of `server`, `key`, `policy` and `max-age`"
+                .to_owned()
         }
         None => message.trim().replace('\n', ", "),
     };

@@ -9,7 +9,7 @@ use std::{
 use countersign_core::{
     log::{checkpoint::CheckpointError, record::LoggedState},
     proof::{
-        freshness::{Freshness, LogTrust, LoggedSigners, StapleError, StapleSubject, verify},
+        freshness::{Freshness, LogTrust, LoggedSigners, QuorumCount, StapleError, StapleSubject, verify},
         staple::Staple,
         verify::VerifiedArtifact,
     },
@@ -23,7 +23,7 @@ use crate::{
     error::{CliError, ErrorKind},
     files::read_bounded,
     log_memory::{LogSighting, LoggedProject, NotRemembered, other_log},
-    log_policy::{ChosenPolicy, PolicySource, choose},
+    log_policy::{AgeLimit, ChosenPolicy, PolicySource, choose, limit_age},
     paths::shown_path,
     proof::Network,
     session::Session,
@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct ShownState<'a> {
     pub(crate) artifact: &'a VerifiedArtifact,
-    /// Offline: an old proof is told, and refused only if the user set an age.
+    /// Offline: an old proof is told, and refused only if the user set an age or a policy.
     pub(crate) network: Network,
     pub(crate) client: Option<&'a ServerClient>,
     /// Instead of the one that the server has.
@@ -68,7 +68,7 @@ pub(crate) struct ShownFreshness {
     pub(crate) staple: Staple,
     pub(crate) freshness: Freshness,
     pub(crate) policy: Option<PolicySource>,
-    pub(crate) max_age: Option<Duration>,
+    pub(crate) max_age: Option<AgeLimit>,
     pub(crate) now: Timestamp,
 }
 
@@ -97,7 +97,8 @@ impl ShownState<'_> {
         let chain = &self.artifact.chain;
         let trust = TrustFile::locate()?;
         let policy = choose(session, args, &chain.project, &chain.last().signers)?;
-        let max_age = policy.as_ref().and_then(|policy| policy.max_age).or(args.max_age);
+        let max_age = limit_age(session, args, &chain.project, policy.as_ref());
+        let is_demanded = args.max_age.is_some() || policy.as_ref().is_some_and(ChosenPolicy::is_own);
         let staple = match self.find_staple(session, &trust, policy.as_ref(), args).await? {
             Some(staple) => staple,
             None => return Ok(LogReport::Absent { wanted_by: policy.map(|policy| policy.source) }),
@@ -111,7 +112,7 @@ impl ShownState<'_> {
         let time = now()?;
         let freshness = match verify(&staple, &StapleSubject::of(self.artifact), log_trust, time) {
             Ok(freshness) => freshness,
-            Err(error) if self.is_only_unmet(&error) && args.max_age.is_none() && args.policy.is_none() => {
+            Err(error) if self.is_only_unmet(&error) && !is_demanded => {
                 self.refuse_logged(&trust, &known, staple, time)?;
                 return Ok(LogReport::Unmet(error.to_string()));
             }
@@ -122,7 +123,9 @@ impl ShownState<'_> {
         self.check_state(&trust, &shown)?;
         self.check_continuity(session, &trust, &known, &shown).await?;
         self.check_signers(&shown)?;
-        self.check_age(&shown, args)?;
+        if self.network == Network::Online || is_demanded {
+            self.check_age(&shown)?;
+        }
         Ok(LogReport::Shown(Box::new(shown)))
     }
 
@@ -155,6 +158,9 @@ impl ShownState<'_> {
             }
             _ if args.max_age.is_some() => Err(unproven("--max-age wants a proof")),
             _ if args.policy.is_some() => Err(unproven("--policy wants a proof")),
+            (Some(policy), Network::Offline) if policy.is_own() => {
+                Err(unproven(&format!("{} wants a proof", policy.source.text())))
+            }
             (None, Network::Online) => {
                 let pinned =
                     trust.read()?.projects.get(&self.artifact.chain.project).and_then(|pin| pin.log.clone());
@@ -311,12 +317,8 @@ impl ShownState<'_> {
         }
     }
 
-    fn check_age(&self, shown: &ShownFreshness, args: &FreshArgs) -> Result<(), CliError> {
-        let limit = match self.network {
-            Network::Online => shown.max_age,
-            Network::Offline => args.max_age,
-        };
-        let (Some(limit), path) = (limit, &self.artifact.path) else { return Ok(()) };
+    fn check_age(&self, shown: &ShownFreshness) -> Result<(), CliError> {
+        let (Some(limit), path) = (&shown.max_age, &self.artifact.path) else { return Ok(()) };
         let Some(as_of) = shown.freshness.as_of else {
             return Err(CliError::unverified(
                 format!("nothing proves how old the state of {path} is: {}", shown.by_whom()),
@@ -324,18 +326,15 @@ impl ShownState<'_> {
             ));
         };
         let age = shown.now.ahead_of(as_of).unwrap_or_default();
-        if age <= limit {
+        if age <= limit.age {
             return Ok(());
         }
-        let whose = match (args.max_age, &shown.policy) {
-            (Some(_), _) => "--max-age",
-            (None, _) => "the project's signers file",
-        };
         Err(CliError::unverified(
             format!(
-                "the newest proof that {path} is not revoked is from {as_of}, {} old; {whose} allows {}",
+                "the newest proof that {path} is not revoked is from {as_of}, {} old; {} allows {}",
                 rough_age(age),
-                shown_age(limit)
+                limit.whose,
+                shown_age(limit.age)
             ),
             format!(
                 "check this computer's clock. If it is right, the server hides its newest state or its witnesses are away: \
@@ -374,14 +373,25 @@ impl ShownFreshness {
         let Freshness { as_of, quorum, .. } = &self.freshness;
         match (as_of, &self.policy) {
             (Some(as_of), _) => format!(
-                "as of {}, by {} of {} witnesses",
+                "as of {}, by {} of {} witnesses{}",
                 shown_time(*as_of, self.now),
                 quorum.cosigned,
-                quorum.witnesses
+                quorum.witnesses,
+                shown_replaying(quorum)
             ),
             (None, Some(_)) => "by the log's word alone".to_owned(),
             (None, None) => "by the server's word alone".to_owned(),
         }
+    }
+}
+
+/// What is said of those that have cosigned, if anything is (D213).
+pub(crate) fn shown_replaying(quorum: &QuorumCount) -> String {
+    match quorum.replaying {
+        None => String::new(),
+        Some(0) => ", none of which replays the rules".to_owned(),
+        Some(1) => ", 1 of which replays the rules".to_owned(),
+        Some(count) => format!(", {count} of which replay the rules"),
     }
 }
 

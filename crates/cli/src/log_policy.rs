@@ -20,8 +20,19 @@ use crate::{
 pub(crate) struct ChosenPolicy {
     pub(crate) policy: Policy,
     pub(crate) source: PolicySource,
-    /// How old a proof can be.
+    /// How old a proof can be, as the project's signers file says.
     pub(crate) max_age: Option<Duration>,
+}
+
+/// How old a proof can be where nothing else is said about a policy of the user's own (D216).
+const OWN_MAX_AGE: Duration = Duration::from_secs(86_400);
+
+/// How old a proof can be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgeLimit {
+    pub(crate) age: Duration,
+    /// As the subject of a sentence.
+    pub(crate) whose: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,13 +59,54 @@ pub(crate) fn choose(
     signers: &SignersFile,
 ) -> Result<Option<ChosenPolicy>, CliError> {
     let own = signers.transparency();
-    let max_age = args.max_age.or(own.and_then(|transparency| transparency.max_age()));
+    let max_age = own.and_then(|transparency| transparency.max_age());
     if let Some(path) = find_file(session, args, project) {
         let policy = read(&path)?;
         return Ok(Some(ChosenPolicy { policy, source: PolicySource::File(path), max_age }));
     }
     let source = PolicySource::SignersFile;
     Ok(own.map(|transparency| ChosenPolicy { policy: transparency.policy(), source, max_age }))
+}
+
+impl ChosenPolicy {
+    /// Whether the user chose it, and not the project.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.source, PolicySource::File(_))
+    }
+
+    /// Without `--max-age`. A policy of the user's own has always one, unless it needs no witness: then no proof has a time.
+    fn limit(&self, set: Option<Duration>) -> Option<AgeLimit> {
+        let set = set.map(|age| AgeLimit { age, whose: "`max-age` in your configuration".to_owned() });
+        let demanded = self.max_age.map(|age| AgeLimit { age, whose: PolicySource::SignersFile.text() });
+        let said = self.policy.max_age().map(|age| AgeLimit { age, whose: self.source.text() });
+        match &self.source {
+            PolicySource::SignersFile => shorter(demanded?, set),
+            PolicySource::File(_) if said.is_some() => said,
+            PolicySource::File(_) if self.policy.tolerance().is_none() => None,
+            PolicySource::File(_) if set.is_some() => set,
+            PolicySource::File(_) => {
+                let whose = "a policy of your own that says nothing else".to_owned();
+                shorter(AgeLimit { age: OWN_MAX_AGE, whose }, demanded)
+            }
+        }
+    }
+}
+
+fn shorter(limit: AgeLimit, other: Option<AgeLimit>) -> Option<AgeLimit> {
+    Some(other.filter(|other| other.age < limit.age).unwrap_or(limit))
+}
+
+/// How old a proof of this project can be.
+pub(crate) fn limit_age(
+    session: &Session,
+    args: &FreshArgs,
+    project: &RepoPath,
+    chosen: Option<&ChosenPolicy>,
+) -> Option<AgeLimit> {
+    match args.max_age {
+        Some(age) => Some(AgeLimit { age, whose: "--max-age".to_owned() }),
+        None => chosen?.limit(session.config().max_age_for(project)),
+    }
 }
 
 pub(crate) fn read(path: &Path) -> Result<Policy, CliError> {

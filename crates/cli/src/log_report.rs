@@ -9,6 +9,7 @@ use countersign_core::{
         shown::{plural, shown_text},
     },
 };
+use countersign_explain::logs::shown_age;
 use serde_json::{Value, json};
 
 use crate::{
@@ -44,11 +45,11 @@ impl LogReport {
         }
     }
 
-    /// Whether witnesses prove a time.
+    /// Whether witnesses prove a time that is not too long ago.
     pub(crate) fn is_proven(&self) -> bool {
         match self {
             Self::NotChecked | Self::Absent { .. } | Self::Unmet(_) => false,
-            Self::Shown(shown) => shown.freshness.as_of.is_some(),
+            Self::Shown(shown) => shown.is_fresh(),
         }
     }
 
@@ -74,6 +75,9 @@ impl ShownFreshness {
         let Freshness { as_of, newer, newer_indexes, signers, state, .. } = &self.freshness;
         let fresh = if as_of.is_some() { "fresh " } else { "" };
         let mut parts = vec![format!("{fresh}{}", self.by_whom())];
+        if let (Some(_), Some(limit)) = (as_of, self.max_age.as_ref().filter(|_| !self.is_fresh())) {
+            parts.push(format!("OLDER than {} allows, {}", limit.whose, shown_age(limit.age)));
+        }
         parts.push(newer_text(*newer, newer_indexes, project));
         parts.push(
             match state {
@@ -90,6 +94,13 @@ impl ShownFreshness {
             }
         }
         parts.join("; ")
+    }
+
+    /// Only of a bundle it can be too old: then it is told, and proves nothing about now.
+    fn is_fresh(&self) -> bool {
+        let Some(as_of) = self.freshness.as_of else { return false };
+        let age = self.now.ahead_of(as_of).unwrap_or_default();
+        self.max_age.as_ref().is_none_or(|limit| age <= limit.age)
     }
 
     fn not_proven(&self) -> String {
@@ -137,7 +148,7 @@ impl ShownFreshness {
             "word": word,
             "as_of": as_of.map(|time| time.to_string()),
             "age_seconds": as_of.map(|time| self.now.ahead_of(time).unwrap_or_default().as_secs()),
-            "max_age_seconds": self.max_age.map(|age| age.as_secs()),
+            "max_age_seconds": self.max_age.as_ref().map(|limit| limit.age.as_secs()),
             "policy": policy,
             "origin": checkpoint.origin,
             "log_key": log_key.as_ref().map(ToString::to_string),
@@ -146,6 +157,7 @@ impl ShownFreshness {
             "needed": quorum.needed,
             "cosigned": quorum.cosigned,
             "witnesses": quorum.witnesses,
+            "replaying": quorum.replaying,
             "cosignatures": cosignatures.collect::<Vec<_>>(),
             "revoked": matches!(state, LoggedState::Revoked(_)),
             "number": number,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use countersign_core::log::{
-    range::{CompactTree, Subtree, subtrees, verify_continuation},
+    range::{CompactTree, Subtree, fold_subtrees, subtrees, verify_continuation},
     tile::{TILE_HEIGHT, TILE_WIDTH, TileKind, TileName},
-    tree::{BadProof, Hash, TreeHead, node_hash},
+    tree::{BadProof, Hash, TreeHead, inclusion_siblings, node_hash},
 };
 
 use crate::{client::ServerClient, error::CliError};
@@ -39,6 +39,15 @@ impl<'a> LogTiles<'a> {
     pub(crate) async fn open(&mut self, head: &TreeHead) -> Result<CompactTree, NotContinued> {
         let hashes = self.hashes(&subtrees(0..head.size)).await.map_err(NotContinued::Unknown)?;
         CompactTree::open(head, &hashes).map_err(NotContinued::Contradiction)
+    }
+
+    /// The proof that the leaf `index` is in the log, by what the tiles show.
+    pub(crate) async fn inclusion(&mut self, index: u64) -> Result<Vec<Hash>, CliError> {
+        let mut proof = Vec::new();
+        for leaves in inclusion_siblings(index, self.size) {
+            proof.push(fold_subtrees(&self.hashes(&subtrees(leaves)).await?));
+        }
+        Ok(proof)
     }
 
     async fn hashes(&mut self, parts: &[Subtree]) -> Result<Vec<Hash>, CliError> {

@@ -1,6 +1,6 @@
 //! A command over several things goes through all of them, and reports each (D218).
 
-use countersign_core::values::shown::{plural, shown_text};
+use countersign_core::values::shown::shown_text;
 use serde_json::{Value, json};
 
 use crate::{
@@ -73,10 +73,7 @@ impl Several {
         CliError::new(
             kind,
             format!("{failed} of {} could not be done: {}", self.tried, shown_text(&names.join(", "))),
-            format!(
-                "see above what to do about {}. All others are done. Run this again then: what is done already counts as done",
-                if failed == 1 { "it".to_owned() } else { format!("the {failed} failure{}", plural(failed)) }
-            ),
+            "each of them says above what to do about it; then run this again: what is done already counts as done",
         )
     }
 }

@@ -7,7 +7,10 @@ use countersign_core::{
     values::verifier_key::VerifierKey,
 };
 
-use crate::logs::{shown_age, shown_verifier_key, shown_witness_count, shown_witness_groups, witness_rule};
+use crate::logs::{
+    shown_age, shown_replaying_count, shown_verifier_key, shown_witness_count, shown_witness_groups,
+    witness_rule,
+};
 
 /// One change; `Display` says it in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +32,18 @@ pub enum LogChange {
         before: usize,
         after: usize,
     },
+    /// The fewest witnesses that replay the rules and must collude with the log, so that it can show a false state (D213).
+    Lie {
+        before: usize,
+        after: usize,
+    },
     WitnessJoined(VerifierKey),
     WitnessLeft(VerifierKey),
+    /// What the file says of a witness that stays.
+    Replaying {
+        witness: VerifierKey,
+        replays: bool,
+    },
     WitnessGroups {
         before: Vec<WitnessGroup>,
         after: Vec<WitnessGroup>,
@@ -67,9 +80,21 @@ fn compare(before: &Transparency, after: &Transparency) -> Vec<LogChange> {
     {
         changes.push(LogChange::Collusion { before: was.must_collude, after: is.must_collude });
     }
+    if let (Some(was), Some(is)) = (was, is)
+        && was.must_lie != is.must_lie
+    {
+        changes.push(LogChange::Lie { before: was.must_lie, after: is.must_lie });
+    }
     let [old, new] = [before, after].map(witnesses_of);
     changes.extend(new.difference(&old).map(|key| LogChange::WitnessJoined((*key).clone())));
     changes.extend(old.difference(&new).map(|key| LogChange::WitnessLeft((*key).clone())));
+    let [replayed, replaying] = [before, after].map(|file| file.policy().replaying_keys());
+    for witness in old.intersection(&new) {
+        let [before, replays] = [&replayed, &replaying].map(|keys| keys.contains(&witness.key()));
+        if before != replays {
+            changes.push(LogChange::Replaying { witness: (*witness).clone(), replays });
+        }
+    }
     if is.is_some() && has_other_groups(before, after) {
         let [before, after] = [before, after].map(|file| file.witnesses().to_vec());
         changes.push(LogChange::WitnessGroups { before, after });
@@ -104,11 +129,15 @@ impl LogChange {
     pub fn is_alarming(&self) -> bool {
         match self {
             Self::Removed(_) | Self::OtherLog { .. } => true,
-            Self::Needed { before, after } | Self::Collusion { before, after } => after < before,
+            Self::Needed { before, after }
+            | Self::Collusion { before, after }
+            | Self::Lie { before, after } => after < before,
             Self::MaxAge { before, after } => before.is_some_and(|before| *after > before),
-            Self::Added(_) | Self::WitnessJoined(_) | Self::WitnessLeft(_) | Self::WitnessGroups { .. } => {
-                false
-            }
+            Self::Added(_)
+            | Self::WitnessJoined(_)
+            | Self::WitnessLeft(_)
+            | Self::Replaying { .. }
+            | Self::WitnessGroups { .. } => false,
         }
     }
 
@@ -159,15 +188,23 @@ impl fmt::Display for LogChange {
                 write!(f, "{mark}it takes {after} to prove a state; before, it took {before}")
             }
             Self::Collusion { before, after } => {
-                let who = |count: usize| match count {
-                    0 => "the log alone".to_owned(),
-                    count => format!("the log with {}", shown_witness_count(count)),
-                };
+                let who = |count: usize| with_the_log(count, shown_witness_count);
                 let (mark, before, after) = (self.mark(), who(*before), who(*after));
                 write!(f, "{mark}{after} can show different people different states; before, {before} could")
             }
+            Self::Lie { before, after } => {
+                let who = |count: usize| with_the_log(count, shown_replaying_count);
+                let (mark, before, after) = (self.mark(), who(*before), who(*after));
+                write!(f, "{mark}{after} can show everyone a false state; before, {before} could")
+            }
             Self::WitnessJoined(key) => write!(f, "{} joins as witness", shown_verifier_key(key)),
             Self::WitnessLeft(key) => write!(f, "{} leaves, and was witness", shown_verifier_key(key)),
+            Self::Replaying { witness, replays: true } => {
+                write!(f, "the witness {} is said to replay the rules", shown_verifier_key(witness))
+            }
+            Self::Replaying { witness, replays: false } => {
+                write!(f, "the witness {} is no longer said to replay the rules", shown_verifier_key(witness))
+            }
             Self::WitnessGroups { before, after } => match (before.as_slice(), after.as_slice()) {
                 ([before], [after]) => {
                     write!(f, "witnesses: {} becomes {}", witness_rule(before), witness_rule(after))
@@ -182,5 +219,12 @@ impl fmt::Display for LogChange {
                 write!(f, "{mark}a proof can be {after} old; before, {before}")
             }
         }
+    }
+}
+
+fn with_the_log(count: usize, shown: fn(usize) -> String) -> String {
+    match count {
+        0 => "the log alone".to_owned(),
+        count => format!("the log with {}", shown(count)),
     }
 }

@@ -8,7 +8,9 @@ use countersign_core::{
     values::{shown::quoted, verifier_key::VerifierKey},
 };
 
-use crate::logs::{shown_age, shown_verifier_key, shown_witness_count, shown_witness_group};
+use crate::logs::{
+    shown_age, shown_replaying_count, shown_verifier_key, shown_witness_count, shown_witness_group,
+};
 
 /// A log says at least so often that it is still there; more often is hard on its witnesses.
 const PLAUSIBLE_HEARTBEAT: Duration = Duration::from_secs(10 * 60);
@@ -27,6 +29,11 @@ pub enum LogWarning {
     OneWitness,
     /// Two sets of witnesses that have none in common are both enough.
     LogAloneSplits(Tolerance),
+    /// No witness that is said to replay the rules has to have cosigned.
+    LogAloneLies {
+        /// Whether there is one at all.
+        has_replaying: bool,
+    },
     /// More than one, and each is needed at some place.
     NoneMayBeDown,
     /// Its name has the host of the log's name.
@@ -54,6 +61,11 @@ impl LogStrength {
                 }
             }
         }
+        if self.tolerance.is_some_and(|tolerance| tolerance.must_lie == 0) {
+            let mut groups = self.transparency.witnesses().iter();
+            let has_replaying = groups.any(|group| !group.replaying.is_empty());
+            warnings.push(LogWarning::LogAloneLies { has_replaying });
+        }
         let host = host_of(self.transparency.log());
         let witnesses = self.transparency.witnesses().iter().flat_map(|group| &group.keys);
         let own = witnesses.filter(|key| host_of(key) == host);
@@ -71,6 +83,14 @@ impl LogStrength {
         match self.tolerance.map_or(0, |tolerance| tolerance.must_collude) {
             0 => "the log alone".to_owned(),
             count => format!("the log and at least {}", shown_witness_count(count)),
+        }
+    }
+
+    /// How many witnesses have to deceive together with the log, so that a state counts which its commits do not give.
+    pub fn lie_text(&self) -> String {
+        match self.tolerance.map_or(0, |tolerance| tolerance.must_lie) {
+            0 => "the log alone".to_owned(),
+            count => format!("the log and at least {}", shown_replaying_count(count)),
         }
     }
 
@@ -99,7 +119,8 @@ impl fmt::Display for LogStrength {
             writeln!(f, "a proof can be at most {} old", shown_age(age))?;
             writeln!(f, "witnesses that can be down: {}", self.outage_text())?;
         }
-        write!(f, "who can show different people different states: {}", self.collusion_text())
+        writeln!(f, "who can show different people different states: {}", self.collusion_text())?;
+        write!(f, "who can show everyone a false state, as one without a revocation: {}", self.lie_text())
     }
 }
 
@@ -117,6 +138,17 @@ impl fmt::Display for LogWarning {
                 "{needed} of {} are enough: the log alone can show different people different states, each to other \
                  witnesses; require more than half of a group",
                 shown_witness_count(*witnesses)
+            ),
+            Self::LogAloneLies { has_replaying } => write!(
+                f,
+                "{}: the log alone can sign a state that its commits do not give, and witnesses that only check that the log \
+                 grows cosign it; `signers edit --replaying` names witnesses that replay the rules, as `countersign witness` \
+                 does",
+                if *has_replaying {
+                    "witnesses that do not replay the rules are enough"
+                } else {
+                    "no witness is said to replay the rules"
+                }
             ),
             Self::NoneMayBeDown => {
                 f.write_str("if one witness is down, no one gets a fresh proof")

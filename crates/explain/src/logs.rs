@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use countersign_core::{
     documents::transparency::WitnessGroup,
+    log::record::{LoggedState, Record, ReleaseRecord},
     values::{
         shown::{plural, quoted},
         verifier_key::VerifierKey,
@@ -20,9 +21,13 @@ pub fn shown_verifier_key(key: &VerifierKey) -> String {
     if key.name().chars().all(is_plain) { key.to_string() } else { quoted(&key.to_string()) }
 }
 
-/// As in `any 2 of 3 witnesses: NAME+ID+KEY, …`.
+/// As in `any 2 of 3 witnesses: NAME+ID+KEY (replays the rules), …`.
 pub fn shown_witness_group(group: &WitnessGroup) -> String {
-    let keys: Vec<String> = group.keys.iter().map(shown_verifier_key).collect();
+    let witness = |key: &VerifierKey| {
+        let replays = if group.replays(key) { " (replays the rules)" } else { "" };
+        format!("{}{replays}", shown_verifier_key(key))
+    };
+    let keys: Vec<String> = group.keys.iter().map(witness).collect();
     format!("{}: {}", witness_rule(group), keys.join(", "))
 }
 
@@ -35,11 +40,40 @@ pub fn witness_rule(group: &WitnessGroup) -> String {
     format!("any {} of {}", group.threshold, shown_witness_count(group.keys.len()))
 }
 
+/// What a record of the status map says.
+pub fn shown_record(record: &Record) -> String {
+    match record {
+        Record::Release(ReleaseRecord { path, state: LoggedState::Complete, number, .. }) => {
+            format!("{path} is complete, as number {number} of its project")
+        }
+        Record::Release(ReleaseRecord { path, state: LoggedState::Revoked(_), .. }) => {
+            format!("{path} is revoked")
+        }
+        Record::Project(project) => format!(
+            "{} has {} signers file{}, the newest of them {}, and {} completed release{}",
+            project.path,
+            project.history,
+            plural(usize::try_from(project.history).unwrap_or(usize::MAX)),
+            project.signers.to_prefixed(),
+            project.completed,
+            plural(usize::try_from(project.completed).unwrap_or(usize::MAX)),
+        ),
+    }
+}
+
 /// As in `3 witnesses`.
 pub fn shown_witness_count(count: usize) -> String {
     match count {
         1 => "1 witness".to_owned(),
         count => format!("{count} witnesses"),
+    }
+}
+
+/// As in `2 witnesses that replay the rules`.
+pub fn shown_replaying_count(count: usize) -> String {
+    match count {
+        1 => "1 witness that replays the rules".to_owned(),
+        count => format!("{count} witnesses that replay the rules"),
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use countersign_core::log::{status::Statuses, tree::Hash};
+use countersign_core::{
+    log::{record::Record, status::Statuses, tree::Hash, trie::TrieKey},
+    values::digest::Sha512,
+};
 
 use crate::{
     contents::{ContentId, Contents, PartId, State},
@@ -25,6 +28,8 @@ pub struct Logged {
     /// Decisions after which the log has no new record. The changes alone say that (D83).
     silent: Memo<u32, bool>,
     after: Memo<(MapId, u32), MapId>,
+    /// All that any map ever had, by their keys.
+    records: HashMap<TrieKey, Vec<Record>>,
     agreed: MemoSet<(MapId, State)>,
     summaries: Memo<PartId, u32>,
     summary_ids: Memo<(u32, Option<ContentId>), u32>,
@@ -38,6 +43,7 @@ impl Default for Logged {
             ids: HashMap::new(),
             silent: Memo::default(),
             after: Memo::default(),
+            records: HashMap::new(),
             agreed: MemoSet::default(),
             summaries: Memo::default(),
             summary_ids: Memo::default(),
@@ -78,11 +84,49 @@ impl Logged {
         }
         match self.get(before).apply(&decided.change, read_index(contents, after)) {
             Ok((statuses, records)) => {
+                self.check_evidence(contents, before, decided, after, &statuses)?;
+                for record in &records {
+                    let known = self.records.entry(record.key()).or_default();
+                    if !known.contains(record) {
+                        known.push(record.clone());
+                    }
+                }
                 let map = self.intern(statuses);
                 self.silent.insert(number, records.is_empty());
                 self.after.insert((before, number), map);
                 Ok(map)
             }
+            Err(error) => Invariant::StapleAgrees.broken(error.to_string()),
+        }
+    }
+
+    /// A log that signed any other map after this decision could be convicted (D214): the records that the change looks
+    /// at are enough to derive the right one. A log that signed this map could not.
+    fn check_evidence(
+        &self,
+        contents: &Contents,
+        before: MapId,
+        decided: &Decided,
+        after: &State,
+        right: &Statuses,
+    ) -> Held {
+        let map = self.get(before);
+        let root = map.root();
+        let shown = map.decisive_paths(&decided.change).into_iter().filter_map(|(key, path)| {
+            let is_there = |record: &&Record| path.root(&key, record.text().as_bytes()) == Ok(root);
+            let record = self.records.get(&key)?.iter().find(is_there)?.clone();
+            Some((record, path))
+        });
+        let part = Statuses::of_paths(&root, &shown.collect::<Vec<_>>());
+        let Some(part) = part.filter(|part| part.decides(&decided.change)) else {
+            return Invariant::StapleAgrees.broken("no evidence of a lie can be made");
+        };
+        let read = read_index(contents, after);
+        let derived =
+            part.apply_digests(&decided.change, |index| read(index).map(|bytes| Sha512::of(&bytes)));
+        match derived {
+            Ok((derived, _)) if derived.root() == right.root() => Ok(()),
+            Ok(_) => Invariant::StapleAgrees.broken("a part of the map gives another state than the whole"),
             Err(error) => Invariant::StapleAgrees.broken(error.to_string()),
         }
     }

@@ -11,13 +11,14 @@ use countersign_core::{
         policy::Policy,
         proofs::InclusionProof,
         status::Statuses,
-        tree::Hash,
+        tree::{Hash, TreeHead},
     },
     values::verifier_key::VerifierKey,
 };
 use thiserror::Error;
 
 use crate::{
+    error::LogError,
     keeper::{CheckpointKeeper, KeepError},
     settings::MAX_WAITING,
 };
@@ -45,6 +46,8 @@ pub enum CosignError {
     Ahead(String),
     #[error(transparent)]
     Keep(#[from] KeepError),
+    #[error(transparent)]
+    Memory(#[from] LogError),
 }
 
 /// What proofs for one checkpoint are made of.
@@ -78,24 +81,41 @@ pub(crate) struct Checkpoints {
     waiting: VecDeque<Issued>,
     /// Up to where the caches go, if that is not the newest one.
     cached: Option<Checkpoint>,
+    /// Commits in the one that the keeper has.
+    kept_size: u64,
+    /// Those that the operator has given up. They count as if they had not been kept.
+    lost: Vec<TreeHead>,
 }
 
 impl Checkpoints {
     pub(crate) fn new(key: VerifierKey, keeper: Box<dyn CheckpointKeeper>, policy: Option<Policy>) -> Self {
         let witnesses = policy.as_ref().map(Policy::witness_keys).unwrap_or_default();
-        Self { key, keeper, policy, witnesses, cosigned: None, waiting: VecDeque::new(), cached: None }
+        Self {
+            key,
+            keeper,
+            policy,
+            witnesses,
+            cosigned: None,
+            waiting: VecDeque::new(),
+            cached: None,
+            kept_size: 0,
+            lost: Vec::new(),
+        }
     }
 
     /// Reads what was kept. Each must be signed by the log's key.
-    pub(crate) fn load(&mut self) -> Result<(), KeepError> {
+    pub(crate) fn load(&mut self, lost: Vec<TreeHead>) -> Result<(), KeepError> {
+        self.lost = lost;
         let kept = self.keeper.load()?;
         let newest = kept.newest.map(|bytes| self.open(&bytes)).transpose()?;
+        self.kept_size = newest.as_ref().map_or(0, Issued::size);
         let cached = kept.cached.and_then(|bytes| self.open(&bytes).ok());
+        let (newest, cached) = (self.unless_lost(newest), self.unless_lost(cached));
         // A database that is new or has lost something does not make this machine forget.
         let newest = newest.into_iter().chain(cached.clone()).max_by_key(Issued::size);
         // Without the cosigned one staples wait for witnesses, and nothing else happens.
         let cosigned = kept.cosigned.and_then(|bytes| self.open(&bytes).ok());
-        let cosigned = cosigned.filter(|cosigned| self.meets_quorum(&cosigned.signed));
+        let cosigned = self.unless_lost(cosigned).filter(|cosigned| self.meets_quorum(&cosigned.signed));
         self.cached = cached.map(|cached| cached.checkpoint().clone());
         self.waiting = newest.into_iter().collect();
         self.cosigned = cosigned.filter(|cosigned| self.newest_size() >= cosigned.size());
@@ -107,6 +127,33 @@ impl Checkpoints {
         }
         self.promote();
         Ok(())
+    }
+
+    fn unless_lost(&self, issued: Option<Issued>) -> Option<Issued> {
+        issued.filter(|issued| !self.lost.contains(&issued.checkpoint().head()))
+    }
+
+    /// Those of at most `size` commits that the log does not continue.
+    pub(crate) fn find_lost(&self, size: u64, is_continued: impl Fn(&TreeHead) -> bool) -> Vec<&Issued> {
+        let issued = self.cosigned.iter().chain(&self.waiting);
+        let is_lost = |issued: &&Issued| issued.size() <= size && !is_continued(&issued.checkpoint().head());
+        issued.filter(is_lost).collect()
+    }
+
+    /// The operator has given up these. That is on disk already.
+    pub(crate) fn lose(&mut self, heads: &[TreeHead]) {
+        let is_lost = |checkpoint: &Checkpoint| heads.contains(&checkpoint.head());
+        self.cosigned.take_if(|issued| is_lost(issued.checkpoint()));
+        self.waiting.retain(|issued| !is_lost(issued.checkpoint()));
+        self.cached.take_if(|cached| is_lost(cached));
+        self.lost.extend(heads);
+    }
+
+    /// Commits in the newest one, of this node or another.
+    pub(crate) fn look_up_size(&mut self) -> Result<u64, KeepError> {
+        let kept = if self.is_shared() { self.keeper.load()?.newest } else { None };
+        let kept = kept.map(|bytes| self.open(&bytes)).transpose()?;
+        Ok(self.unless_lost(kept).map_or(0, |kept| kept.size()).max(self.newest_size()))
     }
 
     /// What was kept must be signed by the log's key. A witness that was replaced since then does not count any more, and
@@ -125,9 +172,14 @@ impl Checkpoints {
 
     /// Looks for what other nodes have signed. Whether there is anything new.
     pub(crate) fn refresh(&mut self) -> Result<bool, KeepError> {
-        let Some(bytes) = self.keeper.load()?.newest else { return self.give_back(0) };
+        let Some(bytes) = self.keeper.load()?.newest else {
+            self.kept_size = 0;
+            return self.give_back(0);
+        };
         let found = self.open(&bytes)?;
         let size = found.size();
+        self.kept_size = size;
+        let Some(found) = self.unless_lost(Some(found)) else { return self.give_back(size) };
         if size > self.newest_size() {
             self.push(found);
             return Ok(true);
@@ -158,7 +210,11 @@ impl Checkpoints {
             return Ok(false);
         };
         match self.keeper.keep_newest(size, &newest) {
-            Ok(()) | Err(KeepError::Overtaken) => Ok(false),
+            Ok(()) => {
+                self.kept_size = self.newest_size();
+                Ok(false)
+            }
+            Err(KeepError::Overtaken) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -185,6 +241,12 @@ impl Checkpoints {
         issued.map(Issued::size).collect()
     }
 
+    /// Witnesses that have cosigned one of them.
+    pub(crate) fn cosigners(&self) -> Vec<VerifierKey> {
+        let issued = self.cosigned.iter().chain(&self.waiting);
+        issued.flat_map(|issued| issued.signed.cosignatures().map(|by| by.witness.clone())).collect()
+    }
+
     pub(crate) fn policy(&self) -> Option<&Policy> {
         self.policy.as_ref()
     }
@@ -209,7 +271,8 @@ impl Checkpoints {
 
     /// Keeps a new checkpoint, durably, before anyone sees it.
     pub(crate) fn issue(&mut self, signed: SignedCheckpoint, view: CheckpointView) -> Result<(), KeepError> {
-        self.keeper.keep_newest(self.newest_size(), &signed.note().to_string())?;
+        self.keeper.keep_newest(self.kept_size, &signed.note().to_string())?;
+        self.kept_size = signed.checkpoint().size;
         self.push(Issued { signed, shown: None, view: Some(Arc::new(view)) });
         Ok(())
     }

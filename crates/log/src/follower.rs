@@ -16,7 +16,7 @@ use countersign_core::{
         tree::{Tree, TreeHead},
     },
     rules::snapshot::{Change, Snapshot as _},
-    values::{digest::Sha256, key::PublicKey},
+    values::digest::Sha256,
 };
 use countersign_store::{Head, ObjectId, StoreError, commit_feed::CommitFeed, feed::FeedNews};
 
@@ -26,8 +26,9 @@ use crate::{
     error::{LogError, LogRefusal},
     keeper::KeepError,
     recount::Recount,
+    seen::Standing,
     signer::LogSigner,
-    state::{LogState, Witnessed, lock},
+    state::{LogState, lock},
 };
 
 /// How long to wait before trying again what has failed.
@@ -151,13 +152,18 @@ impl LogFollower {
 
     /// What the caches hold, if it is the log of the newest checkpoint, or of the last one that this machine has seen.
     fn load(&mut self) -> Result<(), LogError> {
+        let lost = lock(&self.shared.seen).lost_heads()?;
         let mut checkpoints = self.shared.checkpoints();
-        checkpoints.load()?;
+        checkpoints.load(lost)?;
+        let cosigners = checkpoints.cosigners();
         self.shared.show(&checkpoints);
         let earlier = checkpoints.cosigned().map(|cosigned| cosigned.size());
         let newest = checkpoints.newest().map(|newest| newest.checkpoint().head());
         let cached = checkpoints.cached().map(Checkpoint::head).filter(|cached| Some(*cached) != newest);
         drop(checkpoints);
+        // For data directories from before this was remembered.
+        lock(&self.shared.seen).note_cosigned(&cosigners)?;
+        self.shared.loaded.send_replace(true);
         for head in newest.into_iter().chain(cached) {
             if self.load_up_to(head, earlier.filter(|size| *size < head.size))? {
                 return Ok(());
@@ -288,8 +294,8 @@ impl LogFollower {
     /// False for a node that does not have all commits yet that another one has signed.
     fn check_continuation(&mut self) -> Result<bool, LogError> {
         let size = self.shared.tree().len();
-        if let Some(Witnessed { name: witness, size: seen }) = self.find_ahead(size) {
-            return Err(LogRefusal::BehindWitness { witness, seen, size }.into());
+        if let Some(refusal) = self.compare_with_seen()? {
+            return Err(refusal.into());
         }
         let signed = self.shared.checkpoints().newest().map(|newest| newest.checkpoint().head());
         if let Some(signed) = signed.filter(|_| !self.continues) {
@@ -305,21 +311,19 @@ impl LogFollower {
             }
         }
         self.continues = true;
+        self.shared.is_compared.store(true, Ordering::Release);
         Ok(true)
     }
 
-    /// The witness that has seen the most, if that is more than there is, and if enough others can have seen it as well:
-    /// all that do not say otherwise (D190). The word of one is no proof, and must not stop the log for everyone.
-    fn find_ahead(&self, size: u64) -> Option<Witnessed> {
-        let witnessed = lock(&self.shared.witnessed).clone();
-        let most = witnessed.values().filter(|said| said.size > size).max_by_key(|said| said.size)?;
-        let has_seen_less = |key: &PublicKey| witnessed.get(key).is_some_and(|said| said.size <= size);
-        let checkpoints = self.shared.checkpoints();
-        let is_enough = checkpoints.policy().is_none_or(|policy| {
-            let keys = policy.witness_keys().into_iter().map(|witness| witness.key());
-            policy.is_met(&keys.filter(|key| !has_seen_less(key)).collect())
-        });
-        is_enough.then(|| most.clone())
+    /// What witnesses have seen, and the log does not continue (D190, D208).
+    fn compare_with_seen(&self) -> Result<Option<LogRefusal>, LogError> {
+        let (signed, policy) = {
+            let checkpoints = self.shared.checkpoints();
+            (checkpoints.newest_size(), checkpoints.policy().cloned())
+        };
+        let answered = lock(&self.shared.answered).clone();
+        let (mut seen, tree) = (lock(&self.shared.seen), self.shared.tree());
+        seen.find_refusal(Standing { tree: &tree, signed, policy: policy.as_ref(), answered: &answered })
     }
 
     /// Takes over what other nodes have signed, every second.
@@ -394,6 +398,8 @@ impl LogFollower {
                 Ok(()) => {
                     self.shared.show(&checkpoints);
                     checkpoints.note_cached(size)?;
+                    drop(checkpoints);
+                    lock(&self.shared.seen).note_signed(size)?;
                 }
                 Err(KeepError::Overtaken) if self.recent.is_some() => {
                     drop(checkpoints);

@@ -9,6 +9,7 @@ mod follower;
 mod keeper;
 mod log;
 mod recount;
+mod seen;
 mod settings;
 mod signer;
 mod staples;
@@ -19,7 +20,7 @@ mod witness;
 pub use crate::{
     checkpoints::{CheckpointRound, CosignError},
     copy::LogCopy,
-    error::{LogError, LogRefusal},
+    error::{AcceptLossError, LogError, LogRefusal, TakeError},
     keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes},
     log::TransparencyLog,
     settings::{LogOptions, MAX_WAITING},

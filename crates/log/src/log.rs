@@ -6,17 +6,17 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{Builder, JoinHandle},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwapOption;
 use countersign_core::{
     log::{
-        checkpoint::{Checkpoint, Cosignature, SignedCheckpoint},
-        note::NoteSignature,
+        checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint},
+        note::{Note, NoteSignature},
         policy::Policy,
         tile::TileName,
-        tree::{Hash, Tree, empty_root},
+        tree::{Hash, Tree, TreeHead, empty_root},
     },
     proof::staple::Staple,
     values::{path::RepoPath, verifier_key::VerifierKey},
@@ -27,11 +27,12 @@ use tokio::sync::watch;
 use crate::{
     cache::LogCache,
     checkpoints::{CheckpointRound, Checkpoints, CosignError},
-    error::LogError,
+    error::{AcceptLossError, LogError, LogRefusal, TakeError},
     follower::{LogFollower, LogPace},
+    seen::{SeenMemory, Standing},
     settings::LogOptions,
     staples::{IndexDigests, NoStaple},
-    state::{LogFigures, LogState, Witnessed, lock},
+    state::{LogFigures, LogState, lock},
     tiles::NoTile,
 };
 
@@ -56,8 +57,14 @@ impl TransparencyLog {
             heartbeat_every,
             policy,
             waits_for_witnesses,
+            copied,
         } = options;
         let cache = LogCache::open(store.disk(), &dir)?;
+        let mut seen = SeenMemory::new(store.disk(), &dir, signer.key());
+        if let Some(copied) = copied.and_then(|bytes| open_own(&Note::parse(&bytes).ok()?, signer.key()).ok())
+        {
+            seen.show("a mirror", copied)?;
+        }
         // It contradicts nothing, so it can be signed at any time.
         let empty = Checkpoint { origin: signer.key().name().to_owned(), size: 0, root: empty_root() };
         let empty = waits_for_witnesses.then(|| signer.sign(empty).ok()).flatten();
@@ -74,7 +81,10 @@ impl TransparencyLog {
             last_round: Mutex::new(None),
             started: Instant::now(),
             trouble: ArcSwapOption::empty(),
-            witnessed: Mutex::default(),
+            answered: Mutex::default(),
+            seen: Mutex::new(seen),
+            is_compared: AtomicBool::new(false),
+            loaded: watch::Sender::default(),
             is_allowed_to_sign: AtomicBool::new(!waits_for_witnesses),
             is_stopping: AtomicBool::new(false),
         });
@@ -153,21 +163,122 @@ impl TransparencyLog {
         let mut checkpoints = self.shared.checkpoints();
         let added = checkpoints.add_cosignatures(size, lines)?;
         self.shared.show(&checkpoints);
+        drop(checkpoints);
+        lock(&self.shared.seen).note_cosigned(added.iter().map(|cosignature| &cosignature.witness))?;
         Ok(added)
     }
 
-    /// Someone shows that a witness has seen so many commits of this log. If enough witnesses have seen more than there
-    /// are, the log signs nothing (D88, D190). Anyone can show again what a witness said earlier, so less changes nothing.
-    pub fn note_witnessed(&self, witness: &VerifierKey, size: u64) {
-        let earlier = lock(&self.shared.witnessed).get(&witness.key()).map_or(0, |earlier| earlier.size);
-        self.note_answered(witness, size.max(earlier));
+    /// Someone shows that a witness has seen so many commits of this log. The log signs nothing if enough witnesses have
+    /// seen what it does not remember to have signed, until it knows that it continues that (D190, D208). Anyone can show
+    /// again what a witness said earlier, so less changes nothing. Waits for the disk.
+    pub fn note_witnessed(
+        &self,
+        witness: &VerifierKey,
+        size: u64,
+        root: Option<Hash>,
+    ) -> Result<(), LogError> {
+        let known = self.known_size(size)?;
+        if size > known {
+            let policy = self.policy();
+            let answered = lock(&self.shared.answered).clone();
+            let signed = self.shared.checkpoints().newest_size();
+            let (mut seen, tree) = (lock(&self.shared.seen), self.shared.tree());
+            let standing = Standing { tree: &tree, signed, policy: policy.as_ref(), answered: &answered };
+            seen.claim(witness, (size, root), standing)?;
+        }
+        self.wake();
+        Ok(())
     }
 
-    /// The witness itself says now how many it has seen.
-    pub fn note_answered(&self, witness: &VerifierKey, size: u64) {
-        let said = Witnessed { name: witness.name().to_owned(), size };
-        lock(&self.shared.witnessed).insert(witness.key(), said);
+    /// The witness itself says now how many it has seen. Waits for the disk.
+    pub fn note_answered(&self, witness: &VerifierKey, size: u64) -> Result<(), LogError> {
+        if size > self.known_size(size)? {
+            self.note_witnessed(witness, size, None)?;
+        } else {
+            lock(&self.shared.seen).withdraw(&witness.key())?;
+        }
+        lock(&self.shared.answered).insert(witness.key(), size);
         self.wake();
+        Ok(())
+    }
+
+    /// Commits that were signed, as far as the log knows. If that is less than `size`, another node may know more.
+    fn known_size(&self, size: u64) -> Result<u64, LogError> {
+        let mut checkpoints = self.shared.checkpoints();
+        let signed = checkpoints.newest_size();
+        let signed = if signed < size { checkpoints.look_up_size()? } else { signed };
+        drop(checkpoints);
+        lock(&self.shared.seen).known(signed)
+    }
+
+    /// Someone shows a checkpoint of this log. If its own key has signed it, and it is larger than what the log remembers,
+    /// the log signs nothing that does not continue it. Waits for the disk.
+    pub fn take_checkpoint(&self, note: &Note, by: &str) -> Result<u64, TakeError> {
+        let key = &self.shared.key;
+        let signed =
+            open_own(note, key).map_err(|source| TakeError::NotOurs { key: key.to_string(), source })?;
+        let size = signed.checkpoint().size;
+        let known = self.known_size(size)?;
+        if size <= known {
+            return Err(TakeError::NotNewer { size, known });
+        }
+        lock(&self.shared.seen).show(by, signed)?;
+        self.wake();
+        Ok(size)
+    }
+
+    /// Whether this witness has ever cosigned a checkpoint of this log, as far as the log remembers.
+    pub fn has_cosigned(&self, witness: &VerifierKey) -> bool {
+        lock(&self.shared.seen).has_cosigned(&witness.key())
+    }
+
+    /// Why the log must not sign: it would contradict what it has signed, or what witnesses have seen.
+    pub fn refusal(&self) -> Option<LogRefusal> {
+        self.shared.refusal()
+    }
+
+    /// The operator gives up the commits that the log does not continue, and names how many they are. From then on the log
+    /// signs what there is, though others have seen something else. Gives the checkpoints of the lost commits. Waits for
+    /// the disk.
+    pub fn accept_loss(&self, origin: &str, size: u64) -> Result<Vec<Note>, AcceptLossError> {
+        let name = self.shared.key.name();
+        if origin != name {
+            return Err(AcceptLossError::OtherOrigin(name.to_owned()));
+        }
+        let lost = self.refusal().and_then(|refusal| refusal.lost_size());
+        match lost {
+            None => return Err(AcceptLossError::NothingLost),
+            Some(lost) if lost != size => return Err(AcceptLossError::OtherSize(lost)),
+            Some(_) => {}
+        }
+        let (mut checkpoints, mut seen) = (self.shared.checkpoints(), lock(&self.shared.seen));
+        let tree = self.shared.tree();
+        let lost = checkpoints.find_lost(size, |head| tree.root(head.size) == Some(head.root));
+        drop(tree);
+        let heads: Vec<TreeHead> = lost.iter().map(|issued| issued.checkpoint().head()).collect();
+        let notes = lost.iter().map(|issued| issued.note()).chain(seen.shown_note()?).collect();
+        seen.accept_loss(size, &heads)?;
+        drop(seen);
+        checkpoints.lose(&heads);
+        self.shared.show(&checkpoints);
+        drop(checkpoints);
+        tracing::warn!(
+            log = name,
+            size,
+            "the operator gives up commits of the log: it signs others in their place"
+        );
+        self.wake();
+        Ok(notes)
+    }
+
+    /// Becomes true when the log knows what it has signed before.
+    pub fn loaded(&self) -> watch::Receiver<bool> {
+        self.shared.loaded.subscribe()
+    }
+
+    /// Time since the start.
+    pub fn age(&self) -> Duration {
+        self.shared.started.elapsed()
     }
 
     /// The witnesses were asked what they have seen; see [`LogOptions::waits_for_witnesses`].
@@ -211,6 +322,11 @@ impl TransparencyLog {
             thread.thread().unpark();
         }
     }
+}
+
+/// A checkpoint that the log's own key has signed.
+fn open_own(note: &Note, key: &VerifierKey) -> Result<SignedCheckpoint, CheckpointError> {
+    SignedCheckpoint::open(note, std::slice::from_ref(key), &[])
 }
 
 impl Drop for TransparencyLog {

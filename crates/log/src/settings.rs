@@ -29,6 +29,8 @@ pub struct LogOptions {
     pub policy: Option<Policy>,
     /// Sign nothing before [`crate::TransparencyLog::allow_signing`]: the witnesses are asked first what they have seen.
     pub waits_for_witnesses: bool,
+    /// A checkpoint of this log that a mirror has copied, as a note. The log must continue it.
+    pub copied: Option<Vec<u8>>,
 }
 
 impl LogOptions {
@@ -42,6 +44,7 @@ impl LogOptions {
             heartbeat_every: IDLE,
             policy: None,
             waits_for_witnesses: true,
+            copied: None,
         }
     }
 }

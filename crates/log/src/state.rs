@@ -19,7 +19,8 @@ use tokio::sync::watch;
 use crate::{
     cache::LeafFile,
     checkpoints::{CheckpointRound, Checkpoints},
-    error::LogError,
+    error::{LogError, LogRefusal},
+    seen::SeenMemory,
 };
 
 #[derive(Debug)]
@@ -42,16 +43,15 @@ pub(crate) struct LogState {
     /// Why the log does not go on or does not sign.
     pub(crate) trouble: ArcSwapOption<LogError>,
     /// What each witness says it has seen, since the start.
-    pub(crate) witnessed: Mutex<BTreeMap<PublicKey, Witnessed>>,
+    pub(crate) answered: Mutex<BTreeMap<PublicKey, u64>>,
+    /// What witnesses have seen, as far as the log must not forget it.
+    pub(crate) seen: Mutex<SeenMemory>,
+    /// Whether the tree was compared with that.
+    pub(crate) is_compared: AtomicBool,
+    /// Becomes true when the checkpoints were read.
+    pub(crate) loaded: watch::Sender<bool>,
     pub(crate) is_allowed_to_sign: AtomicBool,
     pub(crate) is_stopping: AtomicBool,
-}
-
-/// How much of the log a witness says it has seen.
-#[derive(Debug, Clone)]
-pub(crate) struct Witnessed {
-    pub(crate) name: String,
-    pub(crate) size: u64,
 }
 
 /// One checkpoint, ready for proofs.
@@ -75,6 +75,8 @@ pub struct LogFigures {
     pub since_checkpoint: Duration,
     /// Whether the log does not go on or does not sign.
     pub is_in_trouble: bool,
+    /// Commits that were signed or seen, and that the log does not continue; 0 if there are none.
+    pub lost_size: u64,
 }
 
 impl LogState {
@@ -132,6 +134,16 @@ impl LogState {
         }
     }
 
+    /// Why the log must not sign, as far as is known.
+    pub(crate) fn refusal(&self) -> Option<LogRefusal> {
+        match self.trouble.load().as_deref() {
+            Some(LogError::Refused(refusal)) => return Some(refusal.clone()),
+            Some(_) | None => {}
+        }
+        let is_open = !self.is_compared.load(Ordering::Acquire) && lock(&self.seen).has_guard();
+        is_open.then_some(LogRefusal::NotCompared)
+    }
+
     pub(crate) fn figures(&self) -> LogFigures {
         let checkpoints = self.checkpoints();
         let (signed_size, cosigned_size) =
@@ -143,6 +155,7 @@ impl LogState {
             cosigned_size,
             since_checkpoint: lock(&self.last_round).unwrap_or(self.started).elapsed(),
             is_in_trouble: self.trouble.load().is_some(),
+            lost_size: self.refusal().and_then(|refusal| refusal.lost_size()).unwrap_or(0),
         }
     }
 }

@@ -12,7 +12,10 @@ mod signer;
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::{Arc, Mutex, OnceLock, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 
@@ -40,12 +43,17 @@ pub use self::{
     signer::WitnessSigner,
 };
 
+/// How far the clock can be behind the last cosignature, in seconds. The witness then says that time again.
+const MAX_BEHIND: u64 = 120;
+
 #[derive(Debug)]
 pub struct LogWitness {
     signer: WitnessSigner,
     memory: WitnessMemory,
     /// By their origins.
     logs: RwLock<BTreeMap<String, Arc<WitnessedLog>>>,
+    /// Whether it will learn of a log that it does not know yet.
+    is_learning: AtomicBool,
 }
 
 /// How one log is doing.
@@ -67,7 +75,8 @@ impl LogWitness {
 
     /// The same on a disk that a test makes fail.
     pub fn open_on(disk: Disk, dir: &Path, signer: WitnessSigner) -> Result<Self, WitnessMemoryError> {
-        Ok(Self { signer, memory: WitnessMemory::open(disk, dir)?, logs: RwLock::default() })
+        let (memory, is_learning) = (WitnessMemory::open(disk, dir)?, AtomicBool::new(false));
+        Ok(Self { signer, memory, logs: RwLock::default(), is_learning })
     }
 
     /// Tests stop it between two steps.
@@ -99,9 +108,30 @@ impl LogWitness {
             Some(_) => return Err(self.memory.refuse_key(&key)),
             None => self.load_log(&origin, vec![key])?,
         };
+        log.is_replayed.store(true, Ordering::Release);
         let _ = log.replay.set(replay);
         logs.insert(origin, log);
+        self.is_learning.store(false, Ordering::Release);
         Ok(())
+    }
+
+    /// The log of this key will be replayed. Until then the witness says what it has seen of it, and cosigns nothing. A
+    /// record that cannot be read is an error: a witness must not begin without it.
+    pub fn expect_replay(&self, key: &VerifierKey) -> Result<(), WitnessMemoryError> {
+        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        let log = match logs.get(key.name()) {
+            Some(log) => Arc::clone(log),
+            None => self.load_log(key.name(), vec![key.clone()])?,
+        };
+        log.is_replayed.store(log.keys.contains(key), Ordering::Release);
+        logs.insert(key.name().to_owned(), log);
+        Ok(())
+    }
+
+    /// The witness will learn the key of a log, and serves no others. Until then a log that it does not know may be that
+    /// one.
+    pub fn expect_key(&self) {
+        self.is_learning.store(true, Ordering::Release);
     }
 
     fn load_log(
@@ -111,13 +141,10 @@ impl LogWitness {
     ) -> Result<Arc<WitnessedLog>, WitnessMemoryError> {
         let newest = self.memory.load(origin, &keys, self.key())?;
         let stop = self.memory.load_stop(origin)?;
-        let record = Mutex::new(LogRecord { newest, stop, doubtful: None });
-        Ok(Arc::new(WitnessedLog { keys, replay: OnceLock::new(), record }))
-    }
-
-    /// Reads what was recorded of a log whose replay comes later. A witness must not begin without it.
-    pub fn check_record(&self, key: &VerifierKey) -> Result<(), WitnessMemoryError> {
-        self.load_log(key.name(), vec![key.clone()]).map(drop)
+        let doubtful = self.memory.load_doubtful(origin, &keys);
+        let record = Mutex::new(LogRecord { newest, stop, doubtful });
+        let is_replayed = AtomicBool::new(false);
+        Ok(Arc::new(WitnessedLog { keys, replay: OnceLock::new(), is_replayed, record }))
     }
 
     /// The key that the origin's log was first seen with.
@@ -142,7 +169,7 @@ impl LogWitness {
                     CosignRefusal::Malformed(error)
                 }
                 Ok(_) | Err(CheckpointError::UnknownOrigin(_) | CheckpointError::NotSigned(_)) => {
-                    CosignRefusal::UnknownLog(shown_text(origin))
+                    self.miss(origin)
                 }
             });
         };
@@ -164,6 +191,14 @@ impl LogWitness {
         }
     }
 
+    fn miss(&self, origin: &str) -> CosignRefusal {
+        if self.is_learning.load(Ordering::Acquire) {
+            CosignRefusal::NotKnownYet
+        } else {
+            CosignRefusal::UnknownLog(shown_text(origin))
+        }
+    }
+
     /// What `add-checkpoint` asks for. Waits for the disk. Requests of a log are looked at one after the other, so none can
     /// go back behind another one.
     pub fn add_checkpoint(&self, request: &WitnessRequest, now: u64) -> Result<Cosignature, CosignRefusal> {
@@ -172,9 +207,8 @@ impl LogWitness {
         let is_forked = self.look_for_fork(&log, &mut record, &signed)?;
         let known = record.newest.as_ref().map(SignedCheckpoint::checkpoint);
         if let Err(refusal) = examine(known, request, signed.checkpoint()) {
-            // A stranger can send a wrong proof, but not the log's signature.
             if matches!(refusal, CosignRefusal::BadProof) {
-                record.doubt(signed, log.replay().map_or(0, LogReplay::len));
+                return Err(self.doubt(&log, &mut record, request, signed)?.unwrap_or(refusal));
             }
             return Err(refusal);
         }
@@ -206,21 +240,24 @@ impl LogWitness {
         if is_forked { Err(CosignRefusal::OtherRoot(signed.checkpoint().size)) } else { Ok(()) }
     }
 
-    /// The newest checkpoint that it has cosigned, by the SHA-256 of the origin.
-    pub fn checkpoint_of(&self, origin: &Sha256) -> Option<String> {
+    /// The newest checkpoint that it has cosigned, by the SHA-256 of the origin. `None` if there is none.
+    pub fn checkpoint_of(&self, origin: &Sha256) -> Result<Option<String>, CosignRefusal> {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
-        let (_, log) = logs.iter().find(|(name, _)| Sha256::of(name.as_bytes()) == *origin)?;
+        let found = logs.iter().find(|(name, _)| Sha256::of(name.as_bytes()) == *origin);
+        let Some((_, log)) = found else {
+            let is_learning = self.is_learning.load(Ordering::Acquire);
+            return if is_learning { Err(CosignRefusal::NotKnownYet) } else { Ok(None) };
+        };
         let record = log.lock();
-        let newest = record.newest.as_ref()?;
-        newest.cosignatures().next()?;
-        Some(newest.note().to_string())
+        let newest = record.newest.as_ref().filter(|newest| newest.cosignatures().next().is_some());
+        Ok(newest.map(|newest| newest.note().to_string()))
     }
 
     pub fn figures(&self) -> Vec<WitnessedFigures> {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
         let figures = logs.iter().map(|(origin, log)| {
             let record = log.lock();
-            let time = record.newest.as_ref().and_then(|newest| Some(newest.cosignatures().next()?.time));
+            let time = record.last_time();
             let (origin, size, is_stopped) = (origin.clone(), record.size(), record.stop.is_some());
             WitnessedFigures { origin, size, time, is_stopped }
         });
@@ -241,7 +278,8 @@ impl LogWitness {
         Ok(had_stops)
     }
 
-    /// Records first, then signs. A crash in between leaves a record without a cosignature, and the log asks again.
+    /// Records the checkpoint with its cosignature before anyone sees that. A crash before leaves the older record, and the
+    /// log asks again. The time never goes back (D211).
     fn cosign(
         &self,
         log: &WitnessedLog,
@@ -253,6 +291,9 @@ impl LogWitness {
             return Err(CosignRefusal::Stopped(stop.reason.clone()));
         }
         let (size, root) = (signed.checkpoint().size, signed.checkpoint().root);
+        if log.replay().is_none() && log.is_replayed.load(Ordering::Acquire) {
+            return Err(CosignRefusal::NotReplayed { size, replayed: 0 });
+        }
         if let Some(replay) = log.replay() {
             match replay.root_at(size) {
                 None => return Err(CosignRefusal::NotReplayed { size, replayed: replay.len() }),
@@ -263,12 +304,12 @@ impl LogWitness {
                 Some(_) => {}
             }
         }
-        self.memory.note(CosignStep::Examined);
-        if record.newest.as_ref().is_none_or(|newest| newest.text() != signed.text()) {
-            self.memory.keep(&signed)?;
-            record.newest = Some(signed.clone());
+        let last = record.last_time().unwrap_or(0);
+        if now.saturating_add(MAX_BEHIND) < last {
+            return Err(CosignRefusal::ClockBehind { now, last });
         }
-        let line = self.signer.cosign(signed.text(), now).map_err(CosignRefusal::Signer)?;
+        self.memory.note(CosignStep::Examined);
+        let line = self.signer.cosign(signed.text(), now.max(last)).map_err(CosignRefusal::Signer)?;
         self.memory.note(CosignStep::Cosigned);
         let mut cosigned = signed;
         let added = cosigned.add_cosignatures(&[line], std::slice::from_ref(self.key()));
@@ -290,27 +331,58 @@ impl LogWitness {
         signed: &SignedCheckpoint,
     ) -> Result<bool, CosignRefusal> {
         let Some(contradiction) = log.find_contradiction(record, signed) else { return Ok(false) };
-        if record.stop.is_none() {
-            let doubtful = record.doubtful.take();
-            let shown = [Some(signed), record.newest.as_ref(), doubtful.as_ref()];
-            let shown: Vec<&SignedCheckpoint> = shown.into_iter().flatten().collect();
-            let stop = self.memory.stop(&shown, &contradiction);
-            // Also if it cannot be written down: then for this process at least.
-            let Contradiction { origin, reason, .. } = contradiction;
-            let evidence = stop.as_ref().ok().map(|stop| stop.evidence.clone());
-            tracing::error!(
-                log = origin,
-                reason,
-                evidence,
-                "the log has forked: this witness cosigns nothing more of it. `countersign admin witness resume` lets it \
-                 cosign again"
-            );
-            record.stop = Some(stop.as_ref().map_or_else(
-                |_| WitnessStop { origin, reason, evidence: "not written".to_owned() },
-                Clone::clone,
-            ));
-            stop?;
-        }
+        self.stop(record, signed, contradiction)?;
         Ok(true)
+    }
+
+    /// The log has signed a checkpoint, and not proved that it continues the record. A stranger can send a wrong proof, but
+    /// neither the log's signature nor a proof that leads to another root. What is not proved is kept on disk.
+    fn doubt(
+        &self,
+        log: &WitnessedLog,
+        record: &mut LogRecord,
+        request: &WitnessRequest,
+        signed: SignedCheckpoint,
+    ) -> Result<Option<CosignRefusal>, CosignRefusal> {
+        if let Some(contradiction) = WitnessedLog::find_proven_fork(record, request, &signed) {
+            let size = contradiction.size;
+            self.stop(record, &signed, contradiction)?;
+            return Ok(Some(CosignRefusal::OtherRoot(size)));
+        }
+        if record.is_worth_doubt(&signed, log.replay().map_or(0, LogReplay::len)) {
+            self.memory.keep_doubtful(&signed)?;
+            record.doubtful = Some(signed);
+        }
+        Ok(None)
+    }
+
+    fn stop(
+        &self,
+        record: &mut LogRecord,
+        signed: &SignedCheckpoint,
+        contradiction: Contradiction,
+    ) -> Result<(), CosignRefusal> {
+        if record.stop.is_some() {
+            return Ok(());
+        }
+        let doubtful = record.doubtful.take();
+        let shown = [Some(signed), record.newest.as_ref(), doubtful.as_ref()];
+        let shown: Vec<&SignedCheckpoint> = shown.into_iter().flatten().collect();
+        let stop = self.memory.stop(&shown, &contradiction);
+        // Also if it cannot be written down: then for this process at least.
+        let Contradiction { origin, reason, .. } = contradiction;
+        let evidence = stop.as_ref().ok().map(|stop| stop.evidence.clone());
+        tracing::error!(
+            log = origin,
+            reason,
+            evidence,
+            "the log has forked: this witness cosigns nothing more of it. `countersign admin witness resume` lets it cosign \
+             again"
+        );
+        record.stop = Some(stop.as_ref().map_or_else(
+            |_| WitnessStop { origin, reason, evidence: "not written".to_owned() },
+            Clone::clone,
+        ));
+        stop.map(drop).map_err(CosignRefusal::from)
     }
 }

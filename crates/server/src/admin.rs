@@ -5,16 +5,18 @@ use std::{
     fs, io,
     os::unix::fs::PermissionsExt as _,
     path::Path,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
 use countersign_core::{
     documents::layout,
+    log::{checkpoint::Checkpoint, note::Note},
     rules::{decide::drop, snapshot::Snapshot as _},
     values::{path::RepoPath, shown::shown_text},
 };
-use countersign_store::{Head, data_dir::DataDir};
+use countersign_log::TransparencyLog;
+use countersign_store::{Head, data_dir::DataDir, durable};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::{
@@ -52,6 +54,8 @@ pub enum AdminRequest {
     Stats {},
     ResumeMirror {},
     ResumeWitness {},
+    AcceptLogLoss { origin: String, size: u64 },
+    TakeLogCheckpoint { note: String },
 }
 
 /// The last line of every answer.
@@ -148,6 +152,12 @@ async fn perform(app: &App, request: AdminRequest) -> Result<Vec<Value>, String>
         AdminRequest::Stats {} => Ok(vec![describe(app)]),
         AdminRequest::ResumeMirror {} => resume_mirror(app).await,
         AdminRequest::ResumeWitness {} => resume_witness(app).await,
+        AdminRequest::AcceptLogLoss { origin, size } => {
+            decide_about_log(app, move |log, dir| accept_log_loss(log, dir, &origin, size)).await
+        }
+        AdminRequest::TakeLogCheckpoint { note } => {
+            decide_about_log(app, move |log, _| take_log_checkpoint(log, &note)).await
+        }
     }
 }
 
@@ -186,6 +196,37 @@ async fn resume_witness(app: &App) -> Result<Vec<Value>, String> {
         Ok(false) => Err("this witness has not stopped for any log".to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+async fn decide_about_log(
+    app: &App,
+    decide: impl FnOnce(&TransparencyLog, &Path) -> Result<Vec<Value>, String> + Send + 'static,
+) -> Result<Vec<Value>, String> {
+    let log = app.log.get().cloned().filter(|_| app.role.mirror().is_none());
+    let log = log.ok_or("this server keeps no log")?;
+    let dir = app.store.data_dir.log();
+    tokio::task::spawn_blocking(move || decide(&log, &dir)).await.map_err(|error| error.to_string())?
+}
+
+/// The checkpoints of what is lost stay beside the log, for those who ask what it was.
+fn accept_log_loss(log: &TransparencyLog, dir: &Path, origin: &str, size: u64) -> Result<Vec<Value>, String> {
+    let lost = log.accept_loss(origin, size).map_err(|error| error.to_string())?;
+    let files = lost.iter().map(|note| {
+        let size = Checkpoint::parse_extended(note.text()).map_or(0, |checkpoint| checkpoint.size);
+        let path = dir.join(format!("lost-{size}"));
+        let kept = durable::replace(&path, &note.to_string());
+        kept.map_err(|error| {
+            format!("the log signs again, but {} cannot be written: {error}", path.display())
+        })?;
+        Ok(json!({ "size": size, "checkpoint": path.display().to_string() }))
+    });
+    files.collect()
+}
+
+fn take_log_checkpoint(log: &TransparencyLog, note: &str) -> Result<Vec<Value>, String> {
+    let note = Note::parse(note.as_bytes()).map_err(|error| error.to_string())?;
+    let size = log.take_checkpoint(&note, "the operator").map_err(|error| error.to_string())?;
+    Ok(vec![json!({ "size": size })])
 }
 
 fn parse_path(text: &str) -> Result<RepoPath, String> {
@@ -250,6 +291,8 @@ fn describe(app: &App) -> Value {
         "mirror_refused": app.role.mirror().and_then(|mirror| Some(mirror.refusal()?.reason.clone())),
         "witness": app.witness.as_ref().map(|witness| witness.key().to_string()),
         "witness_stopped": app.witness.as_ref().and_then(|witness| Some(witness.stops().first()?.reason.clone())),
+        "log_refused": app.log.get().and_then(|log| Some(log.refusal()?.to_string())),
+        "witnesses_stopped": app.cosigning.iter().filter(|of| of.is_stopped.load(Ordering::Relaxed)).map(|of| of.name.as_str()).collect::<Vec<_>>(),
         "log_failing": crate::observe::stats().is_failing(Instant::now()),
     })
 }

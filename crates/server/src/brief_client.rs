@@ -1,16 +1,17 @@
 //! One short question over HTTP, and its short answer.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
-use countersign_core::values::shown::shown_text;
+use countersign_core::values::{shown::shown_text, wire::WITNESS_STOPPED};
 use countersign_forge::https::SetupError;
 use reqwest::{Client, RequestBuilder, header::CONTENT_TYPE};
+use serde_json::Value;
 use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::{
     causes::describe,
-    direct_http::{direct_client, read_retry_after},
+    direct_http::{direct_client, direct_client_with, read_retry_after},
 };
 
 /// For the whole of it.
@@ -21,6 +22,8 @@ const MAX_ASKED_WAIT: Duration = Duration::from_secs(300);
 #[derive(Debug, Clone)]
 pub(crate) struct BriefClient {
     http: Client,
+    /// Opens a connection for each question.
+    fresh: Client,
     max_bytes: usize,
 }
 
@@ -29,6 +32,8 @@ pub(crate) struct BriefAnswer {
     pub(crate) status: u16,
     /// How long the other side wants to be left alone.
     pub(crate) retry_after: Option<Duration>,
+    /// A witness that has stopped says so.
+    pub(crate) is_stopped: bool,
     pub(crate) body: Vec<u8>,
 }
 
@@ -36,33 +41,50 @@ pub(crate) struct BriefAnswer {
 pub(crate) enum BriefError {
     #[error("it did not answer within {} seconds", TIMEOUT.as_secs())]
     TimedOut,
-    #[error("it cannot be reached: {0}")]
-    Transport(String),
+    #[error("it cannot be reached: {reason}")]
+    Transport {
+        reason: String,
+        /// Whether the connection broke after it had been made.
+        is_broken: bool,
+    },
     #[error("its answer is longer than {0} bytes")]
     TooLarge(usize),
 }
 
 impl BriefClient {
     pub(crate) fn new(max_bytes: usize) -> Result<Self, SetupError> {
-        Ok(Self { http: direct_client()?, max_bytes })
+        let fresh = direct_client_with(|builder| builder.pool_max_idle_per_host(0))?;
+        Ok(Self { http: direct_client()?, fresh, max_bytes })
     }
 
     pub(crate) async fn get(&self, url: &str) -> Result<BriefAnswer, BriefError> {
-        self.exchange(self.http.get(url)).await
+        self.exchange(|http| http.get(url)).await
     }
 
+    /// What is posted must do no harm if it comes twice.
     pub(crate) async fn post(&self, url: &str, body: String) -> Result<BriefAnswer, BriefError> {
-        self.exchange(self.http.post(url).header(CONTENT_TYPE, "text/plain; charset=utf-8").body(body)).await
+        let ask = |http: &Client| {
+            http.post(url).header(CONTENT_TYPE, "text/plain; charset=utf-8").body(body.clone())
+        };
+        self.exchange(ask).await
     }
 
-    async fn exchange(&self, request: RequestBuilder) -> Result<BriefAnswer, BriefError> {
-        let answered = timeout(TIMEOUT, self.read(request)).await;
-        answered.unwrap_or(Err(BriefError::TimedOut))
+    /// The other side may close a connection that was idle just as the question is sent. So one that breaks is followed by
+    /// another one at once (D212).
+    async fn exchange(&self, ask: impl Fn(&Client) -> RequestBuilder) -> Result<BriefAnswer, BriefError> {
+        let answered = timeout(TIMEOUT, async {
+            match self.read(ask(&self.http)).await {
+                Err(BriefError::Transport { is_broken: true, .. }) => self.read(ask(&self.fresh)).await,
+                answered => answered,
+            }
+        });
+        answered.await.unwrap_or(Err(BriefError::TimedOut))
     }
 
     async fn read(&self, request: RequestBuilder) -> Result<BriefAnswer, BriefError> {
         let mut response = request.send().await.map_err(|error| unreachable(&error))?;
         let retry_after = read_retry_after(response.headers(), MAX_ASKED_WAIT);
+        let is_stopped = response.headers().contains_key(WITNESS_STOPPED);
         let (status, mut body) = (response.status().as_u16(), Vec::new());
         while let Some(bytes) = response.chunk().await.map_err(|error| unreachable(&error))? {
             body.extend_from_slice(&bytes);
@@ -70,18 +92,21 @@ impl BriefClient {
                 return Err(BriefError::TooLarge(self.max_bytes));
             }
         }
-        Ok(BriefAnswer { status, retry_after, body })
+        Ok(BriefAnswer { status, retry_after, is_stopped, body })
     }
 }
 
 impl BriefAnswer {
-    /// What it says, for a log line.
+    /// What it says, for a log line. A server of ours says it as the field `error` of an object.
     pub(crate) fn excerpt(&self) -> String {
-        let text = String::from_utf8_lossy(&self.body);
-        shown_text(&text.chars().take(200).collect::<String>())
+        let object: Option<Value> = serde_json::from_slice(&self.body).ok();
+        let error = object.as_ref().and_then(|object| object["error"].as_str());
+        let text = error.map_or_else(|| String::from_utf8_lossy(&self.body), Cow::Borrowed);
+        shown_text(&text.chars().take(400).collect::<String>())
     }
 }
 
 fn unreachable(error: &reqwest::Error) -> BriefError {
-    BriefError::Transport(shown_text(&describe(error)))
+    let is_broken = !error.is_connect() && !error.is_timeout();
+    BriefError::Transport { reason: shown_text(&describe(error)), is_broken }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use countersign_forge::https::{SetupError, https_client};
 use reqwest::{
-    Client,
+    Client, ClientBuilder,
     header::{HeaderMap, RETRY_AFTER},
     redirect::Policy,
 };
@@ -13,7 +13,16 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Follows no redirect, which would be another's choice.
 pub(crate) fn direct_client() -> Result<Client, SetupError> {
-    https_client(|builder| builder.connect_timeout(CONNECT_TIMEOUT).redirect(Policy::none()).referer(false))
+    direct_client_with(|builder| builder)
+}
+
+/// As [`direct_client`], with more settings.
+pub(crate) fn direct_client_with(
+    adapt: impl Fn(ClientBuilder) -> ClientBuilder,
+) -> Result<Client, SetupError> {
+    https_client(|builder| {
+        adapt(builder.connect_timeout(CONNECT_TIMEOUT).redirect(Policy::none()).referer(false))
+    })
 }
 
 /// How long the other side wants to be left alone; no longer than `most`.

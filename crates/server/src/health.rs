@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use countersign_cluster::clock_check::WrongNodeClock;
+use countersign_log::LogRefusal;
 use thiserror::Error;
 
 use crate::mirror::MirrorTrouble;
@@ -29,4 +30,6 @@ pub enum NotReady {
     Halted(Arc<String>),
     #[error(transparent)]
     Mirror(#[from] MirrorTrouble),
+    #[error("the log signs nothing: {0}")]
+    Log(#[from] LogRefusal),
 }

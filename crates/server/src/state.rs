@@ -94,7 +94,10 @@ impl AppParts {
             Err(NotReady::Clock)
         } else {
             let written = if self.store.stats().is_failing(now) { Err(NotReady::Store) } else { Ok(()) };
-            written.and_then(|()| self.role.readiness(now)).map_err(|error| self.find_cause(error))
+            written.and_then(|()| self.role.readiness(now)).map_err(|error| self.find_cause(error))?;
+            // A mirror only copies a log.
+            let log = self.log.get().filter(|_| self.role.mirror().is_none());
+            log.and_then(|log| log.refusal()).map_or(Ok(()), |refusal| Err(refusal.into()))
         }
     }
 

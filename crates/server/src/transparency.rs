@@ -3,8 +3,9 @@
 use std::{io, sync::Arc};
 
 use countersign_cluster::{checkpoints::SharedCheckpoints, database::Database};
+use countersign_core::values::bounds::NOTE_BYTES;
 use countersign_log::{CheckpointFiles, CheckpointKeeper, LogError, LogOptions, TransparencyLog};
-use countersign_store::{Store, data_dir::DataDir};
+use countersign_store::{Store, data_dir::DataDir, durable};
 use thiserror::Error;
 
 use crate::{
@@ -24,22 +25,33 @@ pub enum LogStartError {
     Runtime(#[from] io::Error),
 }
 
+/// The newest checkpoint in a mirror's copy of a log, before the mirror becomes a server of its own.
+pub(crate) fn read_copied(data_dir: &DataDir) -> Option<Vec<u8>> {
+    let path = data_dir.log_copy().join(CheckpointFiles::NEWEST);
+    durable::read(&path, NOTE_BYTES as u64).ok().flatten()
+}
+
 pub(crate) struct StartedLog {
     pub(crate) log: Arc<TransparencyLog>,
     /// The witnesses to ask.
     pub(crate) asked: Vec<AskedWitness>,
 }
 
-/// Begins to follow the store. Nothing waits for it. Nodes share a database, and with it the checkpoints.
+/// Begins to follow the store. Nothing waits for it. Nodes share a database, and with it the checkpoints. `copied` is what
+/// [`read_copied`] gave.
 pub(crate) fn start(
     store: &Store,
     data_dir: &DataDir,
     database: Option<Database>,
     settings: LogSettings,
+    copied: Option<Vec<u8>>,
 ) -> Result<StartedLog, LogStartError> {
     let LogSettings { signer, checkpoint_every, heartbeat_every, witnesses, .. } = settings;
     let dir = data_dir.log();
-    let asked = witnesses.as_ref().map(AskedWitness::list).transpose()?.unwrap_or_default();
+    let signer = signer.ok_or(LogStartError::NoKey)?;
+    let origin = signer.key().name();
+    let asked = witnesses.as_ref().map(|policy| AskedWitness::list(policy, origin)).transpose()?;
+    let asked = asked.unwrap_or_default();
     let keeper: Box<dyn CheckpointKeeper> = match database {
         None => Box::new(CheckpointFiles::new(&dir)),
         Some(database) => Box::new(SharedCheckpoints::new(database, &dir)?),
@@ -47,11 +59,12 @@ pub(crate) fn start(
     let options = LogOptions {
         keeper,
         dir,
-        signer: signer.ok_or(LogStartError::NoKey)?,
+        signer,
         checkpoint_every,
         heartbeat_every,
         policy: witnesses,
         waits_for_witnesses: !asked.is_empty(),
+        copied,
     };
     Ok(StartedLog { log: Arc::new(TransparencyLog::start(store, options)?), asked })
 }

@@ -5,7 +5,7 @@ pub mod changing;
 
 use std::{
     cell::Cell,
-    fs,
+    fs, io,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::Arc,
@@ -79,6 +79,15 @@ impl Machine {
             folder_rests: Cell::new(None),
             runtime,
         }
+    }
+
+    /// A machine with a copy of this one's files, as a backup gives it. Neither runs meanwhile.
+    pub fn copy(&self, name: &'static str) -> Self {
+        let mut copy = Self::new(name, self.clock.clone());
+        copy_files(self.path(), copy.path()).expect("they can be read");
+        copy.disk = SimDisk::new(copy.path()).expect("it can be read");
+        (copy.log_book, copy.policy) = (self.log_book.clone(), self.policy.clone());
+        copy
     }
 
     pub fn path(&self) -> &Path {
@@ -170,6 +179,7 @@ impl Machine {
             heartbeat_every: Duration::from_secs(3_600),
             policy: self.policy.clone(),
             waits_for_witnesses: false,
+            copied: None,
         };
         TransparencyLog::start(store, options).map(Arc::new).map_err(|error| describe(&error))
     }
@@ -252,6 +262,20 @@ impl Drop for Machine {
         self.disk.heal();
         self.end_process();
     }
+}
+
+fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            fs::create_dir_all(&target)?;
+            copy_files(&entry.path(), &target)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }
 
 /// With its causes.

@@ -2,6 +2,7 @@
 //! dies.
 
 mod logging;
+mod restored;
 
 use std::sync::Arc;
 
@@ -294,6 +295,9 @@ impl SingleRun<'_> {
         self.restart()?;
         self.machine.check_leftovers()?;
         check_replay(self.machine.path(), None)?;
+        if self.chance.percent(30) {
+            self.restore()?;
+        }
         self.end_log()?;
         for request in self.expected.accepted().copied().collect::<Vec<_>>() {
             self.accept(request)?;

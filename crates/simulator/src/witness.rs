@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use countersign_core::{
@@ -42,7 +42,7 @@ pub struct SimWitness {
     dir: TempDir,
     pub disk: SimDisk,
     witness: Option<LogWitness>,
-    cosigned: Arc<Mutex<CosignedHeads>>,
+    cosigned: Mutex<CosignedHeads>,
 }
 
 /// What goes on between the log and its witness.
@@ -55,12 +55,12 @@ pub struct WitnessTalk {
     pub requests: Vec<WitnessRequest>,
 }
 
-/// What its key has signed; outlives every crash.
+/// What others have seen of its cosignatures; outlives every crash.
 #[derive(Debug, Default)]
 struct CosignedHeads {
     heads: BTreeMap<u64, Hash>,
     newest: u64,
-    broken: Option<String>,
+    time: u64,
 }
 
 pub fn witness_key() -> VerifierKey {
@@ -70,7 +70,7 @@ pub fn witness_key() -> VerifierKey {
 
 /// This witness must have cosigned.
 pub fn policy() -> Policy {
-    let group = WitnessGroup { threshold: 1, keys: vec![witness_key()] };
+    let group = WitnessGroup::new(1, vec![witness_key()]);
     Policy::of_groups(log_key(), &[group]).expect("a policy")
 }
 
@@ -78,7 +78,7 @@ impl Default for SimWitness {
     fn default() -> Self {
         let dir = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary directory");
         let disk = SimDisk::new(dir.path()).expect("it can be read");
-        Self { dir, disk, witness: None, cosigned: Arc::default() }
+        Self { dir, disk, witness: None, cosigned: Mutex::default() }
     }
 }
 
@@ -94,13 +94,17 @@ impl SimWitness {
             self.start(chance, script)?;
         }
         let Some(witness) = &self.witness else { return Ok(None) };
-        let asked = catch_unwind(AssertUnwindSafe(|| witness.add_checkpoint(request, 1)));
+        // Its clock is set on and back.
+        let now = 10_000 + chance.below(400) as u64;
+        let asked = catch_unwind(AssertUnwindSafe(|| witness.add_checkpoint(request, now)));
         script.note_steps("witness ", self.disk.take_trace());
         if self.disk.is_down() {
             self.power_up(chance, script)?;
             return Ok(None);
         }
-        self.check()?;
+        if let Ok(Ok(cosignature)) = &asked {
+            lock(&self.cosigned).note(request, cosignature)?;
+        }
         match asked {
             Ok(
                 answer @ Err(
@@ -154,23 +158,8 @@ impl SimWitness {
         Ok(witness)
     }
 
-    /// A key that remembers what it signs.
     fn signer(&self) -> WitnessSigner {
-        let cosigned = Arc::clone(&self.cosigned);
-        WitnessSigner::elsewhere(witness_key(), move |text| {
-            let checkpoint = text.splitn(3, '\n').nth(2).and_then(|text| Checkpoint::parse(text).ok());
-            let Checkpoint { size, root, .. } = checkpoint.ok_or("this is no cosignature")?;
-            let mut cosigned = lock(&cosigned);
-            let newest = cosigned.newest;
-            if size < newest {
-                cosigned.broken = Some(format!("{size} commits are cosigned, after {newest}"));
-            }
-            if *cosigned.heads.entry(size).or_insert(root) != root {
-                cosigned.broken = Some(format!("two roots are cosigned for {size} commits"));
-            }
-            cosigned.newest = size;
-            Ok(sign_text(&SEED, text))
-        })
+        WitnessSigner::elsewhere(witness_key(), |text| Ok(sign_text(&SEED, text)))
     }
 
     fn power_up(&mut self, chance: &mut Chance, script: &mut Script) -> Result<(), Breach> {
@@ -187,11 +176,26 @@ impl SimWitness {
             let what = format!("{newest} commits were cosigned, and {recorded} are on record");
             return Err(Breach::new(Guarantee::WitnessNeverGoesBack, what));
         }
-        self.check()
+        Ok(())
     }
+}
 
-    fn check(&self) -> Result<(), Breach> {
-        let broken = lock(&self.cosigned).broken.take();
+impl CosignedHeads {
+    /// Someone sees a cosignature.
+    fn note(&mut self, request: &WitnessRequest, cosignature: &Cosignature) -> Result<(), Breach> {
+        let checkpoint = Checkpoint::parse(request.note.text()).expect("the log has made it");
+        let (Checkpoint { size, root, .. }, Self { newest, time, .. }) = (checkpoint, &*self);
+        let broken = if size < *newest {
+            Some(format!("{size} commits are cosigned, after {newest}"))
+        } else if cosignature.time < *time {
+            Some(format!("the time {} is cosigned, after {time}", cosignature.time))
+        } else if self.heads.get(&size).is_some_and(|known| *known != root) {
+            Some(format!("two roots are cosigned for {size} commits"))
+        } else {
+            None
+        };
+        self.heads.insert(size, root);
+        (self.newest, self.time) = (size, cosignature.time);
         broken.map_or(Ok(()), |what| Err(Breach::new(Guarantee::WitnessNeverGoesBack, what)))
     }
 }

@@ -210,7 +210,7 @@ impl StorageBudget {
     fn refuse(&self, scope: BudgetScope, whose: &RepoPath, bytes: u64, wait: Duration) -> OverBudget {
         // What never fits is not worth another try before something has changed.
         let bytes_per_day = self.bytes_per_day(scope);
-        let wait = if bytes > bytes_per_day { DAY } else { wait };
+        let wait = if bytes > bytes_per_day { DAY } else { wait.min(DAY) };
         let seconds = (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1);
         OverBudget { scope, whose: whose.to_string(), bytes, bytes_per_day, seconds }
     }

@@ -29,7 +29,7 @@ use crate::{
     repository::{
         batch::Batch,
         refs::{BRANCH, Branch, remove_stale_locks},
-        unpublished::UnpublishedPack,
+        unpublished::{LeftMark, UnpublishedPack},
     },
     tree::{dir::Dir, load::load_tree},
 };
@@ -97,6 +97,7 @@ impl Repository {
             disk.sync_dir(needed.parent().expect("they lie in the repository"))?;
         }
         remove_stale_locks(&disk, dir)?;
+        unpublished::configure(&disk, dir)?;
         remove_unpublished(&disk, dir, &pack_dir)?;
         remove_leftovers(&disk, &pack_dir)?;
         // A kill may have come between a rename and this fsync; from here on, what is visible is durable. Only then may
@@ -312,7 +313,7 @@ fn create(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
         disk.create_dir(&new.join(name))?;
     }
     disk.write_new(&new.join("HEAD"), format!("ref: {BRANCH}\n").as_bytes())?;
-    disk.write_new(&new.join("config"), CONFIG.as_bytes())?;
+    disk.write_new(&new.join("config"), format!("{CONFIG}{}", unpublished::CONFIG_LINES).as_bytes())?;
     for name in dirs {
         disk.sync_dir(&new.join(name))?;
     }
@@ -353,11 +354,11 @@ fn check_layout(dir: &Path) -> Result<(), OpenError> {
 /// Removes the pack of a publish that a crash ended before the branch moved (D200). Where the branch is neither at its
 /// beginning nor at its end, the mark is an old one, as in a copy that was made of a running server: then the pack stays.
 fn remove_unpublished(disk: &Disk, dir: &Path, pack_dir: &Path) -> Result<(), OpenError> {
-    for unpublished in UnpublishedPack::find_all(pack_dir)? {
-        if Branch::of(dir).read()? == unpublished.from {
-            unpublished.remove(disk)?;
-        } else {
-            unpublished.unmark(disk)?;
+    for mark in LeftMark::find_all(pack_dir)? {
+        match mark {
+            LeftMark::Whole(pack) if Branch::of(dir).read()? == pack.from => pack.remove(disk)?,
+            LeftMark::Whole(pack) => pack.unmark(disk)?,
+            LeftMark::Torn(mark) => disk.remove(&mark)?,
         }
     }
     Ok(())

@@ -167,7 +167,7 @@ pub(crate) enum TrustCommand {
 pub(crate) enum ConfigCommand {
     /// Show what is set, and for what
     Show,
-    /// Set the server, the key or the policy
+    /// Set the server, the key, the policy or the age of proofs
     Set(ConfigSetArgs),
     /// Remove a setting
     Unset {
@@ -186,7 +186,7 @@ pub(crate) struct ConfigSetArgs {
     #[arg(value_name = "SETTING", value_enum)]
     pub(crate) setting: Setting,
 
-    /// The server's address, or the file with the key or the policy
+    /// The server's address, the file with the key or the policy, or an age as in 12h or 7d
     #[arg(value_name = "VALUE")]
     pub(crate) value: String,
 

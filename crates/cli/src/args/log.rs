@@ -26,8 +26,8 @@ pub(crate) struct StapleArgs {
 #[derive(Debug, Args)]
 pub(crate) struct MonitorArgs {
     /// The server whose log to follow
-    #[arg(value_name = "URL")]
-    pub(crate) url: String,
+    #[arg(value_name = "URL", required_unless_present = "check")]
+    pub(crate) url: Option<String>,
 
     /// The projects to watch [default: those whose signers files list your --key, now or later]
     #[arg(value_name = "PROJECT")]
@@ -52,4 +52,8 @@ pub(crate) struct MonitorArgs {
     /// Where to remember how far it is [default: a file in the configuration directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
+
+    /// Check a file with evidence that a log has lied about the state, without a network, and do nothing else
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "once", "interval", "webhook", "exec", "state"])]
+    pub(crate) check: Option<PathBuf>,
 }

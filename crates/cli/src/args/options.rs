@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::Args;
 use countersign_core::{
     rules::place::path_of_url,
-    values::{digest::Sha512, other_format::OtherFormat, path::RepoPath},
+    values::{digest::Sha512, other_format::OtherFormat, path::RepoPath, time::parse_span},
 };
 
 use crate::{output::ColorChoice, prompt::Confirmation};
@@ -66,7 +66,8 @@ pub(crate) struct FreshArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "no_log_check")]
     pub(crate) policy: Option<PathBuf>,
 
-    /// Refuse a proof older than this, as in 90s, 30m, 2h or 1d [default: what the project's signers file says]
+    /// Refuse a proof older than this, as in 90s, 30m, 2h or 1d [default: what your policy says, or what is set, or a day; and
+    /// without a policy of your own, what the project's signers file says]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "no_log_check")]
     pub(crate) max_age: Option<Duration>,
 
@@ -79,19 +80,8 @@ pub(super) fn parse_format(text: &str) -> Result<OtherFormat, &'static str> {
     OtherFormat::parse(text).map_err(|_| "write ssh, minisign, or both as in ssh,minisign")
 }
 
-pub(super) fn parse_duration(text: &str) -> Result<Duration, &'static str> {
-    const WRONG: &str = "write a number and a unit, as in 90s, 30m, 2h or 1d";
-    let end = text.find(|c: char| !c.is_ascii_digit()).ok_or(WRONG)?;
-    let (number, unit) = text.split_at(end);
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 60 * 60,
-        "d" => 24 * 60 * 60,
-        _ => return Err(WRONG),
-    };
-    let number: u32 = number.parse().map_err(|_| WRONG)?;
-    Ok(Duration::from_secs(seconds * u64::from(number)))
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, &'static str> {
+    parse_span(text).ok_or("write a number and a unit, as in 90s, 30m, 2h or 1d")
 }
 
 /// A path, or the URL that it stands for.

@@ -119,6 +119,59 @@ The key goes to log/key in the data directory. It is never overwritten. Run this
 it. Put the printed table into the configuration file, \
 and start the server again. The server then signs a checkpoint of all its commits whenever there is something new.")]
     Init(LogInitArgs),
+    /// Give up commits that witnesses have seen, and let the log sign others in their place
+    #[command(after_help = "\
+Example:
+  countersign admin log accept-loss --origin sign.example.org/log --size 5172
+
+A log that was restored from an older copy signs nothing while witnesses have seen commits that it does not have. The \
+server's log, /readyz and `countersign admin stats` say how many. Get them from a mirror or a witness if any has them \
+(docs/transparency.md). Use this command only if they are lost for good.
+
+What you give up: the log contradicts itself from then on. Witnesses that have seen the lost commits never cosign it \
+again, and hold its own signatures as evidence. So no proof with their cosignatures is ever newer than today. Clients \
+that have seen the lost commits refuse the log as forked. Changes in the lost commits, such as a revocation, are gone.
+
+A log with a new origin is better: nothing contradicts it. Stop the server, move the directory log in the data directory \
+away, run `countersign admin log init` with a new --origin, change [log] in the configuration, and tell projects and \
+witnesses the new key.
+
+The server must run. In a cluster, run this on each node. The checkpoints of the lost commits stay in log/lost-SIZE.")]
+    AcceptLoss(AcceptLossArgs),
+    /// Show the log a checkpoint that it has signed and does not remember
+    #[command(after_help = "\
+Example:
+  countersign admin log take-checkpoint checkpoint.txt
+
+Some witnesses say only how many commits they have seen. If the server was restored together with all its commits, it \
+does not know whether these are the ones, and signs nothing. A checkpoint with the log's own signature tells it: one that a \
+user, a mirror or a witness has, of at least so many commits. The log goes on if it continues the checkpoint, and signs \
+nothing otherwise. The server must run.")]
+    TakeCheckpoint(TakeCheckpointArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AcceptLossArgs {
+    /// The name of the log
+    #[arg(long, value_name = "NAME")]
+    pub(crate) origin: String,
+
+    /// How many commits witnesses have seen, as the server says
+    #[arg(long, value_name = "COMMITS")]
+    pub(crate) size: u64,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TakeCheckpointArgs {
+    /// A checkpoint, as /log/checkpoint shows it
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
 }
 
 #[derive(Debug, Args)]

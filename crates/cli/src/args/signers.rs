@@ -34,7 +34,8 @@ the same. Keys of both have the form NAME+ID+KEY; a server with a log shows its 
     --log \"$(curl -s https://sign.example.org/log/key)\" \\
     --witness KEY KEY KEY --witness-threshold 2 --max-age 24h -o FILE
 
-Require more than half of the witnesses. Otherwise the log alone can show different people different states.")]
+Require more than half of the witnesses. Otherwise the log alone can show different people different states. Name those that \
+replay the rules, as `countersign witness` does, with --replaying. Otherwise the log alone can show everyone a false state.")]
     New(SignersNewArgs),
     /// Make the next signers file from the one in force
     #[command(after_help = "\
@@ -44,6 +45,7 @@ Examples:
   countersign signers edit svc.signers.json --remove carol --add admin:dave=dave.pub
   countersign signers edit acme/app --add registrar:ci=ci.pub                  a key for CI
   countersign signers edit acme/app --log KEY --witness KEY KEY KEY --witness-threshold 2
+  countersign signers edit acme/app --replaying witness.example                a witness that replays the rules
   countersign signers edit acme/app --max-age 7d
 
 ROLE is artifact, admin, master, revocation or registrar; without one it is artifact. Of several groups, artifact.2 is the second. \
@@ -252,11 +254,16 @@ pub(crate) struct LogArgs {
     /// One list for each time that the option was given.
     pub(crate) witnesses: Vec<Vec<String>>,
     pub(crate) thresholds: Vec<usize>,
+    /// Witnesses by their keys or names.
+    pub(crate) replaying: Vec<String>,
+    pub(crate) not_replaying: Vec<String>,
     pub(crate) max_age: Option<Duration>,
 }
 
 const LOG: &str = "log";
 const MAX_AGE: &str = "max-age";
+const REPLAYING: &str = "replaying";
+const NOT_REPLAYING: &str = "not-replaying";
 /// The names of the two options, as with roles.
 pub(crate) const WITNESS_OPTIONS: [&str; 2] = ["witness", "witness-threshold"];
 
@@ -278,6 +285,12 @@ impl Args for LogArgs {
                     .value_parser(value_parser!(usize))
                     .help("How many of them must have seen a state"),
             )
+            .arg(option(REPLAYING).value_name("WITNESS").num_args(1..).action(ArgAction::Append).help(
+                "Witnesses that replay the rules before they cosign, by their keys or names; ask their operators",
+            ))
+            .arg(option(NOT_REPLAYING).value_name("WITNESS").num_args(1..).action(ArgAction::Append).help(
+                "Witnesses that no longer count as replaying",
+            ))
             .arg(option(MAX_AGE).value_name("TIME").value_parser(parse_duration).help(
                 "How old a proof can be, as in 30m, 24h or 7d [default, with new witnesses: 24h]",
             ))
@@ -298,6 +311,8 @@ impl FromArgMatches for LogArgs {
             log: matches.get_one(LOG).cloned(),
             witnesses: groups.unwrap_or_default(),
             thresholds: thresholds.map(|thresholds| thresholds.copied().collect()).unwrap_or_default(),
+            replaying: read_names(matches, REPLAYING),
+            not_replaying: read_names(matches, NOT_REPLAYING),
             max_age: matches.get_one(MAX_AGE).copied(),
         })
     }
@@ -306,6 +321,10 @@ impl FromArgMatches for LogArgs {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+fn read_names(matches: &ArgMatches, option: &str) -> Vec<String> {
+    matches.get_many::<String>(option).map(|names| names.cloned().collect()).unwrap_or_default()
 }
 
 /// The servers that a signers file is to name. Here `--server` is not the server to ask.

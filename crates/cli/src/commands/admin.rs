@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use self::data_dir::{find_data_dir, is_mirror, lock_stopped, open_stopped};
 use crate::{
     args::{
-        AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, LogCommand, MirrorCommand, ProjectsArgs,
+        AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, MirrorCommand, ProjectsArgs,
         ResetNoncesArgs, WitnessCommand,
     },
     error::CliError,
@@ -44,7 +44,7 @@ pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) ->
         AdminCommand::Blocks(args) => show_blocks(args, output),
         AdminCommand::Stats(args) => show_stats(args, output),
         AdminCommand::Cluster { command } => cluster::run(command, output),
-        AdminCommand::Log { command: LogCommand::Init(args) } => log::init(args, output),
+        AdminCommand::Log { command } => log::run(command, output, global.confirmation()),
         AdminCommand::ResetNonces(args) => reset_nonces(args, output, global.confirmation()),
         AdminCommand::Mirror { command: MirrorCommand::Resume(args) } => resume_mirror(args, output),
         AdminCommand::Witness { command: WitnessCommand::Resume(args) } => resume_witness(args, output),

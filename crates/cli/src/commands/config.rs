@@ -4,7 +4,7 @@ use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
 use crate::{
-    args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs},
+    args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs, parse_duration},
     client::ServerClient,
     client_config::{ClientConfigFile, Setting, SettingScope},
     error::CliError,
@@ -38,7 +38,7 @@ fn show(file: &ClientConfigFile, output: Output) -> Result<(), CliError> {
     let mut lines = vec![file.path().display().to_string()];
     lines.extend(
         values.iter().map(|line| {
-            format!("  {:<6}  {}  ({})", line.setting.name(), shown_text(&line.value), line.scope)
+            format!("  {:<7}  {}  ({})", line.setting.name(), shown_text(&line.value), line.scope)
         }),
     );
     if values.is_empty() {
@@ -78,6 +78,12 @@ fn set(
         Setting::Key | Setting::Policy => match std::path::absolute(&args.value) {
             Ok(path) if !args.value.starts_with("~/") => path.display().to_string(),
             _ => args.value.clone(),
+        },
+        Setting::MaxAge => match parse_duration(&args.value) {
+            Ok(_) => args.value.clone(),
+            Err(form) => {
+                return Err(CliError::usage(format!("`{}` is not an age", shown_text(&args.value)), form));
+            }
         },
     };
     let scope = scope_of(&args.scope, global, output)?;

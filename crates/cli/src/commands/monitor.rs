@@ -1,7 +1,10 @@
-//! `countersign monitor` (D99)
+//! `countersign monitor` (D99, D214)
 
+mod commits;
 mod delivery;
+mod lie;
 mod reading;
+mod replay;
 mod state;
 mod witnessed;
 
@@ -12,7 +15,11 @@ use std::{
 
 use countersign_core::{
     documents::{layout, signers::SignersFile, transparency::Transparency},
-    log::{checkpoint::SignedCheckpoint, note::Note},
+    log::{
+        checkpoint::SignedCheckpoint,
+        note::Note,
+        tree::{TreeHead, empty_root},
+    },
     proof::log_pin::LogPin,
     values::{key::PublicKey, path::RepoPath, shown::shown_text, verifier_key::VerifierKey},
 };
@@ -20,7 +27,9 @@ use serde_json::{Value, json};
 
 use self::{
     delivery::Delivery,
-    reading::{LogPart, Watching},
+    lie::LyingLog,
+    reading::{LogPart, LogReadError, ReadPart, Watching, forked},
+    replay::StateReplay,
     state::{MonitorState, StateFile},
     witnessed::ShownLog,
 };
@@ -34,7 +43,14 @@ use crate::{
 };
 
 pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), CliError> {
-    let client = ServerClient::new(&args.url, session.output)?;
+    let url = match (&args.url, &args.check) {
+        (_, Some(file)) => return lie::check(file, session.output),
+        (Some(url), None) => url,
+        (None, None) => {
+            return Err(CliError::usage("no server is named", "name its URL, or a file with --check"));
+        }
+    };
+    let client = ServerClient::new(url, session.output)?;
     let key = match args.projects.is_empty() {
         true => Some(session.public_key()?),
         false => None,
@@ -43,7 +59,7 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
     for name in &args.projects {
         projects.insert(resolve(session, &client, name).await?);
     }
-    let file = StateFile::locate(args, &projects)?;
+    let file = StateFile::locate(args, url, &projects)?;
     // What was watched before may have been dropped.
     if file.read()?.is_none() {
         check_known(&client, &projects).await?;
@@ -56,6 +72,7 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
         file,
         delivery: Delivery::new(args)?,
         unwitnessed: RefCell::default(),
+        replay: RefCell::default(),
     };
     let following = async {
         loop {
@@ -138,6 +155,8 @@ struct Monitor<'a> {
     delivery: Delivery,
     /// Projects that were told to be without the word of their witnesses.
     unwitnessed: RefCell<BTreeSet<RepoPath>>,
+    /// As the last look left it, in step with the file.
+    replay: RefCell<Option<StateReplay>>,
 }
 
 impl Monitor<'_> {
@@ -156,30 +175,72 @@ impl Monitor<'_> {
         let head = shown.checkpoint().head();
         let seen = pin.head().map_err(|error| self.file.unusable(error.to_string()))?.head();
         let sighting = LogSighting { key: &before.key, note: &note, witnesses: &[], is_timed: false };
-        if head.size <= seen.size {
-            // Equal, or an error.
-            sighting.check_against(&pin, Some(&self.client)).await?;
+        // Before anything is read: two checkpoints that contradict each other are the strongest evidence.
+        sighting.check_against(&pin, Some(&self.client)).await?;
+        if head.size <= seen.size && before.replay.is_some() {
             return Ok((0, before));
         }
         // Before anything is read: new signers may not list the key any more.
         let projects = self.list_projects(&before.projects).await?;
-        let mut transparency = before.transparency;
+        let mut transparency = before.transparency.clone();
         transparency.extend(self.read_demands(projects.difference(&before.projects)).await?);
         let watching = Watching { projects, key: self.key, transparency };
-        let part = LogPart { client: &self.client, from: seen, to: head, after: before.commit.clone() };
-        let read = part.read(watching).await.map_err(|error| error.into_cli(&sighting, &pin))?;
+        let replay = self.take_replay(&before)?;
+        let (from, after) = match &replay {
+            Some(_) => (seen, Some(before.commit.clone())),
+            None => (TreeHead { size: 0, root: empty_root() }, None),
+        };
+        let part = LogPart { client: &self.client, from, to: head, after, told: seen.size };
+        let mut replay = replay.unwrap_or_else(|| StateReplay::begin(&self.file.replay_file()));
+        let read = match part.read(watching, &mut replay).await {
+            Err(LogReadError::Contradiction(_)) => return Err(forked(&sighting, &pin)),
+            Err(LogReadError::Lie(found)) => {
+                let log = self.lying(&before.key, &note, head.size, &replay);
+                return Err(log.accuse(*found).await?);
+            }
+            Err(LogReadError::Other(error)) => return Err(error),
+            Ok(read) => read,
+        };
         for change in &read.changes {
             self.tell(&change.text(), &change.json()).await?;
         }
-        let after = MonitorState {
-            key: before.key,
-            checkpoint: note.to_string(),
-            commit: read.newest,
-            projects: read.projects,
-            transparency: read.transparency,
-        };
-        self.file.write(&after)?;
-        Ok((read.changes.len(), after))
+        let told = read.changes.len();
+        Ok((told, self.remember(before.key, &note, read, replay)?))
+    }
+
+    /// What was derived up to the state that is remembered.
+    fn take_replay(&self, before: &MonitorState) -> Result<Option<StateReplay>, CliError> {
+        let Some(mark) = &before.replay else { return Ok(None) };
+        match self.replay.take() {
+            Some(replay) if replay.is_at(mark) => Ok(Some(replay)),
+            Some(_) | None => StateReplay::load(&self.file.replay_file(), mark),
+        }
+    }
+
+    fn remember(
+        &self,
+        key: VerifierKey,
+        note: &Note,
+        read: ReadPart,
+        mut replay: StateReplay,
+    ) -> Result<MonitorState, CliError> {
+        let mark = replay.save()?;
+        let ReadPart { projects, transparency, newest: commit, .. } = read;
+        let (checkpoint, mark) = (note.to_string(), Some(mark));
+        let state = MonitorState { key, checkpoint, commit, projects, transparency, replay: mark };
+        self.file.write(&state)?;
+        self.replay.replace(Some(replay));
+        Ok(state)
+    }
+
+    fn lying<'a>(
+        &'a self,
+        key: &'a VerifierKey,
+        note: &'a Note,
+        size: u64,
+        replay: &'a StateReplay,
+    ) -> LyingLog<'a> {
+        LyingLog { client: &self.client, key, note, size, replay }
     }
 
     /// Tells of projects that newly lack the word of their witnesses, and gives how many lack it.
@@ -199,11 +260,25 @@ impl Monitor<'_> {
         let key = self.client.log_key().await?.ok_or_else(|| self.no_log())?;
         let shown = self.open(note, &key)?;
         let head = shown.checkpoint().head();
-        let commit = reading::commit_at(&self.client, head.size).await?;
         let projects = self.list_projects(&BTreeSet::new()).await?;
-        let names: Vec<&str> = projects.iter().map(RepoPath::as_str).collect();
+        let transparency = self.read_demands(&projects).await?;
+        let names: Vec<String> = projects.iter().map(ToString::to_string).collect();
+        let watching = Watching { projects, key: self.key, transparency };
+        let from = TreeHead { size: 0, root: empty_root() };
+        let part = LogPart { client: &self.client, from, to: head, after: None, told: head.size };
+        let mut replay = StateReplay::begin(&self.file.replay_file());
+        let read = match part.read(watching, &mut replay).await {
+            Err(LogReadError::Contradiction(_)) => {
+                return Err(commits::untrue_journal(&self.client, "its entries do not give its root"));
+            }
+            Err(LogReadError::Lie(found)) => {
+                return Err(self.lying(&key, note, head.size, &replay).accuse(*found).await?);
+            }
+            Err(LogReadError::Other(error)) => return Err(error),
+            Ok(read) => read,
+        };
         self.session.output.note(&format!(
-            "Following the log {} from size {} on, for {}.",
+            "Following the log {} from size {} on, for {}. Each commit before gives the state that the log has.",
             key.name(),
             head.size,
             if names.is_empty() {
@@ -212,10 +287,7 @@ impl Monitor<'_> {
                 names.join(", ")
             }
         ));
-        let transparency = self.read_demands(&projects).await?;
-        let state = MonitorState { key, checkpoint: note.to_string(), commit, projects, transparency };
-        self.file.write(&state)?;
-        Ok(state)
+        self.remember(key, note, read, replay)
     }
 
     /// What projects demand of logs, by the server's word. From then on the log itself tells of changes.

@@ -20,6 +20,7 @@ use crate::{
     people::when_text,
     release_names::{FORMS, ReleaseName},
     session::{Reader, Session},
+    several::Several,
     table::{Table, age_text},
     targets::find_project,
 };
@@ -33,9 +34,11 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         None => session.public_key()?,
     };
     let mut found: Vec<Waiting> = Vec::new();
+    let mut several = Several::new(session.output);
     for client in session.clients(Reader::Signer)? {
-        let KeyPendingResponse { pending, .. } = list(session, &client, &key).await?;
         let server = client.address();
+        let listed = several.keep(&server, list(session, &client, &key).await);
+        let Some(KeyPendingResponse { pending, .. }) = listed else { continue };
         found.extend(pending.into_iter().map(|file| Waiting { file, server: server.clone() }));
     }
     let project = match &args.project {
@@ -50,6 +53,9 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         "file_paths": found.iter().map(|waiting| waiting.file.file_path.as_str()).collect::<Vec<_>>(),
         "pending": found.iter().map(Waiting::json).collect::<Vec<_>>(),
     });
+    if found.is_empty() && several.has_failed() {
+        return several.finish("", value);
+    }
     if found.is_empty() {
         return session.output.result(&say_nothing(&key), &value);
     }
@@ -58,7 +64,13 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
     } else {
         to_table(session, &found, &find_names(session, &found).await?, now()?)
     };
-    session.output.answer(&text, &value)
+    if !several.has_failed() {
+        return session.output.answer(&text, &value);
+    }
+    if !session.output.is_json() {
+        session.output.answer(&text, &value)?;
+    }
+    several.finish("", value)
 }
 
 /// The project that is meant, or the path above several. One that is not known anywhere is a mistake.

@@ -125,7 +125,11 @@ impl<'a> Outcome<'a> {
             return several.finish("", value);
         }
         let message = format!("not signed, because the answer was no: {}", self.declined.join(", "));
-        Err(CliError::other(message, "run it again to be asked again"))
+        let error = CliError::other(message, "run it again to be asked again");
+        Err(match value {
+            Value::Object(details) => error.with_details(details),
+            _ => error,
+        })
     }
 }
 

@@ -177,6 +177,7 @@ fn add_strength(value: &mut Value, strength: &Strength) {
 fn log_to_json(log: &LogStrength) -> Value {
     let mut value = json!(log.transparency);
     value["must_collude"] = json!(log.tolerance.map_or(0, |tolerance| tolerance.must_collude));
+    value["must_lie"] = json!(log.tolerance.map_or(0, |tolerance| tolerance.must_lie));
     value["may_be_down"] = json!(log.tolerance.map_or(0, |tolerance| tolerance.may_be_down));
     value
 }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive, time::Duration};
 
-use serde::{Serialize, Serializer, ser::SerializeSeq};
+use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
 use crate::values::{
     bounds::{PROOF_AGE_SECONDS, SIGNERS_FILE_WITNESSES},
@@ -13,8 +13,8 @@ use crate::values::{
     verifier_key::{KeyKind, VerifierKey},
 };
 
-/// In seconds.
-const MAX_AGES: RangeInclusive<u64> = 60..=PROOF_AGE_SECONDS as u64;
+/// How old a proof can be, in seconds.
+pub const MAX_AGES: RangeInclusive<u64> = 60..=PROOF_AGE_SECONDS as u64;
 
 /// No public key occurs twice in it, and no pair of name and id. A maximum age is there exactly if witnesses are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,11 +28,23 @@ pub struct Transparency {
 }
 
 /// Witnesses, of which `threshold` must have cosigned.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WitnessGroup {
     pub threshold: usize,
-    #[serde(serialize_with = "write_keys")]
     pub keys: Vec<VerifierKey>,
+    /// Those of them that replay the rules, by the word of the admins (D213).
+    pub replaying: BTreeSet<PublicKey>,
+}
+
+impl WitnessGroup {
+    /// No one says that any of them replays the rules.
+    pub fn new(threshold: usize, keys: Vec<VerifierKey>) -> Self {
+        Self { threshold, keys, replaying: BTreeSet::new() }
+    }
+
+    pub fn replays(&self, witness: &VerifierKey) -> bool {
+        self.replaying.contains(&witness.key())
+    }
 }
 
 impl Transparency {
@@ -95,12 +107,15 @@ fn parse_groups(field: &Field<'_>, log: &VerifierKey) -> Result<Vec<WitnessGroup
 fn parse_group(field: &Field<'_>, seen: &mut SeenKeys) -> Result<WitnessGroup, ParseError> {
     let object = field.object(&["threshold", "keys"])?;
     let list = object.required("keys")?;
-    let mut keys = Vec::new();
+    let (mut keys, mut replaying) = (Vec::new(), BTreeSet::new());
     for entry in list.array()? {
-        let key = parse_key(&entry, KeyKind::Witness)?;
+        let (key, replays) = parse_witness(&entry)?;
         if !seen.insert(&key) {
             let name = quoted(key.name());
             return Err(entry.error(format!("the key of {name} is the log's or another witness's already")));
+        }
+        if replays {
+            replaying.insert(key.key());
         }
         keys.push(key);
     }
@@ -112,7 +127,20 @@ fn parse_group(field: &Field<'_>, seen: &mut SeenKeys) -> Result<WitnessGroup, P
     if threshold == 0 || threshold > keys.len() {
         return Err(threshold_field.error(format!("must be between 1 and {}", keys.len())));
     }
-    Ok(WitnessGroup { threshold, keys })
+    Ok(WitnessGroup { threshold, keys, replaying })
+}
+
+/// A key alone, or an object with it for a witness that replays. So each witness has one spelling.
+fn parse_witness(field: &Field<'_>) -> Result<(VerifierKey, bool), ParseError> {
+    if field.string().is_ok() {
+        return Ok((parse_key(field, KeyKind::Witness)?, false));
+    }
+    let object = field.object(&["key", "replaying"])?;
+    let replaying = object.required("replaying")?;
+    if !replaying.boolean()? {
+        return Err(replaying.error("must be true; a witness that is not known to replay is its key alone"));
+    }
+    Ok((parse_key(&object.required("key")?, KeyKind::Witness)?, true))
 }
 
 fn parse_max_age(field: &Field<'_>) -> Result<u64, ParseError> {
@@ -141,10 +169,21 @@ fn write_key<S: Serializer>(key: &VerifierKey, serializer: S) -> Result<S::Ok, S
     serializer.collect_str(key)
 }
 
-fn write_keys<S: Serializer>(keys: &[VerifierKey], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut list = serializer.serialize_seq(Some(keys.len()))?;
-    for key in keys {
-        list.serialize_element(&key.to_string())?;
+impl Serialize for WitnessGroup {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(untagged)]
+        enum Witness {
+            Key(String),
+            Replaying { key: String, replaying: bool },
+        }
+        let witness = |key: &VerifierKey| match self.replays(key) {
+            false => Witness::Key(key.to_string()),
+            true => Witness::Replaying { key: key.to_string(), replaying: true },
+        };
+        let mut group = serializer.serialize_struct("WitnessGroup", 2)?;
+        group.serialize_field("threshold", &self.threshold)?;
+        group.serialize_field("keys", &self.keys.iter().map(witness).collect::<Vec<_>>())?;
+        group.end()
     }
-    list.end()
 }

@@ -105,6 +105,11 @@ impl NoteSignature {
         parse_lines(parse_text(bytes)?)
     }
 
+    /// The name of the key that signed, as the line says.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// A log's signature over the text of a note.
     pub fn of_log(key: &VerifierKey, signature: Signature) -> Self {
         Self { name: key.name().to_owned(), id: key.id(), bytes: signature.as_bytes().to_vec() }

@@ -1,25 +1,30 @@
-//! Policies (c2sp.org/tlog-policy): which logs and witnesses count, and how many of them (D85).
+//! Policies (c2sp.org/tlog-policy): which logs and witnesses count, and how many of them (D85). Comments that begin with
+//! `#countersign` say what the form has no word for (D215); other tools skip them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    time::Duration,
 };
 
 use thiserror::Error;
 
 use crate::{
-    documents::transparency::WitnessGroup,
+    documents::transparency::{MAX_AGES, WitnessGroup},
     log::quorum_tree::{QuorumTree, Tolerance},
     values::{
         bounds::{POLICY_BYTES, POLICY_ENTRIES},
         key::PublicKey,
         shown::quoted,
+        time::parse_span,
         verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
     },
 };
 
 /// The name that stands for "no cosignature is needed".
 const NONE: &str = "none";
+/// The first word of a comment that is for us.
+const OWN: &str = "#countersign";
 
 /// Which logs are believed, and which witnesses must have cosigned. No key occurs twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +35,7 @@ pub struct Policy {
     quorum: String,
     /// `None` where no cosignature is needed.
     tree: Option<QuorumTree>,
+    max_age: Option<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +50,8 @@ pub struct PolicyWitness {
     pub name: String,
     pub key: VerifierKey,
     pub url: Option<String>,
+    /// Whether the policy says that it replays the rules (D213).
+    pub replays: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +95,12 @@ pub enum PolicyFault {
     Threshold(usize),
     #[error("a policy has exactly one line `quorum`")]
     Quorum,
+    #[error("a line of ours is `#countersign replaying NAME…` or `#countersign max-age TIME`")]
+    OwnForm,
+    #[error("{} is not a witness that is defined above", quoted(.0))]
+    NotAWitness(String),
+    #[error("a maximum age is one time from 60s to 3650d, as in 90m, 24h or 7d")]
+    Age,
 }
 
 impl Policy {
@@ -108,11 +122,14 @@ impl Policy {
         let mut reader = PolicyReader::default();
         reader.add_log(log, None)?;
         let mut names = Vec::new();
-        for (number, WitnessGroup { threshold, keys }) in (1..).zip(groups) {
+        for (number, group) in (1..).zip(groups) {
+            let WitnessGroup { threshold, keys, .. } = group;
             let members: Vec<String> = keys.iter().map(VerifierKey::short).collect();
             for (name, key) in members.iter().zip(keys) {
                 reader.add_witness(name, key.clone(), None)?;
             }
+            let replaying = keys.iter().filter(|key| group.replays(key));
+            reader.mark_replaying(&replaying.map(VerifierKey::short).collect::<Vec<_>>())?;
             names.push(format!("group-{number}"));
             reader.add_group(&format!("group-{number}"), *threshold, &members)?;
         }
@@ -167,9 +184,20 @@ impl Policy {
         self.tree.as_ref().map(QuorumTree::keys).unwrap_or_default()
     }
 
+    /// The witnesses that replay the rules, by the word of the policy.
+    pub fn replaying_keys(&self) -> BTreeSet<PublicKey> {
+        let replaying = self.witnesses.iter().filter(|witness| witness.replays);
+        replaying.map(|witness| witness.key.key()).collect()
+    }
+
+    /// How old a proof can be, if the policy says so.
+    pub fn max_age(&self) -> Option<Duration> {
+        self.max_age
+    }
+
     /// What the quorum withstands; `None` if it needs no witness.
     pub fn tolerance(&self) -> Option<Tolerance> {
-        self.tree.as_ref().map(QuorumTree::tolerance)
+        self.tree.as_ref().map(|tree| tree.tolerance(&self.replaying_keys()))
     }
 }
 
@@ -180,8 +208,14 @@ impl fmt::Display for Policy {
         for PolicyLog { key, url } in &self.logs {
             writeln!(f, "log {key}{}", after(url))?;
         }
-        for PolicyWitness { name, key, url } in &self.witnesses {
+        for PolicyWitness { name, key, url, .. } in &self.witnesses {
             writeln!(f, "witness {name} {key}{}", after(url))?;
+        }
+        for witness in self.witnesses.iter().filter(|witness| witness.replays) {
+            writeln!(f, "{OWN} replaying {}", witness.name)?;
+        }
+        if let Some(age) = self.max_age {
+            writeln!(f, "{OWN} max-age {}s", age.as_secs())?;
         }
         for PolicyGroup { name, threshold, members } in &self.groups {
             writeln!(f, "group {name} {threshold} {}", members.join(" "))?;
@@ -202,6 +236,7 @@ struct PolicyReader {
     keys: BTreeSet<PublicKey>,
     /// Names and ids as they stand in signatures. Two keys with both alike could not be told apart there.
     ids: BTreeSet<String>,
+    max_age: Option<Duration>,
 }
 
 struct PolicyQuorum {
@@ -218,6 +253,9 @@ impl PolicyReader {
         let words: Vec<&str> = line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
         match words.as_slice() {
             [] => Ok(()),
+            [OWN, "replaying", names @ ..] if !names.is_empty() => self.mark_replaying(names),
+            [OWN, "max-age", age] => self.set_max_age(age),
+            [OWN, ..] => Err(PolicyFault::OwnForm),
             [first, ..] if first.starts_with('#') => Ok(()),
             ["log", key, url @ ..] => {
                 self.add_log(VerifierKey::parse_kind(key, KeyKind::Log)?, parse_url(url)?)
@@ -248,8 +286,21 @@ impl PolicyReader {
     fn add_witness(&mut self, name: &str, key: VerifierKey, url: Option<String>) -> Result<(), PolicyFault> {
         self.add_key(&key)?;
         self.define(name, QuorumTree::Witness(key.key()))?;
-        self.witnesses.push(PolicyWitness { name: name.to_owned(), key, url });
+        self.witnesses.push(PolicyWitness { name: name.to_owned(), key, url, replays: false });
         check_count(self.witnesses.len())
+    }
+
+    fn mark_replaying(&mut self, names: &[impl AsRef<str>]) -> Result<(), PolicyFault> {
+        for name in names.iter().map(AsRef::as_ref) {
+            let witness = self.witnesses.iter_mut().find(|witness| witness.name == name);
+            witness.ok_or_else(|| PolicyFault::NotAWitness(name.to_owned()))?.replays = true;
+        }
+        Ok(())
+    }
+
+    fn set_max_age(&mut self, text: &str) -> Result<(), PolicyFault> {
+        let age = parse_span(text).filter(|age| MAX_AGES.contains(&age.as_secs())).ok_or(PolicyFault::Age)?;
+        if self.max_age.replace(age).is_some() { Err(PolicyFault::Age) } else { Ok(()) }
     }
 
     fn add_group(&mut self, name: &str, threshold: usize, members: &[String]) -> Result<(), PolicyFault> {
@@ -290,8 +341,9 @@ impl PolicyReader {
     }
 
     fn finish(self) -> Result<Policy, PolicyFault> {
-        let PolicyQuorum { name: quorum, tree } = self.quorum.ok_or(PolicyFault::Quorum)?;
-        Ok(Policy { logs: self.logs, witnesses: self.witnesses, groups: self.groups, quorum, tree })
+        let Self { logs, witnesses, groups, quorum, max_age, .. } = self;
+        let PolicyQuorum { name: quorum, tree } = quorum.ok_or(PolicyFault::Quorum)?;
+        Ok(Policy { logs, witnesses, groups, quorum, tree, max_age })
     }
 }
 

@@ -58,9 +58,7 @@ impl CompactTree {
     }
 
     pub fn root(&self) -> Hash {
-        let mut from_right = self.peaks.iter().rev();
-        let last = from_right.next().copied();
-        last.map_or_else(empty_root, |last| from_right.fold(last, |right, left| node_hash(left, &right)))
+        fold_subtrees(&self.peaks)
     }
 
     /// A subtree that begins where the tree ends. Two neighbours of one height become one of the next.
@@ -74,6 +72,14 @@ impl CompactTree {
         self.peaks.push(hash);
         self.size += 1 << height;
     }
+}
+
+/// The root of a range of leaves that begins where a subtree of at least its length does, from the hashes of its
+/// [`subtrees`].
+pub fn fold_subtrees(hashes: &[Hash]) -> Hash {
+    let mut from_right = hashes.iter().rev();
+    let last = from_right.next().copied();
+    last.map_or_else(empty_root, |last| from_right.fold(last, |right, left| node_hash(left, &right)))
 }
 
 /// Checks that the tree `new` begins with the tree `old`: the same hashes, `old_hashes` of `subtrees(0..old.size)`, give

@@ -12,7 +12,7 @@ use crate::{
     log::{
         record::{LoggedState, ProjectRecord, Record, ReleaseRecord, project_key, release_key},
         tree::Hash,
-        trie::{Trie, TrieKey, TriePath},
+        trie::{ShownLeaf, Trie, TrieKey, TriePath},
     },
     rules::snapshot::Change,
     values::{bounds::NEWEST_RELEASES, digest::Sha512, path::RepoPath},
@@ -97,7 +97,16 @@ impl Statuses {
         change: &Change,
         read_index: impl Fn(&RepoPath) -> Option<Arc<[u8]>>,
     ) -> Result<(Self, Vec<Record>), StatusError> {
-        let mut next = Derivation { change, read_index, statuses: self.clone(), records: Vec::new() };
+        self.apply_digests(change, |index| read_index(index).map(|bytes| Sha512::of(&bytes)))
+    }
+
+    /// The same for those who know only the digests of indexes.
+    pub fn apply_digests(
+        &self,
+        change: &Change,
+        digest_index: impl Fn(&RepoPath) -> Option<Sha512>,
+    ) -> Result<(Self, Vec<Record>), StatusError> {
+        let mut next = Derivation { change, digest_index, statuses: self.clone(), records: Vec::new() };
         // New signers come first: a project must be there before its releases.
         for (path, content) in written(change) {
             if let Some(project) = layout::project_of_active_signers(path) {
@@ -120,6 +129,29 @@ impl Statuses {
 
     pub fn root(&self) -> Hash {
         self.trie.root()
+    }
+
+    /// The part that these records and their paths show of the map with this root; `None` if one is of another map.
+    pub fn of_paths(root: &Hash, shown: &[(Record, TriePath)]) -> Option<Self> {
+        let leaves = shown.iter().map(|(record, path)| {
+            let (key, hash) = record.leaf();
+            ShownLeaf { key, hash, value: Held::of(record), path }
+        });
+        let trie = Trie::of_paths(root, &leaves.collect::<Vec<_>>())?;
+        Some(Self { trie })
+    }
+
+    /// Whether it is certain what a change makes of the map. Only a part of one can leave it open.
+    pub fn decides(&self, change: &Change) -> bool {
+        consulted_keys(change).iter().all(|key| self.trie.decides(key))
+    }
+
+    /// The keys whose records, with their paths, make a part of the map that [decides](Statuses::decides) what a change
+    /// makes of it. A key that is not there is proven by the record that stands where it would.
+    pub fn decisive_paths(&self, change: &Change) -> Vec<(TrieKey, TriePath)> {
+        let keys = consulted_keys(change);
+        let keys: BTreeSet<TrieKey> = keys.iter().filter_map(|key| self.trie.decisive_key(key)).collect();
+        keys.into_iter().filter_map(|key| Some((key, self.trie.prove(&key)?))).collect()
     }
 
     /// `None` if it was never completed.
@@ -172,14 +204,14 @@ impl Held {
 }
 
 /// One commit on its way into the map.
-struct Derivation<'a, R> {
+struct Derivation<'a, D> {
     change: &'a Change,
-    read_index: R,
+    digest_index: D,
     statuses: Statuses,
     records: Vec<Record>,
 }
 
-impl<R: Fn(&RepoPath) -> Option<Arc<[u8]>>> Derivation<'_, R> {
+impl<D: Fn(&RepoPath) -> Option<Sha512>> Derivation<'_, D> {
     fn rotate(&mut self, project: RepoPath, signers: Sha512) -> Result<(), StatusError> {
         let history = history_length(self.change, &project);
         let history = history.ok_or_else(|| StatusFault::NoHistoryEntry.of(&project))?;
@@ -232,9 +264,8 @@ impl<R: Fn(&RepoPath) -> Option<Arc<[u8]>>> Derivation<'_, R> {
     }
 
     fn digest_index(&self, index: &RepoPath) -> Result<Sha512, StatusError> {
-        let written = self.change.files.get(index).cloned().flatten();
-        let bytes = written.or_else(|| (self.read_index)(index));
-        Ok(Sha512::of(&bytes.ok_or_else(|| StatusFault::NoIndex.of(index))?))
+        let written = self.change.files.get(index).and_then(Option::as_deref).map(Sha512::of);
+        written.or_else(|| (self.digest_index)(index)).ok_or_else(|| StatusFault::NoIndex.of(index))
     }
 
     fn put(&mut self, record: Record) {
@@ -249,9 +280,30 @@ impl StatusFault {
     }
 }
 
+/// The indexes that a change completes, each with the signatures file that it writes for it.
+pub fn completed_indexes(change: &Change) -> impl Iterator<Item = (RepoPath, &Arc<[u8]>)> {
+    written(change).filter_map(|(path, content)| {
+        let index = index_behind(path)?;
+        (layout::signatures_of(&index) == *path).then_some((index, content))
+    })
+}
+
 /// The files that a change writes, without those that it deletes.
 fn written(change: &Change) -> impl Iterator<Item = (&RepoPath, &Arc<[u8]>)> {
     change.files.iter().filter_map(|(path, content)| Some((path, content.as_ref()?)))
+}
+
+/// All keys that [`Statuses::apply`] may look at or write.
+fn consulted_keys(change: &Change) -> BTreeSet<TrieKey> {
+    let mut keys = BTreeSet::new();
+    for (path, _) in written(change) {
+        keys.extend(layout::project_of_active_signers(path).map(|project| project_key(&project)));
+        if let Some(index) = index_behind(path) {
+            keys.insert(release_key(&index));
+            keys.extend(index.self_and_ancestors().map(|dir| project_key(&dir)));
+        }
+    }
+    keys
 }
 
 /// The index whose signatures, revocation and so on `path` belongs to.

@@ -98,19 +98,8 @@ impl Tree {
         if index >= size || size > self.len() {
             return None;
         }
-        let (mut start, mut end, mut proof) = (0, size, Vec::new());
-        while end - start > 1 {
-            let middle = start + split(end - start);
-            if index < middle {
-                proof.push(self.range_root(middle, end));
-                end = middle;
-            } else {
-                proof.push(self.range_root(start, middle));
-                start = middle;
-            }
-        }
-        proof.reverse();
-        Some(proof)
+        let siblings = inclusion_siblings(index, size).into_iter();
+        Some(siblings.map(|leaves| self.range_root(leaves.start, leaves.end)).collect())
     }
 
     /// The proof that the first `size` leaves begin with the first `old`.
@@ -161,6 +150,24 @@ impl Tree {
     }
 }
 
+/// The leaves below each sibling on the way from the leaf `index`, which is below `size`, to the root: that of the leaf
+/// first.
+pub fn inclusion_siblings(index: u64, size: u64) -> Vec<Range<u64>> {
+    let (mut start, mut end, mut siblings) = (0, size, Vec::new());
+    while end.saturating_sub(start) > 1 {
+        let middle = start + split(end - start);
+        if index < middle {
+            siblings.push(middle..end);
+            end = middle;
+        } else {
+            siblings.push(start..middle);
+            start = middle;
+        }
+    }
+    siblings.reverse();
+    siblings
+}
+
 /// The largest power of two below `length`, which is at least 2: so many leaves are left of the root.
 fn split(length: u64) -> u64 {
     1 << (length - 1).ilog2()
@@ -204,6 +211,15 @@ pub struct TreeHead {
     pub root: Hash,
 }
 
+/// Whether the proof shows that the tree `new` begins with another tree than `old`: it leads to the root of `new`, and on
+/// the way to another root for the first leaves. Of an old tree that is one complete subtree no proof shows that, because
+/// it begins with the root of that tree.
+pub fn proves_fork(old: &TreeHead, new: &TreeHead, proof: &[Hash]) -> bool {
+    let is_part = 0 < old.size && old.size < new.size;
+    let roots = if is_part { follow_consistency(old, new.size, proof) } else { None };
+    roots.is_some_and(|roots| roots.new == new.root && roots.old != old.root)
+}
+
 /// Checks that the tree `new` begins with the tree `old` (RFC 9162, 2.1.4.2).
 pub fn verify_consistency(old: &TreeHead, new: &TreeHead, proof: &[Hash]) -> Result<(), BadProof> {
     let holds = |condition: bool| if condition { Ok(()) } else { Err(BadProof) };
@@ -218,20 +234,32 @@ pub fn verify_consistency(old: &TreeHead, new: &TreeHead, proof: &[Hash]) -> Res
     if old.size > new.size {
         return Err(BadProof);
     }
+    let roots = follow_consistency(old, new.size, proof).ok_or(BadProof)?;
+    holds(roots.old == old.root && roots.new == new.root)
+}
+
+/// The roots that a consistency proof leads to.
+struct ProvenRoots {
+    old: Hash,
+    new: Hash,
+}
+
+/// `old` is smaller than `new_size`, and not empty. `None` if the proof does not have the form that these sizes need.
+fn follow_consistency(old: &TreeHead, new_size: u64, proof: &[Hash]) -> Option<ProvenRoots> {
     // An old tree that is one complete subtree is where the proof begins, and not in it.
     let (first, rest) = match proof.split_first() {
         _ if old.size.is_power_of_two() => (old.root, proof),
         Some((first, rest)) => (*first, rest),
-        None => return Err(BadProof),
+        None => return None,
     };
-    let (mut place, mut last) = (old.size - 1, new.size - 1);
+    let (mut place, mut last) = (old.size - 1, new_size - 1);
     while place % 2 == 1 {
         (place, last) = (place >> 1, last >> 1);
     }
     let (mut old_root, mut new_root) = (first, first);
     for sibling in rest {
         if last == 0 {
-            return Err(BadProof);
+            return None;
         }
         if place % 2 == 1 || place == last {
             (old_root, new_root) = (node_hash(sibling, &old_root), node_hash(sibling, &new_root));
@@ -243,5 +271,5 @@ pub fn verify_consistency(old: &TreeHead, new: &TreeHead, proof: &[Hash]) -> Res
         }
         (place, last) = (place >> 1, last >> 1);
     }
-    holds(last == 0 && old_root == old.root && new_root == new.root)
+    (last == 0).then_some(ProvenRoots { old: old_root, new: new_root })
 }

@@ -18,10 +18,12 @@ pub struct Trie<V> {
     root: Option<Link<V>>,
 }
 
-/// Two kinds of nodes behind pointers of their own, because one of them is much larger.
+/// Kinds of nodes behind pointers of their own, because one of them is much larger.
 enum Link<V> {
     Leaf(Arc<LeafNode<V>>),
     Inner(Arc<InnerNode<V>>),
+    /// Of a part of a map: what is not shown, by its hash alone.
+    Hidden(Arc<Hash>),
 }
 
 struct LeafNode<V> {
@@ -59,7 +61,7 @@ impl TriePath {
     /// The root of a map that holds this record under this key. The key alone says at each bit on which side the sibling
     /// stands, so a root gives each key one record at most.
     pub fn root(&self, key: &TrieKey, record: &[u8]) -> Result<Hash, BitsDoNotRise> {
-        if !self.siblings.is_sorted_by(|above, below| above.bit < below.bit) {
+        if !self.rises() {
             return Err(BitsDoNotRise);
         }
         let mut hash = leaf_hash(key, record);
@@ -70,9 +72,51 @@ impl TriePath {
         }
         Ok(hash)
     }
+
+    /// Also the bound of its length.
+    fn rises(&self) -> bool {
+        self.siblings.is_sorted_by(|above, below| above.bit < below.bit)
+    }
+}
+
+/// One record of a map with its path, from which a part of the map is put together.
+#[derive(Debug)]
+pub struct ShownLeaf<'a, V> {
+    pub key: TrieKey,
+    /// What [`leaf_hash`] gives for its record.
+    pub hash: Hash,
+    pub value: V,
+    pub path: &'a TriePath,
+}
+
+impl<V: Clone> Trie<V> {
+    /// The part that these paths show of the map with this root. `None` if one of them is of another map.
+    pub fn of_paths(root: &Hash, leaves: &[ShownLeaf<'_, V>]) -> Option<Self> {
+        let mut sorted: Vec<&ShownLeaf<'_, V>> = leaves.iter().collect();
+        sorted.sort_unstable_by_key(|leaf| leaf.key);
+        let link = match sorted.as_slice() {
+            [] if *root.as_bytes() == EMPTY => None,
+            [] => Some(Link::Hidden(Arc::new(*root))),
+            shown => {
+                let rises = |leaf: &&ShownLeaf<'_, V>| leaf.path.rises();
+                Some(shown.iter().all(rises).then(|| join(shown, 0))??)
+            }
+        };
+        Some(Self { root: link }).filter(|part| part.root() == *root)
+    }
 }
 
 impl<V> Trie<V> {
+    /// Whether it is certain what `key` has, also if that is nothing. Only a part of a map can leave it open.
+    pub fn decides(&self, key: &TrieKey) -> bool {
+        self.root.as_ref().is_none_or(|root| root.nearest(key).is_some())
+    }
+
+    /// The key that proves what `key` has: itself, or the only one that could stand in its place.
+    pub fn decisive_key(&self, key: &TrieKey) -> Option<TrieKey> {
+        self.root.as_ref()?.nearest(key).map(|leaf| leaf.key)
+    }
+
     /// Of records with distinct keys, in one go: some ten times faster than one insertion each.
     pub fn build(records: impl IntoIterator<Item = (TrieKey, Hash, V)>) -> Self {
         let leaves = records.into_iter().map(|(key, hash, value)| Arc::new(LeafNode { key, hash, value }));
@@ -81,12 +125,16 @@ impl<V> Trie<V> {
         Self { root: build(&leaves) }
     }
 
-    /// A version in which `key` has this value; `hash` is what [`leaf_hash`] gives for its record.
+    /// A version in which `key` has this value; `hash` is what [`leaf_hash`] gives for its record. A part of a map must
+    /// [decide](Trie::decides) what the key has.
     pub fn insert(&self, key: TrieKey, hash: Hash, value: V) -> Self {
         let leaf = Link::Leaf(Arc::new(LeafNode { key, hash, value }));
         let root = match &self.root {
             None => leaf,
-            Some(root) => insert(root, &leaf, &key, first_difference(&root.nearest(&key).key, &key)),
+            Some(root) => {
+                let nearest = root.nearest(&key).expect("a key is put only where the map is shown");
+                insert(root, &leaf, &key, first_difference(&nearest.key, &key))
+            }
         };
         Self { root: Some(root) }
     }
@@ -112,11 +160,11 @@ impl<V> Trie<V> {
             siblings.push(TrieSibling { bit: inner.bit, hash: *inner.children[1 - side].hash() });
             link = &inner.children[side];
         }
-        (link.nearest(key).key == *key).then_some(TriePath { siblings })
+        (link.nearest(key)?.key == *key).then_some(TriePath { siblings })
     }
 
     fn leaf(&self, key: &TrieKey) -> Option<&LeafNode<V>> {
-        self.root.as_ref().map(|root| root.nearest(key)).filter(|leaf| leaf.key == *key)
+        self.root.as_ref()?.nearest(key).filter(|leaf| leaf.key == *key)
     }
 }
 
@@ -131,15 +179,17 @@ impl<V> Link<V> {
         match self {
             Self::Leaf(leaf) => &leaf.hash,
             Self::Inner(inner) => &inner.hash,
+            Self::Hidden(hash) => hash,
         }
     }
 
-    /// The leaf to which the bits of `key` lead. If any leaf has this key, it is this one.
-    fn nearest(&self, key: &TrieKey) -> &LeafNode<V> {
+    /// The leaf to which the bits of `key` lead. If any leaf has this key, it is this one. `None` if it is not shown.
+    fn nearest(&self, key: &TrieKey) -> Option<&LeafNode<V>> {
         let mut link = self;
         loop {
             match link {
-                Self::Leaf(leaf) => return leaf,
+                Self::Leaf(leaf) => return Some(leaf),
+                Self::Hidden(_) => return None,
                 Self::Inner(inner) => link = &inner.children[usize::from(has_bit(key, inner.bit))],
             }
         }
@@ -170,6 +220,27 @@ fn build<V>(leaves: &[Arc<LeafNode<V>>]) -> Option<Link<V>> {
     };
     let (left, right) = leaves.split_at(leaves.partition_point(|leaf| !has_bit(&leaf.key, bit)));
     Some(Link::inner(bit, [build(left)?, build(right)?]))
+}
+
+/// Of leaves in the order of their keys, with what their paths have from `depth` on.
+fn join<V: Clone>(leaves: &[&ShownLeaf<'_, V>], depth: usize) -> Option<Link<V>> {
+    let (first, rest) = leaves.split_first()?;
+    let Some(TrieSibling { bit, hash }) = first.path.siblings.get(depth) else {
+        let ShownLeaf { key, hash, value, .. } = *first;
+        let leaf = LeafNode { key: *key, hash: *hash, value: value.clone() };
+        return rest.is_empty().then(|| Link::Leaf(Arc::new(leaf)));
+    };
+    let is_same = |leaf: &&ShownLeaf<'_, V>| leaf.path.siblings.get(depth).is_some_and(|of| of.bit == *bit);
+    if !rest.iter().all(is_same) {
+        return None;
+    }
+    let (left, right) = leaves.split_at(leaves.partition_point(|leaf| !has_bit(&leaf.key, *bit)));
+    // One side is shown only by the path of the other.
+    let side = |leaves: &[&ShownLeaf<'_, V>]| match leaves {
+        [] => Some(Link::Hidden(Arc::new(*hash))),
+        shown => join(shown, depth + 1),
+    };
+    Some(Link::inner(*bit, [side(left)?, side(right)?]))
 }
 
 pub fn leaf_hash(key: &TrieKey, record: &[u8]) -> Hash {
@@ -220,6 +291,7 @@ impl<V> Clone for Link<V> {
         match self {
             Self::Leaf(leaf) => Self::Leaf(Arc::clone(leaf)),
             Self::Inner(inner) => Self::Inner(Arc::clone(inner)),
+            Self::Hidden(hash) => Self::Hidden(Arc::clone(hash)),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Clocks differ. A witness further ahead than this is wrong, or lies about how fresh the state is.
-const MAX_AHEAD_SECONDS: i64 = 300;
+pub(super) const MAX_AHEAD_SECONDS: i64 = 300;
 const _: () = assert!(MAX_AHEAD_SECONDS == 5 * 60, "the message says so");
 
 /// What the staple should be about: a release that was verified.
@@ -75,6 +75,8 @@ pub struct QuorumCount {
     pub needed: usize,
     pub cosigned: usize,
     pub witnesses: usize,
+    /// So many of those that have cosigned replay the rules, by the word of the policy; `None` if it says that of none.
+    pub replaying: Option<usize>,
 }
 
 /// The project's signers in the log, compared with the chain that was shown.
@@ -237,10 +239,13 @@ fn count_witnesses(
 ) -> Result<(Option<Timestamp>, QuorumCount), StapleError> {
     let times = cosignatures.iter().map(|cosignature| (cosignature.witness.key(), cosignature.time));
     let cosigned: BTreeSet<PublicKey> = times.clone().map(|(key, _)| key).collect();
+    let counted = policy.quorum_keys();
+    let replaying: BTreeSet<PublicKey> = policy.replaying_keys().intersection(&counted).copied().collect();
     let quorum = policy.tolerance().map_or(QuorumCount::default(), |tolerance| QuorumCount {
         needed: tolerance.needed,
-        cosigned: policy.quorum_keys().intersection(&cosigned).count(),
+        cosigned: counted.intersection(&cosigned).count(),
         witnesses: tolerance.witnesses,
+        replaying: (!replaying.is_empty()).then(|| replaying.intersection(&cosigned).count()),
     });
     if !policy.is_met(&cosigned) {
         return Err(StapleError::TooFewWitnesses(quorum));

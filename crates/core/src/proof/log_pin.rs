@@ -12,6 +12,7 @@ use crate::{
         policy::Policy,
         tree::TreeHead,
     },
+    proof::freshness::MAX_AHEAD_SECONDS,
     values::{
         json::{Field, ParseError},
         key::PublicKey,
@@ -113,12 +114,20 @@ impl LogPin {
     }
 }
 
-/// The latest time that a quorum can still prove for an older state than the one with these cosignatures (D99). A witness
-/// cosigns nothing older after it has cosigned this. `None`: the other witnesses are enough to go on for ever.
-pub fn latest_older_proof(policy: &Policy, cosignatures: &[Cosignature]) -> Option<Timestamp> {
+/// The latest time that a quorum can still prove for an older state than the one with these cosignatures, which were seen
+/// at `now` (D99). A witness cosigns nothing older after it has cosigned this. But its clock can have been ahead when it
+/// cosigned the older state, and set back since. Clients accept a time that is a little ahead (D86), so that counts (D211).
+/// `None`: the other witnesses are enough to go on for ever.
+pub fn latest_older_proof(
+    policy: &Policy,
+    cosignatures: &[Cosignature],
+    now: Timestamp,
+) -> Option<Timestamp> {
+    // A second more than the whole ones.
+    let ahead = u64::try_from(now.unix_seconds().saturating_add(MAX_AHEAD_SECONDS + 1)).unwrap_or(0);
     let time_of = |key: PublicKey| {
         let cosignature = cosignatures.iter().find(|cosignature| cosignature.witness.key() == key);
-        cosignature.map_or(u64::MAX, |cosignature| cosignature.time)
+        cosignature.map_or(u64::MAX, |cosignature| cosignature.time.max(ahead))
     };
     let times = policy.witness_keys().into_iter().map(|witness| (witness.key(), time_of(witness.key())));
     let latest = policy.as_of(times)?;

@@ -52,7 +52,7 @@ impl Staple {
     }
 }
 
-fn parse_proven<T, E: std::fmt::Display>(
+pub(crate) fn parse_proven<T, E: std::fmt::Display>(
     field: &Field<'_>,
     parse: fn(&str) -> Result<T, E>,
 ) -> Result<(T, TriePath), ParseError> {
@@ -67,6 +67,11 @@ fn parse_sibling(text: &str) -> Option<TrieSibling> {
     let (bit, hash) = text.split_once(' ')?;
     let sibling = TrieSibling { bit: bit.parse().ok()?, hash: parse_hash(hash)? };
     Some(sibling).filter(|sibling| sibling.bit.to_string() == bit)
+}
+
+pub(crate) fn write_siblings(path: &TriePath) -> Vec<String> {
+    let siblings = path.siblings.iter();
+    siblings.map(|TrieSibling { bit, hash }| format!("{bit} {}", write_hash(hash))).collect()
 }
 
 impl Serialize for Staple {
@@ -84,11 +89,7 @@ impl Serialize for Staple {
             record: String,
             siblings: Vec<String>,
         }
-        let proven = |record: String, path: &TriePath| {
-            let siblings = path.siblings.iter();
-            let siblings = siblings.map(|TrieSibling { bit, hash }| format!("{bit} {}", write_hash(hash)));
-            Proven { record, siblings: siblings.collect() }
-        };
+        let proven = |record: String, path: &TriePath| Proven { record, siblings: write_siblings(path) };
         let StatusProof { release, release_path, project, project_path } = &self.statuses;
         let document = Document {
             version: VERSION,

@@ -129,6 +129,8 @@ pub const NOTE_BYTES: usize = 64 << 10;
 pub const NOTE_SIGNATURES: usize = 100;
 /// Of the name of a log or witness.
 pub const KEY_NAME_BYTES: usize = 255;
+/// Checkpoints whose commits an operator has given up, as a log remembers them.
+pub const LOST_HEADS: usize = 64;
 /// Hashes of a proof in a log: more than a tree of 2^63 leaves needs.
 pub const PROOF_HASHES: usize = 63;
 /// Of what a log asks a witness to cosign: a note, and a proof before it.
@@ -138,6 +140,8 @@ pub const POLICY_BYTES: usize = 64 << 10;
 pub const POLICY_ENTRIES: usize = 64;
 /// Of a staple: its records name nine paths, its checkpoint can have a cosignature of each witness of a policy.
 pub const STAPLE_BYTES: usize = 64 << 10;
+/// Of the proof that a log lied about the state: a commit of the journal and the indexes that it completes, in base64.
+pub const STATE_LIE_BYTES: usize = 2 * JOURNAL_ENTRY_BYTES;
 /// Of a URL of a signers file, a release or an asset.
 pub const URL_BYTES: usize = 2_048;
 /// Redirects that one fetch follows.

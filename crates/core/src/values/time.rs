@@ -94,3 +94,17 @@ impl fmt::Debug for Timestamp {
         write!(f, "Timestamp({self})")
     }
 }
+
+/// A span of time as people write it: a number and a unit, as in `90s`, `30m`, `2h` or `1d`.
+pub fn parse_span(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return None,
+    };
+    let number: u32 = number.parse().ok()?;
+    Some(Duration::from_secs(seconds * u64::from(number)))
+}

@@ -22,6 +22,8 @@ pub const HEADER_LAST_EVENT_ID: &str = "last-event-id";
 pub const JOURNAL_TYPE: &str = "application/x-git-fast-import";
 /// The size of a log that a witness has seen (c2sp.org/tlog-witness).
 pub const LOG_SIZE_TYPE: &str = "text/x.tlog.size";
+/// A header in the answer of a witness that cosigns nothing more of a log until its operator decides.
+pub const WITNESS_STOPPED: &str = "countersign-witness-stopped";
 
 pub const PUBLIC_KEY_PREFIX: &str = "svc-pub:";
 pub const SSH_KEY_TYPE: &str = "ssh-ed25519";

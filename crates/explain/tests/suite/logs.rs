@@ -32,6 +32,21 @@ fn with_log(log: &VerifierKey, groups: &[(usize, &[VerifierKey])], age: u64) -> 
     parse(&text.replace("86400", &age.to_string()))
 }
 
+/// The file, which says that these witnesses replay the rules.
+fn with_replaying(file: &SignersFile, numbers: &[u8]) -> SignersFile {
+    let text = String::from_utf8(file.write()).expect("UTF-8");
+    let mark = |text: String, n: &u8| {
+        let key = witness_key(*n);
+        text.replace(&format!("\"{key}\""), &format!(r#"{{"key": "{key}", "replaying": true}}"#))
+    };
+    parse(&numbers.iter().fold(text, mark))
+}
+
+/// All witnesses replay the rules.
+fn replayed(groups: WitnessNumbers<'_>, age: u64) -> SignersFile {
+    with_replaying(&logged(groups, age), &[1, 2, 3, 4, 5, 6, 7, 8, 9])
+}
+
 fn unlogged() -> SignersFile {
     parse(&signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob()]).text())
 }
@@ -210,21 +225,21 @@ fn how_many_must_collude_and_how_many_can_be_down_is_told() {
     );
     let alone = strength(&logged(&[], DAY));
     assert_eq!(alone.collusion_text(), "the log alone");
-    assert_eq!(alone.to_string().lines().count(), 2);
+    assert_eq!(alone.to_string().lines().count(), 3);
     assert_eq!(assess(&unlogged()).log, None);
 }
 
 #[test]
 fn a_sound_policy_brings_no_warning() {
     for age in [600, 30 * DAY] {
-        assert_eq!(log_warnings(&assess(&logged(&[(2, &[1, 2, 3])], age))), []);
+        assert_eq!(log_warnings(&assess(&replayed(&[(2, &[1, 2, 3])], age))), []);
     }
     assert_eq!(log_warnings(&assess(&unlogged())), []);
 }
 
 #[test]
 fn weak_policies_bring_warnings() {
-    let of = |groups: WitnessNumbers<'_>, age| log_warnings(&assess(&logged(groups, age)));
+    let of = |groups: WitnessNumbers<'_>, age| log_warnings(&assess(&replayed(groups, age)));
     assert_eq!(of(&[], DAY), [LogWarning::NoWitnesses]);
     assert_eq!(of(&[(1, &[1])], DAY), [LogWarning::OneWitness]);
     let [LogWarning::LogAloneSplits(found)] = of(&[(1, &[1, 2, 3])], DAY)[..] else { panic!("a split") };
@@ -243,23 +258,79 @@ fn a_witness_at_the_logs_own_host_is_warned_of() {
     let own = |name: &str| VerifierKey::new(name, KeyKind::Witness, key(90).public_key()).unwrap();
     for name in ["sign.example.org", "sign.example.org/witness", "sign.example.org:8443/w"] {
         let file = with_log(&log_key(), &[(2, &[witness_key(1), witness_key(2), own(name)])], DAY);
-        let warnings = log_warnings(&assess(&file));
+        let warnings = log_warnings(&assess(&with_replaying(&file, &[1, 2])));
         assert_eq!(warnings, [LogWarning::OwnWitness(own(name))]);
         assert_mentions(&warnings[0].to_string(), &[name, "the same people"]);
     }
     let other = own("sign.example.org.other.example");
     let file = with_log(&log_key(), &[(2, &[witness_key(1), witness_key(2), other])], DAY);
-    assert_eq!(log_warnings(&assess(&file)), []);
+    assert_eq!(log_warnings(&assess(&with_replaying(&file, &[1, 2]))), []);
+}
+
+#[test]
+fn who_can_show_everyone_a_false_state_is_counted_and_warned_of() {
+    let any_three = logged(&[(3, &[1, 2, 3, 4])], DAY);
+    for (numbers, expected) in [
+        (&[][..], "the log alone"),
+        (&[1], "the log alone"),
+        (&[1, 2], "the log and at least 1 witness that replays the rules"),
+        (&[1, 2, 3, 4], "the log and at least 3 witnesses that replay the rules"),
+    ] {
+        let file = with_replaying(&any_three, numbers);
+        let found = strength(&file);
+        assert_eq!(found.lie_text(), expected);
+        assert_eq!(found.to_string().matches("(replays the rules)").count(), numbers.len());
+        assert!(
+            found.to_string().ends_with(&format!("a false state, as one without a revocation: {expected}"))
+        );
+        let has_replaying = !numbers.is_empty();
+        let warnings = log_warnings(&assess(&file));
+        match expected {
+            "the log alone" => assert_eq!(warnings, [LogWarning::LogAloneLies { has_replaying }]),
+            _ => assert_eq!(warnings, []),
+        }
+    }
+    // Two of a group of their own.
+    let own_group = with_replaying(&logged(&[(2, &[1, 2, 3]), (1, &[4, 5])], DAY), &[1, 2, 3]);
+    assert_eq!(strength(&own_group).tolerance.unwrap().must_lie, 2);
+    let [none, some] =
+        [&[][..], &[1]].map(|numbers| log_warnings(&assess(&with_replaying(&any_three, numbers))));
+    assert_mentions(&none[0].to_string(), &["no witness is said to replay", "--replaying"]);
+    assert_mentions(&some[0].to_string(), &["that do not replay the rules are enough", "the log alone"]);
+}
+
+#[test]
+fn what_is_said_of_witnesses_is_a_change_and_less_is_weaker() {
+    let plain = logged(&[(2, &[1, 2, 3])], DAY);
+    let [some, all] = [&[1, 2][..], &[1, 2, 3]].map(|numbers| with_replaying(&plain, numbers));
+    assert_eq!(
+        told(Some(&plain), &some),
+        [
+            "stronger: the log with 1 witness that replays the rules can show everyone a false state; before, the log \
+             alone could",
+            "the witness w1 is said to replay the rules",
+            "the witness w2 is said to replay the rules",
+        ]
+    );
+    assert_eq!(
+        told(Some(&all), &some),
+        [
+            "!WEAKER: the log with 1 witness that replays the rules can show everyone a false state; before, the log with 2 \
+             witnesses that replay the rules could",
+            "the witness w3 is no longer said to replay the rules",
+        ]
+    );
+    assert_eq!(told(Some(&some), &some), [""; 0]);
 }
 
 #[test]
 fn every_warning_is_a_sentence_with_its_figures() {
     let all = [
-        logged(&[], DAY),
-        logged(&[(1, &[1])], DAY),
-        logged(&[(1, &[1, 2])], DAY),
-        logged(&[(2, &[1, 2])], 60),
-        logged(&[(2, &[1, 2, 3])], 60 * DAY),
+        replayed(&[], DAY),
+        replayed(&[(1, &[1])], DAY),
+        replayed(&[(1, &[1, 2])], DAY),
+        replayed(&[(2, &[1, 2])], 60),
+        replayed(&[(2, &[1, 2, 3])], 60 * DAY),
     ];
     let told: Vec<String> =
         all.iter().flat_map(|file| log_warnings(&assess(file))).map(|warning| warning.to_string()).collect();

@@ -1,6 +1,6 @@
 //! A log that contradicts what its witness knows.
 
-use countersign_core::log::tree::Hash;
+use countersign_core::log::{proofs::WitnessRequest, tree::Hash};
 
 /// What the log says, and what it should say.
 #[derive(Debug, Clone)]
@@ -10,4 +10,6 @@ pub(super) struct Contradiction {
     pub(super) size: u64,
     /// What the witness has counted itself.
     pub(super) own_root: Option<Hash>,
+    /// What the log has sent, if its own proof shows the contradiction.
+    pub(super) shown_by: Option<WitnessRequest>,
 }

@@ -28,6 +28,7 @@ use super::contradiction::Contradiction;
 const PINNED: &str = "log.vkey";
 const STOPPED: &str = "stopped-";
 const EVIDENCE: &str = "evidence-";
+const DOUBTFUL: &str = "doubtful-";
 
 /// What has just happened. A crash can come after each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +103,17 @@ impl WitnessMemory {
         self.replace(&path, &signed.note().to_string())
     }
 
+    /// What the log has signed without a proof. If it cannot be read, only a suspicion is gone.
+    pub(super) fn load_doubtful(&self, origin: &str, keys: &[VerifierKey]) -> Option<SignedCheckpoint> {
+        let bytes = read(&self.doubtful_of(origin)).ok()??;
+        SignedCheckpoint::open(&Note::parse(&bytes).ok()?, keys, &[]).ok()
+    }
+
+    pub(super) fn keep_doubtful(&self, signed: &SignedCheckpoint) -> Result<(), WitnessMemoryError> {
+        let path = self.doubtful_of(&signed.checkpoint().origin);
+        self.replace(&path, &signed.note().to_string())
+    }
+
     pub(super) fn load_stop(&self, origin: &str) -> Result<Option<WitnessStop>, WitnessMemoryError> {
         let text = read(&self.stop_of(origin))?;
         Ok(text.map(|text| {
@@ -121,14 +133,20 @@ impl WitnessMemory {
         signed: &[&SignedCheckpoint],
         contradiction: &Contradiction,
     ) -> Result<WitnessStop, WitnessMemoryError> {
-        let Contradiction { origin, reason, size, own_root } = contradiction;
+        let Contradiction { origin, reason, size, own_root, shown_by } = contradiction;
         let own = own_root.map_or_else(
             || "not replayed here\n".to_owned(),
             |root| Checkpoint { origin: origin.clone(), size: *size, root }.text(),
         );
         let signed: String =
             signed.iter().map(|signed| format!("=== the log has signed ===\n{}\n", signed.note())).collect();
-        let text = format!("{reason}\n\n{signed}=== what the journal of the log gives ===\n{own}");
+        let proof = shown_by.as_ref().map_or_else(String::new, |request| {
+            format!(
+                "=== the request of the log, whose proof leads to another root ===\n{}\n",
+                request.write()
+            )
+        });
+        let text = format!("{reason}\n\n{signed}{proof}=== what the journal of the log gives ===\n{own}");
         let name = format!("{EVIDENCE}{}-{}", hash_of(origin), Sha256::of(text.as_bytes()));
         let stop = WitnessStop { origin: origin.clone(), reason: reason.clone(), evidence: name };
         self.replace(&self.dir.join(&stop.evidence), &text)?;
@@ -167,6 +185,10 @@ impl WitnessMemory {
 
     fn record_of(&self, origin: &str) -> PathBuf {
         self.dir.join(hash_of(origin))
+    }
+
+    fn doubtful_of(&self, origin: &str) -> PathBuf {
+        self.dir.join(format!("{DOUBTFUL}{}", hash_of(origin)))
     }
 
     fn stop_of(&self, origin: &str) -> PathBuf {

@@ -33,6 +33,13 @@ pub enum CosignRefusal {
          not say that this is the newest state"
     )]
     Withheld { size: u64 },
+    #[error("this witness does not know yet which log its server keeps: try again in a few seconds")]
+    NotKnownYet,
+    #[error(
+        "the clock of this witness says {now}, and it has cosigned this log at {last}, in seconds since 1970: it cosigns \
+         nothing before its clock is right"
+    )]
+    ClockBehind { now: u64, last: u64 },
     #[error("this witness cannot record the checkpoint")]
     Memory(#[from] WitnessMemoryError),
     #[error("the key of this witness cannot sign: {0}")]

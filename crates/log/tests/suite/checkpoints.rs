@@ -17,19 +17,14 @@ use countersign_core::{
     },
 };
 use countersign_log::{
-    CheckpointFiles, CheckpointKeeper, CosignError, KeepError, KeptNotes, LogError, LogOptions, LogRefusal,
-    LogSigner, MAX_WAITING, NoStaple, TransparencyLog,
+    CheckpointFiles, CheckpointKeeper, CosignError, KeepError, KeptNotes, LogOptions, LogRefusal, LogSigner,
+    MAX_WAITING, NoStaple, TransparencyLog,
 };
 use countersign_testing::assert_mentions;
 
-use crate::support::{Fixture, copy_dir, index, log_key, policy, publish, register, wait_for, witness};
-
-fn refusal(log: &TransparencyLog) -> LogRefusal {
-    wait_for(log, |log| match log.trouble().as_deref() {
-        Some(LogError::Refused(refusal)) => Some(refusal.clone()),
-        _ => None,
-    })
-}
+use crate::support::{
+    Fixture, copy_dir, index, log_key, policy, publish, refusal, register, wait_for, witness,
+};
 
 #[test]
 fn a_restored_older_repository_signs_nothing_until_it_has_the_missing_commits() {
@@ -79,68 +74,6 @@ fn a_restored_older_repository_signs_nothing_until_it_has_the_missing_commits() 
     let newest = fixture.wait_for_all(&log);
     assert_eq!(newest.checkpoint().size, 27);
     assert!(log.trouble().is_none());
-}
-
-#[test]
-fn a_log_that_is_behind_a_witness_signs_nothing() {
-    let fixture = Fixture::new();
-    fixture.fill();
-    let options = LogOptions {
-        policy: Some(policy(1, &[&witness(1)])),
-        waits_for_witnesses: true,
-        ..fixture.options()
-    };
-    let log = TransparencyLog::start(fixture.store(), options).unwrap();
-    wait_for(&log, |log| (log.figures().size == 25).then_some(()));
-    assert!(log.newest_checkpoint().is_none(), "the witnesses were not asked yet");
-    log.note_witnessed(&witness(1).public, 26);
-    log.allow_signing();
-    let expected = LogRefusal::BehindWitness { witness: "witness-1.example".to_owned(), seen: 26, size: 25 };
-    assert_eq!(refusal(&log), expected);
-    assert!(log.newest_checkpoint().is_none());
-}
-
-#[test]
-fn one_witness_alone_stops_no_log_and_can_take_its_word_back() {
-    let fixture = Fixture::new();
-    fixture.fill();
-    let [one, two, three] = [1, 2, 3].map(witness);
-    let options = LogOptions {
-        policy: Some(policy(2, &[&one, &two, &three])),
-        waits_for_witnesses: true,
-        ..fixture.options()
-    };
-    let log = TransparencyLog::start(fixture.store(), options).unwrap();
-    wait_for(&log, |log| (log.figures().size == 25).then_some(()));
-    log.note_answered(&one.public, 1 << 62);
-    log.allow_signing();
-    // The others have said nothing, and may have seen it as well.
-    let refused =
-        |seen| LogRefusal::BehindWitness { witness: "witness-1.example".to_owned(), seen, size: 25 };
-    assert_eq!(refusal(&log), refused(1 << 62));
-    log.note_answered(&two.public, 0);
-    log.note_answered(&three.public, 25);
-    assert_eq!(fixture.wait_for_all(&log).checkpoint().size, 25);
-    // Two of them are enough to have shown it to someone.
-    log.note_witnessed(&two.public, 26);
-    wait_for(&log, |log| log.trouble());
-    assert_eq!(refusal(&log), refused(1 << 62));
-    // Anyone could show again what it said earlier.
-    log.note_witnessed(&two.public, 1);
-    log.note_answered(&one.public, 26);
-    wait_for(&log, |log| log.trouble().filter(|trouble| trouble.to_string().contains("seen 26")));
-    log.note_answered(&two.public, 25);
-    wait_for(&log, |log| log.trouble().is_none().then_some(()));
-}
-
-#[test]
-fn witnesses_that_have_seen_no_more_let_it_sign() {
-    let fixture = Fixture::new();
-    let options = LogOptions { waits_for_witnesses: true, ..fixture.options() };
-    let log = TransparencyLog::start(fixture.store(), options).unwrap();
-    log.note_witnessed(&witness(1).public, 1);
-    log.allow_signing();
-    assert_eq!(fixture.wait_for_all(&log).checkpoint().size, 1);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod caches;
 mod checkpoints;
 mod copy;
 mod derivation;
+mod seen;
 mod shared;
 mod speed;
 mod staples;

@@ -18,7 +18,7 @@ use countersign_core::{
         verifier_key::{KeyKind, VerifierKey},
     },
 };
-use countersign_log::{CheckpointFiles, LogOptions, LogSigner, TransparencyLog};
+use countersign_log::{CheckpointFiles, LogError, LogOptions, LogRefusal, LogSigner, TransparencyLog};
 use countersign_store::{Author, Options, Repository, Store, StoreRole, clock::Clock};
 use countersign_testing::path;
 use tempfile::TempDir;
@@ -171,6 +171,7 @@ impl Fixture {
             heartbeat_every: Duration::from_secs(3_600),
             policy: None,
             waits_for_witnesses: false,
+            copied: None,
         }
     }
 
@@ -216,10 +217,18 @@ pub(crate) fn wait_for<T>(log: &TransparencyLog, look: impl Fn(&TransparencyLog)
     }
 }
 
+/// Why the log must not sign, once it says so.
+pub(crate) fn refusal(log: &TransparencyLog) -> LogRefusal {
+    wait_for(log, |log| match log.trouble().as_deref() {
+        Some(LogError::Refused(refusal)) => Some(refusal.clone()),
+        _ => None,
+    })
+}
+
 /// One group of all these witnesses.
 pub(crate) fn policy(threshold: usize, witnesses: &[&NamedKey]) -> Policy {
     let keys = witnesses.iter().map(|witness| witness.public.clone()).collect();
-    Policy::of_groups(log_key().public, &[WitnessGroup { threshold, keys }]).unwrap()
+    Policy::of_groups(log_key().public, &[WitnessGroup::new(threshold, keys)]).unwrap()
 }
 
 pub(crate) fn copy_dir(from: &Path, to: &Path) {

@@ -26,7 +26,7 @@ use crate::support::{Fixture, ORIGIN, SOON, complete, log_key, publish, register
 const DIR: &str = "COUNTERSIGN_TEST_WITNESS_DIR";
 const DIES_AFTER: &str = "COUNTERSIGN_TEST_WITNESS_STEP";
 /// Before and after signing; see `CosignStep`.
-const STEPS: usize = 10;
+const STEPS: usize = 6;
 const NOW: u64 = 1_700_000_000;
 
 fn open(dir: &Path) -> LogWitness {
@@ -86,8 +86,8 @@ fn a_kill_between_two_steps_leaves_the_old_record_or_the_new_one() {
             Err(CosignRefusal::OtherSize(size)) => size,
             other => panic!("{other:?}"),
         };
-        // The fourth step renames.
-        assert_eq!(record, if dies_after < 4 { 5 } else { 8 }, "after step {dies_after}");
+        // The fifth step renames.
+        assert_eq!(record, if dies_after < 5 { 5 } else { 8 }, "after step {dies_after}");
         let fork = witness.add_checkpoint(&request(&tree("other"), record, 8), NOW + 1);
         match (record, fork) {
             // No one has seen a cosignature of the first one.
@@ -199,4 +199,103 @@ fn a_longer_fork_is_found_out_when_the_journal_comes_so_far() {
     }
     let refused = witness.add_checkpoint(&honest_request(&replay, 1, 1), NOW);
     assert!(matches!(refused, Err(CosignRefusal::Stopped(_))), "{refused:?}");
+}
+
+#[test]
+fn a_longer_fork_that_its_own_proof_shows_is_kept_at_once() {
+    let dir = TempDir::new().unwrap();
+    let mut witness = open(dir.path());
+    witness.add_checkpoint(&request(&tree("honest"), 0, 6), NOW).unwrap();
+    // Strangers cannot make such a proof of what is honest.
+    let mut wrong = request(&tree("honest"), 6, 8);
+    wrong.proof[0] = leaf_hash(b"x");
+    let refused = witness.add_checkpoint(&wrong, NOW);
+    assert!(matches!(refused, Err(CosignRefusal::BadProof)), "{refused:?}");
+    assert!(witness.stops().is_empty());
+    let fork = request(&tree("fork"), 6, 9);
+    let refused = witness.add_checkpoint(&fork, NOW);
+    assert!(matches!(refused, Err(CosignRefusal::OtherRoot(6))), "{refused:?}");
+    for _ in 0..2 {
+        let stops = witness.stops();
+        let [stop] = stops.as_slice() else { panic!("{stops:?}") };
+        let evidence = fs::read_to_string(dir.path().join(&stop.evidence)).unwrap();
+        for note in [&fork.note, &request(&tree("honest"), 0, 6).note] {
+            assert!(evidence.contains(&note.to_string()), "{evidence}");
+        }
+        assert!(evidence.contains(&fork.write()), "with the proof: {evidence}");
+        witness = open(dir.path());
+    }
+}
+
+#[test]
+fn a_longer_fork_that_nothing_shows_yet_is_remembered() {
+    let dir = TempDir::new().unwrap();
+    // A tree of four leaves is where each proof begins, so none shows another one.
+    let mut fork = Tree::default();
+    (0..9).for_each(|leaf| fork.push(leaf_hash(format!("fork {leaf}").as_bytes())));
+    open(dir.path()).add_checkpoint(&request(&tree("honest"), 0, 4), NOW).unwrap();
+    let refused = open(dir.path()).add_checkpoint(&request(&fork, 4, 7), NOW);
+    assert!(matches!(refused, Err(CosignRefusal::BadProof)), "{refused:?}");
+    // After a restart the honest one of the same size tells.
+    let witness = open(dir.path());
+    assert!(witness.stops().is_empty());
+    let refused = witness.add_checkpoint(&request(&tree("honest"), 4, 7), NOW);
+    assert!(matches!(refused, Err(CosignRefusal::OtherRoot(7))), "{refused:?}");
+    let stops = witness.stops();
+    let evidence = fs::read_to_string(dir.path().join(&stops[0].evidence)).unwrap();
+    for note in [request(&fork, 4, 7).note, request(&tree("honest"), 4, 7).note] {
+        assert!(evidence.contains(&note.to_string()), "{evidence}");
+    }
+}
+
+#[test]
+fn the_time_of_a_witness_never_goes_back() {
+    let dir = TempDir::new().unwrap();
+    let honest = tree("honest");
+    let ask = |old, size, now| open(dir.path()).add_checkpoint(&request(&honest, old, size), now);
+    assert_eq!(ask(0, 5, NOW).unwrap().time, NOW);
+    // A clock that is a little behind: the same time again, for the same tree and for a larger one.
+    assert_eq!(ask(5, 5, NOW - 1).unwrap().time, NOW);
+    assert_eq!(ask(5, 7, NOW - 120).unwrap().time, NOW);
+    assert_eq!(ask(7, 8, NOW - 119).unwrap().time, NOW);
+    for (old, size) in [(8, 8), (8, 9)] {
+        let refused = ask(old, size, NOW - 121);
+        assert!(matches!(refused, Err(CosignRefusal::ClockBehind { last: NOW, .. })), "{refused:?}");
+    }
+    assert_eq!(ask(8, 9, NOW + 1).unwrap().time, NOW + 1);
+}
+
+#[test]
+fn a_log_that_will_be_replayed_is_known_before_and_not_cosigned() {
+    let fixture = Fixture::new();
+    let dir = TempDir::new().unwrap();
+    let own = witness(1);
+    let signer = || {
+        let own = witness(1);
+        WitnessSigner::with_key(own.public, own.secret)
+    };
+    let (first, replay) = replaying_witness(&fixture, dir.path());
+    await_size(&replay, 1);
+    first.add_checkpoint(&honest_request(&replay, 0, 1), NOW).unwrap();
+    let restarted = LogWitness::open(dir.path(), signer()).unwrap();
+    restarted.expect_replay(&log_key().public).unwrap();
+    let origin = countersign_core::values::digest::Sha256::of(ORIGIN.as_bytes());
+    let shown = restarted.checkpoint_of(&origin).unwrap().unwrap();
+    assert!(shown.contains(own.public.name()), "{shown}");
+    let other_size = restarted.add_checkpoint(&honest_request(&replay, 0, 1), NOW);
+    assert!(matches!(other_size, Err(CosignRefusal::OtherSize(1))), "{other_size:?}");
+    let refused = restarted.add_checkpoint(&honest_request(&replay, 1, 1), NOW);
+    assert!(matches!(refused, Err(CosignRefusal::NotReplayed { size: 1, replayed: 0 })), "{refused:?}");
+    restarted.add_replay(replay.clone()).unwrap();
+    restarted.add_checkpoint(&honest_request(&replay, 1, 1), NOW).unwrap();
+    // One that does not even know the key yet says so.
+    let empty = TempDir::new().unwrap();
+    let fresh = LogWitness::open(empty.path(), signer()).unwrap();
+    fresh.expect_key();
+    let refused = fresh.add_checkpoint(&honest_request(&replay, 0, 1), NOW);
+    assert!(matches!(refused, Err(CosignRefusal::NotKnownYet)), "{refused:?}");
+    assert!(matches!(fresh.checkpoint_of(&origin), Err(CosignRefusal::NotKnownYet)));
+    fresh.add_replay(replay.clone()).unwrap();
+    assert!(matches!(fresh.checkpoint_of(&origin), Ok(None)));
+    fresh.add_checkpoint(&honest_request(&replay, 0, 1), NOW).unwrap();
 }

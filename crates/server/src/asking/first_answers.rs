@@ -43,6 +43,8 @@ pub(super) struct FirstAnswers {
     log: Arc<TransparencyLog>,
     policy: Policy,
     silent: Mutex<BTreeSet<PublicKey>>,
+    /// Those that have cosigned this log, and say that they do not know it.
+    forgetful: Mutex<BTreeSet<PublicKey>>,
     restored: Restored,
 }
 
@@ -54,7 +56,16 @@ impl FirstAnswers {
         restored: Restored,
     ) -> Self {
         let silent = Mutex::new(asked.iter().map(|witness| witness.key.key()).collect());
-        Self { log, policy, silent, restored }
+        Self { log, policy, silent, forgetful: Mutex::default(), restored }
+    }
+
+    pub(super) fn is_restored(&self) -> bool {
+        self.restored == Restored::Yes
+    }
+
+    /// A witness says that it does not know a log that it has cosigned. What it has seen is still to be learnt (D209).
+    pub(super) fn note_forgetful(&self, witness: &PublicKey) {
+        self.forgetful.lock().unwrap_or_else(PoisonError::into_inner).insert(*witness);
     }
 
     /// A witness has said what it has seen, or that it does not know this log.
@@ -75,7 +86,14 @@ impl FirstAnswers {
         }
         let names = self.policy.witnesses().iter().filter(|witness| silent.contains(&witness.key.key()));
         let names = names.map(|witness| witness.name.as_str()).collect::<Vec<_>>().join(", ");
+        let is_forgotten =
+            !self.forgetful.lock().unwrap_or_else(PoisonError::into_inner).is_disjoint(&silent);
         match self.restored {
+            Restored::NotKnown if is_forgotten => tracing::error!(
+                witnesses = names,
+                "witnesses that have cosigned this log do not know it any more, or do not answer: the log signs nothing before \
+                 they say what they have seen. Remove those that are gone for good from the witnesses file"
+            ),
             Restored::NotKnown => {
                 tracing::warn!(
                     witnesses = names,

@@ -3,7 +3,8 @@
 use countersign_core::{
     log::policy::Policy,
     values::{
-        shown::shown_text, url::is_this_machine, verifier_key::VerifierKey, wire::routes::ADD_CHECKPOINT,
+        digest::Sha256, shown::shown_text, url::is_this_machine, verifier_key::VerifierKey,
+        wire::routes::ADD_CHECKPOINT,
     },
 };
 use countersign_forge::http_url::parse_bare_url;
@@ -17,6 +18,8 @@ pub struct AskedWitness {
     pub key: VerifierKey,
     /// Where `add-checkpoint` is.
     pub url: String,
+    /// Where it shows the newest checkpoint of this log that it has cosigned, if it shows that.
+    pub shown_url: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -31,14 +34,16 @@ pub struct BadWitnessUrl {
 
 impl AskedWitness {
     /// Those of a policy that have a URL. The others post their cosignatures themselves.
-    pub fn list(policy: &Policy) -> Result<Vec<Self>, BadWitnessUrl> {
+    pub fn list(policy: &Policy, origin: &str) -> Result<Vec<Self>, BadWitnessUrl> {
+        let shown = format!("/{}/checkpoint", Sha256::of(origin.as_bytes()));
         let with_url = policy.witnesses().iter().filter_map(|witness| Some((witness, witness.url.as_ref()?)));
         let asked = with_url.map(|(witness, url)| {
             let (name, key) = (witness.name.clone(), witness.key.clone());
             let bad = BadWitnessUrl { name: name.clone(), url: url.clone() };
             let url = parse_bare_url(url).filter(is_guarded).ok_or(bad)?;
-            let url = format!("{}{ADD_CHECKPOINT}", url.as_str().trim_end_matches('/'));
-            Ok(Self { name, key, url })
+            let prefix = url.as_str().trim_end_matches('/');
+            let (url, shown_url) = (format!("{prefix}{ADD_CHECKPOINT}"), format!("{prefix}{shown}"));
+            Ok(Self { name, key, url, shown_url })
         });
         asked.collect()
     }

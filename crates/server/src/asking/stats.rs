@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -23,6 +23,8 @@ pub struct CosigningStats {
     size: AtomicU64,
     at: Mutex<Option<Instant>>,
     pub failures: Counter,
+    /// Whether it said last that it cosigns nothing more until its operator decides.
+    pub is_stopped: AtomicBool,
 }
 
 impl CosigningStats {
@@ -35,6 +37,7 @@ impl CosigningStats {
                 size: AtomicU64::new(0),
                 at: Mutex::new(None),
                 failures: Counter::default(),
+                is_stopped: AtomicBool::new(false),
             })
         });
         witnesses.collect()

@@ -9,7 +9,7 @@ use countersign_core::{
     },
     values::time::Timestamp,
 };
-use countersign_log::{CosignError, TransparencyLog};
+use countersign_log::{CosignError, TakeError, TransparencyLog};
 
 /// Clients refuse a staple with a cosignature that is five minutes ahead of their clock (D86), which may be behind ours.
 const MAX_AHEAD: Duration = Duration::from_secs(2 * 60);
@@ -30,6 +30,18 @@ pub(crate) fn take_cosignatures(
     if let Some(signer) = signers.iter().find(|signer| signer.time.is_some_and(|time| time > latest)) {
         return Err(CosignError::Ahead(signer.key.name().to_owned()));
     }
-    signers.iter().for_each(|signer| log.note_witnessed(&signer.key, checkpoint.size));
+    let began = u64::try_from(now.unix_seconds()).unwrap_or_default().saturating_sub(log.age().as_secs());
+    for signer in &signers {
+        log.note_witnessed(&signer.key, checkpoint.size, Some(checkpoint.root))?;
+        // Anyone can post again what a witness said before the start.
+        if signer.time.is_some_and(|time| time >= began) {
+            log.note_answered(&signer.key, checkpoint.size)?;
+        }
+    }
+    match log.take_checkpoint(note, "a witness") {
+        // Most notes have no signature of the log, or no more commits than are known.
+        Ok(_) | Err(TakeError::NotOurs { .. } | TakeError::NotNewer { .. }) => {}
+        Err(TakeError::Log(error)) => return Err(error.into()),
+    }
     log.add_cosignatures(checkpoint.size, note.signatures())
 }

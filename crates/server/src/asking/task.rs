@@ -1,6 +1,10 @@
 //! The tasks that ask: one for each witness.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use countersign_core::{
     log::{
@@ -11,7 +15,7 @@ use countersign_core::{
     values::bounds::NOTE_BYTES,
 };
 use countersign_forge::https::SetupError;
-use countersign_log::{CosignError, TransparencyLog};
+use countersign_log::{CosignError, LogError, TakeError, TransparencyLog};
 use countersign_store::clock::Clock;
 use futures_util::future::join_all;
 use thiserror::Error;
@@ -99,14 +103,29 @@ enum AskFailure {
     Cosignature(#[from] CosignError),
     #[error("the log has no proof for it at the moment")]
     NoProof,
-    #[error("it says that it has seen {seen} commits of this log, and there are {size}")]
-    HasSeenMore { seen: u64, size: u64 },
+    #[error(
+        "it says that it has seen {seen} commits of this log, and the newest checkpoint here has {signed}"
+    )]
+    HasSeenMore { seen: u64, signed: u64 },
+    #[error(
+        "it says now that it does not know this log ({status}): {message}. It has cosigned the log, or this server was \
+         restored, so that is no answer: ask its operator"
+    )]
+    Forgetful { status: u16, message: String },
+    #[error("it has stopped: {0}")]
+    Stopped(String),
+    #[error("what it has seen cannot be remembered: {0}")]
+    Memory(String),
+    #[error("what it has seen cannot be remembered")]
+    Log(#[from] LogError),
 }
 
 enum Told {
     Cosigned(Vec<NoteSignature>),
     /// With the size that it has, if it says so.
     Conflict(Option<u64>),
+    /// It has stopped for this log; with its reason.
+    Stopped(String),
 }
 
 impl Asking {
@@ -120,6 +139,7 @@ impl Asking {
             match asked {
                 Ok(()) => {
                     backoff = Backoff::new(Retries::default());
+                    self.note_stopped(false);
                     if std::mem::take(&mut is_failing) {
                         tracing::info!(witness = name, "the witness answers again");
                     }
@@ -129,7 +149,13 @@ impl Asking {
                 }
                 Err(failure) => {
                     self.note_failure();
-                    if !std::mem::replace(&mut is_failing, true) {
+                    let is_stopped = matches!(failure, AskFailure::Stopped(_));
+                    if is_stopped {
+                        if !self.note_stopped(true) {
+                            tracing::error!(witness = name, %failure, "the witness has stopped: ask its operator");
+                        }
+                        is_failing = true;
+                    } else if !std::mem::replace(&mut is_failing, true) {
                         tracing::warn!(witness = name, %failure, "the witness does not cosign; it is asked again");
                     } else {
                         tracing::debug!(witness = name, %failure, "the witness still does not cosign");
@@ -138,6 +164,13 @@ impl Asking {
                 }
             }
         }
+    }
+
+    /// Whether it was so before.
+    fn note_stopped(&self, is_stopped: bool) -> bool {
+        let key = self.witness.key.key();
+        let stats = self.stats.iter().find(|stats| stats.key == key);
+        stats.is_some_and(|stats| stats.is_stopped.swap(is_stopped, Ordering::Relaxed))
     }
 
     fn note_failure(&self) {
@@ -149,6 +182,10 @@ impl Asking {
 
     /// Shows the witness the newest checkpoint. Every log continues the empty one, so that one serves before the first.
     async fn ask(&mut self) -> Result<(), AskFailure> {
+        // Before that it is not known what the log has signed.
+        if self.log.loaded().wait_for(|is_loaded| *is_loaded).await.is_err() {
+            return Ok(());
+        }
         let Some(signed) = self.log.newest_checkpoint().or_else(|| self.log.empty_checkpoint()) else {
             return Ok(());
         };
@@ -156,31 +193,30 @@ impl Asking {
         for _ in 0..MAX_QUESTIONS {
             let old = self.known.unwrap_or(0);
             if old > size {
-                // The log compares it with what there is, which can be more than was signed.
-                self.log.note_answered(&self.witness.key, old);
-                self.first.note(&self.witness.key.key());
-                // It may take it back.
+                // It is asked anew the next time.
                 self.known = None;
-                return self.compare(old, size);
+                return self.learn_more(old, size).await;
             }
             match self.tell(&signed, old).await? {
                 Told::Cosigned(lines) => {
                     self.known = Some(size);
-                    self.log.note_answered(&self.witness.key, size);
-                    self.first.note(&self.witness.key.key());
+                    self.note_answer(size).await?;
                     return self.take(&signed, lines).await;
                 }
                 Told::Conflict(Some(seen)) if self.known != Some(seen) => {
                     self.known = Some(seen);
                     // What it has seen is known from now on, also if the next question fails.
                     if seen <= size {
-                        self.log.note_answered(&self.witness.key, seen);
-                        self.first.note(&self.witness.key.key());
+                        self.note_answer(seen).await?;
                     }
                 }
                 // Some tell their size only to those that do not claim to know it.
                 Told::Conflict(_) if self.known.is_some_and(|known| known > 0) => self.known = None,
                 Told::Conflict(_) => return Err(AskFailure::NoSize),
+                Told::Stopped(reason) => {
+                    self.note_answer(old).await?;
+                    return Err(AskFailure::Stopped(reason));
+                }
             }
         }
         Err(AskFailure::NoSize)
@@ -199,9 +235,14 @@ impl Asking {
         match answer.status {
             200 => Ok(Told::Cosigned(NoteSignature::parse_lines(&answer.body)?)),
             409 => Ok(Told::Conflict(parse_size(&answer))),
+            _ if answer.is_stopped => Ok(Told::Stopped(message)),
             status @ (403 | 404) => {
-                self.log.note_answered(&self.witness.key, 0);
-                self.first.note(&self.witness.key.key());
+                // One that has cosigned this log has seen something, whatever it says now (D209).
+                if self.first.is_restored() || self.log.has_cosigned(&self.witness.key) {
+                    self.first.note_forgetful(&self.witness.key.key());
+                    return Err(AskFailure::Forgetful { status, message });
+                }
+                self.note_answer(0).await?;
                 Err(AskFailure::UnknownLog { status, message })
             }
             422 => Err(AskFailure::Contradicted(message)),
@@ -209,10 +250,35 @@ impl Asking {
         }
     }
 
-    /// A log that has signed nothing yet may not have read what it has.
-    fn compare(&self, seen: u64, signed: u64) -> Result<(), AskFailure> {
-        let size = *self.log.sizes().borrow();
-        if signed > 0 && seen > size { Err(AskFailure::HasSeenMore { seen, size }) } else { Ok(()) }
+    /// The witness says how many commits it has seen. Only when that is remembered can the log begin to sign.
+    async fn note_answer(&self, size: u64) -> Result<(), AskFailure> {
+        let (log, key) = (Arc::clone(&self.log), self.witness.key.clone());
+        let noted = spawn_blocking(move || log.note_answered(&key, size)).await;
+        noted.map_err(|error| AskFailure::Memory(error.to_string()))??;
+        self.first.note(&self.witness.key.key());
+        Ok(())
+    }
+
+    /// The witness has seen more than the log remembers to have signed. What it has seen, it may show.
+    async fn learn_more(&self, seen: u64, signed: u64) -> Result<(), AskFailure> {
+        let shown = match self.client.get(&self.witness.shown_url).await {
+            Ok(answer) if answer.status == 200 => Note::parse(&answer.body).ok(),
+            Ok(_) | Err(_) => None,
+        };
+        let mut shown_size = 0;
+        if let Some(note) = shown {
+            let (log, by) = (Arc::clone(&self.log), format!("the witness {}", self.witness.key.name()));
+            let taken = spawn_blocking(move || log.take_checkpoint(&note, &by)).await;
+            match taken.map_err(|error| AskFailure::Memory(error.to_string()))? {
+                Ok(size) => shown_size = size,
+                Err(TakeError::NotNewer { known, .. }) => shown_size = known,
+                // Its word alone remains.
+                Err(TakeError::NotOurs { .. }) => {}
+                Err(TakeError::Log(error)) => return Err(error.into()),
+            }
+        }
+        self.note_answer(seen).await?;
+        if shown_size >= seen { Ok(()) } else { Err(AskFailure::HasSeenMore { seen, signed }) }
     }
 
     async fn take(&self, signed: &SignedCheckpoint, lines: Vec<NoteSignature>) -> Result<(), AskFailure> {
@@ -247,7 +313,11 @@ impl AskFailure {
             | Self::Malformed(_)
             | Self::Cosignature(_)
             | Self::NoProof
-            | Self::HasSeenMore { .. } => None,
+            | Self::HasSeenMore { .. }
+            | Self::Forgetful { .. }
+            | Self::Stopped(_)
+            | Self::Memory(_)
+            | Self::Log(_) => None,
         }
     }
 }

@@ -205,7 +205,10 @@ impl From<CosignRefusal> for ApiError {
             CosignRefusal::BadProof | CosignRefusal::OtherRoot(_) => {
                 Self::refused(StatusCode::UNPROCESSABLE_ENTITY, &error)
             }
-            CosignRefusal::NotReplayed { .. } | CosignRefusal::Withheld { .. } => {
+            CosignRefusal::NotReplayed { .. }
+            | CosignRefusal::Withheld { .. }
+            | CosignRefusal::NotKnownYet
+            | CosignRefusal::ClockBehind { .. } => {
                 Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(5)
             }
             CosignRefusal::Memory(_) => Self::internal("this witness cannot record the checkpoint", error),
@@ -222,7 +225,9 @@ impl From<CosignError> for ApiError {
                 Self::refused(StatusCode::FORBIDDEN, &error)
             }
             CosignError::Ahead(_) => Self::refused(StatusCode::BAD_REQUEST, &error),
-            CosignError::Keep(_) => Self::internal("the cosignature cannot be kept", error),
+            CosignError::Keep(_) | CosignError::Memory(_) => {
+                Self::internal("the cosignature cannot be kept", error)
+            }
         }
     }
 }

@@ -85,6 +85,7 @@ pub fn witnessed_checkpoint() -> Endpoint {
         "the witness has cosigned nothing of such a log; or this server is not a witness",
         &ApiError::nothing_cosigned(),
     )
+    .fails("the witness does not know yet which log it follows; try again", &CosignRefusal::NotKnownYet.into())
     .limited()
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fmt::{Display, Write as _},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::Instant,
 };
 
@@ -220,7 +220,7 @@ fn write_fetches(page: &mut Page, app: &App) {
 }
 
 fn write_checkpoints(page: &mut Page, figures: LogFigures) {
-    let LogFigures { size, signed_size, cosigned_size, since_checkpoint, is_in_trouble } = figures;
+    let LogFigures { size, signed_size, cosigned_size, since_checkpoint, is_in_trouble, lost_size } = figures;
     page.value("countersign_log_size", "Commits that are in the log.", size);
     let help = "Commits that the newest checkpoint covers.";
     page.value("countersign_log_signed_size", help, signed_size);
@@ -232,6 +232,9 @@ fn write_checkpoints(page: &mut Page, figures: LogFigures) {
     page.value("countersign_log_checkpoint_age_seconds", help, since_checkpoint.as_secs_f64());
     let help = "Whether the log does not go on, or signs nothing; the server's log says why.";
     page.value("countersign_log_stopped", help, u8::from(is_in_trouble));
+    let help =
+        "Commits that were signed or that witnesses have seen, and that the log does not continue; else 0.";
+    page.value("countersign_log_lost_size", help, lost_size);
 }
 
 fn write_cosigning(page: &mut Page, witnesses: &[Arc<CosigningStats>]) {
@@ -245,6 +248,10 @@ fn write_cosigning(page: &mut Page, witnesses: &[Arc<CosigningStats>]) {
     let name = "countersign_log_witness_failures_total";
     let help = "Questions to a witness that gave no cosignature.";
     page.values(name, help, "witness", witnesses.iter().map(|of| (of.name.as_str(), of.failures.get())));
+    let name = "countersign_log_witness_stopped";
+    let help = "Whether a witness says that it cosigns nothing more of the log until its operator decides.";
+    let stopped = witnesses.iter().map(|of| (of.name.as_str(), u8::from(of.is_stopped.load(Relaxed))));
+    page.values(name, help, "witness", stopped);
 }
 
 fn write_witnessed(page: &mut Page, logs: &[WitnessedFigures]) {

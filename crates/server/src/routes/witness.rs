@@ -24,14 +24,22 @@ pub(crate) async fn add_checkpoint(State(app): State<App>, request: Request) -> 
     let witness = find_witness(&app)?;
     let body = read_public_body(&app, request, WITNESS_REQUEST_BYTES).await?;
     let request = WitnessRequest::parse(&body).map_err(CosignRefusal::Malformed)?;
-    match witness::cosign(&witness, request, &app.clock).await {
+    match witness::cosign(&witness, request, &app.clock, app.role.mirror()).await {
         Ok(cosignature) => Ok((headers(TEXT), cosignature.line.to_string()).into_response()),
         Err(CosignRefusal::OtherSize(size)) => {
             // The log wants to read the size alone.
             let ApiError { status, .. } = CosignRefusal::OtherSize(size).into();
             Ok((status, headers(wire::LOG_SIZE_TYPE), format!("{size}\n")).into_response())
         }
-        Err(refusal) => Err(refusal.into()),
+        Err(refusal) => {
+            let is_stopped = matches!(refusal, CosignRefusal::Stopped(_));
+            let mut response = ApiError::from(refusal).into_response();
+            if is_stopped {
+                let name = HeaderName::from_static(wire::WITNESS_STOPPED);
+                response.headers_mut().insert(name, HeaderValue::from_static("until its operator decides"));
+            }
+            Ok(response)
+        }
     }
 }
 
@@ -40,8 +48,8 @@ pub(crate) async fn checkpoint(
     Path(origin): Path<String>,
 ) -> Result<Response, ApiError> {
     let witness = find_witness(&app)?;
-    let note = Sha256::parse(&origin).and_then(|origin| witness.checkpoint_of(&origin));
-    let note = note.ok_or_else(ApiError::nothing_cosigned)?;
+    let origin = Sha256::parse(&origin).ok_or_else(ApiError::nothing_cosigned)?;
+    let note = witness.checkpoint_of(&origin)?.ok_or_else(ApiError::nothing_cosigned)?;
     Ok((headers(TEXT), note).into_response())
 }
 

@@ -62,12 +62,14 @@ pub(super) async fn open(settings: &Settings, clock: &Clock) -> Result<Opened, S
     let witness_dir = data_dir.witness();
     let witness =
         settings.witness.as_ref().map(|witness| witness::open(&witness_dir, witness)).transpose()?;
+    // Before a mirror that becomes a server forgets it.
+    let copied = transparency::read_copied(&data_dir);
     let OpenedRole { store, role, webhooks } = match settings.mirror.clone() {
         None => open_own(&data_dir, opening, node, settings.webhooks.clone())?,
         Some(mirror) => open_mirror(&data_dir, opening, mirror).await?,
     };
     let log = settings.log.clone();
-    let log = log.map(|log| transparency::start(&store, &data_dir, database, log)).transpose()?;
+    let log = log.map(|log| transparency::start(&store, &data_dir, database, log, copied)).transpose()?;
     let (log, asked) = log.map(|StartedLog { log, asked }| (log, asked)).unzip();
     let blocks = Blocks::open(data_dir.blocks())?;
     let state = OpenedState { blocks, log, role, store: HeldStore { store, data_dir }, witness };

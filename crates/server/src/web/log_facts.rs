@@ -15,7 +15,7 @@ pub(super) fn log_facts(log: &LogStrength) -> Markup {
         dd { (verifier_key(file.log())) }
         @for group in file.witnesses() {
             dt { "Witnesses, " (witness_rule(group)) " must have seen it" }
-            dd { ul { @for key in &group.keys { li { (verifier_key(key)) } } } }
+            dd { ul { @for key in &group.keys { li { (verifier_key(key)) @if group.replays(key) { ", which replays the rules" } } } } }
         }
         @if file.witnesses().is_empty() {
             dt { "Witnesses" }
@@ -29,6 +29,8 @@ pub(super) fn log_facts(log: &LogStrength) -> Markup {
         }
         dt { "Who could show different people different states" }
         dd { (log.collusion_text()) }
+        dt { "Who could show everyone a false state" }
+        dd { (log.lie_text()) }
     }
 }
 

@@ -69,10 +69,14 @@ pub(super) async fn reply(
     let rendered = app.renderings.run(visit.visitor(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
-            Reply::Page(page) if page.changes_with_time() => {
-                ([(CACHE_CONTROL, "no-cache")], page.at(&visit)).into_response()
+            Reply::Page(page) => {
+                let changes_with_time = page.changes_with_time();
+                let mut response = page.at(&visit).into_response();
+                if changes_with_time {
+                    response.extensions_mut().insert(ChangesWithTime);
+                }
+                response
             }
-            Reply::Page(page) => page.at(&visit).into_response(),
             Reply::Feed(feed) => {
                 let headers = [(CONTENT_TYPE, FEED_TYPE), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
                 (headers, feed.into_string()).into_response()
@@ -85,6 +89,10 @@ pub(super) async fn reply(
         Err(trouble) => Err(trouble),
     };
     match rendered {
+        Ok(response) if response.extensions().get::<ChangesWithTime>().is_some() => {
+            let now = Sha512::of(format!("{tag} {}", app.now()).as_bytes());
+            with_tag(response, &format!("\"{}\"", now.short()))
+        }
         Ok(response) => with_tag(response, &tag),
         Err(trouble) => report(trouble, Some(&asked).filter(|asked| asked.wants_html)),
     }
@@ -99,11 +107,11 @@ pub fn entity_tag(head: &Head, newest: Option<ObjectId>, visit: &Visit) -> Strin
     format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
 }
 
-/// A page that says itself how it is kept depends on more than its tag covers.
+/// Marks a page that depends on the clock, which its tag does not cover.
+#[derive(Debug, Clone, Copy)]
+struct ChangesWithTime;
+
 fn with_tag(mut response: Response, tag: &str) -> Response {
-    if response.headers().contains_key(CACHE_CONTROL) {
-        return response;
-    }
     if response.status() == StatusCode::OK || response.status() == StatusCode::NOT_MODIFIED {
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         if let Ok(tag) = HeaderValue::from_str(tag) {

@@ -7,17 +7,24 @@ use countersign_log::{CosignRefusal, LogWitness};
 use countersign_store::clock::Clock;
 use tokio::{
     task::spawn_blocking,
-    time::{Instant, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
+
+use crate::mirror::MirrorState;
 
 /// How long a request waits for the mirror to come as far as its checkpoint.
 const FOLLOWING: Duration = Duration::from_secs(5);
+/// Between two looks whether the log is being replayed.
+const BEGINNING: Duration = Duration::from_millis(20);
+/// Between two looks whether the mirror has stopped.
+const LOOK: Duration = Duration::from_millis(250);
 
-/// The log asks as soon as it has signed, and the mirror hears of commits at the same time.
+/// A mirror that has stopped never comes so far, and the log is told so (D210). The log asks as soon as it has signed, and the mirror hears of commits at the same time.
 pub(crate) async fn cosign(
     witness: &Arc<LogWitness>,
     request: WitnessRequest,
     clock: &Clock,
+    mirror: Option<&MirrorState>,
 ) -> Result<Cosignature, CosignRefusal> {
     let request = Arc::new(request);
     let deadline = Instant::now() + FOLLOWING;
@@ -27,10 +34,23 @@ pub(crate) async fn cosign(
         let cosigned = spawn_blocking(move || witness_here.add_checkpoint(&request_here, now)).await;
         let cosigned = cosigned.unwrap_or_else(|error| Err(CosignRefusal::Signer(error.to_string())));
         let Err(CosignRefusal::NotReplayed { size, .. }) = cosigned else { return cosigned };
+        if let Some(refusal) = mirror.and_then(MirrorState::refusal) {
+            let reason = format!("it has stopped following the journal: {}", refusal.reason);
+            return Err(CosignRefusal::Stopped(reason));
+        }
         let (log, _) = witness.identify(&request.note)?;
-        let Some(replay) = log.replay() else { return cosigned };
+        let Some(replay) = log.replay() else {
+            if Instant::now() >= deadline {
+                return cosigned;
+            }
+            // It begins soon after the start.
+            sleep(BEGINNING).await;
+            continue;
+        };
         let mut sizes = replay.sizes();
-        if !matches!(timeout_at(deadline, sizes.wait_for(|replayed| *replayed >= size)).await, Ok(Ok(_))) {
+        let look = deadline.min(Instant::now() + LOOK);
+        let _ = timeout_at(look, sizes.wait_for(|replayed| *replayed >= size)).await;
+        if *sizes.borrow() < size && Instant::now() >= deadline {
             return cosigned;
         }
     }

@@ -33,7 +33,6 @@ pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitn
         if let Some(given) = settings.log_key.clone().filter(|given| *given != pinned) {
             return Err(WitnessError::OtherKey { pinned, given });
         }
-        witness.check_record(&pinned)?;
     }
     let mut by_origin: BTreeMap<&str, Vec<VerifierKey>> = BTreeMap::new();
     for key in &settings.logs {
@@ -41,6 +40,11 @@ pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitn
     }
     for keys in by_origin.into_values() {
         witness.add_log(keys)?;
+    }
+    match witness.pinned_key()?.or_else(|| settings.log_key.clone()) {
+        Some(key) => witness.expect_replay(&key)?,
+        None if settings.logs.is_empty() => witness.expect_key(),
+        None => {}
     }
     for stop in witness.stops() {
         let countersign_log::WitnessStop { origin, reason, evidence } = stop;

@@ -159,9 +159,8 @@ impl Watcher {
             return Ok(in_background(move || witness.check(&note)).await?);
         }
         let cosigned = in_background(move || witness.cosign_replayed(&note, now)).await?;
-        let mut own = Note::new(cosigned.text().to_owned());
-        cosigned.cosignatures().for_each(|cosignature| own.add(cosignature.line.clone()));
-        self.client.post(LOG_COSIGNATURE, own.to_string()).await?;
+        // With the log's own signature: a server that was restored learns from it what it had signed.
+        self.client.post(LOG_COSIGNATURE, cosigned.note().to_string()).await?;
         self.posted = Some(size);
         Ok(())
     }

@@ -83,7 +83,12 @@ impl Machine {
         }
         let failures = || self.disk.failures() + book.refusals();
         let before = failures();
-        let has_failed = || failures() > before && log.trouble().is_some();
+        let has_failed = || match log.trouble().as_deref() {
+            // It never goes on by itself.
+            Some(LogError::Refused(_)) => true,
+            Some(_) => failures() > before,
+            None => false,
+        };
         if !self.is_log_done() {
             self.disk.let_run(DiskUser::Log, steps, || self.is_log_done() || has_failed());
         }

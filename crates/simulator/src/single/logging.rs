@@ -79,7 +79,12 @@ impl SingleRun<'_> {
             }
             Err(CosignRefusal::OtherSize(seen)) => {
                 witnessing.known = seen;
-                log.note_witnessed(&witness_key(), seen);
+                let noted = catch_unwind(AssertUnwindSafe(|| log.note_answered(&witness_key(), seen)));
+                match noted {
+                    Ok(noted) => self.script.note(format!("  it has seen {seen}: {}", noted.is_ok())),
+                    Err(_) if self.machine.disk.is_down() => {}
+                    Err(panic) => resume_unwind(panic),
+                }
             }
             Err(refusal) => self.script.note(format!("  it refuses: {refusal}")),
         }

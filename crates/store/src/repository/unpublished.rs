@@ -3,9 +3,12 @@
 //! pack whose commits it cannot see yet. And the file says from which commit to which the branch was to move. So a start
 //! that finds it knows whether it did, and removes the pack if not.
 //!
+//! Git would leave the objects of such a pack out of a new one, and then the new one would lack what both have. So the
+//! repository's configuration tells it not to (`repack.packKeptObjects`), and the pack can go at any moment.
+//!
 //! The file is not synced by itself, since that would cost every change as much as its pack does. Its name is durable with the
-//! pack's. After a power cut it may be empty. Then it is taken for an operator's, and the pack stays. That does no harm: an
-//! object counts as there only if the branch reaches it.
+//! pack's. After a power cut it may be cut off: then it goes, and the pack stays. If nothing is left of it, it is taken for an
+//! operator's. Neither does harm: an object counts as there only if the branch reaches it.
 
 use std::{
     fs,
@@ -16,7 +19,7 @@ use std::{
 use gix::ObjectId;
 
 use crate::{
-    disk::{Disk, DiskError, list_dir},
+    disk::{Disk, DiskError, UNFINISHED, list_dir},
     repository::unfinished,
 };
 
@@ -35,13 +38,6 @@ pub(crate) struct UnpublishedPack {
 }
 
 impl UnpublishedPack {
-    /// Those in `dir` that a crash left.
-    pub(crate) fn find_all(dir: &Path) -> Result<Vec<Self>, DiskError> {
-        let marks =
-            list_dir(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == ENDING));
-        Ok(marks.filter_map(|mark| parse(&mark)).collect())
-    }
-
     /// Comes before the pack.
     pub(crate) fn mark(&self, disk: &Disk) -> Result<(), DiskError> {
         let path = self.stem.with_extension(ENDING);
@@ -75,9 +71,34 @@ impl UnpublishedPack {
     }
 }
 
-/// What our own mark says; `None` for any other one.
-fn parse(mark: &Path) -> Option<UnpublishedPack> {
-    let text = fs::read_to_string(mark).ok()?;
+/// A mark of ours that a crash left.
+#[derive(Debug)]
+pub(crate) enum LeftMark {
+    Whole(UnpublishedPack),
+    /// A power cut has taken a part of it.
+    Torn(PathBuf),
+}
+
+impl LeftMark {
+    /// Those in a directory of packs.
+    pub(crate) fn find_all(dir: &Path) -> Result<Vec<Self>, DiskError> {
+        let marks =
+            list_dir(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == ENDING));
+        Ok(marks.filter_map(Self::read).collect())
+    }
+
+    fn read(path: PathBuf) -> Option<Self> {
+        let bytes = fs::read(&path).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some(whole) = parse(&path, &text) {
+            return Some(Self::Whole(whole));
+        }
+        let is_ours = text.starts_with(BEGINNING) || !text.is_empty() && BEGINNING.starts_with(&*text);
+        is_ours.then_some(Self::Torn(path))
+    }
+}
+
+fn parse(mark: &Path, text: &str) -> Option<UnpublishedPack> {
     let [BEGINNING, from, to] = text.strip_suffix('\n')?.split('\n').collect::<Vec<_>>()[..] else {
         return None;
     };
@@ -87,4 +108,22 @@ fn parse(mark: &Path) -> Option<UnpublishedPack> {
 
 fn parse_id(hex: &str) -> Option<ObjectId> {
     ObjectId::from_hex(hex.as_bytes()).ok()
+}
+
+/// What the configuration of the repository must have.
+pub(crate) const CONFIG_LINES: &str = "[repack]\n\tpackKeptObjects = true\n";
+
+/// Adds to the configuration what marks need, where it is missing: in a clone, or in a repository of an earlier version.
+pub(crate) fn configure(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
+    let path = dir.join("config");
+    let read = fs::read_to_string(&path).map_err(|source| DiskError::new("read", &path, source))?;
+    if read.contains(CONFIG_LINES) {
+        return Ok(());
+    }
+    let new = dir.join(format!("config.{UNFINISHED}"));
+    let line_break = if read.ends_with('\n') { "" } else { "\n" };
+    disk.remove(&new)?;
+    disk.write_new(&new, format!("{read}{line_break}{CONFIG_LINES}").as_bytes())?;
+    disk.rename(&new, &path)?;
+    disk.sync_dir(dir)
 }

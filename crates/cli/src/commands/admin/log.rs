@@ -1,17 +1,45 @@
-//! `countersign admin log init`
+//! `countersign admin log`: its key, and what only the operator can decide
 
-use std::{fs, path::absolute};
+use std::{
+    fs,
+    path::{Path, absolute},
+};
 
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
-use serde_json::json;
+use countersign_core::{
+    log::note::Note,
+    values::{
+        bounds::NOTE_BYTES,
+        verifier_key::{KeyKind, VerifierKey},
+    },
+};
+use countersign_server::admin::AdminRequest;
+use countersign_store::durable;
+use serde_json::{Value, json};
 
-use super::owner::refuse_other_user;
-use crate::{args::LogInitArgs, error::CliError, files::write_new, keys, output::Output, setup};
+use super::{data_dir::find_data_dir, owner::refuse_other_user, socket};
+use crate::{
+    args::{AcceptLossArgs, LogCommand, LogInitArgs, TakeCheckpointArgs},
+    error::CliError,
+    files::write_new,
+    keys,
+    output::Output,
+    paths::shown_path,
+    prompt::{self, Confirmation},
+    setup,
+};
 
 /// In the data directory, beside the checkpoints.
 const KEY_FILE: &str = "log/key";
 
-pub(super) fn init(args: LogInitArgs, output: Output) -> Result<(), CliError> {
+pub(super) fn run(command: LogCommand, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
+    match command {
+        LogCommand::Init(args) => init(args, output),
+        LogCommand::AcceptLoss(args) => accept_loss(args, output, confirmation),
+        LogCommand::TakeCheckpoint(args) => take_checkpoint(args, output),
+    }
+}
+
+fn init(args: LogInitArgs, output: Output) -> Result<(), CliError> {
     let data_dir = setup::read_config(&args.files)?.data_dir(args.files.data_dir);
     refuse_other_user(&data_dir)?;
     let path = data_dir.join(KEY_FILE);
@@ -40,4 +68,57 @@ pub(super) fn init(args: LogInitArgs, output: Output) -> Result<(), CliError> {
         &text,
         &json!({ "key_file": shown, "origin": args.origin, "log": key.to_string(), "table": table }),
     )
+}
+
+fn accept_loss(args: AcceptLossArgs, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
+    let (_, path) = find_data_dir(args.files)?;
+    let AcceptLossArgs { origin, size, .. } = args;
+    output.show(&format!(
+        "Witnesses have seen {size} commits of the log {origin}. It will sign others in their place, and so contradict \
+         itself.\nWitnesses that have seen the lost commits never cosign it again. Clients that have seen them refuse it as \
+         forked.\nThis cannot be undone. A log with a new origin contradicts nothing: see --help."
+    ));
+    prompt::confirm(confirmation, "Give up these commits?")?;
+    let lost = ask(&path, &AdminRequest::AcceptLogLoss { origin: origin.clone(), size })?;
+    let files = lost.iter().filter_map(|lost| lost["checkpoint"].as_str());
+    let files: String =
+        files.map(|file| format!("The checkpoint of the lost commits stays in {file}\n")).collect();
+    let text = format!(
+        "The log {origin} signs again, without the {size} commits that witnesses have seen.\n{files}"
+    );
+    output.result(&text, &json!({ "origin": origin, "size": size, "lost": lost }))
+}
+
+fn take_checkpoint(args: TakeCheckpointArgs, output: Output) -> Result<(), CliError> {
+    let bytes = durable::read(&args.file, NOTE_BYTES as u64);
+    let bytes = bytes.map_err(|error| CliError::file("read", &args.file, error))?;
+    let shown = shown_path(&args.file);
+    let not_one = |reason: String| {
+        let message = format!("{shown} is not a checkpoint: {reason}");
+        CliError::usage(message, "it is a file such as `curl https://sign.example.org/log/checkpoint` gives")
+    };
+    let note = Note::parse(&bytes.ok_or_else(|| not_one("there is no such file".to_owned()))?);
+    let note = note.map_err(|error| not_one(error.to_string()))?;
+    // The signature of the log is enough, and fits into a request.
+    let origin = note.text().lines().next().unwrap_or_default();
+    let mut own = Note::new(note.text().to_owned());
+    note.signatures().iter().filter(|line| line.name() == origin).for_each(|line| own.add(line.clone()));
+    let (_, path) = find_data_dir(args.files)?;
+    let taken = ask(&path, &AdminRequest::TakeLogCheckpoint { note: own.to_string() })?;
+    let size = taken.first().and_then(|taken| taken["size"].as_u64()).unwrap_or_default();
+    let text = format!(
+        "The log signs only what continues this checkpoint of {size} commits. `countersign admin stats` says whether it \
+         does.\n"
+    );
+    output.result(&text, &json!({ "size": size }))
+}
+
+fn ask(data_dir: &Path, request: &AdminRequest) -> Result<Vec<Value>, CliError> {
+    let answered = socket::ask(data_dir, request).map_err(|error| {
+        error.with_hint("the server's log, /readyz and `countersign admin stats` say what the log waits for")
+    })?;
+    answered.ok_or_else(|| {
+        let message = format!("no server runs with the data directory {}", data_dir.display());
+        CliError::unreachable(message, "start it first: only a running log knows what it has")
+    })
 }

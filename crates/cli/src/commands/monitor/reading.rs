@@ -1,9 +1,7 @@
-//! New commits of a log: their leaves must give the root of the checkpoint, and the journal must be what the leaves say.
+//! New commits of a log: their leaves must give the root of the checkpoint, the journal must be what the leaves say, and
+//! the state that the journal gives must be the one that they have.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
     documents::{agreement::Agreement, layout, signers::SignersFile, transparency::Transparency, veto::Veto},
@@ -13,17 +11,19 @@ use countersign_core::{
         tree::{BadProof, TreeHead},
     },
     proof::log_pin::LogPin,
+    rules::snapshot::Change,
     values::{
         digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
         wire,
     },
 };
-use countersign_store::{
-    ObjectId,
-    journal::{entry::JournalEntry, read::JournalReader},
-};
+use countersign_store::{ObjectId, journal::entry::JournalEntry};
 use serde_json::{Value, json};
 
+use super::{
+    commits::{Commits, untrue_journal},
+    replay::StateReplay,
+};
 use crate::{
     client::ServerClient,
     error::CliError,
@@ -33,8 +33,6 @@ use crate::{
 
 /// Of a bundle of entries. A leaf has some 330 bytes.
 const ENTRIES_BYTES: usize = 256 << 10;
-/// A server that sends nothing for so long has gone.
-const SILENCE: Duration = Duration::from_secs(60);
 
 /// What is looked for in the commits.
 pub(super) struct Watching {
@@ -48,10 +46,13 @@ pub(super) struct Watching {
 /// The commits between two states of a log.
 pub(super) struct LogPart<'a> {
     pub(super) client: &'a ServerClient,
+    /// Of the replay.
     pub(super) from: TreeHead,
     pub(super) to: TreeHead,
-    /// The last commit that is known.
-    pub(super) after: String,
+    /// The last commit that was replayed.
+    pub(super) after: Option<String>,
+    /// So many commits of the log were told before.
+    pub(super) told: u64,
 }
 
 pub(super) struct ReadPart {
@@ -89,8 +90,17 @@ enum ChangeKind {
     Revoked,
 }
 
+/// The first leaf whose state is not the one that its commit gives. The replay stands before it.
+#[derive(Debug)]
+pub(super) struct FoundLie {
+    pub(super) index: u64,
+    pub(super) leaf: Leaf,
+    pub(super) change: Change,
+}
+
 pub(super) enum LogReadError {
     Contradiction(BadProof),
+    Lie(Box<FoundLie>),
     Other(CliError),
 }
 
@@ -109,108 +119,79 @@ impl From<NotContinued> for LogReadError {
     }
 }
 
-impl LogReadError {
-    pub(super) fn into_cli(self, sighting: &LogSighting<'_>, pin: &LogPin) -> CliError {
-        match self {
-            Self::Contradiction(BadProof) => {
-                sighting.forked(pin, "by its own tiles, the log does not continue what was seen of it")
-            }
-            Self::Other(error) => error,
-        }
-    }
+pub(super) fn forked(sighting: &LogSighting<'_>, pin: &LogPin) -> CliError {
+    sighting.forked(pin, "by its own tiles, the log does not continue what was seen of it")
 }
 
 impl LogPart<'_> {
-    pub(super) async fn read(self, mut watching: Watching) -> Result<ReadPart, LogReadError> {
+    /// The replay is at `to` afterwards, or before a lie.
+    pub(super) async fn read(
+        self,
+        mut watching: Watching,
+        replay: &mut StateReplay,
+    ) -> Result<ReadPart, LogReadError> {
         let mut tree = LogTiles::of(self.client, self.to.size).open(&self.from).await?;
-        let leaves = read_leaves(self.client, self.from.size, self.to.size).await?;
-        leaves.iter().for_each(|leaf| tree.push_leaf(leaf.hash()));
+        let after = self.after.as_deref().map(|id| ObjectId::from_hex(id.as_bytes())).transpose();
+        let after = after.map_err(|_| untrue_journal(self.client, "no commit is known"))?;
+        let mut commits = Commits::after(self.client, after);
+        let (mut changes, mut newest) = (Vec::new(), self.after.clone().unwrap_or_default());
+        while tree.size() < self.to.size {
+            for leaf in read_leaves(self.client, tree.size(), self.to.size).await? {
+                let index = tree.size();
+                tree.push_leaf(leaf.hash());
+                let entry = commits.next().await?;
+                self.compare(&leaf, &entry)?;
+                let derived = replay.derive(&entry.change).map_err(|error| {
+                    let why = format!("no state follows from the commit {}", leaf.commit);
+                    untrue_journal(self.client, &why).because(error)
+                })?;
+                if derived.root() != leaf.state {
+                    let change = entry.change;
+                    return Err(LogReadError::Lie(Box::new(FoundLie { index, leaf, change })));
+                }
+                replay.accept(&entry.change, derived);
+                if index >= self.told {
+                    changes.extend(watching.find(&entry));
+                }
+                newest = leaf.commit;
+            }
+        }
         if tree.root() != self.to.root {
             return Err(LogReadError::Contradiction(BadProof));
         }
-        let changes = self.read_commits(&leaves, &mut watching).await?;
-        let newest = leaves.last().map_or(self.after, |leaf| leaf.commit.clone());
         let Watching { projects, transparency, .. } = watching;
         Ok(ReadPart { changes, projects, transparency, newest })
     }
 
-    /// The journal, of which each commit must be the one in the log.
-    async fn read_commits(
-        &self,
-        leaves: &[Leaf],
-        watching: &mut Watching,
-    ) -> Result<Vec<WatchedChange>, CliError> {
-        let after =
-            ObjectId::from_hex(self.after.as_bytes()).map_err(|_| self.untrue("no commit is known"))?;
-        let stream = self.client.journal(Some(after)).await?;
-        let mut response =
-            stream.ok_or_else(|| self.untrue("its journal does not have the last commit"))?.response;
-        let (mut reader, mut changes, mut awaited) = (JournalReader::default(), Vec::new(), leaves.iter());
-        let mut next = awaited.next();
-        while next.is_some() {
-            let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
-            let Ok(Ok(Some(bytes))) = chunk else {
-                return Err(CliError::unreachable(
-                    format!("the journal of {} breaks off", self.client.address()),
-                    "run it again: it continues where it stopped",
-                ));
-            };
-            reader.push(&bytes);
-            while let Some(leaf) = next
-                && let Some(entry) =
-                    reader.next().map_err(|error| self.untrue("its journal is none").because(error))?
-            {
-                let id = entry.id.to_string();
-                if id != leaf.commit {
-                    let why = format!("its journal shows {id} where the log has {}", leaf.commit);
-                    return Err(self.untrue(&why));
-                }
-                if digest_changes(&entry.change) != leaf.changes {
-                    return Err(self.untrue(&format!("its journal shows other files in the commit {id}")));
-                }
-                changes.extend(watching.find(&entry));
-                next = awaited.next();
-            }
+    /// A commit of the journal must be the one in the log.
+    fn compare(&self, leaf: &Leaf, entry: &JournalEntry) -> Result<(), CliError> {
+        let id = entry.id.to_string();
+        if id != leaf.commit {
+            let why = format!("its journal shows {id} where the log has {}", leaf.commit);
+            return Err(untrue_journal(self.client, &why));
         }
-        Ok(changes)
-    }
-
-    fn untrue(&self, why: &str) -> CliError {
-        CliError::unverified(
-            format!("the server {} shows other commits than its log: {why}", self.client.address()),
-            "it lies or is broken: compare with a mirror or another client, and tell its operator",
-        )
+        if digest_changes(&entry.change) != leaf.changes {
+            let why = format!("its journal shows other files in the commit {id}");
+            return Err(untrue_journal(self.client, &why));
+        }
+        Ok(())
     }
 }
 
-/// The commit of the last leaf of a log of this size.
-pub(super) async fn commit_at(client: &ServerClient, size: u64) -> Result<String, CliError> {
-    let begin = size.saturating_sub(1);
-    let leaves = read_leaves(client, begin, size).await?;
-    let leaf = leaves.last();
-    leaf.map(|leaf| leaf.commit.clone()).ok_or_else(|| missing_tile(client, "entries/000"))
-}
-
-async fn read_leaves(client: &ServerClient, from: u64, to: u64) -> Result<Vec<Leaf>, CliError> {
-    let mut leaves = Vec::new();
-    let mut begin = from;
-    while begin < to {
-        let number = begin / TILE_WIDTH;
-        let name = TileName::new(TileKind::Entries, number, to).to_string();
-        let bytes = client.log_tile(&name, ENTRIES_BYTES).await?;
-        let bytes = bytes.ok_or_else(|| missing_tile(client, &name))?;
-        let bundle = parse_bundle(&bytes).map_err(|_| {
-            client.unusable_content(&format!("the tile {name}"), ParseError::new("", "it has no leaves"))
-        })?;
-        let skipped = usize::try_from(begin - number * TILE_WIDTH).unwrap_or(usize::MAX);
-        let end = to.min((number + 1) * TILE_WIDTH);
-        if bundle.len() as u64 != end - number * TILE_WIDTH {
-            return Err(missing_tile(client, &name));
-        }
-        leaves.extend(bundle.into_iter().skip(skipped));
-        begin = end;
+/// The leaves of a log of this size from `from` on, to the end of a tile.
+pub(super) async fn read_leaves(client: &ServerClient, from: u64, size: u64) -> Result<Vec<Leaf>, CliError> {
+    let number = from / TILE_WIDTH;
+    let name = TileName::new(TileKind::Entries, number, size).to_string();
+    let bytes = client.log_tile(&name, ENTRIES_BYTES).await?;
+    let bytes = bytes.ok_or_else(|| missing_tile(client, &name))?;
+    let bundle = parse_bundle(&bytes).map_err(|_| {
+        client.unusable_content(&format!("the tile {name}"), ParseError::new("", "it has no leaves"))
+    })?;
+    let skipped = usize::try_from(from - number * TILE_WIDTH).unwrap_or(usize::MAX);
+    if bundle.len() as u64 != size.min((number + 1) * TILE_WIDTH) - number * TILE_WIDTH {
+        return Err(missing_tile(client, &name));
     }
-    Ok(leaves)
+    Ok(bundle.into_iter().skip(skipped).collect())
 }
 
 impl Watching {

@@ -16,12 +16,13 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer};
 
+use super::replay::ReplayMark;
 use crate::{
     args::MonitorArgs,
     config_dir::ConfigDir,
     error::CliError,
     files::{read_bounded, write},
-    paths::shown_path,
+    paths::{add_suffix, shown_path},
 };
 
 const VERSION: u64 = 1;
@@ -39,6 +40,9 @@ pub(super) struct MonitorState {
     pub(super) projects: BTreeSet<RepoPath>,
     /// What their signers files demand of the log.
     pub(super) transparency: BTreeMap<RepoPath, Transparency>,
+    /// The state that all commits up to here give; `None` if an earlier version of this program wrote the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) replay: Option<ReplayMark>,
 }
 
 #[derive(Debug)]
@@ -48,7 +52,11 @@ pub(super) struct StateFile {
 
 impl StateFile {
     /// One for each server and set of projects.
-    pub(super) fn locate(args: &MonitorArgs, projects: &BTreeSet<RepoPath>) -> Result<Self, CliError> {
+    pub(super) fn locate(
+        args: &MonitorArgs,
+        url: &str,
+        projects: &BTreeSet<RepoPath>,
+    ) -> Result<Self, CliError> {
         let path = match &args.state {
             Some(path) => path.clone(),
             None => {
@@ -56,7 +64,7 @@ impl StateFile {
                 // Makes the directory.
                 drop(dir.lock()?);
                 let projects: BTreeSet<&str> = projects.iter().map(RepoPath::as_str).collect();
-                let what = format!("{}\n{projects:?}", args.url);
+                let what = format!("{url}\n{projects:?}");
                 dir.file(&format!("monitor-{}.json", &Sha256::of(what.as_bytes()).to_string()[..16]))
             }
         };
@@ -76,6 +84,11 @@ impl StateFile {
         write(&self.path, &write_versioned(VERSION, state))
     }
 
+    /// For what was derived.
+    pub(super) fn replay_file(&self) -> PathBuf {
+        add_suffix(&self.path, ".map")
+    }
+
     pub(super) fn shown(&self) -> String {
         shown_path(&self.path)
     }
@@ -91,8 +104,15 @@ impl StateFile {
 
 fn parse(bytes: &[u8]) -> Result<MonitorState, ParseError> {
     let json = Json::parse(bytes)?;
-    let object =
-        json.root().object(&["version", "key", "checkpoint", "commit", "projects", "transparency"])?;
+    let object = json.root().object(&[
+        "version",
+        "key",
+        "checkpoint",
+        "commit",
+        "projects",
+        "transparency",
+        "replay",
+    ])?;
     object.require_version(VERSION)?;
     let project = |field: &Field<'_>| field.parsed(RepoPath::parse);
     Ok(MonitorState {
@@ -101,6 +121,7 @@ fn parse(bytes: &[u8]) -> Result<MonitorState, ParseError> {
         commit: object.required("commit")?.string()?.to_owned(),
         projects: object.required("projects")?.array()?.iter().map(project).collect::<Result<_, _>>()?,
         transparency: parse_by_path(&object.required("transparency")?, Transparency::parse)?,
+        replay: object.optional("replay").map(|field| ReplayMark::parse(&field)).transpose()?,
     })
 }
 

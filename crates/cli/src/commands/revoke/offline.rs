@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     args::RevokeArgs,
-    carried::{SignedFile, check_output, read, submit_all},
+    carried::{SignedFile, check_output, mark_done, read, submit_all},
     client::{ServerClient, submission::Submitted},
     error::CliError,
     files::write,
@@ -117,13 +117,13 @@ pub(super) async fn submit(session: &Session, file: &Path, args: &RevokeArgs) ->
             session.output.line(&aftermath.text);
             log = aftermath.value["log"].take();
         }
-        revocations.push(json!({
+        let value = json!({
             "file_path": path.as_str(),
             "public_key": body.public_key.to_string(),
             "revoked": submitted.answer,
-            "was_done": submitted.was_done,
             "log": log,
-        }));
+        });
+        revocations.push(mark_done(value, submitted.was_done));
     }
     several.finish("", json!({"revocations": revocations}))
 }

@@ -121,8 +121,8 @@ async fn look(
         ShownProof::Staple(staple) => staple,
         ShownProof::Absent(said) | ShownProof::NotYet(said) => return Ok(Witnessing::NotYet(said)),
     };
-    let trust = LogTrust::Policy(&chosen.policy);
-    let freshness = match verify_staple(&staple, &StapleSubject::of(artifact), trust, now()?) {
+    let (trust, now) = (LogTrust::Policy(&chosen.policy), now()?);
+    let freshness = match verify_staple(&staple, &StapleSubject::of(artifact), trust, now) {
         Ok(freshness) => freshness,
         Err(StapleError::TooFewWitnesses(count)) => {
             let (cosigned, witnesses) = (count.cosigned, count.witnesses);
@@ -137,7 +137,7 @@ async fn look(
         }
     };
     let cosigned = freshness.quorum.cosigned;
-    Ok(match (freshness.state, latest_older_proof(&chosen.policy, &freshness.cosignatures)) {
+    Ok(match (freshness.state, latest_older_proof(&chosen.policy, &freshness.cosignatures, now)) {
         (LoggedState::Complete, _) => Witnessing::NotYet(
             "the checkpoint that they have cosigned is from before the revocation".to_owned(),
         ),
@@ -160,7 +160,7 @@ fn aftermath(chosen: &ChosenPolicy, freshness: &Freshness, latest: Timestamp) ->
         count.cosigned,
         count.witnesses,
         shown_age(max_age),
-        shown_time(until, now()?),
+        shown_time(next_minute(until), now()?),
     );
     let value = json!({"log": {
         "waited": true,
@@ -171,4 +171,11 @@ fn aftermath(chosen: &ChosenPolicy, freshness: &Freshness, latest: Timestamp) ->
         "accepted_until": until.to_string(),
     }});
     Ok(Aftermath { text, value })
+}
+
+/// The minute that begins next, or this one if it has just begun: what is shown without its seconds must not be too early.
+fn next_minute(time: Timestamp) -> Timestamp {
+    let seconds = time.unix_seconds();
+    let rest = 60 - seconds.rem_euclid(60);
+    if rest == 60 { time } else { time.later(Duration::from_secs(rest.unsigned_abs())) }
 }

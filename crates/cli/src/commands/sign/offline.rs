@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     args::SignArgs,
-    carried::{SignedFile, check_output, read, submit_all},
+    carried::{SignedFile, check_output, mark_done, read, submit_all},
     client::{ServerClient, submission::Submitted},
     error::CliError,
     files::write,
@@ -107,12 +107,12 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
     };
     let (several, done) = submit_all(session, &bodies, |body| &body.file_path, submit).await;
     let signed = done.iter().map(|(body, _, (is_complete, was_done))| {
-        json!({
+        let value = json!({
             "file_path": body.file_path.as_str(),
             "public_key": body.public_key.to_string(),
             "is_complete": is_complete,
-            "was_done": was_done,
-        })
+        });
+        mark_done(value, *was_done)
     });
     let signed: Vec<Value> = signed.collect();
     several.finish("", json!({"signed": signed}))

@@ -55,7 +55,7 @@ pub(crate) async fn run(session: &Session, args: &SignersEditArgs) -> Result<(),
     if changes.is_empty() {
         return Err(CliError::usage(
             "nothing changes",
-            "say what to change with --add, --remove, --replace, --threshold, --log, --witness, --max-age, --format or --server",
+            "say what to change with --add, --remove, --replace, --threshold, --log, --witness, --replaying, --max-age, --format or --server",
         ));
     }
     let strength = strength::assess(&next);

@@ -1,6 +1,8 @@
 //! The log and the witnesses of a signers file in the making (D91).
 
-use countersign_core::documents::transparency::Transparency;
+use std::collections::BTreeSet;
+
+use countersign_core::{documents::transparency::Transparency, values::shown::shown_text};
 use serde_json::{Value, json};
 
 use super::groups::{GivenGroup, group_keys};
@@ -17,6 +19,8 @@ const DEFAULT_MAX_AGE_SECONDS: u64 = 86_400;
 pub(super) struct LogDraft {
     log: String,
     groups: Vec<GivenGroup>,
+    /// The keys of witnesses that replay the rules (D213).
+    replaying: BTreeSet<String>,
     max_age_seconds: Option<u64>,
 }
 
@@ -31,6 +35,12 @@ impl LogDraft {
                     keys: group.keys.iter().map(ToString::to_string).collect(),
                 })
                 .collect(),
+            replaying: file
+                .witnesses()
+                .iter()
+                .flat_map(|group| group.keys.iter().filter(|key| group.replays(key)))
+                .map(ToString::to_string)
+                .collect(),
             max_age_seconds: file.max_age().map(|age| age.as_secs()),
         }
     }
@@ -38,13 +48,51 @@ impl LogDraft {
     pub(super) fn to_json(&self) -> Value {
         let mut value = json!({ "log": self.log });
         if !self.groups.is_empty() {
-            let group = |group: &GivenGroup| json!({ "threshold": group.threshold, "keys": group.keys });
+            let witness = |key: &String| match self.replaying.contains(key) {
+                true => json!({ "key": key, "replaying": true }),
+                false => json!(key),
+            };
+            let group = |group: &GivenGroup| {
+                let keys: Vec<Value> = group.keys.iter().map(witness).collect();
+                json!({ "threshold": group.threshold, "keys": keys })
+            };
             value["witnesses"] = self.groups.iter().map(group).collect();
         }
         if let Some(seconds) = self.max_age_seconds {
             value["max_age_seconds"] = json!(seconds);
         }
         value
+    }
+
+    /// What is said of witnesses that stay, stays.
+    fn set_replaying(&mut self, args: &LogArgs) -> Result<(), CliError> {
+        for name in &args.replaying {
+            let key = self.find_witness(name)?;
+            self.replaying.insert(key);
+        }
+        for name in &args.not_replaying {
+            let key = self.find_witness(name)?;
+            self.replaying.remove(&key);
+        }
+        Ok(())
+    }
+
+    /// The key of the witness that is given by its key or by its name.
+    fn find_witness(&self, name: &str) -> Result<String, CliError> {
+        let has_name = |key: &&String| *key == name || key.split('+').next() == Some(name);
+        let keys = self.groups.iter().flat_map(|group| &group.keys);
+        let found: Vec<&String> = keys.filter(has_name).collect();
+        match found.as_slice() {
+            [key] => Ok((*key).clone()),
+            [] => Err(CliError::usage(
+                format!("`{}` is not one of the witnesses", shown_text(name)),
+                "name a witness of the log by its key or its name; --witness names all of them",
+            )),
+            [..] => Err(CliError::usage(
+                format!("several witnesses are called `{}`", shown_text(name)),
+                "name it by its key",
+            )),
+        }
     }
 
     /// Witnesses take the place of all that there were. A threshold alone changes that of an only group.
@@ -76,7 +124,8 @@ pub(super) fn set_log(draft: &mut Option<LogDraft>, args: &LogArgs) -> Result<()
     if let Some(key) = &args.log {
         draft.get_or_insert_default().log.clone_from(key);
     }
-    let has_more = !args.witnesses.is_empty() || !args.thresholds.is_empty() || args.max_age.is_some();
+    let lists = [args.witnesses.is_empty(), args.replaying.is_empty(), args.not_replaying.is_empty()];
+    let has_more = lists.contains(&false) || !args.thresholds.is_empty() || args.max_age.is_some();
     match draft {
         None if has_more => Err(CliError::usage(
             "there are witnesses or an age of proofs, but no log",
@@ -85,6 +134,7 @@ pub(super) fn set_log(draft: &mut Option<LogDraft>, args: &LogArgs) -> Result<()
         None => Ok(()),
         Some(log) => {
             log.set_witnesses(args)?;
+            log.set_replaying(args)?;
             if let Some(age) = args.max_age {
                 log.max_age_seconds = Some(age.as_secs());
             }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::shown;
 use crate::{
-    carried::{SignedFile, check_output, read, submit_all},
+    carried::{SignedFile, check_output, mark_done, read, submit_all},
     client::submission::Submitted,
     commands::sign,
     error::CliError,
@@ -108,12 +108,12 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
     )
     .await;
     let vetoes = done.iter().map(|(body, _, (project, is_vetoed, was_done))| {
-        json!({
+        let value = json!({
             "project_id": project.as_str(),
             "public_key": body.public_key.to_string(),
             "vetoed": is_vetoed,
-            "was_done": was_done,
-        })
+        });
+        mark_done(value, *was_done)
     });
     let vetoes: Vec<Value> = vetoes.collect();
     several.finish("", json!({"vetoes": vetoes}))

@@ -92,10 +92,11 @@ fn only_commits_that_the_rules_give_are_stored_and_the_first_other_one_ends_the_
     let legal = head(&world.server);
     let who = "Countersign <countersign@localhost> 1800000000 +0000";
     let commit = |number: usize| {
+        // The others continue the one before.
+        let from = if number == 0 { format!("from {legal}\n") } else { String::new() };
         format!(
-            "commit refs/heads/main\nauthor {who}\ncommitter {who}\ndata 6\nNotes\nfrom {}\nM 100644 inline \
-             notes{number}\ndata 1\nx\n\n",
-            if number == 0 { legal.as_str() } else { "refs/heads/main^0" }
+            "commit refs/heads/main\nauthor {who}\ncommitter {who}\ndata 6\nNotes\n{from}M 100644 inline \
+             notes{number}\ndata 1\nx\n\n"
         )
     };
     let stream: String = (0..20).map(commit).collect();

@@ -37,7 +37,7 @@ fn a_team_without_the_stolen_key_rotates_and_revokes_with_what_was_prepared() {
     world.add_signed_release("acme/app/0.9", &[&alice, &bob]);
     let bad = world.add_signed_release("acme/app/1.0", &[&alice, &carol]);
     let worse = world.add_signed_release("acme/app/1.1", &[&carol, &bob]);
-    // Carol, or who has her key, began to revoke one of them.
+    // Who has carol's key began to revoke one of them.
     world.revoke_with(&carol, &worse, &world.revocation_of(&worse, "do not use"));
     let collecting = world.add_release(&carol, "acme/app/2.0");
     world.sign(&carol, &collecting).ok();
@@ -73,8 +73,8 @@ fn a_team_without_the_stolen_key_rotates_and_revokes_with_what_was_prepared() {
     );
     assert_eq!(
         world.read_json(&format!("{worse}.revocation.json"))["reason"],
-        json!("do not use"),
-        "it was joined"
+        json!("carol's laptop was stolen"),
+        "what only her key began is not joined"
     );
     assert!(world.is_complete(&alice, &world.index_path("acme/app/0.9")), "what did not need carol stays");
     assert_eq!(world.sign(&carol, &collecting).status, 403);
@@ -95,7 +95,8 @@ fn the_plan_works_in_every_order() {
             let indexes = ["1.0", "1.1", "1.2"]
                 .map(|tag| world.add_signed_release(&format!("acme/app/{tag}"), &[&alice, &bob]));
             let first = world.index_path(&format!("acme/app/{begun}"));
-            world.revoke_with(beginner, &first, &world.revocation_of(&first, "do not use")).ok();
+            let begun_with = world.revocation_of(&first, "do not use");
+            assert_eq!(world.revoke_with(beginner, &first, &begun_with).status, 202);
             let computer = Computer::of(&world.server);
             computer.run(&["incident", &bob.key(), "-o", "answer"]).ok();
             world
@@ -131,7 +132,8 @@ fn a_revocation_that_only_the_stolen_key_began_is_replaced() {
     let [alice, bob] = ["alice", "bob"].map(person);
     let world = start_team();
     let index = world.add_signed_release("acme/app/1.0", &[&alice, &bob]);
-    world.revoke_with(&bob, &index, &world.revocation_of(&index, "words of the thief")).ok();
+    let begun = world.revocation_of(&index, "words of the thief");
+    assert_eq!(world.revoke_with(&bob, &index, &begun).status, 202);
     let computer = Computer::of(&world.server);
     let shown =
         computer.run(&["incident", &bob.key(), "-o", "answer", "--reason", "bob's laptop was stolen"]).ok();

@@ -1,14 +1,15 @@
 //! A revocation counts for everyone once witnesses have seen it.
 
-use std::process::Child;
+use std::{process::Child, time::Duration};
 
-use countersign_core::{log::record::LoggedState, proof::staple::Staple};
+use countersign_core::{log::record::LoggedState, proof::staple::Staple, values::time::Timestamp};
 use serde_json::{Value, json};
 
 use crate::support::{
     client::{Ran, text},
     hostile::Asked,
     log_scene::{LogScene, THREE, log_key, policy, with_cosignatures, witness_key},
+    people::now,
     waiting::wait_until,
 };
 
@@ -55,6 +56,14 @@ fn revoke_waits_for_witnesses_and_says_until_when_the_old_state_can_be_shown() {
     let said = end(child).ok();
     let said = said.says(&["Revoked", "by 3 of 4 witnesses", "Waiting for witnesses"]);
     said.says(&["No one with a maximum age of 1 day accepts this release after "]);
+    // The past may have been cosigned by a clock that was five minutes ahead, and the minute is not over at its beginning.
+    let begun = now();
+    let shown = end(revoke(&scene, &[])).ok().stdout;
+    let (_, shown) = shown.split_once("accepts this release after ").unwrap();
+    let (date, minute) = shown.trim().trim_end_matches(" UTC.").split_once(' ').unwrap();
+    let until = Timestamp::parse(&format!("{date}T{minute}:00Z")).unwrap();
+    let lead = Duration::from_secs(5 * 60 + 24 * 60 * 60);
+    assert!(until > begun.later(lead), "{shown}, and it was {begun}");
     // Again: nothing is left to do, and the same is said.
     let report = end(revoke(&scene, &["--json"])).ok().json();
     assert_eq!((&report["revoked"], &report["log"]["cosigned"]), (&json!(true), &json!(3)));

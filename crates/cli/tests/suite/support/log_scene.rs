@@ -5,9 +5,10 @@ use std::{fs, time::Duration};
 use countersign_core::{
     log::{
         checkpoint::{Checkpoint, SignedCheckpoint},
-        leaf::Leaf,
+        leaf::{Leaf, parse_bundle, write_bundle},
         proofs::InclusionProof,
-        tree::Tree,
+        tile::{TileKind, TileName},
+        tree::{Hash, Tree},
     },
     proof::staple::Staple,
     values::{
@@ -137,6 +138,40 @@ impl LogScene {
     /// From now on the server shows this staple for a release.
     pub(crate) fn show(&self, version: &str, staple: &Staple) {
         self.hostile.answer(&format!("/v1/proof/{}", self.index(version)), Lie::bytes(staple.write()));
+    }
+
+    /// All leaves of the server's own log, once it covers all commits. There are fewer than a tile has.
+    #[track_caller]
+    pub(crate) fn leaves(&self) -> Vec<Leaf> {
+        let size = self.staple("2.0").proof.index + 1;
+        let name = TileName::new(TileKind::Entries, 0, size);
+        parse_bundle(&self.world.server.get(&format!("/log/tile/{name}")).body).expect("leaves")
+    }
+
+    /// From now on the server shows a log of these leaves, which its key has signed, whatever they say: checkpoints and
+    /// tiles that agree with each other. Witnesses that only check consistency cosign it.
+    pub(crate) fn show_log(&self, leaves: Vec<Leaf>, witnesses: &[(usize, i64)]) {
+        let mut tree = Tree::default();
+        leaves.iter().for_each(|leaf| tree.push(leaf.hash()));
+        let size = tree.len();
+        let root = tree.root(size).expect("a root");
+        let signed = Checkpoint { origin: ORIGIN.to_owned(), size, root }.sign(&log_key(), &secret("log"));
+        let note = cosign(signed, witnesses).note().to_string();
+        self.hostile.lie(move |asked| {
+            let path = asked.path.as_str();
+            if matches!(path, "/log/checkpoint" | "/log/cosigned") {
+                return Some(Lie::bytes(note.clone()));
+            }
+            let name = TileName::parse(path.strip_prefix("/log/tile/")?)?;
+            let bytes = match name.kind() {
+                TileKind::Entries => write_bundle(&leaves),
+                TileKind::Hashes { level } => {
+                    let hashes = tree.tile_hashes(usize::from(level), name.range())?;
+                    hashes.iter().flat_map(Hash::as_bytes).copied().collect()
+                }
+            };
+            Some(Lie::bytes(bytes))
+        });
     }
 
     /// An honest server, whose witnesses have cosigned a minute ago.

@@ -12,7 +12,11 @@ use countersign_core::{
     values::bounds::WITNESS_REQUEST_BYTES,
 };
 
-use crate::support::witnesses::{OwnLog, TestWitness};
+use super::asking::{await_staple, release};
+use crate::support::{
+    metrics::free_address,
+    witnesses::{OwnLog, TestWitness, await_logged, log_key_of, start_witnessed},
+};
 
 fn log() -> OwnLog {
     let mut log = OwnLog::named("log.example/one", 7);
@@ -152,6 +156,33 @@ fn of_requests_at_the_same_time_only_one_continues_a_size() {
         let [size] = cosigned.as_slice() else { panic!("one of them: {statuses:?}") };
         assert_eq!(witness.cosigned(&log.key).unwrap().checkpoint().size, *size);
         known = *size;
+    }
+}
+
+#[test]
+fn a_witness_knows_its_log_from_the_first_moment_on() {
+    // Before it has ever reached its server, it does not know which log that keeps.
+    let log = log();
+    let mut fresh = TestWitness::prepare(free_address(), "witness.example", &[]);
+    fresh.server.start_again();
+    let reply = fresh.add_checkpoint(&log.request(0, 5));
+    assert_eq!((reply.status, reply.header("retry-after")), (503, Some("5")), "{}", reply.text());
+    let reply = fresh.server.get(&TestWitness::checkpoint_target(log.key.name()));
+    assert_eq!((reply.status, reply.header("retry-after")), (503, Some("5")), "{}", reply.text());
+    // After a restart it does.
+    let (world, mut witness) = start_witnessed();
+    let index = release(&world, "1.0");
+    let size = await_staple(&world, &index, &[&witness]).proof.index + 1;
+    let newest = await_logged(&world.server);
+    for _ in 0..5 {
+        witness.server.restart();
+        let request = WitnessRequest { old: 0, proof: Vec::new(), note: newest.log_note() };
+        let reply = witness.add_checkpoint(&request);
+        assert_eq!((reply.status, reply.text()), (409, format!("{size}\n")));
+        let cosigned = witness.cosigned(&log_key_of(&world.server)).expect("what it has cosigned");
+        assert_eq!(cosigned.checkpoint(), newest.checkpoint());
+        // Of another log it knows that it does not know it.
+        assert_eq!(witness.add_checkpoint(&log.request(0, 5)).status, 404);
     }
 }
 

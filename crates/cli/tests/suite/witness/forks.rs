@@ -3,7 +3,7 @@
 use super::asking::{await_staple, release};
 use crate::support::{
     Launch,
-    metrics::free_address,
+    metrics::{await_value, free_address},
     waiting::wait_until,
     witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed},
 };
@@ -73,4 +73,26 @@ fn a_checkpoint_that_the_journal_does_not_give_is_never_cosigned() {
     assert_eq!(reply.status, 422, "{}", reply.text());
     assert!(witness.cosigned(&log_key_of(&world.server)).is_none());
     assert_eq!(witness.evidence().len(), 1);
+}
+
+#[test]
+fn a_witness_that_stopped_at_a_commit_that_breaks_the_rules_tells_the_log_so() {
+    let (mut world, witness) = start_witnessed();
+    let index = release(&world, "1.0");
+    await_staple(&world, &index, &[&witness]);
+    world.server.stop();
+    world.git().commit_file("https/example.org/443/acme/app/unknown.json", b"{}");
+    world.server.start_again();
+    witness.server.await_log("the mirror stops following", 1);
+    let newest = await_logged(&world.server);
+    world.server.await_log("the witness has stopped: ask its operator", 1);
+    world.server.await_log("it has stopped following the journal", 1);
+    await_value(world.server.metrics_address(), "countersign_log_witness_stopped{witness=\"w0\"}", 1.0);
+    let seen = witness.cosigned(&log_key_of(&world.server)).unwrap().checkpoint().size;
+    let proof = vec![];
+    let request = WitnessRequest { old: 0, proof, note: newest.log_note() };
+    assert_eq!(witness.add_checkpoint(&request).text(), format!("{seen}\n"), "it says what it has seen");
+    let log = world.server.stop_and_read_log();
+    let (_, after) = log.split_once("the witness has stopped: ask its operator").unwrap();
+    assert!(after.contains("unknown.json") && !after.contains("try again"), "{log}");
 }

@@ -4,7 +4,10 @@ use std::{
     collections::VecDeque,
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -24,7 +27,7 @@ use crate::support::{
     machine_clock::MachineClock,
     metrics::{Page, await_value, free_address},
     waiting::wait_until,
-    witnesses::{LogSetup, await_logged, log_key_of},
+    witnesses::{LogSetup, await_logged, checkpoint_of, log_key_of},
 };
 
 /// What a witness answers, given what it was asked.
@@ -107,6 +110,10 @@ fn read_request(mut stream: &TcpStream) -> Option<WitnessRequest> {
         bytes.extend_from_slice(&chunk[..read]);
         let text = String::from_utf8_lossy(&bytes);
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        // It does not show what it has cosigned.
+        if head.starts_with("GET ") {
+            return None;
+        }
         assert!(head.starts_with("POST /prefix/add-checkpoint HTTP/1.1"), "{head}");
         let length =
             head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
@@ -127,6 +134,8 @@ fn is_cosigned(world: &World) -> bool {
 #[test]
 fn a_size_is_learnt_from_a_conflict_with_and_without_a_body() {
     let witness = FakeWitness::start(vec![
+        // Asked before the log signs, it has seen nothing.
+        Box::new(cosign),
         // It has seen one commit, says so once, and then nothing.
         fixed(reply("409 Conflict", "content-type: text/x.tlog.size\r\n", "1\n")),
         fixed(reply("409 Conflict", "", "")),
@@ -263,6 +272,72 @@ fn one_of_three_witnesses_alone_neither_stops_the_log_nor_spoils_its_proofs() {
         let posted = Request::new("POST", "/log/cosignature").with_body(format!("{text}\n{line}"));
         let reply = world.server.send(&posted);
         assert_eq!(reply.status, 400, "{}", reply.text());
+    }
+}
+
+/// A witness that keeps connections, and closes each one when the second request on it has come.
+fn start_impatient(secret: fn() -> SecretKey) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let closed = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&closed);
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let count = Arc::clone(&count);
+            thread::spawn(move || {
+                let Some(request) = read_request(&stream) else { return };
+                let line = NoteSignature::sign(request.note.text(), &key(), &secret(), 1_700_000_000);
+                let body = line.to_string();
+                let text = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+                (&stream).write_all(text.as_bytes()).unwrap();
+                if read_request(&stream).is_some() {
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+    });
+    (address, closed)
+}
+
+#[test]
+fn a_connection_that_closes_under_a_question_is_followed_by_another_one() {
+    let (address, closed) = start_impatient(secret);
+    let line = format!("witness fake {} http://{address}/prefix/\nquorum fake\n", key());
+    let mut world = LogSetup { witnesses: Some(line), ..LogSetup::at(free_address()) }.start();
+    // The heartbeats come every two seconds, on the connection of the one before.
+    wait_until("no connection is used again", || closed.load(Ordering::SeqCst) >= 3);
+    wait_until("it cosigns", || is_cosigned(&world));
+    let failures = "countersign_log_witness_failures_total{witness=\"fake\"}";
+    assert_eq!(Page::read(world.server.metrics_address()).value(failures), 0.0);
+    let log = world.server.stop_and_read_log();
+    assert!(!log.contains("does not cosign"), "{log}");
+}
+
+#[test]
+fn a_witness_that_has_cosigned_and_forgets_the_log_has_not_seen_nothing() {
+    for status in ["404 Not Found", "403 Forbidden"] {
+        let forgets = Arc::new(AtomicBool::new(false));
+        let is_forgetful = Arc::clone(&forgets);
+        let answer = move |request: &WitnessRequest| match is_forgetful.load(Ordering::SeqCst) {
+            true => reply(status, "", "never heard of it"),
+            false => cosign(request),
+        };
+        let witness = FakeWitness::start(vec![Box::new(answer)]);
+        let mut world = witness.start_log();
+        release(&world, "1.0");
+        let signed = await_logged(&world.server);
+        wait_until("it does not cosign", || is_cosigned(&world));
+        world.server.stop();
+        forgets.store(true, Ordering::SeqCst);
+        world.server.start_again();
+        world.server.await_log("says now that it does not know this log", 1);
+        release(&world, "1.1");
+        let asked = witness.asked();
+        wait_until("it is not asked again", || witness.asked() > asked);
+        let newest = checkpoint_of(&world.server);
+        assert_eq!(newest.checkpoint(), signed.checkpoint(), "it signs nothing on this word");
+        forgets.store(false, Ordering::SeqCst);
+        await_logged(&world.server);
     }
 }
 

@@ -86,6 +86,33 @@ fn it_is_written_as_it_was_read() {
 }
 
 #[test]
+fn a_witness_that_replays_is_an_object_and_every_other_one_its_key() {
+    let replaying = |n| json!({"key": text(&witness_key(n)), "replaying": true});
+    let mut object = with("/witnesses/0/keys/1", &replaying(2));
+    let file = parse(&object).unwrap();
+    let transparency = file.transparency().unwrap();
+    let [group] = transparency.witnesses() else { panic!("one group") };
+    assert_eq!(group.keys, [witness_key(1), witness_key(2), witness_key(3)]);
+    assert_eq!([1, 2, 3].map(|n| group.replays(&witness_key(n))), [false, true, false]);
+    assert_eq!(transparency.policy().replaying_keys(), [witness_key(2).key()].into());
+    assert_eq!(serde_json::from_slice::<Value>(&file.write()).unwrap()["transparency"], object);
+    // Any two of three have one that replays, if two do.
+    assert_eq!(transparency.policy().tolerance().unwrap().must_lie, 0);
+    object["witnesses"][0]["keys"][2] = replaying(3);
+    assert_eq!(read(&object).policy().tolerance().unwrap().must_lie, 1);
+    for wrong in [
+        json!({"key": text(&witness_key(2)), "replaying": false}),
+        json!({"key": text(&witness_key(2))}),
+        json!({"replaying": true}),
+        json!({"key": text(&witness_key(2)), "replaying": true, "url": "x"}),
+        json!({"key": text(&witness_key(1)), "replaying": true}),
+        json!([text(&witness_key(2))]),
+    ] {
+        assert_refused(&with("/witnesses/0/keys/1", &wrong), &["transparency.witnesses[0].keys[1]"]);
+    }
+}
+
+#[test]
 fn its_keys_sign_for_no_role() {
     let file = parse(&good()).unwrap();
     assert_eq!(file.keys(), public([&alice(), &bob(), &dave()]));

@@ -1,6 +1,6 @@
 //! Policies: their syntax, and how witnesses are counted.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use countersign_core::{
     documents::transparency::WitnessGroup,
@@ -142,7 +142,7 @@ fn one_key_under_two_names_is_refused() {
         .replace("SECOND", &second.to_string());
     let error = Policy::parse(text.as_bytes()).unwrap_err();
     assert_eq!(error.fault, PolicyFault::KeyTwice("example.com/other".to_owned()));
-    let groups = [WitnessGroup { threshold: 2, keys: vec![of_kind(KeyKind::Witness, 1), second] }];
+    let groups = [WitnessGroup::new(2, vec![of_kind(KeyKind::Witness, 1), second])];
     let of_groups = Policy::of_groups(of_kind(KeyKind::Log, 9), &groups);
     assert_eq!(of_groups, Err(PolicyFault::KeyTwice("example.com/other".to_owned())));
 }
@@ -177,9 +177,8 @@ fn a_policy_has_a_largest_size_and_number_of_entries() {
 
 #[test]
 fn groups_of_a_signers_file_must_all_reach_their_thresholds() {
-    let group = |threshold, numbers: &[u8]| WitnessGroup {
-        threshold,
-        keys: numbers.iter().map(|n| of_kind(KeyKind::Witness, *n)).collect(),
+    let group = |threshold, numbers: &[u8]| {
+        WitnessGroup::new(threshold, numbers.iter().map(|n| of_kind(KeyKind::Witness, *n)).collect())
     };
     let log = of_kind(KeyKind::Log, 9);
     let two = Policy::of_groups(log.clone(), &[group(2, &[1, 2, 3]), group(1, &[4, 5])]).unwrap();
@@ -251,8 +250,56 @@ fn what_a_quorum_withstands_is_what_all_subsets_say() {
         let blocking = subsets().map(|subset| relevant(&keys(&subset))).filter(|set| !down(set));
         let may_be_down = blocking.map(|set| set.len()).min().unwrap() - 1;
         let pairs = met.iter().flat_map(|a| met.iter().map(move |b| relevant(&(a & b)).len()));
-        let expected =
-            Tolerance { witnesses: members.len(), needed, may_be_down, must_collude: pairs.min().unwrap() };
+        let must_collude = pairs.min().unwrap();
+        let expected = Tolerance { witnesses: members.len(), needed, may_be_down, must_collude, must_lie: 0 };
         assert_eq!(policy.tolerance(), Some(expected), "{short}");
+        // The witnesses that replay are those that a false state must win over.
+        for replaying in subsets() {
+            let marked = mark(short, &replaying);
+            let replaying = marked.replaying_keys();
+            let must_lie = met.iter().map(|set| set.intersection(&replaying).count()).min().unwrap();
+            assert_eq!(marked.tolerance(), Some(Tolerance { must_lie, ..expected }), "{marked}");
+            assert_eq!(Policy::parse(marked.to_string().as_bytes()), Ok(marked));
+        }
+    }
+}
+
+/// The policy, which says that these of its witnesses replay the rules.
+fn mark(short: &str, replaying: &[u8]) -> Policy {
+    let whole = policy(short);
+    let keys = keys(replaying);
+    let named = whole.witnesses().iter().filter(|witness| keys.contains(&witness.key.key()));
+    let lines: String = named.map(|witness| format!("; #countersign replaying {}", witness.name)).collect();
+    policy(&format!("{short}{lines}"))
+}
+
+#[test]
+fn comments_for_us_name_witnesses_that_replay_and_an_age() {
+    let base = "witness a W1; witness b W2; group g 2 a b; ";
+    let said = policy(&format!("{base}#countersign replaying b a; #countersign max-age 90m; quorum g"));
+    assert_eq!(said.replaying_keys(), keys(&[1, 2]));
+    assert_eq!(said.max_age(), Some(Duration::from_secs(5_400)));
+    assert_eq!(Policy::parse(said.to_string().as_bytes()).as_ref(), Ok(&said));
+    // Every other comment says nothing, whatever it is about.
+    let other =
+        policy(&format!("{base}# countersign replaying a; # replaying; #countersigns max-age; quorum g"));
+    assert_eq!((other.replaying_keys(), other.max_age()), (keys(&[]), None));
+    for (line, expected) in [
+        ("#countersign", PolicyFault::OwnForm),
+        ("#countersign replaying", PolicyFault::OwnForm),
+        ("#countersign replay a", PolicyFault::OwnForm),
+        ("#countersign max-age", PolicyFault::OwnForm),
+        ("#countersign max-age 1d 2d", PolicyFault::OwnForm),
+        ("#countersign replaying g", PolicyFault::NotAWitness("g".to_owned())),
+        ("#countersign replaying a c", PolicyFault::NotAWitness("c".to_owned())),
+        ("#countersign max-age 1", PolicyFault::Age),
+        ("#countersign max-age 59s", PolicyFault::Age),
+        ("#countersign max-age 3651d", PolicyFault::Age),
+        ("#countersign max-age 1d; #countersign max-age 1d", PolicyFault::Age),
+    ] {
+        assert_eq!(fault(&format!("{base}{line}; quorum g")).1, expected, "{line}");
+    }
+    for age in ["60s", "3650d"] {
+        assert!(policy(&format!("quorum none; #countersign max-age {age}")).max_age().is_some());
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn witness(n: u8) -> (VerifierKey, SecretKey) {
 /// Two of three witnesses.
 pub(crate) fn policy() -> Policy {
     let keys = (1..=3).map(|n| witness(n).0).collect();
-    Policy::of_groups(log_key(), &[WitnessGroup { threshold: 2, keys }]).expect("a policy")
+    Policy::of_groups(log_key(), &[WitnessGroup::new(2, keys)]).expect("a policy")
 }
 
 /// All commits of a log, with the status map after each.

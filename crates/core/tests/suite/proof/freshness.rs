@@ -170,8 +170,7 @@ fn a_staple_of_a_large_log_is_a_few_kilobytes() {
 fn a_policy_with_other_witnesses_proves_nothing() {
     let other = VerifierKey::new("other.example", KeyKind::Witness, key(9).public_key()).unwrap();
     let policy =
-        Policy::of_groups(policy().log_keys().remove(0), &[WitnessGroup { threshold: 1, keys: vec![other] }])
-            .unwrap();
+        Policy::of_groups(policy().log_keys().remove(0), &[WitnessGroup::new(1, vec![other])]).unwrap();
     let refused = verify(&staple(), &subject(), LogTrust::Policy(&policy), noon());
     assert!(matches!(refused, Err(StapleError::TooFewWitnesses(_))));
     let no_log = Policy::parse(b"quorum none").unwrap();

@@ -99,9 +99,14 @@ fn the_past_can_be_shown_until_the_witnesses_that_are_left_are_too_few() {
     let cosigned = |times: &[(u8, u64)]| -> Vec<Cosignature> {
         log(3).cosigned(times).cosignatures().cloned().collect()
     };
-    // Two of three: one that has not cosigned needs one that has, and those have until they cosigned.
-    assert_eq!(latest_older_proof(&policy(), &cosigned(&[])), None);
-    assert_eq!(latest_older_proof(&policy(), &cosigned(&[(1, 100)])), None);
-    assert_eq!(latest_older_proof(&policy(), &cosigned(&[(1, 100), (2, 150)])), at(150));
-    assert_eq!(latest_older_proof(&policy(), &cosigned(&[(1, 100), (2, 150), (3, 120)])), at(120));
+    let now = at(1_000).unwrap();
+    let latest = |times: &[(u8, u64)]| latest_older_proof(&policy(), &cosigned(times), now);
+    // Two of three: one that has not cosigned needs one that has.
+    assert_eq!(latest(&[]), None);
+    assert_eq!(latest(&[(1, 100)]), None);
+    // Those have cosigned the past before now. By a clock that was set back since, that can be five minutes ahead.
+    assert_eq!(latest(&[(1, 100), (2, 150)]), at(1_301));
+    assert_eq!(latest(&[(1, 100), (2, 150), (3, 120)]), at(1_301));
+    // And a time of the present itself counts.
+    assert_eq!(latest(&[(1, 1_400), (2, 1_350)]), at(1_400));
 }

@@ -2,6 +2,7 @@ mod bundle;
 mod freshness;
 mod log_pin;
 mod replaced;
+mod state_lie;
 mod to_object;
 mod to_revoke;
 mod to_sign;

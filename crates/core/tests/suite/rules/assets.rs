@@ -269,7 +269,7 @@ fn whatever_collects_a_rotation_fits_what_nodes_share() {
         let mut world = collecting();
         let (count, refusal) = collect(&mut world, (0..10_000).map(dirs)).expect("there is an end");
         assert!(matches!(refusal, AssetsRefusal::NoRoomToRotate { .. }), "{name}: {refusal}");
-        assert_mentions(&refusal, &["sign or withdraw some of them first"]);
+        assert_mentions(&refusal.to_string(), &["sign or withdraw some of them first"]);
         assert!(count > 1_000, "{name}: {count}");
         let next = team_of("2026-01-31T11:00:00Z");
         world.update(&next, &carol()).expect("a proposal");

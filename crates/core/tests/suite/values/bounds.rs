@@ -21,7 +21,7 @@ use countersign_core::{
             ROTATION_DELAY_HOURS, SEARCH_CHARS, SEGMENT_BYTES, SERVER_URL_BYTES, SHARED_BATCH_BYTES,
             SHARED_CHANGE_BYTES, SIGNATURES, SIGNER_NAME_CHARS, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
             SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS, SIGNERS_FILE_WITNESSES, STAPLE_BYTES,
-            SUPERSEDED_BYTES, URL_BYTES, VETO_BYTES, VETO_RECORDS, WITNESS_REQUEST_BYTES,
+            STATE_LIE_BYTES, SUPERSEDED_BYTES, URL_BYTES, VETO_BYTES, VETO_RECORDS, WITNESS_REQUEST_BYTES,
         },
         digest::{Sha256, Sha512},
     },
@@ -249,6 +249,11 @@ const TABLE: &[Bound] = &[
         "C2SP asks for 32; a server asks every witness",
     ),
     bytes("a staple", STAPLE_BYTES, "nine paths, two proofs, and a cosignature of each witness"),
+    bytes(
+        "evidence that a log lied about the state",
+        STATE_LIE_BYTES,
+        "a commit of the journal and the indexes that it completes, in base64",
+    ),
     bytes("a URL of a signers file, a release or an asset", URL_BYTES, "it is stored with what it led to"),
     count("redirects of one fetch", REDIRECTS, "forges need one or two"),
     bytes(

@@ -165,7 +165,7 @@ fn of_checkpoints() -> Vec<StapleVector> {
 fn of_keys() -> Vec<StapleVector> {
     let alice_as = |kind, name: &str| VerifierKey::new(name, kind, alice().public_key()).expect("a key");
     let of_alice = alice_as(KeyKind::Log, log_key().name());
-    let group = |threshold, first: VerifierKey| WitnessGroup { threshold, keys: vec![first, witness(2).0] };
+    let group = |threshold, first: VerifierKey| WitnessGroup::new(threshold, vec![first, witness(2).0]);
     let log_policy = Policy::of_groups(of_alice.clone(), &[group(2, witness(1).0)]).expect("a policy");
     let as_witness = group(1, alice_as(KeyKind::Witness, "witness1.example"));
     let witness_policy = Policy::of_groups(log_key(), &[as_witness]).expect("a policy");

@@ -62,6 +62,25 @@ pub(super) fn transparencies() -> Vec<String> {
     }
     objects.extend(logs(&log).into_iter().map(|log| with("/log", json!(log))));
     objects.extend(last_witnesses(&first).into_iter().map(|key| with("/witnesses/0/keys/2", json!(key))));
+    for last in [
+        json!({"key": third, "replaying": true}),
+        json!({"key": third, "replaying": false}),
+        json!({"key": third, "replaying": "true"}),
+        json!({"key": third, "replaying": 1}),
+        json!({"key": third}),
+        json!({"replaying": true}),
+        json!({"key": third, "replaying": true, "name": "x"}),
+        json!({"key": second, "replaying": true}),
+        json!({"key": log, "replaying": true}),
+        json!({"key": {"key": third, "replaying": true}, "replaying": true}),
+        json!([third]),
+        json!(1),
+        json!(null),
+    ] {
+        objects.push(with("/witnesses/0/keys/2", last));
+    }
+    let all: Vec<Value> = [&first, &second, &third].map(|key| json!({"key": key, "replaying": true})).into();
+    objects.push(with("/witnesses/0/keys", json!(all)));
     let [twin, other] = [94_678_u32, 107_095].map(twin);
     objects.push(with("/witnesses/0/keys/1", json!(twin)));
     let mut twins = with("/witnesses/0/keys/1", json!(twin));

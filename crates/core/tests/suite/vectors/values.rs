@@ -77,7 +77,10 @@ fn read_document(text: &str) -> Option<String> {
 fn read_signers(text: &str) -> Option<String> {
     let file = SignersFile::parse(text.as_bytes()).ok()?;
     let log = file.transparency().map(|found| {
-        let group = |group: &WitnessGroup| format!(" {}/{}", group.threshold, group.keys.len());
+        let group = |group: &WitnessGroup| match group.replaying.len() {
+            0 => format!(" {}/{}", group.threshold, group.keys.len()),
+            replaying => format!(" {}/{} ({replaying} replay)", group.threshold, group.keys.len()),
+        };
         let groups: String = found.witnesses().iter().map(group).collect();
         let age = found.max_age().map_or_else(|| "none".to_owned(), |age| age.as_secs().to_string());
         format!(", log {}, witnesses{groups}, age {age}", found.log().name())

@@ -1,11 +1,11 @@
-// What the server shows for a release, and the facts of a file.
+// What the server shows, and the facts of a file.
 
 import { history, readIndex, signatures } from "./documents.mjs";
 import { parseJson } from "./json.mjs";
 import { decodeText, hash, toHex } from "./keys.mjs";
 import { attempt, digestOf, refuseIf } from "./rules.mjs";
 
-// `null` if there is nothing. A server that starts asks us to wait.
+// `null` if there is nothing. A busy server asks us to wait.
 async function ask(target, tell, more = 2) {
   const options = { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(6e4) };
   const response = await fetch(`/v1/${target}`, options);
@@ -58,16 +58,13 @@ async function gatherFor(path, project) {
     signatures: await attempt("The list of signatures", () => signatures(parseJson(signed), "")),
     governedBy: await digestOf(copy ?? ""),
     history: await attempt("The signers chain", () => history(parseJson(chain).history, "history")),
-    revocation,
-    begun,
-    objections,
-    staple,
+    ...{ revocation, begun, objections, staple },
   };
 }
 
 export async function readFacts(file) {
   refuseIf(file.size > 2 ** 30, "More than 1 GiB is too much for a browser: use the command line");
-  const bytes = await file.arrayBuffer();
+  const [{ name, size }, bytes] = [file, await file.arrayBuffer()];
   const digest = async (kind) => toHex(await hash(kind, bytes));
-  return { name: file.name, size: file.size, sha256: await digest("SHA-256"), sha512: await digest("SHA-512") };
+  return { name, size, sha256: await digest("SHA-256"), sha512: await digest("SHA-512") };
 }

@@ -16,7 +16,8 @@ const sha256 = (...parts) => hash("SHA-256", Uint8Array.from(parts.flatMap((part
 // A group of witnesses can have groups as members.
 const isMet = ({ key, threshold, keys }, cosigned) =>
   keys ? keys.filter((member) => isMet(member, cosigned)).length >= threshold : cosigned.has(key);
-const leavesOf = (node) => node.keys?.flatMap(leavesOf) ?? [node.key];
+const leavesOf = (node) => node.keys?.flatMap(leavesOf) ?? [node];
+const replays = (witness) => witness.replays;
 const fewest = ({ threshold, keys }) =>
   keys ? keys.map(fewest).sort((a, b) => a - b).slice(0, threshold).reduce((sum, count) => sum + count, 0) : 1;
 
@@ -26,7 +27,6 @@ async function verifyNote({ text, signatures }, known) {
   for (const { name, id, bytes } of signatures) {
     const signer = known.find((key) => key.name === name && key.id === id);
     if (!signer) continue;
-    // A witness signs a time too.
     const isWitness = signer.typed.startsWith("\x04");
     const time = isWitness ? BigInt(`0x${toHex(bytes.subarray(0, 8))}`) : 1n;
     const said = isWitness ? `cosignature/v1\ntime ${time}\n${text}` : text;
@@ -38,11 +38,11 @@ async function verifyNote({ text, signatures }, known) {
   return signed;
 }
 
-// Without `trust`, all is the server's word.
+// `trust` is null if the signers name no log.
 async function attest(proof, { origin }, signerKeys, trust, now) {
   const { logs = [], witnesses = [], quorum = { threshold: 0, keys: [] } } = trust ?? {};
-  const isShared = [...logs, ...witnesses].some(({ key }) => signerKeys.has(key));
-  refuse(isShared, "a key of its log or of a witness is also a signer's");
+  const isSigner = ({ key }) => signerKeys.has(key);
+  refuse([...logs, ...witnesses].some(isSigner), "a key of its log or of a witness is also a signer's");
   const own = logs.filter((log) => log.name === origin);
   refuse(trust && !own.length, "its checkpoint is of another log", Unmet);
   const [log] = await verifyNote(proof, own);
@@ -53,17 +53,20 @@ async function attest(proof, { origin }, signerKeys, trust, now) {
     if (!(newest.get(key)?.time >= time)) newest.set(key, { name, time });
   }
   const counted = leavesOf(quorum);
-  const [needed, cosigned] = [fewest(quorum), counted.filter((key) => newest.has(key)).length];
+  const signed = counted.filter(({ key }) => newest.has(key));
+  const [needed, cosigned] = [fewest(quorum), signed.length];
+  const replaying = counted.some(replays) ? signed.filter(replays).length : null;
   const few = `${cosigned} of ${counted.length}, and at least ${needed} are needed`;
   refuse(!isMet(quorum, newest), `too few witnesses have cosigned its checkpoint: ${few}`, Unmet);
-  // The latest time such that those of then and later are enough.
+  // The latest time that enough have reached.
   const times = [...newest].sort(([, a], [, b]) => Number(b.time - a.time));
   const enough = times.findIndex((_, i) => isMet(quorum, new Map(times.slice(0, i + 1))));
   const asOf = needed ? times[enough][1].time : null;
-  return { asOf, needed, cosigned, witnesses: counted.length, cosignatures: [...newest.values()], log: log?.signer };
+  const said = { cosignatures: [...newest.values()], log: log?.signer };
+  return { asOf, needed, cosigned, replaying, witnesses: counted.length, ...said };
 }
 
-// The last leaf has only left neighbours, one for each bit of its place.
+// The last leaf has only left neighbours.
 async function isLastLeaf(leaf, { index, hashes }, root) {
   let node = await sha256([0], utf8(leaf.text));
   for (const left of hashes) node = await sha256([1], left, node);
@@ -89,10 +92,9 @@ function compareSigners({ history, signers }, chain) {
   return history === chain.length ? "newest" : history > chain.length ? "replaced" : "earlier";
 }
 
-// `subject` is a verified release.
-export async function verifyStaple(source, ...known) {
-  return verifyProof(await attempt("The proof of its state", () => readStaple(source)), ...known);
-}
+// How old is too old, the caller knows.
+export const verifyStaple = async (source, ...known) =>
+  verifyProof(await attempt("The proof of its state", () => readStaple(source)), ...known);
 
 export async function verifyProof({ release: shown, project: named, leaf, proof }, subject, trust, now) {
   const checkpoint = parseCheckpoint(proof.text);
@@ -115,11 +117,9 @@ export async function verifyProof({ release: shown, project: named, leaf, proof 
   return { ...attested, checkpoint, release, newer, newerPaths, signers, history: project.history };
 }
 
-const UNITS = [[86400, "days"], [3600, "hours"], [60, "minutes"], [1, "seconds"]];
-
-function spellAge(seconds) {
-  const [unit, name] = UNITS.find(([unit]) => seconds >= 2 * unit);
-  return `${Math.floor(seconds / unit)} ${name}`;
+function spellAge(age) {
+  const [unit, name] = [[86400, "days"], [3600, "hours"], [60, "minutes"], [1, "seconds"]].find(([unit]) => age >= 2 * unit);
+  return `${Math.floor(age / unit)} ${name}`;
 }
 
 const spellTime = (seconds) => `${new Date(Number(seconds) * 1e3).toISOString().slice(0, 16).replace("T", " ")} UTC`;
@@ -141,7 +141,7 @@ export async function subjectOf({ path, index: text }, { index: { project_id: pr
 export const trustOf = ({ log }) =>
   log && { logs: [log.key], witnesses: log.keys.slice(1), quorum: { threshold: log.groups.length, keys: log.groups } };
 
-// Says how fresh the state is. The newest signers decide whether that must be proven (D81).
+// The newest signers decide whether it must be proven (D81).
 export async function checkFreshness({ staple, ...evidence }, verified, passed) {
   const { links } = verified;
   const newest = links.at(-1).signers;
@@ -153,17 +153,16 @@ export async function checkFreshness({ staple, ...evidence }, verified, passed) 
   const subject = await subjectOf(evidence, verified);
   const now = BigInt(Math.floor(Date.now() / 1e3));
   const fresh = await verifyStaple(staple, subject, trustOf(newest), now);
-  const { asOf, cosigned, witnesses, release, history } = fresh;
+  const { asOf, cosigned, replaying, witnesses, release, history } = fresh;
   const time = asOf !== null && spellTime(asOf);
   const word = `by the ${log ? "log" : "server"}'s word alone`;
-  const by = time ? `as of ${time}, by ${cosigned} of ${witnesses} witnesses` : word;
+  const rules = replaying === null ? "" : `, ${replaying || "none"} of which replay${replaying > 1 ? "" : "s"} the rules`;
+  const by = time ? `as of ${time}, by ${cosigned} of ${witnesses} witnesses${rules}` : word;
   refuseIf(release.revocation, `The server hides that the release is revoked, ${by}`);
   const hidden = `it shows ${links.length} of the ${history} signers files in its log, ${by}`;
   refuseIf(fresh.signers === "replaced", `The server hides a change of signers: ${hidden}`);
-  if (time && now - asOf > log.age) {
-    const old = `The newest proof that the release is not revoked is from ${time}; the signers allow ${spellAge(log.age)}`;
-    refuseIf(true, old, "check this computer's clock, or try again later");
-  }
+  const old = time && now - asOf > log.age && `is from ${time}; the signers allow ${spellAge(log.age)}`;
+  refuseIf(old, `The newest proof that the release is not revoked ${old}`, "check this computer's clock, or try again later");
   const said = [by.replace(/^as/, "Fresh as").replace(/^by/, "By"), spellNewer(fresh, subject.project), "not revoked"];
   if (fresh.signers === "earlier") said.push("from before the last change of signers");
   passed(said.join("; "));

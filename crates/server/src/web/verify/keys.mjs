@@ -24,7 +24,6 @@ export function decode(text, length) {
   return binary.length === length && btoa(binary).replace(/=+$/, "") === body ? binary : null;
 }
 
-// Any spelling becomes the canonical one.
 export function parseKey(text) {
   if (!text.includes(" ")) return toKey(decode(text.replace(/^svc-pub:/, ""), 32));
   const [kind, encoded] = text.split(" ");

@@ -1,6 +1,6 @@
 // The log and the witnesses of a signers file (D91).
 
-import { fail, integer, list, object, text } from "./json.mjs";
+import { fail, integer, list, object, oneOf, text } from "./json.mjs";
 import { decode, hash, toBytes, toHex, toKey, utf8 } from "./keys.mjs";
 import { isSeen } from "./values.mjs";
 
@@ -13,7 +13,11 @@ export const verifierKey = (type) => text((spelled) => {
   return key && isName ? { name, id, key, typed } : null;
 }, "the verifier key of a log or witness");
 
-const group = object({ threshold: integer, keys: list(verifierKey(4)) });
+// One that replays is an object (D213).
+const plain = verifierKey(4);
+const marked = object({ key: plain, replaying: oneOf(true) });
+const witness = (value, at) => (Object(value) === value ? { ...marked(value, at).key, replays: true } : plain(value, at));
+const group = object({ threshold: integer, keys: list(witness) });
 const shape = object({ log: verifierKey(1), "witnesses?": list(group), "max_age_seconds?": integer });
 
 export function transparency(value, at) {
@@ -26,8 +30,8 @@ export function transparency(value, at) {
   if (groups ? !(age >= 60 && age <= 315_360_000) : age !== undefined) {
     fail(`${at}.max_age_seconds`, "must be 60 to 315360000, and only with witnesses");
   }
-  const count = (part) => new Set(keys.map(part)).size;
-  const isTwice = count(({ key }) => key) < keys.length || count(({ name, id }) => `${name}+${id}`) < keys.length;
+  const names = keys.flatMap(({ key, name, id }) => [key, `${name}+${id}`]);
+  const isTwice = new Set(names).size < names.length;
   return isTwice ? fail(at, "the same key again") : { key: log, groups: groups ?? [], age, keys };
 }
 

@@ -39,7 +39,7 @@ export async function verifySignatures(what, text, signatures) {
   return new Set(signatures.keys());
 }
 
-// Whether the first is the right one, only the user can know.
+// Whether the first is right, only the user knows.
 export async function verifyChain(history, project) {
   const links = [];
   for (const entry of history) links.push(await verifyLink(entry, project, links.at(-1), `Signers file ${links.length + 1}`));
@@ -56,8 +56,7 @@ async function verifyLink(entry, project, previous, what) {
   refuseIf(metadata.previous !== (previous?.digest ?? null), `${what} does not continue the one before`);
   const isEarly = previous?.signers.timestamp >= signers.timestamp || previous?.activated > entry.timestamp;
   refuseIf(isEarly, `${what} is not later than the one before`);
-  const texts = [[entry.signers_config, entry.signatures], [entry.metadata, entry.metadata_signatures]];
-  for (const [text, signatures] of texts) {
+  for (const [text, signatures] of [[entry.signers_config, entry.signatures], [entry.metadata, entry.metadata_signatures]]) {
     const signed = await verifySignatures(what, text, signatures);
     refuseIf(!isAgreed(previous?.signers, signers, signed), `${what} lacks required signatures`);
   }
@@ -107,7 +106,6 @@ export async function verifyEvidence({ path, index: text, signatures, governedBy
 const spell = ({ size, digests }) =>
   Object.entries({ bytes: size, ...digests }).filter((fact) => fact[1] !== null).map((fact) => fact.join(" ")).join(", ");
 
-// Which listed file this is.
 export function checkFile({ name: own, size, sha256, sha512 }, files, wanted, passed) {
   const isSame = ({ size: listed, digests: { sha256: short = sha256, sha512: long = sha512 } }) =>
     (listed ?? size) === size && short === sha256 && long === sha512;

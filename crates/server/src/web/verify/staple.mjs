@@ -1,4 +1,4 @@
-// A staple (D86), read strictly: a leaf, its proof, its checkpoint and two records.
+// A staple (D86), read strictly.
 
 import { parseBounded } from "./documents.mjs";
 import { list, object, oneOf, text } from "./json.mjs";

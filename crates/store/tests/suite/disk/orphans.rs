@@ -135,6 +135,56 @@ async fn a_gc_before_the_branch_moves_leaves_the_new_pack_alone() {
     fixture.check(&head);
 }
 
+/// A marked pack also has content that the branch reaches, and Git may not rely on that pack for it.
+#[tokio::test]
+async fn a_gc_before_a_kill_does_not_rely_on_a_pack_that_goes() {
+    let (fixture, killed, armed) = (Fixture::new(), Fixture::new(), Arc::new(AtomicBool::new(false)));
+    let (from, to) = (fixture.repository(), killed.repository());
+    let disk = disk_before_move(&armed, move || {
+        git_gc(&from);
+        copy_dir(&from, &to);
+    });
+    let store = fixture.start_on(disk);
+    put(&store, &["+dir/a=2"]).await.unwrap();
+    armed.store(true, Ordering::Relaxed);
+    put(&store, &["+other/b=2", "+other/c=3"]).await.unwrap();
+    let store = killed.start();
+    let head = store.head();
+    drop(store);
+    assert_eq!(contents(&head)["dir/a"], "2");
+    killed.check(&head);
+}
+
+/// A clone, or a repository of an earlier version.
+#[tokio::test]
+async fn a_repository_that_lacks_what_marks_need_gets_it() {
+    let fixture = Fixture::new();
+    drop(fixture.start());
+    let config = fixture.repository().join("config");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("packKeptObjects = true", "")).unwrap();
+    drop(fixture.start());
+    assert_eq!(fixture.git(&["config", "repack.packKeptObjects"]), "true\n");
+    let once = fs::read_to_string(&config).unwrap();
+    drop(fixture.start());
+    assert_eq!(fs::read_to_string(&config).unwrap(), once);
+}
+
+#[tokio::test]
+async fn a_mark_that_was_cut_off_goes_and_its_pack_stays() {
+    let fixture = killed_before_move().await;
+    for mark in marks(&fixture) {
+        let mark = fixture.repository().join("objects/pack").join(mark);
+        let text = fs::read(&mark).unwrap();
+        fs::write(mark, &text[..text.len() / 2]).unwrap();
+    }
+    let store = fixture.start();
+    assert!(marks(&fixture).is_empty());
+    assert_ne!(unreachable_objects(&fixture), "");
+    git_gc(&fixture.repository());
+    store_again(&fixture, store).await;
+}
+
 /// A copy of a running server can have an old mark beside a new branch.
 #[tokio::test]
 async fn an_old_mark_costs_no_pack() {

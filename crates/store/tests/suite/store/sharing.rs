@@ -300,6 +300,14 @@ async fn what_no_node_writes_stops_a_node_until_the_order_is_right_again() {
     }
 }
 
+/// The server of a repository that someone changes, at the time of the last step.
+fn forger(nodes: &Nodes, fixture: &Fixture) -> Store {
+    let time = nodes.steps.last().unwrap().time;
+    let options =
+        Options { clock: Clock::new(move || time), speaks_for, role: StoreRole::Single, ..options() };
+    Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap()
+}
+
 /// What no decision gives.
 fn forged_change() -> Change {
     let path = RepoPath::parse("https/example.org/443/acme/forged.json").unwrap();
@@ -316,8 +324,7 @@ async fn illegal_after(good: &[SharedBatch]) -> SharedBatch {
     let base = node.head();
     let forged = forged_change();
     drop(node);
-    let options = Options { speaks_for, role: StoreRole::Single, ..options() };
-    let store = Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap();
+    let store = forger(&nodes, &fixture);
     store.transact(move |_, _| Ok::<_, ()>((forged.clone(), ()))).await.unwrap().unwrap();
     let export = store.journal(Some(base.commit)).unwrap().unwrap();
     JournalBatches::new(export, Some(base.commit), |_| false).next().unwrap().unwrap()
@@ -423,8 +430,7 @@ async fn a_node_gives_nothing_back_that_the_rules_do_not_give() {
     nodes.act(&node, 1).await.unwrap().unwrap();
     drop(node);
     // Someone changes the repository of the stopped node.
-    let options = Options { speaks_for, role: StoreRole::Single, ..options() };
-    let single = Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap();
+    let single = forger(&nodes, &fixture);
     let change = forged_change();
     single.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     let forged = single.head().commit;
@@ -649,7 +655,6 @@ async fn a_change_that_fits_no_batch_is_refused_by_itself() {
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let refused = put(&store, &parts).await;
     assert!(matches!(refused, Err(StoreError::TooLargeToShare { bytes }) if bytes > 15 << 20), "{refused:?}");
-    put(&store, &parts[..7]).await.unwrap();
     assert_eq!(store.halted(), None);
     nodes.act(&store, 2).await.unwrap().unwrap();
     put(&alone.start(), &parts).await.unwrap();

@@ -1,0 +1,182 @@
+//! A log that lies about the state (D214): the evidence is made, kept in a file, and checked by anyone who gets it.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use countersign_core::{
+    log::{note::Note, proofs::InclusionProof, status::completed_indexes, tree::write_hash},
+    proof::state_lie::{LeafBefore, NoLie, ProvenLie, StateLie},
+    rules::snapshot::Change,
+    values::{bounds::STATE_LIE_BYTES, path::RepoPath, verifier_key::VerifierKey},
+};
+use countersign_explain::logs::{shown_record, shown_verifier_key};
+use serde_json::{Value, json};
+
+use super::{
+    commits::{Commits, untrue_journal},
+    reading::{FoundLie, read_leaves},
+    replay::StateReplay,
+};
+use crate::{
+    client::ServerClient,
+    config_dir::ConfigDir,
+    error::CliError,
+    files::{read_bounded, write},
+    log_tiles::LogTiles,
+    output::Output,
+    paths::shown_path,
+};
+
+/// The checkpoint under which a lie was found.
+pub(super) struct LyingLog<'a> {
+    pub(super) client: &'a ServerClient,
+    pub(super) key: &'a VerifierKey,
+    pub(super) note: &'a Note,
+    /// Of the checkpoint.
+    pub(super) size: u64,
+    /// At the state before the lie.
+    pub(super) replay: &'a StateReplay,
+}
+
+impl LyingLog<'_> {
+    /// The error that names the lie, with the evidence in a file.
+    pub(super) async fn accuse(&self, found: FoundLie) -> Result<CliError, CliError> {
+        let lie = self.gather(found).await?;
+        let proven = match lie.verify() {
+            Ok(proven) => proven,
+            // The log has signed no such leaf: then it is the server that shows something else.
+            Err(NoLie::NotInTheLog) => {
+                return Ok(untrue_journal(self.client, "the entries that it shows are not in the log"));
+            }
+            Err(error) => {
+                let error = format!("the state of the log is not the one that its commits give, but {error}");
+                return Ok(untrue_journal(self.client, &error));
+            }
+        };
+        let kept = keep(&lie).map(|file| shown_path(&file));
+        let hint = match &kept {
+            Ok(file) => format!(
+                "believe no proof of this log. The evidence is in {file}: send it to the project, the server's operator and the \
+                 witnesses, who check it with `countersign monitor --check FILE`"
+            ),
+            Err(error) => format!(
+                "believe no proof of this log. The evidence could not be written to a file ({error}): make room, and run it \
+                 again"
+            ),
+        };
+        let error = CliError::unverified(describe(&lie.log, &proven), hint);
+        Ok(error.with_detail("evidence", json!(kept.ok())).with_detail("lie", to_json(&lie.log, &proven)))
+    }
+
+    async fn gather(&self, found: FoundLie) -> Result<StateLie, CliError> {
+        let FoundLie { index, leaf, change } = found;
+        let mut tiles = LogTiles::of(self.client, self.size);
+        let before = match index.checked_sub(1) {
+            None => None,
+            Some(index) => {
+                let leaf = read_leaves(self.client, index, self.size).await?.into_iter().next();
+                let leaf = leaf.ok_or_else(|| untrue_journal(self.client, "an entry is missing"))?;
+                Some(LeafBefore { leaf, hashes: tiles.inclusion(index).await? })
+            }
+        };
+        let hashes = tiles.inclusion(index).await?;
+        let paths = self.replay.statuses().decisive_paths(&change);
+        let mut records = self.replay.find_records(paths.iter().map(|(key, _)| *key))?;
+        let records = paths.into_iter().filter_map(|(key, path)| Some((records.remove(&key)?, path)));
+        Ok(StateLie {
+            log: self.key.clone(),
+            proof: InclusionProof { index, hashes, note: self.note.clone() },
+            before,
+            records: records.collect(),
+            indexes: self.read_indexes(index, &change).await?,
+            leaf,
+            change,
+        })
+    }
+
+    /// The indexes that the commit completes, as far as earlier commits wrote them: the journal is read once more.
+    async fn read_indexes(
+        &self,
+        number: u64,
+        change: &Change,
+    ) -> Result<BTreeMap<RepoPath, Arc<[u8]>>, CliError> {
+        let is_written = |path: &RepoPath| change.files.get(path).is_some_and(Option::is_some);
+        let completed = completed_indexes(change).map(|(index, _)| index);
+        let wanted: Vec<RepoPath> = completed.filter(|index| !is_written(index)).collect();
+        let mut found = BTreeMap::new();
+        if wanted.is_empty() {
+            return Ok(found);
+        }
+        let mut commits = Commits::after(self.client, None);
+        for _ in 0..number {
+            let entry = commits.next().await?;
+            for index in &wanted {
+                if let Some(Some(bytes)) = entry.change.files.get(index) {
+                    found.insert(index.clone(), Arc::clone(bytes));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// In the configuration directory, one file for each leaf.
+fn keep(lie: &StateLie) -> Result<PathBuf, CliError> {
+    let dir = ConfigDir::locate()?;
+    // With the directory, which may not be there yet.
+    drop(dir.lock()?);
+    let path = dir.file(&format!("log-lie-{}.json", &lie.leaf.hash().to_string()[..16]));
+    write(&path, &lie.write())?;
+    Ok(path)
+}
+
+/// `monitor --check`: whether a file proves a lie. It needs no network, and believes no one.
+pub(super) fn check(file: &Path, output: Output) -> Result<(), CliError> {
+    let no_evidence = |reason: String| {
+        CliError::unverified(
+            format!("{} does not prove that a log has lied", shown_path(file)),
+            "it says nothing about the log, for or against",
+        )
+        .because(reason)
+    };
+    let bytes = read_bounded(file, STATE_LIE_BYTES)?;
+    let lie = StateLie::parse(&bytes).map_err(|error| no_evidence(error.to_string()))?;
+    let proven = lie.verify().map_err(|error| no_evidence(error.to_string()))?;
+    let text = format!(
+        "PROVEN: {}\nCompare the key with the one that the project's signers file names, or that you know.",
+        describe(&lie.log, &proven)
+    );
+    output.answer(&text, &to_json(&lie.log, &proven))
+}
+
+fn describe(log: &VerifierKey, proven: &ProvenLie) -> String {
+    let ProvenLie { checkpoint, index, commit, records, .. } = proven;
+    let given = match records.as_slice() {
+        [] => "the commit changes no state".to_owned(),
+        records => records.iter().map(shown_record).collect::<Vec<_>>().join("; "),
+    };
+    format!(
+        "THE LOG {} LIES ABOUT THE STATE: in its checkpoint of {} commits, the leaf {index} has another state than the commit \
+         {commit} gives. By the commit: {given}",
+        shown_verifier_key(log),
+        checkpoint.size,
+    )
+}
+
+fn to_json(log: &VerifierKey, proven: &ProvenLie) -> Value {
+    let ProvenLie { checkpoint, index, commit, signed, derived, records } = proven;
+    json!({
+        "log": log.to_string(),
+        "origin": checkpoint.origin,
+        "size": checkpoint.size,
+        "root": write_hash(&checkpoint.root),
+        "leaf": index,
+        "commit": commit,
+        "signed_state": signed.to_string(),
+        "derived_state": derived.to_string(),
+        "derived_records": records.iter().map(|record| record.text()).collect::<Vec<_>>(),
+    })
+}

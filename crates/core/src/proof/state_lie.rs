@@ -1,0 +1,244 @@
+//! The proof that a log lied about the state (D214): one of its leaves has another status map than its own commits give.
+//! All that it needs is what the log's key has signed, so anyone can verify it, offline.
+//!
+//! The leaf before says what the map was, the leaf itself binds what the commit changed. From both follows the map after
+//! the commit. Of the map before only those records are shown that the commit looks at, with their paths.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::{
+    documents::{fields::parse_by_path, signatures::SignatureSet},
+    log::{
+        checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint},
+        leaf::{Leaf, digest_changes},
+        proofs::InclusionProof,
+        record::{Record, ReleaseRecord},
+        status::{StatusError, Statuses, completed_indexes},
+        tree::{Hash, parse_hash, verify_inclusion, write_hash},
+        trie::{EMPTY, TriePath},
+    },
+    proof::staple::{parse_proven, write_siblings},
+    rules::snapshot::Change,
+    values::{
+        bounds::{PROOF_HASHES, STATE_LIE_BYTES},
+        digest::Sha512,
+        json::{self, Field, Json, ParseError},
+        key::{decode_padded_base64, encode_base64},
+        path::RepoPath,
+        verifier_key::{KeyKind, VerifierKey},
+    },
+};
+
+const VERSION: u64 = 1;
+
+/// Nothing of it is believed before [`StateLie::verify`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateLie {
+    /// The key of the log.
+    pub log: VerifierKey,
+    /// The leaf with the wrong map.
+    pub leaf: Leaf,
+    /// With the checkpoint that the log has signed.
+    pub proof: InclusionProof,
+    /// The leaf before it, which the same checkpoint covers. The first leaf has none.
+    pub before: Option<LeafBefore>,
+    /// What the commit changed.
+    pub change: Change,
+    /// Of the map before the commit.
+    pub records: Vec<(Record, TriePath)>,
+    /// Indexes that the commit completes and that came with earlier commits.
+    pub indexes: BTreeMap<RepoPath, Arc<[u8]>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeafBefore {
+    pub leaf: Leaf,
+    /// Of its inclusion.
+    pub hashes: Vec<Hash>,
+}
+
+/// A lie that was proven.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProvenLie {
+    pub checkpoint: Checkpoint,
+    /// Of the leaf, counted from 0.
+    pub index: u64,
+    pub commit: String,
+    /// The root of the map that the leaf has, and that of the map that the commit gives.
+    pub signed: Hash,
+    pub derived: Hash,
+    /// The records that the commit gives, of which the log's map has others.
+    pub records: Vec<Record>,
+}
+
+/// Why something is no proof of a lie. Nothing is said about the log.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NoLie {
+    #[error("its checkpoint cannot be used: {0}")]
+    Checkpoint(#[from] CheckpointError),
+    #[error("a leaf is not in the log")]
+    NotInTheLog,
+    #[error("only the first leaf has none before it")]
+    LeafBefore,
+    #[error("the change is not the one of the leaf")]
+    OtherChange,
+    #[error("the records are not those of the map before")]
+    OtherMap,
+    #[error("it leaves out a record that the change looks at")]
+    Incomplete,
+    #[error("the index {0} is not the one that was signed")]
+    OtherIndex(RepoPath),
+    #[error(transparent)]
+    Underivable(#[from] StatusError),
+    #[error("the log has the state that its commit gives")]
+    Right,
+}
+
+impl StateLie {
+    pub fn verify(&self) -> Result<ProvenLie, NoLie> {
+        let InclusionProof { index, hashes, note } = &self.proof;
+        let signed = SignedCheckpoint::open(note, std::slice::from_ref(&self.log), &[])?;
+        let Checkpoint { size, root, .. } = signed.checkpoint();
+        let is_included = |leaf: &Leaf, index: u64, hashes: &[Hash]| {
+            verify_inclusion(&leaf.hash(), index, *size, hashes, root).map_err(|_| NoLie::NotInTheLog)
+        };
+        is_included(&self.leaf, *index, hashes)?;
+        let before = match (&self.before, index.checked_sub(1)) {
+            (None, None) => Hash::from_bytes(EMPTY),
+            (Some(LeafBefore { leaf, hashes }), Some(index)) => {
+                is_included(leaf, index, hashes)?;
+                leaf.state
+            }
+            (Some(_), None) | (None, Some(_)) => return Err(NoLie::LeafBefore),
+        };
+        if digest_changes(&self.change) != self.leaf.changes {
+            return Err(NoLie::OtherChange);
+        }
+        let statuses = Statuses::of_paths(&before, &self.records).ok_or(NoLie::OtherMap)?;
+        if !statuses.decides(&self.change) {
+            return Err(NoLie::Incomplete);
+        }
+        let (derived, records) = self.derive(&statuses)?;
+        if derived == self.leaf.state {
+            return Err(NoLie::Right);
+        }
+        Ok(ProvenLie {
+            checkpoint: signed.checkpoint().clone(),
+            index: *index,
+            commit: self.leaf.commit.clone(),
+            signed: self.leaf.state,
+            derived,
+            records,
+        })
+    }
+
+    fn derive(&self, statuses: &Statuses) -> Result<(Hash, Vec<Record>), NoLie> {
+        let mut digests: BTreeMap<&RepoPath, Sha512> = BTreeMap::new();
+        // The record of a release that was completed before binds its index.
+        for (record, _) in &self.records {
+            if let Record::Release(ReleaseRecord { path, index, .. }) = record {
+                digests.insert(path, *index);
+            }
+        }
+        // The signatures that the commit writes bind the index of one that it completes.
+        for (path, bytes) in &self.indexes {
+            let mut completed = completed_indexes(&self.change);
+            let signatures = completed.find(|(index, _)| index == path);
+            let signatures = signatures.and_then(|(_, file)| SignatureSet::parse(file).ok());
+            let is_signed =
+                signatures.is_some_and(|set| set.verify(bytes).is_ok_and(|keys| !keys.is_empty()));
+            if !is_signed {
+                return Err(NoLie::OtherIndex(path.clone()));
+            }
+            digests.insert(path, Sha512::of(bytes));
+        }
+        let (after, records) = statuses.apply_digests(&self.change, |index| digests.get(index).copied())?;
+        Ok((after.root(), records))
+    }
+
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.len() > STATE_LIE_BYTES {
+            return Err(ParseError::new("", format!("evidence has at most {STATE_LIE_BYTES} bytes")));
+        }
+        let json = Json::parse(bytes)?;
+        let fields = ["version", "log", "leaf", "proof", "before", "change", "records", "indexes"];
+        let object = json.root().object(&fields)?;
+        object.require_version(VERSION)?;
+        let mut change = Change::default();
+        change.files = parse_by_path(&object.required("change")?, |field| field.nullable(parse_content))?;
+        let record = |field: &Field<'_>| parse_proven(field, Record::parse);
+        Ok(Self {
+            log: object.required("log")?.parsed(|text| VerifierKey::parse_kind(text, KeyKind::Log))?,
+            leaf: object.required("leaf")?.parsed(Leaf::parse)?,
+            proof: object.required("proof")?.parsed(InclusionProof::parse)?,
+            before: object.required("before")?.nullable(parse_before)?,
+            change,
+            records: object.required("records")?.array()?.iter().map(record).collect::<Result<_, _>>()?,
+            indexes: parse_by_path(&object.required("indexes")?, parse_content)?,
+        })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            version: u64,
+            log: String,
+            leaf: String,
+            proof: String,
+            before: Option<Before>,
+            change: BTreeMap<&'a str, Option<String>>,
+            records: Vec<Proven>,
+            indexes: BTreeMap<&'a str, String>,
+        }
+        #[derive(Serialize)]
+        struct Before {
+            leaf: String,
+            hashes: Vec<String>,
+        }
+        #[derive(Serialize)]
+        struct Proven {
+            record: String,
+            siblings: Vec<String>,
+        }
+        let before = |LeafBefore { leaf, hashes }: &LeafBefore| Before {
+            leaf: leaf.text(),
+            hashes: hashes.iter().map(write_hash).collect(),
+        };
+        let files = self.change.files.iter();
+        let records = self.records.iter();
+        json::write(&Document {
+            version: VERSION,
+            log: self.log.to_string(),
+            leaf: self.leaf.text(),
+            proof: self.proof.write(),
+            before: self.before.as_ref().map(before),
+            change: files.map(|(path, file)| (path.as_str(), file.as_deref().map(encode_base64))).collect(),
+            records: records
+                .map(|(record, path)| Proven { record: record.text(), siblings: write_siblings(path) })
+                .collect(),
+            indexes: self.indexes.iter().map(|(path, bytes)| (path.as_str(), encode_base64(bytes))).collect(),
+        })
+    }
+}
+
+fn parse_before(field: &Field<'_>) -> Result<LeafBefore, ParseError> {
+    let object = field.object(&["leaf", "hashes"])?;
+    let list = object.required("hashes")?;
+    let entries = list.array()?;
+    if entries.len() > PROOF_HASHES {
+        return Err(list.error(format!("has more than {PROOF_HASHES} hashes")));
+    }
+    let hash = |entry: &Field<'_>| entry.parsed(|text| parse_hash(text).ok_or("must be a hash"));
+    Ok(LeafBefore {
+        leaf: object.required("leaf")?.parsed(Leaf::parse)?,
+        hashes: entries.iter().map(hash).collect::<Result<_, _>>()?,
+    })
+}
+
+fn parse_content(field: &Field<'_>) -> Result<Arc<[u8]>, ParseError> {
+    let bytes = field.parsed(|text| decode_padded_base64(text).ok_or("must be base64"))?;
+    Ok(bytes.into())
+}
