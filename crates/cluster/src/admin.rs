@@ -6,7 +6,10 @@ use std::{
 };
 
 use countersign_core::values::time::Timestamp;
-use countersign_store::{ObjectId, sequence::SharedBatch};
+use countersign_store::{
+    ObjectId,
+    sequence::{PassedBatch, SharedBatch},
+};
 use thiserror::Error;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -15,6 +18,7 @@ use crate::{
     database::{Database, DatabaseSession, SqlParameter, within},
     error::DatabaseError,
     nonces::RAISE_NONCE_FLOOR,
+    passed,
     rows::{self, NEWEST_SEQ, parse_id},
     schema::{self, SchemaError},
     times,
@@ -32,6 +36,8 @@ pub struct ClusterStatus {
     pub newest: Option<NewestBatch>,
     /// By name, also those that were here once.
     pub nodes: Vec<NodeStatus>,
+    /// The newest batches that nodes have passed over, oldest first.
+    pub passed: Vec<PassedBatch>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +59,10 @@ pub struct NodeStatus {
     pub started: Option<Timestamp>,
     /// How long ago, by the database's clock.
     pub seen_ago: Duration,
+    /// How many milliseconds its clock was ahead of the database's.
+    pub clock_millis: Option<i64>,
+    /// Why it has stopped following the others.
+    pub halted: Option<String>,
 }
 
 pub async fn read_status(database: &Database) -> Result<ClusterStatus, SchemaError> {
@@ -83,7 +93,7 @@ async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError>
     };
     let newest_seq = newest.as_ref().map_or(0, |newest| newest.seq);
     let nodes = "select name, coalesce(position, 0), commit, coalesce(version, ''), started, \
-        coalesce(extract(epoch from now() - seen), 0)::bigint from svc_node order by name";
+        coalesce(extract(epoch from now() - seen), 0)::bigint, clock_millis, halted from svc_node order by name";
     let mut statuses = Vec::new();
     for row in session.query(nodes, &[]).await? {
         let position: i64 = row.try_get(1)?;
@@ -95,9 +105,12 @@ async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError>
             version: row.try_get(3)?,
             started: row.try_get::<_, Option<SystemTime>>(4)?.and_then(times::from_system),
             seen_ago: Duration::from_secs(u64::try_from(row.try_get::<_, i64>(5)?).unwrap_or(0)),
+            clock_millis: row.try_get(6)?,
+            halted: row.try_get(7)?,
         });
     }
-    Ok(ClusterStatus { repository, format, nonce_floor, newest, nodes: statuses })
+    let passed = passed::read_passed(session).await?;
+    Ok(ClusterStatus { repository, format, nonce_floor, newest, nodes: statuses, passed })
 }
 
 #[derive(Debug, Error)]

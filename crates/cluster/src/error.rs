@@ -20,6 +20,11 @@ pub enum DatabaseError {
     /// It did, but perhaps not on its synchronous standby (SQLSTATE 01000).
     #[error("the database did not wait for its synchronous standby")]
     Unreplicated,
+    /// A repetition came too late, and an earlier try may still succeed.
+    #[error("the database did not take the batch in time")]
+    Late,
+    #[error("the batch {0} is missing in the database, and later ones are there")]
+    Missing(i64),
     #[error("a batch of {0} bytes is too large")]
     TooLarge(usize),
     #[error("the database answered something that this program cannot read: {0}")]
@@ -34,6 +39,8 @@ impl DatabaseError {
             | Self::Time(_)
             | Self::Lost
             | Self::Unreplicated
+            | Self::Late
+            | Self::Missing(_)
             | Self::TooLarge(_)
             | Self::Strange(_) => None,
         }
@@ -43,7 +50,7 @@ impl DatabaseError {
     /// transactions were in each other's way. Everything else stays as it is until an operator acts.
     pub(crate) fn is_passing(&self) -> bool {
         let Some(code) = self.sql_state() else {
-            return !matches!(self, Self::Strange(_) | Self::TooLarge(_));
+            return !matches!(self, Self::Strange(_) | Self::TooLarge(_) | Self::Missing(_));
         };
         if let Self::Query(source) = self
             && source.as_db_error().and_then(DbError::parsed_severity) == Some(Severity::Fatal)

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use countersign_store::nonces::NonceStats;
+use countersign_store::{clock::Clock, nonces::NonceStats};
 use tokio::{
     runtime::Handle,
     task::JoinHandle,
@@ -15,11 +15,15 @@ use tokio::{
 use tokio_postgres::types::Type;
 
 use crate::{
+    clock_check::ClockQuestion,
     database::{Database, DatabaseSession, SqlParameter, within},
     error::DatabaseError,
-    node::NodeState,
+    node::{KnownPlace, NodeState},
+    nonces::{self, RAISE_NONCE_FLOOR},
+    order::LOOKED_AT,
+    passed,
     purge::NoncePurge,
-    rows::{self, NEWEST_SEQ},
+    rows,
 };
 
 const POLL: Duration = Duration::from_millis(500);
@@ -29,11 +33,21 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Between two tries to connect: doubled from the first to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
-const REGISTRATION: &str = "insert into svc_node (name, position, commit, version, started, seen)
-    values ($1, $2, $3, $4, $5, now())
+const REGISTRATION: &str =
+    "insert into svc_node (name, position, commit, version, started, seen, clock_millis, halted)
+    values ($1, $2, $3, $4, $5, now(), $6, left($7, 2000))
     on conflict (name) do update set
         position = excluded.position, commit = excluded.commit, version = excluded.version,
-        started = excluded.started, seen = excluded.seen";
+        started = excluded.started, seen = excluded.seen, clock_millis = excluded.clock_millis,
+        halted = excluded.halted";
+
+// The newest batch, the one with the number of the newest that this node has judged, how many of the newest there are,
+// how many were passed over, what time it is, and whether a nonce is gone that this node has stored.
+const LOOK: &str =
+    "select (select coalesce(max(seq), 0) from svc_batch), (select head from svc_batch where seq = $1),
+    (select count(*) from svc_batch where seq > (select max(seq) from svc_batch) - $2),
+    (select count(*) from svc_passed), clock_timestamp(),
+    coalesce($4 > clock_timestamp() and not exists (select from svc_nonce where nonce = $3), false)";
 
 /// Runs until it is dropped. What it hears goes to [`NodeState`].
 #[derive(Debug)]
@@ -55,9 +69,13 @@ impl ClusterFollower {
         node: Arc<NodeState>,
         version: &str,
         nonces: Arc<NonceStats>,
+        clock: Clock,
     ) -> Self {
         let following = Connected {
             node,
+            clock,
+            registered_halt: None,
+            registered_clock: false,
             version: version.to_owned(),
             started: SystemTime::now(),
             registered: None,
@@ -85,6 +103,10 @@ async fn follow(database: Database, mut following: Connected) {
 
 struct Connected {
     node: Arc<NodeState>,
+    clock: Clock,
+    /// What the others were told last.
+    registered_halt: Option<Arc<String>>,
+    registered_clock: bool,
     version: String,
     started: SystemTime,
     registered: Option<Instant>,
@@ -115,18 +137,45 @@ impl Connected {
     }
 
     async fn look(&mut self, session: &DatabaseSession) -> Result<(), DatabaseError> {
-        let sent = Instant::now();
-        let rows = within(LIMIT, session.query(NEWEST_SEQ, &[])).await;
+        let (sent, question, judged) = (Instant::now(), ClockQuestion::begin(), self.node.applied());
+        let mark = self.node.nonce_mark();
+        let (nonce, expires) = (mark.map(|mark| mark.nonce), mark.map(|mark| mark.expires));
+        let parameters: [SqlParameter<'_>; 4] = [
+            (&judged.seq, Type::INT8),
+            (&LOOKED_AT, Type::INT8),
+            (&nonce, Type::UUID),
+            (&expires, Type::TIMESTAMPTZ),
+        ];
+        let rows = within(LIMIT, session.query(LOOK, &parameters)).await;
         self.node.note_answer(sent, &rows);
-        let newest = rows::read_newest_seq(&rows?)?;
+        let rows = rows?;
+        let row = rows.first().ok_or_else(|| DatabaseError::Strange("no answer".to_owned()))?;
+        self.node.note_clock(question.end(&self.clock, row.try_get(4)?)?);
+        let newest: i64 = row.try_get(0)?;
         self.node.note_newest(newest);
-        // Less than what is published means that the database has lost something.
-        if newest != self.node.applied().seq {
+        self.node.note_gap(row.try_get::<_, i64>(2)? != newest.min(LOOKED_AT));
+        let head = row.try_get::<_, Option<&[u8]>>(1)?.map(rows::parse_id).transpose()?;
+        if row.try_get::<_, i64>(3)? > 0 {
+            self.node.note_passed(within(LIMIT, passed::read_passed(session)).await?);
+        }
+        // Less than what is published means that the database has lost something, and another commit in the same place
+        // that it went another way. Meanwhile this node may have come further.
+        let is_as_known = self.node.know(judged.seq, head) == KnownPlace::Judged;
+        if newest != self.node.applied().seq || !is_as_known || self.node.has_gap() {
             self.node.wake();
         }
-        if self.registered.is_none_or(|registered| registered.elapsed() >= REGISTER) {
+        if row.try_get(5)? {
+            self.node.forget_nonce_mark(mark);
+            nonces::note_lost();
+            within(LIMIT, session.query(RAISE_NONCE_FLOOR, &[(&SystemTime::now(), Type::TIMESTAMPTZ)]))
+                .await?;
+        }
+        let is_wrong = self.node.check_clock().is_err();
+        let is_news = self.registered_halt != self.node.halted() || self.registered_clock != is_wrong;
+        if is_news || self.registered.is_none_or(|registered| registered.elapsed() >= REGISTER) {
             self.register(session).await?;
             self.registered = Some(Instant::now());
+            self.registered_clock = is_wrong;
         }
         if let Some(kept) = self.purge.run(session).await? {
             self.nonces.note_kept(kept);
@@ -134,18 +183,23 @@ impl Connected {
         Ok(())
     }
 
-    async fn register(&self, session: &DatabaseSession) -> Result<(), DatabaseError> {
-        let applied = self.node.applied();
+    async fn register(&mut self, session: &DatabaseSession) -> Result<(), DatabaseError> {
+        let (applied, halted) = (self.node.applied(), self.node.halted());
         let commit = applied.head.as_ref().map(|head| head.as_slice());
-        let name = self.node.name();
-        let parameters: [SqlParameter<'_>; 5] = [
+        let (name, reason) = (self.node.name(), halted.as_deref().map(String::as_str));
+        let clock_millis = self.node.clock().map(|clock| clock.lead_millis());
+        let parameters: [SqlParameter<'_>; 7] = [
             (&name, Type::TEXT),
             (&applied.seq, Type::INT8),
             (&commit, Type::BYTEA),
             (&self.version, Type::TEXT),
             (&self.started, Type::TIMESTAMPTZ),
+            (&clock_millis, Type::INT8),
+            (&reason, Type::TEXT),
         ];
-        within(LIMIT, session.query(REGISTRATION, &parameters)).await.map(drop)
+        within(LIMIT, session.query(REGISTRATION, &parameters)).await?;
+        self.registered_halt = halted;
+        Ok(())
     }
 }
 

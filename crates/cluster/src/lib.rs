@@ -7,6 +7,7 @@
 
 pub mod admin;
 pub mod checkpoints;
+pub mod clock_check;
 pub mod database;
 pub mod error;
 pub mod follower;
@@ -14,6 +15,7 @@ pub mod machine_time;
 pub mod node;
 pub mod nonces;
 pub mod order;
+mod passed;
 mod purge;
 mod recent;
 mod rows;

@@ -1,25 +1,66 @@
 //! How far this node is, and how the database does. The parts of a node share it.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
-use countersign_store::{ObjectId, histogram::Histogram};
+use arc_swap::{ArcSwap, ArcSwapOption};
+use countersign_store::{
+    ObjectId,
+    histogram::Histogram,
+    sequence::{OrderPlace, PassedBatch},
+};
 use tokio::sync::{Notify, futures::Notified, watch};
 use uuid::Uuid;
 
-use crate::error::DatabaseError;
+use crate::{
+    clock_check::{ClockReading, WrongNodeClock},
+    error::DatabaseError,
+};
 
-/// Up to where this node has published.
+/// So many batches are remembered by number, to see whether an answer of the database is about the same ones.
+const MAX_JUDGED: usize = 1_000;
+
+/// Up to where this node has judged the batches of the order, and published those that count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AppliedBatch {
     /// 0 at the very beginning.
     pub seq: i64,
+    /// The last commit of this batch, which was published or passed over.
+    pub judged: Option<ObjectId>,
+    /// The newest commit that this node has published.
     pub head: Option<ObjectId>,
+}
+
+impl AppliedBatch {
+    /// A batch that this node has published.
+    pub(crate) fn at(place: OrderPlace) -> Self {
+        Self { seq: place.seq, judged: Some(place.head), head: Some(place.head) }
+    }
+}
+
+/// The newest nonce that this node has stored. If the database does not have it before it expires, it has lost nonces
+/// (D199).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NonceMark {
+    pub(crate) nonce: Uuid,
+    pub(crate) expires: SystemTime,
+}
+
+/// What this node knows of the batch with a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KnownPlace {
+    /// It was judged, and is the same one.
+    Judged,
+    /// This node has not come so far, or too far to remember.
+    Unknown,
+    /// Another batch had this number when this node judged it.
+    Differs,
 }
 
 /// Whether the database answers.
@@ -47,6 +88,18 @@ pub struct NodeState {
     news: Notify,
     races_lost: AtomicU64,
     resolved: AtomicU64,
+    passed_over: AtomicU64,
+    /// The newest batches that this node has judged.
+    judged: Mutex<BTreeMap<i64, ObjectId>>,
+    /// Batches that nodes have passed over.
+    passed: ArcSwap<Vec<PassedBatch>>,
+    /// The newest comparison of the clocks; `None` before the first one.
+    clock: ArcSwapOption<ClockReading>,
+    /// Whether the clock was wrong when it was last compared.
+    is_clock_wrong: AtomicBool,
+    has_gap: AtomicBool,
+    halted: ArcSwapOption<String>,
+    nonce_mark: Mutex<Option<NonceMark>>,
     /// How long the database took to answer, in microseconds.
     pub latency: Histogram<12>,
 }
@@ -65,6 +118,14 @@ impl NodeState {
             news: Notify::new(),
             races_lost: AtomicU64::new(0),
             resolved: AtomicU64::new(0),
+            passed_over: AtomicU64::new(0),
+            judged: Mutex::default(),
+            passed: ArcSwap::default(),
+            clock: ArcSwapOption::empty(),
+            is_clock_wrong: AtomicBool::new(false),
+            has_gap: AtomicBool::new(false),
+            halted: ArcSwapOption::empty(),
+            nonce_mark: Mutex::default(),
             latency: Histogram::new([
                 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 512_000, 2_000_000,
                 10_000_000,
@@ -128,6 +189,96 @@ impl NodeState {
         self.resolved.load(Ordering::Relaxed)
     }
 
+    /// Batches that this node has passed over since its start.
+    pub fn passed_over(&self) -> u64 {
+        self.passed_over.load(Ordering::Relaxed)
+    }
+
+    /// The newest batches that nodes have passed over.
+    pub fn passed(&self) -> Arc<Vec<PassedBatch>> {
+        self.passed.load_full()
+    }
+
+    /// How the clocks of this node and of the database compared last; `None` before the first time.
+    pub fn clock(&self) -> Option<ClockReading> {
+        self.clock.load().as_deref().copied()
+    }
+
+    /// Whether this node's clock was right when it was last compared.
+    pub fn check_clock(&self) -> Result<(), WrongNodeClock> {
+        self.clock().map_or(Ok(()), |reading| reading.check())
+    }
+
+    /// Why this node has stopped, for those who look at the cluster.
+    pub fn set_halted(&self, reason: Option<Arc<String>>) {
+        self.halted.store(reason);
+    }
+
+    pub(crate) fn halted(&self) -> Option<Arc<String>> {
+        self.halted.load_full()
+    }
+
+    pub(crate) fn has_gap(&self) -> bool {
+        self.has_gap.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_gap(&self, has_gap: bool) {
+        self.has_gap.store(has_gap, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_passed(&self, passed: Vec<PassedBatch>) {
+        if **self.passed.load() != passed {
+            self.passed.store(Arc::new(passed));
+            self.wake();
+        }
+    }
+
+    pub(crate) fn nonce_mark(&self) -> Option<NonceMark> {
+        *self.nonce_mark.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note_nonce(&self, mark: NonceMark) {
+        *self.nonce_mark.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
+    }
+
+    /// Unless there is a newer one.
+    pub(crate) fn forget_nonce_mark(&self, mark: Option<NonceMark>) {
+        let mut newest = self.nonce_mark.lock().unwrap_or_else(PoisonError::into_inner);
+        if *newest == mark {
+            *newest = None;
+        }
+    }
+
+    pub(crate) fn note_passed_over(&self) {
+        self.passed_over.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Says once if the clock has become wrong, and once if it is right again.
+    pub(crate) fn note_clock(&self, reading: ClockReading) {
+        let is_wrong = reading.check().is_err();
+        self.clock.store(Some(Arc::new(reading)));
+        match (is_wrong, self.is_clock_wrong.swap(is_wrong, Ordering::Relaxed)) {
+            (true, false) => {
+                tracing::error!("{reading}. This node accepts no signed requests until its clock is right")
+            }
+            (false, true) => tracing::info!("the clock of this node is right again"),
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    /// What this node knows of the batch that the database has in this place.
+    pub(crate) fn know(&self, seq: i64, head: Option<ObjectId>) -> KnownPlace {
+        if seq == 0 {
+            return KnownPlace::Judged;
+        }
+        let judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+        match judged.get(&seq) {
+            None => KnownPlace::Unknown,
+            Some(known) if Some(*known) == head => KnownPlace::Judged,
+            Some(_) => KnownPlace::Differs,
+        }
+    }
+
     /// Waits until there may be new batches in the database. One waiter at a time.
     pub async fn await_news(&self) {
         self.wake.notified().await;
@@ -145,6 +296,15 @@ impl NodeState {
     }
 
     pub(crate) fn note_applied(&self, applied: AppliedBatch) {
+        if let Some(head) = applied.judged {
+            let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+            // What came after it is no longer there, if the database was set back.
+            judged.split_off(&(applied.seq + 1));
+            judged.insert(applied.seq, head);
+            if judged.len() > MAX_JUDGED {
+                judged.pop_first();
+            }
+        }
         self.applied.send_replace(applied);
         self.newest.fetch_max(applied.seq, Ordering::Relaxed);
         self.note_lag();

@@ -12,7 +12,11 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use countersign_core::values::time::Timestamp;
-use countersign_store::nonces::{MAX_BATCH, NonceError, NonceStats, QUEUE};
+use countersign_store::{
+    ObjectId,
+    clock::Clock,
+    nonces::{MAX_BATCH, NonceError, NonceStats, QUEUE},
+};
 use tokio::{
     runtime::Handle,
     sync::{
@@ -26,9 +30,10 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use crate::{
+    clock_check::ClockQuestion,
     database::{Database, DatabaseSession, SqlParameter, within},
     error::DatabaseError,
-    node::NodeState,
+    node::{AppliedBatch, KnownPlace, NodeState, NonceMark},
     rows, times,
 };
 
@@ -44,12 +49,19 @@ const STORE: &str = "with stored as (
         insert into svc_nonce (nonce, expires)
         select * from unnest($1::uuid[], $2::timestamptz[])
         on conflict do nothing returning nonce)
-    select (select coalesce(max(seq), 0) from svc_batch), nonce_floor, nonce_purged, array(select nonce from stored)
-    from svc_repository";
+    select coalesce(newest.seq, 0), nonce_floor, nonce_purged, array(select nonce from stored), newest.head,
+        clock_timestamp(),
+        coalesce($4 > clock_timestamp() and not exists (select from svc_nonce where nonce = $3), false)
+    from svc_repository left join (select seq, head from svc_batch order by seq desc limit 1) as newest on true";
 
-/// Has requests refused that were made before `$1`, since their nonces are not known.
+/// Has requests refused that were made before now, by `$1` or the database's clock, since their nonces are not known.
 pub(crate) const RAISE_NONCE_FLOOR: &str =
-    "update svc_repository set nonce_floor = greatest(nonce_floor, $1)";
+    "update svc_repository set nonce_floor = greatest(nonce_floor, $1, clock_timestamp())";
+
+/// Says that nonces are gone which this node has stored.
+pub(crate) fn note_lost() {
+    tracing::warn!("the database has lost nonces: requests that were signed before now are refused");
+}
 
 /// The store of nonces of a node in a cluster.
 #[derive(Debug)]
@@ -79,18 +91,20 @@ struct Waiting {
 #[derive(Debug, Clone, Copy)]
 struct StoredNonce {
     newest: i64,
+    head: Option<ObjectId>,
     floor: Option<Timestamp>,
 }
 
 impl SharedNonces {
-    pub fn start(runtime: &Handle, database: Database, node: Arc<NodeState>) -> Self {
-        Self::start_with_limit(runtime, database, node, NONCE_LIMIT)
+    pub fn start(runtime: &Handle, database: Database, node: Arc<NodeState>, clock: Clock) -> Self {
+        Self::start_with_limit(runtime, database, node, clock, NONCE_LIMIT)
     }
 
     pub fn start_with_limit(
         runtime: &Handle,
         database: Database,
         node: Arc<NodeState>,
+        clock: Clock,
         limit: Duration,
     ) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
@@ -98,6 +112,7 @@ impl SharedNonces {
         let keeper = NonceKeeper {
             database,
             node: Arc::clone(&node),
+            clock,
             stats: Arc::clone(&stats),
             floor: Arc::clone(&floor),
             limit,
@@ -142,23 +157,31 @@ impl SharedNonces {
         if stored.floor.is_some_and(|floor| signed_at < floor) {
             return Err(NonceError::Forgotten);
         }
-        self.await_applied(stored.newest).await
+        self.await_applied(stored.newest, stored.head).await
     }
 
-    async fn await_applied(&self, seq: i64) -> Result<(), NonceError> {
+    /// Until this node has judged the batch that was the newest then, and it is the same one.
+    async fn await_applied(&self, seq: i64, head: Option<ObjectId>) -> Result<(), NonceError> {
         let mut applied = self.node.watch_applied();
-        if applied.borrow_and_update().seq >= seq {
-            return Ok(());
+        applied.borrow_and_update();
+        match self.node.know(seq, head) {
+            KnownPlace::Judged => return Ok(()),
+            KnownPlace::Differs => {
+                self.node.wake();
+                return Err(unavailable(forked()));
+            }
+            KnownPlace::Unknown => {}
         }
+        let is_judged = |_: &AppliedBatch| self.node.know(seq, head) == KnownPlace::Judged;
         // The writer publishes what it appended, and catches up after a lost race. To wake the follower for it would
         // make the writer ask the database for nothing.
         if self.node.has_offered(seq)
-            && let Ok(Ok(_)) = timeout(OWN_GRACE, applied.wait_for(|applied| applied.seq >= seq)).await
+            && let Ok(Ok(_)) = timeout(OWN_GRACE, applied.wait_for(is_judged)).await
         {
             return Ok(());
         }
         self.node.wake();
-        let caught_up = timeout(self.limit, applied.wait_for(|applied| applied.seq >= seq)).await;
+        let caught_up = timeout(self.limit, applied.wait_for(is_judged)).await;
         let is_ok = matches!(caught_up, Ok(Ok(_)));
         if is_ok { Ok(()) } else { Err(unavailable(lagging())) }
     }
@@ -167,6 +190,7 @@ impl SharedNonces {
 struct NonceKeeper {
     database: Database,
     node: Arc<NodeState>,
+    clock: Clock,
     stats: Arc<NonceStats>,
     floor: Arc<ArcSwapOption<Timestamp>>,
     limit: Duration,
@@ -237,11 +261,31 @@ impl NonceKeeper {
         let mut given: Vec<_> = batch.iter().map(|waiting| (waiting.nonce, waiting.expires)).collect();
         given.sort_unstable();
         let (nonces, expiries): (Vec<_>, Vec<_>) = given.into_iter().unzip();
-        let parameters: [SqlParameter<'_>; 2] =
-            [(&nonces, Type::UUID_ARRAY), (&expiries, Type::TIMESTAMPTZ_ARRAY)];
+        let mark = self.node.nonce_mark();
+        let (marked, expiry) = (mark.map(|mark| mark.nonce), mark.map(|mark| mark.expires));
+        let parameters: [SqlParameter<'_>; 4] = [
+            (&nonces, Type::UUID_ARRAY),
+            (&expiries, Type::TIMESTAMPTZ_ARRAY),
+            (&marked, Type::UUID),
+            (&expiry, Type::TIMESTAMPTZ),
+        ];
+        let (question, judged) = (ClockQuestion::begin(), self.node.applied());
         let rows = session.query(STORE, &parameters).await?;
         let row = rows::repository_row(&rows)?;
-        let newest = row.try_get(0)?;
+        self.node.note_clock(question.end(&self.clock, row.try_get(5)?)?);
+        if row.try_get(6)? {
+            note_lost();
+            let now = times::to_system(self.clock.now());
+            session.query(RAISE_NONCE_FLOOR, &[(&now, Type::TIMESTAMPTZ)]).await?;
+            self.node.forget_nonce_mark(mark);
+            return Ok(vec![Err(unavailable(lost_nonces())); batch.len()]);
+        }
+        let newest: i64 = row.try_get(0)?;
+        if newest < judged.seq {
+            self.node.wake();
+            return Ok(vec![Err(unavailable(forked())); batch.len()]);
+        }
+        let head = row.try_get::<_, Option<&[u8]>>(4)?.map(rows::parse_id).transpose()?;
         let floor = row.try_get::<_, Option<SystemTime>>(1)?.and_then(times::from_system);
         let purged: Option<SystemTime> = row.try_get(2)?;
         let mut new: HashSet<Uuid> = row.try_get::<_, Vec<Uuid>>(3)?.into_iter().collect();
@@ -256,7 +300,8 @@ impl NonceKeeper {
                 } else if purged.is_some_and(|purged| waiting.expires <= purged) {
                     Err(NonceError::Forgotten)
                 } else {
-                    Ok(StoredNonce { newest, floor })
+                    self.node.note_nonce(NonceMark { nonce: waiting.nonce, expires: waiting.expires });
+                    Ok(StoredNonce { newest, head, floor })
                 }
             })
             .collect())
@@ -269,6 +314,14 @@ fn unavailable(source: impl StdError + Send + Sync + 'static) -> NonceError {
 
 fn closed() -> io::Error {
     io::Error::other("the nonce store is closed")
+}
+
+fn forked() -> io::Error {
+    io::Error::other("the database does not have the batches that this node has")
+}
+
+fn lost_nonces() -> io::Error {
+    io::Error::other("the database has lost nonces")
 }
 
 fn lagging() -> io::Error {

@@ -10,9 +10,13 @@ use std::{io, sync::Arc, time::Duration};
 use countersign_store::{
     ObjectId,
     clock::Clock,
-    sequence::{Appended, SequenceError, Sequencer, SharedBatch},
+    sequence::{
+        Appended, BatchOffer, OrderPlace, OrderedBatch, PassedBatch, SequenceError, Sequencer, SharedBatch,
+        Votes,
+    },
 };
 
+pub(crate) use self::exchange::LOOKED_AT;
 use self::exchange::OrderExchange;
 pub use self::exchange::{MAX_BODY_BYTES, TurnTimes};
 use crate::{
@@ -54,8 +58,8 @@ impl SharedOrder {
 }
 
 impl Sequencer for SharedOrder {
-    fn append(&mut self, batch: &SharedBatch) -> Result<Appended, SequenceError> {
-        self.runtime.block_on(self.order.append(batch)).map_err(unavailable)
+    fn append(&mut self, batch: &SharedBatch, offer: &BatchOffer) -> Result<Appended, SequenceError> {
+        self.runtime.block_on(self.order.append(batch, offer)).map_err(unavailable)
     }
 
     fn newest_known(
@@ -65,12 +69,43 @@ impl Sequencer for SharedOrder {
         self.runtime.block_on(self.order.find_newest_known(is_known)).map_err(unavailable)
     }
 
-    fn batches_after(&mut self, commit: Option<ObjectId>) -> Result<Vec<SharedBatch>, SequenceError> {
-        let Some(commit) = commit else {
-            return self.runtime.block_on(self.order.give_first()).map_err(unavailable);
-        };
-        let given = self.runtime.block_on(self.order.give_after(commit)).map_err(unavailable)?;
-        given.ok_or(SequenceError::Unknown(commit))
+    fn batches_after(
+        &mut self,
+        commit: Option<ObjectId>,
+        passed: Option<OrderPlace>,
+    ) -> Result<Vec<OrderedBatch>, SequenceError> {
+        let given = self.runtime.block_on(async {
+            match (passed, commit) {
+                (Some(passed), _) => self.order.give_after(passed).await,
+                (None, Some(commit)) => self.order.give_after_commit(commit).await,
+                (None, None) => self.order.give_first().await.map(Some),
+            }
+        });
+        let unknown = passed.map(|passed| passed.head).or(commit);
+        match (given.map_err(unavailable)?, unknown) {
+            (Some(given), _) => Ok(given),
+            (None, Some(unknown)) => Err(SequenceError::Unknown(unknown)),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
+    fn pass_over(&mut self, batch: &OrderedBatch, reason: &str) -> Result<(), SequenceError> {
+        self.runtime.block_on(self.order.pass_over(batch, reason)).map_err(unavailable)
+    }
+
+    fn votes_on(&mut self, place: OrderPlace) -> Result<Votes, SequenceError> {
+        self.runtime.block_on(self.order.ask_votes(place)).map_err(unavailable)
+    }
+
+    fn passed_batches(&self) -> Arc<Vec<PassedBatch>> {
+        self.order.node.passed()
+    }
+
+    fn find_gap(&mut self) -> Result<Option<ObjectId>, SequenceError> {
+        if !self.order.node.has_gap() {
+            return Ok(None);
+        }
+        self.runtime.block_on(self.order.find_gap()).map_err(unavailable)
     }
 
     fn is_contended(&self) -> bool {
@@ -94,10 +129,11 @@ impl Sequencer for SharedOrder {
         });
     }
 
-    fn note_published(&mut self, head: ObjectId) {
+    fn note_published(&mut self, head: ObjectId, passed: Option<OrderPlace>) {
         // Every batch that a node publishes was appended or given just before.
         if let Some(seq) = self.order.recent.seq(&head) {
-            self.order.node.note_applied(AppliedBatch { seq, head: Some(head) });
+            let place = passed.unwrap_or(OrderPlace { seq, head });
+            self.order.node.note_applied(AppliedBatch { head: Some(head), ..AppliedBatch::at(place) });
         }
     }
 
@@ -111,5 +147,8 @@ impl Sequencer for SharedOrder {
 }
 
 fn unavailable(error: DatabaseError) -> SequenceError {
+    if let DatabaseError::Missing(seq) = error {
+        return SequenceError::Missing(seq);
+    }
     SequenceError::Unavailable(Arc::new(error))
 }

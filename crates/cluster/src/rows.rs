@@ -2,7 +2,10 @@
 //! about batches begin with those of [`BatchRow`].
 
 use bytes::Bytes;
-use countersign_store::{ObjectId, sequence::SharedBatch};
+use countersign_store::{
+    ObjectId,
+    sequence::{OrderPlace, OrderedBatch, SharedBatch},
+};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -25,22 +28,28 @@ impl BatchRow {
         let head = parse_id(row.try_get(3)?)?;
         Ok(Self { seq: row.try_get(0)?, id: row.try_get(1)?, node: row.try_get(2)?, head })
     }
+
+    pub(crate) fn place(&self) -> OrderPlace {
+        OrderPlace { seq: self.seq, head: self.head }
+    }
 }
 
-/// The columns after those of [`BatchRow`].
-pub(crate) fn read_batch(row: &Row, head: ObjectId) -> Result<SharedBatch, DatabaseError> {
+/// A batch with its place, from the columns of [`BatchRow`] and those after them.
+pub(crate) fn read_batch(row: &Row, found: BatchRow) -> Result<OrderedBatch, DatabaseError> {
+    let BatchRow { seq, node, head, .. } = found;
     let base = row.try_get::<_, Option<&[u8]>>(4)?.map(parse_id).transpose()?;
     let commits = usize::try_from(row.try_get::<_, i32>(5)?);
     let commits = commits.map_err(|_| DatabaseError::Strange("a negative number of commits".to_owned()))?;
     let body = row.try_get::<_, Option<&[u8]>>(6)?.map(Bytes::copy_from_slice);
     let body =
         body.ok_or_else(|| DatabaseError::Strange(format!("a batch too large, up to the commit {head}")))?;
-    Ok(SharedBatch { base, head, commits, body })
+    let batch = SharedBatch { base, head, commits, body };
+    Ok(OrderedBatch { place: OrderPlace { seq, head }, node, batch })
 }
 
-pub(crate) fn starts_with(rows: &[Row], head: ObjectId) -> Result<bool, DatabaseError> {
+pub(crate) fn starts_with(rows: &[Row], place: OrderPlace) -> Result<bool, DatabaseError> {
     Ok(match rows.first() {
-        Some(row) => BatchRow::read(row)?.head == head,
+        Some(row) => BatchRow::read(row)?.place() == place,
         None => false,
     })
 }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Of the tables below. A program refuses a database with a higher one.
-pub const FORMAT: i32 = 1;
+pub const FORMAT: i32 = 2;
 /// PostgreSQL 13.
 const OLDEST_SERVER: i32 = 130_000;
 /// How long one statement about tables can take.
@@ -22,7 +22,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Advisory locks: this one while tables are made, in the whole database; the other one with the table's number.
 const SCHEMA_LOCK: &str = "select pg_advisory_xact_lock(6011731)";
 
-/// Values of `nonce_purged` are the latest expiry among forgotten nonces (see `purge`).
+/// Values of `nonce_purged` are the latest expiry among forgotten nonces (see `purge`). A row of `svc_passed` says that a
+/// node passes over a batch (D195).
 const TABLES: &str = "
     create table svc_repository (
         one boolean primary key default true check (one),
@@ -52,13 +53,23 @@ const TABLES: &str = "
         one boolean primary key default true check (one),
         size bigint not null,
         note bytea not null);
+    create table svc_passed (
+        seq bigint not null,
+        node text not null,
+        head bytea not null,
+        author text not null,
+        reason text not null,
+        at timestamptz not null default now(),
+        primary key (seq, head, node));
     create table svc_node (
         name text primary key,
         position bigint,
         commit bytea,
         version text,
         started timestamptz,
-        seen timestamptz);";
+        seen timestamptz,
+        clock_millis bigint,
+        halted text);";
 
 /// What is true of a database that can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +89,11 @@ pub enum SchemaError {
         "the database was written by a newer program (format {found}; this program knows {FORMAT}). Upgrade this node"
     )]
     Newer { found: i32 },
+    #[error(
+        "the database was written by an older program (format {found}; this program writes {FORMAT}). Stop all nodes, and \
+         put the data directory of one of them into an empty database with `countersign admin cluster init`"
+    )]
+    Older { found: i32 },
     #[error(
         "the role `{role}` may not create tables in the schema `{schema}`. Let it: grant usage, create on schema \
          \"{schema}\" to \"{role}\";"
@@ -125,7 +141,7 @@ pub(crate) async fn check_format(session: &DatabaseSession) -> Result<(), Schema
     match rows::repository_row(&rows)?.try_get(0).map_err(DatabaseError::from)? {
         FORMAT => Ok(()),
         found if found > FORMAT => Err(SchemaError::Newer { found }),
-        found => Err(DatabaseError::Strange(format!("format {found}")).into()),
+        found => Err(SchemaError::Older { found }),
     }
 }
 

@@ -121,6 +121,7 @@ impl FromRequest<App> for Authenticated {
 
 pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authenticated, ApiError> {
     app.role.check_accepts()?;
+    app.role.check_clock()?;
     let (headers, limit) = (&parts.headers, app.limits.request_body_bytes);
     let origin = parts.extensions.get::<RequestOrigin>();
     let client = origin.and_then(|origin| origin.client.clone());

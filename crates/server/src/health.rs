@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use countersign_cluster::clock_check::WrongNodeClock;
 use countersign_log::LogRefusal;
 use thiserror::Error;
 
@@ -23,6 +24,8 @@ pub enum NotReady {
     Database,
     #[error("this node is too far behind the others")]
     Lagging,
+    #[error(transparent)]
+    NodeClock(#[from] WrongNodeClock),
     #[error("this node has stopped following the others: {0}")]
     Halted(Arc<String>),
     #[error(transparent)]

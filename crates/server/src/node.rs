@@ -11,6 +11,7 @@ use std::{
 };
 
 use countersign_cluster::{
+    clock_check::WrongNodeClock,
     database::{Database, DatabaseTlsError},
     follower::ClusterFollower,
     node::{NodeState, Reachability},
@@ -35,14 +36,10 @@ const PREPARE_PAUSE: Duration = Duration::from_secs(1);
 /// After a failed attempt to catch up, if nothing else wakes this node.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// So far can a node's clock be ahead of the database's for signers to take effect by it.
-const MAX_CLOCK_LEAD: Duration = Duration::from_secs(60);
-
 /// What makes a server a node.
 #[derive(Debug)]
 pub struct ClusterNode {
     pub state: Arc<NodeState>,
-    database: Box<Database>,
     nonces: SharedNonces,
     /// Whether this node has compared itself with the database.
     has_caught_up: Arc<AtomicBool>,
@@ -105,16 +102,16 @@ impl UnstartedNode {
         Ok(StoreRole::Node(Box::new(order)))
     }
 
-    pub fn start(self) -> ClusterNode {
+    pub fn start(self, clock: &Clock) -> ClusterNode {
         let Self { database, state, max_lag } = self;
         let runtime = Handle::current();
-        let nonces = SharedNonces::start(&runtime, database.clone(), Arc::clone(&state));
+        let nonces = SharedNonces::start(&runtime, database.clone(), Arc::clone(&state), clock.clone());
         let version = env!("CARGO_PKG_VERSION");
         let stats = Arc::clone(nonces.stats());
-        let follower = ClusterFollower::start(&runtime, database.clone(), Arc::clone(&state), version, stats);
+        let (node, clock) = (Arc::clone(&state), clock.clone());
+        let follower = ClusterFollower::start(&runtime, database, node, version, stats, clock);
         let has_caught_up = Arc::new(AtomicBool::new(false));
-        let database = Box::new(database);
-        ClusterNode { state, database, nonces, has_caught_up, max_lag, _follower: follower }
+        ClusterNode { state, nonces, has_caught_up, max_lag, _follower: follower }
     }
 }
 
@@ -126,6 +123,8 @@ impl ClusterNode {
             return Err(ApiError::no_database(io::Error::other("this node has not caught up yet")));
         }
         let stored = self.nonces.remember(nonce, auth::nonce_expiry(signed), signed).await;
+        // The database told its time with the nonce.
+        self.check_clock()?;
         stored.map_err(|error| match error {
             NonceError::Unavailable(_) => ApiError::no_database(error),
             NonceError::Used | NonceError::Forgotten | NonceError::Busy => error.into(),
@@ -136,15 +135,10 @@ impl ClusterNode {
         self.nonces.stats()
     }
 
-    /// Whether nothing is done too early by a clock that shows `now` (D175). If not, why.
-    pub async fn check_clock(&self, now: Timestamp) -> Result<(), String> {
-        let shown = self.database.now().await.map_err(|error| error.to_string())?;
-        match now.ahead_of(shown) {
-            Some(lead) if lead > MAX_CLOCK_LEAD => {
-                Err(format!("the clock of this node is {} s ahead of the database's", lead.as_secs()))
-            }
-            Some(_) | None => Ok(()),
-        }
+    /// Whether the clock of this node agrees with the database's (D198), as far as is known. If not, requests are judged
+    /// by a wrong time.
+    pub fn check_clock(&self) -> Result<(), WrongNodeClock> {
+        self.state.check_clock()
     }
 
     pub fn readiness(&self, now: Instant) -> Result<(), NotReady> {
@@ -152,14 +146,16 @@ impl ClusterNode {
             Reachability::NotSince { .. } => return Err(NotReady::Database),
             Reachability::Unasked | Reachability::Since(_) => {}
         }
+        self.check_clock()?;
         if !self.has_caught_up() || self.state.lag_time(now) > self.max_lag {
             return Err(NotReady::Lagging);
         }
         Ok(())
     }
 
+    /// Whether this node has all that the others have, and has looked at the clock and at what they pass over.
     fn has_caught_up(&self) -> bool {
-        self.has_caught_up.load(Ordering::Relaxed)
+        self.has_caught_up.load(Ordering::Relaxed) && self.state.clock().is_some()
     }
 
     /// Repeats what other nodes do, until the server stops.
@@ -172,6 +168,7 @@ impl ClusterNode {
         async move {
             loop {
                 let caught_up = store.catch_up().await;
+                state.set_halted(store.halted());
                 if caught_up.is_ok() {
                     has_caught_up.store(true, Ordering::Relaxed);
                 }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
+use countersign_cluster::clock_check::WrongNodeClock;
 use countersign_core::{rules::auth, values::time::Timestamp};
 use countersign_store::nonces::{NonceStats, Nonces};
 
@@ -29,6 +30,11 @@ impl ServerRole {
             Self::Single { .. } | Self::Node(_) => Ok(()),
             Self::Mirror(mirror) => Err(mirror.refuse_signed()),
         }
+    }
+
+    /// Whether requests are judged by the right time, as far as a node can know. A server on its own has only its clock.
+    pub fn check_clock(&self) -> Result<(), WrongNodeClock> {
+        self.node().map_or(Ok(()), ClusterNode::check_clock)
     }
 
     pub fn mirror(&self) -> Option<&MirrorState> {

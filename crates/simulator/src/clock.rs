@@ -28,9 +28,14 @@ impl SimClock {
         Timestamp::from_unix_seconds(self.seconds.load(Ordering::Relaxed)).expect("a year of this century")
     }
 
+    /// Shows another time, forwards or back. No time passes.
+    pub fn set_by(&self, seconds: i64) {
+        self.seconds.fetch_add(seconds, Ordering::Relaxed);
+    }
+
     /// Forwards, or back.
     pub fn pass(&self, seconds: i64) {
-        self.seconds.fetch_add(seconds, Ordering::Relaxed);
+        self.set_by(seconds);
         self.passed.fetch_add(u64::try_from(seconds).unwrap_or_default(), Ordering::Relaxed);
     }
 

@@ -11,7 +11,7 @@ use crate::{
     expected::{ExpectedHistory, check_head, check_index, check_replay},
     figures::RunFigures,
     machine::{Machine, changing::ChangeAnswer},
-    order::SimOrder,
+    order::{OrderCare, SimOrder},
     script::{Breach, Guarantee, Script},
     wish::{ChangeWish, RequestMark},
 };
@@ -19,6 +19,8 @@ use crate::{
 const STEPS: usize = 32;
 const PROJECTS: usize = 2;
 const NAMES: [&str; 3] = ["one", "two", "three"];
+/// Seconds by which a clock is set, also in the middle of a change. The order allows some of them.
+const JUMPS: [i64; 6] = [3, -3, 60, -60, 900, -900];
 /// So often a node asks for what is new until it has it.
 const TRIES: usize = 100;
 
@@ -34,11 +36,16 @@ struct NodesRun<'a> {
 }
 
 /// Plays one run.
-pub fn play(mut chance: Chance, script: &mut Script) -> Result<RunFigures, Breach> {
+pub fn play(chance: Chance, script: &mut Script) -> Result<RunFigures, Breach> {
+    play_on(chance, script, OrderCare::Compares)
+}
+
+/// Plays one run with an order that looks at times, or does not.
+pub fn play_on(mut chance: Chance, script: &mut Script, care: OrderCare) -> Result<RunFigures, Breach> {
     let count = 2 + chance.below(2);
     let mut nodes = NodesRun {
         nodes: NAMES[..count].iter().map(|name| Machine::new(name, SimClock::default())).collect(),
-        order: SimOrder::new(chance.fork()),
+        order: SimOrder::new(chance.fork(), care),
         expected: ExpectedHistory::default(),
         next_request: 0,
         chance,
@@ -81,12 +88,13 @@ impl NodesRun<'_> {
                 Ok(())
             }
             88..92 => {
-                let seconds = *self.chance.pick(&[5, 90, -3, -60]);
-                self.script.note(format!("{}: the clock: {seconds} s", NAMES[node]));
-                self.nodes[node].clock.pass(seconds);
-                // What was held for long comes to disk.
-                self.nodes[node].await_writer();
-                self.recover(node)
+                if self.chance.percent(50) {
+                    return self.pass_time();
+                }
+                let seconds = *self.chance.pick(&JUMPS);
+                self.script.note(format!("{}: the clock is set by {seconds} s", NAMES[node]));
+                self.nodes[node].clock.set_by(seconds);
+                Ok(())
             }
             92..95 => self.lose_batches(node),
             _ => self.restart(node),
@@ -109,20 +117,45 @@ impl NodesRun<'_> {
         self.start(node)
     }
 
+    /// For the database and for all nodes.
+    fn pass_time(&mut self) -> Result<(), Breach> {
+        let seconds = *self.chance.pick(&[5, 90]);
+        self.script.note(format!("{seconds} s pass"));
+        self.order.pass_time(seconds);
+        for node in 0..self.nodes.len() {
+            self.nodes[node].clock.pass(seconds);
+            // What was held for long comes to disk.
+            self.nodes[node].await_writer();
+            self.recover(node)?;
+        }
+        Ok(())
+    }
+
+    fn set_clock_right(&self, node: usize) {
+        self.nodes[node].clock.set_by(-self.lead(node));
+    }
+
+    /// By how many seconds a node's clock is ahead of the database's.
+    fn lead(&self, node: usize) -> i64 {
+        self.nodes[node].clock.now().unix_seconds() - self.order.now().unix_seconds()
+    }
+
     fn change(&mut self, node: usize) -> Result<(), Breach> {
         let count = 1 + if self.chance.percent(40) { self.chance.below(3) } else { 0 };
         let mut wishes = Vec::new();
         for _ in 0..count {
             self.next_request += 1;
-            let signed_at = self.nodes[node].clock.now();
+            let signed_at = self.order.now();
             let request = RequestMark { number: self.next_request, signed_at };
             wishes.push(ChangeWish {
                 project: self.chance.below(PROJECTS),
                 whim: self.chance.below(1_000),
                 request,
-                jump: 0,
+                jump: if self.chance.percent(10) { *self.chance.pick(&JUMPS) } else { 0 },
             });
         }
+        let leads = [self.lead(node), wishes.iter().map(|wish| wish.jump.abs()).sum()];
+        let may_be_wrong = leads.iter().map(|lead| lead.abs()).sum::<i64>() > 5;
         self.script.note(format!("{}: {count} changes", NAMES[node]));
         let failures = self.nodes[node].disk.failures();
         let answers = self.nodes[node].change(&wishes);
@@ -132,6 +165,7 @@ impl NodesRun<'_> {
             match &answer {
                 Ok(answer) => self.expected.note_seen(answer.seen),
                 Err(StoreError::Unconfirmed(_) | StoreError::Unordered(_)) => {}
+                Err(StoreError::WrongClock { .. } | StoreError::ClockBehind { .. }) if may_be_wrong => {}
                 Err(_) if may_fail => {}
                 Err(error) => {
                     return Err(Breach::new(Guarantee::GoesOn, format!("without a fault: {error}")));
@@ -139,6 +173,10 @@ impl NodesRun<'_> {
             }
             self.figures.answered += usize::from(attempt.is_answered);
             self.expected.add(attempt);
+        }
+        if self.lead(node).abs() > 5 && self.chance.percent(50) {
+            self.script.note(format!("{}: the clock is set right", NAMES[node]));
+            self.set_clock_right(node);
         }
         self.recover(node)
     }
@@ -150,6 +188,7 @@ impl NodesRun<'_> {
         let may_fail = self.nodes[node].disk.failures() > failures || self.nodes[node].disk.is_down();
         match caught_up {
             Ok(()) | Err(StoreError::Unordered(_) | StoreError::Unconfirmed(_)) => {}
+            Err(StoreError::WrongClock { .. }) if self.lead(node).abs() > 5 => {}
             Err(_) if may_fail => {}
             Err(error) => return Err(Breach::new(Guarantee::OneOrder, error.to_string())),
         }
@@ -191,6 +230,7 @@ impl NodesRun<'_> {
     fn settle(&mut self, node: usize) -> Result<(), Breach> {
         self.order.set_loss(0);
         self.nodes[node].disk.heal();
+        self.set_clock_right(node);
         for _ in 0..TRIES {
             self.catch_up(node)?;
             let newest = self.order.read()?.last().map(|entry| entry.id);
@@ -218,6 +258,10 @@ impl NodesRun<'_> {
         let ids: BTreeSet<ObjectId> = entries.iter().map(|entry| entry.id).collect();
         if !entries.is_empty() {
             self.expected.check_history(&entries)?;
+        }
+        self.order.check_times()?;
+        if let Some(passed) = self.order.first_passed() {
+            return Err(Breach::new(Guarantee::ReplayAccepts, passed));
         }
         for (node, name) in self.nodes.iter().zip(NAMES) {
             let Some(head) = node.try_store().map(|store| store.head().commit) else { continue };

@@ -3,16 +3,23 @@
 use std::{
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
+
+use countersign_core::values::time::Timestamp;
 
 use countersign_store::{
     ObjectId,
     journal::{entry::JournalEntry, read::JournalReader},
-    sequence::{Appended, SequenceError, Sequencer, SharedBatch},
+    sequence::{
+        Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderPlace, OrderedBatch, PassedBatch,
+        SequenceError, Sequencer, SharedBatch, Votes,
+    },
 };
 
 use crate::{
     chance::Chance,
+    clock::SimClock,
     script::{Breach, Guarantee},
 };
 
@@ -29,7 +36,20 @@ struct OrderState {
     /// Of a hundred messages, so many are lost.
     loss: usize,
     forgotten: usize,
+    /// The clock of the database.
+    clock: SimClock,
+    /// Batches that a node has passed over, and why. No node that is right makes one.
+    passed: Vec<String>,
+    care: OrderCare,
     trace: Vec<String>,
+}
+
+/// Whether the order compares the times of a batch with its own clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderCare {
+    Compares,
+    /// A fault that a run must find.
+    TrustsNodes,
 }
 
 /// Two nodes can make the same commit. One of them is first.
@@ -37,6 +57,10 @@ struct OrderState {
 struct SentBatch {
     sender: usize,
     batch: SharedBatch,
+    /// `None` for what is given back.
+    times: Option<BatchTimes>,
+    /// What the clock of the order showed when it was added.
+    added: Timestamp,
 }
 
 /// What a node asks.
@@ -48,9 +72,19 @@ pub struct SimSequencer {
 }
 
 impl SimOrder {
-    pub fn new(chance: Chance) -> Self {
-        let (batches, late, trace) = (Vec::new(), Vec::new(), Vec::new());
-        let state = OrderState { batches, late, senders: 0, chance, loss: 10, forgotten: 0, trace };
+    pub fn new(chance: Chance, care: OrderCare) -> Self {
+        let state = OrderState {
+            batches: Vec::new(),
+            late: Vec::new(),
+            senders: 0,
+            chance,
+            loss: 10,
+            forgotten: 0,
+            clock: SimClock::default(),
+            passed: Vec::new(),
+            care,
+            trace: Vec::new(),
+        };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -83,6 +117,34 @@ impl SimOrder {
         let left = order.batches.len().saturating_sub(count).max(1);
         order.batches.truncate(left);
         order.late.clear();
+    }
+
+    /// Time passes for the database.
+    pub fn pass_time(&self, seconds: i64) {
+        self.lock().clock.pass(seconds);
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.lock().clock.now()
+    }
+
+    /// Times never run backwards, and each is that of the order's clock, but for some seconds.
+    pub fn check_times(&self) -> Result<(), Breach> {
+        let mut newest = None;
+        for SentBatch { times, added, .. } in &self.lock().batches {
+            let Some(times) = times else { continue };
+            if newest > Some(times.oldest) || !is_timely(times, *added) {
+                let what = format!("a batch of {} to {} was added at {added}", times.oldest, times.newest);
+                return Err(Breach::new(Guarantee::OneClock, what));
+            }
+            newest = Some(times.newest);
+        }
+        Ok(())
+    }
+
+    /// The first batch that a node has passed over, if there is one.
+    pub fn first_passed(&self) -> Option<String> {
+        self.lock().passed.first().cloned()
     }
 
     pub fn forgotten(&self) -> usize {
@@ -132,7 +194,11 @@ impl OrderState {
         if self.batches.last().map(|last| last.batch.head) != sent.batch.base {
             return Appended::Behind;
         }
-        self.batches.push(sent.clone());
+        let clock = self.clock.now();
+        if self.care == OrderCare::Compares && sent.times.is_some_and(|times| !is_timely(&times, clock)) {
+            return Appended::Untimely { clock };
+        }
+        self.batches.push(SentBatch { added: clock, ..sent.clone() });
         Appended::Done
     }
 
@@ -143,9 +209,10 @@ impl OrderState {
 }
 
 impl Sequencer for SimSequencer {
-    fn append(&mut self, batch: &SharedBatch) -> Result<Appended, SequenceError> {
-        let sent = SentBatch { sender: self.sender, batch: batch.clone() };
+    fn append(&mut self, batch: &SharedBatch, offer: &BatchOffer) -> Result<Appended, SequenceError> {
         let mut order = self.order.lock();
+        let added = order.clock.now();
+        let sent = SentBatch { sender: self.sender, batch: batch.clone(), times: offer.times, added };
         if order.lose_message() {
             let is_late = order.chance.percent(50);
             order.trace.push(format!("the batch is {}", if is_late { "late" } else { "lost" }));
@@ -178,7 +245,12 @@ impl Sequencer for SimSequencer {
         Ok(order.batches.iter().rev().map(|sent| sent.batch.head).find(|head| is_known(head)))
     }
 
-    fn batches_after(&mut self, commit: Option<ObjectId>) -> Result<Vec<SharedBatch>, SequenceError> {
+    fn batches_after(
+        &mut self,
+        commit: Option<ObjectId>,
+        passed: Option<OrderPlace>,
+    ) -> Result<Vec<OrderedBatch>, SequenceError> {
+        let commit = passed.map(|passed| passed.head).or(commit);
         let mut order = self.order.lock();
         if order.lose_message() {
             order.trace.push("the question is lost".to_owned());
@@ -193,14 +265,37 @@ impl Sequencer for SimSequencer {
         };
         // At most some of them: the node asks again.
         let most = 1 + order.chance.below(5);
-        Ok(order.batches[at..].iter().take(most).map(|sent| sent.batch.clone()).collect())
+        let given = order.batches.iter().zip(1..).skip(at).take(most);
+        let given = given.map(|(sent, seq)| OrderedBatch {
+            place: OrderPlace { seq, head: sent.batch.head },
+            node: sent.sender.to_string(),
+            batch: sent.batch.clone(),
+        });
+        Ok(given.collect())
+    }
+
+    fn pass_over(&mut self, batch: &OrderedBatch, reason: &str) -> Result<(), SequenceError> {
+        self.order.lock().passed.push(format!("batch {}: {reason}", batch.place.seq));
+        Ok(())
+    }
+
+    fn votes_on(&mut self, _: OrderPlace) -> Result<Votes, SequenceError> {
+        Ok(Votes { against: vec![self.sender.to_string()], others: Vec::new() })
+    }
+
+    fn passed_batches(&self) -> Arc<Vec<PassedBatch>> {
+        Arc::default()
+    }
+
+    fn find_gap(&mut self) -> Result<Option<ObjectId>, SequenceError> {
+        Ok(None)
     }
 
     fn is_contended(&self) -> bool {
         self.is_contended
     }
 
-    fn note_published(&mut self, _: ObjectId) {}
+    fn note_published(&mut self, _: ObjectId, _: Option<OrderPlace>) {}
 
     fn ends_with(&self, _: &ObjectId) -> bool {
         false
@@ -210,6 +305,13 @@ impl Sequencer for SimSequencer {
         self.order.lock().forgotten += 1;
         Ok(())
     }
+}
+
+/// As the statement decides that adds a batch.
+fn is_timely(times: &BatchTimes, clock: Timestamp) -> bool {
+    let too_far = |apart: Option<Duration>, most: Duration| apart.is_some_and(|apart| apart > most);
+    let is_early = too_far(times.newest.ahead_of(clock), MAX_CLOCK_ERROR) && times.newest > times.base;
+    !is_early && !too_far(clock.ahead_of(times.oldest), MAX_CLOCK_ERROR + Duration::from_secs(10))
 }
 
 fn lost() -> SequenceError {

@@ -42,6 +42,8 @@ pub enum Guarantee {
     GoesOn,
     /// Nodes have one order, and each has a beginning of it.
     OneOrder,
+    /// Times in the order of nodes never run backwards, and are those of the order's own clock.
+    OneClock,
     /// A follower has a beginning of what its origin has.
     PrefixOfOrigin,
     /// No two signed checkpoints contradict each other, and none is older than one that was shown before.

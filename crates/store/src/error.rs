@@ -44,6 +44,16 @@ pub enum StoreError {
          is changed meanwhile. The operator sets the clock, or waits (docs/operations.md, The clock)"
     )]
     ClockBehind { clock: Timestamp, newest: Timestamp },
+    /// A fault of this program: it decided what the rules do not give.
+    #[error(
+        "nothing was changed, because a check by the rules, which every node makes, refuses the change: {0}"
+    )]
+    Illegal(String),
+    #[error(
+        "nothing was changed, because this node's clock shows {clock} and the database's {order}: the operator sets this \
+         machine's clock (docs/cluster.md, Clocks)"
+    )]
+    WrongClock { clock: Timestamp, order: Timestamp },
     #[error("the decision panicked")]
     Panicked,
     #[error("the store is closed")]

@@ -32,6 +32,18 @@ pub enum FollowError {
     Store(#[from] StoreError),
 }
 
+impl FollowError {
+    /// Whether the commit is what it says and continues the newest one, and the rules do not give it: by what it holds, and
+    /// not by what this machine can do.
+    pub(crate) fn breaks_rules(&self) -> bool {
+        match self {
+            Self::Illegal { .. } => true,
+            Self::Store(StoreError::Conflict { .. } | StoreError::TooLarge { .. }) => true,
+            Self::Store(_) | Self::Elsewhere { .. } | Self::OtherId { .. } => false,
+        }
+    }
+}
+
 /// The commit of an entry, made again on top of `head`: it must continue that one, and have the id that it claims.
 ///
 /// Directories in memory are many times as large as the lines of the journal that name them. So they are counted first

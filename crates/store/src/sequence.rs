@@ -1,14 +1,19 @@
 //! Several nodes, one order: what the writer asks of the database that they share.
 
-use std::{error::Error as StdError, fmt, sync::Arc};
+use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use countersign_core::values::bounds;
+use countersign_core::values::{bounds, time::Timestamp};
 use gix::ObjectId;
 use thiserror::Error;
 
 /// A batch of journal entries that is larger than this gets no more.
 pub const BATCH_BYTES: usize = bounds::SHARED_BATCH_ENOUGH_BYTES;
+
+/// So far can the clock of a node be from the order's (D194). A node whose clock is further away accepts no changes.
+pub const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);
+/// So many commits are put into the order together at most.
+pub const BATCH_COMMITS: usize = 256;
 
 /// Commits that are put into the order together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +27,41 @@ pub struct SharedBatch {
     pub body: Bytes,
 }
 
+/// A batch that has its place in the order. It counts if the rules give it (D195).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderedBatch {
+    pub place: OrderPlace,
+    /// The node that made it.
+    pub node: String,
+    pub batch: SharedBatch,
+}
+
+/// A place in the order, and the last commit of the batch that has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrderPlace {
+    /// The first batch has the number 1.
+    pub seq: i64,
+    pub head: ObjectId,
+}
+
+/// How a node offers a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchOffer {
+    /// `None` if the database had the batch before and lost it: what is given back is old.
+    pub times: Option<BatchTimes>,
+    /// The newest batch that this node has passed over since the base.
+    pub passed: Option<OrderPlace>,
+}
+
+/// When the commits of a batch were made. The order compares it with its own clock (D194).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchTimes {
+    /// The time of the base. A history can be ahead of all clocks, and then it stands still.
+    pub base: Timestamp,
+    pub oldest: Timestamp,
+    pub newest: Timestamp,
+}
+
 /// What became of a batch that a node offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
@@ -29,13 +69,43 @@ pub enum Appended {
     Done,
     /// Another node's batch is the next one. This one will never be.
     Behind,
+    /// It has times that the order's clock, which shows `clock`, does not allow. It will never be in the order.
+    Untimely { clock: Timestamp },
+}
+
+/// What the nodes of a cluster say of a batch that one of them passes over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Votes {
+    /// The nodes that pass over it.
+    pub against: Vec<String>,
+    /// The other nodes that are there.
+    pub others: Vec<String>,
+}
+
+impl Votes {
+    /// Whether the batch is passed over: by half of the nodes, so that one of two can go on without the one that made it.
+    pub fn is_passed_over(&self) -> bool {
+        self.against.len() >= self.others.len()
+    }
+}
+
+/// A batch that nodes have passed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassedBatch {
+    pub place: OrderPlace,
+    /// The node that made it.
+    pub node: String,
+    /// Why the first node passed over it.
+    pub reason: String,
+    pub votes: Votes,
 }
 
 /// Where the order is kept. Every call can block for as long as the database takes, but not for ever.
 pub trait Sequencer: Send + fmt::Debug {
-    /// Offers a batch as the one after `batch.base`. An error means that the outcome is not known, and that asking again
-    /// did not help in time: the batch may still turn up as one of those that [`Sequencer::batches_after`] gives.
-    fn append(&mut self, batch: &SharedBatch) -> Result<Appended, SequenceError>;
+    /// Offers a batch as the one after `batch.base`, or after what this node has passed over since. An error means that
+    /// the outcome is not known, and that asking again did not help in time: the batch may still turn up as one of those
+    /// that [`Sequencer::batches_after`] gives.
+    fn append(&mut self, batch: &SharedBatch, offer: &BatchOffer) -> Result<Appended, SequenceError>;
 
     /// The end of the newest batch for which `is_known` says yes; `None` if no such batch exists.
     fn newest_known(
@@ -44,8 +114,25 @@ pub trait Sequencer: Send + fmt::Debug {
     ) -> Result<Option<ObjectId>, SequenceError>;
 
     /// Batches after the one that ends with this commit, oldest first, some megabytes at most; `None` for those from the
-    /// very beginning. Empty if there are no more. [`SequenceError::Unknown`] if no batch ends there.
-    fn batches_after(&mut self, commit: Option<ObjectId>) -> Result<Vec<SharedBatch>, SequenceError>;
+    /// very beginning. If this node has passed over batches since, they come after the newest of them. Empty if there are
+    /// no more. [`SequenceError::Unknown`] if no batch ends there.
+    fn batches_after(
+        &mut self,
+        commit: Option<ObjectId>,
+        passed: Option<OrderPlace>,
+    ) -> Result<Vec<OrderedBatch>, SequenceError>;
+
+    /// This node passes over a batch. The others are told, and say what they do.
+    fn pass_over(&mut self, batch: &OrderedBatch, reason: &str) -> Result<(), SequenceError>;
+
+    /// What the nodes say of this batch, which this node passes over.
+    fn votes_on(&mut self, place: OrderPlace) -> Result<Votes, SequenceError>;
+
+    /// The newest batches that nodes have passed over, as far as this node has heard.
+    fn passed_batches(&self) -> Arc<Vec<PassedBatch>>;
+
+    /// The last commit before the first batch that is missing in the order, if later ones are there.
+    fn find_gap(&mut self) -> Result<Option<ObjectId>, SequenceError>;
 
     /// Whether other nodes were faster lately.
     fn is_contended(&self) -> bool {
@@ -62,8 +149,9 @@ pub trait Sequencer: Send + fmt::Debug {
     /// No append follows for now: lets the others go on, if they wait for this node.
     fn yield_turn(&mut self) {}
 
-    /// This node has published everything up to the end of this batch.
-    fn note_published(&mut self, head: ObjectId);
+    /// This node has published everything up to this commit, with which a batch ends, and has passed over what came after
+    /// it, up to `passed`.
+    fn note_published(&mut self, head: ObjectId, passed: Option<OrderPlace>);
 
     /// Whether this node has seen a batch that ended with this commit. It ends there again if the database has lost it.
     fn ends_with(&self, commit: &ObjectId) -> bool;
@@ -78,4 +166,6 @@ pub enum SequenceError {
     Unavailable(#[source] Arc<dyn StdError + Send + Sync>),
     #[error("no batch in the database ends with the commit {0}")]
     Unknown(ObjectId),
+    #[error("the batch {0} is missing in the database, and later ones are there")]
+    Missing(i64),
 }

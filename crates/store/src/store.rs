@@ -1,8 +1,11 @@
 //! The store at work: one thread writes, and every reader takes the newest published [`Head`].
 
-use std::sync::{
-    Arc,
-    mpsc::{SyncSender, TrySendError, sync_channel},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        mpsc::{SyncSender, TrySendError, sync_channel},
+    },
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -106,7 +109,10 @@ impl Store {
         match role {
             StoreRole::Single if is_unborn => writer.commit_initial(initial)?,
             StoreRole::Single | StoreRole::Follower => {}
-            StoreRole::Node(sequencer) => writer.sharing = Some(Sharing { sequencer, initial }),
+            StoreRole::Node(sequencer) => {
+                let (passed, rightly_passed) = (Vec::new(), HashSet::new());
+                writer.sharing = Some(Sharing { sequencer, initial, passed, rightly_passed });
+            }
         }
         let (jobs, queue) = sync_channel(QUEUE);
         let writer = JoinedThread::start("store-writer", move || writer.run(&queue));

@@ -31,16 +31,14 @@ use crate::{
     error::StoreError,
     feed::{Feed, PublishedCommit},
     fold::Folder,
-    journal::{
-        entry::JournalEntry, export::JournalExport, lately, milestones::Milestones, write::JournalWriter,
-    },
+    journal::{entry::JournalEntry, export::JournalExport, milestones::Milestones, write::JournalWriter},
     need::need_of,
     recent_commits::{RecentCommit, RecentCommits},
     repository::{
         Repository,
         batch::{Batch, NewCommit},
     },
-    sequence::Sequencer,
+    sequence::{OrderPlace, Sequencer},
     snapshot::{head::Head, places::Places},
     stats::StoreStats,
     store::FirstChange,
@@ -74,17 +72,28 @@ pub(crate) struct Repeating {
     /// Commits that were found on the branch after a write that was reported lost. The other machine may not have been
     /// asked anew since then, and then it sends them again (D155).
     pub(crate) recovered: HashSet<ObjectId>,
+    /// Whether `replay` does not know all requests of the changes that are being tried.
+    pub(crate) is_unsure: bool,
 }
 
 impl Repeating {
     pub(crate) fn new(speaks_for: SpeaksFor) -> Self {
-        Self { speaks_for, replay: None, recovered: HashSet::new() }
+        Self { speaks_for, replay: None, recovered: HashSet::new(), is_unsure: false }
     }
 
-    /// A commit of this machine's own.
-    pub(crate) fn note_own(&mut self, entry: &JournalEntry) {
+    /// The changes that were tried are made.
+    pub(crate) fn keep_tried(&mut self) {
+        if mem::take(&mut self.is_unsure) {
+            self.replay = None;
+        } else if let Some(replay) = &mut self.replay {
+            replay.nonces.end_trial();
+        }
+    }
+
+    /// The changes that were tried come to nothing, all but those of so many requests.
+    pub(crate) fn take_back(&mut self, kept: usize) {
         if let Some(replay) = &mut self.replay {
-            lately::requests_in(&entry.change).for_each(|request| replay.note_request(request, entry.time));
+            replay.nonces.take_back(kept);
         }
     }
 }
@@ -95,6 +104,10 @@ pub(crate) struct Sharing {
     pub(crate) sequencer: Box<dyn Sequencer>,
     /// The first commit, if no node has made it.
     pub(crate) initial: FirstChange,
+    /// Batches that this node has passed over since its newest commit, oldest first.
+    pub(crate) passed: Vec<OrderPlace>,
+    /// Batches that other nodes pass over, and that are not in this node's history.
+    pub(crate) rightly_passed: HashSet<ObjectId>,
 }
 
 /// What the writer shares with those who ask.
@@ -173,8 +186,9 @@ impl Writer {
     }
 
     /// What it staged will never be published.
-    pub(crate) fn discard(&self, draft: Draft) {
+    pub(crate) fn discard(&mut self, draft: Draft) {
         drop(draft);
+        self.repeating.take_back(0);
         self.repository.objects.unstage();
     }
 
@@ -186,13 +200,14 @@ impl Writer {
         Ok(clock.max(newest))
     }
 
-    fn extend_at_once(&self, draft: &mut Draft, change: FirstChange) -> Result<(), StoreError> {
+    fn extend_at_once(&mut self, draft: &mut Draft, change: FirstChange) -> Result<(), StoreError> {
         let now = self.now(draft)?;
         self.extend(draft, &change(now), now)
     }
 
-    /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to.
-    fn extend(&self, draft: &mut Draft, change: &Change, now: Timestamp) -> Result<(), StoreError> {
+    /// Adds one more commit to `draft`. On an error it is as it was, but for objects that nothing refers to. A node makes no
+    /// commit that the others would refuse (D196).
+    fn extend(&mut self, draft: &mut Draft, change: &Change, now: Timestamp) -> Result<(), StoreError> {
         let new = draft.batch.prepare(&draft.head, change, &self.author.at(now))?;
         let entry = self.sharing.as_ref().map(|_| JournalEntry {
             id: new.tip,
@@ -202,7 +217,11 @@ impl Writer {
             change: Change { message: change.recorded_message(), ..change.clone() },
         });
         let shared = entry.map(|entry| SharedEntry::encode(entry, draft)).transpose()?;
-        draft.charges.extend(self.charge(&draft.head, change, new.stored_bytes())?);
+        let charge = self.charge(&draft.head, change, new.stored_bytes())?;
+        if let Some(shared) = &shared {
+            self.check_own(&draft.head, &new, &shared.entry)?;
+        }
+        draft.charges.extend(charge);
         draft.add(new, change, now, shared);
         Ok(())
     }

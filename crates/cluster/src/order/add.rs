@@ -1,6 +1,9 @@
 //! The one statement that makes a batch the next one.
 
-use countersign_store::sequence::SharedBatch;
+use std::time::SystemTime;
+
+use countersign_core::values::time::Timestamp;
+use countersign_store::sequence::{BatchTimes, OrderPlace, SharedBatch};
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
@@ -9,17 +12,23 @@ use crate::{
     database::{DatabaseSession, SqlParameter},
     error::DatabaseError,
     node::NodeState,
+    times,
 };
 
 /// Another connection of this node has the lock alone.
 const HAVE_TURN: &str = "select";
 
-// The row before must end with our base. `exists` does not see what others add while this waits for the lock; but that
-// has our `seq`, and then the key refuses ours.
+// The row before must be the newest one that this node has judged. `exists` does not see what others add while this waits
+// for the lock; but that has our `seq`, and then the key refuses ours. The times are compared with the clock when the row
+// is written, after all waiting (D194): 5 s is `MAX_CLOCK_ERROR`, and `ORDER_LIMIT` adds 10 s for the way. A history that
+// is ahead of the clock stands still at the time of the base.
 const ADD: &str = "added as (
         insert into svc_batch (seq, id, node, base, head, commits, body)
         select $1, $2, $3, $4, $5, $6, $7 from turn
-        where $1 = 1 or exists (select from svc_batch where seq = $1 - 1 and head = $4)
+        where ($1 = 1 or exists (select from svc_batch where seq = $1 - 1 and head = $10))
+            and ($11::timestamptz is null
+                or $11 >= clock_timestamp() - interval '15 seconds'
+                    and $12 <= greatest(clock_timestamp() + interval '5 seconds', $13))
         on conflict do nothing returning seq)
     select pg_notify('svc_batch_' || 'svc_repository'::regclass::oid, $8) from added";
 
@@ -30,11 +39,28 @@ const TOUCH: &str = "touched as (insert into svc_node (name, seen) values ($9, n
 #[derive(Debug)]
 pub(super) struct NewBatch<'a> {
     pub(super) batch: &'a SharedBatch,
-    pub(super) seq: i64,
+    /// The row before.
+    pub(super) after: Option<OrderPlace>,
+    pub(super) times: Option<BatchTimes>,
     pub(super) id: Uuid,
     /// The node that made it first.
     pub(super) author: &'a str,
     pub(super) sender: &'a NodeState,
+}
+
+impl NewBatch<'_> {
+    pub(super) fn seq(&self) -> i64 {
+        self.after.map_or(0, |after| after.seq) + 1
+    }
+}
+
+/// What has the number of a batch that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    Ours,
+    Another,
+    /// Nothing: the clock of the database shows this, and the batch has other times.
+    Untimely(Timestamp),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,13 +69,13 @@ pub(super) enum Attempt {
     Repeated,
 }
 
-/// Whether the batch is the one with its number. After an error that is not known.
+/// Sends the batch, and finds out what has its number. After an error that is not known.
 pub(super) async fn send(
     session: &DatabaseSession,
     new: &NewBatch<'_>,
     attempt: Attempt,
     in_turn: bool,
-) -> Result<bool, DatabaseError> {
+) -> Result<Sent, DatabaseError> {
     let touch = match attempt {
         Attempt::First => String::new(),
         Attempt::Repeated => format!("{TOUCH}, "),
@@ -59,9 +85,13 @@ pub(super) async fn send(
     let base = new.batch.base.as_ref().map(|base| base.as_slice());
     let (head, body) = (new.batch.head.as_slice(), &*new.batch.body);
     let commits = i32::try_from(new.batch.commits).unwrap_or(i32::MAX);
-    let (sender, name) = (new.sender.instance(), new.sender.name());
-    let parameters: [SqlParameter<'_>; 9] = [
-        (&new.seq, Type::INT8),
+    let (sender, name, seq) = (new.sender.instance(), new.sender.name(), new.seq());
+    let before = new.after.as_ref().map(|after| after.head.as_slice());
+    let time = |time: fn(&BatchTimes) -> Timestamp| new.times.as_ref().map(time).map(times::to_system);
+    let (oldest, newest) = (time(|times| times.oldest), time(|times| times.newest));
+    let base_time = time(|times| times.base);
+    let parameters: [SqlParameter<'_>; 13] = [
+        (&seq, Type::INT8),
         (&new.id, Type::UUID),
         (&new.author, Type::TEXT),
         (&base, Type::BYTEA),
@@ -70,12 +100,29 @@ pub(super) async fn send(
         (&body, Type::BYTEA),
         (&sender, Type::TEXT),
         (&name, Type::TEXT),
+        (&before, Type::BYTEA),
+        (&oldest, Type::TIMESTAMPTZ),
+        (&newest, Type::TIMESTAMPTZ),
+        (&base_time, Type::TIMESTAMPTZ),
     ];
     if !session.query(&sql, &parameters).await?.is_empty() {
-        return Ok(true);
+        return Ok(Sent::Ours);
     }
-    let owner = "select id from svc_batch where seq = $1";
-    let owner = session.query(owner, &[(&new.seq, Type::INT8)]).await?;
-    let owner = owner.first().map(|row| row.try_get::<_, Uuid>(0)).transpose()?;
-    Ok(owner == Some(new.id))
+    let found = "select (select id from svc_batch where seq = $1), \
+        $1 = 1 or exists (select from svc_batch where seq = $1 - 1 and head = $2), clock_timestamp()";
+    let rows = session.query(found, &[(&seq, Type::INT8), (&before, Type::BYTEA)]).await?;
+    let row = rows.first().ok_or_else(|| DatabaseError::Strange("no answer".to_owned()))?;
+    let (owner, is_continued): (Option<Uuid>, bool) = (row.try_get(0)?, row.try_get(1)?);
+    match owner {
+        Some(owner) if owner == new.id => Ok(Sent::Ours),
+        Some(_) => Ok(Sent::Another),
+        None if !is_continued => Ok(Sent::Another),
+        // An earlier try may have been in time, and wait for its commit.
+        None if attempt == Attempt::Repeated => Err(DatabaseError::Late),
+        None => {
+            let shown = times::from_system(row.try_get::<_, SystemTime>(2)?);
+            let strange = || DatabaseError::Strange("a time out of the calendar".to_owned());
+            shown.map(Sent::Untimely).ok_or_else(strange)
+        }
+    }
 }

@@ -9,14 +9,14 @@ use countersign_core::values::bounds::SHARED_BATCH_BYTES;
 use countersign_store::{
     ObjectId,
     clock::Clock,
-    sequence::{Appended, SharedBatch},
+    sequence::{Appended, BatchOffer, OrderPlace, OrderedBatch, SharedBatch, Votes},
 };
 use tokio::task::JoinHandle;
 use tokio_postgres::{Row, types::Type};
 use uuid::Uuid;
 
 use super::{
-    add::{self, Attempt, NewBatch},
+    add::{self, Attempt, NewBatch, Sent},
     tries::Tries,
     turn_lock::TAKE_TURN,
 };
@@ -25,6 +25,7 @@ use crate::{
     error::DatabaseError,
     node::{AppliedBatch, NodeState},
     nonces::RAISE_NONCE_FLOOR,
+    passed::{self, PASS_OVER},
     recent::{BatchIdentity, RecentBatches},
     rows::{self, BatchRow},
     times,
@@ -62,6 +63,17 @@ const GIVE: &str =
         from (select * from svc_batch where seq >= $1 order by seq limit $2) as next) as bounded
     where seq <= $1 + 1 or total <= $3
     order by seq";
+
+/// So many of the newest batches are looked at for one that is missing among them.
+pub(crate) const LOOKED_AT: i64 = 1_000;
+// The last batch before the first one that is missing among the newest.
+const FIND_GAP: &str = "select seq, id, node, head from svc_batch as this
+    where seq > (select max(seq) from svc_batch) - $1 - 1 and seq < (select max(seq) from svc_batch)
+        and not exists (select from svc_batch where seq = this.seq + 1)
+    order by seq limit 1";
+
+const TOUCH_NODE: &str =
+    "insert into svc_node (name, seen) values ($1, now()) on conflict (name) do update set seen = now()";
 
 /// Whether this node goes before others (D70).
 #[derive(Debug)]
@@ -126,15 +138,22 @@ impl OrderExchange {
         is_contended
     }
 
-    pub(super) async fn append(&mut self, batch: &SharedBatch) -> Result<Appended, DatabaseError> {
+    pub(super) async fn append(
+        &mut self,
+        batch: &SharedBatch,
+        offer: &BatchOffer,
+    ) -> Result<Appended, DatabaseError> {
         if batch.body.len() > MAX_BODY_BYTES {
             return Err(DatabaseError::TooLarge(batch.body.len()));
         }
-        let seq = match batch.base {
-            None => Some(1),
-            Some(base) => self.find_seq(base).await?.map(|seq| seq + 1),
+        let after = match (offer.passed, batch.base) {
+            (Some(passed), _) => Some(passed),
+            (None, None) => None,
+            (None, Some(head)) => match self.find_seq(head).await? {
+                Some(seq) => Some(OrderPlace { seq, head }),
+                None => return Ok(self.lose()),
+            },
         };
-        let Some(seq) = seq else { return Ok(self.lose()) };
         let known = self.recent.get(&batch.head).cloned();
         let identity = known.unwrap_or_else(|| BatchIdentity {
             id: Uuid::new_v4(),
@@ -143,13 +162,17 @@ impl OrderExchange {
         });
         // Before it is sent: if the answer never comes, the batch keeps its id.
         self.recent.put(batch.head, identity.clone());
-        let new =
-            NewBatch { batch, seq, id: identity.id, author: &identity.node, sender: &self.node.clone() };
-        if self.add(&new).await? {
-            self.recent.put(batch.head, BatchIdentity { seq: Some(seq), ..identity });
-            return Ok(Appended::Done);
-        }
-        Ok(self.lose())
+        let (id, author, sender) = (identity.id, identity.node.as_str(), &*self.node.clone());
+        let new = NewBatch { batch, after, times: offer.times, id, author, sender };
+        Ok(match self.add(&new).await? {
+            Sent::Ours => {
+                let seq = Some(new.seq());
+                self.recent.put(batch.head, BatchIdentity { seq, ..identity });
+                Appended::Done
+            }
+            Sent::Another => self.lose(),
+            Sent::Untimely(clock) => Appended::Untimely { clock },
+        })
     }
 
     fn lose(&mut self) -> Appended {
@@ -161,10 +184,10 @@ impl OrderExchange {
         Appended::Behind
     }
 
-    /// Whether the batch is the one with its number. Repeats the same insert until the database says so or the time is
-    /// over: while an attempt is under way no question shows it, but an insert waits for it.
-    async fn add(&mut self, new: &NewBatch<'_>) -> Result<bool, DatabaseError> {
-        self.node.note_offered(new.seq);
+    /// Finds out whether the batch is the one with its number. Repeats the same insert until the database says so or the
+    /// time is over: while an attempt is under way no question shows it, but an insert waits for it.
+    async fn add(&mut self, new: &NewBatch<'_>) -> Result<Sent, DatabaseError> {
+        self.node.note_offered(new.seq());
         let mut tries = Tries::new(self.limit);
         let mut attempt = Attempt::First;
         let in_turn = matches!(self.turn, Turn::Held(_));
@@ -176,10 +199,10 @@ impl OrderExchange {
             };
             self.node.note_answer(sent, &answer);
             let error = match answer {
-                Ok(is_ours) => return Ok(is_ours),
+                Ok(sent) => return Ok(sent),
                 Err(error) => error,
             };
-            tracing::warn!(seq = new.seq, %error, "an append has no answer");
+            tracing::warn!(seq = new.seq(), %error, "an append has no answer");
             self.session = None;
             tries.pause(error).await?;
             self.node.note_repeated();
@@ -195,11 +218,12 @@ impl OrderExchange {
         let newest = self.find_row_up_to(i64::MAX).await?;
         self.node.note_newest(newest.as_ref().map_or(0, |row| row.seq));
         let mut known = AppliedBatch::default();
-        // A node that knows a batch knows all before it. Nothing after `checked` and up to `unknown` was looked at.
+        // A node that knows a batch knows all before it, but for those that were passed over. Nothing after `checked` and
+        // up to `unknown` was looked at.
         let (mut checked, mut unknown) = (0, 0);
         if let Some(newest) = newest {
             if is_known(&newest.head) {
-                known = AppliedBatch { seq: newest.seq, head: Some(newest.head) };
+                known = AppliedBatch::at(newest.place());
             } else {
                 unknown = newest.seq;
             }
@@ -208,7 +232,7 @@ impl OrderExchange {
             let middle = checked + (unknown - checked) / 2;
             match self.find_row_up_to(middle).await?.filter(|row| row.seq > checked) {
                 Some(row) if is_known(&row.head) => {
-                    known = AppliedBatch { seq: row.seq, head: Some(row.head) };
+                    known = AppliedBatch::at(row.place());
                     checked = middle;
                 }
                 Some(row) => unknown = row.seq,
@@ -216,8 +240,66 @@ impl OrderExchange {
                 None => checked = middle,
             }
         }
+        // Behind batches that were passed over there may be more that this node knows.
+        let mut looked_at = known.seq;
+        while self.is_passed_after(looked_at).await? {
+            let next = "select seq, id, node, head from svc_batch where seq > $1 order by seq limit $2";
+            let rows = self.ask(next, &[(&looked_at, Type::INT8), (&MAX_GIVEN_BATCHES, Type::INT8)]).await?;
+            let before = known.seq;
+            for row in &rows {
+                let row = self.remember(row)?;
+                looked_at = row.seq;
+                if is_known(&row.head) {
+                    known = AppliedBatch::at(row.place());
+                }
+            }
+            if known.seq == before {
+                break;
+            }
+        }
         self.node.note_applied(known);
         Ok(known.head)
+    }
+
+    /// Tells the other nodes that this one passes over the batch.
+    pub(super) async fn pass_over(
+        &mut self,
+        batch: &OrderedBatch,
+        reason: &str,
+    ) -> Result<(), DatabaseError> {
+        self.yield_turn().await;
+        let (node, OrderPlace { seq, head }) = (Arc::clone(&self.node), batch.place);
+        let (name, instance, head) = (node.name(), node.instance(), head.as_slice());
+        let parameters: [SqlParameter<'_>; 6] = [
+            (&seq, Type::INT8),
+            (&name, Type::TEXT),
+            (&head, Type::BYTEA),
+            (&batch.node, Type::TEXT),
+            (&reason, Type::TEXT),
+            (&instance, Type::TEXT),
+        ];
+        self.ask(PASS_OVER, &parameters).await?;
+        self.node.note_passed_over();
+        Ok(())
+    }
+
+    pub(super) async fn ask_votes(&mut self, place: OrderPlace) -> Result<Votes, DatabaseError> {
+        self.yield_turn().await;
+        let (seq, head) = (place.seq, place.head);
+        let rows = self.ask(passed::VOTES, &[(&seq, Type::INT8), (&head.as_slice(), Type::BYTEA)]).await?;
+        passed::read_votes(&rows)
+    }
+
+    /// The last commit before the first batch that is missing among the newest ones.
+    pub(super) async fn find_gap(&mut self) -> Result<Option<ObjectId>, DatabaseError> {
+        let rows = self.ask(FIND_GAP, &[(&LOOKED_AT, Type::INT8)]).await?;
+        rows.first().map(|row| self.remember(row).map(|row| row.head)).transpose()
+    }
+
+    /// Whether a batch after this one was passed over.
+    async fn is_passed_after(&mut self, seq: i64) -> Result<bool, DatabaseError> {
+        let find = "select from svc_passed where seq > $1 limit 1";
+        Ok(!self.ask(find, &[(&seq, Type::INT8)]).await?.is_empty())
     }
 
     async fn find_row_up_to(&mut self, seq: i64) -> Result<Option<BatchRow>, DatabaseError> {
@@ -234,7 +316,7 @@ impl OrderExchange {
     }
 
     async fn look_up(&mut self, head: ObjectId) -> Result<Option<i64>, DatabaseError> {
-        let find = "select seq, id, node, head from svc_batch where head = $1";
+        let find = "select seq, id, node, head from svc_batch where head = $1 order by seq desc limit 1";
         let rows = self.ask(find, &[(&head.as_slice(), Type::BYTEA)]).await?;
         rows.first().map(|row| self.remember(row).map(|row| row.seq)).transpose()
     }
@@ -245,26 +327,37 @@ impl OrderExchange {
         Ok(row)
     }
 
-    pub(super) async fn give_first(&mut self) -> Result<Vec<SharedBatch>, DatabaseError> {
+    pub(super) async fn give_first(&mut self) -> Result<Vec<OrderedBatch>, DatabaseError> {
         let rows = self.read_from(0).await?;
-        self.give(&rows)
+        self.give(&rows, 0)
     }
 
-    /// `None` if no batch ends with this commit.
+    /// What comes after this place; `None` if another batch is there, or none.
     pub(super) async fn give_after(
         &mut self,
-        commit: ObjectId,
-    ) -> Result<Option<Vec<SharedBatch>>, DatabaseError> {
-        if let Some(seq) = self.recent.seq(&commit) {
-            let rows = self.read_from(seq).await?;
-            if rows::starts_with(&rows, commit)? {
-                return self.give(&rows[1..]).map(Some);
-            }
+        place: OrderPlace,
+    ) -> Result<Option<Vec<OrderedBatch>>, DatabaseError> {
+        let rows = self.read_from(place.seq).await?;
+        if !rows::starts_with(&rows, place)? {
+            return Ok(None);
+        }
+        self.remember(&rows[0])?;
+        self.give(&rows[1..], place.seq).map(Some)
+    }
+
+    /// What comes after the batch that ends with this commit; `None` if no batch ends there.
+    pub(super) async fn give_after_commit(
+        &mut self,
+        head: ObjectId,
+    ) -> Result<Option<Vec<OrderedBatch>>, DatabaseError> {
+        if let Some(seq) = self.recent.seq(&head)
+            && let Some(given) = self.give_after(OrderPlace { seq, head }).await?
+        {
+            return Ok(Some(given));
         }
         // The database has lost it, or has it in another place since.
-        let Some(seq) = self.look_up(commit).await? else { return Ok(None) };
-        let rows = self.read_from(seq).await?;
-        if rows::starts_with(&rows, commit)? { self.give(&rows[1..]).map(Some) } else { Ok(None) }
+        let Some(seq) = self.look_up(head).await? else { return Ok(None) };
+        self.give_after(OrderPlace { seq, head }).await
     }
 
     async fn read_from(&mut self, seq: i64) -> Result<Vec<Row>, DatabaseError> {
@@ -290,15 +383,20 @@ impl OrderExchange {
         self.ask(GIVE, &bounds).await
     }
 
-    fn give(&mut self, rows: &[Row]) -> Result<Vec<SharedBatch>, DatabaseError> {
+    /// The batches of these rows, which come after the batch `seq`. Where one is missing they end.
+    fn give(&mut self, rows: &[Row], seq: i64) -> Result<Vec<OrderedBatch>, DatabaseError> {
         if matches!(self.turn, Turn::Held(_) | Turn::Asked(_)) && !rows.is_empty() {
             self.contended_until = Some(Instant::now() + CONTENTION);
         }
         let mut given = Vec::with_capacity(rows.len());
-        for row in rows {
-            given.push(rows::read_batch(row, self.remember(row)?.head)?);
+        for (row, expected) in rows.iter().zip(seq + 1..) {
+            let found = self.remember(row)?;
+            if found.seq != expected {
+                break;
+            }
+            given.push(rows::read_batch(row, found)?);
         }
-        Ok(given)
+        if given.is_empty() && !rows.is_empty() { Err(DatabaseError::Missing(seq + 1)) } else { Ok(given) }
     }
 
     pub(super) async fn raise_nonce_floor(&mut self) -> Result<(), DatabaseError> {
@@ -344,7 +442,8 @@ impl OrderExchange {
             }
         };
         let node = Arc::clone(&self.node);
-        let session = connected(&self.database, self.turn_times.idle, &mut self.session, "order").await?;
+        let session =
+            order_session(&self.database, self.turn_times.idle, &mut self.session, node.name()).await?;
         let granted = loop {
             if asked.is_finished() {
                 break asked.await;
@@ -388,10 +487,27 @@ impl OrderExchange {
         (self.turn_session, self.turn) = (None, Turn::None);
     }
 
-    /// The session for statements.
     async fn session(&mut self) -> Result<&DatabaseSession, DatabaseError> {
-        connected(&self.database, self.turn_times.idle, &mut self.session, "order").await
+        order_session(&self.database, self.turn_times.idle, &mut self.session, self.node.name()).await
     }
+}
+
+/// The session for statements. A new one writes before it reads. After a crash the database may show batches that its
+/// synchronous standby never had, and that another primary does not have; the write waits until the standby has all
+/// that is there (D199).
+async fn order_session<'a>(
+    database: &Database,
+    idle: Duration,
+    slot: &'a mut Option<DatabaseSession>,
+    name: &str,
+) -> Result<&'a DatabaseSession, DatabaseError> {
+    if slot.as_ref().is_none_or(DatabaseSession::is_closed) {
+        *slot = None;
+        let session = database.connect("order", idle).await?;
+        session.query(TOUCH_NODE, &[(&name, Type::TEXT)]).await?;
+        *slot = Some(session);
+    }
+    slot.as_ref().ok_or(DatabaseError::Lost)
 }
 
 async fn connected<'a>(

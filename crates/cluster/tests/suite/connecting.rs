@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use countersign_cluster::{
     database::Database,
     node::Reachability,
-    schema::{SchemaError, prepare},
+    schema::{FORMAT, SchemaError, prepare},
     settings::{DatabaseSettings, UrlSource},
 };
 use countersign_testing::{
@@ -131,7 +131,7 @@ fn tables_are_made_once_by_however_many_nodes() {
     // On loopback a standby is not missed.
     let warnings: Vec<_> = created.iter().flat_map(|prepared| &prepared.warnings).collect();
     assert!(warnings.iter().all(|warning| warning.contains("fsync is off")), "{warnings:?}");
-    assert_eq!(postgres.sql("select count(*), min(format) from svc_repository"), "1|1");
+    assert_eq!(postgres.sql("select count(*), min(format) from svc_repository"), format!("1|{FORMAT}"));
     let storage =
         "select attstorage from pg_attribute where attrelid = 'svc_batch'::regclass and attname = 'body'";
     assert_eq!(postgres.sql(storage), "e");
@@ -141,10 +141,19 @@ fn tables_are_made_once_by_however_many_nodes() {
 #[test]
 fn a_database_of_a_newer_program_is_refused() {
     let Some(world) = World::start() else { return };
-    world.postgres.sql("update svc_repository set format = 2");
+    world.postgres.sql(&format!("update svc_repository set format = {}", FORMAT + 1));
     let error = world.runtime.block_on(prepare(&world.database())).unwrap_err();
-    assert!(matches!(error, SchemaError::Newer { found: 2 }), "{error:?}");
+    assert!(matches!(error, SchemaError::Newer { found } if found == FORMAT + 1), "{error:?}");
     assert!(error.to_string().contains("written by a newer program"), "{error}");
+}
+
+#[test]
+fn a_database_of_an_older_program_is_refused_with_the_way_out() {
+    let Some(world) = World::start() else { return };
+    world.postgres.sql("update svc_repository set format = 1");
+    let error = world.runtime.block_on(prepare(&world.database())).unwrap_err();
+    assert!(matches!(error, SchemaError::Older { found: 1 }), "{error:?}");
+    assert!(error.to_string().contains("admin cluster init"), "{error}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use countersign_cluster::{follower::ClusterFollower, node::Reachability};
-use countersign_store::sequence::{SequenceError, Sequencer as _};
+use countersign_store::{clock::Clock, sequence::SequenceError};
 use countersign_testing::{postgres::PostgresEnd, proxy::Proxy};
 use tokio::time::timeout;
 
@@ -14,7 +14,14 @@ use crate::support::{Node, World};
 
 fn follow(world: &World, node: &Node, proxy: &Proxy) -> ClusterFollower {
     let database = world.database_at(proxy.address());
-    ClusterFollower::start(world.runtime.handle(), database, Arc::clone(&node.state), "1.2.3", Arc::default())
+    ClusterFollower::start(
+        world.runtime.handle(),
+        database,
+        Arc::clone(&node.state),
+        "1.2.3",
+        Arc::default(),
+        Clock::system(),
+    )
 }
 
 /// Follows until this node has published as much as there is.
@@ -94,7 +101,27 @@ fn a_database_that_lost_batches_wakes_the_node() {
         world.runtime.block_on(news).expect("news");
         assert!(Instant::now() < end);
     }
-    let lost = two.order.batches_after(base).unwrap_err();
+    let lost = two.batches_after(base).unwrap_err();
+    assert!(matches!(lost, SequenceError::Unknown(_)), "{lost:?}");
+}
+
+#[test]
+fn a_node_notices_another_batch_with_the_number_of_its_own() {
+    let Some(world) = World::start() else { return };
+    let proxy = Proxy::for_postgres(world.postgres.address());
+    let (mut one, mut two) = (world.node("one"), world.node("two"));
+    let (mut base, mut other) = (None, None);
+    one.write(&mut base, "1");
+    two.catch_up(None);
+    other = other.or(base);
+    one.write(&mut base, "2 of one");
+    let _following = follow(&world, &one, &proxy);
+    world.postgres.sql("delete from svc_batch where seq = 2");
+    two.write(&mut other, "2 of two");
+    // The number of the newest batch is the same as before.
+    let news = async { timeout(Duration::from_secs(30), one.state.await_news()).await };
+    world.runtime.block_on(news).expect("news");
+    let lost = one.batches_after(base).unwrap_err();
     assert!(matches!(lost, SequenceError::Unknown(_)), "{lost:?}");
 }
 

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_store::sequence::{Appended, SequenceError, Sequencer as _};
+use countersign_store::sequence::{Appended, SequenceError};
 use countersign_testing::{
     postgres::PostgresEnd,
     proxy::{LossMoment, LostAnswer, Proxy},
@@ -33,7 +33,7 @@ fn an_append_without_an_answer_is_there_once() {
     for moment in [LossMoment::BeforeEffect, LossMoment::AfterEffect, LossMoment::AfterEffect] {
         proxy.lose(lose(moment, APPEND));
         let batch = batch(base, "lost");
-        assert_eq!(node.order.append(&batch).unwrap(), Appended::Done, "{moment:?}");
+        assert_eq!(node.append(&batch).unwrap(), Appended::Done, "{moment:?}");
         base = Some(batch.head);
         heads.push(batch.head.to_string());
         assert_eq!(world.heads(), heads, "{moment:?}");
@@ -51,11 +51,11 @@ fn an_append_in_turn_without_an_answer_is_there_once() {
             let (mut one, mut two) =
                 (world.node_on("one", world.database_at(proxy.address())), world.node("two"));
             let theirs = two.write(&mut None, "theirs");
-            assert_eq!(one.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
-            assert_eq!(one.order.batches_after(None).unwrap().len(), 1);
+            assert_eq!(one.append(&batch(None, "late")).unwrap(), Appended::Behind);
+            assert_eq!(one.batches_after(None).unwrap().len(), 1);
             proxy.lose(lose(moment, statement));
             let ours = batch(Some(theirs), "in turn");
-            assert_eq!(one.order.append(&ours).unwrap(), Appended::Done, "{moment:?} {statement}");
+            assert_eq!(one.append(&ours).unwrap(), Appended::Done, "{moment:?} {statement}");
             assert_eq!(proxy.lost(), 1, "{moment:?} {statement}");
             assert_eq!(world.heads(), [theirs, ours.head].map(|head| head.to_string()));
         }
@@ -69,7 +69,7 @@ fn a_batch_whose_answer_was_lost_can_still_come_second() {
     let (mut one, mut two) = (world.node_on("one", world.database_at(proxy.address())), world.node("two"));
     let theirs = two.write(&mut None, "theirs");
     proxy.lose(lose(LossMoment::AfterEffect, APPEND));
-    assert_eq!(one.order.append(&batch(None, "late")).unwrap(), Appended::Behind);
+    assert_eq!(one.append(&batch(None, "late")).unwrap(), Appended::Behind);
     assert_eq!(world.heads(), [theirs.to_string()]);
 }
 
@@ -83,12 +83,12 @@ fn an_append_into_silence_ends_in_time_and_keeps_its_id() {
     proxy.blackhole();
     let silent = batch(Some(first), "silent");
     let started = Instant::now();
-    let error = node.order.append(&silent).unwrap_err();
+    let error = node.append(&silent).unwrap_err();
     assert!(matches!(error, SequenceError::Unavailable(_)), "{error:?}");
     assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
     // What was under way arrives now, or not; the same batch again is the same batch.
     proxy.restore();
-    assert_eq!(node.order.append(&silent).unwrap(), Appended::Done);
+    assert_eq!(node.append(&silent).unwrap(), Appended::Done);
     assert_eq!(world.heads(), [first, silent.head].map(|head| head.to_string()));
 }
 

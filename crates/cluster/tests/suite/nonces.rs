@@ -45,6 +45,23 @@ fn of_two_nodes_that_get_one_request_one_accepts_it() {
 }
 
 #[test]
+fn a_request_from_before_the_database_lost_nonces_is_not_accepted_again() {
+    let Some(world) = World::start() else { return };
+    let node = world.node("one");
+    let nonces = world.nonces(&node);
+    let remember = |nonce: [u8; 16], signed| world.runtime.block_on(nonces.remember(nonce, later(), signed));
+    let signed = now();
+    remember([1; 16], signed).unwrap();
+    world.postgres.sql("delete from svc_nonce");
+    let noticed = remember([1; 16], signed);
+    assert!(matches!(noticed, Err(NonceError::Unavailable(_))), "{noticed:?}");
+    world.postgres.sql("delete from svc_nonce");
+    let again = remember([1; 16], signed);
+    assert!(matches!(again, Err(NonceError::Forgotten)), "{again:?}");
+    remember([2; 16], later()).unwrap();
+}
+
+#[test]
 fn of_many_with_the_same_nonce_on_one_node_one_is_accepted() {
     let Some(world) = World::start() else { return };
     let node = world.node("one");
@@ -132,7 +149,7 @@ fn a_request_whose_nonce_may_be_forgotten_is_refused() {
 fn without_the_database_requests_are_refused_soon_and_accepted_when_it_is_back() {
     let Some(mut world) = World::start() else { return };
     let mut node = world.node("one");
-    node.order.append(&batch(None, "x")).unwrap();
+    node.append(&batch(None, "x")).unwrap();
     node.catch_up(None);
     let nonces = world.nonces(&node);
     world.runtime.block_on(nonces.remember([1; 16], later(), now())).unwrap();

@@ -8,7 +8,7 @@ use std::{
 use countersign_cluster::node::NodeState;
 use countersign_store::{
     nonces::NonceError,
-    sequence::{Appended, SequenceError, Sequencer as _},
+    sequence::{Appended, SequenceError},
 };
 use countersign_testing::postgres::{PostgresEnd, Standby};
 
@@ -28,7 +28,7 @@ fn an_append_whose_wait_for_the_standby_was_cancelled_is_not_done_before_the_sta
     standby.pause();
     let ours = batch(base, "cancelled");
     let (head, state) = (ours.head, Arc::clone(&node.state));
-    let writer = std::thread::spawn(move || node.order.append(&ours).unwrap());
+    let writer = std::thread::spawn(move || node.append(&ours).unwrap());
     world.postgres.await_row(WAITING, "1");
     world.postgres.sql(CANCEL);
     // The primary has now said that it is done, with a warning. The node asks again, and that waits too.
@@ -65,7 +65,7 @@ fn without_the_standby_appends_and_nonces_are_refused_in_time() {
     standby.pause();
     let ours = batch(base, "waits");
     let started = Instant::now();
-    let error = node.order.append(&ours).unwrap_err();
+    let error = node.append(&ours).unwrap_err();
     assert!(matches!(error, SequenceError::Unavailable(_)), "{error:?}");
     let answer = world.runtime.block_on(nonces.remember([1; 16], at(9_000_000_000), at(0)));
     assert!(matches!(answer, Err(NonceError::Unavailable(_))), "{answer:?}");
@@ -73,8 +73,30 @@ fn without_the_standby_appends_and_nonces_are_refused_in_time() {
     standby.resume();
     // The batch kept its id: it is there once.
     node.order = node.order.with_limit(Duration::from_secs(20));
-    assert_eq!(node.order.append(&ours).unwrap(), Appended::Done);
+    assert_eq!(node.append(&ours).unwrap(), Appended::Done);
     assert_eq!(world.heads(), [first, ours.head].map(|head| head.to_string()));
+}
+
+#[test]
+fn a_primary_that_came_back_alone_shows_no_batch_that_its_standby_never_had() {
+    let Some(mut world) = World::start() else { return };
+    let standby = world.postgres.start_standby(Standby::Synchronous);
+    let mut node = world.node("one");
+    node.order = node.order.with_limit(Duration::from_secs(2));
+    let mut base = None;
+    let first = node.write(&mut base, "first");
+    standby.pause();
+    assert!(node.append(&batch(base, "not replicated")).is_err());
+    world.postgres.restart(PostgresEnd::Crash);
+    // The primary shows it to everyone who asks.
+    world.postgres.await_row("select count(*) from svc_batch", "2");
+    let mut other = world.node("two");
+    other.order = other.order.with_limit(Duration::from_secs(2));
+    let unseen = other.batches_after(Some(first)).unwrap_err();
+    assert!(matches!(unseen, SequenceError::Unavailable(_)), "{unseen:?}");
+    standby.resume();
+    other.order = other.order.with_limit(Duration::from_secs(60));
+    assert_eq!(other.batches_after(Some(first)).unwrap().len(), 1);
 }
 
 #[test]

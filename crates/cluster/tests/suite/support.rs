@@ -22,7 +22,7 @@ use countersign_core::values::time::Timestamp;
 use countersign_store::{
     ObjectId,
     clock::Clock,
-    sequence::{Appended, Sequencer as _, SharedBatch},
+    sequence::{Appended, BatchOffer, BatchTimes, SequenceError, Sequencer as _, SharedBatch},
 };
 use countersign_testing::postgres::{Postgres, PostgresOptions};
 use tokio::runtime::{Builder, Runtime};
@@ -80,7 +80,8 @@ impl World {
 
     pub(crate) fn nonces_on(&self, node: &Node, database: Database) -> SharedNonces {
         let limit = Duration::from_secs(2);
-        SharedNonces::start_with_limit(self.runtime.handle(), database, Arc::clone(&node.state), limit)
+        let (runtime, state) = (self.runtime.handle(), Arc::clone(&node.state));
+        SharedNonces::start_with_limit(runtime, database, state, Clock::system(), limit)
     }
 
     /// The heads of all batches.
@@ -99,16 +100,22 @@ impl Node {
                 *base = self.read_all(*base);
             }
             let batch = batch(*base, body);
-            match self.order.append(&batch).expect("the database is there") {
+            match self.append(&batch).expect("the database is there") {
                 Appended::Done => {
-                    self.order.note_published(batch.head);
+                    self.order.note_published(batch.head, None);
                     self.order.yield_turn();
                     *base = Some(batch.head);
                     return batch.head;
                 }
                 Appended::Behind => *base = self.read_all(*base),
+                Appended::Untimely { clock } => panic!("the clocks differ: {clock}"),
             }
         }
+    }
+
+    /// With times of now.
+    pub(crate) fn append(&mut self, batch: &SharedBatch) -> Result<Appended, SequenceError> {
+        self.order.append(batch, &offer_at(Clock::system().now()))
     }
 
     /// Up to the newest batch. Then it is this node's turn, if it wants one.
@@ -123,14 +130,22 @@ impl Node {
 
     #[track_caller]
     pub(crate) fn catch_up(&mut self, base: Option<ObjectId>) -> Option<ObjectId> {
-        let given = self.order.batches_after(base).expect("the database is there");
+        let given = self.batches_after(base).expect("the database is there");
         let mut last = base;
         for batch in &given {
             assert_eq!(batch.base, last, "each batch continues the one before");
             last = Some(batch.head);
-            self.order.note_published(batch.head);
+            self.order.note_published(batch.head, None);
         }
         given.last().map(|batch| batch.head)
+    }
+
+    pub(crate) fn batches_after(
+        &mut self,
+        base: Option<ObjectId>,
+    ) -> Result<Vec<SharedBatch>, SequenceError> {
+        let given = self.order.batches_after(base, None)?;
+        Ok(given.into_iter().map(|ordered| ordered.batch).collect())
     }
 }
 
@@ -153,6 +168,11 @@ pub(crate) fn new_id() -> ObjectId {
 
 pub(crate) fn batch(base: Option<ObjectId>, body: &str) -> SharedBatch {
     SharedBatch { base, head: new_id(), commits: 1, body: Bytes::copy_from_slice(body.as_bytes()) }
+}
+
+/// An offer of what was decided at this time.
+pub(crate) fn offer_at(time: Timestamp) -> BatchOffer {
+    BatchOffer { times: Some(BatchTimes { base: at(0), oldest: time, newest: time }), passed: None }
 }
 
 pub(crate) fn at(seconds: i64) -> Timestamp {

@@ -1,6 +1,7 @@
 //! The one mapping from refusals and failures to status codes (spec §7, D25, D30).
 
 use axum::http::StatusCode;
+use countersign_cluster::clock_check::WrongNodeClock;
 use countersign_core::{
     rules::{
         auth::{AuthRefusal, Overtaken},
@@ -109,6 +110,12 @@ impl From<NoPlace> for ApiError {
 impl From<GaveWay> for ApiError {
     fn from(gave_way: GaveWay) -> Self {
         Self::refused(StatusCode::SERVICE_UNAVAILABLE, &gave_way).retry_after(1)
+    }
+}
+
+impl From<WrongNodeClock> for ApiError {
+    fn from(wrong: WrongNodeClock) -> Self {
+        Self::refused(StatusCode::SERVICE_UNAVAILABLE, &wrong).retry_after(5)
     }
 }
 
@@ -255,6 +262,10 @@ impl From<StoreError> for ApiError {
             StoreError::ClockBehind { .. } => {
                 return Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(60);
             }
+            StoreError::WrongClock { .. } => {
+                return Self::refused(StatusCode::SERVICE_UNAVAILABLE, &error).retry_after(5);
+            }
+            StoreError::Illegal(_) => return Self::internal(error.to_string(), error),
             StoreError::Io(disk) if disk.is_full() => return Self::disk_full().because(error),
             StoreError::Io(_) => NOTHING_STORED,
             // A rule should have refused this earlier.

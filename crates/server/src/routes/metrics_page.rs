@@ -170,6 +170,11 @@ fn write_node(page: &mut Page, node: &NodeState) {
     page.value("countersign_node_lag_seconds", "How long there have been such batches.", seconds);
     let help = "Batches of this node that had to be decided again, because another node was first.";
     page.value("countersign_node_races_lost_total", help, node.races_lost());
+    let help = "Batches that this node passed over, because they break the rules.";
+    page.value("countersign_node_passed_over_total", help, node.passed_over());
+    let seconds = node.clock().map_or(0.0, |clock| clock.lead_millis() as f64 / 1e3);
+    let help = "How far this node's clock is ahead of the database's.";
+    page.value("countersign_node_clock_ahead_seconds", help, seconds);
     let help = "Batches that were sent again, because the answer of the database was lost.";
     page.value("countersign_node_repeated_appends_total", help, node.repeated_appends());
     let name = "countersign_database_seconds";

@@ -91,11 +91,12 @@ fn open_own(
     webhooks: Vec<Webhook>,
 ) -> Result<OpenedRole, StartError> {
     mirror::promote(data_dir)?;
+    let clock = opening.clock.clone();
     let opened = open_repository(data_dir, opening)?;
     let database = node.as_ref().map(UnstartedNode::database);
     let webhooks = Webhooks::open(webhooks, data_dir, &opened.store, database)?;
     let role = match (node, opened.nonces) {
-        (Some(node), _) => ServerRole::Node(node.start()),
+        (Some(node), _) => ServerRole::Node(node.start(&clock)),
         (None, nonces) => {
             ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
         }

@@ -51,7 +51,7 @@ impl Machine {
                 let (clock, jump) = (self.clock.clone(), AtomicI64::new(wish.jump));
                 let decide = move |head: &Head, now| {
                     let change = wish.decide(head, now);
-                    clock.pass(jump.swap(0, Ordering::Relaxed));
+                    clock.set_by(jump.swap(0, Ordering::Relaxed));
                     *decided.lock().expect("no one panics with it") = change.clone().ok();
                     let seen = head.commit;
                     match change {

@@ -3,7 +3,7 @@
 use super::{export::JournalExport, write::JournalWriter};
 use crate::{
     error::StoreError,
-    sequence::{BATCH_BYTES, SharedBatch},
+    sequence::{BATCH_BYTES, BATCH_COMMITS, SharedBatch},
 };
 
 use gix::ObjectId;
@@ -26,6 +26,7 @@ impl<F: Fn(&ObjectId) -> bool> JournalBatches<F> {
         let Some(export) = &mut self.export else { return Ok(None) };
         let (mut writer, mut body, mut commits, mut head) = (JournalWriter::default(), Vec::new(), 0, None);
         while body.len() < BATCH_BYTES
+            && commits < BATCH_COMMITS
             && head.is_none_or(|head| !(self.is_end)(&head))
             && let Some(entry) = export.next_entry()?
         {

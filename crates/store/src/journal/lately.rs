@@ -4,20 +4,11 @@
 use std::sync::Arc;
 
 use countersign_api::claim::Claim;
-use countersign_core::{
-    rules::snapshot::Change,
-    values::{path::RepoPath, time::Timestamp, wire},
-};
+use countersign_core::values::{path::RepoPath, time::Timestamp, wire};
 use gix::{ObjectId, objs::Kind};
 
 use super::differing::TreeReader;
 use crate::{audit::replay::nonces::REMEMBERED, commit::Commit, error::StoreError, objects::Objects};
-
-/// Those that a change stores.
-pub(crate) fn requests_in(change: &Change) -> impl Iterator<Item = &Arc<[u8]>> {
-    let files = change.files.iter().filter(|(path, _)| is_request(path));
-    files.filter_map(|(_, content)| content.as_ref())
-}
 
 /// Each with the time of its commit, oldest first.
 pub(crate) fn read_requests(

@@ -1,21 +1,26 @@
 //! Repeating commits that another machine made. Nothing is believed: the rules must give each of them, and it must have
 //! the id that the other machine says.
 
+use std::sync::Arc;
+
+use gix::{ObjectId, objs::Kind};
+
 use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
 use crate::{
     audit::replay::{Replay, Violation},
+    commit::Commit,
     error::StoreError,
     follow::{FollowError, check_rules, describe, prepare_again},
     journal::{entry::JournalEntry, lately},
+    repository::batch::NewCommit,
+    snapshot::head::Head,
+    tree::load::load_tree,
 };
 
 impl Writer {
     /// Publishes as many of the entries as the rules give. An error is about the first of the others.
     pub(crate) fn follow(&mut self, entries: &[JournalEntry]) -> Result<(), FollowError> {
-        let mut replay = match self.repeating.replay.take() {
-            Some(replay) => replay,
-            None => self.read_back_requests()?,
-        };
+        let mut replay = self.take_replay()?;
         let known = entries.iter().take_while(|entry| self.repeating.recovered.contains(&entry.id)).count();
         let mut rest = &entries[known..];
         while !rest.is_empty() {
@@ -50,10 +55,89 @@ impl Writer {
         refused.map_or(Ok(legal), Err)
     }
 
-    /// What a later commit must not hold again.
-    fn read_back_requests(&self) -> Result<Replay, StoreError> {
+    /// Publishes the entries if the rules give all of them, and else none.
+    pub(super) fn follow_all(&mut self, entries: &[JournalEntry]) -> Result<(), FollowError> {
+        // After an error the requests are read back again: some of those just seen came to nothing.
+        let mut replay = self.take_replay()?;
+        let mut draft = self.draft();
+        let repeated = entries.iter().try_for_each(|entry| repeat(&mut draft, entry, &mut replay));
+        let published = repeated.and_then(|()| Ok(self.publish(&mut draft)?));
+        if published.is_err() {
+            self.discard(draft);
+        } else {
+            self.repeating.replay = Some(replay);
+        }
+        published
+    }
+
+    /// Why the rules do not give these commits of this node's own after `base`, if they do not.
+    pub(super) fn find_illegal(
+        &mut self,
+        base: ObjectId,
+        entries: impl Iterator<Item = Result<JournalEntry, StoreError>>,
+    ) -> Result<Option<FollowError>, StoreError> {
+        let mut replay = self.read_back_requests(Some(base))?;
+        let mut draft = Draft { head: self.load_head_at(base)?, ..self.draft() };
+        for entry in entries {
+            match repeat(&mut draft, &entry?, &mut replay) {
+                Ok(()) => {}
+                Err(FollowError::Store(error)) if !FollowError::Store(error.clone()).breaks_rules() => {
+                    return Err(error);
+                }
+                Err(illegal) => {
+                    self.discard(draft);
+                    return Ok(Some(illegal));
+                }
+            }
+            if draft.batch.bytes > MAX_BATCH_BYTES {
+                // Its objects are there already.
+                let head = draft.head.clone();
+                draft = Draft { head, ..self.draft() };
+            }
+        }
+        self.discard(draft);
+        Ok(None)
+    }
+
+    /// Whether the rules give a commit of this node's own, as the others will ask.
+    pub(super) fn check_own(
+        &mut self,
+        head: &Head,
+        new: &NewCommit<'_>,
+        entry: &JournalEntry,
+    ) -> Result<(), StoreError> {
+        let mut replay = self.take_replay()?;
+        let tried = replay.nonces.begin_trial();
+        let checked = check_rules(head, new, entry, &mut replay).map_err(|violations| describe(&violations));
+        if checked.is_err() {
+            replay.nonces.take_back(tried);
+        }
+        self.repeating.replay = Some(replay);
+        checked.map_err(|reason| {
+            tracing::error!(reason, "a change that this node decided breaks the rules, and is not made");
+            StoreError::Illegal(reason)
+        })
+    }
+
+    fn take_replay(&mut self) -> Result<Replay, StoreError> {
+        match self.repeating.replay.take() {
+            Some(replay) => Ok(replay),
+            None => self.read_back_requests(self.repository.tip),
+        }
+    }
+
+    fn load_head_at(&self, commit: ObjectId) -> Result<Head, StoreError> {
+        let objects = Arc::clone(&self.repository.objects);
+        let bytes = objects.read(&commit, Kind::Commit)?;
+        let parsed = Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(commit, reason))?;
+        let root = load_tree(&objects, parsed.tree)?;
+        Ok(Head::of(commit, root, None, objects))
+    }
+
+    /// What a commit after `tip` must not hold again.
+    fn read_back_requests(&self, tip: Option<ObjectId>) -> Result<Replay, StoreError> {
         let mut replay = Replay::new(self.repeating.speaks_for);
-        let Some(tip) = self.repository.tip else { return Ok(replay) };
+        let Some(tip) = tip else { return Ok(replay) };
         for (request, committed) in lately::read_requests(&self.repository.objects, tip)? {
             replay.note_request(&request, committed);
         }

@@ -143,17 +143,22 @@ impl Writer {
     /// With other nodes, a batch counts once it is in the shared order. If another node was first, everything is decided
     /// again on top of what that one did.
     fn share_and_publish(&mut self, draft: &mut Draft, waiting: &mut Waiting) -> Result<(), StoreError> {
+        let mut untimely = 0;
         while !draft.commits.is_empty() {
             match self.share(draft)? {
                 Appended::Done => {
                     self.publish(draft)?;
                     // With nothing else to do, the disk has it before the caller hears of it.
                     self.write_held_if(self.is_idle());
-                    draft.entries.iter().for_each(|entry| self.repeating.note_own(entry));
+                    self.repeating.keep_tried();
                     self.note_published();
                     return Ok(());
                 }
                 Appended::Behind => {}
+                Appended::Untimely { clock } => {
+                    untimely += 1;
+                    self.check_order_clock(clock, untimely)?;
+                }
             }
             let lost = std::mem::replace(draft, self.draft());
             self.discard(lost);
@@ -170,7 +175,7 @@ impl Writer {
         self.shared.stats.waiting() == 0 && !self.is_contended()
     }
 
-    fn take(&self, mut decision: Box<dyn Decision>, draft: &mut Draft, waiting: &mut Waiting) {
+    fn take(&mut self, mut decision: Box<dyn Decision>, draft: &mut Draft, waiting: &mut Waiting) {
         let decided = self
             .now(draft)
             .and_then(|now| Ok(decision.decide(&draft.head, now)?.map(|change| (change, now))));
@@ -190,7 +195,11 @@ impl Writer {
         // A panic here would be ours and not the decision's; it must not stop all writing either. What it leaves in
         // the batch are objects that nothing refers to.
         let extended = catch_unwind(AssertUnwindSafe(|| self.extend(draft, &change, now)));
-        waiting.push((decision, extended.unwrap_or(Err(StoreError::Panicked))));
+        let extended = extended.unwrap_or_else(|_| {
+            (self.repeating.replay, self.repeating.is_unsure) = (None, true);
+            Err(StoreError::Panicked)
+        });
+        waiting.push((decision, extended));
     }
 }
 

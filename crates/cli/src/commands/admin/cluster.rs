@@ -1,13 +1,22 @@
 //! `countersign admin cluster`: moving a server into a database, and looking at the nodes.
 
+use std::{path::Path, time::Duration};
+
 use countersign_cluster::{
     admin::{self, ClusterStatus, InitError, NodeStatus},
     database::Database,
     error::DatabaseError,
     schema::SchemaError,
 };
+use countersign_core::values::shown::shown_text;
+use countersign_forge::origin::speaks_for;
 use countersign_server::config::{ConfigFile, GivenDatabase};
-use countersign_store::{clock::Clock, journal::batches::JournalBatches};
+use countersign_store::{
+    audit,
+    clock::Clock,
+    journal::batches::JournalBatches,
+    sequence::{MAX_CLOCK_ERROR, PassedBatch},
+};
 use serde_json::{Value, json};
 
 use super::data_dir::{find_data_dir, open_stopped};
@@ -35,7 +44,8 @@ fn init(args: ClusterArgs, output: Output) -> Result<(), CliError> {
     let given = args.database();
     let (file, path) = find_data_dir(args.files)?;
     let database = find_database(&file, given)?;
-    let (_data_dir, opened) = open_stopped(&file, &path)?;
+    let (data_dir, opened) = open_stopped(&file, &path)?;
+    check_history(data_dir.path())?;
     let export = opened.store.journal(None)?;
     let export = export
         .ok_or_else(|| CliError::other("the repository has no commits", "start it with `serve` first"))?;
@@ -49,6 +59,18 @@ fn init(args: ClusterArgs, output: Output) -> Result<(), CliError> {
          now. They refuse requests that were signed before; clients sign again.\n"
     );
     output.result(&text, &json!({ "database": address, "commit": commit.to_string(), "batches": written }))
+}
+
+/// Nodes would pass over what the rules do not give, and each of them would stop at another place.
+fn check_history(path: &Path) -> Result<(), CliError> {
+    let checked = audit::check(path, None, speaks_for, &mut |_| {})?;
+    let Some(finding) = checked.findings.first() else { return Ok(()) };
+    let files = finding.files.first().map(|file| format!("{file}: ")).unwrap_or_default();
+    Err(CliError::other(
+        format!("the commit {} breaks the rules: {files}{}", finding.commit, finding.reason),
+        "nothing was changed. `countersign fsck` tells all of it. Use the data directory of a server that is right \
+         (docs/cluster.md, A wrong node)",
+    ))
 }
 
 fn show_status(args: &ClusterArgs, output: Output) -> Result<(), CliError> {
@@ -86,14 +108,16 @@ fn describe(status: &ClusterStatus, address: &str) -> String {
     if let Some(floor) = status.nonce_floor {
         text.push_str(&format!("requests signed before {floor} are refused\n"));
     }
-    let mut table = Table::new(vec!["NODE", "POSITION", "BEHIND", "SEEN", "VERSION"]);
+    let mut table = Table::new(vec!["NODE", "POSITION", "BEHIND", "SEEN", "CLOCK", "VERSION", "STATE"]);
     for node in &status.nodes {
         table.push(vec![
             node.name.clone(),
             node.position.to_string(),
             node.lag.to_string(),
             describe_seen(node),
+            node.clock_millis.map(describe_clock).unwrap_or_default(),
             node.version.clone(),
+            describe_state(node, status).to_owned(),
         ]);
     }
     if status.nodes.is_empty() {
@@ -101,12 +125,64 @@ fn describe(status: &ClusterStatus, address: &str) -> String {
     } else {
         text.push_str(&format!("\n{table}"));
     }
+    for node in &status.nodes {
+        if let Some(reason) = &node.halted {
+            text.push_str(&format!("\n{} has stopped: {}\n", node.name, shown_text(reason)));
+        }
+    }
+    for batch in &status.passed {
+        text.push_str(&format!("\n{}\n", describe_passed(batch)));
+    }
     text
+}
+
+fn describe_clock(millis: i64) -> String {
+    let side = if millis < 0 { "behind" } else { "ahead" };
+    format!("{:.1} s {side}", millis.unsigned_abs() as f64 / 1_000.0)
+}
+
+/// What is wrong with a node, in a word or two.
+fn describe_state(node: &NodeStatus, status: &ClusterStatus) -> &'static str {
+    let is_far = |millis: i64| Duration::from_millis(millis.unsigned_abs()) > MAX_CLOCK_ERROR;
+    let differs = |other: &NodeStatus| {
+        other.position == node.position && other.commit != node.commit && is_here(other) && is_here(node)
+    };
+    if node.halted.is_some() {
+        "stopped"
+    } else if node.clock_millis.is_some_and(is_far) {
+        "wrong clock"
+    } else if status.nodes.iter().any(differs) {
+        "another history"
+    } else {
+        "ok"
+    }
+}
+
+fn describe_passed(batch: &PassedBatch) -> String {
+    let PassedBatch { place, node, reason, votes } = batch;
+    let others = if votes.others.is_empty() {
+        String::new()
+    } else {
+        format!(" These have not: {}.", votes.others.join(", "))
+    };
+    format!(
+        "Batch {} of the node {}, up to the commit {}, breaks the rules, and does not count. Passed over by: {}.{others}\n  {}\n  \
+         If that node is still running, stop it (docs/cluster.md, A wrong node).",
+        place.seq,
+        shown_text(node),
+        place.head,
+        votes.against.join(", "),
+        shown_text(reason)
+    )
+}
+
+fn is_here(node: &NodeStatus) -> bool {
+    node.seen_ago.as_secs() <= MAX_SILENCE_SECONDS
 }
 
 fn describe_seen(node: &NodeStatus) -> String {
     let seconds = node.seen_ago.as_secs();
-    let gone = if seconds > MAX_SILENCE_SECONDS { ": not running, or cut off" } else { "" };
+    let gone = if is_here(node) { "" } else { ": not running, or cut off" };
     format!("{seconds} s ago{gone}")
 }
 
@@ -120,6 +196,19 @@ fn to_json(status: &ClusterStatus) -> Value {
             "version": node.version,
             "started": node.started.map(|time| time.to_string()),
             "seen_seconds_ago": node.seen_ago.as_secs(),
+            "clock_seconds_ahead": node.clock_millis.map(|millis| millis as f64 / 1_000.0),
+            "state": describe_state(node, status),
+            "stopped": node.halted,
+        })
+    };
+    let passed = |batch: &PassedBatch| {
+        json!({
+            "position": batch.place.seq,
+            "commit": batch.place.head.to_string(),
+            "node": batch.node,
+            "reason": batch.reason,
+            "passed_over_by": batch.votes.against,
+            "not_by": batch.votes.others,
         })
     };
     json!({
@@ -131,6 +220,7 @@ fn to_json(status: &ClusterStatus) -> Value {
         "nonce_floor": status.nonce_floor.map(|floor| floor.to_string()),
         "format": status.format,
         "nodes": status.nodes.iter().map(node).collect::<Vec<_>>(),
+        "passed_over": status.passed.iter().map(passed).collect::<Vec<_>>(),
     })
 }
 

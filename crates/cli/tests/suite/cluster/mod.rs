@@ -4,6 +4,7 @@
 mod load;
 mod nodes;
 
+mod clocks;
 mod database;
 mod failover;
 mod faults;
@@ -14,3 +15,4 @@ mod moving;
 mod replay;
 mod rotations;
 mod speed;
+mod wrong_node;

@@ -2,12 +2,15 @@
 
 use std::cell::Cell;
 
-use countersign_testing::postgres::{Postgres, PostgresOptions, ROLE};
+use countersign_testing::{
+    postgres::{Postgres, PostgresOptions, ROLE},
+    proxy::Proxy,
+};
 use serde_json::json;
 
 use super::nodes::{Cluster, await_that};
 use crate::support::{
-    Person, Reply, SignersFile, TestServer, days_ago, fsck::fsck, machine_clock::MachineClock,
+    Person, Reply, Request, SignersFile, TestServer, days_ago, fsck::fsck, machine_clock::MachineClock,
 };
 
 const DELAY: i64 = 3_600;
@@ -47,6 +50,13 @@ fn set_database(cluster: &Cluster, seconds: i64) {
              $$select pg_catalog.clock_timestamp() + interval '{seconds} seconds'$$; \
          alter role {ROLE} set search_path = public, pg_catalog"
     ));
+    // The setting counts for new connections.
+    cluster.ways.iter().for_each(Proxy::cut);
+}
+
+/// A node that was told the time anew has compared its own clock with it.
+fn await_clock(cluster: &Cluster, node: usize) {
+    await_that("the clock of the node is right", || cluster.node(node).get("/readyz").status == 200);
 }
 
 fn signers(cluster: &Cluster, node: &TestServer) -> Reply {
@@ -63,9 +73,11 @@ fn the_node_whose_clock_is_first_does_it_and_the_others_follow() {
     let Some((cluster, clocks)) = waiting() else { return };
     set_database(&cluster, DELAY + 60);
     clocks[1].set(DELAY + 60);
+    await_clock(&cluster, 1);
     assert_eq!(signers(&cluster, cluster.node(1)).body, team(5).bytes());
     await_that("the other node follows", || signers(&cluster, cluster.node(0)).body == team(5).bytes());
     clocks[0].set(DELAY + 60);
+    await_clock(&cluster, 0);
     assert_eq!(signers(&cluster, cluster.node(0)).body, team(5).bytes());
     cluster.check_at_rest();
     assert_eq!(activations(&cluster), 2, "of the first signers, and of these");
@@ -79,6 +91,7 @@ fn nodes_that_try_at_the_same_time_make_one_commit() {
     let Some((cluster, clocks)) = waiting() else { return };
     set_database(&cluster, DELAY + 60);
     clocks.iter().for_each(|clock| clock.set(DELAY + 60));
+    (0..2).for_each(|node| await_clock(&cluster, node));
     std::thread::scope(|scope| {
         for node in [0, 1, 0, 1, 0, 1] {
             let cluster = &cluster;
@@ -102,8 +115,30 @@ fn a_node_whose_clock_is_ahead_of_the_database_puts_nothing_in_force() {
     }
     assert_eq!(activations(&cluster), 1);
     // The node tries again each second.
-    set_database(&cluster, DELAY + 1);
+    set_database(&cluster, DELAY + 60);
     await_that("it takes effect", || signers(&cluster, cluster.node(0)).body == team(5).bytes());
+    clocks[0].set(DELAY + 60);
     cluster.check_at_rest();
     assert_eq!(activations(&cluster), 2);
+}
+
+#[test]
+fn a_node_whose_clock_is_behind_ends_no_delay() {
+    let Some((cluster, clocks)) = waiting() else { return };
+    let (alice, mia) = (Person::named("alice"), Person::named("mia"));
+    cluster.world.propose(&alice, "acme/app", &team(4)).ok();
+    clocks[1].set(-DELAY);
+    let body = cluster.world.signature_body(&mia, &cluster.world.pending_path("acme/app"));
+    let request = mia.sign(Request::post("/v1/signatures", &body));
+    let refused = cluster.node(1).send(&request);
+    assert!(matches!(refused.status, 401 | 503), "{}", refused.text());
+    await_that("the node says so", || cluster.node(1).get("/readyz").status == 503);
+    let refused = cluster.node(1).send(&mia.sign(Request::post("/v1/signatures", &body)));
+    assert!(refused.error(503).contains("clock"));
+    clocks[1].set(0);
+    cluster.check_at_rest();
+    for node in 0..2 {
+        assert_eq!(signers(&cluster, cluster.node(node)).body, team(10).bytes(), "node {node}");
+    }
+    assert_eq!(activations(&cluster), 1);
 }

@@ -1,6 +1,9 @@
 //! Which stored requests cannot both have been accepted, since one was used again.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    time::Duration,
+};
 
 use super::times::shift;
 use countersign_core::{
@@ -21,6 +24,8 @@ pub struct SeenNonces {
     /// How many there are, and how many there may be before the old ones are looked for.
     pub count: usize,
     most: usize,
+    /// Those that count only if a change is made that is being tried.
+    tried: Option<Vec<Nonce>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +43,33 @@ impl SeenNonces {
         let is_new = !seen.iter().any(|earlier| earlier.excludes(&request));
         seen.push(SeenRequest { request, committed });
         self.count += 1;
+        if let Some(tried) = &mut self.tried {
+            tried.push(request.nonce);
+        }
         is_new
+    }
+
+    /// From now on requests can be taken back. How many there are to take back.
+    pub fn begin_trial(&mut self) -> usize {
+        self.tried.get_or_insert_default().len()
+    }
+
+    /// Takes back all requests but so many.
+    pub fn take_back(&mut self, kept: usize) {
+        let Some(tried) = &mut self.tried else { return };
+        for nonce in tried.drain(kept.min(tried.len())..).rev() {
+            if let Entry::Occupied(mut seen) = self.seen.entry(nonce) {
+                self.count -= usize::from(seen.get_mut().pop().is_some());
+                if seen.get().is_empty() {
+                    seen.remove();
+                }
+            }
+        }
+    }
+
+    /// What was tried is made.
+    pub fn end_trial(&mut self) {
+        self.tried = None;
     }
 
     fn forget(&mut self, now: Timestamp) {

@@ -48,7 +48,7 @@ use countersign_core::{
 #[derive(Debug)]
 pub struct Replay {
     pub(super) speaks_for: SpeaksFor,
-    nonces: SeenNonces,
+    pub(crate) nonces: SeenNonces,
 }
 
 /// Whether a signers file of this origin may speak for this project, by the URL alone; if not, why.

@@ -24,7 +24,7 @@ async fn journal(illegal: usize, bytes: usize) -> (Vec<JournalEntry>, usize) {
         let mut content = number.to_string().into_bytes();
         content.resize(bytes, b'x');
         change.write(path(&format!("notes/{number}")), content);
-        store.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+        store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     }
     (entries_of(&store, None), legal)
 }

@@ -198,14 +198,13 @@ async fn directories_are_counted_before_a_commit_is_made_and_only_new_ones() {
 /// New signers touch a file beside every release that collects, and all those directories are there already.
 #[tokio::test]
 async fn directories_that_are_there_are_not_counted() {
-    let first = journal().await.remove(0);
     let (origin_fixture, files) = (Fixture::in_memory(), 3 * NEW_DIRECTORIES);
-    let options = Options { initial: first.change.clone(), speaks_for, ..options() };
+    let options = Options { initial: first_of_everything, speaks_for, ..options() };
     let origin = Store::start(Repository::open(&origin_fixture.repository()).unwrap(), options).unwrap();
     for content in [b"1", b"2"] {
         let mut change = Change::new("x");
         (0..files).for_each(|number| change.write(path(&format!("{number}/x")), *content));
-        origin.transact(move |_| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+        origin.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     }
     let entries = entries_of(&origin, None);
     drop(origin);

@@ -9,13 +9,21 @@ use std::{
 };
 
 use countersign_core::{
-    rules::snapshot::Snapshot as _,
-    values::bounds::{JOURNAL_ENTRY_FILES, SHARED_BATCH_FILES},
+    rules::snapshot::{Change, Snapshot as _},
+    values::{
+        bounds::{JOURNAL_ENTRY_FILES, SHARED_BATCH_FILES},
+        path::RepoPath,
+        time::Timestamp,
+    },
 };
 use countersign_store::{
     Disk, DiskStep, Head, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole,
     clock::Clock,
-    sequence::{Appended, SequenceError, Sequencer, SharedBatch},
+    journal::batches::JournalBatches,
+    sequence::{
+        Appended, BatchOffer, MAX_CLOCK_ERROR, OrderPlace, OrderedBatch, PassedBatch, SequenceError,
+        Sequencer, SharedBatch, Votes,
+    },
 };
 
 use super::following::entries_of;
@@ -35,6 +43,12 @@ struct List {
     /// The next answer is lost, after or before the batch was added.
     loses_answer: Option<Loss>,
     forgotten: usize,
+    /// `None` if the order has no clock.
+    clock: Option<Timestamp>,
+    passed: Vec<OrderPlace>,
+    /// Nodes that do not pass over what this one does.
+    dissenters: Vec<String>,
+    passed_by_others: Vec<PassedBatch>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -44,13 +58,19 @@ enum Loss {
 }
 
 impl Sequencer for ListedOrder {
-    fn append(&mut self, batch: &SharedBatch) -> Result<Appended, SequenceError> {
+    fn append(&mut self, batch: &SharedBatch, offer: &BatchOffer) -> Result<Appended, SequenceError> {
         let mut list = self.0.lock().unwrap();
+        if let (Some(clock), Some(times)) = (list.clock, offer.times)
+            && times.newest.ahead_of(clock).is_some_and(|lead| lead > MAX_CLOCK_ERROR)
+        {
+            return Ok(Appended::Untimely { clock });
+        }
         let loss = list.loses_answer.take();
         if matches!(loss, Some(Loss::BeforeEffect)) {
             return Err(lost());
         }
-        if list.batches.last().map(|last| last.head) != batch.base {
+        let before = offer.passed.map(|passed| passed.head).or(batch.base);
+        if list.batches.last().map(|last| last.head) != before {
             return Ok(Appended::Behind);
         }
         list.batches.push(batch.clone());
@@ -65,14 +85,42 @@ impl Sequencer for ListedOrder {
         Ok(list.batches.iter().rev().map(|batch| batch.head).find(|head| is_known(head)))
     }
 
-    fn batches_after(&mut self, commit: Option<ObjectId>) -> Result<Vec<SharedBatch>, SequenceError> {
+    fn batches_after(
+        &mut self,
+        commit: Option<ObjectId>,
+        passed: Option<OrderPlace>,
+    ) -> Result<Vec<OrderedBatch>, SequenceError> {
         let list = self.0.lock().unwrap();
-        let Some(commit) = commit else { return Ok(list.batches.clone()) };
+        let numbered = (1..).zip(&list.batches).map(|(seq, batch)| OrderedBatch {
+            place: OrderPlace { seq, head: batch.head },
+            node: "another".to_owned(),
+            batch: batch.clone(),
+        });
+        let numbered: Vec<_> = numbered.collect();
+        let Some(commit) = passed.map(|passed| passed.head).or(commit) else { return Ok(numbered) };
         let at = list.batches.iter().position(|batch| batch.head == commit);
-        Ok(list.batches[at.ok_or(SequenceError::Unknown(commit))? + 1..].to_vec())
+        Ok(numbered[at.ok_or(SequenceError::Unknown(commit))? + 1..].to_vec())
     }
 
-    fn note_published(&mut self, _: ObjectId) {}
+    fn pass_over(&mut self, batch: &OrderedBatch, _: &str) -> Result<(), SequenceError> {
+        self.0.lock().unwrap().passed.push(batch.place);
+        Ok(())
+    }
+
+    fn votes_on(&mut self, _: OrderPlace) -> Result<Votes, SequenceError> {
+        let others = self.0.lock().unwrap().dissenters.clone();
+        Ok(Votes { against: vec!["this".to_owned()], others })
+    }
+
+    fn passed_batches(&self) -> Arc<Vec<PassedBatch>> {
+        Arc::new(self.0.lock().unwrap().passed_by_others.clone())
+    }
+
+    fn find_gap(&mut self) -> Result<Option<ObjectId>, SequenceError> {
+        Ok(None)
+    }
+
+    fn note_published(&mut self, _: ObjectId, _: Option<OrderPlace>) {}
 
     fn ends_with(&self, _: &ObjectId) -> bool {
         false
@@ -117,7 +165,8 @@ impl Nodes {
         Store::start(Repository::open_on(disk, &fixture.repository()).unwrap(), options).unwrap()
     }
 
-    /// Makes this step, unless the node sees that it was made.
+    /// Makes this step, unless the node sees that it was made. A real decision gives what the rules allow on the head that
+    /// it sees; where this one does not, the node has not heard of the step before.
     async fn act(&self, store: &Store, step: usize) -> Result<Result<(), &'static str>, StoreError> {
         *self.clock.lock().unwrap() = step;
         let change = self.steps[step].change();
@@ -125,7 +174,13 @@ impl Nodes {
             let is_made = change.files.iter().all(|(path, content)| head.read(path).unwrap() == *content);
             if is_made { Err("it was made already") } else { Ok((change.clone(), ())) }
         };
-        store.transact(decide).await
+        match store.transact(decide.clone()).await {
+            Err(StoreError::Illegal(_)) => {
+                store.catch_up().await?;
+                store.transact(decide).await
+            }
+            made => made,
+        }
     }
 
     fn batches(&self) -> usize {
@@ -140,7 +195,7 @@ async fn nodes_in_turn_make_one_history() {
     let (first, second) = (nodes.start(&one), nodes.start(&other));
     first.catch_up().await.unwrap();
     for step in 1..nodes.steps.len() {
-        // The node has not heard of the step before: its first attempt loses the race, and it decides again.
+        // The node has not heard of the step before: its first attempt comes to nothing, and it decides again.
         let node = if step % 2 == 0 { &first } else { &second };
         assert_eq!(nodes.act(node, step).await.unwrap(), Ok(()), "step {step}");
     }
@@ -217,7 +272,7 @@ async fn a_node_whose_history_went_another_way_stops_and_says_so() {
 }
 
 #[tokio::test]
-async fn what_the_rules_do_not_give_stops_a_node_until_the_order_is_right_again() {
+async fn what_no_node_writes_stops_a_node_until_the_order_is_right_again() {
     let fixture = Fixture::in_memory();
     let nodes = Nodes::new();
     let node = nodes.start(&fixture);
@@ -243,6 +298,163 @@ async fn what_the_rules_do_not_give_stops_a_node_until_the_order_is_right_again(
         assert_eq!(follower.halted(), None);
         assert_eq!(follower.head().commit, node.head().commit, "{lie}");
     }
+}
+
+/// The server of a repository that someone changes, at the time of the last step.
+fn forger(nodes: &Nodes, fixture: &Fixture) -> Store {
+    let time = nodes.steps.last().unwrap().time;
+    let options =
+        Options { clock: Clock::new(move || time), speaks_for, role: StoreRole::Single, ..options() };
+    Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap()
+}
+
+/// What no decision gives.
+fn forged_change() -> Change {
+    let path = RepoPath::parse("https/example.org/443/acme/forged.json").unwrap();
+    Change { files: [(path, Some(Arc::from(&b"forged"[..])))].into(), message: "Forge".to_owned() }
+}
+
+/// The batch of a node that does not know the rules: a commit on top of `good` that no decision gives.
+async fn illegal_after(good: &[SharedBatch]) -> SharedBatch {
+    let nodes = Nodes::new();
+    nodes.order.0.lock().unwrap().batches = good.to_vec();
+    let fixture = Fixture::in_memory();
+    let node = nodes.start(&fixture);
+    node.catch_up().await.unwrap();
+    let base = node.head();
+    let forged = forged_change();
+    drop(node);
+    let store = forger(&nodes, &fixture);
+    store.transact(move |_, _| Ok::<_, ()>((forged.clone(), ()))).await.unwrap().unwrap();
+    let export = store.journal(Some(base.commit)).unwrap().unwrap();
+    JournalBatches::new(export, Some(base.commit), |_| false).next().unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_batch_that_the_rules_do_not_give_is_passed_over_with_all_that_continues_it() {
+    let (one, other) = (Fixture::in_memory(), Fixture::in_memory());
+    let nodes = Nodes::new();
+    let (node, late) = (nodes.start(&one), nodes.start(&other));
+    node.catch_up().await.unwrap();
+    for step in 1..3 {
+        nodes.act(&node, step).await.unwrap().unwrap();
+    }
+    let good = nodes.order.0.lock().unwrap().batches.clone();
+    let illegal = illegal_after(&good).await;
+    let next = SharedBatch { base: Some(illegal.head), ..illegal.clone() };
+    nodes.order.0.lock().unwrap().batches.extend([illegal.clone(), next]);
+    let before = node.head().commit;
+    node.catch_up().await.unwrap();
+    assert_eq!((node.head().commit, node.halted()), (before, None));
+    assert_eq!(
+        nodes.order.0.lock().unwrap().passed.iter().map(|place| place.seq).collect::<Vec<_>>(),
+        [4, 5]
+    );
+    // The order goes on behind it, and a node that reads all of it comes to the same.
+    nodes.act(&node, 3).await.unwrap().unwrap();
+    assert_eq!(nodes.order.0.lock().unwrap().batches.last().unwrap().base, Some(before));
+    late.catch_up().await.unwrap();
+    assert_eq!(late.head().commit, node.head().commit);
+    assert!(late.journal(Some(illegal.head)).unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_node_that_alone_passes_over_a_batch_accepts_nothing() {
+    let fixture = Fixture::in_memory();
+    let nodes = Nodes::new();
+    let node = nodes.start(&fixture);
+    node.catch_up().await.unwrap();
+    nodes.act(&node, 1).await.unwrap().unwrap();
+    let good = nodes.order.0.lock().unwrap().batches.clone();
+    let illegal = illegal_after(&good).await;
+    {
+        let mut list = nodes.order.0.lock().unwrap();
+        list.batches.push(illegal);
+        list.dissenters = vec!["two".to_owned(), "three".to_owned()];
+    }
+    let stopped = node.catch_up().await.unwrap_err();
+    assert!(stopped.to_string().contains("two, three"), "{stopped}");
+    assert!(matches!(nodes.act(&node, 2).await, Err(StoreError::Halted(_))));
+    // One of them passes over it as well.
+    nodes.order.0.lock().unwrap().dissenters = vec!["two".to_owned()];
+    node.catch_up().await.unwrap();
+    nodes.act(&node, 2).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_node_stops_whose_batch_the_others_pass_over() {
+    let fixture = Fixture::in_memory();
+    let nodes = Nodes::new();
+    let node = nodes.start(&fixture);
+    node.catch_up().await.unwrap();
+    nodes.act(&node, 1).await.unwrap().unwrap();
+    let head = node.head().commit;
+    let mut votes =
+        Votes { against: vec!["two".to_owned()], others: vec!["one".to_owned(), "three".to_owned()] };
+    let passed = |votes: &Votes| PassedBatch {
+        place: OrderPlace { seq: 2, head },
+        node: "one".to_owned(),
+        reason: "it breaks the rules".to_owned(),
+        votes: votes.clone(),
+    };
+    nodes.order.0.lock().unwrap().passed_by_others = vec![passed(&votes)];
+    node.catch_up().await.unwrap();
+    votes.against.push("three".to_owned());
+    votes.others.pop();
+    nodes.order.0.lock().unwrap().passed_by_others = vec![passed(&votes)];
+    let stopped = node.catch_up().await.unwrap_err();
+    assert!(stopped.to_string().contains(&head.to_string()), "{stopped}");
+    assert!(matches!(nodes.act(&node, 2).await, Err(StoreError::Halted(_))));
+}
+
+#[tokio::test]
+async fn what_a_node_decides_against_the_rules_is_refused_and_never_shared() {
+    let fixture = Fixture::in_memory();
+    let nodes = Nodes::new();
+    let node = nodes.start(&fixture);
+    node.catch_up().await.unwrap();
+    let change = forged_change();
+    let refused = node.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await;
+    assert!(matches!(refused, Err(StoreError::Illegal(_))), "{refused:?}");
+    assert_eq!(nodes.batches(), 1);
+    nodes.act(&node, 1).await.unwrap().unwrap();
+    assert_eq!(nodes.batches(), 2);
+}
+
+#[tokio::test]
+async fn a_node_gives_nothing_back_that_the_rules_do_not_give() {
+    let fixture = Fixture::in_memory();
+    let nodes = Nodes::new();
+    let node = nodes.start(&fixture);
+    node.catch_up().await.unwrap();
+    nodes.act(&node, 1).await.unwrap().unwrap();
+    drop(node);
+    // Someone changes the repository of the stopped node.
+    let single = forger(&nodes, &fixture);
+    let change = forged_change();
+    single.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    let forged = single.head().commit;
+    drop(single);
+    let node = nodes.start(&fixture);
+    let stopped = node.catch_up().await.unwrap_err();
+    assert!(stopped.to_string().contains(&forged.to_string()), "{stopped}");
+    assert_eq!((nodes.batches(), nodes.order.0.lock().unwrap().forgotten), (2, 0));
+}
+
+#[tokio::test]
+async fn a_change_whose_time_the_order_refuses_is_decided_anew_or_refused() {
+    let fixture = Fixture::in_memory();
+    let nodes = Nodes::new();
+    let node = nodes.start(&fixture);
+    node.catch_up().await.unwrap();
+    // The clock of the order is an hour behind this node's.
+    let behind = Timestamp::from_unix_seconds(nodes.steps[1].time.unix_seconds() - 3_600).unwrap();
+    nodes.order.0.lock().unwrap().clock = Some(behind);
+    let refused = nodes.act(&node, 1).await;
+    assert!(matches!(refused, Err(StoreError::WrongClock { order, .. }) if order == behind), "{refused:?}");
+    assert_eq!(nodes.batches(), 1);
+    nodes.order.0.lock().unwrap().clock = None;
+    nodes.act(&node, 1).await.unwrap().unwrap();
 }
 
 /// Each takes some hundred bytes of memory, and in the database as few as six.
