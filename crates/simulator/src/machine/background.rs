@@ -40,8 +40,18 @@ impl Machine {
         }
     }
 
+    /// Packs that are kept aside do not count. A power cut can leave such a mark, with nothing in it (D200).
     pub fn must_fold(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| process.store.packs() >= FOLD_AT)
+        self.process.as_ref().is_some_and(|process| process.store.packs() >= FOLD_AT + self.count_kept())
+    }
+
+    fn count_kept(&self) -> usize {
+        let packs = fs::read_dir(self.dir.path().join("repo.git/objects/pack"));
+        let names = packs.into_iter().flatten().flatten().map(|entry| entry.path());
+        let is_kept = |path: &PathBuf| {
+            path.extension().is_some_and(|end| end == "keep") && path.with_extension("idx").exists()
+        };
+        names.filter(is_kept).count()
     }
 
     /// Whether the newest checkpoint covers all commits.
