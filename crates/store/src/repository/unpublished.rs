@@ -25,6 +25,8 @@ use crate::{
 
 const ENDING: &str = "keep";
 const BEGINNING: &str = "countersign: the branch moves to this pack";
+/// So much of it is enough to know whose mark it is: a power cut may leave anything behind that.
+const OURS: &str = "countersign: ";
 /// What stands for a commit before the first one.
 const NO_COMMIT: &str = "none";
 
@@ -93,7 +95,7 @@ impl LeftMark {
         if let Some(whole) = parse(&path, &text) {
             return Some(Self::Whole(whole));
         }
-        let is_ours = text.starts_with(BEGINNING) || !text.is_empty() && BEGINNING.starts_with(&*text);
+        let is_ours = text.starts_with(OURS) || !text.is_empty() && OURS.starts_with(&*text);
         is_ours.then_some(Self::Torn(path))
     }
 }
