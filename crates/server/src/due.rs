@@ -66,9 +66,12 @@ struct Quiet {
 }
 
 impl HeldBack {
-    /// Whether signers are due that are not held back. Mostly this takes no lock and looks at none of them.
-    pub fn has_other_due(&self, waiting: &Arc<WaitingSigners>, now: Timestamp) -> bool {
-        if waiting.next_due().is_none_or(|next| next > now) {
+    /// Whether signers are due that are not held back. Mostly this takes no lock and looks at none of them; while none
+    /// wait, not even at the clock.
+    pub fn has_other_due(&self, waiting: &Arc<WaitingSigners>, clock: impl FnOnce() -> Timestamp) -> bool {
+        let Some(next) = waiting.next_due() else { return false };
+        let now = clock();
+        if next > now {
             return false;
         }
         let known = self.quiet.load();
@@ -161,7 +164,7 @@ pub(crate) fn watch(due: DueRotations, runtime: Handle) -> io::Result<Rounds> {
 impl DueParts {
     /// Whether there is something that a request should wait for.
     fn is_due(&self) -> bool {
-        self.held.has_other_due(self.app.store.glance().index.waiting_signers(), self.app.now())
+        self.held.has_other_due(self.app.store.glance().index.waiting_signers(), || self.app.now())
     }
 
     fn waiting(&self) -> Arc<WaitingSigners> {
@@ -169,7 +172,9 @@ impl DueParts {
     }
 
     fn due(&self) -> Vec<DueSigners> {
-        self.waiting().due(self.app.now()).cloned().collect()
+        let waiting = self.waiting();
+        let now = waiting.next_due().map(|_| self.app.now());
+        now.map_or_else(Vec::new, |now| waiting.due(now).cloned().collect())
     }
 
     async fn settle(&self) {
