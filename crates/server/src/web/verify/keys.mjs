@@ -15,7 +15,6 @@ export const hash = async (kind, bytes) => new Uint8Array(await crypto.subtle.di
 export const decodeText = (bytes, fatal = true) => new TextDecoder("utf-8", { fatal, ignoreBOM: true }).decode(bytes);
 export const toBytes = (binary) => Uint8Array.from(binary, (c) => c.charCodeAt(0));
 
-// All of the padding or none, no stray bits.
 export function decode(text, length) {
   const body = text.replace(/={1,2}$/, "");
   const isShaped = /^[A-Za-z0-9+/]*$/.test(body) && body.length % 4 !== 1;
@@ -33,7 +32,6 @@ export function parseKey(text) {
 
 export const toKey = (binary) => binary && isStrictPoint(toBytes(binary)) ? PREFIX + btoa(binary).replace("=", "") : null;
 
-// Verifying shows if it is usable.
 export function parseRecordedKey(text) {
   return text.startsWith(PREFIX) && !text.endsWith("=") && decode(text.slice(PREFIX.length), 32) ? text : null;
 }
@@ -63,5 +61,4 @@ export async function isSignedBy(key, bytes, signature) {
 
 const importPoint = (point) => crypto.subtle.importKey("raw", point, "Ed25519", false, ["verify"]);
 
-// Tried on the base point.
 export const hasEd25519 = async () => importPoint(Uint8Array.of(0x58, ...Array(31).fill(0x66)));

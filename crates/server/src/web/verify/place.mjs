@@ -65,7 +65,6 @@ function isAsset({ source, file_name: name }, project, tag) {
   return isDownload && rest.at(-1).split("/").at(-1) === name;
 }
 
-// Read in whatever loose way.
 function mayBeInReleases(url, project) {
   const loose = url.replace(/\p{Cc}/gu, "").trim().replaceAll("\\", "/");
   const [, authority, path] = /^[^:]*:\/*([^/?#]*)([^?#]*)/.exec(loose) ?? [];

@@ -96,7 +96,6 @@ export async function verifyEvidence({ path, index: text, signatures, governedBy
     `${count(group, signed)} of ${group.threshold} signatures, any ${group.threshold} of ${group.signers.length} keys`);
   refuseIf(!isMet(governing.artifact, signed), `Too few of the right keys have signed: ${counts.join("; ")}`);
   passed(`Enough of the right keys have signed: ${counts.join("; ")}`);
-  // Valid or not.
   const reason = await attempt("The revocation", () => JSON.parse(revocation)?.reason);
   refuseIf(revocation !== null, `The release is revoked: ${quoted(`${reason}`)}`);
   if (!begun) passed("The server shows no revocation");

@@ -11,7 +11,6 @@ const RELEASE =
 const PROJECT =
   /^countersign\/project\/v1\npath ([^\n]*)\nsigners ([\da-f]{128})\nhistory (\d+)\ncompleted (\d+)\n((?:newest [^\n]*\n)*)$/;
 
-// In the one spelling.
 const parseNumber = (text) => (/^(0|[1-9]\d*)$/.test(text) && BigInt(text) < 2n ** 63n ? BigInt(text) : null);
 const parseCount = (text) => (parseNumber(text) < 2n ** 32n ? Number(parseNumber(text) ?? NaN) : NaN);
 
