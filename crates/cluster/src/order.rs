@@ -11,8 +11,8 @@ use countersign_store::{
     ObjectId,
     clock::Clock,
     sequence::{
-        Appended, BatchOffer, OrderPlace, OrderedBatch, PassedBatch, SequenceError, Sequencer, SharedBatch,
-        Votes,
+        Appended, BatchOffer, OrderGap, OrderPlace, OrderedBatch, PassedBatch, SequenceError, Sequencer,
+        SharedBatch, Votes,
     },
 };
 
@@ -101,7 +101,7 @@ impl Sequencer for SharedOrder {
         self.order.node.passed()
     }
 
-    fn find_gap(&mut self) -> Result<Option<ObjectId>, SequenceError> {
+    fn find_gap(&mut self) -> Result<Option<OrderGap>, SequenceError> {
         if !self.order.node.has_gap() {
             return Ok(None);
         }

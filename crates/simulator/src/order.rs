@@ -12,7 +12,7 @@ use countersign_store::{
     ObjectId,
     journal::{entry::JournalEntry, read::JournalReader},
     sequence::{
-        Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderPlace, OrderedBatch, PassedBatch,
+        Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, PassedBatch,
         SequenceError, Sequencer, SharedBatch, Votes,
     },
 };
@@ -287,7 +287,7 @@ impl Sequencer for SimSequencer {
         Arc::default()
     }
 
-    fn find_gap(&mut self) -> Result<Option<ObjectId>, SequenceError> {
+    fn find_gap(&mut self) -> Result<Option<OrderGap>, SequenceError> {
         Ok(None)
     }
 

@@ -73,6 +73,16 @@ pub enum Appended {
     Untimely { clock: Timestamp },
 }
 
+/// Batches that are missing between others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrderGap {
+    /// The last commit before them.
+    pub before: ObjectId,
+    /// The commit that the next batch continues.
+    pub end: ObjectId,
+    pub missing: usize,
+}
+
 /// What the nodes of a cluster say of a batch that one of them passes over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Votes {
@@ -131,8 +141,8 @@ pub trait Sequencer: Send + fmt::Debug {
     /// The newest batches that nodes have passed over, as far as this node has heard.
     fn passed_batches(&self) -> Arc<Vec<PassedBatch>>;
 
-    /// The last commit before the first batch that is missing in the order, if later ones are there.
-    fn find_gap(&mut self) -> Result<Option<ObjectId>, SequenceError>;
+    /// The first batches that are missing in the order, if later ones are there.
+    fn find_gap(&mut self) -> Result<Option<OrderGap>, SequenceError>;
 
     /// Whether other nodes were faster lately.
     fn is_contended(&self) -> bool {

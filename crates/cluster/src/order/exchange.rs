@@ -9,7 +9,7 @@ use countersign_core::values::bounds::SHARED_BATCH_BYTES;
 use countersign_store::{
     ObjectId,
     clock::Clock,
-    sequence::{Appended, BatchOffer, OrderPlace, OrderedBatch, SharedBatch, Votes},
+    sequence::{Appended, BatchOffer, OrderGap, OrderPlace, OrderedBatch, SharedBatch, Votes},
 };
 use tokio::task::JoinHandle;
 use tokio_postgres::{Row, types::Type};
@@ -66,11 +66,12 @@ const GIVE: &str =
 
 /// So many of the newest batches are looked at for one that is missing among them.
 pub(crate) const LOOKED_AT: i64 = 1_000;
-// The last batch before the first one that is missing among the newest.
-const FIND_GAP: &str = "select seq, id, node, head from svc_batch as this
-    where seq > (select max(seq) from svc_batch) - $1 - 1 and seq < (select max(seq) from svc_batch)
-        and not exists (select from svc_batch where seq = this.seq + 1)
-    order by seq limit 1";
+// The last batch before the first one that is missing among the newest, how many are, and what the next one continues.
+const FIND_GAP: &str = "select this.seq, this.id, this.node, this.head, next.seq - this.seq - 1, next.base
+    from svc_batch as this,
+        lateral (select seq, base from svc_batch where seq > this.seq order by seq limit 1) as next
+    where this.seq >= (select max(seq) from svc_batch) - $1 and next.seq > this.seq + 1
+    order by this.seq limit 1";
 
 const TOUCH_NODE: &str =
     "insert into svc_node (name, seen) values ($1, now()) on conflict (name) do update set seen = now()";
@@ -290,10 +291,13 @@ impl OrderExchange {
         passed::read_votes(&rows)
     }
 
-    /// The last commit before the first batch that is missing among the newest ones.
-    pub(super) async fn find_gap(&mut self) -> Result<Option<ObjectId>, DatabaseError> {
+    pub(super) async fn find_gap(&mut self) -> Result<Option<OrderGap>, DatabaseError> {
         let rows = self.ask(FIND_GAP, &[(&LOOKED_AT, Type::INT8)]).await?;
-        rows.first().map(|row| self.remember(row).map(|row| row.head)).transpose()
+        let Some(row) = rows.first() else { return Ok(None) };
+        let before = self.remember(row)?.head;
+        let missing = usize::try_from(row.try_get::<_, i64>(4)?).unwrap_or_default();
+        let end = row.try_get::<_, Option<&[u8]>>(5)?.map(rows::parse_id).transpose()?;
+        Ok(end.map(|end| OrderGap { before, end, missing }))
     }
 
     /// Whether a batch after this one was passed over.

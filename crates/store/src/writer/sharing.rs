@@ -17,7 +17,7 @@ use crate::{
     },
     recent_commits::RecentCommits,
     sequence::{
-        Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderPlace, OrderedBatch, SequenceError,
+        Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, SequenceError,
         SharedBatch,
     },
 };
@@ -339,20 +339,76 @@ impl Writer {
     }
 
     /// Appends again what the database has lost, as after a failover to a standby that lagged behind. Used nonces are lost
-    /// with it. What the rules do not give is never given back: a forged commit would spread.
+    /// with it.
     fn give_back(
         &mut self,
         common: ObjectId,
-        mut passed: Option<OrderPlace>,
+        passed: Option<OrderPlace>,
         own: &HashSet<ObjectId>,
     ) -> Result<(), StoreError> {
-        let Some(tip) = self.repository.tip else { return Ok(()) };
-        let export = |writer: &Self| {
-            let (objects, milestones) = (&writer.repository.objects, &writer.shared.milestones);
-            let export = JournalExport::begin(objects, milestones, Some(common), tip)?;
-            export.ok_or_else(|| StoreError::corrupt(common, "it is not in the history"))
-        };
-        let mut entries = export(self)?;
+        let (Some(sharing), Some(tip)) = (&self.sharing, self.repository.tip) else { return Ok(()) };
+        // With the same ends as before, so that a node that waits for an answer recognises its batch.
+        let ends: HashSet<ObjectId> =
+            own.iter().filter(|commit| sharing.sequencer.ends_with(commit)).copied().collect();
+        tracing::warn!(%common, "the database ends with a commit of the past: this node appends again what came after it");
+        self.give_range(common, tip, passed, &ends)
+    }
+
+    /// Gives back batches that are missing among others. A database that is set back while nodes write to it can keep a
+    /// batch that continues what it has lost.
+    fn fill_gap(&mut self) -> Result<(), StoreError> {
+        let Some(sharing) = &mut self.sharing else { return Ok(()) };
+        let Some(OrderGap { before, end, missing }) = sharing.sequencer.find_gap()? else { return Ok(()) };
+        let (mut between, mut is_found) = (Vec::new(), false);
+        for read in self.shared.recent_commits.read_back(end) {
+            // This node may not have them.
+            let Ok(commit) = read else { break };
+            is_found = commit.id == before;
+            if is_found {
+                break;
+            }
+            between.push(commit.id);
+        }
+        if !is_found || between.len() < missing {
+            return Ok(());
+        }
+        between.reverse();
+        // With the same ends as before if this node knows them, and else with others: what counts is that there are as many
+        // as are missing, and that the last one ends where the next batch begins.
+        let known = between.iter().filter(|commit| sharing.sequencer.ends_with(commit)).copied();
+        let known: HashSet<ObjectId> = known.chain([end]).collect();
+        let even = (1..=missing).map(|number| between[between.len() * number / missing - 1]).collect();
+        let mut ends = None;
+        for tried in [known, even] {
+            let batches =
+                JournalBatches::new(self.export(before, end)?, Some(before), |commit| tried.contains(commit));
+            if batches.count() == missing {
+                ends = Some(tried);
+                break;
+            }
+        }
+        let Some(ends) = ends else { return Ok(()) };
+        tracing::warn!(%before, missing, "the database lacks batches between others: this node puts them back");
+        self.give_range(before, end, None, &ends)
+    }
+
+    /// The commits after `common`, up to `end`.
+    fn export(&self, common: ObjectId, end: ObjectId) -> Result<JournalExport, StoreError> {
+        let (objects, milestones) = (&self.repository.objects, &self.shared.milestones);
+        let export = JournalExport::begin(objects, milestones, Some(common), end)?;
+        export.ok_or_else(|| StoreError::corrupt(common, "it is not in the history"))
+    }
+
+    /// Appends the commits after `common` up to `end` in batches with these ends. What the rules do not give is never given
+    /// back: a forged commit would spread.
+    fn give_range(
+        &mut self,
+        common: ObjectId,
+        end: ObjectId,
+        mut passed: Option<OrderPlace>,
+        ends: &HashSet<ObjectId>,
+    ) -> Result<(), StoreError> {
+        let mut entries = self.export(common, end)?;
         if let Some(illegal) =
             self.find_illegal(common, iter::from_fn(|| entries.next_entry().transpose()))?
         {
@@ -360,31 +416,18 @@ impl Writer {
                 "this data directory has a commit of its own: {illegal}. {WAY_OUT}"
             )));
         }
-        tracing::warn!(%common, "the database ends with a commit of the past: this node appends again what came after it");
-        let export = export(self)?;
+        let export = self.export(common, end)?;
         let Some(sharing) = &mut self.sharing else { return Ok(()) };
         sharing.sequencer.forget_nonces()?;
-        // With the same ends as before, so that a node that waits for an answer recognises its batch.
-        let ends: HashSet<ObjectId> =
-            own.iter().filter(|commit| sharing.sequencer.ends_with(commit)).copied().collect();
         for batch in JournalBatches::new(export, Some(common), |commit| ends.contains(commit)) {
             let offer = BatchOffer { times: None, passed: passed.take() };
             match sharing.sequencer.append(&batch?, &offer)? {
                 Appended::Done => {}
-                // Another node gives them back, or the clock was asked, which it was not.
+                // Another node gives them back. The clock was not asked.
                 Appended::Behind | Appended::Untimely { .. } => return Ok(()),
             }
         }
         Ok(())
-    }
-
-    /// Gives back batches that are missing among others. A database that is set back while nodes write to it can keep a
-    /// batch that continues what it has lost.
-    fn fill_gap(&mut self) -> Result<(), StoreError> {
-        let Some(sharing) = &mut self.sharing else { return Ok(()) };
-        let Some(before) = sharing.sequencer.find_gap()? else { return Ok(()) };
-        let own = self.own_commits()?;
-        if own.contains(&before) { self.give_back(before, None, &own) } else { Ok(()) }
     }
 }
 

@@ -47,8 +47,24 @@ fn rows_in_another_order_stop_a_node_before_the_first_of_them() {
 }
 
 #[test]
-fn a_row_that_was_removed_stops_a_node_before_it() {
-    check_lie("removed", "delete from svc_batch where seq = FIRST + 1", 1);
+fn a_row_that_was_removed_stops_a_node_before_it_until_a_node_gives_it_back() {
+    let Some(mut cluster) = Cluster::start(2) else { return };
+    let alice = Person::named("alice");
+    cluster.world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    cluster.check_at_rest();
+    cluster.cut_off(1);
+    for n in 1..=3 {
+        cluster.world.add_release(&alice, &format!("acme/app/v{n}"));
+    }
+    cluster.node_mut(0).stop();
+    cluster.postgres.sql("delete from svc_batch where seq = (select max(seq) - 1 from svc_batch)");
+    cluster.ways[1].restore();
+    let told = || cluster.node(1).get("/readyz");
+    await_that("removed", || told().status == 503 && told().text().contains("is missing"));
+    assert_eq!(cluster.get_as(1, &alice, "/v1/pending_signatures").status, 503);
+    cluster.git(1).assert_sound();
+    cluster.node_mut(0).start_again();
+    cluster.check_at_rest();
 }
 
 #[test]

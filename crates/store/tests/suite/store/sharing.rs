@@ -21,8 +21,8 @@ use countersign_store::{
     clock::Clock,
     journal::batches::JournalBatches,
     sequence::{
-        Appended, BatchOffer, MAX_CLOCK_ERROR, OrderPlace, OrderedBatch, PassedBatch, SequenceError,
-        Sequencer, SharedBatch, Votes,
+        Appended, BatchOffer, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, PassedBatch,
+        SequenceError, Sequencer, SharedBatch, Votes,
     },
 };
 
@@ -49,6 +49,7 @@ struct List {
     /// Nodes that do not pass over what this one does.
     dissenters: Vec<String>,
     passed_by_others: Vec<PassedBatch>,
+    gap: Option<OrderGap>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -116,8 +117,8 @@ impl Sequencer for ListedOrder {
         Arc::new(self.0.lock().unwrap().passed_by_others.clone())
     }
 
-    fn find_gap(&mut self) -> Result<Option<ObjectId>, SequenceError> {
-        Ok(None)
+    fn find_gap(&mut self) -> Result<Option<OrderGap>, SequenceError> {
+        Ok(self.0.lock().unwrap().gap)
     }
 
     fn note_published(&mut self, _: ObjectId, _: Option<OrderPlace>) {}
