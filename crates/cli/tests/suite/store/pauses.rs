@@ -53,7 +53,7 @@ fn a_server_that_is_paused_while_its_clock_is_set_writes_only_what_the_rules_giv
     });
     server.stop();
     fsck(&server.data_dir(), &[]).is_clean();
-    let times = Git::at(&server.repository()).run(&["log", "--reverse", "--format=%ct"]);
+    let times = Git::at(server.repository()).run(&["log", "--reverse", "--format=%ct"]);
     let times: Vec<i64> = times.lines().map(|time| time.parse().expect("seconds")).collect();
     assert!(times.is_sorted(), "{times:?}");
 }
@@ -79,7 +79,7 @@ fn a_clock_that_is_set_while_a_file_is_fetched_makes_no_commit_that_the_rules_re
         });
         match is_made {
             true => drop(reply.ok()),
-            false => drop(reply.refused(503, "the server's clock was set while this request waited")),
+            false => reply.refused(503, "the server's clock was set while this request waited"),
         }
     }
     server.stop();
