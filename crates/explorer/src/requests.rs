@@ -168,8 +168,8 @@ impl<'w> Requests<'w> {
                 }
             }
             Action::SetClock { to } if to == state.clock => Decision::Nothing,
-            Action::SetClock { to } if self.world.only_forward && to < state.clock => {
-                Decision::Refused("time does not go back in this world".to_owned())
+            Action::SetClock { to } if to < state.clock => {
+                Decision::Refused("time does not go back".to_owned())
             }
             Action::SetClock { to } => Decision::Clock(to),
         }

@@ -23,8 +23,6 @@ pub struct World {
     pub projects: Vec<ProjectPlan>,
     /// What the clock can show; the first is the one to begin with.
     pub clocks: Vec<Timestamp>,
-    /// Whether the clock is never set back.
-    pub only_forward: bool,
     /// What has been asked before all else, and accepted.
     pub beginning: Vec<Action>,
     pub actions: Vec<Action>,
@@ -153,7 +151,6 @@ impl World {
             people: PEOPLE.iter().enumerate().map(person).collect(),
             projects,
             clocks: vec![at("2026-02-01T12:00:00Z")],
-            only_forward: false,
             beginning: Vec::new(),
             actions,
             care: Care::SOME,
@@ -165,17 +162,14 @@ impl World {
         Self { care, ..self }
     }
 
-    pub fn with_clocks(mut self, clocks: &[&str]) -> Self {
+    /// Time passes, from one of these clocks to a later one. It never goes back: the writer gives no decision an earlier
+    /// time than the one before it had (D191).
+    pub fn with_time(mut self, clocks: &[&str]) -> Self {
         self.clocks = clocks.iter().map(|clock| at(clock)).collect();
         let steps =
             (0..clocks.len()).map(|to| Action::SetClock { to: u8::try_from(to).expect("few clocks") });
         self.actions.extend(steps);
         self
-    }
-
-    /// The same, and time only passes.
-    pub fn with_time(self, clocks: &[&str]) -> Self {
-        Self { only_forward: true, ..self.with_clocks(clocks) }
     }
 
     /// Begins with the first signers file in force: all of these people have signed it, the first of them registered it.

@@ -200,9 +200,8 @@ pub fn time() -> World {
         ..Menu::default()
     };
     World::new("time", "2 of 2 to register, 1 of 2 to sign", vec![plan.releasing(&["v1"], &["one"])], &menu)
-        // With the clock set back, no signers file can follow one that was in time before.
-        .with_care(Care { staple: 512, rescue: false, ..Care::SOME })
-        .with_clocks(&["2026-02-01T12:00:00Z", "2026-02-16T12:00:00Z", "2026-01-31T12:00:00Z"])
+        .with_care(Care { staple: 512, ..Care::SOME })
+        .with_time(&["2026-01-31T12:00:00Z", "2026-02-01T12:00:00Z", "2026-02-16T12:00:00Z"])
 }
 
 /// Three equal signers, of whom two are needed for everything, and a fourth who joins.
@@ -385,7 +384,7 @@ pub fn masters() -> World {
         .registered(&[0, 1, 3, 4])
 }
 
-/// A rotation waits that no one can veto, a release collects meanwhile, and the clock is set back.
+/// A rotation waits that no one can veto, and a release collects meanwhile.
 pub fn patience() -> World {
     let [alice, bob] = [0, 1].map(secret);
     let plan = ProjectPlan::new(
@@ -410,7 +409,7 @@ pub fn patience() -> World {
     };
     let about = "1 of 1 and an hour, then two; no masters";
     World::new("patience", about, vec![plan.releasing(&["v1"], &["one"])], &menu)
-        .with_clocks(&HOUR)
+        .with_time(&HOUR)
         .registered(&[0, 1])
 }
 
