@@ -57,6 +57,8 @@ impl Writer {
             match jobs.recv_timeout(at.max(next_try).saturating_duration_since(self.clock.steady())) {
                 Ok(job) => return self.next_job(|| Some(job)),
                 Err(RecvTimeoutError::Disconnected) => return None,
+                // Only time that the clock has measured counts, not what the thread slept.
+                Err(RecvTimeoutError::Timeout) if self.clock.steady() < next_try => {}
                 Err(RecvTimeoutError::Timeout) => {
                     self.write_held_if(self.is_write_due());
                     next_try = self.clock.steady() + RETRY;

@@ -2,7 +2,8 @@
 
 use countersign_core::{rules::snapshot::Change, values::bounds::FILE_BYTES};
 use countersign_store::{
-    ObjectId, Repository, Store,
+    ObjectId, Options, Repository, Store,
+    clock::Clock,
     journal::entry::JournalEntry,
     journal_copy::{CheckBegin, Copied, JournalCopy},
 };
@@ -16,9 +17,11 @@ use crate::support::{
 /// A legal history, and then as many commits of so many bytes that no rule gives.
 async fn journal(illegal: usize, bytes: usize) -> (Vec<JournalEntry>, usize) {
     let fixture = Fixture::in_memory();
-    let legal = entries_of(&origin(&fixture, &everything().steps).await, None).len();
+    let legal = entries_of(&origin(&fixture, &everything().steps).await, None);
     let repository = Repository::open(&fixture.repository()).unwrap();
-    let store = Store::start(repository, options()).unwrap();
+    let newest = legal.last().unwrap().time;
+    let options = Options { clock: Clock::new(move || newest), ..options() };
+    let store = Store::start(repository, options).unwrap();
     for number in 0..illegal {
         let mut change = Change::new("Notes");
         let mut content = number.to_string().into_bytes();
@@ -26,7 +29,7 @@ async fn journal(illegal: usize, bytes: usize) -> (Vec<JournalEntry>, usize) {
         change.write(path(&format!("notes/{number}")), content);
         store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
     }
-    (entries_of(&store, None), legal)
+    (entries_of(&store, None), legal.len())
 }
 
 /// How many commits the copy takes, and those of a copy that is opened again.
