@@ -98,7 +98,10 @@ impl Sequencer for ListedOrder {
             batch: batch.clone(),
         });
         let numbered: Vec<_> = numbered.collect();
-        let Some(commit) = passed.map(|passed| passed.head).or(commit) else { return Ok(numbered) };
+        if let Some(passed) = passed {
+            return Ok(numbered[usize::try_from(passed.seq).unwrap()..].to_vec());
+        }
+        let Some(commit) = commit else { return Ok(numbered) };
         let at = list.batches.iter().position(|batch| batch.head == commit);
         Ok(numbered[at.ok_or(SequenceError::Unknown(commit))? + 1..].to_vec())
     }
