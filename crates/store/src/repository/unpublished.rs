@@ -61,13 +61,15 @@ impl UnpublishedPack {
     pub(crate) fn remove(&self, disk: &Disk) -> Result<(), DiskError> {
         let dir = self.stem.parent().expect("a pack lies in a directory");
         // It may name the pack; Git does without it.
-        disk.remove(&dir.join("multi-pack-index"))?;
+        let mut removed = disk.remove(&dir.join("multi-pack-index"));
+        // One that fails keeps no other from going.
         for ending in ["pack", "idx"] {
-            disk.remove(&unfinished(&self.stem, ending))?;
+            removed = removed.and(disk.remove(&unfinished(&self.stem, ending)));
         }
         for ending in ["pack", "idx", "rev", "bitmap"] {
-            disk.remove(&self.stem.with_extension(ending))?;
+            removed = removed.and(disk.remove(&self.stem.with_extension(ending)));
         }
+        removed?;
         disk.sync_dir(dir)?;
         self.unmark(disk)
     }
