@@ -52,7 +52,7 @@ use self::{
     exchange::{ANSWER_TIMEOUT, Answer, ExchangeError, exchange},
     failures::not_asked,
 };
-use crate::{error::CliError, keys::SigningKey, output::Output};
+use crate::{client_config::KnownServer, error::CliError, keys::SigningKey, output::Output};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -65,14 +65,6 @@ pub(crate) struct ListenQuery {
     pub(crate) filter: EventFilter,
     /// The newest commit that is known; without one, it is what happens from now on.
     pub(crate) after: Option<String>,
-}
-
-/// A server, and whose word it is that it should be asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KnownServer<'a> {
-    pub(crate) address: &'a str,
-    /// The project whose signers file named it. `None` if the user did.
-    pub(crate) named_by: Option<RepoPath>,
 }
 
 #[derive(Debug, Clone)]

@@ -12,15 +12,19 @@ use countersign_server::config::explain_unknown;
 use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use crate::{
-    client::{KnownServer, ServerClient},
-    config_dir::ConfigDir,
-    error::CliError,
-};
+use crate::{config_dir::ConfigDir, error::CliError};
 
 const FILE: &str = "config.toml";
 /// Stands beside a server that the user did not name.
 const DISCOVERED: &str = "discovered";
+
+/// A server, and whose word it is that it should be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownServer<'a> {
+    pub(crate) address: &'a str,
+    /// The project whose signers file named it. `None` if the user did.
+    pub(crate) named_by: Option<RepoPath>,
+}
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -358,15 +362,19 @@ impl ClientConfigFile {
     }
 
     /// The server that a project was first met on, unless one is set for it or for all.
-    pub(crate) fn remember_server(&self, project: &RepoPath, client: &ServerClient) -> Result<(), CliError> {
+    pub(crate) fn remember_server(
+        &self,
+        project: &RepoPath,
+        server: &KnownServer<'_>,
+    ) -> Result<(), CliError> {
         let config = self.read()?;
         if config.projects.get(project.as_str()).is_some_and(|entry| entry.server().is_some()) {
             return Ok(());
         }
         self.change(|document| {
             let table = entry_of(document, "projects", project.as_str());
-            put(table, Setting::Server.name(), &client.address());
-            if client.named_by.is_some() {
+            put(table, Setting::Server.name(), server.address);
+            if server.named_by.is_some() {
                 table.insert(DISCOVERED, value(true));
             }
             true

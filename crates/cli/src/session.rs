@@ -6,8 +6,8 @@ use countersign_core::values::{key::PublicKey, path::RepoPath, url::is_this_mach
 
 use crate::{
     args::GlobalArgs,
-    client::{KnownServer, ServerClient},
-    client_config::{ClientConfig, ClientConfigFile},
+    client::ServerClient,
+    client_config::{ClientConfig, ClientConfigFile, KnownServer},
     error::CliError,
     keys::{self, SigningKey},
     output::Output,
@@ -107,8 +107,9 @@ impl Session {
     /// to is no reason to fail.
     pub(crate) fn remember(&self, project: &RepoPath, client: &ServerClient) {
         if self.config.server_for(Some(project)).is_none() {
+            let server = KnownServer { address: &client.address(), named_by: client.named_by.clone() };
             let remembered =
-                ClientConfigFile::locate().and_then(|file| file.remember_server(project, client));
+                ClientConfigFile::locate().and_then(|file| file.remember_server(project, &server));
             if let Err(error) = remembered {
                 self.output.note(&format!("note: the server of {project} is not remembered: {error}"));
             }

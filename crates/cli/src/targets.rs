@@ -21,7 +21,8 @@ use countersign_forge::{
 };
 
 use crate::{
-    client::{KnownServer, ServerClient},
+    client::ServerClient,
+    client_config::KnownServer,
     error::CliError,
     output::quote,
     prompt,

@@ -16,6 +16,11 @@ use thiserror::Error;
 /// neither `.pack` nor `.idx`, which Git would read.
 pub(crate) const UNFINISHED: &str = "countersign-tmp";
 
+/// The name of a file of a pack until it is whole.
+pub(crate) fn unfinished(stem: &Path, ending: &str) -> PathBuf {
+    stem.with_extension(format!("{ending}.{UNFINISHED}"))
+}
+
 /// The disk as the store uses it.
 #[derive(Clone, Default)]
 pub struct Disk {

@@ -28,7 +28,7 @@ use gix::{
 };
 
 use crate::{
-    disk::{Disk, DiskError},
+    disk::{Disk, DiskError, unfinished},
     error::StoreError,
     fold::versions::Versions,
     objects::{
@@ -39,7 +39,7 @@ use crate::{
         stored,
         sums::Checksum,
     },
-    repository::{finish_pack, unfinished},
+    repository::finish_pack,
     thread::JoinedThread,
 };
 

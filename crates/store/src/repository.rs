@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use crate::{
     clock::Clock,
-    disk::{Disk, DiskError, UNFINISHED, list_dir},
+    disk::{Disk, DiskError, UNFINISHED, list_dir, unfinished},
     error::StoreError,
     objects::{
         Objects,
@@ -285,10 +285,6 @@ pub(crate) fn finish_pack(disk: &Disk, stem: &Path) -> Result<(), DiskError> {
         disk.rename(&unfinished(stem, ending), &stem.with_extension(ending))?;
     }
     disk.sync_dir(stem.parent().expect("a pack lies in a directory"))
-}
-
-pub(crate) fn unfinished(stem: &Path, ending: &str) -> PathBuf {
-    stem.with_extension(format!("{ending}.{UNFINISHED}"))
 }
 
 /// A clone is given what lies here: versions of directories are differences already, and looking for more

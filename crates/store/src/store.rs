@@ -53,9 +53,6 @@ pub struct Options {
     pub role: StoreRole,
 }
 
-/// Gives the first change of a repository, at the time of its commit.
-pub(crate) type FirstChange = fn(Timestamp) -> Change;
-
 /// Who makes the commits.
 #[derive(Debug)]
 pub enum StoreRole {

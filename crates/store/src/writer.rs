@@ -41,7 +41,6 @@ use crate::{
     sequence::{OrderPlace, Sequencer},
     snapshot::{head::Head, places::Places},
     stats::StoreStats,
-    store::FirstChange,
 };
 
 const MAX_CHANGES: usize = 256;
@@ -97,6 +96,9 @@ impl Repeating {
         }
     }
 }
+
+/// Gives the first change of a repository, at the time of its commit.
+pub(crate) type FirstChange = fn(Timestamp) -> Change;
 
 /// For a node among others.
 #[derive(Debug)]

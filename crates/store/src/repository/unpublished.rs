@@ -18,10 +18,7 @@ use std::{
 
 use gix::ObjectId;
 
-use crate::{
-    disk::{Disk, DiskError, UNFINISHED, list_dir},
-    repository::unfinished,
-};
+use crate::disk::{Disk, DiskError, UNFINISHED, list_dir, unfinished};
 
 const ENDING: &str = "keep";
 const BEGINNING: &str = "countersign: the branch moves to this pack";
