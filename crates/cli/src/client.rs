@@ -50,7 +50,7 @@ pub(crate) use self::calls::ServerCall;
 use self::{
     attempts::{Attempts, Repetition},
     exchange::{ANSWER_TIMEOUT, Answer, ExchangeError, exchange},
-    failures::not_asked,
+    words::not_asked,
 };
 use crate::{client_config::KnownServer, error::CliError, keys::SigningKey, output::Output};
 

@@ -8,7 +8,7 @@ use countersign_core::values::{
     wire::routes::API,
 };
 use countersign_forge::{
-    guard::{GuardRefusal, find_refusal},
+    guard::find_refusal,
     https::{TlsProblem, find_tls_problem},
 };
 use serde_json::json;
@@ -16,7 +16,7 @@ use serde_json::json;
 use super::{
     ServerClient,
     exchange::{Answer, ExchangeError},
-    words,
+    words::{self, not_asked},
 };
 use crate::error::{CliError, ErrorKind};
 
@@ -244,21 +244,4 @@ fn hint_for(status: u16, said: &str) -> (ErrorKind, &'static str) {
         502..=504 => (ErrorKind::Unreachable, "run it again in a few minutes"),
         _ => (ErrorKind::Other, "give the server's operator the request id: its log says more"),
     }
-}
-
-/// A server that only a signers file names, at an address where strangers must not send this computer (D227).
-pub(super) fn not_asked(address: &str, refusal: &GuardRefusal) -> CliError {
-    let reason = match refusal {
-        GuardRefusal::NotPublic { kind, .. } => format!("it is or resolves to {kind}"),
-        GuardRefusal::PlainHttp { .. } => "its address is not https".to_owned(),
-        GuardRefusal::Scheme { .. } | GuardRefusal::UserInfo | GuardRefusal::Host(_) => refusal.to_string(),
-    };
-    CliError::usage(
-        format!(
-            "the project's signers file names the server {address}, which this computer does not ask: {reason}"
-        ),
-        format!(
-            "if you know this server, name it yourself: --server {address}, or `countersign config set server`"
-        ),
-    )
 }

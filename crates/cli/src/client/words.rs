@@ -1,6 +1,9 @@
 //! What a server says, for people who type commands and never see a request.
 
 use Said::{Begins, Has};
+use countersign_forge::guard::GuardRefusal;
+
+use crate::error::CliError;
 
 /// Names of the API, and what a user of this client calls them.
 const WORDS: [(&str, &str); 16] = [
@@ -211,3 +214,20 @@ pub(super) fn find_conflict(said: &str) -> Option<&'static Conflict> {
 
 #[cfg(test)]
 mod tests;
+
+/// A server that only a signers file names, at an address where strangers must not send this computer (D227).
+pub(super) fn not_asked(address: &str, refusal: &GuardRefusal) -> CliError {
+    let reason = match refusal {
+        GuardRefusal::NotPublic { kind, .. } => format!("it is or resolves to {kind}"),
+        GuardRefusal::PlainHttp { .. } => "its address is not https".to_owned(),
+        GuardRefusal::Scheme { .. } | GuardRefusal::UserInfo | GuardRefusal::Host(_) => refusal.to_string(),
+    };
+    CliError::usage(
+        format!(
+            "the project's signers file names the server {address}, which this computer does not ask: {reason}"
+        ),
+        format!(
+            "if you know this server, name it yourself: --server {address}, or `countersign config set server`"
+        ),
+    )
+}
