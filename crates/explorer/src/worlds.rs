@@ -200,8 +200,8 @@ pub fn time() -> World {
         ..Menu::default()
     };
     World::new("time", "2 of 2 to register, 1 of 2 to sign", vec![plan.releasing(&["v1"], &["one"])], &menu)
-        .with_care(Care { staple: 512, ..Care::SOME })
-        .with_time(&["2026-01-31T12:00:00Z", "2026-02-01T12:00:00Z", "2026-02-16T12:00:00Z"])
+        .with_care(Care { staple: 512, rescue: false, ..Care::SOME })
+        .with_time(&["2026-02-01T12:00:00Z", "2026-02-16T12:00:00Z"])
 }
 
 /// Three equal signers, of whom two are needed for everything, and a fourth who joins.
