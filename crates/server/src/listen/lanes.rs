@@ -70,6 +70,9 @@ impl Lane {
         let courtesy = Courtesy::default();
         let mut builder = Builder::new_current_thread();
         builder.enable_io().enable_time().on_thread_park(move || courtesy.offer());
+        // New connections, and answers that other threads made, take turns with requests that this thread answers
+        // alone. Else they get one turn in 31, and a flood that is refused here would hold up the pages of others.
+        builder.global_queue_interval(2);
         let serve = move || match builder.build() {
             Ok(runtime) => {
                 let _ = started.send(Ok(runtime.handle().clone()));
