@@ -13,4 +13,5 @@ pub mod offline;
 pub mod requests;
 pub mod schemas;
 pub mod signed;
+pub mod state;
 pub mod waiting;

@@ -10,6 +10,5 @@ pub mod log_change;
 pub mod log_strength;
 pub mod logs;
 pub mod progress;
-pub mod scratch;
 pub mod signers;
 pub mod strength;

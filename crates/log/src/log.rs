@@ -287,9 +287,17 @@ impl TransparencyLog {
         self.wake();
     }
 
-    /// `head` is any state that is not older than the newest checkpoint. Reads from disk at times.
-    pub fn staple(&self, head: &Head, index: &RepoPath) -> Result<Staple, NoStaple> {
-        self.shared.staple(&self.digests, head, index)
+    /// What the log proves about a release, with a state of the repository that is not older than that: `head` is asked for
+    /// it after the proof was chosen. Reads from disk at times.
+    pub fn staple(
+        &self,
+        head: impl FnOnce() -> Arc<Head>,
+        index: &RepoPath,
+    ) -> (Arc<Head>, Result<Staple, NoStaple>) {
+        let proven = self.shared.proven_state();
+        let head = head();
+        let staple = proven.and_then(|proven| proven.staple(&self.digests, &head, index));
+        (head, staple)
     }
 
     /// Bundles of entries are read from disk.

@@ -66,7 +66,7 @@ impl IndexDigests {
     }
 }
 
-impl LogState {
+impl ProvenState {
     /// `head` is any state since the checkpoint: a completed index never changes.
     pub(crate) fn staple(
         &self,
@@ -74,17 +74,19 @@ impl LogState {
         head: &Head,
         path: &RepoPath,
     ) -> Result<Staple, NoStaple> {
-        let proven = self.proven_state()?;
-        if proven.statuses.release(path).is_none() {
-            return Err(explain_absence(&proven, head, path));
+        if self.statuses.release(path).is_none() {
+            return Err(explain_absence(self, head, path));
         }
         let digest = digests.find(head, path)?.ok_or_else(|| NoStaple::Unknown(path.clone()))?;
-        let statuses = proven.statuses.prove_release(path, digest);
+        let statuses = self.statuses.prove_release(path, digest);
         let statuses = statuses.ok_or_else(|| NoStaple::OtherIndex(path.clone()))?;
-        Ok(Staple { leaf: proven.leaf.clone(), proof: proven.proof.clone(), statuses })
+        Ok(Staple { leaf: self.leaf.clone(), proof: self.proof.clone(), statuses })
     }
+}
 
-    fn proven_state(&self) -> Result<Arc<ProvenState>, NoStaple> {
+impl LogState {
+    /// What staples are made from.
+    pub(crate) fn proven_state(&self) -> Result<Arc<ProvenState>, NoStaple> {
         if let Some(error) = self.trouble.load_full().filter(|error| error.is_final()) {
             return Err(NoStaple::Stopped(error));
         }

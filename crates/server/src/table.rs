@@ -18,7 +18,7 @@ use crate::{
     openapi::{self, catalogue, changes, reads, service},
     routes::{
         assets, chain, events, files, health, journal, keys, log, metrics, object, pending, ping, propose,
-        reference, releases, revoke, signatures, veto, withdraw, witness,
+        reference, releases, revoke, signatures, state, veto, withdraw, witness,
     },
     routing::route_table::RouteTable,
     state::App,
@@ -53,6 +53,7 @@ pub fn all() -> RouteTable {
         .get(&format!("{}/{{key}}/signed", paths::KEYS), keys::list_signed, catalogue::key_signed())
         .get(paths::EVENTS, events::listen, openapi::events::events())
         .get(paths::JOURNAL, journal::follow, openapi::journal::journal())
+        .get_below(paths::STATE, state::state, reads::state())
         .get_below(paths::PROOF, log::proof, openapi::log::proof())
         .get(paths::LOG_CHECKPOINT, log::checkpoint, openapi::log::checkpoint())
         .get(paths::LOG_COSIGNED, log::cosigned, openapi::log::cosigned())

@@ -95,7 +95,7 @@ pub struct ListedRelease {
 }
 
 impl ListedRelease {
-    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
         let object = field.open_object()?;
         let begun = object.optional("revocation_begun");
         Ok(Self {

@@ -15,9 +15,11 @@ use countersign_api::{
         ReleaseState, ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
     },
     requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody},
+    state::{DroppedReleases, LogAnswer, StateResponse},
 };
 use countersign_core::{
     documents::{index::ReleaseIndex, signers::Role},
+    proof::state::{State, StateSubject},
     rules::{
         auth::{AuthHeaders, AuthRefusal, check_headers},
         decide::{Proposed, assets, sign::Submission, veto::VetoRequest},
@@ -154,6 +156,18 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add("status", status(world, &alice()));
     let history = world.repo.chain_of(INDEX).expect("a chain");
     examples.add("chain", ChainResponse { history });
+    let subject = StateSubject::find(&world.repo, &path(INDEX)).expect("a release");
+    let answer = StateResponse {
+        commit: "7c1a3f0e5b9d2846a0c4e8f1325769bd04a8ce13".to_owned(),
+        committed_at: world.now.to_whole_seconds(),
+        state: State::gather(&world.repo, subject).expect("a readable release"),
+        staple: None,
+        log: LogAnswer::default(),
+        history_after: None,
+        drops: DroppedReleases::default(),
+        skipped: Vec::new(),
+    };
+    examples.add("state", serde_json::from_slice::<Value>(&answer.write()).expect("an answer is JSON"));
 }
 
 /// The release is objected to, then withdrawn.

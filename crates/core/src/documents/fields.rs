@@ -34,7 +34,7 @@ pub fn parse_by_path<T>(
     Ok(parsed)
 }
 
-pub(crate) fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
+pub fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
     Sha512::parse_prefixed(text).ok_or("must be `sha512:` and 128 lower-case hexadecimal digits")
 }
 

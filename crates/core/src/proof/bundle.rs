@@ -20,12 +20,11 @@ use crate::{
     },
 };
 
-/// What is written. A bundle of version 1 has no `staple`, and is read as well.
 const VERSION: u64 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bundle {
-    /// When the evidence was gathered, as the maker of the bundle says. Nothing proves it.
+    /// When the commit was made that the evidence is of, as the server says. Nothing proves it.
     pub bundled_at: Timestamp,
     #[serde(flatten)]
     pub evidence: Evidence,
@@ -38,8 +37,11 @@ impl Bundle {
         if bytes.len() > BUNDLE_BYTES {
             return Err(ParseError::new("", format!("a bundle has at most {BUNDLE_BYTES} bytes")));
         }
-        let json = Json::parse(bytes)?;
-        let object = json.root().object(&[
+        Self::parse_field(&Json::parse(bytes)?.root())
+    }
+
+    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.object(&[
             "version",
             "bundled_at",
             "index_path",
@@ -50,15 +52,7 @@ impl Bundle {
             "revocation",
             "staple",
         ])?;
-        let version = object.required("version")?;
-        let staple = match (version.integer()?, object.optional("staple")) {
-            (1, None) => None,
-            (1, Some(staple)) => return Err(staple.error("version 1 has no staple")),
-            (VERSION, _) => object.required("staple")?.nullable(Staple::parse_field)?,
-            (found, _) => {
-                return Err(version.error(format!("{found} is not supported; it must be 1 or {VERSION}")));
-            }
-        };
+        object.require_version(VERSION)?;
         let revocation = object.required("revocation")?;
         Ok(Self {
             bundled_at: object.required("bundled_at")?.parsed(Timestamp::parse)?,
@@ -70,7 +64,7 @@ impl Bundle {
                 history: History::parse_field(&object.required("signers_history")?)?,
                 revocation: revocation.nullable(parse_revocation)?,
             },
-            staple,
+            staple: object.required("staple")?.nullable(Staple::parse_field)?,
         })
     }
 

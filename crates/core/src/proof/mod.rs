@@ -6,6 +6,7 @@ pub mod log_pin;
 pub mod shown_release;
 mod signers_policy;
 pub mod staple;
+pub mod state;
 pub mod state_lie;
 pub mod to_object;
 pub mod to_revoke;

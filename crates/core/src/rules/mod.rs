@@ -7,6 +7,7 @@ pub mod decide;
 pub mod place;
 pub mod query;
 pub mod quorum;
+pub mod scratch;
 pub mod snapshot;
 pub mod stored;
 pub mod tally;

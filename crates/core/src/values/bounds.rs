@@ -79,6 +79,8 @@ pub const ANSWER_BYTES: usize = HISTORY_BYTES + 1_024;
 /// stored files as well; and a staple, one level deeper, for which a mebibyte is plenty.
 pub const BUNDLE_BYTES: usize =
     HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 2 * FILE_BYTES + 16 * STAPLE_BYTES;
+/// A state (D232): a bundle, and what else is stored of a release, whose line breaks and quotes take two bytes each.
+pub const STATE_BYTES: usize = BUNDLE_BYTES + 16 * FILE_BYTES;
 /// Projects or releases on one page.
 pub const PAGE_ROWS: usize = 25;
 /// Files of a release on one page.

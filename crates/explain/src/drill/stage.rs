@@ -29,6 +29,7 @@ use countersign_core::{
             withdraw::withdraw,
         },
         query::files_to_sign,
+        scratch::Scratch,
         snapshot::Snapshot as _,
         stored::{self, StoredProposal},
         tally::Tally,
@@ -45,7 +46,7 @@ use super::{
     cast::Actor,
     outcome::{DrillAttempt, DrillFault, DrillStep, Nuisance},
 };
-use crate::{scratch::Scratch, strength::Act};
+use crate::strength::Act;
 
 const PROJECT: &str = "https/drill.example/443/team/project";
 const ORIGIN: &str = "https://drill.example/team/project/svc.signers.json";

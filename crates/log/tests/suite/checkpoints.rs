@@ -52,7 +52,7 @@ fn a_restored_older_repository_signs_nothing_until_it_has_the_missing_commits() 
     assert_eq!(log.checkpoint_note().unwrap().as_str(), kept, "what was signed stays true");
     assert_eq!(kept, signed.note().to_string());
     let release = index("https/a.example/443/one/releases/v4");
-    let refused = log.staple(&fixture.store().head(), &release).unwrap_err();
+    let refused = log.staple(|| fixture.store().head(), &release).1.unwrap_err();
     assert!(matches!(refused, NoStaple::Stopped(_)), "{refused}");
     // Everything else goes on. A commit of its own makes it a fork.
     fixture.commit(publish("https/b.example/443/other/releases/v1"));

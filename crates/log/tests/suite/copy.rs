@@ -38,7 +38,7 @@ fn it_proves_what_it_has_counted_with_the_cosignatures_that_it_was_shown() {
     let signed = fixture.wait_for_all(&original);
     let release = index("https/a.example/443/one/releases/v4");
     let copy = start(&fixture);
-    let staple = |copy: &LogCopy| copy.log.staple(&fixture.store().head(), &release);
+    let staple = |copy: &LogCopy| copy.log.staple(|| fixture.store().head(), &release).1;
     assert!(matches!(staple(&copy), Err(NoStaple::CatchingUp | NoStaple::NotCosigned)));
     for time in [1_700_000_000, 1_700_000_060] {
         let shown = cosign(&signed, time);
@@ -71,6 +71,6 @@ fn it_proves_nothing_by_a_checkpoint_of_other_commits() {
         _ => None,
     });
     assert_eq!(refusal, LogRefusal::Forked { signed: size });
-    let refused = copy.log.staple(&fixture.store().head(), &release).unwrap_err();
+    let refused = copy.log.staple(|| fixture.store().head(), &release).1.unwrap_err();
     assert!(matches!(refused, NoStaple::Stopped(_)), "{refused}");
 }

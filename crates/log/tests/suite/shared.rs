@@ -72,7 +72,7 @@ fn nodes_take_over_what_the_other_has_signed_and_make_proofs_for_it() {
     assert_eq!(newest[0].checkpoint(), newest[1].checkpoint());
     let release = index("https/a.example/443/one/releases/v4");
     for (node, log) in nodes.iter().zip(&logs) {
-        wait_for(log, |log| log.staple(&node.store().head(), &release).ok());
+        wait_for(log, |log| log.staple(|| node.store().head(), &release).1.ok());
     }
     // The database loses what it had, and gets it back.
     let kept = row.lock().unwrap().clone();

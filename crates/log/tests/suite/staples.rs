@@ -38,7 +38,7 @@ fn subject(fixture: &Fixture, release: &str) -> StapleSubject {
 }
 
 fn staple(fixture: &Fixture, log: &TransparencyLog, release: &str) -> Result<Staple, NoStaple> {
-    let made = log.staple(&fixture.store().head(), &index(release))?;
+    let made = log.staple(|| fixture.store().head(), &index(release)).1?;
     // As it goes over the network.
     let bytes = made.write();
     assert!(bytes.len() < 6_000, "{} bytes", bytes.len());
@@ -88,7 +88,7 @@ fn a_release_without_a_staple_is_told_why() {
     let refused = staple(&fixture, &log, &format!("{ONE}/releases/v9")).unwrap_err();
     assert!(matches!(refused, NoStaple::Unknown(_)), "{refused}");
     // A path that is no index has none either.
-    let signers = log.staple(&fixture.store().head(), &layout::active_signers(&path(ONE))).unwrap_err();
+    let signers = log.staple(|| fixture.store().head(), &layout::active_signers(&path(ONE))).1.unwrap_err();
     assert!(matches!(signers, NoStaple::Collecting(_)), "{signers}");
 }
 

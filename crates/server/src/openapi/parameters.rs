@@ -165,6 +165,27 @@ pub fn newest() -> Parameter {
     query("newest", about, json!({ "type": "string", "enum": ["true"] }), json!("true"))
 }
 
+/// The release of a project by its tag, for the state of it.
+pub fn tag_below() -> Parameter {
+    let Parameter { schema, .. } = any_path();
+    query("tag", "The release of the project at the path that has this tag, or this directory.", schema, json!("v1"))
+}
+
+/// The newest release of a project, for the state of it.
+pub fn newest_below() -> Parameter {
+    let about = "The newest release of the project at the path: the highest complete version that no one has begun to \
+                 revoke. `skipped` lists higher ones. If there is none, the answer is about the project. Not with `tag`.";
+    query("newest", about, json!({ "type": "string", "enum": ["true"] }), json!("true"))
+}
+
+/// How much of a history the client has.
+pub fn history_after() -> Parameter {
+    let about = "Leave out the entries of the history up to that of the signers file with this digest, which you have. If \
+                 the history has no such entry, it is whole.";
+    let schema = json!({ "type": "string", "pattern": "^sha512:[0-9a-f]{128}$" });
+    query("history_after", about, schema, json!(format!("sha512:{}", "0".repeat(128))))
+}
+
 pub fn after() -> Parameter {
     let Parameter { schema, example, .. } = file_path();
     query("after", "Continue after this `index_path`, the last one of the answer before.", schema, example)

@@ -3,11 +3,12 @@
 use countersign_api::{
     answers::{ChainResponse, FilesToSignResponse, PendingResponse, StatusResponse},
     schemas::SignersConfig,
+    state::StateDocument,
 };
 
 use super::{
     endpoint::{CACHE_CONTROL, CONTENT_LENGTH, Content, DescribedAnswer, ETAG, Endpoint, Section},
-    parameters::{any_path, file_path, if_none_match},
+    parameters::{self, any_path, file_path, if_none_match},
 };
 use crate::error::ApiError;
 
@@ -137,6 +138,32 @@ fn describe_chain(id: &'static str, note: &str) -> Endpoint {
         .can_fail("")
         .can_be_busy()
         .limited()
+}
+
+pub fn state() -> Endpoint {
+    Endpoint::new(
+        "state",
+        Section::Reading,
+        "The state of a release or a project",
+        "Everything that the server has about one release, or about the signers of one project, as of one commit. The path \
+         is that of an index, of a release's directory, of a project, or of a signers file. For a complete or revoked \
+         release, `bundle` is the bundle that `countersign bundle` writes, with what the log proves; the saved answer \
+         verifies like a bundle. For everything else, `files` has the exact stored texts: signatures so far, signers that \
+         are proposed, objections, a begun revocation or veto, a withdrawal. The server's word is a hint where to look: \
+         check signatures yourself.",
+    )
+    .with_parameter(any_path())
+    .with_parameter(parameters::tag_below())
+    .with_parameter(parameters::newest_below())
+    .with_parameter(parameters::history_after())
+    .with_parameter(if_none_match())
+    .answers(stored("the state").with_content(Content::of::<StateDocument<'_>>(&[("complete", "state")])))
+    .answers(DescribedAnswer::not_modified())
+    .refuses(400, "invalid path or question", "path.400")
+    .refuses(404, "no release and no project at the path", "status.404")
+    .can_fail("")
+    .can_be_busy()
+    .limited()
 }
 
 fn stored(about: &str) -> DescribedAnswer {

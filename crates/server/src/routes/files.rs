@@ -146,7 +146,7 @@ fn find_newest_veto(head: &Head, project: &RepoPath, path: RepoPath) -> Result<R
     })
 }
 
-fn file_not_found(path: &RepoPath) -> ApiError {
+pub(super) fn file_not_found(path: &RepoPath) -> ApiError {
     ApiError::not_found(format!("File not found: {path}"))
 }
 
@@ -252,12 +252,12 @@ pub(super) fn sized(body: Body, content_type: HeaderValue, length: usize) -> Res
     response
 }
 
-fn not_modified(tag: &[u8]) -> Response {
+pub(super) fn not_modified(tag: &[u8]) -> Response {
     with_tag(StatusCode::NOT_MODIFIED.into_response(), tag)
 }
 
 /// A stored file with its headers.
-fn tagged(mut response: Response, content_type: HeaderValue, tag: &[u8]) -> Response {
+pub(super) fn tagged(mut response: Response, content_type: HeaderValue, tag: &[u8]) -> Response {
     // Room for all headers, allocated once.
     response.headers_mut().reserve(8);
     response.headers_mut().insert(CONTENT_TYPE, content_type);

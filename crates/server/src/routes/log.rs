@@ -69,8 +69,8 @@ pub(crate) async fn tile(State(app): State<App>, tail: Tail) -> Result<Response,
 }
 
 pub(crate) async fn proof(State(app): State<App>, tail: Tail) -> Result<Response, ApiError> {
-    let (path, log, head) = (tail.parse()?, find_log(&app)?, app.store.head());
-    let staple = app.sending.read(move || log.staple(&head, &path)).await??;
+    let (path, log, store) = (tail.parse()?, find_log(&app)?, Arc::clone(&app.store));
+    let staple = app.sending.read(move || log.staple(|| store.head(), &path).1).await??;
     Ok(answer(staple.write(), JSON, FOR_SECONDS))
 }
 

@@ -19,6 +19,7 @@ pub mod reference;
 pub mod releases;
 pub mod revoke;
 pub mod signatures;
+pub mod state;
 pub mod veto;
 pub mod withdraw;
 pub mod witness;

@@ -11,9 +11,10 @@ use countersign_core::{
     },
     values::{path::RepoPath, time::Timestamp, wire},
 };
-use gix::ObjectId;
+use gix::{ObjectId, object::Kind};
 
 use crate::{
+    commit::Commit,
     error::StoreError,
     objects::{Objects, spot::Spot},
     snapshot::{
@@ -94,6 +95,13 @@ impl Head {
         let mut index = std::mem::take(&mut self.index);
         index.update(self, touched);
         self.index = index;
+    }
+
+    /// When the commit was made. Reads it from disk.
+    pub fn committed_at(&self) -> Result<Timestamp, StoreError> {
+        let bytes = self.objects.read(&self.commit, Kind::Commit)?;
+        let commit = Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(self.commit, reason))?;
+        Ok(commit.time)
     }
 
     pub fn entry(&self, path: &RepoPath) -> Option<PathEntry> {

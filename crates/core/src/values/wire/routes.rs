@@ -23,6 +23,7 @@ pub const PROJECTS: &str = "/v1/projects";
 pub const KEYS: &str = "/v1/keys";
 pub const EVENTS: &str = "/v1/events";
 pub const JOURNAL: &str = "/v1/journal";
+pub const STATE: &str = "/v1/state";
 pub const PROOF: &str = "/v1/proof";
 pub const PING: &str = "/v1/ping";
 

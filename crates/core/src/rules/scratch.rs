@@ -1,8 +1,8 @@
-//! A part of a repository in memory: what was fetched to look into, or what a drill plays on.
+//! A part of a repository in memory: what a server showed, or what a drill plays on.
 
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
-use countersign_core::{
+use crate::{
     documents::{
         layout::{self, Signable},
         metadata::Metadata,
@@ -11,6 +11,7 @@ use countersign_core::{
     values::{path::RepoPath, time::Timestamp},
 };
 
+/// Files in memory that can be read as a repository.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     files: BTreeMap<RepoPath, Arc<[u8]>>,
@@ -23,7 +24,12 @@ impl Scratch {
         self.files.insert(path, bytes.into());
     }
 
-    /// As a store would.
+    /// Forgets a file.
+    pub fn remove(&mut self, path: &RepoPath) {
+        self.files.remove(path);
+    }
+
+    /// Changes files as a store would.
     pub fn apply(&mut self, change: &Change) {
         for (path, content) in &change.files {
             match content {

@@ -1,0 +1,219 @@
+//! The state of one release or one project, as of one commit (D232): what the server writes, and a client reads.
+
+use std::collections::BTreeMap;
+
+use countersign_core::{
+    documents::{fields::parse_digest, history::History},
+    proof::{
+        bundle::Bundle,
+        staple::Staple,
+        state::{State, StateSubject},
+    },
+    values::{
+        digest::Sha512,
+        json::{Field, Json, ParseError},
+        path::RepoPath,
+        time::Timestamp,
+        verifier_key::{KeyKind, VerifierKey},
+    },
+};
+use serde::{Serialize, Serializer};
+
+use crate::catalogue::ListedRelease;
+
+const VERSION: u64 = 1;
+
+/// The state of one release or one project, as of one commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateResponse {
+    pub commit: String,
+    pub committed_at: Timestamp,
+    pub state: State,
+    /// What the log proves of a complete or revoked release. It is in the bundle.
+    pub staple: Option<Staple>,
+    pub log: LogAnswer,
+    /// The signers file behind whose entry the history begins, if the client had the entries up to it.
+    pub history_after: Option<Sha512>,
+    /// Collecting releases of a project that have signatures, which proposed signers would drop (D16).
+    pub drops: DroppedReleases,
+    /// Of a question for the newest release: higher versions that are revoked, or whose revocation was begun.
+    pub skipped: Vec<ListedRelease>,
+}
+
+/// What there is to say of the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct LogAnswer {
+    /// The log's verifier key, by the server's word; `null` if the server keeps no log.
+    #[schema(value_type = Option<String>)]
+    #[serde(serialize_with = "write_key")]
+    pub key: Option<VerifierKey>,
+    /// Why a release has no staple; `null` if it has one, or needs none.
+    pub no_staple: Option<String>,
+    /// Whether the next checkpoint can have it.
+    pub is_soon: bool,
+}
+
+/// Releases whose signatures proposed signers would drop, as many as one answer has room for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct DroppedReleases {
+    /// The paths of their indexes.
+    #[schema(value_type = Vec<String>)]
+    pub releases: Vec<RepoPath>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+/// The fields of the answer as its schema lists them. The bundle is the last of them.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = StateResponse)]
+pub struct StateDocument<'a> {
+    /// 1.
+    pub version: u64,
+    /// The commit that all of this is of.
+    pub commit: &'a str,
+    /// When it was made, as the server says.
+    pub committed_at: Timestamp,
+    /// `release` or `project`.
+    pub kind: &'static str,
+    /// What the answer is about: the path of an index, or of a project.
+    #[schema(value_type = String)]
+    pub path: &'a RepoPath,
+    #[schema(value_type = String)]
+    pub project_id: &'a RepoPath,
+    pub log: &'a LogAnswer,
+    /// If `history_after` was asked for, and the history has an entry of that signers file: its digest. The history, here or
+    /// in the bundle, then begins with the entry behind it. Else `null`.
+    pub history_after: Option<String>,
+    /// The history of the project's signers; `null` where the bundle has it.
+    pub signers_history: &'a Option<History>,
+    /// Every other stored file about the release, or about proposed and vetoed signers: its exact text, by its path.
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub files: &'a BTreeMap<RepoPath, String>,
+    pub drops: &'a DroppedReleases,
+    /// Of a question for the newest release: higher versions that are revoked, or whose revocation was begun.
+    pub skipped: &'a [ListedRelease],
+    /// The bundle of a complete or revoked release, byte for byte what `countersign bundle` writes (docs/bundle.md); else
+    /// `null`.
+    #[schema(value_type = Option<Object>)]
+    #[serde(skip)]
+    pub bundle: (),
+}
+
+impl StateResponse {
+    /// What proves a complete or revoked release, as one document.
+    pub fn bundle(&self) -> Option<Bundle> {
+        let (evidence, staple) = (self.state.evidence.clone()?, self.staple.clone());
+        Some(Bundle { bundled_at: self.committed_at, evidence, staple })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        let State { subject, project, history, files, evidence: _ } = &self.state;
+        let document = StateDocument {
+            version: VERSION,
+            commit: &self.commit,
+            committed_at: self.committed_at,
+            kind: match subject {
+                StateSubject::Release(_) => "release",
+                StateSubject::Project(_) => "project",
+            },
+            path: subject.path(),
+            project_id: project,
+            log: &self.log,
+            history_after: self.history_after.map(Sha512::to_prefixed),
+            signers_history: history,
+            files,
+            drops: &self.drops,
+            skipped: &self.skipped,
+            bundle: (),
+        };
+        let mut bytes = serde_json::to_vec(&document).expect("text by text is always JSON");
+        // The bundle is put in as it is, so that it can be cut out again byte for byte.
+        bytes.pop();
+        bytes.extend(b",\"bundle\":");
+        match self.bundle() {
+            Some(bundle) => bytes.extend(bundle.write()),
+            None => bytes.extend(b"null"),
+        }
+        bytes.extend(b"}\n");
+        bytes
+    }
+
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        Self::parse_field(&Json::parse(bytes)?.root())
+    }
+
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
+        object.require_version(VERSION)?;
+        let project = object.required("project_id")?.parsed(RepoPath::parse)?;
+        let path = object.required("path")?;
+        let subject = match object.required("kind")?.string()? {
+            "release" => StateSubject::Release(path.parsed(RepoPath::parse)?),
+            "project" => StateSubject::Project(path.parsed(RepoPath::parse)?),
+            _ => return Err(object.required("kind")?.error("must be release or project")),
+        };
+        let is_of_project = match &subject {
+            StateSubject::Release(index) => index.is_inside(&project),
+            StateSubject::Project(path) => *path == project,
+        };
+        if !is_of_project {
+            return Err(path.error("it is not in the project that `project_id` names"));
+        }
+        let mut files = BTreeMap::new();
+        for (name, text) in object.required("files")?.entries()? {
+            let path = RepoPath::parse(name).map_err(|error| text.error(error))?;
+            if files.insert(path, text.string()?.to_owned()).is_some() {
+                return Err(text.error("two spellings of one path"));
+            }
+        }
+        let bundle = object.required("bundle")?.nullable(Bundle::parse_field)?;
+        let history = object.required("signers_history")?.nullable(History::parse_field)?;
+        let (evidence, staple) = match bundle {
+            Some(Bundle { evidence, staple, .. }) if evidence.path == *subject.path() => {
+                (Some(evidence), staple)
+            }
+            Some(_) => return Err(object.required("bundle")?.error("it is about another release")),
+            None => (None, None),
+        };
+        let skipped = object.required("skipped")?.array()?;
+        let log = object.required("log")?;
+        Ok(Self {
+            commit: object.required("commit")?.string()?.to_owned(),
+            committed_at: object.required("committed_at")?.parsed(Timestamp::parse)?,
+            log: parse_log(&log)?,
+            history_after: object
+                .required("history_after")?
+                .nullable(|digest| digest.parsed(parse_digest))?,
+            drops: parse_drops(&object.required("drops")?)?,
+            skipped: skipped.iter().map(ListedRelease::parse_field).collect::<Result<_, _>>()?,
+            state: State { subject, project, evidence, history, files },
+            staple,
+        })
+    }
+}
+
+fn parse_log(field: &Field<'_>) -> Result<LogAnswer, ParseError> {
+    let object = field.open_object()?;
+    let parse_key = |key: &Field<'_>| key.parsed(|text| VerifierKey::parse_kind(text, KeyKind::Log));
+    Ok(LogAnswer {
+        key: object.required("key")?.nullable(parse_key)?,
+        no_staple: object.required("no_staple")?.nullable(|said| said.string().map(str::to_owned))?,
+        is_soon: object.required("is_soon")?.boolean()?,
+    })
+}
+
+fn parse_drops(field: &Field<'_>) -> Result<DroppedReleases, ParseError> {
+    let object = field.open_object()?;
+    let releases = object.required("releases")?.array()?;
+    Ok(DroppedReleases {
+        releases: releases.iter().map(|path| path.parsed(RepoPath::parse)).collect::<Result<_, _>>()?,
+        more: object.required("more")?.boolean()?,
+    })
+}
+
+fn write_key<S: Serializer>(key: &Option<VerifierKey>, serializer: S) -> Result<S::Ok, S::Error> {
+    match key {
+        Some(key) => serializer.collect_str(key),
+        None => serializer.serialize_none(),
+    }
+}

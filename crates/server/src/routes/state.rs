@@ -1,0 +1,233 @@
+//! The state of one release or one project, as of one commit (D232).
+
+use std::sync::Arc;
+
+use axum::{
+    Extension,
+    extract::State as AppState,
+    http::{HeaderMap, Uri},
+    response::Response,
+};
+use countersign_api::{
+    catalogue::{ListedRelease, ReleaseState},
+    newest::compare_versions,
+    state::{DroppedReleases, LogAnswer, StateResponse},
+};
+use countersign_core::{
+    documents::{fields::parse_digest, layout},
+    proof::{
+        staple::Staple,
+        state::{State, StateSubject},
+    },
+    rules::{snapshot::Snapshot as _, stored},
+    values::{
+        bounds::LIST_ENTRIES,
+        digest::{Sha256, Sha512},
+        path::RepoPath,
+    },
+};
+use countersign_log::NoStaple;
+use countersign_store::{
+    Head,
+    catalogue::{Look, WantedReleases},
+};
+
+use super::files::{JSON, file_not_found, matches_tag, not_modified, tagged};
+use crate::{
+    catalogue::ask,
+    error::ApiError,
+    origin::RequestOrigin,
+    query::{Query, bad},
+    routing::tail::Tail,
+    state::App,
+};
+
+/// How often the newest release can be revoked while a question for it is answered.
+const MOST_LOOKS: usize = 4;
+/// How many higher versions are named that are not offered as the newest.
+const MOST_SKIPPED: usize = 10;
+
+pub(crate) async fn state(
+    AppState(app): AppState<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    tail: Tail,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (path, question) = (tail.parse()?, StateQuestion::parse(uri.query().unwrap_or_default())?);
+    let answer = match question.wanted {
+        Wanted::Newest => find_newest(&app, origin.as_ref(), path, question.history_after).await?,
+        wanted => {
+            let app = Arc::clone(&app);
+            let reader = Arc::clone(&app);
+            let read = move || read_state(&reader, &path, &wanted, question.history_after.as_ref());
+            app.sending.read(read).await??
+        }
+    };
+    let bytes = answer.write();
+    let tag = format!("\"{}\"", &Sha256::of(&bytes).to_string()[..40]);
+    if matches_tag(&headers, tag.as_bytes()) {
+        return Ok(not_modified(tag.as_bytes()));
+    }
+    let body = app.sending.body(bytes.into(), origin.as_deref()).await?;
+    Ok(tagged(Response::new(body), JSON, tag.as_bytes()))
+}
+
+struct StateQuestion {
+    wanted: Wanted,
+    history_after: Option<Sha512>,
+}
+
+#[derive(Debug, Clone)]
+enum Wanted {
+    /// What is at the path itself.
+    Path,
+    /// The release of the project with this tag, or in this directory.
+    Tag(String),
+    /// The newest release of the project (D77).
+    Newest,
+}
+
+impl StateQuestion {
+    fn parse(text: &str) -> Result<Self, ApiError> {
+        let query = Query::parse(text, &["tag", "newest", "history_after"])?;
+        // A plus sign in a query means a space, unless it is written as %2B. No tag has a space.
+        let tag = query.get("tag").map(|tag| tag.replace(' ', "+"));
+        let wanted = match (tag, query.get("newest")) {
+            (None, None) => Wanted::Path,
+            (Some(tag), None) => {
+                RepoPath::parse(&tag).map_err(bad("tag"))?;
+                Wanted::Tag(tag)
+            }
+            (None, Some("true")) => Wanted::Newest,
+            (None, Some(_)) => return Err(ApiError::bad_request("newest: must be true")),
+            (Some(_), Some(_)) => return Err(ApiError::bad_request("tag: does not go with `newest`")),
+        };
+        let after = query.get("history_after").map(parse_digest).transpose();
+        Ok(Self { wanted, history_after: after.map_err(bad("history_after"))? })
+    }
+}
+
+fn read_state(
+    app: &App,
+    path: &RepoPath,
+    wanted: &Wanted,
+    history_after: Option<&Sha512>,
+) -> Result<StateResponse, ApiError> {
+    let find = |head: &Head| match wanted {
+        Wanted::Path | Wanted::Newest => StateSubject::find(head, path),
+        Wanted::Tag(tag) => StateSubject::find_tag(head, path, tag),
+    };
+    let first = app.store.head();
+    let before = find(&first).ok_or_else(|| match wanted {
+        Wanted::Tag(tag) => ApiError::not_found(format!("Release not found: {tag} of {path}")),
+        Wanted::Path | Wanted::Newest => file_not_found(path),
+    })?;
+    // The state is never older than what the log proves of it.
+    let (head, staple) = match (app.log.get(), &before) {
+        (Some(log), StateSubject::Release(index)) => {
+            let (head, staple) = log.staple(|| app.store.head(), index);
+            (head, Some(staple))
+        }
+        (None, _) | (_, StateSubject::Project(_)) => (first, None),
+    };
+    let subject = find(&head).unwrap_or_else(|| before.clone());
+    let staple = staple.filter(|_| subject == before);
+    let mut state = State::gather(&*head, subject)?;
+    let (staple, log) = answer_of_log(app, &state, staple);
+    let known = history_after.filter(|known| state.leave_out(known));
+    let drops = match &state.subject {
+        StateSubject::Project(project) => list_dropped(&head, project)?,
+        StateSubject::Release(_) => DroppedReleases::default(),
+    };
+    Ok(StateResponse {
+        commit: head.commit.to_string(),
+        committed_at: head.committed_at()?,
+        state,
+        staple,
+        log,
+        history_after: known.copied(),
+        drops,
+        skipped: Vec::new(),
+    })
+}
+
+fn answer_of_log(
+    app: &App,
+    state: &State,
+    staple: Option<Result<Staple, NoStaple>>,
+) -> (Option<Staple>, LogAnswer) {
+    let key = app.log.get().map(|log| log.key().clone());
+    let (staple, refusal) = match staple.filter(|_| state.evidence.is_some()) {
+        Some(Ok(staple)) => (Some(staple), None),
+        Some(Err(refusal)) => (None, Some(refusal)),
+        None => (None, None),
+    };
+    let is_soon = matches!(refusal, Some(NoStaple::NotLogged { .. }));
+    let no_staple = refusal.map(|refusal| refusal.to_string());
+    (staple, LogAnswer { key, no_staple, is_soon })
+}
+
+/// Only proposed signers drop signatures.
+fn list_dropped(head: &Head, project: &RepoPath) -> Result<DroppedReleases, ApiError> {
+    let mut dropped = DroppedReleases::default();
+    if !head.contains(&layout::pending_signers(project)) {
+        return Ok(dropped);
+    }
+    for index in head.collecting_indexes(project) {
+        if dropped.releases.len() == LIST_ENTRIES {
+            dropped.more = true;
+            break;
+        }
+        if !stored::collected_signatures(head, &index)?.entries.is_empty() {
+            dropped.releases.push(index);
+        }
+    }
+    Ok(dropped)
+}
+
+/// The newest release, and which higher versions are not offered. The catalogue names it, and another head can show it.
+async fn find_newest(
+    app: &App,
+    origin: Option<&Extension<RequestOrigin>>,
+    project: RepoPath,
+    history_after: Option<Sha512>,
+) -> Result<StateResponse, ApiError> {
+    for _ in 0..MOST_LOOKS {
+        let (question, reader) = (project.clone(), Arc::clone(app));
+        let found = ask(app, origin, move |look| {
+            let newest = look.newest_release_of(&question).releases.into_iter().next();
+            let skipped = list_skipped(look, &question, newest.as_ref());
+            let is_none = newest.is_none();
+            let subject = newest.map_or_else(|| question.clone(), |newest| newest.index_path);
+            let answer = read_state(&reader, &subject, &Wanted::Newest, history_after.as_ref())?;
+            // Without any, the project itself is shown.
+            let evidence = answer.state.evidence.as_ref();
+            let is_complete =
+                is_none || evidence.is_some_and(|evidence| evidence.revocation.is_none());
+            Ok::<_, ApiError>((is_complete, StateResponse { skipped, ..answer }))
+        });
+        if let (true, answer) = found.await?? {
+            return Ok(answer);
+        }
+    }
+    Err(ApiError::busy())
+}
+
+fn list_skipped(look: &Look<'_>, project: &RepoPath, newest: Option<&ListedRelease>) -> Vec<ListedRelease> {
+    let mut skipped = Vec::new();
+    for state in [ReleaseState::Complete, ReleaseState::Revoked] {
+        let wanted = WantedReleases { project: project.clone(), tag: None, state: Some(state) };
+        let Ok(found) = look.releases_of(&wanted, None) else { continue };
+        skipped.extend(found.releases.into_iter().filter(|release| {
+            let is_refused = release.state == ReleaseState::Revoked || release.revocation_begun.is_some();
+            let is_above = |newest: &ListedRelease| {
+                compare_versions(release.index_path.as_str(), newest.index_path.as_str()).is_gt()
+            };
+            is_refused && newest.is_none_or(is_above)
+        }));
+    }
+    skipped.sort_by(|a, b| compare_versions(b.index_path.as_str(), a.index_path.as_str()));
+    skipped.truncate(MOST_SKIPPED);
+    skipped
+}
