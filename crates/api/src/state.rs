@@ -192,6 +192,11 @@ impl StateResponse {
     }
 }
 
+/// Whether a document is the saved answer of a server, and not a bundle alone.
+pub fn is_answer(bytes: &[u8]) -> Result<bool, ParseError> {
+    Ok(Json::parse(bytes)?.root().open_object()?.optional("bundle").is_some())
+}
+
 fn parse_log(field: &Field<'_>) -> Result<LogAnswer, ParseError> {
     let object = field.open_object()?;
     let parse_key = |key: &Field<'_>| key.parsed(|text| VerifierKey::parse_kind(text, KeyKind::Log));

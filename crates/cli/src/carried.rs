@@ -57,7 +57,8 @@ pub(crate) async fn submit_all<'b, B, T>(
         let path = path_of(body);
         let outcome = async {
             let client = session.client_for(path)?;
-            let key = keys.unlock(&client, path).await?;
+            let listed = session.listed_keys(&client, Some(path)).await?;
+            let key = keys.unlock(path, &listed)?;
             let answer = submit(&client, key, body).await?;
             Ok((body, client, answer))
         };

@@ -6,6 +6,7 @@ mod exchange;
 mod failures;
 pub(crate) mod journal;
 pub(crate) mod log;
+pub(crate) mod state;
 pub(crate) mod submission;
 mod words;
 

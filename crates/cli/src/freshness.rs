@@ -1,11 +1,9 @@
 //! What a log proves about a release now (D97): its staple is found, verified by core, held to what was seen before,
 //! and to the age that the policy allows.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Duration};
 
+use countersign_api::state::LogAnswer;
 use countersign_core::{
     log::{checkpoint::CheckpointError, record::LoggedState},
     proof::{
@@ -13,13 +11,13 @@ use countersign_core::{
         staple::Staple,
         verify::VerifiedArtifact,
     },
-    values::{bounds::STAPLE_BYTES, path::RepoPath, time::Timestamp, verifier_key::VerifierKey},
+    values::{bounds::STAPLE_BYTES, shown::shown_text, time::Timestamp, verifier_key::VerifierKey},
 };
 use countersign_explain::logs::shown_age;
 
 use crate::{
     args::FreshArgs,
-    client::{ServerClient, log::ShownProof, now},
+    client::{ServerClient, now},
     error::{CliError, ErrorKind},
     files::read_bounded,
     log_memory::{LogSighting, LoggedProject, NotRemembered, other_log},
@@ -33,19 +31,38 @@ use crate::{
 const WAYS_OUT: &str = "run it again in a minute, or ask the project. `--no-log-check` goes on without a proof, and without \
                         noticing a hidden revocation";
 
-/// How long to wait for a checkpoint that has the release. A log makes one every few seconds.
-const NEXT_CHECKPOINT: Duration = Duration::from_secs(20);
-const PAUSE: Duration = Duration::from_secs(2);
-
 /// What was shown of a release, and by whom.
 #[derive(Debug)]
 pub(crate) struct ShownState<'a> {
     pub(crate) artifact: &'a VerifiedArtifact,
-    /// Offline: an old proof is told, and refused only if the user set an age or a policy.
-    pub(crate) network: Network,
-    pub(crate) client: Option<&'a ServerClient>,
-    /// Instead of the one that the server has.
+    pub(crate) from: StateSource<'a>,
+    /// The server's, the bundle's, or one that the user has.
     pub(crate) staple: Option<Staple>,
+}
+
+/// Who shows the state of a release.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum StateSource<'a> {
+    /// A server, now.
+    Server { client: &'a ServerClient, log: &'a LogAnswer },
+    /// A bundle. It can be old: an old proof is told, and refused only if the user set an age or a policy.
+    Bundle,
+}
+
+impl<'a> StateSource<'a> {
+    fn client(self) -> Option<&'a ServerClient> {
+        match self {
+            Self::Server { client, .. } => Some(client),
+            Self::Bundle => None,
+        }
+    }
+
+    fn network(self) -> Network {
+        match self {
+            Self::Server { .. } => Network::Online,
+            Self::Bundle => Network::Offline,
+        }
+    }
 }
 
 /// What can be said about the newest state of a release.
@@ -90,6 +107,17 @@ struct KnownLog {
 }
 
 impl ShownState<'_> {
+    /// Why a proof that is wanted is not there yet, if the log's next checkpoint can have it.
+    pub(crate) fn waits_for(&self, session: &Session, args: &FreshArgs) -> Result<Option<&str>, CliError> {
+        let StateSource::Server { log, .. } = self.from else { return Ok(None) };
+        if args.no_log_check || self.staple.is_some() || !log.is_soon {
+            return Ok(None);
+        }
+        let chain = &self.artifact.chain;
+        let policy = choose(session, args, &chain.project, &chain.last().signers)?;
+        Ok(policy.and(log.no_staple.as_deref()))
+    }
+
     pub(crate) async fn check(self, session: &Session, args: &FreshArgs) -> Result<LogReport, CliError> {
         if args.no_log_check {
             return Ok(LogReport::NotChecked);
@@ -99,11 +127,11 @@ impl ShownState<'_> {
         let policy = choose(session, args, &chain.project, &chain.last().signers)?;
         let max_age = limit_age(session, args, &chain.project, policy.as_ref());
         let is_demanded = args.max_age.is_some() || policy.as_ref().is_some_and(ChosenPolicy::is_own);
-        let staple = match self.find_staple(session, &trust, policy.as_ref(), args).await? {
+        let staple = match self.find_staple(session, &trust, policy.as_ref(), args)? {
             Some(staple) => staple,
             None => return Ok(LogReport::Absent { wanted_by: policy.map(|policy| policy.source) }),
         };
-        let known = self.find_log(&trust, policy).await?;
+        let known = self.find_log(&trust, policy)?;
         let log_trust = match (&known.policy, &known.key) {
             (Some(chosen), _) => LogTrust::Policy(&chosen.policy),
             (None, Some(key)) => LogTrust::Key(key),
@@ -123,14 +151,14 @@ impl ShownState<'_> {
         self.check_state(&trust, &shown)?;
         self.check_continuity(session, &trust, &known, &shown).await?;
         self.check_signers(&shown)?;
-        if self.network == Network::Online || is_demanded {
+        if self.from.network() == Network::Online || is_demanded {
             self.check_age(&shown)?;
         }
         Ok(LogReport::Shown(Box::new(shown)))
     }
 
     /// With a policy it must be there.
-    async fn find_staple(
+    fn find_staple(
         &self,
         session: &Session,
         trust: &TrustFile,
@@ -138,21 +166,19 @@ impl ShownState<'_> {
         args: &FreshArgs,
     ) -> Result<Option<Staple>, CliError> {
         let path = &self.artifact.path;
-        let said = match (&self.staple, self.client) {
+        let said = match (&self.staple, self.from) {
             (Some(staple), _) => return Ok(Some(staple.clone())),
-            (None, Some(client)) => match ask(session, client, path, policy.is_some()).await? {
-                ShownProof::Staple(staple) => return Ok(Some(*staple)),
-                ShownProof::Absent(said) | ShownProof::NotYet(said) => {
-                    format!("{}: {said}", client.address())
-                }
-            },
-            (None, None) => "the bundle has no staple".to_owned(),
+            (None, StateSource::Server { client, log }) => {
+                let said = log.no_staple.as_deref().map_or_else(|| "it keeps no log".to_owned(), shown_text);
+                format!("{}: {said}", client.address())
+            }
+            (None, StateSource::Bundle) => "the bundle has no staple".to_owned(),
         };
         let unproven = |why: &str| {
             CliError::unverified(format!("it is not proven that {path} is not revoked: {why}"), WAYS_OUT)
                 .because(said.clone())
         };
-        match (policy, self.network) {
+        match (policy, self.from.network()) {
             (Some(policy), Network::Online) => {
                 Err(unproven(&format!("{} wants a log to show it", policy.source.text())))
             }
@@ -178,16 +204,16 @@ impl ShownState<'_> {
     }
 
     /// A policy decides itself which log counts. Without one, it must be the log that this computer knows.
-    async fn find_log(&self, trust: &TrustFile, policy: Option<ChosenPolicy>) -> Result<KnownLog, CliError> {
+    fn find_log(&self, trust: &TrustFile, policy: Option<ChosenPolicy>) -> Result<KnownLog, CliError> {
         if policy.is_some() {
             return Ok(KnownLog { policy, key: None });
         }
         let store = trust.read()?;
         let project = &self.artifact.chain.project;
         let pinned = store.projects.get(project).and_then(|pin| pin.log.clone());
-        let named = match self.client {
-            Some(client) => client.log_key().await?,
-            None => None,
+        let named = match self.from {
+            StateSource::Server { log, .. } => log.key.clone(),
+            StateSource::Bundle => None,
         };
         if let Some(named) = &named {
             store.check_log(project, named).map_err(other_log)?;
@@ -214,7 +240,7 @@ impl ShownState<'_> {
             | StapleError::Contradiction
             | StapleError::OtherSigners => false,
         };
-        is_unmet && self.network == Network::Offline
+        is_unmet && self.from.network() == Network::Offline
     }
 
     fn refused(&self, known: &KnownLog, error: StapleError) -> CliError {
@@ -258,12 +284,12 @@ impl ShownState<'_> {
         if let Some(as_of) = shown.freshness.as_of {
             trust.change(|store| store.remember_logged_revocation(self.artifact, &reason, as_of))?;
         }
-        let (hidden, hint) = match (self.network, self.client) {
-            (Network::Online, Some(client)) => (
+        let (hidden, hint) = match self.from {
+            StateSource::Server { client, .. } => (
                 format!("The server {} HIDES it, and shows no revocation", client.address()),
                 "do not use the file. Tell the project that its server hides a revocation",
             ),
-            (Network::Online | Network::Offline, _) => (
+            StateSource::Bundle => (
                 "The bundle is older, and does not show it".to_owned(),
                 "do not use the file; look for a newer release",
             ),
@@ -289,7 +315,7 @@ impl ShownState<'_> {
         };
         let project = &self.artifact.chain.project;
         let subject = LoggedProject { project, has_policy: known.policy.is_some() };
-        match sighting.check(trust, self.client, subject).await {
+        match sighting.check(trust, self.from.client(), subject).await {
             Ok(()) => Ok(()),
             Err(NotRemembered::Refused(error)) => Err(error),
             Err(NotRemembered::Unwritten(error)) => {
@@ -301,7 +327,7 @@ impl ShownState<'_> {
 
     /// What a server shows now must be what its log says; a bundle can be older.
     fn check_signers(&self, shown: &ShownFreshness) -> Result<(), CliError> {
-        match (shown.freshness.signers, self.network) {
+        match (shown.freshness.signers, self.from.network()) {
             (LoggedSigners::Replaced { history }, Network::Online) => Err(CliError::unverified(
                 format!(
                     "the server HIDES a change of signers of {}: the log has {history} signers files, {}, and the server \
@@ -342,28 +368,6 @@ impl ShownState<'_> {
                 age_argument(age)
             ),
         ))
-    }
-}
-
-/// Where a proof is wanted, a release that was completed a moment ago is worth waiting for.
-async fn ask(
-    session: &Session,
-    client: &ServerClient,
-    path: &RepoPath,
-    is_wanted: bool,
-) -> Result<ShownProof, CliError> {
-    let mut begun = None;
-    loop {
-        let shown = client.proof(path).await?;
-        let ShownProof::NotYet(said) = &shown else { return Ok(shown) };
-        if !is_wanted || begun.is_some_and(|begun: Instant| begun.elapsed() >= NEXT_CHECKPOINT) {
-            return Ok(shown);
-        }
-        if begun.is_none() {
-            session.output.note(&format!("Waiting for the log: {said}."));
-            begun = Some(Instant::now());
-        }
-        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -124,17 +124,16 @@ impl Session {
         }
     }
 
-    /// The same, where the server can say who is asked: only a default key depends on it.
-    pub(crate) async fn key_at(
+    /// The keys that could do something at a path, as the server says: only a default key depends on them.
+    pub(crate) async fn listed_keys(
         &self,
         client: &ServerClient,
         path: Option<&RepoPath>,
-    ) -> Result<SigningKey, CliError> {
-        let listed = match path {
-            Some(path) if self.key_path(Some(path)).is_none() => client.listed_keys(path).await?,
-            Some(_) | None => Vec::new(),
-        };
-        self.key(path, &listed)
+    ) -> Result<Vec<PublicKey>, CliError> {
+        match path {
+            Some(path) if self.key_path(Some(path)).is_none() => client.listed_keys(path).await,
+            Some(_) | None => Ok(Vec::new()),
+        }
     }
 
     /// The public half of the user's key, for which nothing has to be unlocked.
@@ -145,19 +144,7 @@ impl Session {
         }
     }
 
-    /// The public half of the key that `key_at` would unlock.
-    pub(crate) async fn public_key_at(
-        &self,
-        client: &ServerClient,
-        path: &RepoPath,
-    ) -> Result<PublicKey, CliError> {
-        match self.key_path(Some(path)) {
-            Some(path) => keys::read_public_half(&path),
-            None => keys::find_default_public(&client.listed_keys(path).await?, self.output),
-        }
-    }
-
-    /// The same, where nothing can be asked.
+    /// The public half of the key that [`Session::key`] would unlock.
     pub(crate) fn public_key_of(
         &self,
         path: Option<&RepoPath>,
@@ -198,12 +185,9 @@ impl<'a> KeyRing<'a> {
         Self { session, keys: Vec::new(), locked: Vec::new() }
     }
 
-    pub(crate) async fn unlock(
-        &mut self,
-        client: &ServerClient,
-        path: &RepoPath,
-    ) -> Result<&SigningKey, CliError> {
-        let you = self.session.public_key_at(client, path).await?;
+    /// The user's key for a path. `listed`: the keys that could do what is asked.
+    pub(crate) fn unlock(&mut self, path: &RepoPath, listed: &[PublicKey]) -> Result<&SigningKey, CliError> {
+        let you = self.session.public_key_of(Some(path), listed)?;
         if self.locked.contains(&you) {
             return Err(CliError::other(format!("{you} was not unlocked"), "unlock it, and run this again"));
         }
@@ -211,7 +195,7 @@ impl<'a> KeyRing<'a> {
         let position = match known {
             Some(position) => position,
             None => {
-                let key = self.session.key_at(client, Some(path)).await;
+                let key = self.session.key(Some(path), listed);
                 self.keys.push(key.inspect_err(|_| self.locked.push(you))?);
                 self.keys.len() - 1
             }

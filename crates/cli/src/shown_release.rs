@@ -20,7 +20,7 @@ use countersign_explain::progress::Names;
 use serde_json::{Value, json};
 
 use crate::{
-    client::ServerClient,
+    client::state::Shown,
     error::CliError,
     output::Output,
     people::{People, when_text},
@@ -33,11 +33,8 @@ pub(crate) struct ShownRelease {
 }
 
 /// `None` if there is no such release.
-pub(crate) async fn find_release(
-    client: &ServerClient,
-    path: &RepoPath,
-) -> Result<Option<ShownRelease>, CliError> {
-    let Some(text) = client.document(path).await? else { return Ok(None) };
+pub(crate) fn find_release(shown: &Shown, path: &RepoPath) -> Result<Option<ShownRelease>, CliError> {
+    let Some(text) = shown.document(path) else { return Ok(None) };
     let wrong = |reason: String| {
         let message = format!("what the server shows as {path} is not the index of that release");
         CliError::unverified(message, "nothing was signed: the server lies or is broken").because(reason)
@@ -49,35 +46,29 @@ pub(crate) async fn find_release(
 }
 
 /// The same, where it must be there. One that was withdrawn is not just missing.
-pub(crate) async fn require_release(
-    client: &ServerClient,
-    path: &RepoPath,
-) -> Result<ShownRelease, CliError> {
-    match find_release(client, path).await? {
-        Some(shown) => Ok(shown),
-        None => Err(match find_withdrawal(client, path).await? {
-            Some(withdrawal) => withdrawn(client, &withdrawal).await,
+pub(crate) fn require_release(shown: &Shown, path: &RepoPath) -> Result<ShownRelease, CliError> {
+    match find_release(shown, path)? {
+        Some(release) => Ok(release),
+        None => Err(match find_withdrawal(shown, path)? {
+            Some(withdrawal) => withdrawn(shown, &withdrawal),
             None => no_release(path),
         }),
     }
 }
 
-pub(crate) async fn withdrawn(client: &ServerClient, withdrawal: &Withdrawal) -> CliError {
+pub(crate) fn withdrawn(shown: &Shown, withdrawal: &Withdrawal) -> CliError {
     CliError::other(
-        format!("{} was withdrawn {}", withdrawal.body.file_path, say_withdrawn(client, withdrawal).await),
+        format!("{} was withdrawn {}", withdrawal.body.file_path, say_withdrawn(shown, withdrawal)),
         "`countersign release` registers another one there",
     )
 }
 
 /// Who took it back, when and why.
-pub(crate) async fn say_withdrawn(
-    client: &ServerClient,
-    Withdrawal { request, body }: &Withdrawal,
-) -> String {
+pub(crate) fn say_withdrawn(shown: &Shown, Withdrawal { request, body }: &Withdrawal) -> String {
     let at = Timestamp::parse(&request.timestamp);
     let at = at.map_or_else(|_| shown_text(&request.timestamp), when_text);
     // The names of those in force; without them the key says it.
-    let signers = client.signers_above(&body.file_path).await.ok().flatten();
+    let signers = shown.signers().ok().flatten();
     let names = Names::of(&signers);
     let who = People { names: &names, you: None }.name(request.public_key);
     format!("by {who}, {at}, for the reason {}", quoted(&body.reason))
@@ -90,34 +81,19 @@ pub(crate) fn no_release(path: &RepoPath) -> CliError {
     )
 }
 
-/// Who withdrew the release that was there, and why. A record that its author did not sign is none.
-pub(crate) async fn find_withdrawal(
-    client: &ServerClient,
-    path: &RepoPath,
-) -> Result<Option<Withdrawal>, CliError> {
-    let found = client.parsed(&layout::withdrawal_of(path), Withdrawal::parse).await?;
-    Ok(found.filter(|found| found.body.file_path == *path && found.request.verify().is_ok()))
+/// Who withdrew the release that was there, and why.
+pub(crate) fn find_withdrawal(shown: &Shown, path: &RepoPath) -> Result<Option<Withdrawal>, CliError> {
+    shown.parsed(&layout::withdrawal_of(path), Withdrawal::parse)
 }
 
-/// What signers said against a release with this digest, as far as it verifies.
-pub(crate) async fn find_objections(
-    client: &ServerClient,
-    path: &RepoPath,
-    digest: &Sha512,
-) -> Result<ObjectionsFile, CliError> {
-    let found = client.parsed(&layout::objections_of(path), ObjectionsFile::parse).await?;
-    Ok(found.unwrap_or_default().keep_verifying(digest))
+/// What signers said against a release.
+pub(crate) fn find_objections(shown: &Shown, path: &RepoPath) -> Result<ObjectionsFile, CliError> {
+    Ok(shown.parsed(&layout::objections_of(path), ObjectionsFile::parse)?.unwrap_or_default())
 }
 
-/// What signers said against contents that a release had before, as far as it verifies. Without a digest there is no
-/// content now.
-pub(crate) async fn find_earlier_objections(
-    client: &ServerClient,
-    path: &RepoPath,
-    current: Option<&Sha512>,
-) -> Result<EarlierObjections, CliError> {
-    let found = client.parsed(&layout::earlier_objections_of(path), EarlierObjections::parse).await?;
-    Ok(found.unwrap_or_default().keep_verifying(current))
+/// What signers said against contents that a release had before.
+pub(crate) fn find_earlier_objections(shown: &Shown, path: &RepoPath) -> Result<EarlierObjections, CliError> {
+    Ok(shown.parsed(&layout::earlier_objections_of(path), EarlierObjections::parse)?.unwrap_or_default())
 }
 
 /// Text from outside, whole: its length is bounded.

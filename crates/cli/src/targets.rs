@@ -7,6 +7,7 @@ use countersign_core::{
         index::{PublishedFile, ReleaseIndex},
         layout::{self, Signable},
     },
+    proof::state::StateSubject,
     rules::place::path_of_url,
     values::{
         path::RepoPath,
@@ -21,7 +22,10 @@ use countersign_forge::{
 };
 
 use crate::{
-    client::ServerClient,
+    client::{
+        ServerClient,
+        state::{Shown, StateQuestion},
+    },
     client_config::KnownServer,
     error::CliError,
     output::quote,
@@ -29,71 +33,141 @@ use crate::{
     release_names::{FORMS, NamedSubject, ReleaseName, split_page},
     session::{Reader, Session, no_server},
     trust::TrustFile,
+    waiting::Vetoed,
 };
 
-/// Something that a server has, and the server.
+/// Where something may be, and the server that would have it.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) client: ServerClient,
+    pub(crate) path: RepoPath,
+}
+
+/// Something that can be signed, the server that has it, and what the server shows of it.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) client: ServerClient,
+    /// Of an index, or of a pending signers file.
     pub(crate) path: RepoPath,
+    pub(crate) shown: Shown,
+}
+
+/// What a name stands for, as far as it is known without or with a question.
+pub(crate) enum Found {
+    Place(Place),
+    /// A release, which had to be looked at to find it.
+    Shown(Box<Target>),
+}
+
+enum Named {
+    Target(Box<Target>),
+    Project { client: ServerClient, shown: Shown },
+}
+
+impl Found {
+    /// The place alone.
+    pub(crate) fn into_place(self) -> Place {
+        match self {
+            Self::Place(place) => place,
+            Self::Shown(target) => Place { client: target.client, path: target.path },
+        }
+    }
+}
+
+impl Target {
+    /// What a server shows at this path, and be it nothing.
+    pub(crate) async fn at(client: ServerClient, path: RepoPath) -> Result<Self, CliError> {
+        let shown = client.state_at(&path).await?;
+        Ok(Self { client, path, shown })
+    }
 }
 
 impl Session {
     /// The index, or the pending signers file, that a name stands for.
     pub(crate) async fn find_signable(&self, name: &ReleaseName, reader: Reader) -> Result<Target, CliError> {
-        let Target { client, path } = self.find_place(name, reader).await?;
+        let (client, shown) = match self.find_named(name, reader).await? {
+            Named::Target(target) => return Ok(*target),
+            Named::Project { client, shown } => (client, shown),
+        };
+        let project = shown.project();
+        let pending = layout::pending_signers(project);
+        if shown.contains(&pending) || Vetoed::find(&shown)?.is_some() {
+            return Ok(Target { client, path: pending, shown });
+        }
+        Err(CliError::usage(
+            format!("{project} is a project whose signers are in force, and no change of them is pending"),
+            "nothing is left to sign or to veto; a release has the name PROJECT TAG, and `countersign chain PROJECT` shows the signers",
+        ))
+    }
+
+    /// The same, to wait for it: of a project whose proposed signers are in force already, where they were pending.
+    pub(crate) async fn find_awaited(&self, name: &ReleaseName) -> Result<Target, CliError> {
+        Ok(match self.find_named(name, Reader::Signer).await? {
+            Named::Target(target) => *target,
+            Named::Project { client, shown } => {
+                Target { client, path: layout::pending_signers(shown.project()), shown }
+            }
+        })
+    }
+
+    async fn find_named(&self, name: &ReleaseName, reader: Reader) -> Result<Named, CliError> {
+        let Place { client, path } = match self.find_place(name, reader).await? {
+            Found::Shown(target) => return Ok(Named::Target(target)),
+            Found::Place(place) => place,
+        };
         if layout::signable(&path).is_some() {
-            return Ok(Target { client, path });
+            return Ok(Named::Target(Box::new(Target::at(client, path).await?)));
         }
         if path.file_name().starts_with(wire::RESERVED_PREFIX) {
             let hint = format!("{FORMS}; a signers file in force is replaced with `countersign update`");
             return Err(CliError::usage(format!("{path} collects no signatures"), hint));
         }
-        let path = match &name.tag {
-            Some(tag) => find_tag(&client, &path, tag).await?,
-            None => find_in_directory(&client, &path).await?,
+        let question = name.tag.as_deref().map_or(StateQuestion::Path, StateQuestion::Tag);
+        let Some(shown) = client.state(&path, question).await? else {
+            let address = client.address();
+            return Err(match &name.tag {
+                Some(tag) => CliError::other(
+                    format!("{address} has no release {} of {path}", shown_text(tag)),
+                    "check the tag; `countersign pending` lists what waits, and the project's page lists its releases",
+                ),
+                None => CliError::usage(
+                    format!("{address} has neither a release nor a pending signers file at {path}"),
+                    FORMS,
+                ),
+            });
         };
-        Ok(Target { client, path })
-    }
-
-    /// The same, to wait for it: of a project whose proposed signers are in force already, where they were pending.
-    pub(crate) async fn find_awaited(&self, name: &ReleaseName) -> Result<Target, CliError> {
-        let error = match self.find_signable(name, Reader::Signer).await {
-            Err(error) if name.tag.is_none() => error,
-            found => return found,
-        };
-        let Ok(Target { client, path }) = self.find_place(name, Reader::Signer).await else {
-            return Err(error);
-        };
-        match client.document(&layout::active_signers(&path)).await {
-            Ok(Some(_)) => Ok(Target { client, path: layout::pending_signers(&path) }),
-            Ok(None) | Err(_) => Err(error),
-        }
+        Ok(match shown.subject() {
+            StateSubject::Release(index) => {
+                let path = index.clone();
+                Named::Target(Box::new(Target { client, path, shown }))
+            }
+            StateSubject::Project(_) => Named::Project { client, shown },
+        })
     }
 
     /// The project, directory or file that a name stands for; without looking at its tag.
-    pub(crate) async fn find_place(&self, name: &ReleaseName, reader: Reader) -> Result<Target, CliError> {
+    pub(crate) async fn find_place(&self, name: &ReleaseName, reader: Reader) -> Result<Found, CliError> {
         match &name.subject {
             NamedSubject::Path(path) => {
                 let client = self.client_of_place(path, None, reader).await?;
-                Ok(Target { client, path: path.clone() })
+                Ok(Found::Place(Place { client, path: path.clone() }))
             }
             NamedSubject::Url(url) => self.find_url(url, reader).await,
-            NamedSubject::Short(short) => self.find_short(short, reader).await,
+            NamedSubject::Short(short) => self.find_short(short, reader).await.map(Found::Place),
         }
     }
 
-    async fn find_url(&self, url: &str, reader: Reader) -> Result<Target, CliError> {
+    async fn find_url(&self, url: &str, reader: Reader) -> Result<Found, CliError> {
         if let Some(page) = split_page(url) {
             let client = match self.chosen_server(Some(&page.path)) {
                 Some(server) => ServerClient::open(server, self.output)?,
                 None => ServerClient::new(&page.server, self.output)?,
             };
-            return Ok(Target { client, path: page.path });
+            return Ok(Found::Place(Place { client, path: page.path }));
         }
         if let Some(path) = locate_release_page(url) {
             let client = self.client_of_place(&path, Some(url), reader).await?;
-            return Ok(Target { client, path });
+            return Ok(Found::Place(Place { client, path }));
         }
         let whole = path_of_url(url);
         let place = locate_download(url).ok();
@@ -104,10 +178,12 @@ impl Session {
         let client = self.client_of_place(anywhere, Some(url), reader).await?;
         // A file, where an index lists it; else the address of a directory or project.
         for candidate in place.iter().flat_map(|place| &place.candidates) {
-            let index = client.parsed(&candidate.index, ReleaseIndex::parse).await?;
+            let shown = client.state_at(&candidate.index).await?;
+            let index = shown.parsed(&candidate.index, ReleaseIndex::parse)?;
             let lists = |file: &PublishedFile| file.file_name == candidate.file_name;
             if index.is_some_and(|index| index.published_files.iter().any(lists)) {
-                return Ok(Target { client, path: candidate.index.clone() });
+                let path = candidate.index.clone();
+                return Ok(Found::Shown(Box::new(Target { client, path, shown })));
             }
         }
         let path = whole.ok_or_else(|| {
@@ -116,25 +192,25 @@ impl Session {
                 "check the URL; `countersign pending` lists what waits",
             )
         })?;
-        Ok(Target { client, path })
+        Ok(Found::Place(Place { client, path }))
     }
 
     /// The one project that this computer knows by these names; else the one that a server knows.
-    async fn find_short(&self, short: &str, reader: Reader) -> Result<Target, CliError> {
+    async fn find_short(&self, short: &str, reader: Reader) -> Result<Place, CliError> {
         let known = self.known_projects();
         let fitting: Vec<RepoPath> = known.into_iter().filter(|project| ends_with(project, short)).collect();
         match fitting.as_slice() {
             [project] => {
                 let client = self.client_of_place(project, None, reader).await?;
-                return Ok(Target { client, path: project.clone() });
+                return Ok(Place { client, path: project.clone() });
             }
             [] => {}
             several => return Err(ambiguous(short, several)),
         }
-        let mut found: Vec<Target> = Vec::new();
+        let mut found: Vec<Place> = Vec::new();
         for client in self.clients(reader)? {
             let answer = client.projects(short).await?;
-            found.extend(answer.projects.into_iter().map(|path| Target { client: client.clone(), path }));
+            found.extend(answer.projects.into_iter().map(|path| Place { client: client.clone(), path }));
         }
         if found.len() > 1 {
             let paths: Vec<RepoPath> = found.into_iter().map(|target| target.path).collect();
@@ -274,52 +350,6 @@ fn url_of(path: &RepoPath) -> Option<String> {
     let (scheme, host, port) = (segments.next()?, segments.next()?, segments.next()?);
     let rest: Vec<&str> = segments.collect();
     Some(format!("{scheme}://{host}:{port}/{}", rest.join("/")))
-}
-
-/// Releases of a forge have a place of their own; those of a file server are directories.
-async fn find_tag(client: &ServerClient, project: &RepoPath, tag: &str) -> Result<RepoPath, CliError> {
-    let places = [layout::release_dir(project, tag), RepoPath::parse(&format!("{project}/{tag}"))];
-    // One that is there comes before one that was withdrawn.
-    for of in [RepoPath::clone, layout::withdrawal_of] {
-        for dir in places.iter().flatten() {
-            let index = layout::index_in(dir);
-            if client.document(&of(&index)).await?.is_some() {
-                return Ok(index);
-            }
-        }
-    }
-    Err(CliError::other(
-        format!("{} has no release {} of {project}", client.address(), shown_text(tag)),
-        "check the tag; `countersign pending` lists what waits, and the project's page lists its releases",
-    ))
-}
-
-/// A directory's index, or what a project has pending.
-async fn find_in_directory(client: &ServerClient, dir: &RepoPath) -> Result<RepoPath, CliError> {
-    let index = layout::index_in(dir);
-    if client.document(&index).await?.is_some() {
-        return Ok(index);
-    }
-    let pending = layout::pending_signers(dir);
-    if client.document(&pending).await?.is_some() {
-        return Ok(pending);
-    }
-    if client.document(&layout::withdrawal_of(&index)).await?.is_some() {
-        return Ok(index);
-    }
-    if client.document(&layout::newest_veto(dir)).await?.is_some() {
-        return Ok(pending);
-    }
-    if client.document(&layout::active_signers(dir)).await?.is_some() {
-        return Err(CliError::usage(
-            format!("{dir} is a project whose signers are in force, and no change of them is pending"),
-            "nothing is left to sign or to veto; a release has the name PROJECT TAG, and `countersign chain PROJECT` shows the signers",
-        ));
-    }
-    Err(CliError::usage(
-        format!("{} has neither a release nor a pending signers file at {dir}", client.address()),
-        FORMS,
-    ))
 }
 
 impl Session {

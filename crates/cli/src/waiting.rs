@@ -3,15 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use countersign_api::catalogue::{ListedRelease, ReleaseState};
+use countersign_api::state::DroppedReleases;
 use countersign_core::{
-    documents::{
-        agreement::Agreement,
-        layout::{self, Signable},
-        signatures::SignatureSet,
-        veto::Veto,
-    },
+    documents::{agreement::Agreement, layout, signatures::SignatureSet, veto::Veto},
+    rules::decide::veto::{VetoRecord, list_records},
     values::{
+        digest::Sha512,
         key::PublicKey,
         path::RepoPath,
         shown::{plural, quoted},
@@ -21,7 +18,7 @@ use countersign_core::{
 use countersign_explain::progress::Names;
 
 use crate::{
-    client::{ServerClient, now},
+    client::{now, state::Shown},
     error::CliError,
     people::{People, when_text},
 };
@@ -52,21 +49,29 @@ pub(crate) fn due_text(until: Timestamp) -> String {
 
 /// A proposal that the masters vetoed, the newest of its project. It is shown until the next activation (D136).
 pub(crate) struct Vetoed {
+    /// Of the signers file that was proposed.
+    pub(crate) digest: Sha512,
     pub(crate) reason: String,
     pub(crate) signed: SignatureSet,
 }
 
 impl Vetoed {
     /// A veto that no key signed is none.
-    pub(crate) async fn find(client: &ServerClient, project: &RepoPath) -> Result<Option<Self>, CliError> {
-        let path = layout::newest_veto(project);
-        let Some(text) = client.document(&path).await? else { return Ok(None) };
-        let document = Veto::parse(text.as_bytes()).ok().filter(|veto| veto.project_id == *project);
-        let set = client.parsed(&layout::signatures_of(&path), SignatureSet::parse).await?;
-        let signed = set.unwrap_or_default().keep_verifying(text.as_bytes());
-        Ok(document
-            .filter(|_| !signed.entries.is_empty())
-            .map(|document| Self { reason: document.veto, signed }))
+    pub(crate) fn find(shown: &Shown) -> Result<Option<Self>, CliError> {
+        let project = shown.project();
+        let Some(VetoRecord { path, .. }) =
+            list_records(&shown.files, project).ok().and_then(|mut all| all.pop())
+        else {
+            return Ok(None);
+        };
+        let document = shown.parsed(&path, Veto::parse)?.filter(|veto| veto.project_id == *project);
+        let signed = shown.parsed(&layout::signatures_of(&path), SignatureSet::parse)?.unwrap_or_default();
+        let document = document.filter(|_| !signed.entries.is_empty());
+        Ok(document.map(|document| Self {
+            digest: document.signers_file_digest,
+            reason: document.veto,
+            signed,
+        }))
     }
 
     pub(crate) fn vetoed_at(&self) -> Option<Timestamp> {
@@ -74,8 +79,8 @@ impl Vetoed {
     }
 
     /// Who vetoed it, when and why.
-    pub(crate) async fn describe(&self, client: &ServerClient, project: &RepoPath) -> String {
-        let signers = client.signers_above(project).await.ok().flatten();
+    pub(crate) fn describe(&self, shown: &Shown) -> String {
+        let signers = shown.signers().ok().flatten();
         let names = Names::of(&signers);
         let who = People { names: &names, you: None }.list(self.signed.signers());
         let at = self.vetoed_at().map(when_text).unwrap_or_default();
@@ -90,14 +95,12 @@ pub(crate) struct PendingVeto {
 }
 
 impl Waiting {
-    /// Of the signers that are pending at this path.
-    pub(crate) async fn find(client: &ServerClient, path: &RepoPath) -> Result<Self, CliError> {
-        let agreement = client.parsed(&layout::agreement_of(path), Agreement::parse).await?;
-        let veto = PendingVeto::find(client, path).await?;
-        let drops = match layout::signable(path) {
-            Some(Signable::PendingSigners { project }) => DroppedSignatures::find(client, &project).await,
-            Some(Signable::Index) | None => DroppedSignatures::default(),
-        };
+    /// Of the signers that are proposed.
+    pub(crate) fn find(shown: &Shown) -> Result<Self, CliError> {
+        let path = layout::pending_signers(shown.project());
+        let agreement = shown.parsed(&layout::agreement_of(&path), Agreement::parse)?;
+        let veto = PendingVeto::find(shown, &path)?;
+        let drops = DroppedSignatures::of(shown);
         Ok(Self { until: agreement.map(|agreement| agreement.due_at), veto, drops })
     }
 }
@@ -111,17 +114,11 @@ pub(crate) struct DroppedSignatures {
 }
 
 impl DroppedSignatures {
-    /// It is for information, so a server that cannot tell is no reason to fail.
-    pub(crate) async fn find(client: &ServerClient, project: &RepoPath) -> Self {
-        let asked = client.releases(&[("project", project.as_str()), ("state", "collecting")]).await;
-        let Ok(answer) = asked else { return Self::default() };
-        let is_signed = |release: &ListedRelease| {
-            release.state == ReleaseState::Collecting
-                && release.signatures.collected > 0
-                && release.index_path.is_inside(project)
-        };
-        let releases = answer.releases.into_iter().filter(is_signed);
-        Self { releases: releases.map(|release| release.index_path).collect(), more: answer.more }
+    /// The server's word, for information.
+    pub(crate) fn of(shown: &Shown) -> Self {
+        let DroppedReleases { releases, more } = &shown.answer.drops;
+        let of_project = releases.iter().filter(|index| index.is_inside(shown.project()));
+        Self { releases: of_project.cloned().collect(), more: *more }
     }
 
     /// As in `2 collecting releases: …`; `None` if there are none.
@@ -138,10 +135,10 @@ impl DroppedSignatures {
 }
 
 impl PendingVeto {
-    async fn find(client: &ServerClient, path: &RepoPath) -> Result<Option<Self>, CliError> {
-        let Some(text) = client.document(&layout::pending_veto_of(path)).await? else { return Ok(None) };
+    fn find(shown: &Shown, path: &RepoPath) -> Result<Option<Self>, CliError> {
+        let Some(text) = shown.document(&layout::pending_veto_of(path)) else { return Ok(None) };
         let signatures = layout::pending_signatures_of(&layout::veto_of(path));
-        let collected = client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default();
+        let collected = shown.parsed(&signatures, SignatureSet::parse)?.unwrap_or_default();
         Ok(Some(Self { text, collected }))
     }
 

@@ -1,19 +1,17 @@
 //! `countersign bundle`
 
-use countersign_core::proof::bundle::Bundle;
 use serde_json::json;
 
 use super::download::{AcceptedRelease, find_evidence};
 use crate::{
-    args::BundleArgs, client::now, error::CliError, files::write, release_names::ReleaseName,
-    report::release_name, session::Session,
+    args::BundleArgs, error::CliError, files::write, release_names::ReleaseName, report::release_name,
+    session::Session,
 };
 
 pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
-    let found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
-    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.root, &args.log).await?;
-    let staple = log.staple().cloned();
-    let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence: found.evidence, staple };
+    let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
+    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.root, &args.log, None).await?;
+    let bundle = found.shown.bundle();
     write(&args.output, &bundle.write())?;
     let artifact = &accepted.artifact;
     // The newest, so that a bundle whose history ends earlier cannot be passed off as this one.

@@ -17,16 +17,17 @@ use crate::{
     proof::{self, Network},
     release_names::ReleaseName,
     session::{Reader, Session},
-    targets::Target,
+    targets::{Found, Place},
     trust::TrustFile,
 };
 
 pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    let Target { client, path: place } = match name.tag {
-        Some(_) => session.find_signable(&name, Reader::Signer).await?,
+    let Place { client, path: place } = match name.tag {
+        Some(_) => Found::Shown(Box::new(session.find_signable(&name, Reader::Signer).await?)),
         None => session.find_place(&name, Reader::Signer).await?,
-    };
+    }
+    .into_place();
     let path = match layout::signable(&place) {
         Some(_) => place,
         None if layout::project_of_active_signers(&place).is_some() => place,

@@ -1,14 +1,14 @@
 //! `countersign download`
 
-use std::path::{Path, PathBuf};
-
-use countersign_api::{
-    catalogue::{ListedRelease, ReleaseState, SignatureCount},
-    newest::compare_versions,
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
+
+use countersign_api::catalogue::{ListedRelease, ReleaseState, SignatureCount};
 use countersign_core::{
     documents::{index::PublishedFile, layout, objections::ObjectionsFile, revocation::Revocation},
-    proof::verify::{Evidence, VerifiedArtifact},
+    proof::{staple::Staple, state::StateSubject, verify::VerifiedArtifact},
     rules::tally::Tally,
     values::{
         path::RepoPath,
@@ -22,32 +22,38 @@ use countersign_forge::{
 
 use crate::{
     args::{DownloadArgs, FreshArgs, RootArgs},
-    client::ServerClient,
+    client::{
+        ServerClient,
+        state::{Shown, StateQuestion},
+    },
     download::{self, Overwrite, WantedFile},
     error::CliError,
-    evidence::{self, ShownEvidence, shown_name},
+    evidence::{self, ShownEvidence, require_evidence, shown_name},
     files::refuse_links_below,
-    freshness::{LogReport, ShownState},
+    freshness::{LogReport, ShownState, StateSource},
     glob::matches_any,
     proof::{self, Accepted, Network},
     release_names::{NamedSubject, ReleaseName, split_page},
     report::{CheckedFile, Report},
     session::{Reader, Session},
     shown_release::find_objections,
-    targets::Target,
+    targets::{Found, Place, Target},
 };
 
+/// How long to wait for a checkpoint that has the release. A log makes one every few seconds.
+const NEXT_CHECKPOINT: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_secs(2);
 /// How many versions are named that are not offered.
 const MOST_SKIPPED: usize = 3;
 
 pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    let found = find_evidence(session, &name).await?;
-    let AcceptedRelease { accepted, log, begun } = found.accept(session, &args.root, &args.log).await?;
-    let objections = objections_to(&found.client, &accepted).await;
+    let mut found = find_evidence(session, &name).await?;
+    let release = found.accept(session, &args.root, &args.log, None).await?;
+    let accepted = &release.accepted;
     let wanted = match &found.file {
-        Some(file) => plan_one(args, &accepted, file)?,
-        None => plan_all(args, &accepted)?,
+        Some(file) => plan_one(args, accepted, file)?,
+        None => plan_all(args, accepted)?,
     };
     let overwrite = if args.force { Overwrite::Allow } else { Overwrite::Deny };
     let work = async {
@@ -73,21 +79,13 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
             ));
         }
     };
-    let objections = &objections;
-    Report { accepted: &accepted, files, bundled_at: None, log: &log, objections, begun: begun.as_ref() }
-        .show(session.output)
-}
-
-/// They block nothing, so a server that shows nonsense there does not either.
-pub(super) async fn objections_to(client: &ServerClient, accepted: &Accepted) -> ObjectionsFile {
-    let artifact = &accepted.artifact;
-    find_objections(client, &artifact.path, &artifact.index_digest).await.unwrap_or_default()
+    release.report(files, None).show(session.output)
 }
 
 /// What a server shows for a name.
 pub(super) struct FoundEvidence {
     pub(super) client: ServerClient,
-    pub(super) evidence: Evidence,
+    pub(super) shown: ShownEvidence,
     /// The one file that was named, if it was one.
     pub(super) file: Option<NamedFile>,
 }
@@ -99,24 +97,60 @@ pub(super) struct AcceptedRelease {
     pub(super) log: LogReport,
     /// A revocation that waits for signatures. The user is warned of it.
     pub(super) begun: Option<Revocation>,
+    pub(super) objections: ObjectionsFile,
+}
+
+impl AcceptedRelease {
+    pub(super) fn report<'a>(
+        &'a self,
+        files: Vec<CheckedFile<'a>>,
+        bundled_at: Option<String>,
+    ) -> Report<'a> {
+        let Self { accepted, log, begun, objections } = self;
+        Report { accepted, files, bundled_at, log, objections, begun: begun.as_ref() }
+    }
 }
 
 impl FoundEvidence {
-    /// Checks everything, with the server that showed it.
+    /// Checks everything, with the server that showed it. `staple`: instead of the server's own. Where a proof is wanted, a
+    /// release that was completed a moment ago is worth waiting for: then all of it is asked for again.
     pub(super) async fn accept(
-        &self,
+        &mut self,
         session: &Session,
         root: &RootArgs,
         fresh: &FreshArgs,
+        staple: Option<Staple>,
     ) -> Result<AcceptedRelease, CliError> {
-        let accepted = proof::accept(&self.evidence, root.signers_digest, Network::Online).await?;
-        let artifact = &accepted.artifact;
-        session.remember(&artifact.index.project_id, &self.client);
-        let state =
-            ShownState { artifact, network: Network::Online, client: Some(&self.client), staple: None };
-        let log = state.check(session, fresh).await?;
-        let begun = warn_of_begun_revocation(session, &self.client, &accepted).await?;
-        Ok(AcceptedRelease { accepted, log, begun })
+        let mut begun: Option<Instant> = None;
+        loop {
+            let ShownEvidence { shown, evidence } = &self.shown;
+            let accepted = proof::accept(evidence, root.signers_digest, Network::Online).await?;
+            let artifact = &accepted.artifact;
+            session.remember(&artifact.index.project_id, &self.client);
+            let state = ShownState {
+                artifact,
+                from: StateSource::Server { client: &self.client, log: &shown.answer.log },
+                staple: staple.clone().or_else(|| shown.answer.staple.clone()),
+            };
+            if let Some(said) = state.waits_for(session, fresh)?
+                && begun.is_none_or(|begun| begun.elapsed() < NEXT_CHECKPOINT)
+            {
+                if begun.is_none() {
+                    session.output.note(&format!("Waiting for the log: {said}."));
+                    begun = Some(Instant::now());
+                }
+                tokio::time::sleep(PAUSE).await;
+                let shown = self.client.state_at(&evidence.path).await?;
+                self.shown = require_evidence(&self.client, shown)?;
+                continue;
+            }
+            let log = state.check(session, fresh).await?;
+            let path = &artifact.path;
+            let begun = shown.parsed(&layout::pending_revocation_of(path), Revocation::parse)?;
+            begun.iter().for_each(|begun| warn_of_begun_revocation(session, begun));
+            let objections = find_objections(shown, path)?;
+            return Ok(AcceptedRelease { accepted, log, begun, objections });
+        }
     }
 }
 
@@ -130,31 +164,22 @@ pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Resu
         // What looks like a file may be a project, for which a server is set.
         let path = name.written_path().unwrap_or_else(|| place.candidates[0].index.clone());
         let client = session.client_of_place(&path, Some(place.url.as_str()), Reader::Downloader).await?;
-        let gathered = evidence::gather(&client, &place).await;
-        match gathered {
-            Ok(ShownEvidence { evidence, file_name }) => {
+        return match evidence::gather(&client, &place).await {
+            Ok((shown, file_name)) => {
                 let file = Some(NamedFile { url: place.url, name: file_name.to_string() });
-                return Ok(FoundEvidence { client, evidence, file });
+                Ok(FoundEvidence { client, shown, file })
             }
             // It may be the address of a release's directory or of a project.
             Err(error) => match name.written_path() {
-                Some(path) if has_releases(&client, &path).await? => {
-                    let Target { client, path } = find_in_place(session, Target { client, path }).await?;
-                    let evidence = evidence::gather_release(&client, &path).await?;
-                    return Ok(FoundEvidence { client, evidence, file: None });
-                }
-                Some(_) | None => return Err(error),
+                Some(path) => match client.state(&path, StateQuestion::Newest).await? {
+                    Some(shown) => choose_newest(session, client, &path, shown),
+                    None => Err(error),
+                },
+                None => Err(error),
             },
-        }
+        };
     }
-    let Target { client, path } = find_release(session, name).await?;
-    let evidence = evidence::gather_release(&client, &path).await?;
-    Ok(FoundEvidence { client, evidence, file: None })
-}
-
-async fn has_releases(client: &ServerClient, path: &RepoPath) -> Result<bool, CliError> {
-    let is_release = client.document(&layout::index_in(path)).await?.is_some();
-    Ok(is_release || !client.history(path).await?.entries.is_empty())
+    find_release(session, name).await
 }
 
 /// Where the name may be the URL of a file.
@@ -179,49 +204,53 @@ fn is_project(path: &RepoPath) -> bool {
 }
 
 /// The release that is named; of a project alone, its newest one (D77).
-pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<Target, CliError> {
-    if name.tag.is_some() {
-        return session.find_signable(name, Reader::Downloader).await;
-    }
-    let Target { client, path } = session.find_place(name, Reader::Downloader).await?;
-    if layout::signable(&path).is_some() {
-        return Ok(Target { client, path });
-    }
+pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
+    let found = match name.tag {
+        Some(_) => Found::Shown(Box::new(session.find_signable(name, Reader::Downloader).await?)),
+        None => session.find_place(name, Reader::Downloader).await?,
+    };
+    let Place { client, path } = match found {
+        Found::Shown(target) => {
+            let Target { client, shown, .. } = *target;
+            let shown = require_evidence(&client, shown)?;
+            return Ok(FoundEvidence { client, shown, file: None });
+        }
+        Found::Place(place) => place,
+    };
     // The page of a release means this one, and no release whose tag begins with its tag (D159).
-    if matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some()) {
-        return Ok(Target { client, path: layout::index_in(&path) });
+    let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());
+    if is_page || layout::signable(&path).is_some() {
+        let index = if is_page { layout::index_in(&path) } else { path };
+        let shown = require_evidence(&client, client.state_at(&index).await?)?;
+        return Ok(FoundEvidence { client, shown, file: None });
     }
-    find_in_place(session, Target { client, path }).await
+    match client.state(&path, StateQuestion::Newest).await? {
+        Some(shown) => choose_newest(session, client, &path, shown),
+        None => Err(no_complete_release(&client, &path)),
+    }
 }
 
-/// The release in this directory; of a project, its newest one.
-async fn find_in_place(session: &Session, Target { client, path }: Target) -> Result<Target, CliError> {
-    let index = layout::index_in(&path);
-    if client.document(&index).await?.is_some() {
-        return Ok(Target { client, path: index });
-    }
-    let answer = client.releases(&[("project", path.as_str()), ("newest", "true")]).await?;
-    let newest = answer.releases.into_iter().next();
-    if let Some(other) = newest.as_ref().filter(|newest| !newest.index_path.is_inside(&path)) {
-        return Err(CliError::unverified(
-            format!("the server {} answers about another project, {}", client.address(), other.project_id),
-            "check --server: it lies or is broken",
-        ));
-    }
-    let newest = newest.map(|newest| newest.index_path);
-    let skipped = list_skipped(&client, &path, newest.as_ref()).await;
-    match newest {
-        Some(newest) => {
-            let name = session.name_of(&newest, Some(&path));
-            session.output.note(&format!("The newest release, the highest complete version, is {name}."));
-            skipped.iter().for_each(|reason| session.output.warn(reason));
-            Ok(Target { client, path: newest })
+/// What the server answers to the question for the release in a directory, or the newest one of a project.
+fn choose_newest(
+    session: &Session,
+    client: ServerClient,
+    path: &RepoPath,
+    shown: Shown,
+) -> Result<FoundEvidence, CliError> {
+    let skipped = shown.answer.skipped.iter().filter(|release| release.index_path.is_inside(path));
+    let skipped: Vec<String> = skipped.take(MOST_SKIPPED).map(|release| say_skipped(path, release)).collect();
+    match shown.subject() {
+        StateSubject::Release(index) => {
+            if *index != layout::index_in(path) {
+                let name = session.name_of(index, Some(path));
+                session.output.note(&format!("The newest release, the highest complete version, is {name}."));
+                skipped.iter().for_each(|reason| session.output.warn(reason));
+            }
+            let shown = require_evidence(&client, shown)?;
+            Ok(FoundEvidence { client, shown, file: None })
         }
-        None if skipped.is_empty() => Err(CliError::other(
-            format!("{} has no complete release of {path}", client.address()),
-            "ask the project; `countersign status PROJECT TAG` shows how far a release is",
-        )),
-        None => Err(CliError::other(
+        StateSubject::Project(_) if skipped.is_empty() => Err(no_complete_release(&client, path)),
+        StateSubject::Project(_) => Err(CliError::other(
             format!("{} has no release of {path} that can be recommended", client.address()),
             "wait for a newer release, or ask the project; `countersign status PROJECT TAG` shows the reason",
         )
@@ -229,22 +258,11 @@ async fn find_in_place(session: &Session, Target { client, path }: Target) -> Re
     }
 }
 
-/// Which versions above the newest one are not offered, and why. The server's word, for information: a server that
-/// cannot tell is no reason to fail.
-async fn list_skipped(client: &ServerClient, project: &RepoPath, newest: Option<&RepoPath>) -> Vec<String> {
-    let mut skipped = Vec::new();
-    for state in [ReleaseState::Complete, ReleaseState::Revoked] {
-        let query = [("project", project.as_str()), ("state", state.name())];
-        let answer = client.releases(&query).await.map(|answer| answer.releases).unwrap_or_default();
-        skipped.extend(answer.into_iter().filter(|release| {
-            let is_refused = release.state == ReleaseState::Revoked || release.revocation_begun.is_some();
-            let is_above =
-                |newest: &RepoPath| compare_versions(release.index_path.as_str(), newest.as_str()).is_gt();
-            is_refused && release.index_path.is_inside(project) && newest.is_none_or(is_above)
-        }));
-    }
-    skipped.sort_by(|a, b| compare_versions(b.index_path.as_str(), a.index_path.as_str()));
-    skipped.iter().take(MOST_SKIPPED).map(|release| say_skipped(project, release)).collect()
+fn no_complete_release(client: &ServerClient, path: &RepoPath) -> CliError {
+    CliError::other(
+        format!("{} has no complete release of {path}", client.address()),
+        "ask the project; `countersign status PROJECT TAG` shows how far a release is",
+    )
 }
 
 fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
@@ -261,22 +279,13 @@ fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
 }
 
 /// Someone who may revoke has begun to: the user should know before the others have agreed.
-pub(super) async fn warn_of_begun_revocation(
-    session: &Session,
-    client: &ServerClient,
-    accepted: &Accepted,
-) -> Result<Option<Revocation>, CliError> {
-    let path = layout::pending_revocation_of(&accepted.artifact.path);
-    let begun = client.parsed(&path, Revocation::parse).await?;
-    if let Some(begun) = &begun {
-        session.output.warn(&format!(
-            "{} its revocation was begun on {}, and waits for more signatures: {}",
-            session.output.bad("warning:"),
-            begun.timestamp,
-            quoted(&begun.reason)
-        ));
-    }
-    Ok(begun)
+fn warn_of_begun_revocation(session: &Session, begun: &Revocation) {
+    session.output.warn(&format!(
+        "{} its revocation was begun on {}, and waits for more signatures: {}",
+        session.output.bad("warning:"),
+        begun.timestamp,
+        quoted(&begun.reason)
+    ));
 }
 
 impl<'a> WantedFile<'a> {

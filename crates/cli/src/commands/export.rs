@@ -15,6 +15,7 @@ use crate::{
     args::{ExportArgs, ExportFormat},
     download::Overwrite,
     error::CliError,
+    evidence::ShownEvidence,
     output::quote,
     paths::shown_path,
     release_names::ReleaseName,
@@ -32,20 +33,21 @@ mod ssh;
 pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
     check_free(&args.output, if args.force { Overwrite::Allow } else { Overwrite::Deny })?;
-    let found = find_evidence(session, &name).await?;
-    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.root, &args.log).await?;
+    let mut found = find_evidence(session, &name).await?;
+    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.root, &args.log, None).await?;
+    let ShownEvidence { shown, evidence } = &found.shown;
     let artifact = &accepted.artifact;
-    let release = ExportedRelease::new(artifact, &found.evidence)?;
+    let release = ExportedRelease::new(artifact, evidence)?;
     let (files, script) = match args.format {
         ExportFormat::Openssl => (openssl::list_files(&release), openssl::render_script(&release)),
         ExportFormat::Ssh => {
-            let signed = FormatSignatures::find(&found.client, &release, OtherFormat::Ssh).await?;
+            let signed = FormatSignatures::find(shown, &release, OtherFormat::Ssh)?;
             let files = ssh::list_files(&release, &signed);
             let script = ssh::script().render(&release, &signed, &files);
             (files, script)
         }
         ExportFormat::Minisign => {
-            let signed = FormatSignatures::find(&found.client, &release, OtherFormat::Minisign).await?;
+            let signed = FormatSignatures::find(shown, &release, OtherFormat::Minisign)?;
             let files = minisign::list_files(&release, &signed);
             let script = minisign::script(&release).render(&release, &signed, &files);
             (files, script)

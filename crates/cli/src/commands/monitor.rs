@@ -35,7 +35,7 @@ use self::{
 };
 use crate::{
     args::MonitorArgs,
-    client::{ServerClient, now},
+    client::{ServerClient, now, state::StateQuestion},
     error::{CliError, ErrorKind},
     log_memory::LogSighting,
     session::Session,
@@ -113,8 +113,7 @@ async fn resolve(session: &Session, client: &ServerClient, name: &str) -> Result
 /// To watch a project that does not exist would look like watching, and tell nothing.
 async fn check_known(client: &ServerClient, projects: &BTreeSet<RepoPath>) -> Result<(), CliError> {
     for project in projects {
-        let is_active = client.document(&layout::active_signers(project)).await?.is_some();
-        if !is_active && client.document(&layout::pending_signers(project)).await?.is_none() {
+        if client.state(&layout::active_signers(project), StateQuestion::Path).await?.is_none() {
             return Err(unknown_project(client, project.as_str()));
         }
     }

@@ -33,18 +33,18 @@ const STEP: Duration = Duration::from_millis(1);
 
 pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    let Target { client, path } = session.find_signable(&name, Reader::Signer).await?;
+    let Target { client, path, shown: state } = session.find_signable(&name, Reader::Signer).await?;
     if layout::signable(&path) != Some(Signable::Index) {
         return Err(CliError::usage(
             format!("{path} cannot be objected to"),
             "name a release; do not sign a proposed signers file that you do not want",
         ));
     }
-    let shown = require_release(&client, &path).await?;
+    let shown = require_release(&state, &path)?;
     let name = session.name_of(&path, Some(&shown.index.project_id));
-    let key = session.key_at(&client, Some(&path)).await?;
+    let key = session.key(Some(&path), &state.listed_keys()?)?;
     let you = key.public_key();
-    let mut objections = find_objections(&client, &path, &shown.digest).await?;
+    let mut objections = find_objections(&state, &path)?;
     let earlier = objections.entries.remove(&you);
     let standing = earlier.as_ref().and_then(|earlier| earlier.document.text.as_deref());
     if args.withdraw && standing.is_none() {
@@ -56,7 +56,7 @@ pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliE
     let request = ObjectionRequest {
         path: path.clone(),
         index: shown.text,
-        history: client.history(&shown.index.project_id).await?,
+        history: state.history().clone(),
         text: args.reason.clone(),
         timestamp: choose_time(earlier.as_ref(), now()?),
     };

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::PendingArgs,
-    client::{ServerClient, now},
+    client::{ServerClient, now, state::StateQuestion},
     error::{CliError, ErrorKind},
     people::when_text,
     release_names::{FORMS, ReleaseName},
@@ -86,18 +86,14 @@ async fn resolve_project(session: &Session, name: &str, found: &[Waiting]) -> Re
             return Ok(path);
         }
         for client in session.clients(Reader::Signer)? {
-            for file in
-                [layout::active_signers(&path), layout::pending_signers(&path), layout::index_in(&path)]
-            {
-                if client.document(&file).await?.is_some() {
-                    return Ok(path);
-                }
+            if client.state(&path, StateQuestion::Path).await?.is_some() {
+                return Ok(path);
             }
         }
         return Err(CliError::usage(format!("no server here knows the project {path}"), FORMS));
     }
     let target = session.find_place(&ReleaseName::parse_one(&[name.to_owned()])?, Reader::Signer).await;
-    target.map(|target| target.path).map_err(|error| match error.kind() {
+    target.map(|found| found.into_place().path).map_err(|error| match error.kind() {
         ErrorKind::Other => error.with_kind(ErrorKind::Usage),
         _ => error,
     })
@@ -153,11 +149,9 @@ async fn find_names(session: &Session, found: &[Waiting]) -> Result<BTreeMap<Rep
         let here = found.iter().filter(|waiting| waiting.server == address && waiting.file.by.is_some());
         let projects: BTreeSet<&RepoPath> = here.map(|waiting| &waiting.file.project_id).collect();
         for project in projects.into_iter().take(MOST_ASKED) {
-            let mut files = Vec::new();
-            for path in [layout::active_signers(project), layout::pending_signers(project)] {
-                files.extend(client.parsed(&path, SignersFile::parse).await.ok().flatten());
-            }
-            names.insert(project.clone(), Names::of(&files));
+            let Ok(shown) = client.state_at(&layout::active_signers(project)).await else { continue };
+            let proposed = shown.parsed(&layout::pending_signers(project), SignersFile::parse)?;
+            names.insert(project.clone(), Names::of(shown.signers()?.iter().chain(&proposed)));
         }
     }
     Ok(names)

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::ProposeArgs,
-    client::{ServerCall, ServerClient},
+    client::{ServerCall, ServerClient, state::Shown},
     error::CliError,
     people::People,
     prompt,
@@ -66,10 +66,11 @@ impl PendingProposal {
     async fn find(client: &ServerClient, url: &str) -> Result<Option<Self>, CliError> {
         for project in list_projects(url) {
             let path = layout::pending_signers(&project);
-            let Some(text) = client.document(&path).await? else { continue };
-            let set = client.parsed(&layout::pending_signatures_of(&path), SignatureSet::parse).await?;
-            let signed = set.unwrap_or_default().verifying_signers(text.as_bytes()).into_iter().collect();
-            let current = client.parsed(&layout::active_signers(&project), SignersFile::parse).await?;
+            let shown = client.state_at(&path).await?;
+            let Some(text) = shown.document(&path) else { continue };
+            let set = shown.parsed(&layout::pending_signatures_of(&path), SignatureSet::parse)?;
+            let signed = set.unwrap_or_default().signers().into_iter().collect();
+            let current = shown.signers()?;
             let proposed = SignersFile::parse(text.as_bytes()).ok();
             let names = Names::of(current.iter().chain(&proposed));
             return Ok(Some(Self { path, text, signed, names }));
@@ -155,13 +156,10 @@ impl MadeProposal {
         let ProposedResponse { project_id: project, required_signers: required, .. } = answer;
         let path = layout::pending_signers(&project);
         // The file in force names those who leave, and the one that the server fetched those who join.
-        let active =
-            client.parsed(&layout::active_signers(&project), SignersFile::parse).await.ok().flatten();
-        let drops = match &active {
-            Some(_) => DroppedSignatures::find(client, &project).await,
-            None => DroppedSignatures::default(),
-        };
-        let text = client.document(&path).await.ok().flatten();
+        let shown = client.state_at(&path).await.unwrap_or_else(|_| Shown::nothing(client, &path));
+        let active = shown.signers().ok().flatten();
+        let drops = active.as_ref().map(|_| DroppedSignatures::of(&shown)).unwrap_or_default();
+        let text = shown.document(&path);
         let proposed = text.as_ref().and_then(|text| SignersFile::parse(text.as_bytes()).ok());
         let names = Names::of(active.iter().chain(&proposed));
         let replaced = pending.filter(|pending| {

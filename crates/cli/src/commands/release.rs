@@ -25,7 +25,7 @@ use serde_json::json;
 
 use crate::{
     args::ReleaseArgs,
-    client::{ServerCall, ServerClient},
+    client::{ServerCall, ServerClient, state::Shown},
     error::CliError,
     keys::SigningKey,
     people::People,
@@ -44,24 +44,24 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         None => AssetsBody::Checksums(args.checksums.clone()),
     };
     if let Some(signed) = find_signed(&client, &body).await? {
-        let shown = compare(&client, &body, &signed.path).await?;
+        let shown = compare(&signed.shown, &body, &signed.path).await?;
         match args.if_needed {
             // The server says that nothing is to be done.
             false if shown == ShownFiles::Same => {}
-            false => confirm_replacement(session, &client, &signed, shown).await?,
+            false => confirm_replacement(session, &signed, shown)?,
             // A registrar replaces nothing, so that it may ask (D105). A signer would.
-            true if is_registrar(session, &client, &signed.path).await? => {}
+            true if is_registrar(session, &signed)? => {}
             true if shown == ShownFiles::Other => return Err(registered_otherwise(&signed.path)),
             true => return show_registered(session, args, &client, &signed.path),
         }
     }
-    let key = session.key_at(&client, place.as_ref()).await?;
+    let key = session.key(place.as_ref(), &session.listed_keys(&client, place.as_ref()).await?)?;
     let answer = match (register(session, &client, &key, &body).await, locate_index(&body)) {
         (Err(error), Some(path)) if is_registered(&error) => {
             if !args.if_needed {
                 return Err(explain_conflict(&client, &path, error).await);
             }
-            if compare(&client, &body, &path).await? == ShownFiles::Other {
+            if compare(&client.state_at(&path).await?, &body, &path).await? == ShownFiles::Other {
                 return Err(registered_otherwise(&path));
             }
             return show_registered(session, args, &client, &path);
@@ -105,7 +105,12 @@ async fn show_new(
 ) -> Result<(), CliError> {
     let AssetsResponse { index_file_path: path, replaced, .. } = answer;
     let replaced = match replaced {
-        Some(replaced) => Some((find_names(client, &path).await, replaced.signatures)),
+        Some(replaced) => {
+            let copy = layout::signers_copy_of(&path);
+            let shown = client.state_at(&path).await.ok();
+            let file = shown.and_then(|shown| shown.parsed(&copy, SignersFile::parse).ok().flatten());
+            Some((Names::of(&file), replaced.signatures))
+        }
         None => None,
     };
     let shown = session.name_of(&path, None);
@@ -144,9 +149,9 @@ enum ShownFiles {
 }
 
 /// Reads the checksums files as the server would.
-async fn compare(client: &ServerClient, body: &AssetsBody, path: &RepoPath) -> Result<ShownFiles, CliError> {
+async fn compare(shown: &Shown, body: &AssetsBody, path: &RepoPath) -> Result<ShownFiles, CliError> {
     let AssetsBody::Checksums(urls) = body else { return Ok(ShownFiles::Unknown) };
-    let Some(index) = client.parsed(path, ReleaseIndex::parse).await? else { return Ok(ShownFiles::Unknown) };
+    let Some(index) = shown.parsed(path, ReleaseIndex::parse)? else { return Ok(ShownFiles::Unknown) };
     Ok(match read_checksums(urls).await {
         Some(files) if files == index.published_files => ShownFiles::Same,
         Some(_) => ShownFiles::Other,
@@ -180,12 +185,13 @@ fn registered_otherwise(path: &RepoPath) -> CliError {
 /// The server has one message for three cases. What it shows says which one it is.
 async fn explain_conflict(client: &ServerClient, path: &RepoPath, error: CliError) -> CliError {
     const NEXT: &str = "another version needs a tag or directory of its own";
-    let is_there = async |path: RepoPath| client.document(&path).await.is_ok_and(|found| found.is_some());
-    let (conflict, message, hint) = if is_there(layout::revocation_of(path)).await {
+    let Ok(shown) = client.state_at(path).await else { return error };
+    let is_there = |path: RepoPath| shown.contains(&path);
+    let (conflict, message, hint) = if is_there(layout::revocation_of(path)) {
         ("revoked", format!("{path} is revoked, so nothing can be registered there"), NEXT)
-    } else if is_there(layout::signatures_of(path)).await {
+    } else if is_there(layout::signatures_of(path)) {
         ("already_complete", format!("{path} is complete, so its files can no longer change"), NEXT)
-    } else if is_there(layout::pending_signatures_of(path)).await {
+    } else if is_there(layout::pending_signatures_of(path)) {
         let message = format!("{path} is registered with exactly these files, and collects signatures");
         ("release_registered", message, "nothing changed; `countersign status NAME` shows how far it is")
     } else {
@@ -220,29 +226,31 @@ fn page_of(client: &ServerClient, path: &RepoPath) -> String {
 struct SignedIndex {
     path: RepoPath,
     set: SignatureSet,
+    shown: Shown,
 }
 
 async fn find_signed(client: &ServerClient, body: &AssetsBody) -> Result<Option<SignedIndex>, CliError> {
     let Some(path) = locate_index(body) else { return Ok(None) };
-    let set = client.parsed(&layout::pending_signatures_of(&path), SignatureSet::parse).await?;
-    Ok(set.filter(|set| !set.entries.is_empty()).map(|set| SignedIndex { path, set }))
+    let shown = client.state_at(&path).await?;
+    let set = shown.parsed(&layout::pending_signatures_of(&path), SignatureSet::parse)?;
+    Ok(set.filter(|set| !set.entries.is_empty()).map(|set| SignedIndex { path, set, shown }))
 }
 
-async fn is_registrar(session: &Session, client: &ServerClient, path: &RepoPath) -> Result<bool, CliError> {
-    let file = client.parsed(&layout::signers_copy_of(path), SignersFile::parse).await?;
-    let key = session.public_key_at(client, path).await?;
+fn is_registrar(session: &Session, SignedIndex { path, shown, .. }: &SignedIndex) -> Result<bool, CliError> {
+    let file = shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)?;
+    let key = session.public_key_of(Some(path), &shown.listed_keys()?)?;
     Ok(file.is_some_and(|file| file.has_registrar(&key)))
 }
 
 /// Asks before signatures of others are dropped. Who has signed is read before, and not believed for more than the question.
-async fn confirm_replacement(
+fn confirm_replacement(
     session: &Session,
-    client: &ServerClient,
-    SignedIndex { path, set }: &SignedIndex,
-    shown: ShownFiles,
+    SignedIndex { path, set, shown }: &SignedIndex,
+    files: ShownFiles,
 ) -> Result<(), CliError> {
-    let if_changed = if shown == ShownFiles::Unknown { "If its files have changed: " } else { "" };
-    let names = find_names(client, path).await;
+    let if_changed = if files == ShownFiles::Unknown { "If its files have changed: " } else { "" };
+    let copy = shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)?;
+    let names = Names::of(&copy);
     let you = if session.has_key() { session.public_key().ok() } else { None };
     let people = People { names: &names, you };
     session.output.show_question(
@@ -253,12 +261,6 @@ async fn confirm_replacement(
         session.confirmation(),
     );
     prompt::confirm(session.confirmation(), "Register it again?")
-}
-
-/// What the signers beside the index are called.
-async fn find_names(client: &ServerClient, path: &RepoPath) -> Names {
-    let copy = client.parsed(&layout::signers_copy_of(path), SignersFile::parse).await;
-    copy.ok().flatten().map(|file| Names::of([&file])).unwrap_or_default()
 }
 
 /// Where the index would be, by the URL alone.

@@ -32,19 +32,19 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         return offline::sign(session, file, output);
     }
     let name = ReleaseName::parse_one(&args.names)?;
-    let Target { client, path } = session.find_signable(&name, Reader::Signer).await?;
+    let Target { client, path, shown: state } = session.find_signable(&name, Reader::Signer).await?;
     if let Some(file) = &args.carried.export {
-        return offline::export(session, &client, &path, args, file).await;
+        return offline::export(session, &state, &path, args, file);
     }
-    let shown = read_index(&client, &path).await?;
+    let shown = read_index(&state, &path)?;
     let name = session.name_of(&path, Some(&shown.index.project_id));
-    if let Some(revoked) = client.parsed(&layout::revocation_of(&path), Revocation::parse).await? {
+    if let Some(revoked) = state.parsed(&layout::revocation_of(&path), Revocation::parse)? {
         let text = format!("{name} is revoked already, for the reason {}", quoted(&revoked.reason));
         return finish(session, &client, &path, args, text).await;
     }
-    let pending = find_pending(&client, &path, &shown).await?;
+    let pending = find_pending(&state, &path, &shown)?;
     if let Some(pending) = &pending {
-        let you = session.public_key_at(&client, &path).await?;
+        let you = session.public_key_of(Some(&path), &state.listed_keys()?)?;
         if let Some(at) = pending.signed_at(&you).filter(|_| pending.is_meant_by(args)) {
             let text = format!(
                 "You signed the revocation of {name} on {}: more signatures are needed",
@@ -53,9 +53,9 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
             return session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": false}));
         }
     }
-    let key = session.key_at(&client, Some(&path)).await?;
+    let key = session.key(Some(&path), &state.listed_keys()?)?;
     let document = choose_document(args, shown.digest, pending.as_ref(), Some(key.public_key()))?;
-    let to_revoke = check(&request_for(&client, &path, shown, pending.as_ref(), document).await?)?;
+    let to_revoke = check(&request_for(&state, &path, shown, pending.as_ref(), document)?)?;
     let mut lines = describe(&name, &to_revoke);
     if !to_revoke.signed.is_empty() {
         lines.push(describe_progress(&to_revoke, Some(key.public_key())));

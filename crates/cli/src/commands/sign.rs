@@ -9,14 +9,12 @@ use std::collections::BTreeMap;
 use countersign_api::{answers::SignedResponse, catalogue::WaitingKind};
 use countersign_core::{
     documents::{
-        index::ReleaseIndex,
         layout::{self, Signable},
-        objections::{EarlierObjections, ObjectionsFile},
         revocation::Revocation,
         signatures::SignatureSet,
     },
     proof::to_sign::{SigningRequest, ToSign},
-    values::{digest::Sha512, key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp},
+    values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp},
 };
 use serde_json::{Value, json};
 
@@ -26,7 +24,7 @@ use self::request::{
 use super::pending;
 use crate::{
     args::SignArgs,
-    client::ServerClient,
+    client::{ServerClient, state::Shown},
     error::CliError,
     proof::{self, Network},
     release_names::ReleaseName,
@@ -55,7 +53,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
     }
     let mut gathered = Vec::new();
     for target in targets {
-        let found = several.keep(target.path.as_str(), gather(&target).await);
+        let found = several.keep(target.path.as_str(), gather(&target));
         gathered.extend(found.map(|found| (target, found)));
     }
     if let Some(file) = &args.carried.export {
@@ -86,11 +84,12 @@ impl<'a> Outcome<'a> {
         &mut self,
         keys: &mut KeyRing<'_>,
         args: &SignArgs,
-        Target { client, path }: &'a Target,
+        target: &'a Target,
         gathered: &'a Gathered,
     ) -> Result<(), CliError> {
-        let session = keys.session;
-        let you = session.public_key_at(client, path).await?;
+        let (session, Target { client, path, shown }) = (keys.session, target);
+        let listed = shown.listed_keys()?;
+        let you = session.public_key_of(Some(path), &listed)?;
         if let Some(at) = gathered.signed_at(&you) {
             let state = state_text(gathered.is_complete, gathered.waiting.until);
             session.output.line(&say_signed(path, at, &state));
@@ -107,7 +106,7 @@ impl<'a> Outcome<'a> {
             self.complete.push(path.as_str());
             return Ok(());
         }
-        match sign_one(keys, args, client, gathered).await? {
+        match sign_one(keys, args, target, gathered).await? {
             None => self.declined.push(path.as_str()),
             Some(signed) => {
                 say_done(session, &signed);
@@ -177,7 +176,10 @@ async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Ta
             Ok(waiting) => {
                 let signable =
                     waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation);
-                targets.extend(signable.map(|file| Target { client: client.clone(), path: file.file_path }));
+                for file in signable {
+                    let target = Target::at(client.clone(), file.file_path.clone()).await;
+                    targets.extend(several.keep(file.file_path.as_str(), target));
+                }
             }
             Err(error) => drop(several.keep::<()>(&client.address(), Err(error))),
         }
@@ -204,12 +206,12 @@ async fn find_named(
 async fn sign_one<'a>(
     keys: &mut KeyRing<'_>,
     args: &SignArgs,
-    client: &ServerClient,
+    Target { client, shown, .. }: &Target,
     gathered: &'a Gathered,
 ) -> Result<Option<Signed<'a>>, CliError> {
     let request = gathered.open()?;
     let session = keys.session;
-    let key = keys.unlock(client, &request.path).await?;
+    let key = keys.unlock(&request.path, &shown.listed_keys()?)?;
     let Some((body, comparison)) = review_and_sign(
         &Signing { session, args, key, waiting: &gathered.waiting },
         request,
@@ -266,63 +268,44 @@ fn to_json(done: &[Signed<'_>], before: &[SignedBefore]) -> Value {
 }
 
 /// What the server wants to have signed, and what is needed to understand it: all of it is public.
-async fn gather(target: &Target) -> Result<Gathered, CliError> {
-    let Target { client, path } = target;
-    let complete = find_complete(client, path).await?;
+fn gather(Target { client, path, shown }: &Target) -> Result<Gathered, CliError> {
+    let complete = find_complete(shown, path)?;
     let is_complete = complete.is_some();
     let mut files = BTreeMap::new();
     for path in std::iter::once(path.clone()).chain(metadata_beside(path)) {
-        let Some(text) = client.document(&path).await? else { return Err(absent(client, &path).await?) };
+        let Some(text) = shown.document(&path) else { return Err(absent(client, shown, &path)?) };
         files.insert(path, text);
     }
-    let project = match layout::signable(path) {
-        Some(Signable::PendingSigners { project }) => Some(project),
-        Some(Signable::Index) => {
-            let index = files.get(path).map(|text| ReleaseIndex::parse(text.as_bytes()));
-            index.and_then(Result::ok).map(|index| index.project_id)
-        }
-        None => None,
-    };
-    // Without a project it is nothing that can be signed; `check` says so.
-    let history = match project {
-        Some(project) => client.history(&project).await?,
-        None => Default::default(),
-    };
     let collected = match complete {
         Some(set) => Some(set),
-        None => client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?,
-    };
-    let collected = collected.unwrap_or_default();
-    let digest = files.get(path).map(|text| Sha512::of(text.as_bytes()));
-    let (objections, earlier) = match digest.filter(|_| layout::signable(path) == Some(Signable::Index)) {
-        Some(digest) => (
-            find_objections(client, path, &digest).await?,
-            find_earlier_objections(client, path, Some(&digest)).await?,
-        ),
-        None => (ObjectionsFile::default(), EarlierObjections::default()),
+        None => shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?,
     };
     let waiting = match metadata_beside(path) {
-        Some(_) => Waiting::find(client, path).await?,
+        Some(_) => Waiting::find(shown)?,
         None => Waiting::default(),
     };
-    let request = SigningRequest { path: path.clone(), files, history, collected, objections, earlier };
+    let request = SigningRequest {
+        path: path.clone(),
+        files,
+        history: shown.history().clone(),
+        collected: collected.unwrap_or_default(),
+        objections: find_objections(shown, path)?,
+        earlier: find_earlier_objections(shown, path)?,
+    };
     Ok(Gathered { request, is_complete, waiting })
 }
 
-async fn absent(client: &ServerClient, path: &RepoPath) -> Result<CliError, CliError> {
+fn absent(client: &ServerClient, shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {
     if let Some(project) = layout::project_with_signers_at(path)
-        && let Some(vetoed) = Vetoed::find(client, &project).await?
+        && let Some(vetoed) = Vetoed::find(shown)?
     {
         return Ok(CliError::usage(
-            format!(
-                "the signers proposed for {project} were vetoed {}",
-                vetoed.describe(client, &project).await
-            ),
+            format!("the signers proposed for {project} were vetoed {}", vetoed.describe(shown)),
             "nothing is pending now; ask the masters",
         ));
     }
-    Ok(match find_withdrawal(client, path).await? {
-        Some(withdrawal) => withdrawn(client, &withdrawal).await,
+    Ok(match find_withdrawal(shown, path)? {
+        Some(withdrawal) => withdrawn(shown, &withdrawal),
         None => CliError::other(
             format!("the server {} has no {path}", client.address()),
             "check the name; `countersign pending` lists what waits for you",
@@ -331,8 +314,8 @@ async fn absent(client: &ServerClient, path: &RepoPath) -> Result<CliError, CliE
 }
 
 /// What a server shows at a path. Nothing of it is believed.
-pub(super) async fn gather_request(target: &Target) -> Result<SigningRequest, CliError> {
-    Ok(gather(target).await?.request)
+pub(super) fn gather_request(target: &Target) -> Result<SigningRequest, CliError> {
+    Ok(gather(target)?.request)
 }
 
 /// A request that was read as what it must be, and continues what this computer has accepted.
@@ -351,12 +334,9 @@ fn metadata_beside(path: &RepoPath) -> Option<RepoPath> {
 }
 
 /// The signatures of a complete release. What is revoked asks for none, and shows none.
-async fn find_complete(client: &ServerClient, path: &RepoPath) -> Result<Option<SignatureSet>, CliError> {
-    if layout::signable(path) != Some(Signable::Index) {
-        return Ok(None);
-    }
-    if let Some(document) = client.parsed(&layout::revocation_of(path), Revocation::parse).await? {
+fn find_complete(shown: &Shown, path: &RepoPath) -> Result<Option<SignatureSet>, CliError> {
+    if let Some(document) = shown.parsed(&layout::revocation_of(path), Revocation::parse)? {
         return Err(proof::revoked_error(path, &document.reason, document.timestamp, ""));
     }
-    client.parsed(&layout::signatures_of(path), SignatureSet::parse).await
+    shown.parsed(&layout::signatures_of(path), SignatureSet::parse)
 }

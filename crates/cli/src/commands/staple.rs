@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use countersign_core::{
     documents::layout,
-    proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
+    proof::{staple::Staple, verify::VerifiedArtifact},
     values::{path::RepoPath, shown::shown_text},
 };
 use serde_json::json;
@@ -14,15 +14,8 @@ use super::{
     verify::read_bundle,
 };
 use crate::{
-    args::StapleArgs,
-    client::{ServerClient, now},
-    error::CliError,
-    evidence,
-    files::write,
-    paths::shown_path,
-    release_names::ReleaseName,
-    report::release_name,
-    session::Session,
+    args::StapleArgs, client::ServerClient, error::CliError, evidence::require_evidence, files::write,
+    paths::shown_path, release_names::ReleaseName, report::release_name, session::Session,
 };
 
 pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliError> {
@@ -32,8 +25,8 @@ pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliE
     match args.names.as_slice() {
         [file] if Path::new(file).is_file() => refresh(session, args, Path::new(file)).await,
         _ => {
-            let found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
-            let release = found.accept(session, &args.root, &args.log).await?;
+            let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
+            let release = found.accept(session, &args.root, &args.log, None).await?;
             let staple = require_staple(&release, &found.client)?;
             let target = args.output.clone().unwrap_or_else(|| default_name(&release.accepted.artifact));
             write(&target, &staple.write())?;
@@ -46,21 +39,21 @@ pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliE
 async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<(), CliError> {
     let before = read_bundle(file)?;
     let client = session.client_for(&before.evidence.path)?;
-    let evidence = evidence::gather_release(&client, &before.evidence.path).await?;
-    if evidence.index != before.evidence.index {
+    let shown = require_evidence(&client, client.state_at(&before.evidence.path).await?)?;
+    if shown.evidence.index != before.evidence.index {
         return Err(CliError::unverified(
             format!(
                 "the server {} has another index than the bundle for {}",
                 client.address(),
-                evidence.path
+                before.evidence.path
             ),
             "the bundle stays as it is. A signed index never changes: the server lies, or the bundle belongs to another release",
         ));
     }
-    let found = FoundEvidence { client, evidence, file: None };
-    let release = found.accept(session, &args.root, &args.log).await?;
-    let staple = Some(require_staple(&release, &found.client)?);
-    let bundle = Bundle { bundled_at: now()?.to_whole_seconds(), evidence: found.evidence, staple };
+    let mut found = FoundEvidence { client, shown, file: None };
+    let release = found.accept(session, &args.root, &args.log, None).await?;
+    require_staple(&release, &found.client)?;
+    let bundle = found.shown.bundle();
     let target = args.output.clone().unwrap_or_else(|| file.to_owned());
     write(&target, &bundle.write())?;
     finish(session, &release, &target)

@@ -3,10 +3,7 @@
 mod standing;
 mod wait;
 
-use countersign_core::{
-    documents::layout::{self, Signable},
-    values::path::RepoPath,
-};
+use countersign_core::documents::layout::{self, Signable};
 use countersign_explain::progress::Names;
 use serde_json::json;
 
@@ -31,7 +28,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         true => session.find_awaited(&name).await?,
         false => session.find_signable(&name, Reader::Signer).await?,
     };
-    let Target { client, path } = &target;
+    let Target { path, shown, .. } = &target;
     let subject = layout::signable(path).ok_or_else(|| {
         CliError::usage(
             format!("{path} collects no signatures"),
@@ -49,13 +46,13 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         return waited;
     }
     let status = match &subject {
-        Signable::Index => match index_status(client, path).await? {
+        Signable::Index => match index_status(shown, path)? {
             Some(status) => status,
-            None => return show_withdrawn(session, &target, args).await,
+            None => return show_withdrawn(session, &target, args),
         },
-        Signable::PendingSigners { project } => match proposal_status(client, path, project).await? {
+        Signable::PendingSigners { .. } => match proposal_status(shown, path)? {
             Some(status) => status,
-            None => return show_vetoed(session, &target, project, args).await,
+            None => return show_vetoed(session, &target, args),
         },
     };
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state.name())])?;
@@ -65,17 +62,12 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
 }
 
 /// What vetoed signers leave behind.
-async fn show_vetoed(
-    session: &Session,
-    target: &Target,
-    project: &RepoPath,
-    args: &StatusArgs,
-) -> Result<(), CliError> {
-    let Target { client, path } = target;
-    let vetoed = Vetoed::find(client, project).await?.ok_or_else(|| not_pending(path))?;
+fn show_vetoed(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
+    let Target { path, shown, .. } = target;
+    let vetoed = Vetoed::find(shown)?.ok_or_else(|| not_pending(path))?;
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "vetoed")])?;
     let name = session.name_of(path, None);
-    let said = vetoed.describe(client, project).await;
+    let said = vetoed.describe(shown);
     let text = format!("{name}: {} {said}. Nothing is pending now", session.output.bad("vetoed"));
     let masters: Vec<String> = vetoed.signed.signers().iter().map(ToString::to_string).collect();
     let value = json!({
@@ -90,15 +82,15 @@ async fn show_vetoed(
 }
 
 /// What a withdrawn release leaves behind.
-async fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
-    let Target { client, path } = target;
-    let withdrawal = find_withdrawal(client, path).await?.ok_or_else(|| not_found(path))?;
+fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
+    let Target { path, shown, .. } = target;
+    let withdrawal = find_withdrawal(shown, path)?.ok_or_else(|| not_found(path))?;
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", "withdrawn")])?;
     let name = session.name_of(path, None);
-    let said = say_withdrawn(client, &withdrawal).await;
+    let said = say_withdrawn(shown, &withdrawal);
     let mut text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
-    let earlier = find_earlier_objections(client, path, None).await?;
-    if let Some(current) = client.signers_above(path).await? {
+    let earlier = find_earlier_objections(shown, path)?;
+    if let Some(current) = shown.signers()? {
         let names = Names::of([&current]);
         let people = People { names: &names, you: None };
         for line in describe_earlier_objections(&earlier, &current, &people) {

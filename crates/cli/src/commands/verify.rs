@@ -5,35 +5,37 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use countersign_api::catalogue::{ReleaseState, SignatureCount};
+use countersign_api::{
+    catalogue::{ReleaseState, SignatureCount},
+    state::{StateResponse, is_answer},
+};
 use countersign_core::{
     documents::{
         index::{AssetName, PublishedFile},
         objections::ObjectionsFile,
-        revocation::Revocation,
     },
     proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
     rules::tally::Tally,
-    values::{bounds::BUNDLE_BYTES, path::RepoPath, shown::shown_text},
+    values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath, shown::shown_text},
 };
 use serde_json::{Value, json};
 
 use self::given_files::{GivenFile, list_files, refuse_links};
-use super::download::{find_evidence, find_release, listed, objections_to, warn_of_begun_revocation};
+use super::download::{AcceptedRelease, FoundEvidence, find_evidence, find_release, listed};
 use crate::{
     args::VerifyArgs,
     client::ServerClient,
     download::{self, hash_file},
     error::{CliError, ErrorKind},
-    evidence::{self, shown_name},
+    evidence::{require_evidence, shown_name},
     files::read_bounded,
-    freshness::{LogReport, ShownState, read_staple},
+    freshness::{ShownState, StateSource, read_staple},
     paths::shown_path,
-    proof::{self, Accepted, Network},
+    proof::{self, Network},
     release_names::ReleaseName,
-    report::{CheckedFile, Report},
+    report::CheckedFile,
     session::{Reader, Session},
-    targets::Target,
+    targets::Place,
 };
 
 mod given_files;
@@ -49,15 +51,15 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
     if let Some(path) = &args.bundle {
         let bundle = read_bundle(path)?;
         let accepted = proof::accept(&bundle.evidence, args.root.signers_digest, Network::Offline).await?;
-        let (artifact, network, client) = (&accepted.artifact, Network::Offline, None);
         let staple = given_staple(args)?.or(bundle.staple);
-        let log = ShownState { artifact, network, client, staple }.check(session, &args.log).await?;
-        let verified = VerifiedRelease { accepted, log, objections: ObjectionsFile::default(), begun: None };
+        let state = ShownState { artifact: &accepted.artifact, from: StateSource::Bundle, staple };
+        let log = state.check(session, &args.log).await?;
+        let verified = AcceptedRelease { accepted, log, objections: ObjectionsFile::default(), begun: None };
         return check_all(session, args, &verified, &files, Some(bundle.bundled_at.to_string()));
     }
     if !args.release.is_empty() {
-        let Target { client, path } = find_release(session, &ReleaseName::parse_one(&args.release)?).await?;
-        let verified = accept_release(session, args, &client, &path).await?;
+        let mut found = find_release(session, &ReleaseName::parse_one(&args.release)?).await?;
+        let verified = found.accept(session, &args.root, &args.log, given_staple(args)?).await?;
         return check_all(session, args, &verified, &files, None);
     }
     if args.whole || args.outputs.file.is_some() {
@@ -75,10 +77,8 @@ async fn verify_by_url(
     url: &str,
     files: &[GivenFile],
 ) -> Result<(), CliError> {
-    let found = find_evidence(session, &ReleaseName::parse_one(&[url.to_owned()])?).await?;
-    let accepted = proof::accept(&found.evidence, args.root.signers_digest, Network::Online).await?;
-    session.remember(&accepted.artifact.index.project_id, &found.client);
-    let verified = VerifiedRelease::check(session, args, &found.client, accepted).await?;
+    let mut found = find_evidence(session, &ReleaseName::parse_one(&[url.to_owned()])?).await?;
+    let verified = found.accept(session, &args.root, &args.log, given_staple(args)?).await?;
     match (&found.file, files) {
         (Some(named), [given]) => {
             let file = listed(&verified.accepted.artifact, &named.name)?;
@@ -88,56 +88,15 @@ async fn verify_by_url(
     }
 }
 
-/// A release that is accepted, and what its log proves.
-struct VerifiedRelease {
-    accepted: Accepted,
-    log: LogReport,
-    objections: ObjectionsFile,
-    begun: Option<Revocation>,
-}
-
-impl VerifiedRelease {
-    async fn check(
-        session: &Session,
-        args: &VerifyArgs,
-        client: &ServerClient,
-        accepted: Accepted,
-    ) -> Result<Self, CliError> {
-        let (artifact, network) = (&accepted.artifact, Network::Online);
-        let (staple, shown) = (given_staple(args)?, Some(client));
-        let log = ShownState { artifact, network, client: shown, staple }.check(session, &args.log).await?;
-        let begun = warn_of_begun_revocation(session, client, &accepted).await?;
-        let objections = objections_to(client, &accepted).await;
-        Ok(Self { accepted, log, objections, begun })
-    }
-
-    fn report<'a>(&'a self, files: Vec<CheckedFile<'a>>, bundled_at: Option<String>) -> Report<'a> {
-        let Self { accepted, log, objections, begun } = self;
-        Report { accepted, files, bundled_at, log, objections, begun: begun.as_ref() }
-    }
-}
-
 fn given_staple(args: &VerifyArgs) -> Result<Option<Staple>, CliError> {
     args.staple.as_deref().map(read_staple).transpose()
-}
-
-async fn accept_release(
-    session: &Session,
-    args: &VerifyArgs,
-    client: &ServerClient,
-    path: &RepoPath,
-) -> Result<VerifiedRelease, CliError> {
-    let evidence = evidence::gather_release(client, path).await?;
-    let accepted = proof::accept(&evidence, args.root.signers_digest, Network::Online).await?;
-    session.remember(&accepted.artifact.index.project_id, client);
-    VerifiedRelease::check(session, args, client, accepted).await
 }
 
 /// All files must be of this one release.
 fn check_all(
     session: &Session,
     args: &VerifyArgs,
-    verified: &VerifiedRelease,
+    verified: &AcceptedRelease,
     files: &[GivenFile],
     bundled_at: Option<String>,
 ) -> Result<(), CliError> {
@@ -155,7 +114,7 @@ fn check_all(
 fn conclude(
     session: &Session,
     args: &VerifyArgs,
-    verified: &VerifiedRelease,
+    verified: &AcceptedRelease,
     pairs: &[(&PublishedFile, &GivenFile)],
     bundled_at: Option<String>,
 ) -> Result<(), CliError> {
@@ -211,7 +170,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
     let mut failed: Vec<FailedFiles> = Vec::new();
     for GivenFile { path, .. } in files {
         match find_by_digest(session, &clients, path).await {
-            Ok(Target { client, path: index }) => {
+            Ok(Place { client, path: index }) => {
                 releases.entry(index).or_insert_with(|| (client, Vec::new())).1.push(path.clone());
             }
             Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
@@ -220,7 +179,12 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
     let several = files.len() > 1;
     let mut reports: Vec<Value> = Vec::new();
     for (index, (client, paths)) in releases {
-        let verified = match accept_release(session, args, &client, &index).await {
+        let accepted = async {
+            let shown = require_evidence(&client, client.state_at(&index).await?)?;
+            let mut found = FoundEvidence { client, shown, file: None };
+            found.accept(session, &args.root, &args.log, given_staple(args)?).await
+        };
+        let verified = match accepted.await {
             Ok(verified) => verified,
             Err(error) => {
                 failed.push(FailedFiles { paths, error });
@@ -301,11 +265,7 @@ fn finish(
     Err(CliError::new(kind, message, hint).with_details(details))
 }
 
-async fn find_by_digest(
-    session: &Session,
-    clients: &[ServerClient],
-    path: &Path,
-) -> Result<Target, CliError> {
+async fn find_by_digest(session: &Session, clients: &[ServerClient], path: &Path) -> Result<Place, CliError> {
     let digests = hash_file(path, session.output)?;
     let (mut revoked, mut collecting) = (None, None);
     for client in clients {
@@ -314,7 +274,7 @@ async fn find_by_digest(
             let mut complete = None;
             for release in answer.releases {
                 let SignatureCount { collected, needed } = release.signatures;
-                let target = Target { client: client.clone(), path: release.index_path };
+                let target = Place { client: client.clone(), path: release.index_path };
                 match release.state {
                     ReleaseState::Complete => complete = complete.or(Some(target)),
                     ReleaseState::Revoked => revoked = revoked.or(Some(target)),
@@ -331,7 +291,7 @@ async fn find_by_digest(
     // Of a revoked release, the evidence says when and why.
     revoked.ok_or_else(|| {
         let file = shown_path(path);
-        if let Some((Target { path, .. }, tally)) = collecting {
+        if let Some((Place { path, .. }, tally)) = collecting {
             return CliError::unverified(
                 format!("{file} is in {path}, which is not complete: {tally}"),
                 "do not use it before the project has signed it; `countersign status NAME` shows who is missing",
@@ -346,12 +306,21 @@ async fn find_by_digest(
     })
 }
 
+/// A bundle, alone or in the saved answer of a server about a release.
 pub(super) fn read_bundle(path: &Path) -> Result<Bundle, CliError> {
-    let bytes = read_bounded(path, BUNDLE_BYTES)?;
-    Bundle::parse(&bytes).map_err(|error| {
+    let bytes = read_bounded(path, STATE_BYTES)?;
+    let not_a_bundle = |error: ParseError| {
         let message = format!("{} is not a bundle", shown_path(path));
         CliError::unverified(message, "make one with `countersign bundle NAME -o FILE`").because(error)
-    })
+    };
+    match is_answer(&bytes).map_err(not_a_bundle)? {
+        false => Bundle::parse(&bytes).map_err(not_a_bundle),
+        true => {
+            let none = || ParseError::new("bundle", "the release was not complete when this was saved");
+            let answer = StateResponse::parse(&bytes);
+            answer.and_then(|answer| answer.bundle().ok_or_else(none)).map_err(not_a_bundle)
+        }
+    }
 }
 
 /// The listed file that a local one claims to be, by its name; or by what it is, if it was renamed.

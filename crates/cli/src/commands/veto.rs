@@ -35,11 +35,11 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     }
     let name = ReleaseName::parse_one(&args.names)?;
     let target = session.find_signable(&name, Reader::Signer).await?;
-    let Target { client, path } = &target;
+    let Target { client, path, shown: state } = &target;
     let project = shown::project_of(path)?;
-    let proposal = sign::gather_request(&target).await?;
+    let proposal = sign::gather_request(&target)?;
     let to_sign = sign::check_trusted(&proposal, Network::Online)?;
-    let mut waiting = Waiting::find(client, path).await?;
+    let mut waiting = Waiting::find(state)?;
     let pending = waiting.veto.take();
     refuse_second(args, &to_sign, pending.as_ref())?;
     let veto = choose_document(args, &to_sign, pending.as_ref())?;
@@ -54,7 +54,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
             file,
         );
     }
-    let you = session.public_key_at(client, path).await?;
+    let you = session.public_key_of(Some(path), &state.listed_keys()?)?;
     let done = |text: &str, vetoed: bool| {
         session.output.result(text, &json!({"project_id": project.as_str(), "vetoed": vetoed}))
     };
@@ -65,7 +65,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     let lines = shown::describe(session, &to_sign, &to_veto, Some(&waiting));
     session.output.show_question(&lines.join("\n"), session.confirmation());
     prompt::confirm(session.confirmation(), shown::QUESTION)?;
-    let key = session.key_at(client, Some(path)).await?;
+    let key = session.key(Some(path), &state.listed_keys()?)?;
     let body = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
     let is_vetoed = client.submit_veto(&key, &body).await?.answer;
     done(&shown::say_done(&project, is_vetoed), is_vetoed)

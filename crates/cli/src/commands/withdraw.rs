@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::{
     args::WithdrawArgs,
-    client::ServerClient,
+    client::state::Shown,
     error::CliError,
     prompt,
     release_names::ReleaseName,
@@ -26,22 +26,22 @@ use crate::{
 
 pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    let Target { client, path } = session.find_signable(&name, Reader::Signer).await?;
+    let Target { client, path, shown: state } = session.find_signable(&name, Reader::Signer).await?;
     if layout::signable(&path) != Some(Signable::Index) {
         return Err(CliError::usage(
             format!("{path} cannot be withdrawn"),
             "name a release; a proposed signers file is replaced with `countersign update`",
         ));
     }
-    let Some(shown) = find_release(&client, &path).await? else {
-        let Some(before) = find_withdrawal(&client, &path).await? else { return Err(no_release(&path)) };
+    let Some(shown) = find_release(&state, &path)? else {
+        let Some(before) = find_withdrawal(&state, &path)? else { return Err(no_release(&path)) };
         let name = session.name_of(&path, None);
-        let said = say_withdrawn(&client, &before).await;
+        let said = say_withdrawn(&state, &before);
         return finish(session, &path, &format!("{name} is withdrawn already: {said}"));
     };
     let name = session.name_of(&path, Some(&shown.index.project_id));
-    let key = session.key_at(&client, Some(&path)).await?;
-    let text = describe(&client, &path, &name, &shown, &args.reason).await?;
+    let key = session.key(Some(&path), &state.listed_keys()?)?;
+    let text = describe(&state, &path, &name, &shown, &args.reason)?;
     session.output.show_question(&text, session.confirmation());
     prompt::confirm(session.confirmation(), "Withdraw this release? Its signatures will be dropped.")?;
     let body = WithdrawBody {
@@ -57,15 +57,15 @@ fn finish(session: &Session, path: &RepoPath, text: &str) -> Result<(), CliError
     session.output.result(text, &json!({"file_path": path.as_str(), "withdrawn": true}))
 }
 
-async fn describe(
-    client: &ServerClient,
+fn describe(
+    state: &Shown,
     path: &RepoPath,
     name: &str,
-    ShownRelease { index, digest, text }: &ShownRelease,
+    ShownRelease { index, digest, .. }: &ShownRelease,
     reason: &str,
 ) -> Result<String, CliError> {
-    let set = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
-    let signed = set.unwrap_or_default().verifying_signers(text.as_bytes()).len();
+    let set = state.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
+    let signed = set.unwrap_or_default().entries.len();
     let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
     let lines = [
         format!("Withdrawal of {name}"),

@@ -55,29 +55,31 @@ impl StateSubject {
         }
     }
 
-    /// What is at `path`: an index, a signers file, a release's directory, or a project. A release that is there comes before
-    /// the project in whose directory it lies, and a project before a release that was withdrawn. `None` if there is
+    /// What is at `path`: an index, a signers file, a release's directory, or a project. In a directory that is both, a release
+    /// that is there comes first, then signers that are proposed, then a release that was withdrawn. `None` if there is
     /// nothing of these.
     pub fn find(snapshot: &impl Snapshot, path: &RepoPath) -> Option<Self> {
-        let is_there = |index: &RepoPath| snapshot.contains(index);
-        let was_there = |index: &RepoPath| snapshot.contains(&layout::withdrawal_of(index));
-        match layout::signable(path) {
-            Some(Signable::Index) if is_there(path) || was_there(path) => {
-                return Some(Self::Release(path.clone()));
+        let has = |file: &RepoPath| snapshot.contains(file);
+        let is_project = |project: &RepoPath| {
+            has(&layout::active_signers(project)) || has(&layout::pending_signers(project))
+        };
+        let project = match layout::signable(path) {
+            Some(Signable::Index) => {
+                let is_known = has(path) || has(&layout::withdrawal_of(path));
+                return is_known.then(|| Self::Release(path.clone()));
             }
-            Some(Signable::Index) => return None,
-            Some(Signable::PendingSigners { project }) => return Self::find_project(snapshot, project),
-            None => {}
-        }
-        if let Some(project) = layout::project_of_active_signers(path) {
-            return Self::find_project(snapshot, project);
+            Some(Signable::PendingSigners { project }) => Some(project),
+            None => layout::project_of_active_signers(path),
+        };
+        if let Some(project) = project {
+            return is_project(&project).then_some(Self::Project(project));
         }
         let index = layout::index_in(path);
-        if is_there(&index) {
+        let is_proposed = has(&layout::pending_signers(path));
+        if has(&index) || !is_proposed && has(&layout::withdrawal_of(&index)) {
             return Some(Self::Release(index));
         }
-        let withdrawn = || was_there(&index).then(|| Self::Release(index.clone()));
-        Self::find_project(snapshot, path.clone()).or_else(withdrawn)
+        is_project(path).then(|| Self::Project(path.clone()))
     }
 
     /// The release of a project that has this tag, or this directory. One that is there comes before one that was withdrawn.
@@ -105,12 +107,6 @@ impl StateSubject {
                     || files_of_proposal(&layout::pending_signers(project)).contains(path)
             }
         }
-    }
-
-    fn find_project(snapshot: &impl Snapshot, project: RepoPath) -> Option<Self> {
-        let signers = [layout::active_signers(&project), layout::pending_signers(&project)];
-        let is_project = signers.iter().any(|path| snapshot.contains(path));
-        is_project.then_some(Self::Project(project))
     }
 }
 
@@ -278,7 +274,9 @@ fn gather_evidence(
             signatures: snapshot.read_signatures(&layout::signatures_of(&document))?.unwrap_or_default(),
             governed_by: stored::signers_copy(snapshot, &document)?.digest,
             request: read_text(snapshot, &layout::request_of(&document))?
-                .map(|text| parse_stored(&layout::request_of(&document), SignedRequest::parse(text.as_bytes())))
+                .map(|text| {
+                    parse_stored(&layout::request_of(&document), SignedRequest::parse(text.as_bytes()))
+                })
                 .transpose()?,
         }),
         None => None,

@@ -29,6 +29,12 @@ impl Scratch {
         self.files.remove(path);
     }
 
+    /// Takes files of another one over.
+    pub fn absorb(&mut self, other: &Self, wanted: impl Fn(&RepoPath) -> bool) {
+        let wanted = other.files.iter().filter(|(path, _)| wanted(path));
+        self.files.extend(wanted.map(|(path, bytes)| (path.clone(), Arc::clone(bytes))));
+    }
+
     /// Changes files as a store would.
     pub fn apply(&mut self, change: &Change) {
         for (path, content) in &change.files {

@@ -82,7 +82,9 @@ fn it_keeps_up_and_starts_soon() {
     for round in 0..releases.min(10_000) / BATCH {
         let begin = Instant::now();
         bytes = (round * BATCH..(round + 1) * BATCH)
-            .map(|number| log.staple(|| std::sync::Arc::clone(&head), &index(&release(number))).1.unwrap().write().len())
+            .map(|number| {
+                log.staple(|| std::sync::Arc::clone(&head), &index(&release(number))).1.unwrap().write().len()
+            })
             .max()
             .unwrap_or_default();
         best = best.min(begin.elapsed() / u32::try_from(BATCH).unwrap());

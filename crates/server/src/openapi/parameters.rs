@@ -168,7 +168,12 @@ pub fn newest() -> Parameter {
 /// The release of a project by its tag, for the state of it.
 pub fn tag_below() -> Parameter {
     let Parameter { schema, .. } = any_path();
-    query("tag", "The release of the project at the path that has this tag, or this directory.", schema, json!("v1"))
+    query(
+        "tag",
+        "The release of the project at the path that has this tag, or this directory.",
+        schema,
+        json!("v1"),
+    )
 }
 
 /// The newest release of a project, for the state of it.

@@ -186,7 +186,7 @@ fn list_dropped(head: &Head, project: &RepoPath) -> Result<DroppedReleases, ApiE
     Ok(dropped)
 }
 
-/// The newest release, and which higher versions are not offered. The catalogue names it, and another head can show it.
+/// The release in this directory; of a project, its newest one, and which higher versions are not offered. The catalogue names it, and another head can show it.
 async fn find_newest(
     app: &App,
     origin: Option<&Extension<RequestOrigin>>,
@@ -196,15 +196,18 @@ async fn find_newest(
     for _ in 0..MOST_LOOKS {
         let (question, reader) = (project.clone(), Arc::clone(app));
         let found = ask(app, origin, move |look| {
-            let newest = look.newest_release_of(&question).releases.into_iter().next();
+            let index = layout::index_in(&question);
+            let newest = match reader.store.head().contains(&index) {
+                true => None,
+                false => look.newest_release_of(&question).releases.into_iter().next(),
+            };
             let skipped = list_skipped(look, &question, newest.as_ref());
             let is_none = newest.is_none();
             let subject = newest.map_or_else(|| question.clone(), |newest| newest.index_path);
             let answer = read_state(&reader, &subject, &Wanted::Newest, history_after.as_ref())?;
-            // Without any, the project itself is shown.
+            // Without any, what is at the path itself is shown.
             let evidence = answer.state.evidence.as_ref();
-            let is_complete =
-                is_none || evidence.is_some_and(|evidence| evidence.revocation.is_none());
+            let is_complete = is_none || evidence.is_some_and(|evidence| evidence.revocation.is_none());
             Ok::<_, ApiError>((is_complete, StateResponse { skipped, ..answer }))
         });
         if let (true, answer) = found.await?? {

@@ -15,7 +15,7 @@ use super::{
     directory::ExportedFile,
     release::{ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect},
 };
-use crate::{client::ServerClient, error::CliError};
+use crate::{client::state::Shown, error::CliError};
 
 /// Digests with the programs that every system has.
 const PLAIN: &str = include_str!("plain.sh");
@@ -28,13 +28,13 @@ pub(super) struct FormatSignatures {
 }
 
 impl FormatSignatures {
-    pub(super) async fn find(
-        client: &ServerClient,
+    pub(super) fn find(
+        shown: &Shown,
         release: &ExportedRelease<'_>,
         format: OtherFormat,
     ) -> Result<Self, CliError> {
         let index = &release.artifact.path;
-        let file = client.parsed(&layout::other_formats_of(index), OtherFormatsFile::parse).await?;
+        let file = shown.parsed(&layout::other_formats_of(index), OtherFormatsFile::parse)?;
         let sums = ReleaseSums { index, text: &release.sha256sums };
         let mut file = file.unwrap_or_default().keep_verifying(&sums);
         file.entries.retain(|_, texts| texts.contains_key(&format));

@@ -5,11 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{ReleaseState, SignedRelease, WaitingKind};
 use countersign_core::{
-    documents::{
-        history::{History, HistoryEntry},
-        layout,
-        signers::SignersFile,
-    },
+    documents::{history::History, layout, signers::SignersFile},
+    rules::scratch::Scratch,
     values::{
         bounds::{KEY_ENTRIES, LIST_ENTRIES},
         key::PublicKey,
@@ -17,20 +14,17 @@ use countersign_core::{
         time::Timestamp,
     },
 };
-use countersign_explain::{
-    incident::{IncidentQuestion, ListingAgreement},
-    scratch::Scratch,
-};
+use countersign_explain::incident::{IncidentQuestion, ListingAgreement};
 
 use super::findings::describe_failure;
 use crate::{
     args::IncidentArgs,
-    client::ServerClient,
+    client::{ServerClient, state::StateQuestion},
     error::CliError,
     named_keys::resolve_keys,
     release_names::ReleaseName,
     session::{Reader, Session},
-    targets::Target,
+    targets::Place,
 };
 
 /// For each release there are some requests. A clone answers without a bound.
@@ -73,7 +67,7 @@ impl Fetched {
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.project {
             let name = ReleaseName::parse_one(std::slice::from_ref(name))?;
-            let Target { client, path } = session.find_place(&name, Reader::Signer).await?;
+            let Place { client, path } = session.find_place(&name, Reader::Signer).await?.into_place();
             histories.push((path.clone(), fetched.fetch_project(&client, &path).await?));
             fetched.known.insert(path);
             if clients.iter().all(|known| known.address() != client.address()) {
@@ -148,9 +142,9 @@ impl Fetched {
                 }
             }
         }
-        releases.extend(begun.iter().cloned());
+        releases.extend(begun);
         for project in self.in_order() {
-            if let Err(error) = self.fetch_releases(client, &project, &releases, &begun).await {
+            if let Err(error) = self.fetch_releases(client, &project, &releases).await {
                 self.note_unread(&project, &error);
             }
         }
@@ -177,7 +171,6 @@ impl Fetched {
         client: &ServerClient,
         project: &RepoPath,
         touched: &BTreeSet<RepoPath>,
-        begun: &BTreeSet<RepoPath>,
     ) -> Result<(), CliError> {
         let mut releases: Vec<RepoPath> =
             touched.iter().filter(|path| path.is_inside(project)).cloned().collect();
@@ -197,7 +190,7 @@ impl Fetched {
                 self.is_cut = true;
                 break;
             }
-            match self.fetch_release(client, &path, begun.contains(&path)).await {
+            match self.fetch_release(client, &path).await {
                 Ok(()) => drop(self.scope.entry(project.clone()).or_default().insert(path)),
                 Err(error) => self.note_unread(&path, &error),
             }
@@ -270,72 +263,23 @@ impl Fetched {
         client: &ServerClient,
         project: &RepoPath,
     ) -> Result<History, CliError> {
-        let history = client.history(project).await?;
-        for (i, entry) in history.entries.iter().enumerate() {
-            let HistoryEntry { signers_config, .. } = entry;
-            self.scratch.put(layout::history_entry(project, i + 1), entry.write());
-            // The last one is in force.
-            self.scratch.put(layout::active_signers(project), signers_config.as_bytes());
-        }
-        let pending = layout::pending_signers(project);
-        let metadata = layout::metadata_of(&pending);
-        if self.fetch(client, &pending).await? {
-            let parts = [
-                layout::registration_of(&pending),
-                layout::pending_signatures_of(&pending),
-                layout::pending_signatures_of(&metadata),
-                layout::agreement_of(&pending),
-                metadata,
-            ];
-            for path in &parts {
-                self.fetch(client, path).await?;
-            }
-        }
-        if history.entries.is_empty() && self.scratch_is_without(&pending) {
+        let Some(shown) = client.state(&layout::active_signers(project), StateQuestion::Path).await? else {
             return Err(CliError::other(
                 format!("the server {} has no project {project}", client.address()),
                 "check its name: `countersign chain PROJECT` shows one that is there",
             ));
-        }
+        };
+        self.scratch.absorb(&shown.files, |_| true);
         self.scope.entry(project.clone()).or_default();
-        Ok(history)
+        Ok(shown.history().clone())
     }
 
-    fn scratch_is_without(&self, path: &RepoPath) -> bool {
-        use countersign_core::rules::snapshot::Snapshot as _;
-        !self.scratch.contains(path)
-    }
-
-    async fn fetch_release(
-        &mut self,
-        client: &ServerClient,
-        path: &RepoPath,
-        is_begun: bool,
-    ) -> Result<(), CliError> {
-        let revocation = layout::revocation_of(path);
-        self.fetch(client, path).await?;
-        self.fetch(client, &layout::signers_copy_of(path)).await?;
-        if self.fetch(client, &layout::signatures_of(path)).await? {
-            if is_begun {
-                self.fetch(client, &layout::pending_revocation_of(path)).await?;
-                self.fetch(client, &layout::pending_revocation_signatures_of(path)).await?;
-            }
-        } else if self.fetch(client, &layout::pending_signatures_of(path)).await? {
-            self.fetch(client, &layout::registrant_of(path)).await?;
-        } else {
-            self.fetch(client, &layout::revoked_signatures_of(path)).await?;
-            self.fetch(client, &layout::signatures_of(&revocation)).await?;
-            self.fetch(client, &layout::signers_copy_of(&revocation)).await?;
-            self.fetch(client, &revocation).await?;
-        }
+    /// The signers of the project stay as they were fetched with it.
+    async fn fetch_release(&mut self, client: &ServerClient, path: &RepoPath) -> Result<(), CliError> {
+        let shown = client.state_at(path).await?;
+        let is_of_release = |file: &RepoPath| file.as_str().starts_with(path.as_str());
+        self.scratch.absorb(&shown.files, is_of_release);
         Ok(())
-    }
-
-    /// Gives whether the server has it.
-    async fn fetch(&mut self, client: &ServerClient, path: &RepoPath) -> Result<bool, CliError> {
-        let Some(text) = client.document(path).await? else { return Ok(false) };
-        self.scratch.put(path.clone(), text.into_bytes());
-        Ok(true)
     }
 }
 

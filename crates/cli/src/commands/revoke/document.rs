@@ -20,7 +20,7 @@ use countersign_explain::progress::Names;
 
 use crate::{
     args::RevokeArgs,
-    client::{ServerClient, now},
+    client::{now, state::Shown},
     error::{CliError, REASON_HINT},
     people::People,
     shown_release::{ShownRelease, require_release},
@@ -48,8 +48,8 @@ pub(super) fn choose_document(
 }
 
 /// What is signed, with all that shows what it is about.
-pub(super) async fn request_for(
-    client: &ServerClient,
+pub(super) fn request_for(
+    state: &Shown,
     path: &RepoPath,
     shown: ShownRelease,
     pending: Option<&Pending>,
@@ -62,7 +62,7 @@ pub(super) async fn request_for(
         .map_err(|error| CliError::usage("this is not a valid revocation", REASON_HINT).because(error))?;
     Ok(RevocationRequest {
         path: path.clone(),
-        history: client.history(&shown.index.project_id).await?,
+        history: state.history().clone(),
         index: shown.text,
         revocation: document,
         collected: SignatureSet::default(),
@@ -100,14 +100,14 @@ pub(super) fn describe_progress(to_revoke: &ToRevoke, you: Option<PublicKey>) ->
     format!("  signed   {tally}: {}", people.list_or(to_revoke.signed.iter().copied(), "no one yet"))
 }
 
-pub(super) async fn read_index(client: &ServerClient, path: &RepoPath) -> Result<ShownRelease, CliError> {
+pub(super) fn read_index(state: &Shown, path: &RepoPath) -> Result<ShownRelease, CliError> {
     if layout::signable(path) != Some(Signable::Index) {
         return Err(CliError::usage(
             format!("{path} cannot be revoked"),
             "name a release; signers files are replaced with `countersign update`",
         ));
     }
-    require_release(client, path).await
+    require_release(state, path)
 }
 
 fn begin(args: &RevokeArgs, digest: Sha512, initiator: Option<PublicKey>) -> Result<String, CliError> {
@@ -143,19 +143,19 @@ impl Pending {
 }
 
 /// Co-signing signs what others wrote, so it must be about this file, and by someone who may revoke or once might.
-pub(super) async fn find_pending(
-    client: &ServerClient,
+pub(super) fn find_pending(
+    state: &Shown,
     path: &RepoPath,
     shown: &ShownRelease,
 ) -> Result<Option<Pending>, CliError> {
-    let Some(text) = client.document(&layout::pending_revocation_of(path)).await? else { return Ok(None) };
+    let Some(text) = state.document(&layout::pending_revocation_of(path)) else { return Ok(None) };
     let signatures = layout::pending_revocation_signatures_of(path);
     let request = RevocationRequest {
         path: path.clone(),
         index: shown.text.clone(),
         revocation: text.clone(),
-        history: client.history(&shown.index.project_id).await?,
-        collected: client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default(),
+        history: state.history().clone(),
+        collected: state.parsed(&signatures, SignatureSet::parse)?.unwrap_or_default(),
     };
     let to_revoke = request.check();
     let to_revoke = to_revoke.and_then(|to_revoke| match to_revoke.signed.is_empty() {

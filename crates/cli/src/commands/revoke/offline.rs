@@ -18,7 +18,7 @@ use super::{
 use crate::{
     args::RevokeArgs,
     carried::{SignedFile, check_output, mark_done, read, submit_all},
-    client::{ServerClient, submission::Submitted},
+    client::{state::Shown, submission::Submitted},
     error::CliError,
     files::write,
     paths::shown_path,
@@ -28,17 +28,17 @@ use crate::{
 };
 
 /// Needs no key, so that a new document names no initiator.
-pub(super) async fn export(
+pub(super) fn export(
     session: &Session,
-    client: &ServerClient,
+    state: &Shown,
     path: &RepoPath,
     args: &RevokeArgs,
     file: &Path,
 ) -> Result<(), CliError> {
-    let shown = read_index(client, path).await?;
-    let pending = find_pending(client, path, &shown).await?;
+    let shown = read_index(state, path)?;
+    let pending = find_pending(state, path, &shown)?;
     let revocation = choose_document(args, shown.digest, pending.as_ref(), None)?;
-    let request = request_for(client, path, shown, pending.as_ref(), revocation).await?;
+    let request = request_for(state, path, shown, pending.as_ref(), revocation)?;
     // What would be refused offline is refused here already.
     check(&request)?;
     write(file, &offline::write_revocation_requests(&[request]))?;

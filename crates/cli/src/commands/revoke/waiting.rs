@@ -18,7 +18,7 @@ use crate::{
     args::RevokeArgs,
     client::{ServerClient, log::ShownProof, now},
     error::{CliError, ErrorKind},
-    evidence,
+    evidence::require_evidence,
     freshness::shown_time,
     log_policy::{ChosenPolicy, PolicySource},
     session::Session,
@@ -84,7 +84,7 @@ pub(super) async fn wait(
 
 /// What everyone is shown from now on.
 async fn find_revoked(client: &ServerClient, path: &RepoPath) -> Result<RevokedArtifact, CliError> {
-    let evidence = evidence::gather_release(client, path).await?;
+    let evidence = require_evidence(client, client.state_at(path).await?)?.evidence;
     match verify(&evidence) {
         Err(VerifyError::Revoked(revoked)) => Ok(*revoked),
         other => {

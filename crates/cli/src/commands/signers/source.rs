@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use countersign_core::{
-    documents::{history::History, signers::SignersFile},
+    documents::{history::History, layout, signers::SignersFile},
     rules::{
         chain::{self, VerifiedChain},
         stored,
@@ -19,7 +19,7 @@ use crate::{
     release_names::ReleaseName,
     repository_copy::RepositoryView,
     session::{Reader, Session},
-    targets::Target,
+    targets::Place,
     trust::TrustFile,
 };
 
@@ -59,9 +59,9 @@ pub(crate) async fn find_on_server(
     source: &str,
 ) -> Result<(ServerClient, VerifiedChain), CliError> {
     let name = ReleaseName::parse_one(&[source.to_owned()])?;
-    let Target { client, path } = session.find_place(&name, Reader::Signer).await?;
-    let history = client.history(&path).await?;
-    let chain = verify(&history, &path, &format!("the server {}", client.address()))?;
+    let Place { client, path } = session.find_place(&name, Reader::Signer).await?.into_place();
+    let shown = client.state_at(&layout::active_signers(&path)).await?;
+    let chain = verify(shown.history(), &path, &format!("the server {}", client.address()))?;
     Ok((client, chain))
 }
 

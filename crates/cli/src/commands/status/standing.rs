@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
     documents::{
-        index::ReleaseIndex,
         layout,
         objections::{EarlierObjections, ObjectionsFile},
         other_formats::OtherFormatsFile,
         revocation::Revocation,
-        sha256sums::render_sha256sums,
         signatures::SignatureSet,
         signers::SignersFile,
     },
@@ -17,7 +15,7 @@ use countersign_core::{
     values::{
         digest::Sha512,
         key::PublicKey,
-        other_format::{OtherFormat, ReleaseSums},
+        other_format::OtherFormat,
         path::RepoPath,
         shown::{plural, quoted},
         time::Timestamp,
@@ -30,7 +28,7 @@ use countersign_explain::progress::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    client::{ServerClient, now},
+    client::{now, state::Shown},
     error::CliError,
     output::Output,
     people::{People, when_text},
@@ -283,24 +281,23 @@ fn group_json(group: &GroupProgress) -> Value {
 }
 
 /// `None` where there is no such release.
-pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Result<Option<Status>, CliError> {
-    let Some(index) = client.document(path).await? else { return Ok(None) };
-    let signers = client.parsed(&layout::signers_copy_of(path), SignersFile::parse).await?;
+pub(super) fn index_status(shown: &Shown, path: &RepoPath) -> Result<Option<Status>, CliError> {
+    let Some(index) = shown.document(path) else { return Ok(None) };
+    let signers = shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)?;
     let signers = signers.ok_or_else(|| not_found(path))?;
-    let revocation = client.parsed(&layout::revocation_of(path), Revocation::parse).await?;
-    let collecting = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
+    let revocation = shown.parsed(&layout::revocation_of(path), Revocation::parse)?;
+    let collecting = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
     let (state, set) = match (revocation, collecting) {
         (Some(document), _) => {
-            let set = client.parsed(&layout::revoked_signatures_of(path), SignatureSet::parse).await?;
+            let set = shown.parsed(&layout::revoked_signatures_of(path), SignatureSet::parse)?;
             (SigningState::Revoked { reason: document.reason }, set.unwrap_or_default())
         }
         (None, Some(set)) => (SigningState::Collecting, set),
         (None, None) => {
-            let set = client.parsed(&layout::signatures_of(path), SignatureSet::parse).await?;
+            let set = shown.parsed(&layout::signatures_of(path), SignatureSet::parse)?;
             (SigningState::Complete, set.unwrap_or_default())
         }
     };
-    let set = set.keep_verifying(index.as_bytes());
     let signed = set.signers();
     let groups = signers.artifact_groups();
     if matches!(state, SigningState::Complete) && !quorum::is_met(groups, &signed) {
@@ -313,9 +310,14 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
     let open = groups.iter().filter(|group| quorum::count(group, &signed) < group.threshold);
     let missing = open.flat_map(|group| group.signers.iter().map(|signer| signer.key));
     let missing = missing.filter(|key| !signed.contains(key)).collect();
-    let begun = begun_revocation(client, path, &index, &signers).await?;
-    let formats = find_formats(client, path, &index).await?;
-    let objections = find_standing(client, path, &index).await?;
+    let begun = begun_revocation(shown, path, &signers)?;
+    let formats = shown.parsed(&layout::other_formats_of(path), OtherFormatsFile::parse)?;
+    // The signers in force say who may object, also to what earlier ones signed.
+    let objections = Objections {
+        file: find_objections(shown, path)?,
+        earlier: find_earlier_objections(shown, path)?,
+        current: shown.signers()?,
+    };
     let names = Names::of([&signers]);
     Ok(Some(Status {
         state,
@@ -326,7 +328,7 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
         signed,
         begun,
         names,
-        formats,
+        formats: formats.unwrap_or_default(),
         objections,
         waits_until: None,
         has_masters: false,
@@ -335,62 +337,25 @@ pub(super) async fn index_status(client: &ServerClient, path: &RepoPath) -> Resu
     }))
 }
 
-/// The signers in force say who may object, also to what earlier ones signed.
-async fn find_standing(client: &ServerClient, path: &RepoPath, index: &str) -> Result<Objections, CliError> {
-    let digest = Sha512::of(index.as_bytes());
-    let file = find_objections(client, path, &digest).await?;
-    let earlier = find_earlier_objections(client, path, Some(&digest)).await?;
-    let project = ReleaseIndex::parse(index.as_bytes()).ok().map(|index| index.project_id);
-    match project.filter(|_| !file.standing().is_empty() || !earlier.is_empty()) {
-        Some(project) => {
-            let current = client.parsed(&layout::active_signers(&project), SignersFile::parse).await?;
-            Ok(Objections { file, earlier, current })
-        }
-        None => Ok(Objections::default()),
-    }
-}
-
-async fn find_formats(
-    client: &ServerClient,
+fn begun_revocation(
+    shown: &Shown,
     path: &RepoPath,
-    index: &str,
-) -> Result<OtherFormatsFile, CliError> {
-    let stored = client.parsed(&layout::other_formats_of(path), OtherFormatsFile::parse).await?;
-    let sums = ReleaseIndex::parse(index.as_bytes()).ok().and_then(|index| render_sha256sums(&index).ok());
-    Ok(match (stored, sums) {
-        (Some(stored), Some(text)) => stored.keep_verifying(&ReleaseSums { index: path, text: &text }),
-        (Some(_) | None, Some(_) | None) => OtherFormatsFile::default(),
-    })
-}
-
-async fn begun_revocation(
-    client: &ServerClient,
-    path: &RepoPath,
-    index: &str,
     signers: &SignersFile,
 ) -> Result<Option<Begun>, CliError> {
-    let Some(text) = client.document(&layout::pending_revocation_of(path)).await? else { return Ok(None) };
-    let signatures = layout::pending_revocation_signatures_of(path);
-    let set = client.parsed(&signatures, SignatureSet::parse).await?.unwrap_or_default();
-    let document = Revocation::parse(text.as_bytes()).ok();
-    let signed = set.verifying_signers(text.as_bytes());
-    // The signers in force revoke, also what earlier ones signed.
-    let project = ReleaseIndex::parse(index.as_bytes()).ok().map(|index| index.project_id);
-    let current = match project {
-        Some(project) => client.parsed(&layout::active_signers(&project), SignersFile::parse).await?,
-        None => None,
+    let Some(document) = shown.parsed(&layout::pending_revocation_of(path), Revocation::parse)? else {
+        return Ok(None);
     };
+    let signatures = layout::pending_revocation_signatures_of(path);
+    let signed = shown.parsed(&signatures, SignatureSet::parse)?.unwrap_or_default().signers();
+    // The signers in force revoke, also what earlier ones signed.
+    let current = shown.signers()?;
     let tally = Tally::of_revocation(current.as_ref().unwrap_or(signers), &signed);
-    Ok(document.map(|document| Begun { reason: document.reason, signed, tally }))
+    Ok(Some(Begun { reason: document.reason, signed, tally }))
 }
 
 /// `None` where nothing is pending.
-pub(super) async fn proposal_status(
-    client: &ServerClient,
-    path: &RepoPath,
-    project: &RepoPath,
-) -> Result<Option<Status>, CliError> {
-    let Some(text) = client.document(path).await? else { return Ok(None) };
+pub(super) fn proposal_status(shown: &Shown, path: &RepoPath) -> Result<Option<Status>, CliError> {
+    let Some(text) = shown.document(path) else { return Ok(None) };
     let proposed = SignersFile::parse(text.as_bytes()).map_err(|error| {
         CliError::unverified(
             format!("what the server shows as {path} is not a signers file"),
@@ -398,13 +363,12 @@ pub(super) async fn proposal_status(
         )
         .because(error)
     })?;
-    let current = client.parsed(&layout::active_signers(project), SignersFile::parse).await?;
-    let set = client.parsed(&layout::pending_signatures_of(path), SignatureSet::parse).await?;
-    let set = set.unwrap_or_default().keep_verifying(text.as_bytes());
+    let current = shown.signers()?;
+    let set = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?.unwrap_or_default();
     let signed = set.signers();
     let consent = Consent { current: current.as_ref(), proposed: &proposed };
     let names = Names::of(current.iter().chain([&proposed]));
-    let waiting = Waiting::find(client, path).await?;
+    let waiting = Waiting::find(shown)?;
     let masters = current.as_ref().map_or(&[][..], SignersFile::master_groups);
     let veto = waiting.veto.and_then(|veto| {
         let signed = veto.signed();

@@ -4,17 +4,14 @@ use std::{collections::BTreeSet, time::Duration};
 
 use countersign_api::event::EventFilter;
 use countersign_core::{
-    documents::{
-        layout::{self, Signable},
-        veto::Veto,
-    },
+    documents::layout::{self, Signable},
     values::{digest::Sha512, key::PublicKey, path::RepoPath, shown::quoted},
 };
 use serde_json::json;
 
 use super::standing::{SigningState, Status, index_status, not_found, not_pending, proposal_status};
 use crate::{
-    client::{ListenQuery, ServerClient},
+    client::{ListenQuery, ServerClient, state::Shown},
     error::{CliError, ErrorKind},
     events::{EventFeed, Gaps, Next},
     people::People,
@@ -61,7 +58,7 @@ pub(super) async fn run(
 }
 
 async fn wait(session: &Session, target: &Target, subject: &Signable) -> Result<(), CliError> {
-    let Target { client, path } = target;
+    let Target { client, path, .. } = target;
     // A project's signers take effect under another path than the one where they were pending.
     let (prefix, other) = match subject {
         Signable::Index => (path, None),
@@ -104,13 +101,14 @@ async fn look(
     subject: &Signable,
     digest: Option<Sha512>,
 ) -> Result<Progress, CliError> {
+    let shown = client.state_at(path).await?;
     let status = match subject {
-        Signable::Index => match index_status(client, path).await? {
-            None => return Err(gone_release(client, path).await?),
+        Signable::Index => match index_status(&shown, path)? {
+            None => return Err(gone_release(&shown, path)?),
             status => status,
         },
-        Signable::PendingSigners { project } => match proposal_status(client, path, project).await? {
-            None => return gone_signers(client, path, project, digest).await,
+        Signable::PendingSigners { project } => match proposal_status(&shown, path)? {
+            None => return gone_signers(&shown, path, project, digest),
             status => status,
         },
     };
@@ -133,26 +131,26 @@ async fn look(
     }
 }
 
-async fn gone_release(client: &ServerClient, path: &RepoPath) -> Result<CliError, CliError> {
-    let Some(withdrawal) = find_withdrawal(client, path).await? else { return Ok(not_found(path)) };
+fn gone_release(shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {
+    let Some(withdrawal) = find_withdrawal(shown, path)? else { return Ok(not_found(path)) };
     Ok(CliError::new(
         ErrorKind::Refused,
-        format!("{path} was withdrawn {}", say_withdrawn(client, &withdrawal).await),
+        format!("{path} was withdrawn {}", say_withdrawn(shown, &withdrawal)),
         "`countersign release` registers another one there",
     ))
 }
 
 /// What is no longer pending is in force, or was dropped.
-async fn gone_signers(
-    client: &ServerClient,
+fn gone_signers(
+    shown: &Shown,
     path: &RepoPath,
     project: &RepoPath,
     digest: Option<Sha512>,
 ) -> Result<Progress, CliError> {
-    let history = client.history(project).await?;
+    let history = shown.history();
     // They can have come into force before the wait began (D181).
     let Some(digest) = digest else {
-        return match Vetoed::find(client, project).await? {
+        return match Vetoed::find(shown)? {
             Some(vetoed) => Err(refused_by_masters(project, &vetoed.reason)),
             None if history.entries.is_empty() => Err(not_pending(path)),
             None => Ok(Progress::Done),
@@ -163,9 +161,8 @@ async fn gone_signers(
     if is_in_force {
         return Ok(Progress::Done);
     }
-    let record = layout::veto_record(project, &digest);
-    if let Some(veto) = client.parsed(&record, Veto::parse).await? {
-        return Err(refused_by_masters(project, &veto.veto));
+    if let Some(vetoed) = Vetoed::find(shown)?.filter(|vetoed| vetoed.digest == digest) {
+        return Err(refused_by_masters(project, &vetoed.reason));
     }
     Err(CliError::new(
         ErrorKind::Refused,

@@ -1,0 +1,154 @@
+//! What a server shows of one release or one project, as of one commit (D232). Signatures, objections and withdrawals in it
+//! verify; whether their authors are the right ones, each command finds out.
+
+use countersign_api::state::{DroppedReleases, LogAnswer, StateResponse};
+use countersign_core::{
+    documents::{history::History, layout, signers::SignersFile},
+    proof::state::{State, StateSubject},
+    rules::{scratch::Scratch, snapshot::Snapshot as _},
+    values::{
+        bounds::STATE_BYTES, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp, wire::routes,
+    },
+};
+
+use super::ServerClient;
+use crate::error::CliError;
+
+/// What of a path is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum StateQuestion<'a> {
+    /// What is at the path.
+    Path,
+    /// The release of the project with this tag, or in this directory.
+    Tag(&'a str),
+    /// The release in the directory; of a project, its newest one.
+    Newest,
+}
+
+impl StateQuestion<'_> {
+    /// Whether an answer is about what was asked for.
+    fn is_about(self, path: &RepoPath, answer: &StateResponse) -> bool {
+        match (self, &answer.state.subject) {
+            (Self::Path, StateSubject::Release(index)) => index == path || *index == layout::index_in(path),
+            (Self::Path | Self::Newest, StateSubject::Project(project)) => {
+                let signers = [layout::active_signers(project), layout::pending_signers(project)];
+                project == path || signers.contains(path)
+            }
+            (Self::Tag(tag), StateSubject::Release(index)) => {
+                StateSubject::indexes_of_tag(path, tag).contains(index)
+            }
+            (Self::Newest, StateSubject::Release(index)) => index.is_inside(path),
+            (Self::Tag(_), StateSubject::Project(_)) => false,
+        }
+    }
+}
+
+impl ServerClient {
+    /// The state of a release or a project, as of one commit; `None` where the server says that there is none.
+    pub(crate) async fn state(
+        &self,
+        path: &RepoPath,
+        question: StateQuestion<'_>,
+    ) -> Result<Option<Shown>, CliError> {
+        let mut url = self.route(routes::STATE, Some(path));
+        match question {
+            StateQuestion::Path => {}
+            StateQuestion::Tag(tag) => drop(url.query_pairs_mut().append_pair("tag", tag)),
+            StateQuestion::Newest => drop(url.query_pairs_mut().append_pair("newest", "true")),
+        }
+        let Some(answer) = self.find(url, STATE_BYTES).await? else { return Ok(None) };
+        let state = StateResponse::parse(&answer.bytes);
+        let state = state.and_then(|state| match question.is_about(path, &state) {
+            true => Ok(state),
+            false => Err(ParseError::new("path", "it is about something else")),
+        });
+        let state = state.map_err(|error| self.unusable(path, &answer, error))?;
+        Shown::new(self, state).map(Some)
+    }
+
+    /// The state of what is at a path, and be it nothing.
+    pub(crate) async fn state_at(&self, path: &RepoPath) -> Result<Shown, CliError> {
+        let found = self.state(path, StateQuestion::Path).await?;
+        Ok(found.unwrap_or_else(|| Shown::nothing(self, path)))
+    }
+}
+
+/// The state of one release or one project, as files.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) answer: StateResponse,
+    pub(crate) files: Scratch,
+    /// Who shows it.
+    client: ServerClient,
+}
+
+impl Shown {
+    pub(super) fn new(client: &ServerClient, answer: StateResponse) -> Result<Self, CliError> {
+        let files = answer.state.to_files();
+        let files =
+            files.map_err(|error| client.unusable_content(&error.path, ParseError::new("", error.reason)))?;
+        Ok(Self { answer, files, client: client.clone() })
+    }
+
+    /// That there is nothing at this path.
+    pub(crate) fn nothing(client: &ServerClient, path: &RepoPath) -> Self {
+        let project = path.parent().unwrap_or_else(|| path.clone());
+        let (subject, files) = (StateSubject::Release(path.clone()), Default::default());
+        let answer = StateResponse {
+            commit: String::new(),
+            committed_at: Timestamp::from_unix_seconds(0).expect("1970 is a year"),
+            state: State { subject, project, evidence: None, history: None, files },
+            staple: None,
+            log: LogAnswer::default(),
+            history_after: None,
+            drops: DroppedReleases::default(),
+            skipped: Vec::new(),
+        };
+        Self { answer, files: Scratch::default(), client: client.clone() }
+    }
+
+    pub(crate) fn subject(&self) -> &StateSubject {
+        &self.answer.state.subject
+    }
+
+    pub(crate) fn project(&self) -> &RepoPath {
+        &self.answer.state.project
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        self.answer.state.history()
+    }
+
+    pub(crate) fn contains(&self, path: &RepoPath) -> bool {
+        self.files.contains(path)
+    }
+
+    /// A stored document, as text.
+    pub(crate) fn document(&self, path: &RepoPath) -> Option<String> {
+        let bytes = self.files.read(path).ok().flatten()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// A stored document, parsed.
+    pub(crate) fn parsed<T>(
+        &self,
+        path: &RepoPath,
+        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+    ) -> Result<Option<T>, CliError> {
+        let bytes = self.files.read(path).ok().flatten();
+        bytes
+            .map(|bytes| parse(&bytes).map_err(|error| self.client.unusable_content(path, error)))
+            .transpose()
+    }
+
+    /// The signers in force.
+    pub(crate) fn signers(&self) -> Result<Option<SignersFile>, CliError> {
+        self.parsed(&layout::active_signers(self.project()), SignersFile::parse)
+    }
+
+    /// The keys of the signers file in force, and of one that is proposed.
+    pub(crate) fn listed_keys(&self) -> Result<Vec<PublicKey>, CliError> {
+        let proposed = self.parsed(&layout::pending_signers(self.project()), SignersFile::parse)?;
+        Ok(self.signers()?.iter().chain(&proposed).flat_map(SignersFile::keys).collect())
+    }
+}
