@@ -3,6 +3,7 @@
 mod forgery;
 mod scene;
 mod server;
+mod state;
 
 pub(crate) use self::{
     forgery::{Forgery, Listed, digest_of, index_of, origin, revocation_of, signature_set},

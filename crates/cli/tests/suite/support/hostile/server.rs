@@ -7,9 +7,10 @@ use std::{
     time::Duration,
 };
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 
+use super::state::compose as compose_state;
 use crate::support::{
     http::{self, Request},
     server::TestServer,
@@ -199,15 +200,11 @@ impl HostileServer {
 
 fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>) -> std::io::Result<()> {
     let Some(asked) = Asked::read(&stream)? else { return Ok(()) };
-    let lie = {
-        let mut desk = desk.lock().expect("no panic");
-        let lie = desk.lies.iter().rev().find_map(|choose| choose(&asked));
-        desk.asked.push(asked.clone());
-        lie
-    };
-    match (lie, honest) {
+    desk.lock().expect("no panic").asked.push(asked.clone());
+    match (choose(desk, &asked), honest) {
         (Some(Lie::Swallowed), Some(honest)) => http::try_send(honest, &asked.to_request()).map(drop),
         (Some(lie), _) => lie.send(&mut stream),
+        (None, _) if is_lied_about(desk, honest, &asked) => compose(desk, honest, &asked).send(&mut stream),
         (None, None) => Lie::missing().send(&mut stream),
         (None, Some(honest)) => {
             let reply = http::try_send(honest, &asked.to_request())?;
@@ -216,6 +213,40 @@ fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>)
         }
     }
 }
+
+fn choose(desk: &Mutex<Desk>, asked: &Asked) -> Option<Lie> {
+    desk.lock().expect("no panic").lies.iter().rev().find_map(|choose| choose(asked))
+}
+
+const STATE: &str = "/v1/state/";
+
+/// A liar puts the state together from what it shows of each file.
+fn is_lied_about(desk: &Mutex<Desk>, honest: Option<SocketAddr>, asked: &Asked) -> bool {
+    let has_lies = honest.is_none() || !desk.lock().expect("no panic").lies.is_empty();
+    asked.path.starts_with(STATE) && has_lies
+}
+
+fn compose(desk: &Mutex<Desk>, honest: Option<SocketAddr>, asked: &Asked) -> Lie {
+    let ask = |path: &str| {
+        let target = utf8_percent_encode(path, TARGET).to_string();
+        let question = Asked { path: path.to_owned(), target, ..asked.clone() };
+        match (choose(desk, &question), honest) {
+            (Some(Lie::Answer { status, body, .. }), _) => (status, body),
+            (Some(_), _) | (None, None) => (404, Vec::new()),
+            (None, Some(honest)) => {
+                let reply = http::try_send(honest, &question.to_request());
+                reply.map_or((502, Vec::new()), |reply| (reply.status, reply.body))
+            }
+        }
+    };
+    match compose_state(&ask, &asked.path[STATE.len()..]) {
+        Some(body) => Lie::bytes(body),
+        None => Lie::missing(),
+    }
+}
+
+/// What a target is written with.
+const TARGET: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'"').add(b'<').add(b'>').add(b'#').add(b'+');
 
 impl Asked {
     fn read(stream: &TcpStream) -> std::io::Result<Option<Self>> {
