@@ -12,5 +12,4 @@ pub mod objected;
 pub mod offline;
 pub mod requests;
 pub mod schemas;
-pub mod signed;
 pub mod waiting;
