@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use countersign_core::{
     documents::history::History,
-    rules::stored::IndexState,
+    rules::stored::ReleaseState,
     values::{
         json::{Field, Json, Object, ParseError},
         key::{PublicKey, decode_base64, encode_base64},
@@ -98,9 +98,9 @@ pub struct StatusResponse {
 }
 
 impl StatusResponse {
-    pub fn new(file_path: RepoPath, state: IndexState) -> Self {
-        let revoked = (state == IndexState::Revoked).then_some(true);
-        Self { file_path, is_complete: state == IndexState::Complete, revoked, waits_until: None }
+    pub fn new(file_path: RepoPath, state: ReleaseState) -> Self {
+        let revoked = (state == ReleaseState::Revoked).then_some(true);
+        Self { file_path, is_complete: state == ReleaseState::Complete, revoked, waits_until: None }
     }
 
     /// Signers that have all signatures and take effect only then.

@@ -9,5 +9,6 @@ pub use self::{
         KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, SignedRelease, WaitingFile,
         WaitingKind, role_name,
     },
-    releases::{ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse, SignatureCount},
+    releases::{ListedRelease, ProjectsResponse, ReleasesResponse, SignatureCount},
 };
+pub use countersign_core::rules::stored::ReleaseState;

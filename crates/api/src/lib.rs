@@ -12,6 +12,5 @@ pub mod objected;
 pub mod offline;
 pub mod requests;
 pub mod schemas;
-pub mod signed;
 pub mod state;
 pub mod waiting;

@@ -1,11 +1,11 @@
 //! Objections that stand, as answers tell of them (D126).
 
 use countersign_core::{
-    documents::layout,
-    rules::{
-        snapshot::{ReadError, Snapshot},
-        stored,
+    documents::{
+        layout,
+        objections::{ObjectionsFile, StandingObjection},
     },
+    rules::{snapshot::Snapshot, stored},
     values::{
         bounds::LIST_ENTRIES,
         json::{Field, ParseError},
@@ -42,17 +42,14 @@ pub struct PendingObjection {
 }
 
 impl ListedObjection {
-    /// Those to one release, the oldest first.
-    pub fn list(snapshot: &impl Snapshot, index: &RepoPath) -> Result<Vec<Self>, ReadError> {
-        let file = stored::objections(snapshot, index)?;
-        let standing = file.standing().into_iter();
-        Ok(standing
-            .map(|standing| Self {
-                public_key: standing.key,
-                objection: standing.text.to_owned(),
-                timestamp: standing.timestamp,
-            })
-            .collect())
+    /// Those that stand, the oldest first.
+    pub fn list(objections: &ObjectionsFile) -> Vec<Self> {
+        let listed = |standing: StandingObjection<'_>| Self {
+            public_key: standing.key,
+            objection: standing.text.to_owned(),
+            timestamp: standing.timestamp,
+        };
+        objections.standing().into_iter().map(listed).collect()
     }
 
     fn to(self, file_path: RepoPath) -> PendingObjection {
@@ -82,8 +79,10 @@ impl PendingObjection {
             if listed.len() >= LIST_ENTRIES {
                 break;
             }
-            let found = ListedObjection::list(snapshot, path).unwrap_or_default();
-            listed.extend(found.into_iter().map(|objection| objection.to(path.clone())));
+            let found = stored::objections(snapshot, path).unwrap_or_default();
+            listed.extend(
+                ListedObjection::list(&found).into_iter().map(|objection| objection.to(path.clone())),
+            );
         }
         listed.truncate(LIST_ENTRIES);
         listed

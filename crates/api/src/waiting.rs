@@ -10,7 +10,7 @@ use countersign_core::{
     rules::{
         consent::Consent,
         snapshot::{ReadError, Snapshot},
-        stored::{self, IndexState, StoredProposal},
+        stored::{self, ReleaseState, StoredProposal},
     },
     values::{key::PublicKey, path::RepoPath},
 };
@@ -28,12 +28,11 @@ pub struct Collecting {
 pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Collecting>, ReadError> {
     match layout::signable(path) {
         Some(Signable::Index) => {
-            if stored::index_state(snapshot, path)? != Some(IndexState::Collecting) {
-                return Ok(None);
-            }
-            let signed = stored::collected_signatures(snapshot, path)?.signers();
+            let found = stored::index_signatures(snapshot, path)?;
+            let Some((ReleaseState::Collecting, set)) = found else { return Ok(None) };
             let copy = stored::signers_copy(snapshot, path)?;
-            Ok(Some(Collecting { accepted: keys_of(copy.file.artifact_groups()).collect(), signed }))
+            let accepted = keys_of(copy.file.artifact_groups()).collect();
+            Ok(Some(Collecting { accepted, signed: set.signers() }))
         }
         Some(Signable::PendingSigners { project }) => {
             let Some(proposal) = StoredProposal::load(snapshot, path)? else { return Ok(None) };

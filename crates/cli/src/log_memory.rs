@@ -25,6 +25,7 @@ use crate::{
     log_tiles::{NotContinued, check_continuation},
     output::quote,
     paths::shown_path,
+    proof::behind,
     trust::TrustFile,
 };
 
@@ -124,11 +125,10 @@ impl LogSighting<'_> {
             Err(fault @ LogPinFault::Unusable(_)) => return Err(unusable(fault.to_string())),
             Err(LogPinFault::Smaller { .. }) if client.is_none() => return Ok(Continuity::Unknown),
             Err(fault @ LogPinFault::Smaller { .. }) => {
-                return Err(CliError::unverified(
-                    format!("the log {} went back: {fault}", self.key.name()),
-                    "run it again in a minute. If that does not help, the server hides its newest state, or was restored \
-                     from a backup: ask its operator",
-                ));
+                return Err(behind(format!(
+                    "the server is behind with the log {}: {fault}",
+                    self.key.name()
+                )));
             }
         };
         let Some(client) = client else { return Ok(Continuity::Unknown) };

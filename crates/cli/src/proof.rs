@@ -20,6 +20,8 @@ use countersign_forge::{
     forges::{SignersSource, locate_claimed},
 };
 
+use serde_json::json;
+
 use crate::{
     client::now,
     error::{CliError, ErrorKind},
@@ -95,7 +97,7 @@ fn check_not_seen_revoked(
         return Ok(());
     };
     let note = match network {
-        Network::Online => ", as this computer has seen before; the server no longer shows it",
+        Network::Online => ", as this computer has seen before; the server does not show it",
         Network::Offline => ", as this computer has seen before; the bundle does not know of it",
     };
     Err(revoked_error(&artifact.path, reason, *revoked_at, note))
@@ -179,12 +181,23 @@ pub(crate) fn check_pin<'a>(
     store.check(chain, network.shown()).map_err(untrusted)
 }
 
+/// A server that shows less than this computer has seen is behind. One that shows something else at the same entry rewrites
+/// history (D234).
 pub(crate) fn untrusted(error: TrustError) -> CliError {
+    if matches!(error, TrustError::OlderHistory { .. }) {
+        return behind(format!("the server is behind: {error}"));
+    }
     CliError::unverified(
         format!("THE PAST DOES NOT MATCH: {error}"),
         "someone rewrites history. Do not use the file, and tell the project. Only if the project itself says, in a \
          place that you trust, that it began anew: `countersign trust remove PROJECT`",
     )
+}
+
+/// What a server shows is older than what this computer has seen, which can happen on any copy.
+pub(crate) fn behind(message: String) -> CliError {
+    CliError::unreachable(message, "try again later, or ask another server: --server URL")
+        .with_detail("behind", json!(true))
 }
 
 fn check_digest(chain: &VerifiedChain, given: Option<Sha512>) -> Result<(), CliError> {

@@ -9,7 +9,10 @@ use countersign_core::{
     rules::place::{path_of_url, release_tag},
     values::shown::{marked_name, shown_text},
 };
-use countersign_explain::progress::Names;
+use countersign_explain::{
+    describe::release::{ObjectionDescription, list_objections},
+    progress::Names,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -80,11 +83,12 @@ impl Report<'_> {
     }
 
     fn list_objections(&self) -> Vec<String> {
+        self.standing().iter().map(|objection| say_objection(objection, None)).collect()
+    }
+
+    fn standing(&self) -> Vec<ObjectionDescription> {
         let current = &self.accepted.artifact.chain.last().signers;
-        let names = Names::of([current]);
-        let people = People { names: &names, you: None };
-        let standing = self.objections.standing();
-        standing.iter().map(|objection| say_objection(objection, current, &people)).collect()
+        list_objections(current, self.objections.standing())
     }
 
     pub(crate) fn text(&self, output: Output) -> String {
@@ -160,7 +164,7 @@ impl Report<'_> {
             "root": root,
             "trusted_since": since.to_string(),
             "first_use": is_first_use,
-            "objections": objections_json(self.objections),
+            "objections": objections_json(&self.standing()),
             "pending_revocation": self.begun.map(|begun| json!({
                 "reason": begun.reason,
                 "timestamp": begun.timestamp.to_string(),

@@ -24,6 +24,7 @@ use countersign_core::{
 };
 use countersign_explain::{
     delay::shown_hours,
+    describe::release::list_objections,
     difference::{SignersChange, list_changes},
     progress::{Names, condition_text, describe_conditions, describe_groups},
 };
@@ -62,8 +63,10 @@ impl Review<'_> {
         match &self.to_sign.subject {
             Subject::Release { index, chain } => {
                 let current = &chain.last().signers;
-                lines.extend(describe_objections(&self.to_sign.objections, current, &people, output));
-                lines.extend(describe_earlier_objections(&self.to_sign.earlier, current, &people));
+                let standing = list_objections(current, self.to_sign.objections.standing());
+                let earlier = list_objections(current, self.to_sign.earlier.said());
+                lines.extend(describe_objections(&standing, Some(self.you), output));
+                lines.extend(describe_earlier_objections(&earlier, Some(self.you)));
                 lines.push(output.strong(&format!("Release {}", marked_name(path.as_str()))));
                 describe_release(&mut lines, index, self.comparison);
                 let groups = chain.last().signers.artifact_groups();

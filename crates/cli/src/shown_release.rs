@@ -4,19 +4,19 @@ use countersign_core::{
     documents::{
         index::ReleaseIndex,
         layout,
-        objections::{EarlierObjections, ObjectionsFile, StandingObjection},
-        signers::SignersFile,
+        objections::{EarlierObjections, ObjectionsFile},
         withdrawal::Withdrawal,
     },
     rules::place::check_place,
     values::{
         digest::Sha512,
+        key::PublicKey,
         path::RepoPath,
         shown::{plural, quoted, shown_text, shown_within},
         time::Timestamp,
     },
 };
-use countersign_explain::progress::Names;
+use countersign_explain::{describe::release::ObjectionDescription, progress::Names, signers::shown_signer};
 use serde_json::{Value, json};
 
 use crate::{
@@ -102,68 +102,61 @@ pub(crate) fn quoted_whole(text: &str) -> String {
     format!("\"{}\"", shown_within(&escaped, usize::MAX))
 }
 
-/// Lines to be shown before everything else; none if no objection stands. `current` are the signers in force.
+/// Lines to be shown before everything else; none if no objection stands.
 pub(crate) fn describe_objections(
-    objections: &ObjectionsFile,
-    current: &SignersFile,
-    people: &People<'_>,
+    standing: &[ObjectionDescription],
+    you: Option<PublicKey>,
     output: Output,
 ) -> Vec<String> {
-    let standing = objections.standing();
     if standing.is_empty() {
         return Vec::new();
     }
     let count = standing.len();
     let mut lines = vec![output.bad(&format!("{count} OBJECTION{}", plural(count).to_uppercase()))];
-    lines.extend(standing.iter().map(|objection| format!("  {}", say_objection(objection, current, people))));
+    lines.extend(standing.iter().map(|objection| format!("  {}", say_objection(objection, you))));
     lines
 }
 
 /// Lines about what was said of contents that are gone: history, and no objection to what is there now.
 pub(crate) fn describe_earlier_objections(
-    earlier: &EarlierObjections,
-    current: &SignersFile,
-    people: &People<'_>,
+    earlier: &[ObjectionDescription],
+    you: Option<PublicKey>,
 ) -> Vec<String> {
     if earlier.is_empty() {
         return Vec::new();
     }
-    let count = earlier.entries.len();
+    let count = earlier.len();
     let mut lines = vec![format!("{count} objection{} to an earlier content of this release", plural(count))];
-    lines.extend(earlier.said().map(|objection| format!("  {}", say_objection(&objection, current, people))));
+    lines.extend(earlier.iter().map(|objection| format!("  {}", say_objection(objection, you))));
     lines
 }
 
 /// Who says it, when, and what.
-pub(crate) fn say_objection(
-    objection: &StandingObjection<'_>,
-    current: &SignersFile,
-    people: &People<'_>,
-) -> String {
-    let listed = if current.lists(&objection.key) { "" } else { ", who is no longer a signer" };
-    let (name, at) = (people.name(objection.key), when_text(objection.timestamp));
-    format!("{name}{listed}, {at}: {}", quoted_whole(objection.text))
+pub(crate) fn say_objection(objection: &ObjectionDescription, you: Option<PublicKey>) -> String {
+    let listed = if objection.is_listed { "" } else { ", who is no longer a signer" };
+    let is_you = if you == Some(objection.signer.key) { " (you)" } else { "" };
+    let (name, at) = (shown_signer(&objection.signer), when_text(objection.timestamp));
+    format!("{name}{is_you}{listed}, {at}: {}", quoted_whole(&objection.text))
 }
 
-pub(crate) fn objections_json(objections: &ObjectionsFile) -> Value {
-    objections.standing().iter().map(objection_json).collect()
+pub(crate) fn objections_json(standing: &[ObjectionDescription]) -> Value {
+    standing.iter().map(objection_json).collect()
 }
 
-fn objection_json(objection: &StandingObjection<'_>) -> Value {
+fn objection_json(objection: &ObjectionDescription) -> Value {
     json!({
-        "public_key": objection.key.to_string(),
+        "public_key": objection.signer.key.to_string(),
         "objection": objection.text,
         "timestamp": objection.timestamp.to_string(),
     })
 }
 
 /// Each with the digest of the content that it is about.
-pub(crate) fn earlier_objections_json(earlier: &EarlierObjections) -> Value {
-    let subjects = earlier.entries.iter().map(|entry| entry.said.document.subject_digest);
-    let entry = |(objection, subject): (StandingObjection<'_>, Sha512)| {
-        let mut value = objection_json(&objection);
-        value["subject_digest"] = json!(subject.to_prefixed());
+pub(crate) fn earlier_objections_json(earlier: &[ObjectionDescription]) -> Value {
+    let entry = |objection: &ObjectionDescription| {
+        let mut value = objection_json(objection);
+        value["subject_digest"] = json!(objection.subject_digest.to_prefixed());
         value
     };
-    earlier.said().zip(subjects).map(entry).collect()
+    earlier.iter().map(entry).collect()
 }

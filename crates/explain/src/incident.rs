@@ -13,7 +13,6 @@ use countersign_core::{
         history::History,
         layout,
         revocation::Revocation,
-        signatures::SignatureSet,
         signers::{SignersFile, keys_of},
     },
     rules::{
@@ -21,7 +20,7 @@ use countersign_core::{
         consent::{ConditionKind, Consent},
         quorum,
         snapshot::{ReadError, Snapshot},
-        stored::{self, IndexState, StoredProposal},
+        stored::{self, ReleaseState, StoredProposal},
         tally::Tally,
     },
     values::{path::RepoPath, time::Timestamp},
@@ -84,7 +83,7 @@ impl ListingAgreement {
 #[derive(Debug, Clone)]
 pub struct TouchedRelease {
     pub path: RepoPath,
-    pub state: IndexState,
+    pub state: ReleaseState,
     pub signed: SigningTimes,
     /// It is or was complete, and without the keys it would not have been.
     pub is_decisive: bool,
@@ -200,7 +199,7 @@ impl ProjectIncident {
         let doubtful = self
             .releases
             .iter()
-            .filter(|release| release.is_decisive && release.state == IndexState::Complete);
+            .filter(|release| release.is_decisive && release.state == ReleaseState::Complete);
         doubtful.map(|release| &release.path)
     }
 
@@ -225,16 +224,11 @@ impl ProjectIncident {
         active: Option<&SignersFile>,
         question: &IncidentQuestion,
     ) -> Result<(), ReadError> {
-        let Some(state) = stored::index_state(snapshot, path)? else { return Ok(()) };
-        let set = match state {
-            IndexState::Collecting => stored::collected_signatures(snapshot, path)?,
-            IndexState::Complete => read_set(snapshot, &layout::signatures_of(path))?,
-            IndexState::Revoked => read_set(snapshot, &layout::revoked_signatures_of(path))?,
-        };
+        let Some((state, set)) = stored::index_signatures(snapshot, path)? else { return Ok(()) };
         let file = stored::signers_copy(snapshot, path)?.file;
         let groups = file.artifact_groups();
         let is_asked =
-            state == IndexState::Collecting && keys_of(groups).any(|key| question.keys.contains(&key));
+            state == ReleaseState::Collecting && keys_of(groups).any(|key| question.keys.contains(&key));
         let is_registered =
             stored::registrant(snapshot, path)?.is_some_and(|key| question.keys.contains(&key));
         if is_asked || is_registered || question.has_any(&set) {
@@ -242,10 +236,10 @@ impl ProjectIncident {
             let signed = question.select(&set);
             if !signed.is_empty() {
                 let is_decisive =
-                    state != IndexState::Collecting && !quorum::is_met(groups, &question.without(&set));
+                    state != ReleaseState::Collecting && !quorum::is_met(groups, &question.without(&set));
                 self.releases.push(TouchedRelease { path: path.clone(), state, signed, is_decisive });
             }
-            if state == IndexState::Collecting {
+            if state == ReleaseState::Collecting {
                 self.open.push(OpenMatter {
                     kind: OpenKind::Release,
                     path: path.clone(),
@@ -258,9 +252,9 @@ impl ProjectIncident {
             }
         }
         match (state, active) {
-            (IndexState::Revoked, _) => self.add_revocation(snapshot, path, question),
-            (IndexState::Complete, Some(active)) => self.add_begun(snapshot, path, active, question),
-            (IndexState::Complete, None) | (IndexState::Collecting, _) => Ok(()),
+            (ReleaseState::Revoked, _) => self.add_revocation(snapshot, path, question),
+            (ReleaseState::Complete, Some(active)) => self.add_begun(snapshot, path, active, question),
+            (ReleaseState::Complete, None) | (ReleaseState::Collecting, _) => Ok(()),
         }
     }
 
@@ -271,7 +265,7 @@ impl ProjectIncident {
         question: &IncidentQuestion,
     ) -> Result<(), ReadError> {
         let revocation = layout::revocation_of(path);
-        let set = read_set(snapshot, &layout::signatures_of(&revocation))?;
+        let set = stored::present_signatures(snapshot, &layout::signatures_of(&revocation))?;
         if !question.has_any(&set) {
             return Ok(());
         }
@@ -296,7 +290,7 @@ impl ProjectIncident {
         question: &IncidentQuestion,
     ) -> Result<(), ReadError> {
         let Some(text) = snapshot.read(&layout::pending_revocation_of(path))? else { return Ok(()) };
-        let set = read_set(snapshot, &layout::pending_revocation_signatures_of(path))?;
+        let set = stored::begun_signatures(snapshot, path)?;
         let groups = active.revocation_groups();
         if question.has_any(&set) || keys_of(&groups).any(|key| question.keys.contains(&key)) {
             let set = set.keep_verifying(&text);
@@ -312,10 +306,6 @@ impl ProjectIncident {
         }
         Ok(())
     }
-}
-
-fn read_set(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
-    Ok(snapshot.read_signatures(path)?.unwrap_or_default())
 }
 
 fn list_rotations(

@@ -1,7 +1,8 @@
-//! Explanations for people: what a proposed signers file changes, what a signers file withstands, and how signers
-//! are named. The client and the web pages show them; no rule depends on them.
+//! Explanations for people: how far a release or proposed signers have come, what a proposed signers file changes, what
+//! a signers file withstands, and how signers are named. The client and the web pages show them; no rule depends on them.
 
 pub mod delay;
+pub mod describe;
 pub mod difference;
 pub mod drill;
 pub mod incident;

@@ -2,6 +2,7 @@
 
 use countersign_core::{
     documents::signers::Role,
+    rules::stored::ReleaseState,
     values::{
         json::{Field, Json, ParseError},
         key::PublicKey,
@@ -11,10 +12,7 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer};
 
-use super::{
-    fields::{count, flag, list, more, text, time},
-    releases::ReleaseState,
-};
+use super::fields::{count, flag, list, more, text, time};
 use crate::objected::ListedObjection;
 
 /// What a file that waits for signatures is. In the order in which they are listed.

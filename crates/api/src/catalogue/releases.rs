@@ -1,48 +1,28 @@
 //! Lists of releases and of projects.
 
-use countersign_core::values::{
-    json::{Field, Json, ParseError},
-    path::RepoPath,
-    time::Timestamp,
+use countersign_core::{
+    rules::{stored::ReleaseState, tally::Tally},
+    values::{
+        json::{Field, Json, ParseError},
+        path::RepoPath,
+        time::Timestamp,
+    },
 };
 use serde::Serialize;
 
 use super::fields::{count, list, more, text, time};
-
-/// How far a release has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ReleaseState {
-    /// It waits for signatures.
-    Collecting,
-    /// All signatures that it needs are there.
-    Complete,
-    /// It was complete, and its signers took it back.
-    Revoked,
-}
-
-impl ReleaseState {
-    pub const ALL: [Self; 3] = [Self::Collecting, Self::Complete, Self::Revoked];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Collecting => "collecting",
-            Self::Complete => "complete",
-            Self::Revoked => "revoked",
-        }
-    }
-
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let found = Self::ALL.into_iter().find(|state| state.name() == text);
-        found.ok_or("must be collecting, complete or revoked")
-    }
-}
 
 /// Signatures that count, and signatures that are needed. Each group of signers counts up to its threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct SignatureCount {
     pub collected: usize,
     pub needed: usize,
+}
+
+impl From<Tally> for SignatureCount {
+    fn from(Tally { collected, needed }: Tally) -> Self {
+        Self { collected, needed }
+    }
 }
 
 impl SignatureCount {

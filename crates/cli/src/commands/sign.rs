@@ -25,7 +25,7 @@ use super::pending;
 use crate::{
     args::SignArgs,
     client::{ServerClient, state::Shown},
-    error::CliError,
+    error::{CliError, ErrorKind},
     proof::{self, Network},
     release_names::ReleaseName,
     session::{KeyRing, Reader, Session},
@@ -220,7 +220,11 @@ async fn sign_one<'a>(
     else {
         return Ok(None);
     };
-    let SignedResponse { is_complete, waits_until } = client.submit_signatures(key, &body).await?.answer;
+    let submitted = match client.submit_signatures(key, &body).await {
+        Ok(submitted) => submitted,
+        Err(error) => return Err(explain_change(client, request, error).await),
+    };
+    let SignedResponse { is_complete, waits_until } = submitted.answer;
     let formats = formats::check_stored(session, client, &body).await;
     if let Ok(to_sign) = request.check() {
         session.remember(to_sign.project(), client);
@@ -230,6 +234,23 @@ async fn sign_one<'a>(
     let is_in_force = is_complete && waits_until.is_none();
     let dropped = is_in_force.then_some(&gathered.waiting.drops);
     Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats, dropped }))
+}
+
+/// A signature that the server refuses can be one on what was there a moment ago.
+async fn explain_change(client: &ServerClient, request: &SigningRequest, error: CliError) -> CliError {
+    let path = &request.path;
+    let Ok(shown) = client.state_at(path).await else { return error };
+    match shown.document(path) {
+        None => absent(client, &shown, path).unwrap_or(error),
+        Some(text) if request.files.get(path) == Some(&text) => error,
+        Some(_) => CliError::new(
+            ErrorKind::Replaced,
+            format!("another file replaced {path} while you looked at it, and nothing was signed"),
+            "run this again, and look at the new one",
+        )
+        .with_details(error.details().clone())
+        .with_request_id(error.request_id()),
+    }
 }
 
 fn to_json(done: &[Signed<'_>], before: &[SignedBefore]) -> Value {

@@ -4,14 +4,13 @@ mod standing;
 mod wait;
 
 use countersign_core::documents::layout::{self, Signable};
-use countersign_explain::progress::Names;
+use countersign_explain::describe::release::list_objections;
 use serde_json::json;
 
-use self::standing::{index_status, not_found, not_pending, proposal_status};
+use self::standing::{Status, not_found, not_pending};
 use crate::{
     args::StatusArgs,
     error::{CliError, ErrorKind},
-    people::People,
     release_names::ReleaseName,
     session::{Reader, Session},
     shown_release::{
@@ -28,7 +27,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         true => session.find_awaited(&name).await?,
         false => session.find_signable(&name, Reader::Signer).await?,
     };
-    let Target { path, shown, .. } = &target;
+    let Target { client, path, shown } = &target;
     let subject = layout::signable(path).ok_or_else(|| {
         CliError::usage(
             format!("{path} collects no signatures"),
@@ -46,16 +45,16 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         return waited;
     }
     let status = match &subject {
-        Signable::Index => match index_status(shown, path)? {
+        Signable::Index => match Status::of_release(client, shown, path)? {
             Some(status) => status,
             None => return show_withdrawn(session, &target, args),
         },
-        Signable::PendingSigners { .. } => match proposal_status(shown, path)? {
+        Signable::PendingSigners { .. } => match Status::of_proposal(client, shown)? {
             Some(status) => status,
             None => return show_vetoed(session, &target, args),
         },
     };
-    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state.name())])?;
+    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state_name())])?;
     let name = session.name_of(path, None);
     let you = if session.has_key() { session.public_key().ok() } else { None };
     session.output.answer(&status.text(&name, you, session.output), &status.json(path))
@@ -89,13 +88,10 @@ fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -> Resu
     let name = session.name_of(path, None);
     let said = say_withdrawn(shown, &withdrawal);
     let mut text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
-    let earlier = find_earlier_objections(shown, path)?;
-    if let Some(current) = shown.signers()? {
-        let names = Names::of([&current]);
-        let people = People { names: &names, you: None };
-        for line in describe_earlier_objections(&earlier, &current, &people) {
-            text += &format!("\n  {line}");
-        }
+    let (earlier, current) = (find_earlier_objections(shown, path)?, shown.signers()?);
+    let earlier = current.map(|current| list_objections(&current, earlier.said())).unwrap_or_default();
+    for line in describe_earlier_objections(&earlier, None) {
+        text += &format!("\n  {line}");
     }
     let value = json!({
         "file_path": path.as_str(),

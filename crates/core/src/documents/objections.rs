@@ -87,6 +87,17 @@ pub struct StandingObjection<'a> {
     pub text: &'a str,
     /// As its author says.
     pub timestamp: Timestamp,
+    /// Names the content that is meant.
+    pub subject_digest: Sha512,
+}
+
+impl<'a> StandingObjection<'a> {
+    /// `None` if the author took it back.
+    fn of(key: PublicKey, said: &'a StoredObjection) -> Option<Self> {
+        let Objection { text, subject_digest, timestamp } = &said.document;
+        let text = text.as_deref()?;
+        Some(Self { key, text, timestamp: *timestamp, subject_digest: *subject_digest })
+    }
 }
 
 impl Objection {
@@ -164,14 +175,10 @@ impl ObjectionsFile {
 
     /// Those that their authors have not taken back, the oldest first.
     pub fn standing(&self) -> Vec<StandingObjection<'_>> {
-        let stands = |(key, entry): (&PublicKey, &'_ StoredObjection)| (*key, entry.document.timestamp);
-        let mut keys: Vec<_> = self.entries.iter().map(stands).collect();
-        keys.sort_by_key(|(key, timestamp)| (*timestamp, *key));
-        let entry = |(key, timestamp)| {
-            let text = self.entries[&key].document.text.as_deref()?;
-            Some(StandingObjection { key, text, timestamp })
-        };
-        keys.into_iter().filter_map(entry).collect()
+        let standing = self.entries.iter().filter_map(|(key, said)| StandingObjection::of(*key, said));
+        let mut standing: Vec<_> = standing.collect();
+        standing.sort_by_key(|objection| (objection.timestamp, objection.key));
+        standing
     }
 }
 
@@ -238,10 +245,7 @@ impl EarlierObjections {
 
     /// What was said, in the order of the file.
     pub fn said(&self) -> impl Iterator<Item = StandingObjection<'_>> {
-        self.entries.iter().filter_map(|EarlierObjection { public_key, said }| {
-            let text = said.document.text.as_deref()?;
-            Some(StandingObjection { key: *public_key, text, timestamp: said.document.timestamp })
-        })
+        self.entries.iter().filter_map(|entry| StandingObjection::of(entry.public_key, &entry.said))
     }
 }
 

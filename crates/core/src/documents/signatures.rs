@@ -69,6 +69,16 @@ impl SignatureSet {
         until.map(|(key, _)| *key).collect()
     }
 
+    /// When the first signature came.
+    pub fn first_signed(&self) -> Option<Timestamp> {
+        self.entries.values().map(|collected| collected.collected_at).min()
+    }
+
+    /// When the newest signature came.
+    pub fn last_signed(&self) -> Option<Timestamp> {
+        self.entries.values().map(|collected| collected.collected_at).max()
+    }
+
     /// Adds a signature that was verified already; the first of a key stays.
     pub fn add(&mut self, key: PublicKey, collected: Collected) {
         self.entries.entry(key).or_insert(collected);

@@ -20,7 +20,7 @@ use crate::{
         decide::veto::list_records,
         scratch::Scratch,
         snapshot::{ReadError, Snapshot, corrupt, parse_stored},
-        stored::{self, IndexState},
+        stored::{self, ReleaseState},
     },
     values::{digest::Sha512, other_format::ReleaseSums, path::RepoPath},
 };
@@ -119,12 +119,12 @@ impl State {
                 let history = read_history(snapshot, &project)?;
                 let mut files = files_of_release(index);
                 let (evidence, history) = match stored::index_state(snapshot, index)? {
-                    Some(IndexState::Complete | IndexState::Revoked) => {
+                    Some(ReleaseState::Complete | ReleaseState::Revoked) => {
                         let of_evidence = files_of_evidence(index);
                         files.retain(|path| !of_evidence.contains(path));
                         (Some(gather_evidence(snapshot, index, history)?), None)
                     }
-                    Some(IndexState::Collecting) | None => (None, Some(history)),
+                    Some(ReleaseState::Collecting) | None => (None, Some(history)),
                 };
                 let files = read_files(snapshot, files)?;
                 Ok(Self { project, evidence, history, files, subject })

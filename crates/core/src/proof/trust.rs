@@ -97,7 +97,7 @@ pub enum TrustError {
     )]
     ChangedPast { project: RepoPath, entry: usize, accepted: String, shown: String },
     #[error(
-        "the server shows an older history of {} than this computer has seen: {shown} instead of {accepted} entries, \
+        "it shows an older history of {} than this computer has seen: {shown} instead of {accepted} entries, \
          without {missing}", shown_text(.project.as_str())
     )]
     OlderHistory { project: RepoPath, accepted: usize, shown: usize, missing: String },

@@ -15,7 +15,7 @@ use crate::{
     rules::{
         consent::Consent,
         snapshot::{ReadError, Snapshot},
-        stored::{self, IndexState},
+        stored::{self, ReleaseState},
     },
     values::{
         digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp,
@@ -62,8 +62,8 @@ impl<'a> ChainedFile<'a> {
             return Err(not_signed());
         }
         match stored::index_state(snapshot, path)? {
-            Some(IndexState::Complete | IndexState::Revoked) => {}
-            Some(IndexState::Collecting) | None => return Err(not_signed()),
+            Some(ReleaseState::Complete | ReleaseState::Revoked) => {}
+            Some(ReleaseState::Collecting) | None => return Err(not_signed()),
         }
         let project = snapshot.governing_project(path).ok_or_else(|| stored::ungoverned(path))?;
         Ok(Self { path, project, is_release: true })

@@ -8,7 +8,7 @@ use crate::{
     documents::layout::{self, Signable},
     rules::{
         snapshot::{ReadError, Snapshot},
-        stored::{self, IndexState, StoredProposal},
+        stored::{self, ReleaseState, StoredProposal},
     },
     values::{key::PublicKey, path::RepoPath},
 };
@@ -30,7 +30,7 @@ pub fn file_status(
     snapshot: &impl Snapshot,
     path: &RepoPath,
     caller: &PublicKey,
-) -> Result<IndexState, StatusRefusal> {
+) -> Result<ReleaseState, StatusRefusal> {
     let not_found = || StatusRefusal::NotFound(path.clone());
     let not_a_signer = || StatusRefusal::NotASigner { key: *caller, path: path.clone() };
     match layout::signable(path).ok_or_else(not_found)? {
@@ -50,7 +50,7 @@ pub fn file_status(
             if !in_active && !proposal.signers.lists(caller) {
                 return Err(not_a_signer());
             }
-            Ok(IndexState::Collecting)
+            Ok(ReleaseState::Collecting)
         }
     }
 }

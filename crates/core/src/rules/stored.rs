@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use serde::Serialize;
+
 pub use super::snapshot::{corrupt, parse_stored};
 use crate::{
     documents::{
@@ -117,29 +119,75 @@ pub fn is_served(snapshot: &impl Snapshot, path: &RepoPath) -> bool {
     snapshot.contains(path) || first_entry.is_some_and(|entry| snapshot.contains(&entry))
 }
 
-/// How far an index has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IndexState {
+/// How far a release has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ReleaseState {
+    /// It waits for signatures.
     Collecting,
+    /// All signatures that it needs are there.
     Complete,
+    /// It was complete, and its signers took it back.
     Revoked,
 }
 
+impl ReleaseState {
+    pub const ALL: [Self; 3] = [Self::Collecting, Self::Complete, Self::Revoked];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Collecting => "collecting",
+            Self::Complete => "complete",
+            Self::Revoked => "revoked",
+        }
+    }
+
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let found = Self::ALL.into_iter().find(|state| state.name() == text);
+        found.ok_or("must be collecting, complete or revoked")
+    }
+}
+
 /// The state of the index at `path`; `None` where there is no such file.
-pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<IndexState>, ReadError> {
+pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<ReleaseState>, ReadError> {
     if !snapshot.contains(path) {
         return Ok(None);
     }
     let has = |signatures_of: fn(&RepoPath) -> RepoPath| snapshot.contains(&signatures_of(path));
     if has(layout::pending_signatures_of) {
-        Ok(Some(IndexState::Collecting))
+        Ok(Some(ReleaseState::Collecting))
     } else if has(layout::signatures_of) {
-        Ok(Some(IndexState::Complete))
+        Ok(Some(ReleaseState::Complete))
     } else if has(layout::revoked_signatures_of) {
-        Ok(Some(IndexState::Revoked))
+        Ok(Some(ReleaseState::Revoked))
     } else {
         Err(corrupt(path, "it has no signatures file"))
     }
+}
+
+/// The state of the index at `path` with the signatures on it; `None` where there is no such file.
+pub fn index_signatures(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<(ReleaseState, SignatureSet)>, ReadError> {
+    let Some(state) = index_state(snapshot, path)? else { return Ok(None) };
+    let set = match state {
+        ReleaseState::Collecting => collected_signatures(snapshot, path)?,
+        ReleaseState::Complete => present_signatures(snapshot, &layout::signatures_of(path))?,
+        ReleaseState::Revoked => present_signatures(snapshot, &layout::revoked_signatures_of(path))?,
+    };
+    Ok(Some((state, set)))
+}
+
+/// The signatures on a revocation that waits for more; empty where none does.
+pub fn begun_signatures(snapshot: &impl Snapshot, index: &RepoPath) -> Result<SignatureSet, ReadError> {
+    present_signatures(snapshot, &layout::pending_revocation_signatures_of(index))
+}
+
+/// The signatures in the file at `path`; empty where there is no such file.
+pub fn present_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<SignatureSet, ReadError> {
+    Ok(snapshot.read_signatures(path)?.unwrap_or_default())
 }
 
 /// The signatures on a release in other formats; empty where there are none.

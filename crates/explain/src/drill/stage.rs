@@ -17,7 +17,6 @@ use countersign_core::{
     },
     rules::{
         auth::sign_request,
-        consent::Consent,
         decide::{
             Proposal,
             assets::{Release, register_assets},
@@ -31,7 +30,7 @@ use countersign_core::{
         query::files_to_sign,
         scratch::Scratch,
         snapshot::Snapshot as _,
-        stored::{self, StoredProposal},
+        stored,
         tally::Tally,
     },
     values::{
@@ -46,7 +45,10 @@ use super::{
     cast::Actor,
     outcome::{DrillAttempt, DrillFault, DrillStep, Nuisance},
 };
-use crate::strength::Act;
+use crate::{
+    describe::{proposal::tally_proposal, release::summarise_release},
+    strength::Act,
+};
 
 const PROJECT: &str = "https/drill.example/443/team/project";
 const ORIGIN: &str = "https://drill.example/team/project/svc.signers.json";
@@ -381,19 +383,12 @@ impl Stage {
     }
 
     fn count_release(&self, index: &RepoPath) -> Tally {
-        let signers = stored::signers_copy(&self.scratch, index).ok();
-        let set = stored::collected_signatures(&self.scratch, index).unwrap_or_default();
-        signers.map(|signers| Tally::of(signers.file.artifact_groups(), &set.signers())).unwrap_or_default()
+        let summary = summarise_release(&self.scratch, index).ok().flatten();
+        summary.map(|summary| summary.tally).unwrap_or_default()
     }
 
     fn count_consent(&self) -> Tally {
-        let active = stored::active_signers(&self.scratch, &self.project).ok().flatten();
-        let pending =
-            StoredProposal::load(&self.scratch, &layout::pending_signers(&self.project)).ok().flatten();
-        let Some(pending) = pending else { return Tally::default() };
-        let consent =
-            Consent { current: active.as_ref().map(|active| &*active.file), proposed: &pending.signers };
-        Tally::of_consent(&consent, &pending.signatures.signers())
+        tally_proposal(&self.scratch, &self.project).ok().flatten().unwrap_or_default()
     }
 
     fn proposal(&self, text: &str, by: &Actor) -> Proposal {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{documents::signers::SignersFile, rules::stored::IndexState, values::key::PublicKey};
+use countersign_core::{
+    documents::signers::SignersFile, rules::stored::ReleaseState, values::key::PublicKey,
+};
 use countersign_explain::{
     incident::{IncidentQuestion, ListingStanding, OpenKind, ProjectIncident, examine_project, list_powers},
     strength::Act,
@@ -84,7 +86,7 @@ proptest! {
         prop_assert_eq!(touched.is_some(), signed.iter().any(|n| named.contains(n)));
         let others: Vec<u8> = signed.iter().copied().filter(|n| !named.contains(n)).collect();
         if let Some(touched) = touched {
-            let expected = if is_complete { IndexState::Complete } else { IndexState::Collecting };
+            let expected = if is_complete { ReleaseState::Complete } else { ReleaseState::Collecting };
             prop_assert_eq!(touched.state, expected);
             prop_assert_eq!(touched.is_decisive, is_complete && !model.can(Act::Release, &others));
         }

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod describe;
 mod difference;
 mod drill;
 mod incident;

@@ -17,15 +17,14 @@ use countersign_core::{
         time::Timestamp,
     },
 };
+use countersign_explain::describe::proposal::{VetoedProposal, list_vetoed};
 use maud::{Markup, html};
 use url::form_urlencoded;
 
 use super::{
     feed,
     frame::Page,
-    keys, links,
-    overview::proposal::{VetoedProposal, list_vetoed},
-    parts,
+    keys, links, parts,
     reply::{PageTrouble, Reply},
     visit::Visit,
 };

@@ -1,11 +1,5 @@
 //! Small pictures that say how far something is signed, for use on other sites.
 
-use crate::web::overview::{
-    Tally,
-    project::{ProjectState, project_state},
-    proposal::tally_proposal,
-    release::{ReleaseState, ReleaseSummary, summarise_release},
-};
 use axum::{
     extract::State,
     http::{
@@ -16,12 +10,26 @@ use axum::{
 };
 use countersign_core::{
     documents::layout::{self, Signable},
-    rules::snapshot::{ReadError, Snapshot as _},
+    rules::{
+        snapshot::{ReadError, Snapshot as _},
+        stored::ReleaseState,
+        tally::Tally,
+    },
     values::{digest::Sha512, path::RepoPath, wire::routes::BADGES},
+};
+use countersign_explain::describe::{
+    proposal::tally_proposal,
+    release::{ReleaseSummary, summarise_release},
 };
 use maud::{Markup, html};
 
-use super::{links, parts, projects::count_releases, visit::Visit};
+use super::{
+    links,
+    overview::project::{ProjectState, project_state},
+    parts,
+    projects::count_releases,
+    visit::Visit,
+};
 use crate::{routing::tail::parse_tail, state::App};
 use countersign_store::Head;
 
@@ -86,18 +94,19 @@ fn find_release(head: &Head, index: &RepoPath) -> Result<Option<Badge>, ReadErro
 
 impl Badge {
     fn of_release(release: ReleaseSummary) -> Self {
+        let objections = release.objections.standing().len();
         if let Some(begun) = release.begun {
-            return Self { colour: Colour::Red, ..Self::collecting("revocation", begun) };
+            return Self { colour: Colour::Red, ..Self::collecting("revocation", begun.tally) };
         }
         let (value, colour) = match release.state {
             ReleaseState::Collecting => {
-                return Self::collecting("signed", release.tally).with_objections(release.objections);
+                return Self::collecting("signed", release.tally).with_objections(objections);
             }
             ReleaseState::Complete => ("complete", Colour::Green),
             ReleaseState::Revoked => ("revoked", Colour::Red),
         };
         let badge = Self { label: "signed", value: value.to_owned(), colour };
-        if release.state == ReleaseState::Revoked { badge } else { badge.with_objections(release.objections) }
+        if release.state == ReleaseState::Revoked { badge } else { badge.with_objections(objections) }
     }
 
     /// They come first, and nothing is green beside them.

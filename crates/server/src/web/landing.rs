@@ -7,6 +7,7 @@ use countersign_core::{
     rules::snapshot::Snapshot as _,
     values::{bounds::FIRST_PAGE_RELEASES, path::RepoPath},
 };
+use countersign_explain::describe::release::summarise_release;
 use countersign_store::{
     Head,
     recent_commits::{RecentCommit, RecentCommits},
@@ -14,9 +15,7 @@ use countersign_store::{
 use maud::{Markup, html};
 use url::form_urlencoded;
 
-use super::{
-    command, frame::Page, links, overview::release::summarise_release, parts, reply::Reply, visit::Visit,
-};
+use super::{command, frame::Page, links, parts, reply::Reply, visit::Visit};
 
 /// The page of a signers file, as a forge shows it.
 const SIGNERS_URL: &str = "https://github.com/acme/app/blob/main/svc.signers.json";

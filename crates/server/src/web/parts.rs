@@ -1,15 +1,12 @@
 //! Building blocks of pages. Every text from a stranger passes `shown_text` or one of its relatives (D39), stands in a
 //! `bdi`, and the templates escape it. A name never appears without its key, short and with a link to its page (D54).
 
-use crate::web::overview::{
-    GroupProgress, Member,
-    release::{ObjectionOverview, ReleaseState, ReleaseSummary},
-};
 use countersign_core::{
     documents::{
         layout,
         signers::{Group, Role, Signer},
     },
+    rules::stored::ReleaseState,
     values::{
         key::PublicKey,
         path::RepoPath,
@@ -17,7 +14,11 @@ use countersign_core::{
         time::Timestamp,
     },
 };
-use countersign_explain::signers::{rule_text, shown_signer_name};
+use countersign_explain::{
+    describe::release::{ObjectionDescription, ReleaseSummary},
+    progress::{GroupProgress, Member},
+    signers::{rule_text, shown_signer_name},
+};
 use maud::{Markup, html};
 
 use super::links;
@@ -88,12 +89,13 @@ pub(super) const STANDING_COLUMNS: [&str; 4] = ["Release", "State", "Progress", 
 
 /// How far a release is. A begun revocation takes the place of the rest.
 pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
-    let ReleaseSummary { state: reached, tally, begun, last_signed_at, objections } = summary;
-    let shown = begun.unwrap_or(*tally);
+    let ReleaseSummary { begun, last_signed_at, .. } = summary;
+    let shown = begun.as_ref().map_or(summary.tally, |begun| begun.tally);
+    let objections = summary.objections.standing().len();
     html! {
         td role="cell" {
-            @if begun.is_some() { (revocation_begun()) } @else { (state(*reached)) }
-            @if *objections > 0 { " " (objected(*objections)) }
+            @if begun.is_some() { (revocation_begun()) } @else { (state(summary.state)) }
+            @if objections > 0 { " " (objected(objections)) }
         }
         td role="cell" { (progress(shown.collected, shown.needed)) }
         td role="cell" { @match last_signed_at { Some(at) => (when(*at)), None => "none yet" } }
@@ -111,7 +113,7 @@ pub(super) fn objected(objections: usize) -> Markup {
 }
 
 /// What signers hold against a release; nothing if no one does.
-pub(super) fn objections(objections: &[ObjectionOverview]) -> Markup {
+pub(super) fn objections(objections: &[ObjectionDescription]) -> Markup {
     html! {
         @if !objections.is_empty() {
             section.card.hero.is-bad role="alert" aria-labelledby="objections" {
@@ -124,7 +126,7 @@ pub(super) fn objections(objections: &[ObjectionOverview]) -> Markup {
 }
 
 /// What signers held against contents that a release had before: history, so it is not marked as bad.
-pub(super) fn earlier_objections(path: &RepoPath, objections: &[ObjectionOverview]) -> Markup {
+pub(super) fn earlier_objections(path: &RepoPath, objections: &[ObjectionDescription]) -> Markup {
     html! {
         @if !objections.is_empty() {
             section.card aria-labelledby="earlier-objections" {
@@ -142,9 +144,9 @@ pub(super) fn earlier_objections(path: &RepoPath, objections: &[ObjectionOvervie
     }
 }
 
-pub(super) fn objection_list(objections: &[ObjectionOverview]) -> Markup {
+pub(super) fn objection_list(objections: &[ObjectionDescription]) -> Markup {
     html! {
-        @for ObjectionOverview { signer, is_listed, text, timestamp } in objections {
+        @for ObjectionDescription { signer, is_listed, text, timestamp, .. } in objections {
             p.reason { q.wrap { bdi { (shown_within(text, usize::MAX)) } } }
             p.meta {
                 (who(signer)) @if !is_listed { ", who is no longer a signer" } ", " (when(*timestamp))

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::web::overview::{
     project::{ProjectOverview, RoleOverview, describe_project},
-    proposal::{ProposalOverview, VetoedProposal},
-    release::{ReleaseOverview, ReleaseState, ReleaseSummary, describe_release, summarise_release},
     releases::{ReleaseCounts, ReleaseEntry, ReleaseList},
 };
 use countersign_core::{
@@ -13,6 +11,7 @@ use countersign_core::{
         layout,
         signers::{Role, Signer, SignersFile},
     },
+    rules::stored::ReleaseState,
     values::{
         bounds::{PAGE_ROWS, SEARCH_CHARS},
         key::PublicKey,
@@ -21,8 +20,14 @@ use countersign_core::{
         time::Timestamp,
     },
 };
-use countersign_explain::delay::shown_hours;
-use countersign_explain::lockout::{Lockout, foresee};
+use countersign_explain::{
+    delay::shown_hours,
+    describe::{
+        proposal::{ProposalDescription, VetoedProposal},
+        release::{ReleaseDescription, ReleaseSummary, describe_release, summarise_release},
+    },
+    lockout::{Lockout, foresee},
+};
 use maud::{Markup, html};
 use url::form_urlencoded;
 
@@ -136,13 +141,13 @@ fn lead(project: &ProjectOverview) -> Markup {
     }
 }
 
-fn find_newest(head: &Head, releases: &ReleaseList) -> Option<ReleaseOverview> {
+fn find_newest(head: &Head, releases: &ReleaseList) -> Option<ReleaseDescription> {
     let index = index_of(releases.find_newest()?)?;
     // An error in one release must not hide the project.
     describe_release(head, &index).ok().flatten()
 }
 
-fn newest_release(id: &RepoPath, release: &ReleaseOverview, visit: &Visit) -> Markup {
+fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) -> Markup {
     let page = links::page(&release.path);
     let files = &release.index.published_files;
     let source = files.first().map(|file| file.source.as_str()).filter(|url| links::outside(url).is_some());
@@ -179,7 +184,7 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
                             " waits for signatures"
                         }
                         @if let Ok(Some(ReleaseSummary { begun: Some(begun), .. })) = summarise_release(head, &index) {
-                            (parts::progress(begun.collected, begun.needed))
+                            (parts::progress(begun.tally.collected, begun.tally.needed))
                         }
                     }
                     p { "Do not use this release until its revokers have decided." }
@@ -193,7 +198,7 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
 fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     let is_meant = |entry: &&ReleaseEntry| entry.has_objections && entry.state != ReleaseState::Revoked;
     let meant = shown.iter().filter(is_meant).filter_map(index_of);
-    let found: Vec<ReleaseOverview> =
+    let found: Vec<ReleaseDescription> =
         meant.filter_map(|index| describe_release(head, &index).ok().flatten()).collect();
     html! {
         @for release in found.iter().filter(|release| !release.objections.is_empty()) {
@@ -218,7 +223,7 @@ fn veto_notice(vetoed: &VetoedProposal) -> Markup {
     }
 }
 
-fn notice(proposal: &ProposalOverview, now: Timestamp) -> Markup {
+fn notice(proposal: &ProposalDescription, now: Timestamp) -> Markup {
     html! {
         section.card.hero.is-open aria-labelledby="pending" {
             div.row {

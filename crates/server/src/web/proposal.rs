@@ -1,11 +1,13 @@
 //! The page of a signers file that waits for signatures.
 
-use crate::web::overview::proposal::{ProposalOverview, VetoedProposal, describe_proposal, list_vetoed};
 use countersign_core::{
     documents::{layout, signers::Signer},
     values::{path::RepoPath, shown::shown_text, time::Timestamp},
 };
-use countersign_explain::progress::{ConditionProgress, WayProgress, condition_text, way_name};
+use countersign_explain::{
+    describe::proposal::{ProposalDescription, VetoedProposal, describe_proposal, list_vetoed},
+    progress::{ConditionProgress, WayProgress, condition_text, way_name},
+};
 use maud::{Markup, html};
 
 use super::{
@@ -94,7 +96,7 @@ pub(super) fn why_vetoed(vetoed: &VetoedProposal) -> Markup {
     }
 }
 
-fn condition_list(proposal: &ProposalOverview) -> Markup {
+fn condition_list(proposal: &ProposalDescription) -> Markup {
     html! {
         ul.conditions {
             @for condition in &proposal.conditions {
@@ -108,7 +110,7 @@ fn condition_list(proposal: &ProposalOverview) -> Markup {
 }
 
 /// A short form: how far each condition has come, and whom to ask next.
-pub(super) fn condition_summary(proposal: &ProposalOverview) -> Markup {
+pub(super) fn condition_summary(proposal: &ProposalDescription) -> Markup {
     html! {
         ul.conditions.brief {
             @for condition in &proposal.conditions {
@@ -147,7 +149,7 @@ fn way_list(condition: &ConditionProgress) -> Markup {
     }
 }
 
-fn how_to_sign(proposal: &ProposalOverview, visit: &Visit) -> Markup {
+fn how_to_sign(proposal: &ProposalDescription, visit: &Visit) -> Markup {
     let path = proposal.path.as_str();
     html! {
         section aria-labelledby="sign" {
@@ -159,7 +161,7 @@ fn how_to_sign(proposal: &ProposalOverview, visit: &Visit) -> Markup {
 }
 
 /// All signatures are there.
-pub(super) fn takes_force(proposal: &ProposalOverview, until: Timestamp, now: Timestamp) -> Markup {
+pub(super) fn takes_force(proposal: &ProposalDescription, until: Timestamp, now: Timestamp) -> Markup {
     if until <= now {
         return html! {
             "has all signatures and was due " (parts::when(until)) ". The server's operator holds it back with a block. "
@@ -174,7 +176,7 @@ pub(super) fn takes_force(proposal: &ProposalOverview, until: Timestamp, now: Ti
 }
 
 /// What a master began, in the words of that master.
-pub(super) fn begun_veto(proposal: &ProposalOverview) -> Markup {
+pub(super) fn begun_veto(proposal: &ProposalDescription) -> Markup {
     html! {
         @if let Some(veto) = &proposal.veto {
             p.alarm.wrap {
@@ -185,7 +187,7 @@ pub(super) fn begun_veto(proposal: &ProposalOverview) -> Markup {
     }
 }
 
-fn how_to_veto(proposal: &ProposalOverview, visit: &Visit) -> Markup {
+fn how_to_veto(proposal: &ProposalDescription, visit: &Visit) -> Markup {
     html! {
         section aria-labelledby="veto" {
             h2 #veto { "Veto" }
@@ -195,8 +197,8 @@ fn how_to_veto(proposal: &ProposalOverview, visit: &Visit) -> Markup {
     }
 }
 
-fn about(proposal: &ProposalOverview) -> Markup {
-    let ProposalOverview { path, origin, submitter, digest, log, .. } = proposal;
+fn about(proposal: &ProposalDescription) -> Markup {
+    let ProposalDescription { path, origin, submitter, digest, log, .. } = proposal;
     html! {
         section aria-labelledby="about" {
             h2 #about { "About this file" }

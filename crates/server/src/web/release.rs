@@ -1,16 +1,16 @@
 //! The page of a release: whether to use it, how to get it, its files, its signatures, its revocation.
 
-use crate::web::overview::release::{
-    ReleaseOverview, ReleaseState, RevocationOverview, WithdrawalOverview, describe_release,
-    describe_withdrawal,
-};
 use countersign_core::{
     documents::{index::PublishedFile, layout},
+    rules::stored::ReleaseState,
     values::{
         bounds::PAGE_FILES,
         path::RepoPath,
         shown::{marked_name, shown_text},
     },
+};
+use countersign_explain::describe::release::{
+    ReleaseDescription, RevocationDescription, WithdrawalDescription, describe_release, describe_withdrawal,
 };
 use maud::{Markup, html};
 
@@ -83,7 +83,7 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
     Ok(Some(Reply::Page(Page::new(title, body).with_about(about).with_feed(links::feed(path)))))
 }
 
-fn describe_state(release: &ReleaseOverview) -> Markup {
+fn describe_state(release: &ReleaseDescription) -> Markup {
     let (collected, needed) = (release.tally.collected, release.tally.needed);
     html! {
         @match release.state {
@@ -98,8 +98,8 @@ fn describe_state(release: &ReleaseOverview) -> Markup {
 }
 
 /// What is left of a release that was taken back.
-fn show_withdrawn(path: &RepoPath, withdrawal: &WithdrawalOverview) -> Reply {
-    let WithdrawalOverview { project, signer, reason, at, objections } = withdrawal;
+fn show_withdrawn(path: &RepoPath, withdrawal: &WithdrawalDescription) -> Reply {
+    let WithdrawalDescription { project, signer, reason, at, objections } = withdrawal;
     let (name, of) = (links::release_name(project, path), links::shown_path(project));
     let body = html! {
         (parts::crumbs(Some(project)))
@@ -121,7 +121,7 @@ fn show_withdrawn(path: &RepoPath, withdrawal: &WithdrawalOverview) -> Reply {
     Reply::Page(Page::new(title.clone(), body).with_about(format!("{title}.")).with_feed(links::feed(path)))
 }
 
-fn revoked(revocation: &RevocationOverview) -> Markup {
+fn revoked(revocation: &RevocationDescription) -> Markup {
     html! {
         section.card.hero.is-bad role="alert" aria-labelledby="revoked" {
             h2 #revoked { "Revoked: do not use this release" }
@@ -132,7 +132,7 @@ fn revoked(revocation: &RevocationOverview) -> Markup {
     }
 }
 
-pub(super) fn begun_revocation(revocation: &RevocationOverview, path: &RepoPath, visit: &Visit) -> Markup {
+pub(super) fn begun_revocation(revocation: &RevocationDescription, path: &RepoPath, visit: &Visit) -> Markup {
     html! {
         section.card.hero.is-bad role="alert" aria-labelledby="revocation" {
             h2 #revocation { "A revocation waits for signatures" }
@@ -144,7 +144,7 @@ pub(super) fn begun_revocation(revocation: &RevocationOverview, path: &RepoPath,
     }
 }
 
-fn download(release: &ReleaseOverview, visit: &Visit) -> Markup {
+fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
     let first = release.index.published_files.first();
     let source = first.and_then(|file| links::outside(&file.source).map(|_| file.source.as_str()));
     let origin = visit.origin.as_deref();
@@ -247,7 +247,7 @@ fn digest_list(files: &[PublishedFile]) -> Markup {
     }
 }
 
-fn signatures(release: &ReleaseOverview) -> Markup {
+fn signatures(release: &ReleaseDescription) -> Markup {
     html! {
         section.card aria-labelledby="signatures" {
             h2 #signatures { "Signatures" }
@@ -275,8 +275,8 @@ fn signatures(release: &ReleaseOverview) -> Markup {
     }
 }
 
-fn facts(release: &ReleaseOverview, visit: &Visit) -> Markup {
-    let ReleaseOverview { path, index, digest, .. } = release;
+fn facts(release: &ReleaseDescription, visit: &Visit) -> Markup {
+    let ReleaseDescription { path, index, digest, .. } = release;
     let origin = visit.origin.as_deref().unwrap_or("https://SERVER");
     let markdown = format!("[![signed]({origin}{})]({origin}{})", links::badge(path), links::page(path));
     let signatures = match release.state {

@@ -10,14 +10,13 @@ use countersign_core::values::{
     shown::{marked_name, shown_text},
     wire,
 };
+use countersign_explain::describe::release::{ReleaseDescription, describe_release};
 use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
 use super::{
     frame::Page,
-    links,
-    overview::release::{ReleaseOverview, describe_release},
-    parts,
+    links, parts,
     release::begun_revocation,
     visit::{Visit, find_field},
 };
@@ -152,7 +151,7 @@ impl Asked {
         self.places.first().filter(|_| self.url.is_none()).map(|place| &place.index)
     }
 
-    fn render(&self, release: Option<&ReleaseOverview>, visit: &Visit) -> Markup {
+    fn render(&self, release: Option<&ReleaseDescription>, visit: &Visit) -> Markup {
         html! {
             h1 { "Verify a file" }
             @if let Some(release) = release {

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use countersign_api::newest::compare_versions;
+use countersign_core::rules::stored::ReleaseState;
 use countersign_server::web::overview::{
-    release::ReleaseState,
     releases::{ReleaseCounts, ReleaseEntry, ReleaseList},
     search::Search,
 };

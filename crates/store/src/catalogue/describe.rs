@@ -3,26 +3,26 @@
 use std::collections::BTreeSet;
 
 use countersign_api::{
-    catalogue::{ListedRelease, ReleaseState, SignatureCount, WaitingFile, WaitingKind},
+    catalogue::{ListedRelease, ReleaseState, WaitingFile, WaitingKind},
     objected::ListedObjection,
-    signed::{begun_signatures, first_signed, last_signed, read_state},
 };
 use countersign_core::{
     documents::{
         layout,
-        revocation::Revocation,
         signatures::SignatureSet,
-        signed_request::SignedRequest,
         signers::{Role, SignersFile, keys_of},
     },
     rules::{
         consent::Consent,
         quorum,
         snapshot::{ReadError, Snapshot},
-        stored::{self, ActiveSigners, StoredProposal},
-        tally::Tally,
+        stored,
     },
     values::{key::PublicKey, path::RepoPath, time::Timestamp},
+};
+use countersign_explain::describe::{
+    proposal::summarise_proposal,
+    release::{RevocationDescription, summarise_release},
 };
 
 use super::facts::Seconds;
@@ -46,71 +46,43 @@ impl KnownRelease<'_> {
 
     /// `None` if there is no such release any more.
     pub(super) fn describe(&self, snapshot: &impl Snapshot) -> Result<Option<ListedRelease>, ReadError> {
-        let Some((state, set)) = read_state(snapshot, &self.path)? else { return Ok(None) };
-        let signers = stored::signers_copy(snapshot, &self.path)?;
-        let mut listed = ListedRelease {
+        let Some(release) = summarise_release(snapshot, &self.path)? else { return Ok(None) };
+        let revoked = RevocationDescription::in_force(snapshot, &self.path)?;
+        Ok(Some(ListedRelease {
             index_path: self.path.clone(),
             project_id: self.project.clone(),
             tag: self.tag(),
-            state,
+            state: release.state,
             file_name: None,
             registered_at: time_of(self.registered_at),
-            completed_at: None,
-            revoked_at: None,
-            revocation_reason: None,
-            revocation_begun: None,
-            signatures: count(Tally::of(signers.file.artifact_groups(), &set.signers())),
-            objections: stored::objections(snapshot, &self.path)?.standing().len(),
-        };
-        match state {
-            ReleaseState::Collecting => {}
-            ReleaseState::Complete => {
-                listed.completed_at = last_signed(&set);
-                if let Some(begun) = self.read_begun(snapshot)? {
-                    listed.revocation_begun = Some(count(begun.tally()));
-                    listed.revocation_reason = Some(begun.document.reason);
-                }
-            }
-            ReleaseState::Revoked => {
-                listed.completed_at = last_signed(&set);
-                let path = layout::revocation_of(&self.path);
-                let document = read_revocation(snapshot, &path)?;
-                listed.revocation_reason = document.map(|document| document.reason);
-                let set = snapshot.read_signatures(&layout::signatures_of(&path))?;
-                listed.revoked_at = set.and_then(|set| last_signed(&set));
-            }
-        }
-        Ok(Some(listed))
+            completed_at: release.last_signed_at.filter(|_| release.state != ReleaseState::Collecting),
+            revoked_at: revoked.as_ref().and_then(|revoked| revoked.signatures.last_signed()),
+            revocation_begun: release.begun.as_ref().map(|begun| begun.tally.into()),
+            revocation_reason: revoked.or(release.begun).map(|revocation| revocation.reason),
+            signatures: release.tally.into(),
+            objections: release.objections.standing().len(),
+        }))
     }
 
-    /// A revocation that waits for more signatures.
-    pub(super) fn read_begun(&self, snapshot: &impl Snapshot) -> Result<Option<BegunRevocation>, ReadError> {
-        let Some(document) = read_revocation(snapshot, &layout::pending_revocation_of(&self.path))? else {
-            return Ok(None);
-        };
-        let active = stored::require_governing_signers(snapshot, &self.path)?;
-        let set = begun_signatures(snapshot, &self.path)?;
-        Ok(Some(BegunRevocation { document, set, active }))
-    }
-
-    pub(super) fn describe_begun(&self, begun: &BegunRevocation, key: &PublicKey) -> WaitingFile {
-        let SignatureCount { collected, needed } = count(begun.tally());
-        let first =
-            begun.set.entries.iter().min_by_key(|(_, collected)| collected.collected_at).map(|(key, _)| *key);
+    /// A begun revocation, as something that waits for this key.
+    pub(super) fn describe_begun(&self, begun: RevocationDescription, key: &PublicKey) -> WaitingFile {
         WaitingFile {
             kind: WaitingKind::Revocation,
             file_path: self.path.clone(),
             project_id: self.project.clone(),
             tag: self.tag(),
-            collected,
-            needed,
+            collected: begun.tally.collected,
+            needed: begun.tally.needed,
             roles: vec![Role::Revocation],
-            since: first_signed(&begun.set).unwrap_or(begun.document.timestamp),
-            by: begun.document.initiator.or(first),
-            reason: Some(begun.document.reason.clone()),
+            since: begun.signatures.first_signed().unwrap_or(begun.timestamp),
+            by: begun.initiator,
             objections: Vec::new(),
             waits_until: None,
-            completes: quorum::is_met(&begun.active.file.revocation_groups(), &signers_with(&begun.set, key)),
+            completes: quorum::is_met(
+                &begun.signers.revocation_groups(),
+                &signers_with(&begun.signatures, key),
+            ),
+            reason: Some(begun.reason),
         }
     }
 
@@ -120,50 +92,35 @@ impl KnownRelease<'_> {
         snapshot: &impl Snapshot,
         key: &PublicKey,
     ) -> Result<Option<WaitingFile>, ReadError> {
-        let Some((ReleaseState::Collecting, set)) = read_state(snapshot, &self.path)? else {
-            return Ok(None);
-        };
-        let signers = stored::signers_copy(snapshot, &self.path)?;
-        let tally = Tally::of(signers.file.artifact_groups(), &set.signers());
+        let release = summarise_release(snapshot, &self.path)?;
+        let release = release.filter(|release| release.state == ReleaseState::Collecting);
+        let Some(release) = release else { return Ok(None) };
         Ok(Some(WaitingFile {
             kind: WaitingKind::Release,
             file_path: self.path.clone(),
             project_id: self.project.clone(),
             tag: self.tag(),
-            collected: tally.collected,
-            needed: tally.needed,
+            collected: release.tally.collected,
+            needed: release.tally.needed,
             roles: vec![Role::Artifact],
             since: time_of(self.registered_at),
             by: stored::registrant(snapshot, &self.path)?,
             reason: None,
-            objections: ListedObjection::list(snapshot, &self.path)?,
+            objections: ListedObjection::list(&release.objections),
             waits_until: None,
-            completes: quorum::is_met(signers.file.artifact_groups(), &signers_with(&set, key)),
+            completes: quorum::is_met(
+                release.signers.file.artifact_groups(),
+                &signers_with(&release.signatures, key),
+            ),
         }))
     }
 }
 
-pub(super) struct BegunRevocation {
-    document: Revocation,
-    set: SignatureSet,
-    active: ActiveSigners,
-}
-
-impl BegunRevocation {
-    fn tally(&self) -> Tally {
-        Tally::of_revocation(&self.active.file, &self.set.signers())
-    }
-
-    /// Whether this key's signature is missing. Once there are enough, any revoker can carry it out (D20).
-    pub(super) fn waits_for(&self, key: &PublicKey) -> bool {
-        let groups = self.active.file.revocation_groups();
-        let is_asked = !self.is_signed_by(key) || quorum::is_met(&groups, &self.set.signers());
-        is_asked && keys_of(&groups).any(|listed| listed == *key)
-    }
-
-    pub(super) fn is_signed_by(&self, key: &PublicKey) -> bool {
-        self.set.entries.contains_key(key)
-    }
+/// Whether a revocation lacks this key's signature. Once there are enough, any revoker can carry it out (D20).
+pub(super) fn waits_for(begun: &RevocationDescription, key: &PublicKey) -> bool {
+    let (groups, signed) = (begun.signers.revocation_groups(), begun.signatures.signers());
+    let is_asked = !signed.contains(key) || quorum::is_met(&groups, &signed);
+    is_asked && keys_of(&groups).any(|listed| listed == *key)
 }
 
 /// A proposed signers file, as something that waits for this key. `None` if it is gone.
@@ -172,30 +129,24 @@ pub(super) fn describe_proposal(
     project: &RepoPath,
     key: &PublicKey,
 ) -> Result<Option<WaitingFile>, ReadError> {
-    let path = layout::pending_signers(project);
-    let Some(proposal) = StoredProposal::load(snapshot, &path)? else { return Ok(None) };
-    let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
-    let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
-    let tally = Tally::of_consent(&consent, &proposal.signatures.signers());
-    let request = SignedRequest::parse(&proposal.registration);
-    let by = stored::parse_stored(&layout::registration_of(&path), request)?.public_key;
-    let agreement = stored::agreement(snapshot, &path)?;
+    let Some(summary) = summarise_proposal(snapshot, project)? else { return Ok(None) };
+    let consent = summary.consent();
     Ok(Some(WaitingFile {
         kind: WaitingKind::Signers,
-        file_path: path,
         project_id: project.clone(),
         tag: None,
-        collected: tally.collected,
-        needed: tally.needed,
+        collected: summary.tally.collected,
+        needed: summary.tally.needed,
         roles: asked_roles(consent, key),
-        since: proposal.metadata.origin.retrieved_at,
-        by: Some(by),
+        since: summary.proposal.metadata.origin.retrieved_at,
+        by: Some(summary.submitter),
         reason: None,
         objections: Vec::new(),
-        waits_until: agreement.map(|agreement| agreement.due_at),
-        completes: [&proposal.signatures, &proposal.metadata_signatures]
+        waits_until: summary.waits_until,
+        completes: [&summary.proposal.signatures, &summary.proposal.metadata_signatures]
             .into_iter()
             .all(|set| consent.is_complete(&signers_with(set, key))),
+        file_path: summary.path,
     }))
 }
 
@@ -228,13 +179,4 @@ fn signers_with(set: &SignatureSet, key: &PublicKey) -> BTreeSet<PublicKey> {
     let mut signers = set.signers();
     signers.insert(*key);
     signers
-}
-
-fn read_revocation(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Revocation>, ReadError> {
-    let bytes = snapshot.read(path)?;
-    bytes.map(|bytes| stored::parse_stored(path, Revocation::parse(&bytes))).transpose()
-}
-
-fn count(Tally { collected, needed }: Tally) -> SignatureCount {
-    SignatureCount { collected, needed }
 }

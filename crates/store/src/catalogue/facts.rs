@@ -2,10 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use countersign_api::{
-    catalogue::ReleaseState,
-    signed::{begun_signatures, first_signed, read_state},
-};
+use countersign_api::catalogue::ReleaseState;
 use countersign_core::{
     documents::{
         history::HistoryEntry, layout, metadata::Metadata, signatures::SignatureSet, signers::SignersFile,
@@ -69,7 +66,7 @@ impl ReleaseFacts {
         path: &RepoPath,
         hasher: &DigestHasher,
     ) -> Result<Option<Self>, ReadError> {
-        let Some((state, set)) = read_state(reading, path)? else { return Ok(None) };
+        let Some((state, set)) = stored::index_signatures(reading, path)? else { return Ok(None) };
         let bytes = stored::require(reading, path)?;
         let unusable = |reason: &dyn std::fmt::Display| stored::corrupt(path, reason.to_string());
         let index: IndexFacts<'_> = serde_json::from_slice(&bytes).map_err(|error| unusable(&error))?;
@@ -82,8 +79,8 @@ impl ReleaseFacts {
         let revoked_by = match state {
             ReleaseState::Collecting | ReleaseState::Complete => Vec::new(),
             ReleaseState::Revoked => {
-                let set = reading.read_signatures(&layout::signatures_of(&layout::revocation_of(path)))?;
-                list_times(&set.unwrap_or_default())
+                let path = layout::signatures_of(&layout::revocation_of(path));
+                list_times(&stored::present_signatures(reading, &path)?)
             }
         };
         let (digests, begun) = match state {
@@ -144,12 +141,12 @@ fn read_begun(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<BegunF
     if !snapshot.contains(&layout::pending_revocation_of(path)) {
         return Ok(None);
     }
-    let set = begun_signatures(snapshot, path)?;
+    let set = stored::begun_signatures(snapshot, path)?;
     let active = stored::governing_signers(snapshot, path)?;
     let is_met =
         active.is_some_and(|active| quorum::is_met(&active.file.revocation_groups(), &set.signers()));
     let joined = if is_met { Vec::new() } else { set.signers().into_iter().collect() };
-    Ok(Some(BegunFacts { since: first_signed(&set).map(seconds).unwrap_or_default(), joined }))
+    Ok(Some(BegunFacts { since: set.first_signed().map(seconds).unwrap_or_default(), joined }))
 }
 
 #[derive(Default)]
@@ -186,7 +183,7 @@ impl ProjectFacts {
         if known < history_len {
             // The last one is in force: its signatures lie in a small file, and most projects have no other.
             let path = layout::signatures_of(&layout::active_signers(project));
-            rotated_by.extend(list_times(&snapshot.read_signatures(&path)?.unwrap_or_default()));
+            rotated_by.extend(list_times(&stored::present_signatures(snapshot, &path)?));
         }
         let active = stored::active_signers(snapshot, project)?;
         let metadata_path = layout::metadata_of(&layout::pending_signers(project));

@@ -2,12 +2,9 @@
 
 use std::{cmp::Reverse, ops::Bound};
 
-use countersign_api::{
-    catalogue::{
-        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ReleaseState, SignedRelease,
-        WaitingFile, WaitingKind,
-    },
-    signed::read_state,
+use countersign_api::catalogue::{
+    KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ReleaseState, SignedRelease, WaitingFile,
+    WaitingKind,
 };
 use countersign_core::{
     documents::{
@@ -26,9 +23,10 @@ use countersign_core::{
         time::Timestamp,
     },
 };
+use countersign_explain::describe::release::RevocationDescription;
 
 use super::{
-    describe::{describe_proposal, explicit_roles, time_of},
+    describe::{describe_proposal, explicit_roles, time_of, waits_for},
     facts::{Seconds, seconds},
     look::{List, Look, UnknownAfter},
     tables::{KeyId, ProjectId, ReleaseId},
@@ -126,7 +124,7 @@ impl Look<'_> {
         if let Some(after) = after {
             let unknown = || UnknownAfter(after.clone());
             let (release, _) = self.tables.find_release(after).ok_or_else(unknown)?;
-            let at = read_state(&list.reading, after).ok().flatten();
+            let at = stored::index_signatures(&list.reading, after).ok().flatten();
             let at = at.and_then(|(_, set)| Some(set.entries.get(key)?.collected_at)).ok_or_else(unknown)?;
             from = Bound::Excluded((Reverse(seconds(at)), release));
         }
@@ -178,8 +176,9 @@ impl Look<'_> {
                 }
                 let release = self.known(release);
                 list.add(|reading| {
-                    let begun = release.read_begun(reading)?.filter(|begun| begun.waits_for(key));
-                    Ok(begun.map(|begun| release.describe_begun(&begun, key)))
+                    let begun = RevocationDescription::begun(reading, &release.path)?;
+                    let begun = begun.filter(|begun| waits_for(begun, key));
+                    Ok(begun.map(|begun| release.describe_begun(begun, key)))
                 });
             }
         }
@@ -203,8 +202,9 @@ impl Look<'_> {
         for (release, _) in joined.take(KEY_ENTRIES) {
             let release = self.known(release);
             list.add(|reading| {
-                let begun = release.read_begun(reading)?.filter(|begun| begun.is_signed_by(key));
-                Ok(begun.map(|begun| release.describe_begun(&begun, key)))
+                let begun = RevocationDescription::begun(reading, &release.path)?;
+                let begun = begun.filter(|begun| begun.signatures.entries.contains_key(key));
+                Ok(begun.map(|begun| release.describe_begun(begun, key)))
             });
         }
         sort_by_age(&mut list.entries);
@@ -240,7 +240,7 @@ impl Look<'_> {
         release: ReleaseId,
     ) -> Result<Option<SignedRelease>, ReadError> {
         let release = self.known(release);
-        let Some((state, set)) = read_state(snapshot, &release.path)? else { return Ok(None) };
+        let Some((state, set)) = stored::index_signatures(snapshot, &release.path)? else { return Ok(None) };
         let decisive = match state {
             ReleaseState::Collecting => false,
             ReleaseState::Complete | ReleaseState::Revoked => {

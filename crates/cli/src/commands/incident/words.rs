@@ -3,7 +3,7 @@
 use countersign_api::catalogue::role_name;
 use countersign_core::{
     documents::signers::{Role, Signer},
-    rules::{consent::ConditionKind, stored::IndexState},
+    rules::consent::ConditionKind,
     values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp},
 };
 use countersign_explain::{
@@ -170,7 +170,7 @@ fn describe_release(
         "    {}  {}, {}: {}",
         mark(release.is_decisive, output),
         name_below(project, &release.path),
-        state_name(release.state),
+        release.state.name(),
         describe_times(&release.signed, incident)
     )
 }
@@ -247,14 +247,6 @@ fn name_below(project: &RepoPath, index: &RepoPath) -> String {
     dir.as_str().strip_prefix(project.as_str()).unwrap_or(dir.as_str()).trim_start_matches('/').to_owned()
 }
 
-fn state_name(state: IndexState) -> &'static str {
-    match state {
-        IndexState::Collecting => "collecting",
-        IndexState::Complete => "complete",
-        IndexState::Revoked => "revoked",
-    }
-}
-
 pub(super) fn to_json(findings: &Findings) -> Map<String, Value> {
     let keys: Vec<String> = findings.question.keys.iter().map(ToString::to_string).collect();
     let fields = [
@@ -302,7 +294,7 @@ fn listing_to_json(listing: &IncidentListing) -> Value {
 fn release_to_json(release: &TouchedRelease) -> Value {
     json!({
         "index_path": release.path.as_str(),
-        "state": state_name(release.state),
+        "state": release.state.name(),
         "signed": times_to_json(&release.signed),
         "decisive": release.is_decisive,
     })

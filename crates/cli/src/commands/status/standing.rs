@@ -1,19 +1,13 @@
-//! Where a file stands, as the server shows it to everyone.
+//! Where a file stands, as the server shows it to everyone: explain's description of it, in words and for programs. The
+//! server's word, except that signatures which do not verify are not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
-    documents::{
-        layout,
-        objections::{EarlierObjections, ObjectionsFile},
-        other_formats::OtherFormatsFile,
-        revocation::Revocation,
-        signatures::SignatureSet,
-        signers::SignersFile,
-    },
-    rules::{consent::Consent, quorum, tally::Tally},
+    rules::{snapshot::ReadError, stored::ReleaseState, tally::Tally},
     values::{
         digest::Sha512,
+        json::ParseError,
         key::PublicKey,
         other_format::OtherFormat,
         path::RepoPath,
@@ -21,93 +15,40 @@ use countersign_core::{
         time::Timestamp,
     },
 };
-use countersign_explain::progress::{
-    ConditionProgress, GroupProgress, Names, WayProgress, condition_text, describe_conditions,
-    describe_groups, way_name,
+use countersign_explain::{
+    describe::{
+        proposal::{BegunVeto, ProposalDescription, describe_proposal},
+        release::{ReleaseDescription, RevocationDescription, describe_release},
+    },
+    progress::{ConditionProgress, GroupProgress, Member, Names, WayProgress, condition_text, way_name},
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
-    client::{now, state::Shown},
+    client::{ServerClient, now, state::Shown},
     error::CliError,
     output::Output,
     people::{People, when_text},
     shown_release::{
-        describe_earlier_objections, describe_objections, earlier_objections_json, find_earlier_objections,
-        find_objections, objections_json,
+        describe_earlier_objections, describe_objections, earlier_objections_json, objections_json,
     },
-    waiting::{DroppedSignatures, Waiting, due_text},
+    waiting::{DroppedSignatures, due_text},
 };
 
-/// Where a file stands. The server's word, except that signatures which do not verify are not counted.
-pub(super) struct Status {
-    pub(super) state: SigningState,
-    /// Of the file itself.
-    pub(super) digest: Sha512,
-    pub(super) signed: BTreeSet<PublicKey>,
-    /// Whose signature brings it nearer.
-    pub(super) missing: BTreeSet<PublicKey>,
-    pub(super) names: Names,
-    pub(super) tally: Tally,
-    /// All must hold.
-    pub(super) needs: Needs,
-    /// A revocation that waits for more signatures.
-    pub(super) begun: Option<Begun>,
-    /// Signatures for other programs, all of which verify.
-    formats: OtherFormatsFile,
-    objections: Objections,
-    /// When signers take effect that have all signatures.
-    waits_until: Option<Timestamp>,
-    /// Whether masters are in force, who can veto.
-    has_masters: bool,
-    /// A veto of signers that waits for more signatures.
-    veto: Option<Begun>,
-    /// Of new signers: which signatures on releases they drop.
-    drops: DroppedSignatures,
+/// Where a file stands that collects signatures, or did.
+pub(super) enum Status {
+    Release(Box<ReleaseDescription>),
+    Proposal(Box<ProposalDescription>, DroppedSignatures),
 }
 
-/// What signers said against a release, all of which verifies.
-#[derive(Default)]
-struct Objections {
-    file: ObjectionsFile,
-    /// To contents that it had before.
-    earlier: EarlierObjections,
-    /// `None` only where there is nothing to say of anyone.
-    current: Option<SignersFile>,
-}
-
-/// What a file needs.
-pub(super) enum Needs {
-    /// A release: every group of artifact signers.
-    Groups(Vec<GroupProgress>),
-    /// A signers file, as its page shows it.
-    Conditions(Vec<ConditionProgress>),
-}
-
-pub(super) struct Begun {
-    reason: String,
+/// A revocation or veto that waits for more signatures.
+struct Begun<'a> {
+    reason: &'a str,
     signed: BTreeSet<PublicKey>,
     tally: Tally,
 }
 
-pub(super) enum SigningState {
-    Collecting,
-    Complete,
-    Revoked { reason: String },
-}
-
-impl SigningState {
-    /// For programs.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Collecting => "waiting",
-            Self::Complete => "complete",
-            Self::Revoked { .. } => "revoked",
-        }
-    }
-}
-
-impl Begun {
+impl Begun<'_> {
     /// `command`: what joins it.
     fn describe(&self, title: &str, people: &People<'_>, command: &str) -> String {
         let Self { reason, signed, tally } = self;
@@ -126,109 +67,209 @@ impl Begun {
     }
 }
 
+fn begun_revocation(begun: &RevocationDescription) -> Begun<'_> {
+    Begun { reason: &begun.reason, signed: begun.signatures.signers(), tally: begun.tally }
+}
+
+fn begun_veto(veto: &BegunVeto) -> Begun<'_> {
+    let signed = veto.signed.iter().map(|member| member.signer.key).collect();
+    Begun { reason: &veto.reason, signed, tally: veto.tally }
+}
+
 impl Status {
+    /// The release at a path. `None` where there is none.
+    pub(super) fn of_release(
+        client: &ServerClient,
+        shown: &Shown,
+        path: &RepoPath,
+    ) -> Result<Option<Self>, CliError> {
+        let described = describe_release(&shown.files, path);
+        let Some(release) = described.map_err(|error| unusable(client, error))? else { return Ok(None) };
+        if release.state == ReleaseState::Complete && !release.groups.iter().all(GroupProgress::is_met) {
+            return Err(CliError::unverified(
+                format!("the server shows {path} as complete, but the signatures are not enough"),
+                "check --server: it lies or is broken",
+            ));
+        }
+        Ok(Some(Self::Release(Box::new(release))))
+    }
+
+    /// The signers that are proposed. `None` where there are none.
+    pub(super) fn of_proposal(client: &ServerClient, shown: &Shown) -> Result<Option<Self>, CliError> {
+        let described = describe_proposal(&shown.files, shown.project());
+        let described = described.map_err(|error| unusable(client, error))?;
+        Ok(described.map(|proposal| Self::Proposal(Box::new(proposal), DroppedSignatures::of(shown))))
+    }
+
+    pub(super) fn state(&self) -> ReleaseState {
+        match self {
+            Self::Release(release) => release.state,
+            Self::Proposal(..) => ReleaseState::Collecting,
+        }
+    }
+
+    /// The state, for programs.
+    pub(super) fn state_name(&self) -> &'static str {
+        match self.state() {
+            ReleaseState::Collecting => "waiting",
+            ReleaseState::Complete => "complete",
+            ReleaseState::Revoked => "revoked",
+        }
+    }
+
+    /// The digest of the file itself.
+    pub(super) fn digest(&self) -> Sha512 {
+        match self {
+            Self::Release(release) => release.digest,
+            Self::Proposal(proposal, _) => proposal.digest,
+        }
+    }
+
+    pub(super) fn signed(&self) -> BTreeSet<PublicKey> {
+        match self {
+            Self::Release(release) => release.signatures.signers(),
+            Self::Proposal(proposal, _) => proposal.signatures.signers(),
+        }
+    }
+
+    /// Whose signature brings it nearer.
+    fn missing(&self) -> BTreeSet<PublicKey> {
+        match self {
+            Self::Release(release) => release.missing.clone(),
+            Self::Proposal(proposal, _) => proposal.missing.iter().map(|signer| signer.key).collect(),
+        }
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        match self {
+            Self::Release(release) => &release.names,
+            Self::Proposal(proposal, _) => &proposal.names,
+        }
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        match self {
+            Self::Release(release) => release.tally,
+            Self::Proposal(proposal, _) => proposal.tally,
+        }
+    }
+
     /// `name`: what can be typed for the file.
     pub(super) fn text(&self, name: &str, you: Option<PublicKey>, output: Output) -> String {
-        let people = People { names: &self.names, you };
+        let people = People { names: self.names(), you };
         let mut lines = vec![format!("{name}: {}", self.state_text(output))];
-        if let Some(current) = &self.objections.current {
-            let names = Names::of([current]);
-            let people = People { names: &names, you };
-            let mut shown = describe_objections(&self.objections.file, current, &people, output);
-            shown.extend(describe_earlier_objections(&self.objections.earlier, current, &people));
-            lines.extend(shown.iter().map(|line| format!("  {line}")));
-        }
-        if let SigningState::Revoked { reason } = &self.state {
-            lines.push(format!("  reason      {}", quoted(reason)));
-        }
-        lines.extend(self.waits_until.map(|until| self.describe_wait(until, name)));
-        match &self.needs {
-            Needs::Groups(groups) => {
-                lines.extend(groups.iter().map(|group| format!("  needs       {group}")));
+        match self {
+            Self::Release(release) => {
+                let mut shown = describe_objections(&release.objections, you, output);
+                shown.extend(describe_earlier_objections(&release.earlier_objections, you));
+                lines.extend(shown.iter().map(|line| format!("  {line}")));
+                if let Some(revocation) = &release.revocation {
+                    lines.push(format!("  reason      {}", quoted(&revocation.reason)));
+                }
+                lines.extend(release.groups.iter().map(|group| format!("  needs       {group}")));
             }
-            Needs::Conditions(conditions) => {
-                let (count, s) = (conditions.len(), plural(conditions.len()));
-                lines.push(format!("  needs       {}, in {count} condition{s}", self.tally));
-                lines.extend(conditions.iter().flat_map(|condition| describe(condition, &people, output)));
+            Self::Proposal(proposal, _) => {
+                lines.extend(proposal.waits_until.map(|until| describe_wait(proposal, until, name)));
+                let (count, s) = (proposal.conditions.len(), plural(proposal.conditions.len()));
+                lines.push(format!("  needs       {}, in {count} condition{s}", proposal.tally));
+                let conditions = proposal.conditions.iter();
+                lines.extend(conditions.flat_map(|condition| describe(condition, &people, output)));
             }
         }
-        lines.push(format!("  signed      {}", people.list_or(self.signed.iter().copied(), "no one")));
-        if matches!(self.state, SigningState::Collecting) {
-            let missing = people.list_or(self.missing.iter().copied(), "no one who is needed");
-            lines.push(format!("  not signed  {missing}"));
+        lines.push(format!("  signed      {}", people.list_or(self.signed(), "no one")));
+        if self.state() == ReleaseState::Collecting {
+            lines.push(format!("  not signed  {}", people.list_or(self.missing(), "no one who is needed")));
         }
-        lines.extend(self.describe_formats());
-        if let Some(dropped) = self.drops.text() {
-            lines.push(format!("  drops       the signatures on {dropped}"));
+        match self {
+            Self::Release(release) => {
+                lines.extend(describe_formats(&release.formats));
+                let begun = release.begun_revocation.as_ref().map(begun_revocation);
+                let join = format!("countersign revoke {name}");
+                lines.extend(begun.map(|begun| begun.describe("revocation", &people, &join)));
+            }
+            Self::Proposal(proposal, drops) => {
+                lines
+                    .extend(drops.text().map(|dropped| format!("  drops       the signatures on {dropped}")));
+                let begun = proposal.veto.as_ref().map(begun_veto);
+                let join = format!("countersign veto {name}");
+                lines.extend(begun.map(|begun| begun.describe("veto", &people, &join)));
+            }
         }
-        let (veto, revoke) = (format!("countersign veto {name}"), format!("countersign revoke {name}"));
-        lines.extend(self.veto.as_ref().map(|begun| begun.describe("veto", &people, &veto)));
-        lines.extend(self.begun.as_ref().map(|begun| begun.describe("revocation", &people, &revoke)));
         lines.join("\n")
     }
 
     fn state_text(&self, output: Output) -> String {
-        match &self.state {
-            SigningState::Collecting if self.waits_until.is_some() => {
+        match self {
+            Self::Proposal(proposal, _) if proposal.waits_until.is_some() => {
                 output.strong("all signatures are there; waiting")
             }
-            SigningState::Collecting => output.strong("collecting signatures"),
-            SigningState::Complete => output.good("complete"),
-            SigningState::Revoked { .. } => output.bad("REVOKED"),
+            _ => match self.state() {
+                ReleaseState::Collecting => output.strong("collecting signatures"),
+                ReleaseState::Complete => output.good("complete"),
+                ReleaseState::Revoked => output.bad("REVOKED"),
+            },
         }
-    }
-
-    fn describe_wait(&self, until: Timestamp, name: &str) -> String {
-        if now().is_ok_and(|now| until <= now) {
-            return format!("  in force    it {}", due_text(until));
-        }
-        let masters = match self.has_masters {
-            true => {
-                format!(
-                    ", unless the masters veto it (`countersign veto {name}`), or at once if they sign it"
-                )
-            }
-            false => "; there are no masters who could veto it, but an admin can replace it".to_owned(),
-        };
-        format!("  in force    on {}{masters}", when_text(until))
-    }
-
-    fn describe_formats(&self) -> Option<String> {
-        let counted = |format: OtherFormat| (self.formats.count(format), format);
-        let counts = OtherFormat::ALL.map(counted).into_iter().filter(|(count, _)| *count > 0);
-        let counts: Vec<String> = counts.map(|(count, format)| format!("{count} for {format}")).collect();
-        (!counts.is_empty()).then(|| format!("  also        {}", counts.join(", ")))
     }
 
     pub(super) fn json(&self, path: &RepoPath) -> Value {
-        let keys = |keys: &BTreeSet<PublicKey>| keys.iter().map(PublicKey::to_string).collect::<Vec<_>>();
+        let keys = |keys: BTreeSet<PublicKey>| keys.iter().map(PublicKey::to_string).collect::<Vec<_>>();
+        let mut counts: BTreeMap<&str, usize> = OtherFormat::ALL.map(|format| (format.name(), 0)).into();
         let mut value = json!({
             "file_path": path.as_str(),
-            "is_complete": matches!(self.state, SigningState::Complete),
-            "revoked": matches!(self.state, SigningState::Revoked { .. }),
-            "reason": match &self.state {
-                SigningState::Revoked { reason } => Some(reason),
-                SigningState::Collecting | SigningState::Complete => None,
-            },
-            "collected": self.tally.collected,
-            "needed": self.tally.needed,
-            "signed_by": keys(&self.signed),
-            "missing": keys(&self.missing),
-            "formats": OtherFormat::ALL.map(|format| (format.name(), self.formats.count(format))).into_iter().collect::<BTreeMap<_, _>>(),
-            "objections": objections_json(&self.objections.file),
-            "earlier_objections": earlier_objections_json(&self.objections.earlier),
-            "waits_until": self.waits_until.map(|until| until.to_string()),
-            "pending_veto": self.veto.as_ref().map(Begun::json),
-            "pending_revocation": self.begun.as_ref().map(Begun::json),
+            "is_complete": self.state() == ReleaseState::Complete,
+            "revoked": self.state() == ReleaseState::Revoked,
+            "reason": null,
+            "collected": self.tally().collected,
+            "needed": self.tally().needed,
+            "signed_by": keys(self.signed()),
+            "missing": keys(self.missing()),
+            "objections": [],
+            "earlier_objections": [],
+            "waits_until": null,
+            "pending_veto": null,
+            "pending_revocation": null,
         });
-        match &self.needs {
-            Needs::Groups(groups) => value["groups"] = groups.iter().map(group_json).collect(),
-            Needs::Conditions(conditions) => {
-                value["conditions"] = conditions.iter().map(condition_json).collect();
+        match self {
+            Self::Release(release) => {
+                counts.extend(release.formats.iter().map(|(format, count)| (format.name(), *count)));
+                value["reason"] = json!(release.revocation.as_ref().map(|revocation| &revocation.reason));
+                value["objections"] = objections_json(&release.objections);
+                value["earlier_objections"] = earlier_objections_json(&release.earlier_objections);
+                let begun = release.begun_revocation.as_ref();
+                value["pending_revocation"] = json!(begun.map(|begun| begun_revocation(begun).json()));
+                value["groups"] = release.groups.iter().map(group_json).collect();
+            }
+            Self::Proposal(proposal, _) => {
+                value["waits_until"] = json!(proposal.waits_until.map(|until| until.to_string()));
+                value["pending_veto"] = json!(proposal.veto.as_ref().map(|veto| begun_veto(veto).json()));
+                value["conditions"] = proposal.conditions.iter().map(condition_json).collect();
             }
         }
+        value["formats"] = json!(counts);
         value
     }
+}
+
+fn unusable(client: &ServerClient, ReadError { path, reason }: ReadError) -> CliError {
+    client.unusable_content(&path, ParseError::new("", reason))
+}
+
+fn describe_wait(proposal: &ProposalDescription, until: Timestamp, name: &str) -> String {
+    if now().is_ok_and(|now| until <= now) {
+        return format!("  in force    it {}", due_text(until));
+    }
+    let masters = match proposal.has_masters {
+        true => {
+            format!(", unless the masters veto it (`countersign veto {name}`), or at once if they sign it")
+        }
+        false => "; there are no masters who could veto it, but an admin can replace it".to_owned(),
+    };
+    format!("  in force    on {}{masters}", when_text(until))
+}
+
+fn describe_formats(counts: &[(OtherFormat, usize)]) -> Option<String> {
+    let counts: Vec<String> = counts.iter().map(|(format, count)| format!("{count} for {format}")).collect();
+    (!counts.is_empty()).then(|| format!("  also        {}", counts.join(", ")))
 }
 
 /// Of several ways, one is enough. Once one is taken, the others do not matter.
@@ -266,7 +307,7 @@ fn condition_json(condition: &ConditionProgress) -> Value {
 }
 
 fn group_json(group: &GroupProgress) -> Value {
-    let member = |member: &countersign_explain::progress::Member| {
+    let member = |member: &Member| {
         json!({
             "key": member.signer.key.to_string(),
             "name": member.signer.name,
@@ -278,118 +319,6 @@ fn group_json(group: &GroupProgress) -> Value {
         "collected": group.tally().collected,
         "signers": group.members.iter().map(member).collect::<Vec<_>>(),
     })
-}
-
-/// `None` where there is no such release.
-pub(super) fn index_status(shown: &Shown, path: &RepoPath) -> Result<Option<Status>, CliError> {
-    let Some(index) = shown.document(path) else { return Ok(None) };
-    let signers = shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)?;
-    let signers = signers.ok_or_else(|| not_found(path))?;
-    let revocation = shown.parsed(&layout::revocation_of(path), Revocation::parse)?;
-    let collecting = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
-    let (state, set) = match (revocation, collecting) {
-        (Some(document), _) => {
-            let set = shown.parsed(&layout::revoked_signatures_of(path), SignatureSet::parse)?;
-            (SigningState::Revoked { reason: document.reason }, set.unwrap_or_default())
-        }
-        (None, Some(set)) => (SigningState::Collecting, set),
-        (None, None) => {
-            let set = shown.parsed(&layout::signatures_of(path), SignatureSet::parse)?;
-            (SigningState::Complete, set.unwrap_or_default())
-        }
-    };
-    let signed = set.signers();
-    let groups = signers.artifact_groups();
-    if matches!(state, SigningState::Complete) && !quorum::is_met(groups, &signed) {
-        return Err(CliError::unverified(
-            format!("the server shows {path} as complete, but the signatures are not enough"),
-            "check --server: it lies or is broken",
-        ));
-    }
-    // A group that has enough signatures asks its members for nothing more.
-    let open = groups.iter().filter(|group| quorum::count(group, &signed) < group.threshold);
-    let missing = open.flat_map(|group| group.signers.iter().map(|signer| signer.key));
-    let missing = missing.filter(|key| !signed.contains(key)).collect();
-    let begun = begun_revocation(shown, path, &signers)?;
-    let formats = shown.parsed(&layout::other_formats_of(path), OtherFormatsFile::parse)?;
-    // The signers in force say who may object, also to what earlier ones signed.
-    let objections = Objections {
-        file: find_objections(shown, path)?,
-        earlier: find_earlier_objections(shown, path)?,
-        current: shown.signers()?,
-    };
-    let names = Names::of([&signers]);
-    Ok(Some(Status {
-        state,
-        digest: Sha512::of(index.as_bytes()),
-        missing,
-        tally: Tally::of(groups, &signed),
-        needs: Needs::Groups(describe_groups(groups, &set, &names)),
-        signed,
-        begun,
-        names,
-        formats: formats.unwrap_or_default(),
-        objections,
-        waits_until: None,
-        has_masters: false,
-        veto: None,
-        drops: DroppedSignatures::default(),
-    }))
-}
-
-fn begun_revocation(
-    shown: &Shown,
-    path: &RepoPath,
-    signers: &SignersFile,
-) -> Result<Option<Begun>, CliError> {
-    let Some(document) = shown.parsed(&layout::pending_revocation_of(path), Revocation::parse)? else {
-        return Ok(None);
-    };
-    let signatures = layout::pending_revocation_signatures_of(path);
-    let signed = shown.parsed(&signatures, SignatureSet::parse)?.unwrap_or_default().signers();
-    // The signers in force revoke, also what earlier ones signed.
-    let current = shown.signers()?;
-    let tally = Tally::of_revocation(current.as_ref().unwrap_or(signers), &signed);
-    Ok(Some(Begun { reason: document.reason, signed, tally }))
-}
-
-/// `None` where nothing is pending.
-pub(super) fn proposal_status(shown: &Shown, path: &RepoPath) -> Result<Option<Status>, CliError> {
-    let Some(text) = shown.document(path) else { return Ok(None) };
-    let proposed = SignersFile::parse(text.as_bytes()).map_err(|error| {
-        CliError::unverified(
-            format!("what the server shows as {path} is not a signers file"),
-            "check --server",
-        )
-        .because(error)
-    })?;
-    let current = shown.signers()?;
-    let set = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?.unwrap_or_default();
-    let signed = set.signers();
-    let consent = Consent { current: current.as_ref(), proposed: &proposed };
-    let names = Names::of(current.iter().chain([&proposed]));
-    let waiting = Waiting::find(shown)?;
-    let masters = current.as_ref().map_or(&[][..], SignersFile::master_groups);
-    let veto = waiting.veto.and_then(|veto| {
-        let signed = veto.signed();
-        Some(Begun { reason: veto.reason()?, tally: Tally::of(masters, &signed), signed })
-    });
-    Ok(Some(Status {
-        state: SigningState::Collecting,
-        digest: Sha512::of(text.as_bytes()),
-        missing: consent.missing_signers(&signed),
-        tally: Tally::of_consent(&consent, &signed),
-        needs: Needs::Conditions(describe_conditions(&consent, &set, &names)),
-        signed,
-        begun: None,
-        names,
-        formats: OtherFormatsFile::default(),
-        objections: Objections::default(),
-        waits_until: waiting.until,
-        has_masters: !masters.is_empty(),
-        veto,
-        drops: waiting.drops,
-    }))
 }
 
 pub(super) fn not_pending(path: &RepoPath) -> CliError {

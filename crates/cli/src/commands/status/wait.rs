@@ -5,11 +5,12 @@ use std::{collections::BTreeSet, time::Duration};
 use countersign_api::event::EventFilter;
 use countersign_core::{
     documents::layout::{self, Signable},
+    rules::stored::ReleaseState,
     values::{digest::Sha512, key::PublicKey, path::RepoPath, shown::quoted},
 };
 use serde_json::json;
 
-use super::standing::{SigningState, Status, index_status, not_found, not_pending, proposal_status};
+use super::standing::{Status, not_found, not_pending};
 use crate::{
     client::{ListenQuery, ServerClient, state::Shown},
     error::{CliError, ErrorKind},
@@ -73,7 +74,7 @@ async fn wait(session: &Session, target: &Target, subject: &Signable) -> Result<
         match look(client, path, subject, digest).await {
             Ok(Progress::Done) => return Ok(()),
             Ok(Progress::Waits(status)) => {
-                digest = Some(status.digest);
+                digest = Some(status.digest());
                 show_progress(session, path, &status, &mut told);
             }
             Err(error) if error.kind() == ErrorKind::Unreachable => {
@@ -103,27 +104,27 @@ async fn look(
 ) -> Result<Progress, CliError> {
     let shown = client.state_at(path).await?;
     let status = match subject {
-        Signable::Index => match index_status(&shown, path)? {
+        Signable::Index => match Status::of_release(client, &shown, path)? {
             None => return Err(gone_release(&shown, path)?),
             status => status,
         },
-        Signable::PendingSigners { project } => match proposal_status(&shown, path)? {
+        Signable::PendingSigners { project } => match Status::of_proposal(client, &shown)? {
             None => return gone_signers(&shown, path, project, digest),
             status => status,
         },
     };
     let status = status.ok_or_else(|| not_pending(path))?;
-    if digest.is_some_and(|digest| digest != status.digest) {
+    if digest.is_some_and(|digest| digest != status.digest()) {
         return Err(CliError::new(
             ErrorKind::Replaced,
             format!("another file replaced {path} during the wait"),
             "look at the new one with `countersign status NAME`, and wait again if it is right",
         ));
     }
-    match &status.state {
-        SigningState::Collecting => Ok(Progress::Waits(Box::new(status))),
-        SigningState::Complete => Ok(Progress::Done),
-        SigningState::Revoked { .. } => Err(CliError::new(
+    match status.state() {
+        ReleaseState::Collecting => Ok(Progress::Waits(Box::new(status))),
+        ReleaseState::Complete => Ok(Progress::Done),
+        ReleaseState::Revoked => Err(CliError::new(
             ErrorKind::Revoked,
             format!("{path} was revoked"),
             "do not publish it; `countersign status NAME` shows the reason",
@@ -186,14 +187,15 @@ fn show_progress(
     status: &Status,
     told: &mut Option<BTreeSet<PublicKey>>,
 ) {
-    if told.as_ref() == Some(&status.signed) {
+    let keys = status.signed();
+    if told.as_ref() == Some(&keys) {
         return;
     }
-    let people = People { names: &status.names, you: None };
-    let signed = people.list_or(status.signed.iter().copied(), "no one yet");
+    let people = People { names: status.names(), you: None };
+    let signed = people.list_or(keys.iter().copied(), "no one yet");
     let name = session.name_of(path, None);
-    session.output.note(&format!("{name}: signed by {signed}; {}", status.tally));
-    *told = Some(status.signed.clone());
+    session.output.note(&format!("{name}: signed by {signed}; {}", status.tally()));
+    *told = Some(keys);
 }
 
 fn too_late(name: &str) -> CliError {

@@ -14,7 +14,7 @@ use crate::{
     },
     rules::{
         snapshot::{Change, ReadError, Snapshot},
-        stored::{self, ActiveSigners, IndexState},
+        stored::{self, ActiveSigners, ReleaseState},
     },
     values::{bounds::COLLECTING_BYTES, key::PublicKey, path::RepoPath, time::Timestamp, wire},
 };
@@ -103,8 +103,8 @@ pub fn check_assets(
     }
     let index = layout::index_in(dir);
     match stored::index_state(snapshot, &index)? {
-        Some(IndexState::Complete | IndexState::Revoked) => Err(AssetsRefusal::AlreadyRegistered(index)),
-        Some(IndexState::Collecting) | None => Ok(active),
+        Some(ReleaseState::Complete | ReleaseState::Revoked) => Err(AssetsRefusal::AlreadyRegistered(index)),
+        Some(ReleaseState::Collecting) | None => Ok(active),
     }
 }
 

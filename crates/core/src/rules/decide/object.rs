@@ -13,7 +13,7 @@ use crate::{
     },
     rules::{
         snapshot::{Change, ReadError, Snapshot},
-        stored::{self, IndexState},
+        stored::{self, ReleaseState},
     },
     values::{
         bounds::OBJECTIONS, digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp,
@@ -104,8 +104,8 @@ fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<(), ObjectRe
     }
     match stored::index_state(snapshot, file)? {
         None => Err(ObjectRefusal::NotFound(file.clone())),
-        Some(IndexState::Revoked) => Err(ObjectRefusal::Revoked(file.clone())),
-        Some(IndexState::Collecting | IndexState::Complete) => Ok(()),
+        Some(ReleaseState::Revoked) => Err(ObjectRefusal::Revoked(file.clone())),
+        Some(ReleaseState::Collecting | ReleaseState::Complete) => Ok(()),
     }
 }
 

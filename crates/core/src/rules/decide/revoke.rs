@@ -16,7 +16,7 @@ use crate::{
     rules::{
         quorum,
         snapshot::{Change, ReadError, Snapshot},
-        stored::{self, IndexState},
+        stored::{self, ReleaseState},
     },
     values::{
         bounds::SIGNATURES,
@@ -127,9 +127,9 @@ fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<(), RevokeRe
     }
     match stored::index_state(snapshot, file)? {
         None => Err(RevokeRefusal::NotFound(file.clone())),
-        Some(IndexState::Collecting) => Err(RevokeRefusal::NotComplete(file.clone())),
-        Some(IndexState::Revoked) => Err(RevokeRefusal::AlreadyRevoked(file.clone())),
-        Some(IndexState::Complete) => Ok(()),
+        Some(ReleaseState::Collecting) => Err(RevokeRefusal::NotComplete(file.clone())),
+        Some(ReleaseState::Revoked) => Err(RevokeRefusal::AlreadyRevoked(file.clone())),
+        Some(ReleaseState::Complete) => Ok(()),
     }
 }
 
@@ -157,8 +157,7 @@ fn join_pending(
 ) -> Result<SignatureSet, RevokeRefusal> {
     let path = layout::pending_revocation_of(&request.file);
     if let Some(pending) = snapshot.read(&path)? {
-        let set_path = layout::pending_revocation_signatures_of(&request.file);
-        let set = snapshot.read_signatures(&set_path)?.unwrap_or_default();
+        let set = stored::begun_signatures(snapshot, &request.file)?;
         if *pending == *request.revocation_json.as_bytes() {
             // A rotation may have made these signatures enough; then any of their signers can carry it out.
             if set.entries.contains_key(&request.revoker) && !quorum::is_met(groups, &set.signers()) {

@@ -21,7 +21,7 @@ use crate::{
         consent::Consent,
         quorum,
         snapshot::{Change, ReadError, Snapshot, StoredSigners},
-        stored::{self, IndexState, StoredProposal},
+        stored::{self, ReleaseState, StoredProposal},
     },
     values::{
         bounds::OTHER_FORMATS_BYTES,
@@ -251,9 +251,9 @@ fn sign_index(
     let file = &submission.file;
     match stored::index_state(snapshot, file)? {
         None => return Err(SignRefusal::NotFound(file.clone())),
-        Some(IndexState::Complete) => return Err(SignRefusal::AlreadyComplete(file.clone())),
-        Some(IndexState::Revoked) => return Err(SignRefusal::Revoked(file.clone())),
-        Some(IndexState::Collecting) => {}
+        Some(ReleaseState::Complete) => return Err(SignRefusal::AlreadyComplete(file.clone())),
+        Some(ReleaseState::Revoked) => return Err(SignRefusal::Revoked(file.clone())),
+        Some(ReleaseState::Collecting) => {}
     }
     let mut set = stored::collected_signatures(snapshot, file)?;
     let StoredSigners { bytes: copy, file: governing, .. } = stored::signers_copy(snapshot, file)?;

@@ -177,9 +177,8 @@ pub fn list_records(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Vec<
     let files = snapshot.files_below(&layout::vetoed_dir(project))?;
     let mut records = Vec::new();
     for path in files.into_iter().filter(|path| path.file_name() == wire::VETO_FILE) {
-        let set = snapshot.read_signatures(&layout::signatures_of(&path))?.unwrap_or_default();
-        let vetoed_at = set.entries.values().map(|collected| collected.collected_at).max();
-        records.push(VetoRecord { vetoed_at, path });
+        let set = stored::present_signatures(snapshot, &layout::signatures_of(&path))?;
+        records.push(VetoRecord { vetoed_at: set.last_signed(), path });
     }
     records.sort();
     Ok(records)

@@ -11,7 +11,7 @@ use crate::{
     },
     rules::{
         snapshot::{Change, ReadError, Snapshot},
-        stored::{self, ActiveSigners, IndexState},
+        stored::{self, ActiveSigners, ReleaseState},
     },
     values::{digest::Sha512, key::PublicKey, path::RepoPath},
 };
@@ -112,9 +112,9 @@ fn check_state(snapshot: &impl Snapshot, file: &RepoPath) -> Result<(), Withdraw
             Err(WithdrawRefusal::AlreadyWithdrawn(file.clone()))
         }
         None => Err(WithdrawRefusal::NotFound(file.clone())),
-        Some(IndexState::Complete) => Err(WithdrawRefusal::Complete(file.clone())),
-        Some(IndexState::Revoked) => Err(WithdrawRefusal::Revoked(file.clone())),
-        Some(IndexState::Collecting) => Ok(()),
+        Some(ReleaseState::Complete) => Err(WithdrawRefusal::Complete(file.clone())),
+        Some(ReleaseState::Revoked) => Err(WithdrawRefusal::Revoked(file.clone())),
+        Some(ReleaseState::Collecting) => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use countersign_core::{
     rules::{
         query::{StatusRefusal, file_status, files_to_sign},
-        stored::{self, IndexState},
+        stored::{self, ReleaseState},
     },
     values::key::SecretKey,
 };
@@ -32,13 +32,13 @@ fn next() -> Signers {
     signers("2026-02-01T09:00:00Z").artifact(1, [&bob(), &key(7)]).admin(1, [&bob()]).master(1, [&dave()])
 }
 
-fn status(world: &World, file: &str, caller: &SecretKey) -> Result<IndexState, StatusRefusal> {
+fn status(world: &World, file: &str, caller: &SecretKey) -> Result<ReleaseState, StatusRefusal> {
     file_status(&world.repo, &path(file), &caller.public_key())
 }
 
-const COLLECTING: Result<IndexState, StatusRefusal> = Ok(IndexState::Collecting);
-const COMPLETE: Result<IndexState, StatusRefusal> = Ok(IndexState::Complete);
-const REVOKED: Result<IndexState, StatusRefusal> = Ok(IndexState::Revoked);
+const COLLECTING: Result<ReleaseState, StatusRefusal> = Ok(ReleaseState::Collecting);
+const COMPLETE: Result<ReleaseState, StatusRefusal> = Ok(ReleaseState::Complete);
+const REVOKED: Result<ReleaseState, StatusRefusal> = Ok(ReleaseState::Revoked);
 
 #[track_caller]
 fn assert_no_signer(world: &World, file: &str, caller: &SecretKey) {

@@ -6,7 +6,7 @@ use countersign_core::{
     documents::layout,
     rules::{
         snapshot::{Change, ReadError, Snapshot},
-        stored::{self, IndexState},
+        stored::{self, ReleaseState},
     },
     values::{path::RepoPath, time::Timestamp},
 };
@@ -86,8 +86,8 @@ fn an_index_that_is_gone_has_no_state_and_one_that_collects_is_not_complete() {
     assert_eq!(state(&[]), Ok(None));
     assert_eq!(state(&[pending.clone(), complete.clone(), revoked.clone()]), Ok(None));
     assert_eq!(state(std::slice::from_ref(&index)), Err(index.clone()), "it has no signatures file");
-    assert_eq!(state(&[index.clone(), pending.clone()]), Ok(Some(IndexState::Collecting)));
-    assert_eq!(state(&[index.clone(), pending, complete.clone()]), Ok(Some(IndexState::Collecting)));
-    assert_eq!(state(&[index.clone(), complete]), Ok(Some(IndexState::Complete)));
-    assert_eq!(state(&[index.clone(), revoked]), Ok(Some(IndexState::Revoked)));
+    assert_eq!(state(&[index.clone(), pending.clone()]), Ok(Some(ReleaseState::Collecting)));
+    assert_eq!(state(&[index.clone(), pending, complete.clone()]), Ok(Some(ReleaseState::Collecting)));
+    assert_eq!(state(&[index.clone(), complete]), Ok(Some(ReleaseState::Complete)));
+    assert_eq!(state(&[index.clone(), revoked]), Ok(Some(ReleaseState::Revoked)));
 }

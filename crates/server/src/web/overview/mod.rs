@@ -1,11 +1,7 @@
-//! What people see of projects, releases and proposals. These modules count; the pages lay out.
+//! What people see of projects: their signers, their releases, their history. These modules count; the pages lay out.
+//! What is seen of one release or proposal, `countersign_explain::describe` says.
 
 pub mod project;
-pub mod proposal;
-pub mod release;
 pub mod releases;
 pub mod search;
 pub mod timeline;
-
-pub use countersign_core::rules::tally::Tally;
-pub use countersign_explain::progress::{GroupProgress, Member, Names};

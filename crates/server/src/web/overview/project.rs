@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-use super::{
-    Tally,
-    proposal::{ProposalOverview, VetoedProposal, describe_proposal, list_vetoed, tally_proposal},
-};
 use countersign_core::{
     documents::{
         layout,
@@ -14,10 +10,17 @@ use countersign_core::{
     rules::{
         snapshot::{ReadError, Snapshot},
         stored,
+        tally::Tally,
     },
     values::{digest::Sha512, path::RepoPath},
 };
-use countersign_explain::{log_strength::LogStrength, strength::effective_groups};
+use countersign_explain::{
+    describe::proposal::{
+        ProposalDescription, VetoedProposal, describe_proposal, list_vetoed, tally_proposal,
+    },
+    log_strength::LogStrength,
+    strength::effective_groups,
+};
 
 #[derive(Debug, Clone)]
 pub struct ProjectOverview {
@@ -34,7 +37,7 @@ pub struct ProjectOverview {
     pub registrars: Vec<Signer>,
     /// From the same file.
     pub log: Option<LogStrength>,
-    pub proposal: Option<ProposalOverview>,
+    pub proposal: Option<ProposalDescription>,
     /// What the masters vetoed last, since the signers in force took effect.
     pub vetoed: Option<VetoedProposal>,
 }

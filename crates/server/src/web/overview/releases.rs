@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
-use super::release::ReleaseState;
 use countersign_api::newest::{ReleaseVersion, compare_versions, find_newest};
-use countersign_core::values::{path::RepoPath, wire};
+use countersign_core::{
+    rules::stored::ReleaseState,
+    values::{path::RepoPath, wire},
+};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseEntry {

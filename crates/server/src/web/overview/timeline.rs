@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::{Member, Names};
 use countersign_core::{
     documents::{
         history::HistoryEntry,
@@ -16,7 +15,10 @@ use countersign_core::{
     },
     values::{digest::Sha512, json::ParseError, path::RepoPath, time::Timestamp},
 };
-use countersign_explain::difference::{SignersChange, list_changes};
+use countersign_explain::{
+    difference::{SignersChange, list_changes},
+    progress::{Member, Names},
+};
 
 #[derive(Debug, Clone)]
 pub struct TimelineStep {

@@ -79,13 +79,15 @@ impl Story<'_> {
     fn tell_release(&self, index: &str) -> Vec<u8> {
         let at = |suffix: &str| format!("{index}{suffix}");
         let text = self.file(index);
-        let document: Value = text.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let document: Value =
+            text.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let project = match document["project_id"].as_str() {
             Some(project) => project.to_owned(),
             None => self.find_project(index),
         };
         let history = self.history(&project);
-        let signatures = [".signatures.json", ".signatures.json.revoked"].iter().find_map(|name| self.json(&at(name)));
+        let signatures =
+            [".signatures.json", ".signatures.json.revoked"].iter().find_map(|name| self.json(&at(name)));
         let revocation = self.file(&at(".revocation.json"));
         let is_done = signatures.is_some() && (revocation.is_some() || self.has(&at(".signatures.json")));
         let (staple, log) = self.log(index, is_done);
@@ -109,8 +111,13 @@ impl Story<'_> {
             _ => Value::Null,
         };
         let mut names = vec![
-            ".registrant.json", ".formats.json", ".objections.json", ".earlier-objections.json", ".withdrawn.json",
-            ".revocation.json.pending", ".revocation.json.signatures.json.pending",
+            ".registrant.json",
+            ".formats.json",
+            ".objections.json",
+            ".earlier-objections.json",
+            ".withdrawn.json",
+            ".revocation.json.pending",
+            ".revocation.json.signatures.json.pending",
         ];
         if bundle.is_null() {
             names.extend(["", ".signers.json", ".signatures.json.pending", ".signatures.json.revoked"]);
@@ -123,8 +130,14 @@ impl Story<'_> {
     fn tell_project(&self, project: &str) -> Vec<u8> {
         let pending = format!("{project}/svc.signers.pending/svc.signers.json");
         let names = [
-            "", ".signatures.json.pending", ".metadata.json", ".metadata.json.signatures.json.pending",
-            ".registration.json", ".agreed.json", ".veto.json.pending", ".veto.json.signatures.json.pending",
+            "",
+            ".signatures.json.pending",
+            ".metadata.json",
+            ".metadata.json.signatures.json.pending",
+            ".registration.json",
+            ".agreed.json",
+            ".veto.json.pending",
+            ".veto.json.signatures.json.pending",
         ];
         let mut files = self.files(names.iter().map(|name| format!("{pending}{name}")));
         let veto = format!("{project}/svc.signers.vetoed/svc.veto.json");

@@ -1,0 +1,181 @@
+//! A signers file that waits for signatures: what it changes, and who still has to sign (D15).
+
+use std::sync::Arc;
+
+use countersign_core::{
+    documents::{
+        layout,
+        metadata::Origin,
+        signatures::SignatureSet,
+        signed_request::SignedRequest,
+        signers::{Group, Signer, SignersFile},
+        veto::Veto,
+    },
+    rules::{
+        consent::Consent,
+        decide::veto::{VetoRecord, list_records},
+        snapshot::{ReadError, Snapshot},
+        stored::{self, StoredProposal},
+        tally::Tally,
+    },
+    values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp},
+};
+
+use crate::{
+    difference::{SignersChange, list_changes},
+    log_strength::LogStrength,
+    progress::{ConditionProgress, Member, Names, describe_conditions},
+};
+
+/// What a page about proposed signers shows.
+#[derive(Debug, Clone)]
+pub struct ProposalDescription {
+    pub path: RepoPath,
+    pub project: RepoPath,
+    /// Whether it would be the project's first signers file.
+    pub is_first: bool,
+    pub digest: Sha512,
+    pub origin: Origin,
+    /// The signer whose request proposed it.
+    pub submitter: Signer,
+    pub changes: Vec<SignersChange>,
+    /// The log that the file names, new or not.
+    pub log: Option<LogStrength>,
+    /// All must be met.
+    pub conditions: Vec<ConditionProgress>,
+    /// Who has signed it, in order of time.
+    pub signed: Vec<Member>,
+    pub signatures: SignatureSet,
+    /// Whom to ask next.
+    pub missing: Vec<Signer>,
+    /// What the signers are called: by the file in force, or else by this one.
+    pub names: Names,
+    pub tally: Tally,
+    /// When it takes effect, if it has all signatures (D131).
+    pub waits_until: Option<Timestamp>,
+    /// Whether there are masters who can veto it.
+    pub has_masters: bool,
+    /// A veto that waits for more signatures.
+    pub veto: Option<BegunVeto>,
+}
+
+/// What a line about proposed signers shows.
+#[derive(Debug, Clone)]
+pub struct ProposalSummary {
+    pub path: RepoPath,
+    pub proposal: StoredProposal,
+    /// The signers in force.
+    pub current: Option<Arc<SignersFile>>,
+    /// The key whose request proposed it.
+    pub submitter: PublicKey,
+    pub tally: Tally,
+    /// When it takes effect, if it has all signatures (D131).
+    pub waits_until: Option<Timestamp>,
+}
+
+/// A veto that waits for more signatures.
+#[derive(Debug, Clone)]
+pub struct BegunVeto {
+    pub reason: String,
+    pub tally: Tally,
+    pub signed: Vec<Member>,
+}
+
+/// A proposal that the masters vetoed.
+#[derive(Debug, Clone)]
+pub struct VetoedProposal {
+    /// The path of the veto.
+    pub path: RepoPath,
+    pub reason: String,
+    pub vetoed_at: Option<Timestamp>,
+    pub signed: Vec<Member>,
+}
+
+/// `None` if nothing is proposed.
+pub fn describe_proposal(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+) -> Result<Option<ProposalDescription>, ReadError> {
+    let Some(summary) = summarise_proposal(snapshot, project)? else { return Ok(None) };
+    let consent = summary.consent();
+    let Consent { current, proposed } = consent;
+    let names = Names::of(current.into_iter().chain([proposed]));
+    let set = &summary.proposal.signatures;
+    let masters = current.map_or(&[][..], SignersFile::master_groups);
+    let missing = consent.missing_signers(&set.signers());
+    Ok(Some(ProposalDescription {
+        waits_until: summary.waits_until,
+        has_masters: !masters.is_empty(),
+        veto: describe_veto(snapshot, &summary.path, masters, &names)?,
+        project: project.clone(),
+        is_first: current.is_none(),
+        digest: summary.proposal.digest(),
+        origin: summary.proposal.metadata.origin.clone(),
+        submitter: names.signer(summary.submitter),
+        changes: list_changes(current, proposed),
+        log: proposed.transparency().map(LogStrength::of),
+        tally: summary.tally,
+        conditions: describe_conditions(&consent, set, &names),
+        signed: names.list_signed(set),
+        missing: missing.into_iter().map(|key| names.signer(key)).collect(),
+        names,
+        path: summary.path,
+        signatures: summary.proposal.signatures,
+    }))
+}
+
+/// Finds out less than [`describe_proposal`], for lists. `None` if nothing is proposed.
+pub fn summarise_proposal(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+) -> Result<Option<ProposalSummary>, ReadError> {
+    let path = layout::pending_signers(project);
+    let Some(proposal) = StoredProposal::load(snapshot, &path)? else { return Ok(None) };
+    let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
+    let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
+    let tally = Tally::of_consent(&consent, &proposal.signatures.signers());
+    let request = SignedRequest::parse(&proposal.registration);
+    let submitter = stored::parse_stored(&layout::registration_of(&path), request)?.public_key;
+    let waits_until = stored::agreement(snapshot, &path)?.map(|agreement| agreement.due_at);
+    Ok(Some(ProposalSummary { path, proposal, current, submitter, tally, waits_until }))
+}
+
+/// What a badge shows.
+pub fn tally_proposal(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Option<Tally>, ReadError> {
+    Ok(summarise_proposal(snapshot, project)?.map(|summary| summary.tally))
+}
+
+/// What the masters vetoed since the signers in force took effect, the newest first (D136).
+pub fn list_vetoed(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Vec<VetoedProposal>, ReadError> {
+    let records = list_records(snapshot, project)?;
+    if records.is_empty() {
+        return Ok(Vec::new());
+    }
+    let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
+    let names = Names::of(current.as_deref());
+    let describe = |VetoRecord { vetoed_at, path }| {
+        let reason = stored::parse_stored(&path, Veto::parse(&stored::require(snapshot, &path)?))?.veto;
+        let set = stored::present_signatures(snapshot, &layout::signatures_of(&path))?;
+        Ok(VetoedProposal { path, reason, vetoed_at, signed: names.list_signed(&set) })
+    };
+    records.into_iter().rev().map(describe).collect()
+}
+
+impl ProposalSummary {
+    pub fn consent(&self) -> Consent<'_> {
+        Consent { current: self.current.as_deref(), proposed: &self.proposal.signers }
+    }
+}
+
+fn describe_veto(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+    masters: &[Group],
+    names: &Names,
+) -> Result<Option<BegunVeto>, ReadError> {
+    let document = layout::pending_veto_of(path);
+    let Some(bytes) = snapshot.read(&document)? else { return Ok(None) };
+    let reason = stored::parse_stored(&document, Veto::parse(&bytes))?.veto;
+    let set = stored::collected_signatures(snapshot, &layout::veto_of(path))?;
+    Ok(Some(BegunVeto { reason, tally: Tally::of(masters, &set.signers()), signed: names.list_signed(&set) }))
+}

@@ -1,0 +1,243 @@
+//! A release: its files, who has signed them, who has not, and whether it is revoked.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use countersign_core::{
+    documents::{
+        index::ReleaseIndex,
+        layout,
+        objections::{ObjectionsFile, StandingObjection},
+        revocation::Revocation,
+        signatures::SignatureSet,
+        signers::{Signer, SignersFile},
+        withdrawal::Withdrawal,
+    },
+    rules::{
+        snapshot::{ReadError, Snapshot, StoredSigners},
+        stored::{self, ReleaseState},
+        tally::Tally,
+    },
+    values::{digest::Sha512, key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp},
+};
+
+use crate::progress::{GroupProgress, Member, Names, describe_groups};
+
+/// What a page about a release shows.
+#[derive(Debug, Clone)]
+pub struct ReleaseDescription {
+    pub path: RepoPath,
+    pub index: ReleaseIndex,
+    /// The digest of the index.
+    pub digest: Sha512,
+    pub state: ReleaseState,
+    pub tally: Tally,
+    /// Groups of artifact signers; all must be met.
+    pub groups: Vec<GroupProgress>,
+    /// The signatures on the index.
+    pub signatures: SignatureSet,
+    /// Whose signature brings it nearer.
+    pub missing: BTreeSet<PublicKey>,
+    /// What the signers are called under whom it was signed.
+    pub names: Names,
+    /// When the last required signature came.
+    pub completed_at: Option<Timestamp>,
+    /// False if another signers file has replaced the one under which it was signed.
+    pub has_current_signers: bool,
+    pub revocation: Option<RevocationDescription>,
+    /// A revocation that waits for more signatures.
+    pub begun_revocation: Option<RevocationDescription>,
+    /// How many have signed for other programs; only formats in which one has.
+    pub formats: Vec<(OtherFormat, usize)>,
+    /// Those that stand, the oldest first.
+    pub objections: Vec<ObjectionDescription>,
+    /// Objections to contents that it had before, the first that went first.
+    pub earlier_objections: Vec<ObjectionDescription>,
+}
+
+/// What a line about a release shows.
+#[derive(Debug, Clone)]
+pub struct ReleaseSummary {
+    pub state: ReleaseState,
+    pub tally: Tally,
+    /// When its newest signature came.
+    pub last_signed_at: Option<Timestamp>,
+    /// The signatures on the index.
+    pub signatures: SignatureSet,
+    /// The signers under whom it is signed (D16).
+    pub signers: StoredSigners,
+    /// A revocation that waits for more signatures.
+    pub begun: Option<RevocationDescription>,
+    pub objections: ObjectionsFile,
+}
+
+/// A revocation, in force or begun.
+#[derive(Debug, Clone)]
+pub struct RevocationDescription {
+    pub reason: String,
+    /// According to the signer who began it.
+    pub timestamp: Timestamp,
+    /// Who began it, if its document or a signature says so.
+    pub initiator: Option<PublicKey>,
+    pub tally: Tally,
+    pub groups: Vec<GroupProgress>,
+    /// In order of time.
+    pub signed: Vec<Member>,
+    pub signatures: SignatureSet,
+    /// The signers who revoke.
+    pub signers: Arc<SignersFile>,
+}
+
+/// What a signer holds against a release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectionDescription {
+    pub signer: Signer,
+    /// Whether the signers file in force still lists the signer.
+    pub is_listed: bool,
+    pub text: String,
+    /// According to the signer.
+    pub timestamp: Timestamp,
+    /// Names the content that is meant.
+    pub subject_digest: Sha512,
+}
+
+/// Who took a release back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WithdrawalDescription {
+    pub project: RepoPath,
+    pub signer: Signer,
+    pub reason: String,
+    /// When the request was signed.
+    pub at: Option<Timestamp>,
+    /// Objections to this release and to contents that it had before.
+    pub objections: Vec<ObjectionDescription>,
+}
+
+/// `None` if there is no release at `path`.
+pub fn describe_release(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<ReleaseDescription>, ReadError> {
+    let Some(summary) = summarise_release(snapshot, path)? else { return Ok(None) };
+    let ReleaseSummary { state, tally, last_signed_at, signatures, signers, begun, objections } = summary;
+    let bytes = stored::require(snapshot, path)?;
+    let index = stored::parse_stored(path, ReleaseIndex::parse(&bytes))?;
+    let current = stored::governing_signers(snapshot, path)?;
+    let (objections, earlier_objections) = match &current {
+        Some(current) => (
+            list_objections(&current.file, objections.standing()),
+            list_objections(&current.file, stored::earlier_objections(snapshot, path)?.said()),
+        ),
+        None => (Vec::new(), Vec::new()),
+    };
+    let formats = stored::other_formats(snapshot, path)?;
+    let formats = OtherFormat::ALL.map(|format| (format, formats.count(format))).into_iter();
+    let names = Names::of([&*signers.file]);
+    let groups = describe_groups(signers.file.artifact_groups(), &signatures, &names);
+    // A group that has enough signatures asks its members for nothing more.
+    let open = groups.iter().filter(|group| !group.is_met());
+    let missing = open.flat_map(GroupProgress::not_signed).map(|member| member.signer.key).collect();
+    Ok(Some(ReleaseDescription {
+        path: path.clone(),
+        digest: Sha512::of(&bytes),
+        index,
+        state,
+        tally,
+        groups,
+        signatures,
+        missing,
+        names,
+        completed_at: last_signed_at.filter(|_| state != ReleaseState::Collecting),
+        has_current_signers: current.is_some_and(|current| current.bytes == signers.bytes),
+        revocation: RevocationDescription::in_force(snapshot, path)?,
+        begun_revocation: begun,
+        formats: formats.filter(|(_, count)| *count > 0).collect(),
+        objections,
+        earlier_objections,
+    }))
+}
+
+/// Reads less than [`describe_release`], for lists. `None` if there is no release at `path`.
+pub fn summarise_release(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<ReleaseSummary>, ReadError> {
+    let Some((state, signatures)) = stored::index_signatures(snapshot, path)? else { return Ok(None) };
+    let signers = stored::signers_copy(snapshot, path)?;
+    Ok(Some(ReleaseSummary {
+        state,
+        tally: Tally::of(signers.file.artifact_groups(), &signatures.signers()),
+        last_signed_at: signatures.last_signed(),
+        signatures,
+        signers,
+        begun: RevocationDescription::begun(snapshot, path)?,
+        objections: stored::objections(snapshot, path)?,
+    }))
+}
+
+/// `None` if no release was withdrawn here, or another one is here now.
+pub fn describe_withdrawal(
+    snapshot: &impl Snapshot,
+    path: &RepoPath,
+) -> Result<Option<WithdrawalDescription>, ReadError> {
+    let Some(Withdrawal { request, body }) = stored::withdrawal(snapshot, path)? else { return Ok(None) };
+    let current = stored::governing_signers(snapshot, path)?;
+    let earlier = stored::earlier_objections(snapshot, path)?;
+    Ok(current.map(|current| WithdrawalDescription {
+        objections: list_objections(&current.file, earlier.said()),
+        signer: Names::of([&*current.file]).signer(request.public_key),
+        project: current.project,
+        reason: body.reason,
+        at: Timestamp::parse(&request.timestamp).ok(),
+    }))
+}
+
+impl RevocationDescription {
+    /// The revocation of the release at `path` that took effect.
+    pub fn in_force(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Self>, ReadError> {
+        let path = layout::revocation_of(path);
+        let Some(bytes) = snapshot.read(&path)? else { return Ok(None) };
+        let document = stored::parse_stored(&path, Revocation::parse(&bytes))?;
+        let set = stored::present_signatures(snapshot, &layout::signatures_of(&path))?;
+        Ok(Some(Self::of(document, set, stored::signers_copy(snapshot, &path)?.file)))
+    }
+
+    /// The revocation of the release at `path` that waits for more signatures: those of the signers in force.
+    pub fn begun(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Self>, ReadError> {
+        let pending = layout::pending_revocation_of(path);
+        let Some(bytes) = snapshot.read(&pending)? else { return Ok(None) };
+        let document = stored::parse_stored(&pending, Revocation::parse(&bytes))?;
+        let active = stored::require_governing_signers(snapshot, path)?;
+        Ok(Some(Self::of(document, stored::begun_signatures(snapshot, path)?, active.file)))
+    }
+
+    fn of(document: Revocation, signatures: SignatureSet, signers: Arc<SignersFile>) -> Self {
+        let names = Names::of([&*signers]);
+        let signed = names.list_signed(&signatures);
+        Self {
+            reason: document.reason,
+            timestamp: document.timestamp,
+            initiator: document.initiator.or(signed.first().map(|member| member.signer.key)),
+            tally: Tally::of_revocation(&signers, &signatures.signers()),
+            groups: describe_groups(&signers.revocation_groups(), &signatures, &names),
+            signed,
+            signatures,
+            signers,
+        }
+    }
+}
+
+/// What signers said, in the words of a description. `current` are the signers in force.
+pub fn list_objections<'a>(
+    current: &SignersFile,
+    said: impl IntoIterator<Item = StandingObjection<'a>>,
+) -> Vec<ObjectionDescription> {
+    let names = Names::of([current]);
+    let describe = |objection: StandingObjection<'_>| ObjectionDescription {
+        signer: names.signer(objection.key),
+        is_listed: current.lists(&objection.key),
+        text: objection.text.to_owned(),
+        timestamp: objection.timestamp,
+        subject_digest: objection.subject_digest,
+    };
+    said.into_iter().map(describe).collect()
+}
