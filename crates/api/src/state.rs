@@ -157,7 +157,7 @@ impl StateResponse {
             StateSubject::Project(path) => *path == project,
         };
         if !is_of_project {
-            return Err(path.error("it is not in the project that `project_id` names"));
+            return Err(path.error(format!("it is not in {project}, which `project_id` names")));
         }
         let mut files = BTreeMap::new();
         for (name, text) in object.required("files")?.entries()? {

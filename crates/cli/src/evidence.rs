@@ -86,11 +86,12 @@ pub(crate) fn require_evidence(client: &ServerClient, shown: Shown) -> Result<Sh
             "its signers took it back before it was complete: look for another release",
         ));
     }
-    let Some(set) = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)? else {
+    if !shown.contains(path) {
         let message = format!("the server {} has no {path}", client.address());
         return Err(CliError::unverified(message, ASK_PROJECT));
-    };
-    let collected = set.signers();
+    }
+    let set = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
+    let collected = set.unwrap_or_default().signers();
     let so_far = match shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)? {
         Some(signers) => Tally::of(signers.artifact_groups(), &collected).to_string(),
         None => format!("{} signature{} so far", collected.len(), plural(collected.len())),

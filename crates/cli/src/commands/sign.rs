@@ -177,8 +177,10 @@ async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Ta
                 let signable =
                     waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation);
                 for file in signable {
-                    let target = Target::at(client.clone(), file.file_path.clone()).await;
-                    targets.extend(several.keep(file.file_path.as_str(), target));
+                    match Target::at(client.clone(), file.file_path.clone()).await {
+                        Ok(target) => targets.push(target),
+                        Err(error) => drop(several.keep::<()>(file.file_path.as_str(), Err(error))),
+                    }
                 }
             }
             Err(error) => drop(several.keep::<()>(&client.address(), Err(error))),

@@ -22,7 +22,7 @@ use crate::{
         snapshot::{ReadError, Snapshot, corrupt, parse_stored},
         stored::{self, ReleaseState},
     },
-    values::{digest::Sha512, other_format::ReleaseSums, path::RepoPath},
+    values::{digest::Sha512, json::ParseError, other_format::ReleaseSums, path::RepoPath},
 };
 
 /// What a state is about.
@@ -330,22 +330,26 @@ fn keep_verifying_release(scratch: &mut Scratch, index: &RepoPath) -> Result<(),
     keep_verifying(scratch, &begun, &layout::pending_revocation_signatures_of(index))?;
     let text = scratch.read(index)?;
     let digest = text.as_deref().map(Sha512::of);
+    // These block nothing, so that nonsense in their place does not either.
     rewrite(scratch, &layout::objections_of(index), |bytes| {
-        let file = ObjectionsFile::parse(bytes)?;
-        Ok(digest.map(|digest| file.keep_verifying(&digest).write()))
+        let file = ObjectionsFile::parse(bytes).ok().zip(digest);
+        let kept = file.map(|(file, digest)| file.keep_verifying(&digest));
+        Ok(kept.filter(|kept| !kept.entries.is_empty()).map(|kept| kept.write()))
     })?;
     rewrite(scratch, &layout::earlier_objections_of(index), |bytes| {
-        Ok(Some(EarlierObjections::parse(bytes)?.keep_verifying(digest.as_ref()).write()))
+        let kept = EarlierObjections::parse(bytes).ok().map(|file| file.keep_verifying(digest.as_ref()));
+        Ok(kept.filter(|kept| !kept.is_empty()).map(|kept| kept.write()))
+    })?;
+    let sums = text.and_then(|text| render_sha256sums(&ReleaseIndex::parse(&text).ok()?).ok());
+    rewrite(scratch, &layout::other_formats_of(index), |bytes| {
+        let file = OtherFormatsFile::parse(bytes).ok().zip(sums);
+        let kept = file.map(|(file, text)| file.keep_verifying(&ReleaseSums { index, text: &text }));
+        Ok(kept.filter(|kept| !kept.entries.is_empty()).map(|kept| kept.write()))
     })?;
     rewrite(scratch, &layout::withdrawal_of(index), |bytes| {
         let Withdrawal { request, body } = Withdrawal::parse(bytes)?;
         let is_its_own = body.file_path == *index && request.verify().is_ok();
         Ok(is_its_own.then(|| bytes.to_vec()))
-    })?;
-    let sums = text.and_then(|text| render_sha256sums(&ReleaseIndex::parse(&text).ok()?).ok());
-    rewrite(scratch, &layout::other_formats_of(index), |bytes| {
-        let file = OtherFormatsFile::parse(bytes)?;
-        Ok(sums.as_ref().map(|text| file.keep_verifying(&ReleaseSums { index, text }).write()))
     })
 }
 
@@ -380,7 +384,7 @@ fn keep_verifying(
 fn rewrite(
     scratch: &mut Scratch,
     path: &RepoPath,
-    change: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, crate::values::json::ParseError>,
+    change: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, ParseError>,
 ) -> Result<(), ReadError> {
     let Some(bytes) = scratch.read(path)? else { return Ok(()) };
     match parse_stored(path, change(&bytes))? {

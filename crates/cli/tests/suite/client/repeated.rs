@@ -44,7 +44,7 @@ fn is_at(asked: &Asked, path: &str) -> bool {
 #[test]
 fn a_question_is_asked_three_times() {
     let (_world, computer, between, index) = collecting();
-    let file = format!("/v1/files/{index}");
+    let file = format!("/v1/state/{index}");
     let lies = [Lie::HungUp, Lie::error(502, "x"), Lie::error(503, "x"), Lie::error(504, "x")];
     for lie in lies {
         let before = count(&between, &file);

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use countersign_core::values::bounds::ANSWER_BYTES;
+use countersign_core::values::bounds::STATE_BYTES;
 use serde_json::json;
 
 use crate::support::{
@@ -17,13 +17,7 @@ use crate::support::{
 /// Every target that a download asks the server for.
 fn targets(scene: &Scene) -> Vec<String> {
     let index = scene.index("2.0");
-    vec![
-        format!("/v1/files/{index}"),
-        format!("/v1/files/{index}.revocation.json"),
-        format!("/v1/files/{index}.signatures.json"),
-        format!("/v1/get_signers_chain/{index}"),
-        format!("/v1/files/{}/svc.signers.history.json", scene.project()),
-    ]
+    vec![format!("/v1/state/{index}")]
 }
 
 /// Each answer, in the place of each that belongs to a download, ends it with one of these exit codes. Many downloads try
@@ -103,21 +97,21 @@ fn an_answer_of_another_kind_is_refused() {
 #[test]
 fn an_answer_without_end_is_cut_off() {
     let scene = Scene::start();
-    assert_ends(&scene, &[("endless", Lie::Endless), ("large", Lie::bytes(vec![b' '; 33 << 20]))], &[3]);
+    assert_ends(&scene, &[("endless", Lie::Endless), ("large", Lie::bytes(vec![b' '; STATE_BYTES + 1]))], &[3]);
     assert_ends(&scene, &[("an endless head", Lie::EndlessHead)], &[1, 3, 5]);
     let error = Lie::error(500, &"x".repeat(1 << 20));
     assert_ends(&scene, &[("a long error", error)], &[1, 3]);
 }
 
 #[test]
-fn an_answer_may_have_as_many_bytes_as_a_history_and_not_one_more() {
+fn an_answer_may_have_as_many_bytes_as_a_state_and_not_one_more() {
     let scene = Scene::start();
-    let path = format!("/v1/files/{}/svc.signers.history.json", scene.project());
-    let history = scene.history().to_string().into_bytes();
-    let padded = |length: usize| Lie::bytes([&history[..], &b" ".repeat(length - history.len())].concat());
-    scene.hostile.answer(&path, padded(ANSWER_BYTES + 1));
-    scene.newcomer.refuses(&scene.url("2.0"), 3, &["answers with more than", &ANSWER_BYTES.to_string()]);
-    scene.hostile.answer(&path, padded(ANSWER_BYTES));
+    let path = format!("/v1/state/{}", scene.index("2.0"));
+    let state = scene.world.server.get(&path).body;
+    let padded = |length: usize| Lie::bytes([&state[..], &b" ".repeat(length - state.len())].concat());
+    scene.hostile.answer(&path, padded(STATE_BYTES + 1));
+    scene.newcomer.refuses(&scene.url("2.0"), 3, &["answers with more than", &STATE_BYTES.to_string()]);
+    scene.hostile.answer(&path, padded(STATE_BYTES));
     scene.newcomer.takes(&scene.url("2.0"), &Scene::content("2.0"));
 }
 
@@ -136,7 +130,8 @@ fn an_answer_that_breaks_off_is_not_used() {
     // Right to the last byte, but announced as longer.
     let index = scene.index("2.0");
     scene.hostile.be_honest();
-    scene.hostile.answer(&format!("/v1/files/{index}"), Lie::BrokenOff(scene.world.read(&index)));
+    let path = format!("/v1/state/{index}");
+    scene.hostile.answer(&path, Lie::BrokenOff(scene.world.server.get(&path).body));
     scene.refused(5, &["cannot be reached"]);
 }
 
@@ -176,7 +171,7 @@ fn with_json_every_failure_is_one_object_that_names_the_kind() {
         (Lie::Endless, 3, "verification"),
         (Lie::HungUp, 5, "unreachable"),
     ] {
-        scene.hostile.answer(&format!("/v1/files/{index}"), lie);
+        scene.hostile.answer(&format!("/v1/state/{index}"), lie);
         let ran = scene.newcomer.run(&["download", "--force", &scene.url("2.0"), "--json"]);
         let error = ran.json_error(code);
         assert_eq!(error["kind"], json!(kind));

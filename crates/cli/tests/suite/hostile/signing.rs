@@ -223,7 +223,9 @@ fn an_older_or_broken_history_is_not_signed_upon() {
     let (index, full) = (scene.index("3.0"), scene.history());
     let history = format!("{}/svc.signers.history.json", scene.project());
     scene.hostile.show_file(&history, json!({ "entries": [full["entries"][0]] }).to_string());
-    refuses(&scene, &scene.regular, &index, "older");
+    let ran = scene.regular.run_as("alice", &["sign", &index, "--yes"]);
+    ran.failed(5).says(&["behind", "older history"]);
+    assert_eq!(scene.hostile.posts(), [""; 0]);
     for entries in [json!([]), json!([full["entries"][1]]), json!([full["entries"][0], full["entries"][0]])] {
         scene.hostile.show_file(&history, json!({ "entries": entries }).to_string());
         refuses(&scene, &scene.newcomer, &index, "broken");

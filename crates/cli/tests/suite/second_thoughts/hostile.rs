@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Person, World,
     client::add_files,
-    hostile::{HostileServer, Lie, Victim},
+    hostile::{HostileServer, Victim},
     people::now,
     second_thoughts::{collecting, objection, person, project},
 };
@@ -73,15 +73,8 @@ fn a_withdrawal_that_no_one_signed_is_none() {
         })
     };
     let shown = |record: Value| {
-        let (path, text) = (index.clone(), record.to_string());
-        server.lie(move |asked| {
-            let is_at = |suffix: &str| asked.path.ends_with(&format!("{path}{suffix}"));
-            match (is_at(".withdrawn.json"), is_at("")) {
-                (true, _) => Some(Lie::bytes(text.clone())),
-                (false, true) => Some(Lie::missing()),
-                (false, false) => None,
-            }
-        });
+        server.show_file(&format!("{index}.withdrawn.json"), record.to_string());
+        server.hide_file(&index);
         victim.run(&["status", &index])
     };
     shown(record(&person("mallory"), &index)).failed(1).says_nothing_of(&["made up"]);

@@ -90,8 +90,6 @@ fn a_staple_of_another_release_a_changed_one_and_no_staple_are_refused() {
         scene.hostile.answer(&proof, lie);
         scene.user.refuses(&scene.url("2.0"), 3, &[]);
     }
-    scene.hostile.answer(&proof, Lie::HungUp);
-    scene.user.refuses(&scene.url("2.0"), 5, &[]);
     assert!(scene.user.computer.pins()["logs"].is_null(), "nothing of this is remembered");
 }
 

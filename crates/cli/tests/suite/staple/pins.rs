@@ -109,14 +109,14 @@ fn a_witness_that_was_set_back_is_found_out() {
 }
 
 #[test]
-fn without_witnesses_a_log_that_got_smaller_is_refused() {
+fn without_witnesses_a_server_whose_log_is_smaller_is_behind() {
     let scene = LogScene::start(None);
     let small = scene.staple("2.0");
     add_files(&scene.world, "acme/app/3.0", &[("app.tar.gz", b"more")], &[&alice()]);
     scene.staple("2.0");
     scene.user.takes(&scene.url("2.0"), &content("2.0"));
     scene.show("2.0", &small);
-    scene.user.refuses(&scene.url("2.0"), 3, &["went back", "no witness says how old"]);
+    scene.user.refuses(&scene.url("2.0"), 5, &["behind", "no witness says how old"]);
 }
 
 #[test]
