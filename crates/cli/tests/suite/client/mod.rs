@@ -11,6 +11,7 @@ mod forge;
 mod interrupted;
 mod locked;
 mod man;
+mod moments;
 mod names;
 mod output;
 mod people;

@@ -97,7 +97,11 @@ fn an_answer_of_another_kind_is_refused() {
 #[test]
 fn an_answer_without_end_is_cut_off() {
     let scene = Scene::start();
-    assert_ends(&scene, &[("endless", Lie::Endless), ("large", Lie::bytes(vec![b' '; STATE_BYTES + 1]))], &[3]);
+    assert_ends(
+        &scene,
+        &[("endless", Lie::Endless), ("large", Lie::bytes(vec![b' '; STATE_BYTES + 1]))],
+        &[3],
+    );
     assert_ends(&scene, &[("an endless head", Lie::EndlessHead)], &[1, 3, 5]);
     let error = Lie::error(500, &"x".repeat(1 << 20));
     assert_ends(&scene, &[("a long error", error)], &[1, 3]);

@@ -112,7 +112,8 @@ fn what_collects_no_signatures_is_not_signed_no_matter_who_lists_it() {
         scene.hostile.show_pending(&key, &[&listed]);
         scene.hostile.show_file(&listed, scene.world.read(&path));
         let ran = scene.regular.run_as("alice", &["sign", "--all", "--yes"]);
-        ran.failed(3).says(&[&listed]);
+        assert!([1, 3].contains(&ran.code), "{ran:?}");
+        ran.says(&[&listed]);
     }
     for listed in ["../../etc/passwd", "", "a//b", "a\u{1b}[1m"] {
         scene.hostile.show_pending(&key, &[listed]);

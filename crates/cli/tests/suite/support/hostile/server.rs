@@ -99,6 +99,8 @@ struct Desk {
     /// The newest is asked first.
     lies: Vec<Choice>,
     asked: Vec<Asked>,
+    /// What happens before the request with this number is passed on, counted from 1.
+    event: Option<(usize, Box<dyn FnOnce() + Send>)>,
 }
 
 pub(crate) struct HostileServer {
@@ -138,6 +140,11 @@ impl HostileServer {
 
     pub(crate) fn lie(&self, choose: impl Fn(&Asked) -> Option<Lie> + Send + 'static) {
         self.desk.lock().expect("no panic").lies.push(Box::new(choose));
+    }
+
+    /// The world changes before the request with this number, counted from 1, is passed on.
+    pub(crate) fn before_request(&self, number: usize, event: impl FnOnce() + Send + 'static) {
+        self.desk.lock().expect("no panic").event = Some((number, Box::new(event)));
     }
 
     /// From now on the truth again.
@@ -200,7 +207,15 @@ impl HostileServer {
 
 fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>) -> std::io::Result<()> {
     let Some(asked) = Asked::read(&stream)? else { return Ok(()) };
-    desk.lock().expect("no panic").asked.push(asked.clone());
+    let event = {
+        let mut desk = desk.lock().expect("no panic");
+        desk.asked.push(asked.clone());
+        let number = desk.asked.len();
+        desk.event.take_if(|(due, _)| *due == number)
+    };
+    if let Some((_, happen)) = event {
+        happen();
+    }
     match (choose(desk, &asked), honest) {
         (Some(Lie::Swallowed), Some(honest)) => http::try_send(honest, &asked.to_request()).map(drop),
         (Some(lie), _) => lie.send(&mut stream),

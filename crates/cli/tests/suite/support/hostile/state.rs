@@ -120,7 +120,13 @@ impl Story<'_> {
             ".revocation.json.signatures.json.pending",
         ];
         if bundle.is_null() {
-            names.extend(["", ".signers.json", ".signatures.json.pending", ".signatures.json.revoked", ".revocation.json"]);
+            names.extend([
+                "",
+                ".signers.json",
+                ".signatures.json.pending",
+                ".signatures.json.revoked",
+                ".revocation.json",
+            ]);
         }
         let files = self.files(names.into_iter().map(at));
         let history = if bundle.is_null() { history } else { Value::Null };

@@ -1,0 +1,195 @@
+//! Changes that land between two requests of a command (D232): what it says is true of one moment, and no server is accused of
+//! what only the time between two requests explains (D234).
+
+use std::sync::Arc;
+
+use crate::support::{
+    Person, SignersFile, World,
+    client::{Computer, add_files, put_release},
+    days_ago,
+    hostile::{HostileServer, alice, bob, carol},
+    second_thoughts::withdraw,
+};
+
+/// No command of this suite asks more often.
+const MOST_REQUESTS: usize = 2;
+
+/// What a change in between never explains.
+const ACCUSATIONS: [&str; 9] = [
+    "lies",
+    "broken",
+    "rewrites",
+    "PAST",
+    "HIDES",
+    "CONTRADICTS",
+    "tampered",
+    "not who revoked it",
+    "Invalid signature",
+];
+
+/// Alice, bob and carol, two of whom sign; 1.0 is complete, 2.0 has one signature, and the client asks through a server that
+/// can wait for a change.
+struct Moment {
+    world: Arc<World>,
+    between: HostileServer,
+    computer: Computer,
+}
+
+impl Moment {
+    fn new() -> Self {
+        let world = World::with_project(&signers(10), &[&alice(), &bob(), &carol()]);
+        add_files(&world, "acme/app/1.0", &[("app.tar.gz", b"one")], &[&alice(), &bob()]);
+        let sums = put_release(&world.files, "acme/app/2.0", &[("app.tar.gz", b"two")]);
+        world.register_assets(&alice(), &[&sums]).ok();
+        let second = world.index_path("acme/app/2.0");
+        world.submit(&bob(), &world.signature_body(&bob(), &second)).ok();
+        let between = HostileServer::before(&world.server);
+        let computer = Computer::of(&world.server);
+        Self { world: Arc::new(world), between, computer }
+    }
+}
+
+fn signers(days: i64) -> SignersFile {
+    SignersFile::of(2, &[&alice(), &bob(), &carol()]).redated(days_ago(days))
+}
+
+/// What happens in the world.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Revocation,
+    Withdrawal,
+    LastSignature,
+    Correction,
+    Rotation,
+}
+
+impl Event {
+    const ALL: [Self; 5] =
+        [Self::Revocation, Self::Withdrawal, Self::LastSignature, Self::Correction, Self::Rotation];
+
+    fn happen(self, world: &World) {
+        let [first, second] = ["1.0", "2.0"].map(|version| world.index_path(&format!("acme/app/{version}")));
+        match self {
+            Self::Revocation => drop(world.revoke(&alice(), &first).ok()),
+            Self::Withdrawal => drop(withdraw(world, &bob(), &second).ok()),
+            Self::LastSignature => {
+                drop(world.submit(&carol(), &world.signature_body(&carol(), &second)).ok());
+            }
+            Self::Correction => {
+                let sums = put_release(&world.files, "acme/app/2.0", &[("app.tar.gz", b"corrected")]);
+                drop(world.register_assets(&carol(), &[&sums]).ok());
+            }
+            Self::Rotation => world.rotate("acme/app", &signers(5), &[&alice(), &bob()]),
+        }
+    }
+}
+
+/// A command, and with which exit codes it can end, whatever happens meanwhile.
+struct Command {
+    args: Vec<String>,
+    by: Option<&'static str>,
+    codes: &'static [i32],
+}
+
+fn commands(world: &World) -> Vec<Command> {
+    let url = world.files.url("/acme/app/1.0/app.tar.gz");
+    let [first, second] = ["1.0", "2.0"].map(|version| world.index_path(&format!("acme/app/{version}")));
+    let project = world.id("acme/app");
+    let command = |by: Option<&'static str>, codes: &'static [i32], args: &[&str]| Command {
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        by,
+        codes,
+    };
+    vec![
+        command(None, &[0], &["status", &first]),
+        command(None, &[0], &["status", &second]),
+        command(None, &[0, 4], &["download", &url, "--force"]),
+        command(None, &[0, 4], &["download", &first, "--force"]),
+        command(None, &[0, 1, 4], &["download", &project, "--force"]),
+        // It is not complete, or complete by now; withdrawn; of other content.
+        command(None, &[0, 3], &["download", &second, "--force"]),
+        command(None, &[0, 4], &["verify", "one", "--url", &url]),
+        command(None, &[0, 4], &["verify", "one", "--release", &first]),
+        command(None, &[0, 4], &["bundle", &first, "-o", "app.bundle.json"]),
+        command(None, &[0, 4], &["export", &first, "--for", "openssl", "-o", "exported"]),
+        // It is complete without alice, was withdrawn, or replaced.
+        command(Some("alice"), &[0, 1, 7], &["sign", &second, "--yes"]),
+    ]
+}
+
+/// Plays every command against a change before its request with this number.
+fn play(event: Event, number: usize) {
+    let count = commands(&Moment::new().world).len();
+    for position in 0..count {
+        let Moment { world, between, computer } = Moment::new();
+        let Command { args, by, codes } = commands(&world).swap_remove(position);
+        computer.write("one", b"one");
+        let changed = Arc::clone(&world);
+        between.before_request(number, move || event.happen(&changed));
+        let server = ["--server".to_owned(), between.url()];
+        let args: Vec<&str> = args.iter().chain(&server).map(String::as_str).collect();
+        let ran = match by {
+            Some(name) => computer.run_as(name, &args),
+            None => computer.run(&args),
+        };
+        let told = format!("{event:?} before request {number} of {args:?}: {ran:?}");
+        assert!(codes.contains(&ran.code), "{told}");
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        let accusation = ACCUSATIONS.iter().find(|words| said.contains(**words));
+        assert!(accusation.is_none(), "{accusation:?}: {told}");
+        if by.is_none() {
+            let requests = between.asked().len();
+            assert!(requests <= MOST_REQUESTS, "{requests} requests: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_change_before_the_first_request_accuses_no_one() {
+    Event::ALL.into_iter().for_each(|event| play(event, 1));
+}
+
+#[test]
+fn a_change_before_the_second_request_accuses_no_one() {
+    Event::ALL.into_iter().for_each(|event| play(event, 2));
+}
+
+#[test]
+fn a_change_before_the_third_request_accuses_no_one() {
+    Event::ALL.into_iter().for_each(|event| play(event, 3));
+}
+
+#[test]
+fn a_question_is_one_request_and_a_signature_two() {
+    let Moment { world, between, computer } = Moment::new();
+    computer.write("one", b"one");
+    for Command { args, by, .. } in commands(&world) {
+        // Nothing of it is complete.
+        if args[0] == "download" && args[1].contains("/2.0/") {
+            continue;
+        }
+        let before = between.asked().len();
+        let server = ["--server".to_owned(), between.url()];
+        let args: Vec<&str> = args.iter().chain(&server).map(String::as_str).collect();
+        match by {
+            Some(name) => computer.run_as(name, &args).ok(),
+            None => computer.run(&args).ok(),
+        };
+        let expected = if by.is_some() { 2 } else { 1 };
+        assert_eq!(between.asked().len() - before, expected, "{args:?}");
+    }
+}
+
+#[test]
+fn a_release_that_was_corrected_while_a_signer_looked_at_it_is_looked_at_again() {
+    let Moment { world, between, computer } = Moment::new();
+    let index = world.index_path("acme/app/2.0");
+    let changed = Arc::clone(&world);
+    between.before_request(2, move || Event::Correction.happen(&changed));
+    let ran = computer.run_as("alice", &["sign", &index, "--yes", "--server", &between.url()]).failed(7);
+    ran.says(&[&index, "another file replaced", "nothing was signed"]);
+    computer.run_as("alice", &["sign", &index, "--yes", "--server", &between.url()]).ok();
+    let signed = world.read_json(&format!("{index}.signatures.json.pending"));
+    let alice: Person = alice();
+    assert!(signed["entries"][alice.key()].is_object(), "{signed}");
+}
