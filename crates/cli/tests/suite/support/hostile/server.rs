@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use countersign_api::error_code::ErrorCode;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
@@ -71,6 +72,12 @@ impl Lie {
         Self::Answer { status, headers: Vec::new(), body: json!({ "error": message }).to_string().into() }
     }
 
+    /// An error with a code, and its status.
+    pub(crate) fn refusal(code: ErrorCode, message: &str) -> Self {
+        let body = json!({ "error": message, "code": code.name() });
+        Self::Answer { status: code.status(), headers: Vec::new(), body: body.to_string().into() }
+    }
+
     pub(crate) fn journal(body: impl Into<Vec<u8>>) -> Self {
         Self::bytes(body).with_header("content-type", "application/x-git-fast-import")
     }
@@ -98,6 +105,8 @@ struct Desk {
     /// The newest is asked first.
     lies: Vec<Choice>,
     asked: Vec<Asked>,
+    /// What stands in the place of every `error` of the honest server.
+    words: Option<String>,
 }
 
 pub(crate) struct HostileServer {
@@ -137,6 +146,11 @@ impl HostileServer {
 
     pub(crate) fn lie(&self, choose: impl Fn(&Asked) -> Option<Lie> + Send + 'static) {
         self.desk.lock().expect("no panic").lies.push(Box::new(choose));
+    }
+
+    /// Tells every error of the honest server in these words, and changes nothing else in it.
+    pub(crate) fn reword(&self, words: &str) {
+        self.desk.lock().expect("no panic").words = Some(words.to_owned());
     }
 
     /// From now on the truth again.
@@ -210,7 +224,13 @@ fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>)
         (Some(lie), _) => lie.send(&mut stream),
         (None, None) => Lie::missing().send(&mut stream),
         (None, Some(honest)) => {
-            let reply = http::try_send(honest, &asked.to_request())?;
+            let mut reply = http::try_send(honest, &asked.to_request())?;
+            if let (true, Some(words)) = (reply.status >= 400, &desk.lock().expect("no panic").words) {
+                let mut body = reply.json();
+                assert!(body["error"].is_string(), "{body}");
+                body["error"] = json!(words);
+                reply.body = body.to_string().into_bytes();
+            }
             let headers = reply.headers.into_iter().filter(|(name, _)| name.starts_with("x-svc-")).collect();
             Lie::Answer { status: reply.status, headers, body: reply.body }.send(&mut stream)
         }
