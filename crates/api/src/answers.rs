@@ -17,7 +17,7 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer};
 
-use crate::{catalogue::WaitingFile, objected::PendingObjection};
+use crate::{catalogue::WaitingFile, error_code::ErrorCode, objected::PendingObjection};
 
 /// A signers file waits for signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -364,14 +364,31 @@ pub struct HealthResponse {
 pub struct ErrorResponse {
     /// For people: what is wrong, and what helps.
     pub error: String,
+    /// For programs.
+    pub code: ErrorCode,
 }
 
-impl ErrorResponse {
+/// An error as a client reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToldError {
+    /// For people.
+    pub error: String,
+    /// `None` from a server before D230, and from a proxy. A newer server has codes that this version does not know.
+    pub code: Option<String>,
+}
+
+impl ToldError {
     /// `None` where the answer has no text of an error.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let json = Json::parse(bytes).ok()?;
-        let error = json.root().open_object().ok()?.required("error").ok()?.string().ok()?.to_owned();
-        Some(Self { error })
+        let object = json.root().open_object().ok()?;
+        let error = object.required("error").ok()?.string().ok()?.to_owned();
+        let code = object.optional("code").and_then(|code| code.string().ok().map(str::to_owned));
+        Some(Self { error, code: code.filter(|code| ErrorCode::is_well_formed(code)) })
+    }
+
+    pub fn known_code(&self) -> Option<ErrorCode> {
+        self.code.as_deref().and_then(ErrorCode::parse)
     }
 }
 

@@ -5,6 +5,7 @@ pub mod answers;
 pub mod assembly;
 pub mod catalogue;
 pub mod claim;
+pub mod error_code;
 pub mod event;
 pub mod event_stream;
 pub mod newest;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use countersign_core::{
     documents::{fields::parse_digest, history::History},
+    log::tree::{Hash, parse_hash, write_hash},
     proof::{
         bundle::Bundle,
         staple::Staple,
@@ -51,6 +52,20 @@ pub struct LogAnswer {
     pub no_staple: Option<String>,
     /// Whether the next checkpoint can have it.
     pub is_soon: bool,
+    /// That the log of the staple and the log that the client has seen are one, if `log_size` was asked for; else `null`.
+    pub consistency: Option<LogConsistency>,
+}
+
+/// A proof that a log of one size begins with the log of a smaller one (RFC 9162, 2.1.4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct LogConsistency {
+    /// The smaller size.
+    pub from: u64,
+    pub to: u64,
+    /// In base64.
+    #[schema(value_type = Vec<String>)]
+    #[serde(serialize_with = "write_hashes")]
+    pub hashes: Vec<Hash>,
 }
 
 /// Releases whose signatures proposed signers would drop, as many as one answer has room for.
@@ -204,7 +219,22 @@ fn parse_log(field: &Field<'_>) -> Result<LogAnswer, ParseError> {
         key: object.required("key")?.nullable(parse_key)?,
         no_staple: object.required("no_staple")?.nullable(|said| said.string().map(str::to_owned))?,
         is_soon: object.required("is_soon")?.boolean()?,
+        consistency: object.required("consistency")?.nullable(parse_consistency)?,
     })
+}
+
+fn parse_consistency(field: &Field<'_>) -> Result<LogConsistency, ParseError> {
+    let object = field.open_object()?;
+    let hash = |hash: &Field<'_>| hash.parsed(|text| parse_hash(text).ok_or("must be a hash in base64"));
+    Ok(LogConsistency {
+        from: object.required("from")?.integer()?,
+        to: object.required("to")?.integer()?,
+        hashes: object.required("hashes")?.array()?.iter().map(hash).collect::<Result<_, _>>()?,
+    })
+}
+
+fn write_hashes<S: Serializer>(hashes: &[Hash], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(hashes.iter().map(write_hash))
 }
 
 fn parse_drops(field: &Field<'_>) -> Result<DroppedReleases, ParseError> {

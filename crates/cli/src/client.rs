@@ -1,5 +1,6 @@
 //! The signing server, as its client sees it: asked for things, bounded in time and size, and not believed.
 
+mod advice;
 mod attempts;
 mod calls;
 mod exchange;
@@ -56,9 +57,6 @@ use self::{
 use crate::{client_config::KnownServer, error::CliError, keys::SigningKey, output::Output};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-const TOO_OLD: &str =
-    "the server no longer keeps the events since then: look at the state, and watch without --since";
 
 /// Which events to listen to.
 #[derive(Debug, Clone, Default)]
@@ -301,9 +299,6 @@ impl ServerClient {
                 continue;
             }
             return Err(match outcome {
-                Ok(answer) if answer.status == StatusCode::NOT_FOUND && query.after.is_some() => {
-                    self.refused(&answer).with_hint(TOO_OLD)
-                }
                 Ok(answer) => self.refused(&answer),
                 Err(error) => self.failed(error).await,
             });

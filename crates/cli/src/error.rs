@@ -2,6 +2,7 @@
 
 use std::{error::Error, fmt, io, path::Path, process::ExitCode};
 
+use countersign_api::error_code::ErrorCode;
 use countersign_core::{
     rules::decide::drop::DropRefusal,
     values::{bounds::REASON_CHARS, shown::shown_text},
@@ -169,6 +170,11 @@ impl CliError {
     pub(crate) fn is_refusal(&self) -> bool {
         let status = self.details.get("status").and_then(Value::as_u64);
         self.kind == ErrorKind::Other && status.is_some_and(|status| (400..500).contains(&status))
+    }
+
+    /// The code of the server's answer, if this version knows it (D230).
+    pub(crate) fn code(&self) -> Option<ErrorCode> {
+        self.details.get("code").and_then(Value::as_str).and_then(ErrorCode::parse)
     }
 
     pub(crate) fn details(&self) -> &Map<String, Value> {

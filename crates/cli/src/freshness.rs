@@ -312,6 +312,10 @@ impl ShownState<'_> {
             note: &shown.staple.proof.note,
             witnesses: &witnesses,
             is_timed: shown.freshness.as_of.is_some(),
+            consistency: match self.from {
+                StateSource::Server { log, .. } => log.consistency.as_ref(),
+                StateSource::Bundle => None,
+            },
         };
         let project = &self.artifact.chain.project;
         let subject = LoggedProject { project, has_policy: known.policy.is_some() };

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use countersign_api::state::LogConsistency;
 use countersign_core::{
     log::{
         checkpoint::SignedCheckpoint,
         note::Note,
-        tree::{BadProof, TreeHead},
+        tree::{BadProof, TreeHead, verify_consistency},
     },
     proof::{
         log_pin::{Continuation, LogPin, LogPinFault},
@@ -41,6 +42,8 @@ pub(crate) struct LogSighting<'a> {
     pub(crate) witnesses: &'a [VerifierKey],
     /// Whether enough of them prove its time.
     pub(crate) is_timed: bool,
+    /// What the server says to prove that it is the log that was seen.
+    pub(crate) consistency: Option<&'a LogConsistency>,
 }
 
 /// The project whose state a log shows.
@@ -115,7 +118,9 @@ impl LogSighting<'_> {
             |error| CliError::unverified("a checkpoint cannot be used", "report this").because(error);
         let shown = SignedCheckpoint::open(self.note, std::slice::from_ref(self.key), self.witnesses);
         let shown = shown.map_err(|error| unusable(error.to_string()))?;
-        let (from, to) = match pin.compare(&shown, self.witnesses, self.is_timed) {
+        let compared = pin.compare(&shown, self.witnesses, self.is_timed);
+        let is_behind = matches!(compared, Ok(Continuation::Shrunk { .. }));
+        let (from, to) = match compared {
             Ok(Continuation::Same) => return Ok(Continuity::Proven),
             Ok(Continuation::Grown { from, to }) => (from, to),
             Ok(Continuation::Shrunk { shown, seen }) => (shown, seen),
@@ -131,9 +136,20 @@ impl LogSighting<'_> {
                 )));
             }
         };
+        let shown = self.consistency.filter(|proof| proof.from == from.size && proof.to == to.size);
+        if shown.is_some_and(|proof| verify_consistency(&from, &to, &proof.hashes).is_ok()) {
+            return Ok(Continuity::Proven);
+        }
+        // A proof that does not verify is no evidence of a fork. Tiles are.
         let Some(client) = client else { return Ok(Continuity::Unknown) };
         match check_continuation(client, &from, &to).await {
             Ok(()) => Ok(Continuity::Proven),
+            Err(NotContinued::Unknown(_)) if is_behind => Err(behind(format!(
+                "the server is behind with the log {}: it shows size {}, and this computer has seen size {}",
+                self.key.name(),
+                from.size,
+                to.size
+            ))),
             Err(NotContinued::Unknown(error)) => Err(error),
             Err(NotContinued::Contradiction(BadProof)) => {
                 Err(self.forked(pin, &does_not_continue(&from, &to)))

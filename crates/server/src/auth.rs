@@ -7,6 +7,7 @@ use axum::{
     extract::{FromRequest, Request},
     http::{HeaderMap, header::CONTENT_LENGTH, request::Parts},
 };
+use countersign_api::error_code::ErrorCode;
 use countersign_core::{
     documents::signed_request::SignedRequest,
     rules::{
@@ -91,7 +92,7 @@ impl Authenticated {
             return Err(ApiError::too_large(KEPT_REQUEST_BYTES));
         }
         let payload = std::str::from_utf8(&self.body);
-        let payload = payload.map_err(|_| ApiError::bad_request("the body is not UTF-8"))?;
+        let payload = payload.map_err(|_| ApiError::new(ErrorCode::InvalidBody, "the body is not UTF-8"))?;
         Ok(SignedRequest {
             timestamp: self.timestamp.to_header(),
             nonce: self.nonce.clone(),
@@ -176,11 +177,13 @@ pub fn has_auth_headers(headers: &HeaderMap) -> bool {
 /// A header that must occur exactly once. Of two, different readers could take different ones.
 pub fn single_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&'a str, ApiError> {
     let mut values = headers.get_all(name).iter();
-    let value = values.next().ok_or_else(|| ApiError::unauthorized(format!("missing header {name}")))?;
+    let missing = || ApiError::new(ErrorCode::AuthHeaderMissing, format!("missing header {name}"));
+    let value = values.next().ok_or_else(missing)?;
+    let invalid = |what| ApiError::new(ErrorCode::AuthHeaderInvalid, format!("the header {name} is {what}"));
     if values.next().is_some() {
-        return Err(ApiError::unauthorized(format!("the header {name} is given twice")));
+        return Err(invalid("given twice"));
     }
-    value.to_str().map_err(|_| ApiError::unauthorized(format!("the header {name} is not plain text")))
+    value.to_str().map_err(|_| invalid("not plain text"))
 }
 
 fn check_announced_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiError> {
@@ -224,10 +227,6 @@ async fn read_body(body: Body, limit: usize) -> Result<Bytes, ApiError> {
     read.map_err(|error| {
         let is_limit = std::error::Error::source(&error)
             .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
-        if is_limit {
-            ApiError::too_large(limit)
-        } else {
-            ApiError::bad_request("the request body broke off")
-        }
+        if is_limit { ApiError::too_large(limit) } else { ApiError::malformed("the request body broke off") }
     })
 }

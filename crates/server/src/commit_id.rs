@@ -9,6 +9,6 @@ pub(crate) fn parse_commit_id(name: &str, text: &str) -> Result<ObjectId, ApiErr
     let is_hex = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let parsed = ObjectId::from_hex(text.to_ascii_lowercase().as_bytes()).ok();
     parsed.filter(|_| is_hex).ok_or_else(|| {
-        ApiError::bad_request(format!("{name}: must be the id of a commit, of 40 hexadecimal digits"))
+        ApiError::invalid_parameter(format!("{name}: must be the id of a commit, of 40 hexadecimal digits"))
     })
 }

@@ -5,7 +5,7 @@ use countersign_forge::{
     release::{AssetProblem, ReleaseError},
 };
 
-use crate::{counting::named, upstream::releases::DownloadError};
+use crate::counting::named;
 
 named! {
     /// What an upstream did wrong. The status is 500, as the specification says, and the server is well.
@@ -67,17 +67,6 @@ impl From<&ReleaseError> for UpstreamFault {
                 | AssetProblem::Overlong { .. }
                 | AssetProblem::Digest { .. } => Self::Invalid,
             },
-        }
-    }
-}
-
-impl From<&DownloadError> for Gravity {
-    fn from(error: &DownloadError) -> Self {
-        match error {
-            DownloadError::Release(error) => Self::Upstream(error.as_ref().into()),
-            DownloadError::TimedOut(_) => Self::Upstream(UpstreamFault::Unreachable),
-            DownloadError::Busy | DownloadError::GaveWay => Self::Refusal,
-            DownloadError::Ended => Self::Failure,
         }
     }
 }

@@ -10,13 +10,13 @@ pub fn check_host(version: Version, headers: &HeaderMap) -> Result<(), ApiError>
     // Look for a second `Host` only if some name occurs twice.
     let may_repeat = headers.len() != headers.keys_len();
     if may_repeat && headers.get_all(HOST).iter().nth(1).is_some() {
-        return Err(ApiError::bad_request("the Host header is given more than once"));
+        return Err(ApiError::malformed("the Host header is given more than once"));
     }
     match headers.get(HOST) {
         Some(host) if is_host_and_port(host.as_bytes()) => Ok(()),
-        Some(_) => Err(ApiError::bad_request("the Host header is not the name of a host")),
+        Some(_) => Err(ApiError::malformed("the Host header is not the name of a host")),
         None if version == Version::HTTP_11 => {
-            Err(ApiError::bad_request("a request of HTTP/1.1 needs a Host header"))
+            Err(ApiError::malformed("a request of HTTP/1.1 needs a Host header"))
         }
         None => Ok(()),
     }

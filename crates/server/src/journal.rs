@@ -7,6 +7,7 @@ mod sent;
 
 use std::sync::Arc;
 
+use countersign_api::error_code::ErrorCode;
 use countersign_store::ObjectId;
 
 pub use self::{
@@ -35,8 +36,9 @@ pub(crate) async fn begin(
 
 /// The answer to a follower whose newest commit this server does not have.
 pub fn not_in_history(after: impl std::fmt::Display) -> ApiError {
-    ApiError::not_found(format!(
+    let message = format!(
         "the commit {after} is not in the history of this server: this is another server, it has not caught up yet, or \
          its history was rewritten. Compare the two, or leave out `after` to begin with the first commit"
-    ))
+    );
+    ApiError::new(ErrorCode::UnknownCommit, message)
 }

@@ -255,7 +255,7 @@ pub async fn serve_stream<R: Read>(
     let Err(error) = served else { return };
     tracing::debug!(%error, "a connection ended early");
     if let Some(refusal) = find_refusal(&error) {
-        requests.record(number, RequestKind::OTHER, refusal.status, Duration::ZERO);
+        requests.record(number, RequestKind::OTHER, refusal.status(), Duration::ZERO);
         if let Some(stream) = stream.into_inner().into_unanswered() {
             send_refusal(stream, refusal).await;
         }

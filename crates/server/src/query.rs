@@ -16,10 +16,10 @@ impl<'a> Query<'a> {
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             if !known.contains(&name.as_ref()) {
                 let (name, known) = (shown_text(&name), known.join("`, `"));
-                return Err(ApiError::bad_request(format!("`{name}` is not one of `{known}`")));
+                return Err(ApiError::invalid_parameter(format!("`{name}` is not one of `{known}`")));
             }
             if fields.iter().any(|(given, _)| *given == name) {
-                return Err(ApiError::bad_request(format!("{name}: given more than once")));
+                return Err(ApiError::invalid_parameter(format!("{name}: given more than once")));
             }
             fields.push((name, value));
         }
@@ -33,5 +33,5 @@ impl<'a> Query<'a> {
 
 /// A parameter whose value is refused.
 pub(crate) fn bad<E: Display>(name: &str) -> impl Fn(E) -> ApiError {
-    move |error| ApiError::bad_request(format!("{name}: {error}"))
+    move |error| ApiError::invalid_parameter(format!("{name}: {error}"))
 }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
+use countersign_api::error_code::ErrorCode;
 use countersign_cluster::clock_check::WrongNodeClock;
 use countersign_core::{rules::auth, values::time::Timestamp};
 use countersign_store::nonces::{NonceStats, Nonces};
@@ -85,8 +86,9 @@ impl ServerRole {
 /// The server does not know which nonces were used before a restore, so all from that time count as used (D31).
 fn check_floor(floor: Option<Timestamp>, signed: Timestamp) -> Result<(), ApiError> {
     let Some(floor) = floor.filter(|floor| signed < *floor) else { return Ok(()) };
-    Err(ApiError::unauthorized(format!(
+    let message = format!(
         "the timestamp is from before this server was restored, at {floor}: sign the request again; if that time is still \
          to come, the operator can help (docs/operations.md, The clock)"
-    )))
+    );
+    Err(ApiError::new(ErrorCode::RequestBeforeRestore, message))
 }

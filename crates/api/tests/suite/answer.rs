@@ -1,13 +1,14 @@
 //! A server's answers as its client reads them: our own server's, and those of a hostile one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::{
     answers::{
         AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingAuth,
-        PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse,
+        PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, ToldError,
     },
     catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
+    error_code::ErrorCode,
 };
 use countersign_core::values::{json::ParseError, key::encode_base64};
 use countersign_testing::{
@@ -59,8 +60,12 @@ fn the_answers_of_our_own_server_are_read() {
         let made = AssetsResponse { success: true, message, index_file_path: path(INDEX), replaced };
         assert_eq!(AssetsResponse::parse(&bytes(&made)), Ok(made));
     }
-    let error = ErrorResponse { error: "no".to_owned() };
-    assert_eq!(ErrorResponse::parse(&bytes(&error)), Some(error));
+    for code in ErrorCode::ALL {
+        let told = ToldError::parse(&bytes(&ErrorResponse { error: "no".to_owned(), code }));
+        let told = told.unwrap_or_else(|| panic!("{code:?} is not read"));
+        assert_eq!((told.error.as_str(), told.code.as_deref()), ("no", Some(code.name())));
+        assert_eq!(told.known_code(), Some(code));
+    }
 }
 
 #[test]
@@ -222,12 +227,41 @@ fn an_error_is_read_where_there_is_one() {
     for answer in
         ["", "no", "{}", "[]", r#"{"error": 1}"#, r#"{"error": null}"#, r#"{"error": "a", "error": "b"}"#]
     {
-        assert_eq!(ErrorResponse::parse(answer.as_bytes()), None, "{answer}");
+        assert_eq!(ToldError::parse(answer.as_bytes()), None, "{answer}");
     }
     assert_eq!(
-        ErrorResponse::parse(br#"{"error": "", "more": 1}"#).map(|answer| answer.error).as_deref(),
-        Some("")
+        ToldError::parse(br#"{"error": "", "more": 1}"#),
+        Some(ToldError { error: String::new(), code: None })
     );
+}
+
+#[test]
+fn a_code_of_another_version_is_kept_and_what_is_no_code_is_left_out() {
+    let told = |code: &str| {
+        let told = ToldError::parse(format!(r#"{{"error": "no", "code": {code}}}"#).as_bytes()).unwrap();
+        assert_eq!((told.error.as_str(), told.known_code()), ("no", None), "{code}");
+        told.code
+    };
+    assert_eq!(told(r#""of_2031""#).as_deref(), Some("of_2031"));
+    let long = format!("\"{}\"", "a".repeat(65));
+    for code in ["1", "null", r#""""#, r#""Busy""#, r#""a b""#, r#""\u001b[2J""#, &long] {
+        assert_eq!(told(code), None, "{code}");
+    }
+}
+
+#[test]
+fn a_code_is_a_short_name_that_no_other_code_has() {
+    let names: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.name()).collect();
+    assert_eq!(names.len(), ErrorCode::ALL.len());
+    for code in ErrorCode::ALL {
+        let (name, status) = (code.name(), code.status());
+        assert!(
+            name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
+            "{name}"
+        );
+        assert!((400..600).contains(&status), "{name}: {status}");
+        assert!(!code.meaning().contains('|'), "it stands in a table: {name}");
+    }
 }
 
 #[test]

@@ -6,14 +6,15 @@ use std::{env, fs, path::PathBuf};
 
 use countersign_api::{
     answers::{
-        AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingAuth,
-        PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
-        VetoedResponse,
+        AssetsResponse, ChainResponse, ChangedResponse, ErrorResponse, FilesToSignResponse, PendingResponse,
+        PingAuth, PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse,
+        StatusResponse, VetoedResponse,
     },
     catalogue::{
         KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
         ReleaseState, ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
     },
+    error_code::ErrorCode::{self, self as C},
     requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody},
     state::{DroppedReleases, LogAnswer, StateResponse},
 };
@@ -45,8 +46,10 @@ impl Examples {
     }
 
     /// A refusal, as every error is answered.
-    fn add_refusal(&mut self, name: &str, refusal: impl ToString) {
-        self.add(name, Value::from_iter([("error", refusal.to_string())]));
+    fn add_refusal(&mut self, name: &str, code: ErrorCode, refusal: impl ToString) {
+        let status = name.rsplit('.').next().and_then(|status| status.parse().ok());
+        assert_eq!(status, Some(code.status()), "{name} is {code:?}");
+        self.add(name, ErrorResponse { error: refusal.to_string(), code });
     }
 }
 
@@ -101,7 +104,7 @@ fn tell_headers(examples: &mut Examples, world: &World) {
     examples.add("ping.success", PingResponse::new(success));
     let failed = PingAuth::Failed { public_key: None, reason: AuthRefusal::NonceFormat.to_string() };
     examples.add("ping.failed", PingResponse::new(failed));
-    examples.add_refusal("error.401", AuthRefusal::TooOld);
+    examples.add_refusal("error.401", C::RequestTooOld, AuthRefusal::TooOld);
 }
 
 fn tell_registration(examples: &mut Examples, world: &mut World) {
@@ -111,7 +114,11 @@ fn tell_registration(examples: &mut Examples, world: &mut World) {
     let registered = world.register(&file, &alice()).expect("a registration");
     let message = "Project registered successfully. Collect signatures to activate.";
     examples.add("register", proposed(&registered, message));
-    examples.add_refusal("register.409", world.register(&file, &bob()).expect_err("it is in progress"));
+    examples.add_refusal(
+        "register.409",
+        C::RegistrationPending,
+        world.register(&file, &bob()).expect_err("it is in progress"),
+    );
     world.pass(60);
     examples.add("sign.request", body(&world.submission(PENDING, &alice())));
     let signed = world.sign(PENDING, &alice()).expect("a signature");
@@ -135,13 +142,21 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     examples.add("assets", AssetsResponse { success: true, message, index_file_path, replaced: None });
     let corrected = AssetsResponse { success: true, message: again, index_file_path: index, replaced };
     examples.add("assets.replaced", corrected);
-    examples.add_refusal("sign.400", world.sign(&format!("{PROJECT}/x"), &bob()).expect_err("not there"));
-    examples.add_refusal("sign.403", world.sign(INDEX, &mallory()).expect_err("no signer"));
-    examples.add_refusal("chain.400", world.repo.chain_of(INDEX).expect_err("not complete"));
+    examples.add_refusal(
+        "sign.400",
+        C::NothingToSign,
+        world.sign(&format!("{PROJECT}/x"), &bob()).expect_err("not there"),
+    );
+    examples.add_refusal("sign.403", C::MayNotSign, world.sign(INDEX, &mallory()).expect_err("no signer"));
+    examples.add_refusal("chain.400", C::NotSigned, world.repo.chain_of(INDEX).expect_err("not complete"));
     let early = world.revoke_request(&world.revocation_document("a bad build"), &bob());
-    examples.add_refusal("revoke.409", world.revoke(&early).expect_err("not complete"));
+    examples.add_refusal("revoke.409", C::NotComplete, world.revoke(&early).expect_err("not complete"));
     world.sign(INDEX, &alice()).expect("a signature");
-    examples.add_refusal("sign.409", world.sign(INDEX, &alice()).expect_err("signed before"));
+    examples.add_refusal(
+        "sign.409",
+        C::AlreadySigned,
+        world.sign(INDEX, &alice()).expect_err("signed before"),
+    );
     tell_second_thoughts(examples, world.clone());
     let waiting = [path(INDEX)];
     examples.add("pending", PendingResponse::within(usize::MAX, &world.repo, waiting.iter()));
@@ -174,13 +189,21 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
 fn tell_second_thoughts(examples: &mut Examples, mut world: World) {
     world.pass(30);
     let objection = world.objection(Some("linux-arm64 does not match my build"), &bob());
-    examples.add_refusal("object.403", world.object(Some("no"), &mallory()).expect_err("no signer"));
+    examples.add_refusal(
+        "object.403",
+        C::NotASigner,
+        world.object(Some("no"), &mallory()).expect_err("no signer"),
+    );
     let unsigned = ObjectBody { public_key: alice().public_key(), ..objection.clone() };
-    examples.add_refusal("object.400", world.object_as(&unsigned).expect_err("not her signature"));
+    examples.add_refusal(
+        "object.400",
+        C::InvalidSignature,
+        world.object_as(&unsigned).expect_err("not her signature"),
+    );
     assert!(world.object_as(&objection).expect("an objection").stands);
     examples.add("object.request", &objection);
     examples.add("object", ChangedResponse::new("Objection recorded"));
-    examples.add_refusal("object.409", world.object_as(&objection).expect_err("said before"));
+    examples.add_refusal("object.409", C::NotLater, world.object_as(&objection).expect_err("said before"));
     let waiting = [path(INDEX)];
     examples.add("pending.objection", PendingResponse::within(usize::MAX, &world.repo, waiting.iter()));
     world.pass(30);
@@ -190,12 +213,20 @@ fn tell_second_thoughts(examples: &mut Examples, mut world: World) {
     examples.add("object.back", ChangedResponse::new("Objection taken back"));
     let withdrawal = world.withdrawal(INDEX, "the tag is on the wrong commit", &alice());
     examples.add("withdraw.request", &withdrawal.body);
-    examples.add_refusal("withdraw.403", world.withdraw(&mallory()).expect_err("no signer"));
+    examples.add_refusal(
+        "withdraw.403",
+        C::MayNotWithdraw,
+        world.withdraw(&mallory()).expect_err("no signer"),
+    );
     let signers = world.withdraw_as(&world.withdrawal(ACTIVE, "no", &alice()));
-    examples.add_refusal("withdraw.400", signers.expect_err("no release"));
+    examples.add_refusal("withdraw.400", C::NotWithdrawable, signers.expect_err("no release"));
     world.withdraw_as(&withdrawal).expect("a withdrawal");
     examples.add("withdraw", ChangedResponse::new("Release withdrawn. Its path is free again."));
-    examples.add_refusal("withdraw.409", world.withdraw_as(&withdrawal).expect_err("withdrawn already"));
+    examples.add_refusal(
+        "withdraw.409",
+        C::AlreadyWithdrawn,
+        world.withdraw_as(&withdrawal).expect_err("withdrawn already"),
+    );
 }
 
 /// What the catalogue says of the release while bob's revocation waits for a second signature.
@@ -268,25 +299,32 @@ fn tell_strangers(examples: &mut Examples, world: &World) {
     let missing = path(&format!("{PROJECT}/releases/tag/v9/svc.index.json"));
     let caller = mallory().public_key();
     let not_found = query::file_status(&world.repo, &missing, &caller).expect_err("not there");
-    examples.add_refusal("status.404", not_found);
+    examples.add_refusal("status.404", C::FileNotFound, not_found);
     let refused = query::file_status(&world.repo, &path(INDEX), &caller).expect_err("no signer");
-    examples.add_refusal("status.403", refused);
+    examples.add_refusal("status.403", C::NotASigner, refused);
     let dir = path(&format!("{PROJECT}/releases/tag/v1"));
-    examples
-        .add_refusal("assets.403", assets::check_assets(&world.repo, &dir, &caller).expect_err("no signer"));
+    examples.add_refusal(
+        "assets.403",
+        C::NotASigner,
+        assets::check_assets(&world.repo, &dir, &caller).expect_err("no signer"),
+    );
     let complete = assets::check_assets(&world.repo, &dir, &alice().public_key());
-    examples.add_refusal("assets.409", complete.expect_err("it is complete"));
-    examples.add_refusal("assets.400", AssetsBody::parse(b"{}").expect_err("neither field"));
-    examples.add_refusal("propose.400", ProposeBody::parse(b"{}").expect_err("a field is missing"));
+    examples.add_refusal("assets.409", C::ReleaseRegistered, complete.expect_err("it is complete"));
+    examples.add_refusal("assets.400", C::InvalidBody, AssetsBody::parse(b"{}").expect_err("neither field"));
+    examples.add_refusal(
+        "propose.400",
+        C::InvalidBody,
+        ProposeBody::parse(b"{}").expect_err("a field is missing"),
+    );
     let traversal = RepoPath::parse("https/github.com/443/../x").expect_err("a traversal");
-    examples.add_refusal("path.400", format!("Invalid path: {traversal}"));
+    examples.add_refusal("path.400", C::InvalidPath, format!("Invalid path: {traversal}"));
 }
 
 fn tell_update(examples: &mut Examples, mut world: World) {
     world.pass(60);
     let next = signers("2026-02-01T11:00:00Z").artifact(2, [&alice(), &bob(), &carol()]);
     let refused = world.update(&next, &mallory()).expect_err("not listed");
-    examples.add_refusal("update.400", refused);
+    examples.add_refusal("update.400", C::KeyNotListed, refused);
     let updated = world.update(&next, &bob()).expect("an update");
     let message = "Signers update proposed successfully. Collect signatures to activate.";
     examples.add("update", proposed(&updated, message));
@@ -294,7 +332,7 @@ fn tell_update(examples: &mut Examples, mut world: World) {
     let mut strict = World::with(&with_admin("2026-01-31T10:00:00Z"), &[&alice(), &bob()]);
     strict.update(&with_admin("2026-01-31T11:00:00Z"), &bob()).expect("an update");
     let second = strict.update(&with_admin("2026-01-31T12:00:00Z"), &alice());
-    examples.add_refusal("update.409", second.expect_err("another one is pending"));
+    examples.add_refusal("update.409", C::OtherUpdatePending, second.expect_err("another one is pending"));
 }
 
 fn tell_revocation(examples: &mut Examples, mut world: World) {
@@ -316,7 +354,7 @@ fn tell_revocation(examples: &mut Examples, mut world: World) {
     let outcome = several.revoke(&first).expect("a first signature");
     let message = "Revocation recorded. More signatures are required.".to_owned();
     examples.add("revoke.recorded", RevokedResponse { success: true, message, revoked: outcome.is_revoked });
-    examples.add_refusal("revoke.400", world.revoke(&request).expect_err("it is revoked"));
+    examples.add_refusal("revoke.400", C::AlreadyRevoked, world.revoke(&request).expect_err("it is revoked"));
     examples.add("status.revoked", status(&world, &alice()));
 }
 
@@ -341,18 +379,18 @@ fn tell_veto(examples: &mut Examples) {
     };
     examples.add("veto.request", body);
     let not_a_veto = VetoRequest { veto_json: "{}".to_owned(), ..request.clone() };
-    examples.add_refusal("veto.400", world.veto(&not_a_veto).expect_err("not a veto"));
+    examples.add_refusal("veto.400", C::InvalidDocument, world.veto(&not_a_veto).expect_err("not a veto"));
     let strangers = world.veto_request(&document, &bob());
-    examples.add_refusal("veto.403", world.veto(&strangers).expect_err("an admin"));
+    examples.add_refusal("veto.403", C::MayNotVeto, world.veto(&strangers).expect_err("an admin"));
     let answer =
         |vetoed, message: &str| VetoedResponse { success: true, message: message.to_owned(), vetoed };
     let vetoed = world.veto(&request).expect("a first signature").is_vetoed;
     examples.add("veto.recorded", answer(vetoed, "Veto recorded. More signatures are required."));
-    examples.add_refusal("veto.409", world.veto(&request).expect_err("signed before"));
+    examples.add_refusal("veto.409", C::AlreadySigned, world.veto(&request).expect_err("signed before"));
     let second = world.veto_request(&document, &dave());
     let vetoed = world.veto(&second).expect("a veto").is_vetoed;
     examples.add("veto", answer(vetoed, "The pending signers are vetoed and gone."));
-    examples.add_refusal("veto.404", world.veto(&second).expect_err("it is gone"));
+    examples.add_refusal("veto.404", C::FileNotFound, world.veto(&second).expect_err("it is gone"));
 }
 
 #[test]

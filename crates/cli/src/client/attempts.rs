@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign_api::{answers::ToldError, error_code::ErrorCode};
 use countersign_forge::{guard::find_refusal, https::find_tls_problem};
 use reqwest::StatusCode;
 
@@ -52,7 +53,8 @@ impl Attempts {
     }
 }
 
-/// A proxy's 502 or 504 leaves open what the server did. A 503 of the server says that it did nothing.
+/// A proxy's 502 or 504 leaves open what the server did. A 503 of the server says that it did nothing, unless its code
+/// says that it does not know.
 fn is_passing(answer: &Answer, repetition: Repetition) -> bool {
     match repetition {
         Repetition::Harmless => matches!(
@@ -60,7 +62,8 @@ fn is_passing(answer: &Answer, repetition: Repetition) -> bool {
             StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
         ),
         Repetition::Harmful => {
-            answer.status == StatusCode::SERVICE_UNAVAILABLE && answer.error_text().is_some()
+            let did_nothing = |told: ToldError| told.known_code() != Some(ErrorCode::OutcomeUnknown);
+            answer.status == StatusCode::SERVICE_UNAVAILABLE && answer.told().is_some_and(did_nothing)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_api::answers::ErrorResponse;
+use countersign_api::answers::ToldError;
 use countersign_core::values::{shown::shown_text, wire};
 use reqwest::{
     RequestBuilder, Response, StatusCode,
@@ -66,8 +66,13 @@ impl Answer {
     }
 
     /// What a Countersign server says of every error.
+    pub(super) fn told(&self) -> Option<ToldError> {
+        ToldError::parse(&self.bytes)
+    }
+
+    /// The same for people.
     pub(super) fn error_text(&self) -> Option<String> {
-        ErrorResponse::parse(&self.bytes).map(|answer| answer.error)
+        self.told().map(|told| told.error)
     }
 
     pub(super) fn is_web_page(&self) -> bool {

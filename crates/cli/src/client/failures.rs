@@ -2,6 +2,7 @@
 
 use std::{error::Error, fmt::Display, io};
 
+use countersign_api::error_code::ErrorCode;
 use countersign_core::values::{
     json::ParseError,
     shown::{shown_text, shown_within},
@@ -15,6 +16,7 @@ use serde_json::json;
 
 use super::{
     ServerClient,
+    advice::{advise, is_fetched},
     exchange::{Answer, ExchangeError},
     words::{self, not_asked},
 };
@@ -37,20 +39,22 @@ impl ServerClient {
                 format!("redirects are not followed: if you trust that address, use {other} with --server"),
             );
         }
-        let Some(said) = answer.error_text() else { return self.refused_by_stranger(answer) };
-        let said = shown_within(&words::to_client_words(&said), SAID_CHARS);
-        let (kind, hint) = hint_for(status, &said);
-        let message = self.refusal_text(status, &said);
+        let Some(told) = answer.told() else { return self.refused_by_stranger(answer) };
+        let said = shown_within(&words::to_client_words(&told.error), SAID_CHARS);
+        let code = told.known_code();
+        let (kind, hint) = advise(code, status);
+        let message = self.refusal_text(status, code, &said);
         let mut error = CliError::new(kind, message, hint).with_detail("status", json!(status));
-        if status == 409
-            && let Some(conflict) = words::find_conflict(&said)
-        {
-            error = error.with_hint(conflict.hint).with_detail("conflict", json!(conflict.name));
+        if let Some(code) = told.code {
+            if status == 409 {
+                error = error.with_detail("conflict", json!(code));
+            }
+            error = error.with_detail("code", json!(code));
         }
         error.with_request_id(answer.request_id.as_deref())
     }
 
-    fn refusal_text(&self, status: u16, said: &str) -> String {
+    fn refusal_text(&self, status: u16, code: Option<ErrorCode>, said: &str) -> String {
         let address = self.address();
         match status {
             401 => format!("the server {address} does not accept your signature on the request: {said}"),
@@ -58,7 +62,7 @@ impl ServerClient {
             429 => format!("the server {address} asks you to wait: {said}"),
             400..500 => format!("the server {address} refuses this: {said}"),
             502..=504 => format!("the server {address} cannot answer now: {said}"),
-            500 if is_fetched(said) => {
+            500 if is_fetched(code) => {
                 format!("the server {address} cannot use what it was told to fetch: {said}")
             }
             _ => format!("the server {address} failed: {said}"),
@@ -208,40 +212,5 @@ impl ServerClient {
             format!("{} speaks https at this port, not http", self.address()),
             format!("use {secure} with --server"),
         )
-    }
-}
-
-/// Whether the server failed at something that it fetched. Of its own failures it names no address.
-fn is_fetched(said: &str) -> bool {
-    said.contains("://")
-}
-
-fn hint_for(status: u16, said: &str) -> (ErrorKind, &'static str) {
-    const CHECK_KEY: &str = "check --key: only keys that the project's signers file lists for this can do it";
-    match status {
-        // The specification wants 400 for this, too.
-        400 if said.contains("may not revoke") => (ErrorKind::Other, CHECK_KEY),
-        400 => (ErrorKind::Other, "correct what the message names"),
-        401 => (ErrorKind::Other, "check this computer's clock, and that --key names the right key"),
-        403 if said.contains("this is a mirror of") => {
-            (ErrorKind::Other, "a mirror is read-only: name the other server with --server URL")
-        }
-        403 if said.contains("operator") => (ErrorKind::Other, "ask the server's operator"),
-        403 => (ErrorKind::Other, CHECK_KEY),
-        404 => {
-            (ErrorKind::Other, "check the name, and --server: `countersign pending` lists what waits for you")
-        }
-        409 => (ErrorKind::Other, "`countersign status NAME` shows what is there"),
-        429 => (ErrorKind::Unreachable, "wait as long as the message says, then run it again"),
-        500 if is_fetched(said) => (
-            ErrorKind::Other,
-            "correct the file that the message names, and check that the server can read it there; then run this again",
-        ),
-        500 => (
-            ErrorKind::Other,
-            "check that the server can read what the message names; if it can, give its operator the request id",
-        ),
-        502..=504 => (ErrorKind::Unreachable, "run it again in a few minutes"),
-        _ => (ErrorKind::Other, "give the server's operator the request id: its log says more"),
     }
 }

@@ -1,5 +1,6 @@
 //! The journal of a server.
 
+use countersign_api::error_code::ErrorCode;
 use countersign_core::values::{
     json::ParseError,
     wire::{self, routes},
@@ -48,15 +49,21 @@ impl ServerClient {
             Ok(answer) => answer,
             Err(error) => return Err(self.failed(error).await),
         };
-        match (answer.status, answer.error_text(), after) {
-            (StatusCode::NOT_FOUND, Some(said), Some(after)) if said.contains(&after.to_string()) => Ok(None),
-            (StatusCode::NOT_FOUND, Some(_), _) => Err(CliError::other(
+        let Some(told) = answer.told() else { return Err(self.refused(&answer)) };
+        let code = told.known_code();
+        if code == Some(ErrorCode::UnknownCommit) && after.is_some() {
+            return Ok(None);
+        }
+        // A server before D230 has no codes.
+        let is_old = told.code.is_none() && answer.status == StatusCode::NOT_FOUND;
+        if is_old || code == Some(ErrorCode::NoSuchRoute) {
+            return Err(CliError::other(
                 format!("the server {} has no journal: it is older than this program", self.address()),
                 "check a clone of its repository instead: `countersign fsck CLONE`",
             )
-            .with_request_id(answer.request_id.as_deref())),
-            (_, _, _) => Err(self.refused(&answer)),
+            .with_request_id(answer.request_id.as_deref()));
         }
+        Err(self.refused(&answer))
     }
 
     fn begin_journal(&self, response: Response) -> Result<JournalStream, CliError> {

@@ -7,12 +7,13 @@ use countersign_core::{
     proof::state::{State, StateSubject},
     rules::{scratch::Scratch, snapshot::Snapshot as _},
     values::{
-        bounds::STATE_BYTES, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp, wire::routes,
+        bounds::STATE_BYTES, digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath,
+        time::Timestamp, wire::routes,
     },
 };
 
 use super::ServerClient;
-use crate::error::CliError;
+use crate::{error::CliError, trust::TrustFile};
 
 /// What of a path is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -56,11 +57,25 @@ impl ServerClient {
             StateQuestion::Tag(tag) => drop(url.query_pairs_mut().append_pair("tag", tag)),
             StateQuestion::Newest => drop(url.query_pairs_mut().append_pair("newest", "true")),
         }
+        let past = TrustFile::locate().map(|trust| trust.find_past(path)).unwrap_or_default();
+        let known = past.history.entries.last().map(|entry| Sha512::of(entry.signers_config.as_bytes()));
+        if let Some(known) = known {
+            url.query_pairs_mut().append_pair("history_after", &known.to_prefixed());
+        }
+        if let Some(size) = past.log_size {
+            url.query_pairs_mut().append_pair("log_size", &size.to_string());
+        }
         let Some(answer) = self.find(url, STATE_BYTES).await? else { return Ok(None) };
-        let state = StateResponse::parse(&answer.bytes);
-        let state = state.and_then(|state| match question.is_about(path, &state) {
-            true => Ok(state),
-            false => Err(ParseError::new("path", "it is about something else")),
+        let state = StateResponse::parse(&answer.bytes).and_then(|mut state| {
+            if !question.is_about(path, &state) {
+                return Err(ParseError::new("path", "it is about something else"));
+            }
+            match state.history_after.take() {
+                None => {}
+                Some(after) if Some(after) == known => state.state.put_before(past.history),
+                Some(_) => return Err(ParseError::new("history_after", "it was not asked for")),
+            }
+            Ok(state)
         });
         let state = state.map_err(|error| self.unusable(path, &answer, error))?;
         Shown::new(self, state).map(Some)

@@ -38,6 +38,7 @@ use crate::{
     session::{Reader, Session},
     shown_release::find_objections,
     targets::{Found, Place, Target},
+    trust::TrustFile,
 };
 
 /// How long to wait for a checkpoint that has the release. A log makes one every few seconds.
@@ -145,6 +146,7 @@ impl FoundEvidence {
                 continue;
             }
             let log = state.check(session, fresh).await?;
+            TrustFile::locate()?.keep_history(&artifact.chain.project, &evidence.history);
             let path = &artifact.path;
             let begun = shown.parsed(&layout::pending_revocation_of(path), Revocation::parse)?;
             begun.iter().for_each(|begun| warn_of_begun_revocation(session, begun));

@@ -173,7 +173,8 @@ impl Monitor<'_> {
         let pin = LogPin { seen_at: now()?, checkpoint: before.checkpoint.clone() };
         let head = shown.checkpoint().head();
         let seen = pin.head().map_err(|error| self.file.unusable(error.to_string()))?.head();
-        let sighting = LogSighting { key: &before.key, note: &note, witnesses: &[], is_timed: false };
+        let sighting =
+            LogSighting { key: &before.key, note: &note, witnesses: &[], is_timed: false, consistency: None };
         // Before anything is read: two checkpoints that contradict each other are the strongest evidence.
         sighting.check_against(&pin, Some(&self.client)).await?;
         if head.size <= seen.size && before.replay.is_some() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_api::{answers::AssetsResponse, requests::AssetsBody};
+use countersign_api::{answers::AssetsResponse, error_code::ErrorCode, requests::AssetsBody};
 use countersign_core::{
     documents::{
         index::{PublishedFile, ReleaseIndex},
@@ -136,7 +136,7 @@ async fn show_new(
 
 /// Whether the server refused because the same files are registered, or a complete release is.
 fn is_registered(error: &CliError) -> bool {
-    error.details().get("conflict").is_some_and(|conflict| conflict == "release_registered")
+    error.code() == Some(ErrorCode::ReleaseRegistered)
 }
 
 /// Whether the files to register are those that an index lists.
@@ -182,7 +182,7 @@ fn registered_otherwise(path: &RepoPath) -> CliError {
     .with_detail("conflict", json!("other_files"))
 }
 
-/// The server has one message for three cases. What it shows says which one it is.
+/// The server has one code for three cases. What it shows says which one it is.
 async fn explain_conflict(client: &ServerClient, path: &RepoPath, error: CliError) -> CliError {
     const NEXT: &str = "another version needs a tag or directory of its own";
     let Ok(shown) = client.state_at(path).await else { return error };

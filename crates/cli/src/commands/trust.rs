@@ -120,5 +120,6 @@ fn remove(trust: &TrustFile, name: &str, output: Output, confirmation: Confirmat
     output.show_question(&describe(project, pin), confirmation);
     prompt::confirm(confirmation, "Forget this project, its history and the revocations seen?")?;
     trust.change(|store| store.projects.remove(project))?.ok_or_else(unknown)?;
+    trust.forget_history(project);
     output.result(&format!("Forgot {project}"), &json!({"removed": project.as_str()}))
 }

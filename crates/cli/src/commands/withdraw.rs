@@ -1,6 +1,6 @@
 //! `countersign withdraw`
 
-use countersign_api::requests::WithdrawBody;
+use countersign_api::{error_code::ErrorCode, requests::WithdrawBody};
 use countersign_core::{
     documents::{
         layout::{self, Signable},
@@ -49,8 +49,17 @@ pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), Cl
         reason: args.reason.clone(),
         subject_digest: Some(shown.digest),
     };
-    client.submit_withdrawal(&key, &body).await?;
+    client.submit_withdrawal(&key, &body).await.map_err(explain)?;
     finish(session, &path, &format!("Withdrew {name}. Another release can be registered there"))
+}
+
+fn explain(error: CliError) -> CliError {
+    match error.code() {
+        Some(ErrorCode::AlreadyComplete) => {
+            error.with_hint("it is complete: `countersign revoke NAME --reason TEXT` revokes it")
+        }
+        _ => error,
+    }
 }
 
 fn finish(session: &Session, path: &RepoPath, text: &str) -> Result<(), CliError> {

@@ -157,6 +157,15 @@ impl State {
         position.is_some()
     }
 
+    /// Puts entries before those of the history, which were left out.
+    pub fn put_before(&mut self, known: History) {
+        let history = match &mut self.evidence {
+            Some(evidence) => &mut evidence.history,
+            None => self.history.get_or_insert_default(),
+        };
+        history.entries.splice(..0, known.entries);
+    }
+
     /// The history of the project's signers.
     pub fn history(&self) -> &History {
         static NONE: History = History { entries: Vec::new() };

@@ -9,7 +9,10 @@ use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::{
-    documents::fields::{parse_by_path, parse_digest},
+    documents::{
+        fields::{parse_by_path, parse_digest},
+        history::{History, HistoryEntry},
+    },
     log::note::Note,
     proof::{
         log_pin::LogPin,
@@ -279,6 +282,15 @@ impl TrustStore {
 }
 
 impl Pin {
+    /// Whether these are exactly the entries that were seen.
+    pub fn has(&self, history: &History) -> bool {
+        let is_same = |(seen, entry): (&PinnedLink, &HistoryEntry)| {
+            seen.signers_file_digest == Sha512::of(entry.signers_config.as_bytes())
+                && seen.metadata_digest == Sha512::of(entry.metadata.as_bytes())
+        };
+        self.history.len() == history.entries.len() && self.history.iter().zip(&history.entries).all(is_same)
+    }
+
     /// A revocation of this index that was seen once, by its path or its content: a revoked file is never unrevoked.
     pub fn revocation_of(&self, index: &RepoPath, digest: &Sha512) -> Option<&SeenRevocation> {
         let by_path = self.revocations.get(index);

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use countersign_api::{
     answers::{
-        AssetsResponse, ChainResponse, ChangedResponse, ErrorResponse, FilesToSignResponse, PendingResponse,
-        PingResponse, ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
+        AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse,
+        ProposedResponse, RevokedResponse, SignedResponse, ToldError, VetoedResponse,
     },
     catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
 };
@@ -37,7 +37,7 @@ pub fn check(data: &[u8]) {
     read(data, ChangedResponse::parse, |_| ());
     read(data, VetoedResponse::parse, |_| ());
     read(data, PingResponse::parse, |_| ());
-    if ErrorResponse::parse(data).is_some() {
+    if ToldError::parse(data).is_some() {
         assert_no_duplicates(data);
     }
 }

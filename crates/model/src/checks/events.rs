@@ -86,6 +86,6 @@ fn check_listener(text: &str) {
             request.filter.prefix.iter().for_each(assert_path);
             assert!(request.filter.kinds.is_none_or(|kinds| !kinds.is_empty()));
         }
-        Err(error) => assert_eq!(error.status, StatusCode::BAD_REQUEST),
+        Err(error) => assert_eq!(error.status(), StatusCode::BAD_REQUEST),
     }
 }

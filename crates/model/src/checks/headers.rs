@@ -82,7 +82,7 @@ fn check_single(data: &[u8]) {
     match single_header(&headers, wire::HEADER_NONCE) {
         Ok(value) => assert!(given.len() == 1 && given[0].as_bytes() == value.as_bytes()),
         Err(error) => {
-            assert_eq!(error.status, StatusCode::UNAUTHORIZED);
+            assert_eq!(error.status(), StatusCode::UNAUTHORIZED);
             assert!(given.len() != 1 || given[0].to_str().is_err());
         }
     }

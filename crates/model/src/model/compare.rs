@@ -1,5 +1,6 @@
 //! Compares an answer with the specification.
 
+use countersign_api::error_code::ErrorCode;
 use serde_json::Value;
 
 use super::{request::Request, server::ServerAnswer, spec::ExpectedAnswer};
@@ -30,9 +31,14 @@ fn find_in_error(answer: &ServerAnswer, statuses: &[u16], says: Option<&str>) ->
         return Some("another status");
     }
     let body = answer.json();
-    let object = body.as_ref().and_then(Value::as_object).filter(|object| object.len() == 1);
-    match object.and_then(|object| object.get("error")).and_then(Value::as_str) {
+    let object = body.as_ref().and_then(Value::as_object).filter(|object| object.len() == 2);
+    let text = |name| object.and_then(|object| object.get(name)).and_then(Value::as_str);
+    let code = text("code").and_then(ErrorCode::parse);
+    match text("error") {
         None => Some("an error that is not told as one"),
+        Some(_) if code.is_none_or(|code| code.status() != answer.status) => {
+            Some("an error without a code of its status")
+        }
         Some(message) if says.is_some_and(|says| !message.contains(says)) => Some("another message"),
         Some(_) => None,
     }

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use axum::http::HeaderMap;
+use countersign_api::error_code::ErrorCode;
 use countersign_api::event::{EventFilter, EventKind};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, wire};
 
@@ -36,7 +37,9 @@ impl ListenRequest {
             (None, _) => {}
             (Some(id), None) if id.is_empty() => {}
             (Some(id), None) => after = Some(parse_commit(&String::from_utf8_lossy(id.as_bytes()))?),
-            (Some(_), Some(_)) => return Err(ApiError::bad_request("Last-Event-ID: given more than once")),
+            (Some(_), Some(_)) => {
+                return Err(ApiError::invalid_parameter("Last-Event-ID: given more than once"));
+            }
         }
         Ok(Self { filter, after })
     }
@@ -50,7 +53,7 @@ pub fn not_kept(after: impl Display) -> ApiError {
         "the commit {after} is not among the newest {KEPT}: ask for the state of what you watch, and listen without \
          Last-Event-ID"
     );
-    ApiError::not_found(message)
+    ApiError::new(ErrorCode::CommitNotKept, message)
 }
 
 fn parse_key(text: &str) -> Result<PublicKey, ApiError> {
@@ -66,7 +69,11 @@ fn parse_kinds(text: &str) -> Result<std::collections::BTreeSet<EventKind>, ApiE
     let parse = |name: &str| {
         EventKind::parse(name).ok_or_else(|| {
             let known: Vec<_> = EventKind::ALL.map(EventKind::name).into();
-            ApiError::bad_request(format!("type: `{}` is not one of {}", shown_text(name), known.join(", ")))
+            ApiError::invalid_parameter(format!(
+                "type: `{}` is not one of {}",
+                shown_text(name),
+                known.join(", ")
+            ))
         })
     };
     text.split(',').map(parse).collect()

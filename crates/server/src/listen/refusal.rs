@@ -3,9 +3,9 @@
 
 use axum::{
     body::to_bytes,
-    http::StatusCode,
     response::{IntoResponse as _, Response},
 };
+use countersign_api::error_code::ErrorCode;
 use tokio::io::{self, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::{answer::complete, error::ApiError, request_id::new_request_id};
@@ -22,9 +22,9 @@ pub(super) fn find_refusal(error: &hyper::Error) -> Option<ApiError> {
         let message = format!(
             "the head of the request is too large: it may have {MAX_HEAD_BYTES} bytes and 100 header fields"
         );
-        return Some(ApiError::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, message));
+        return Some(ApiError::new(ErrorCode::HeadTooLarge, message));
     }
-    error.is_parse().then(|| ApiError::bad_request("this is not a valid HTTP/1.1 request"))
+    error.is_parse().then(|| ApiError::malformed("this is not a valid HTTP/1.1 request"))
 }
 
 /// Sends the last answer of a connection. `Patience` bounds how long that can take.
@@ -32,7 +32,7 @@ pub(super) async fn send_refusal(mut stream: impl AsyncRead + AsyncWrite + Unpin
     let id = new_request_id();
     tracing::debug!(
         id,
-        status = refusal.status.as_u16(),
+        status = refusal.code.status(),
         reason = refusal.message,
         "refused what is no request"
     );

@@ -3,7 +3,7 @@
 use std::{error::Error as StdError, time::Duration};
 
 use bytes::Bytes;
-use countersign_api::answers::ErrorResponse;
+use countersign_api::{answers::ToldError, error_code::ErrorCode};
 use countersign_core::values::{shown::shown_text, wire};
 use countersign_forge::https::SetupError;
 use countersign_store::{
@@ -153,13 +153,12 @@ impl JournalClient {
                 break;
             }
         }
-        let told = ErrorResponse::parse(&body).map(|told| told.error);
-        match (status, commit, &told) {
-            (StatusCode::NOT_FOUND, Some(commit), Some(told)) if told.contains(&commit.to_string()) => {
-                AskError::UnknownCommit(commit)
-            }
+        let told = ToldError::parse(&body);
+        match (commit, told.as_ref().and_then(ToldError::known_code)) {
+            (Some(commit), Some(ErrorCode::UnknownCommit)) => AskError::UnknownCommit(commit),
             _ => {
-                let message = told.unwrap_or_else(|| "no text of a Countersign server".to_owned());
+                let message = told.map(|told| told.error);
+                let message = message.unwrap_or_else(|| "no text of a Countersign server".to_owned());
                 AskError::Status { status, message: shown_text(&message), wait }
             }
         }

@@ -4,10 +4,9 @@ use countersign_api::catalogue::{
     KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
 };
 use countersign_core::values::bounds::LIST_ENTRIES;
-use serde_json::json;
 
 use super::{
-    endpoint::{DescribedAnswer, Endpoint, Section},
+    endpoint::{Endpoint, Section},
     parameters,
 };
 use crate::error::ApiError;
@@ -99,7 +98,7 @@ pub fn key_signed() -> Endpoint {
 fn catalogued(endpoint: Endpoint, malformed: &str) -> Endpoint {
     let about = "a parameter is missing, malformed, unknown or repeated; the message names it";
     endpoint
-        .answers(DescribedAnswer::error(400, about, json!({ "error": malformed })))
+        .fails(about, &ApiError::invalid_parameter(malformed))
         .can_fail("")
         .fails("the server has just started, or is busy; try again", &ApiError::no_catalogue_yet())
         .limited()

@@ -209,8 +209,8 @@ impl Endpoint {
 
     /// An error that the server itself makes.
     pub fn fails(self, about: &str, error: &ApiError) -> Self {
-        let example = json!({ "error": error.message });
-        let mut answer = DescribedAnswer::error(error.status.as_u16(), about, example);
+        let example = json!({ "error": error.message, "code": error.code });
+        let mut answer = DescribedAnswer::error(error.code.status(), about, example);
         if error.retry_after.is_some() {
             answer = answer.with_header(RETRY_AFTER);
         }

@@ -18,7 +18,7 @@ pub fn events() -> Endpoint {
         schema: ContentSchema::Bytes,
         examples: vec![("events", json!(write_example()))],
     };
-    let malformed = json!({ "error": "Last-Event-ID: must be the id of a commit, of 40 hexadecimal digits" });
+    let malformed = "Last-Event-ID: must be the id of a commit, of 40 hexadecimal digits";
     Endpoint::new(
         "events",
         Section::Watching,
@@ -33,7 +33,7 @@ pub fn events() -> Endpoint {
     .with_parameter(last_event_id())
     .with_parameter(last_event_id_in_query())
     .answers(DescribedAnswer::new(200, "the stream").with_header(CACHE_CONTROL).with_content(stream))
-    .answers(DescribedAnswer::error(400, "a parameter is malformed, unknown or repeated", malformed))
+    .fails("a parameter is malformed, unknown or repeated", &ApiError::invalid_parameter(malformed))
     .fails("the last event is too old, or does not exist", &not_kept(COMMIT))
     .fails("too many listeners; try again", &ApiError::too_many_listeners())
     .limited()

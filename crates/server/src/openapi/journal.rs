@@ -21,7 +21,7 @@ pub fn journal() -> Endpoint {
         schema: ContentSchema::Bytes,
         examples: vec![("first", json!(EXAMPLE))],
     };
-    let malformed = json!({ "error": "after: must be the id of a commit, of 40 hexadecimal digits" });
+    let malformed = "after: must be the id of a commit, of 40 hexadecimal digits";
     Endpoint::new(
         "journal",
         Section::Reading,
@@ -43,7 +43,7 @@ pub fn journal() -> Endpoint {
             .with_header(CACHE_CONTROL)
             .with_content(stream),
     )
-    .answers(DescribedAnswer::error(400, "a parameter is malformed, unknown or repeated", malformed))
+    .fails("a parameter is malformed, unknown or repeated", &ApiError::invalid_parameter(malformed))
     .fails("the commit is not in the history of this server", &not_in_history(COMMIT))
     .can_fail("")
     .fails("too many followers; try again", &ApiError::too_many_followers())

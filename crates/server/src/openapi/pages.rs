@@ -1,5 +1,6 @@
 //! Pages and the files that they load.
 
+use countersign_api::error_code::ErrorCode;
 use serde_json::json;
 
 use super::{
@@ -142,13 +143,11 @@ fn living(id: &'static str, summary: &'static str, about: &str) -> Endpoint {
 
 fn showing(id: &'static str, summary: &'static str, about: &str, media_type: &'static str) -> Endpoint {
     let page_of = |about| DescribedAnswer::new(200, about).with_header(ETAG).with_header(CACHE_CONTROL);
-    let missing =
-        DescribedAnswer::error(404, "nothing is there", json!({ "error": "The list has no such page" }));
     Endpoint::new(id, Section::Pages, summary, about)
         .with_parameter(if_none_match())
         .answers(page_of("the page").with_content(Content::text(media_type)))
         .answers(DescribedAnswer::not_modified())
-        .answers(missing)
+        .fails("nothing is there", &ApiError::new(ErrorCode::NoSuchPage, "The list has no such page"))
         .can_fail("")
         .fails("too many pages are being made, or the server has just started; try again", &ApiError::busy())
         .limited()

@@ -191,6 +191,12 @@ pub fn history_after() -> Parameter {
     query("history_after", about, schema, json!(format!("sha512:{}", "0".repeat(128))))
 }
 
+/// How much of the log the client has seen.
+pub fn log_size() -> Parameter {
+    let about = "The size of the log that you have seen. `log.consistency` then proves that the staple is of the same log.";
+    query("log_size", about, json!({ "type": "integer", "minimum": 0 }), json!(7))
+}
+
 pub fn after() -> Parameter {
     let Parameter { schema, example, .. } = file_path();
     query("after", "Continue after this `index_path`, the last one of the answer before.", schema, example)

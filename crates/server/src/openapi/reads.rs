@@ -156,6 +156,7 @@ pub fn state() -> Endpoint {
     .with_parameter(parameters::tag_below())
     .with_parameter(parameters::newest_below())
     .with_parameter(parameters::history_after())
+    .with_parameter(parameters::log_size())
     .with_parameter(if_none_match())
     .answers(stored("the state").with_content(Content::of::<StateDocument<'_>>(&[("complete", "state")])))
     .answers(DescribedAnswer::not_modified())

@@ -37,7 +37,6 @@ pub fn healthz() -> Endpoint {
 }
 
 pub fn readyz() -> Endpoint {
-    let reason = json!({ "error": NotReady::Store.to_string() });
     Endpoint::new(
         "readyz",
         Section::Watching,
@@ -47,7 +46,7 @@ pub fn readyz() -> Endpoint {
          no rate limit.",
     )
     .answers(health("changes are accepted; or this is a mirror that is up to date", "ready"))
-    .answers(DescribedAnswer::error(503, "the server cannot do all of its work at the moment", reason))
+    .fails("the server cannot do all of its work at the moment", &NotReady::Store.into())
 }
 
 pub fn document() -> Endpoint {

@@ -20,7 +20,8 @@ pub const ABOUT: &str = "Countersign collects signatures on software releases, a
 need to check them. The server holds no signing key.\n\n\
 Every GET route also answers HEAD. A method that is not listed gets 405 with `Allow`, an unknown route 404. Every \
 route answers 400 to an invalid HTTP request, or to one without exactly one `Host`, and 431 to a head that is too \
-long. Every error has a JSON body with `error`, a text for people, and an `X-Request-Id`.\n\n\
+long. Every error has an `X-Request-Id`, and a JSON body with `error`, a text for people, and `code`, a name for programs \
+that does not change.\n\n\
 The server reads every body as JSON, whatever its `Content-Type`. It ignores unknown fields and refuses repeated ones.";
 
 /// How a client proves who it is.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State};
+use countersign_api::error_code::ErrorCode;
 use countersign_api::{
     answers::{AssetsResponse, ReplacedIndex},
     requests::AssetsBody,
@@ -86,7 +87,10 @@ async fn fetch_from_checksums(
 ) -> Result<FetchedRelease, ApiError> {
     let max_files = app.limits.checksums_files;
     if urls.len() > max_files {
-        return Err(ApiError::bad_request(format!("csum_files has more than {max_files} URLs")));
+        return Err(ApiError::new(
+            ErrorCode::InvalidBody,
+            format!("csum_files has more than {max_files} URLs"),
+        ));
     }
     let located = locate_checksums(urls);
     let source = located.inspect_err(|_| observe::note(RequestFact::File, &urls.join(" ")))?;

@@ -12,7 +12,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use countersign_api::answers::FilesToSignResponse;
+use countersign_api::{answers::FilesToSignResponse, error_code::ErrorCode};
 use countersign_core::{
     documents::layout,
     rules::{decide::veto::list_records, query, stored},
@@ -147,12 +147,14 @@ fn find_newest_veto(head: &Head, project: &RepoPath, path: RepoPath) -> Result<R
 }
 
 pub(super) fn file_not_found(path: &RepoPath) -> ApiError {
-    ApiError::not_found(format!("File not found: {path}"))
+    ApiError::new(ErrorCode::FileNotFound, format!("File not found: {path}"))
 }
 
 fn not_a_file(head: &Head, path: &RepoPath) -> ApiError {
     match head.entry(path) {
-        Some(PathEntry::Directory) => ApiError::bad_request(format!("{path} is a directory")),
+        Some(PathEntry::Directory) => {
+            ApiError::new(ErrorCode::IsADirectory, format!("{path} is a directory"))
+        }
         Some(PathEntry::File(_)) | None => file_not_found(path),
     }
 }

@@ -60,6 +60,8 @@ fn parse_seconds(text: &str) -> Result<Duration, ApiError> {
     let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let seconds = digits.and_then(|text| text.parse().ok()).filter(|s| *s <= JOURNAL_WAIT_SECONDS as u64);
     seconds.map(Duration::from_secs).ok_or_else(|| {
-        ApiError::bad_request(format!("wait: must be a number of seconds from 0 to {JOURNAL_WAIT_SECONDS}"))
+        ApiError::invalid_parameter(format!(
+            "wait: must be a number of seconds from 0 to {JOURNAL_WAIT_SECONDS}"
+        ))
     })
 }

@@ -16,7 +16,7 @@ pub async fn ping(State(app): State<App>, request: Request) -> Result<Json<PingR
         match auth::authenticate(&app, &parts, body).await {
             Ok(request) => PingAuth::Success { public_key: request.caller },
             // This says nothing about the signature.
-            Err(error) if error.status == StatusCode::TOO_MANY_REQUESTS => return Err(error),
+            Err(error) if error.status() == StatusCode::TOO_MANY_REQUESTS => return Err(error),
             Err(error) => {
                 let public_key = auth::single_header(&parts.headers, wire::HEADER_PUBLIC_KEY);
                 let public_key = public_key.ok().and_then(|text| PublicKey::parse_prefixed(text).ok());

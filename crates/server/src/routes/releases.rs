@@ -35,7 +35,7 @@ pub(crate) async fn find_projects(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let query = Query::parse(uri.query().unwrap_or_default(), &["name"])?;
-    let name = query.get("name").ok_or_else(|| ApiError::bad_request("name: must be given"))?;
+    let name = query.get("name").ok_or_else(|| ApiError::invalid_parameter("name: must be given"))?;
     let name = ProjectName::parse(name).map_err(bad("name"))?;
     let found = ask(&app, origin.as_ref(), move |look| look.projects_named(&name)).await?;
     write_and_send(&app, &found, origin.as_deref()).await
@@ -64,13 +64,13 @@ impl ReleasesQuery {
             [None, None, Some(project)] => parse_project(&query, project)?,
             _ => {
                 let message = "give exactly one of `sha256`, `sha512` and `project`";
-                return Err(ApiError::bad_request(message));
+                return Err(ApiError::invalid_parameter(message));
             }
         };
         if matches!(wanted, Wanted::Digest(_))
             && let Some(name) = ["tag", "state", "newest"].into_iter().find(|name| query.get(name).is_some())
         {
-            return Err(ApiError::bad_request(format!("{name}: goes only with `project`")));
+            return Err(ApiError::invalid_parameter(format!("{name}: goes only with `project`")));
         }
         Ok(Self { wanted, after })
     }
@@ -80,10 +80,10 @@ fn parse_project(query: &Query, project: &str) -> Result<Wanted, ApiError> {
     let project = RepoPath::parse(project).map_err(bad("project"))?;
     if let Some(newest) = query.get("newest") {
         if newest != "true" {
-            return Err(ApiError::bad_request("newest: must be true"));
+            return Err(ApiError::invalid_parameter("newest: must be true"));
         }
         if let Some(name) = ["tag", "state", "after"].into_iter().find(|name| query.get(name).is_some()) {
-            return Err(ApiError::bad_request(format!("{name}: does not go with `newest`")));
+            return Err(ApiError::invalid_parameter(format!("{name}: does not go with `newest`")));
         }
         return Ok(Wanted::Newest(project));
     }
@@ -99,5 +99,5 @@ fn parse_project(query: &Query, project: &str) -> Result<Wanted, ApiError> {
 /// In either letter case, as programs print them.
 fn parse_digest<const N: usize>(name: &str, hex: &str) -> Result<HexDigest<N>, ApiError> {
     let digest = HexDigest::parse_any_case(hex);
-    digest.ok_or_else(|| ApiError::bad_request(format!("{name}: must be {} hexadecimal digits", 2 * N)))
+    digest.ok_or_else(|| ApiError::invalid_parameter(format!("{name}: must be {} hexadecimal digits", 2 * N)))
 }

@@ -10,8 +10,9 @@ use axum::{
 };
 use countersign_api::{
     catalogue::{ListedRelease, ReleaseState},
+    error_code::ErrorCode,
     newest::compare_versions,
-    state::{DroppedReleases, LogAnswer, StateResponse},
+    state::{DroppedReleases, LogAnswer, LogConsistency, StateResponse},
 };
 use countersign_core::{
     documents::{fields::parse_digest, layout},
@@ -56,11 +57,11 @@ pub(crate) async fn state(
 ) -> Result<Response, ApiError> {
     let (path, question) = (tail.parse()?, StateQuestion::parse(uri.query().unwrap_or_default())?);
     let answer = match question.wanted {
-        Wanted::Newest => find_newest(&app, origin.as_ref(), path, question.history_after).await?,
+        Wanted::Newest => find_newest(&app, origin.as_ref(), path, question.known).await?,
         wanted => {
             let app = Arc::clone(&app);
             let reader = Arc::clone(&app);
-            let read = move || read_state(&reader, &path, &wanted, question.history_after.as_ref());
+            let read = move || read_state(&reader, &path, &wanted, question.known);
             app.sending.read(read).await??
         }
     };
@@ -75,7 +76,14 @@ pub(crate) async fn state(
 
 struct StateQuestion {
     wanted: Wanted,
+    known: Known,
+}
+
+/// What the client has seen before.
+#[derive(Debug, Clone, Copy)]
+struct Known {
     history_after: Option<Sha512>,
+    log_size: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -90,7 +98,7 @@ enum Wanted {
 
 impl StateQuestion {
     fn parse(text: &str) -> Result<Self, ApiError> {
-        let query = Query::parse(text, &["tag", "newest", "history_after"])?;
+        let query = Query::parse(text, &["tag", "newest", "history_after", "log_size"])?;
         // A plus sign in a query means a space, unless it is written as %2B. No tag has a space.
         let tag = query.get("tag").map(|tag| tag.replace(' ', "+"));
         let wanted = match (tag, query.get("newest")) {
@@ -100,27 +108,29 @@ impl StateQuestion {
                 Wanted::Tag(tag)
             }
             (None, Some("true")) => Wanted::Newest,
-            (None, Some(_)) => return Err(ApiError::bad_request("newest: must be true")),
-            (Some(_), Some(_)) => return Err(ApiError::bad_request("tag: does not go with `newest`")),
+            (None, Some(_)) => return Err(ApiError::invalid_parameter("newest: must be true")),
+            (Some(_), Some(_)) => return Err(ApiError::invalid_parameter("tag: does not go with `newest`")),
         };
         let after = query.get("history_after").map(parse_digest).transpose();
-        Ok(Self { wanted, history_after: after.map_err(bad("history_after"))? })
+        let log_size = query.get("log_size").map(str::parse).transpose();
+        let known = Known {
+            history_after: after.map_err(bad("history_after"))?,
+            log_size: log_size.map_err(bad("log_size"))?,
+        };
+        Ok(Self { wanted, known })
     }
 }
 
-fn read_state(
-    app: &App,
-    path: &RepoPath,
-    wanted: &Wanted,
-    history_after: Option<&Sha512>,
-) -> Result<StateResponse, ApiError> {
+fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Result<StateResponse, ApiError> {
     let find = |head: &Head| match wanted {
         Wanted::Path | Wanted::Newest => StateSubject::find(head, path),
         Wanted::Tag(tag) => StateSubject::find_tag(head, path, tag),
     };
     let first = app.store.head();
     let before = find(&first).ok_or_else(|| match wanted {
-        Wanted::Tag(tag) => ApiError::not_found(format!("Release not found: {tag} of {path}")),
+        Wanted::Tag(tag) => {
+            ApiError::new(ErrorCode::FileNotFound, format!("Release not found: {tag} of {path}"))
+        }
         Wanted::Path | Wanted::Newest => file_not_found(path),
     })?;
     // The state is never older than what the log proves of it.
@@ -134,8 +144,9 @@ fn read_state(
     let subject = find(&head).unwrap_or_else(|| before.clone());
     let staple = staple.filter(|_| subject == before);
     let mut state = State::gather(&*head, subject)?;
-    let (staple, log) = answer_of_log(app, &state, staple);
-    let known = history_after.filter(|known| state.leave_out(known));
+    let (staple, mut log) = answer_of_log(app, &state, staple);
+    log.consistency = prove_consistency(app, staple.as_ref(), known.log_size);
+    let history_after = known.history_after.filter(|known| state.leave_out(known));
     let drops = match &state.subject {
         StateSubject::Project(project) => list_dropped(&head, project)?,
         StateSubject::Release(_) => DroppedReleases::default(),
@@ -146,7 +157,7 @@ fn read_state(
         state,
         staple,
         log,
-        history_after: known.copied(),
+        history_after,
         drops,
         skipped: Vec::new(),
     })
@@ -165,7 +176,14 @@ fn answer_of_log(
     };
     let is_soon = matches!(refusal, Some(NoStaple::NotLogged { .. }));
     let no_staple = refusal.map(|refusal| refusal.to_string());
-    (staple, LogAnswer { key, no_staple, is_soon })
+    (staple, LogAnswer { key, no_staple, is_soon, consistency: None })
+}
+
+/// That the log of a staple and the one that the client has seen are one, whichever is larger.
+fn prove_consistency(app: &App, staple: Option<&Staple>, seen: Option<u64>) -> Option<LogConsistency> {
+    let (log, shown) = (app.log.get()?, staple?.proof.index + 1);
+    let (from, to) = (shown.min(seen?), shown.max(seen?));
+    Some(LogConsistency { from, to, hashes: log.prove_consistency(from, to)? })
 }
 
 /// Only proposed signers drop signatures.
@@ -191,7 +209,7 @@ async fn find_newest(
     app: &App,
     origin: Option<&Extension<RequestOrigin>>,
     project: RepoPath,
-    history_after: Option<Sha512>,
+    known: Known,
 ) -> Result<StateResponse, ApiError> {
     for _ in 0..MOST_LOOKS {
         let (question, reader) = (project.clone(), Arc::clone(app));
@@ -204,7 +222,7 @@ async fn find_newest(
             let skipped = list_skipped(look, &question, newest.as_ref());
             let is_none = newest.is_none();
             let subject = newest.map_or_else(|| question.clone(), |newest| newest.index_path);
-            let answer = read_state(&reader, &subject, &Wanted::Newest, history_after.as_ref())?;
+            let answer = read_state(&reader, &subject, &Wanted::Newest, known)?;
             // Without any, what is at the path itself is shown.
             let evidence = answer.state.evidence.as_ref();
             let is_complete = is_none || evidence.is_some_and(|evidence| evidence.revocation.is_none());

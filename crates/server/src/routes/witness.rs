@@ -28,7 +28,7 @@ pub(crate) async fn add_checkpoint(State(app): State<App>, request: Request) -> 
         Ok(cosignature) => Ok((headers(TEXT), cosignature.line.to_string()).into_response()),
         Err(CosignRefusal::OtherSize(size)) => {
             // The log wants to read the size alone.
-            let ApiError { status, .. } = CosignRefusal::OtherSize(size).into();
+            let status = ApiError::from(CosignRefusal::OtherSize(size)).status();
             Ok((status, headers(wire::LOG_SIZE_TYPE), format!("{size}\n")).into_response())
         }
         Err(refusal) => {

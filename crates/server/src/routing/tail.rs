@@ -1,6 +1,7 @@
 //! The path at the end of a route.
 
 use axum::{extract::FromRequestParts, http::request::Parts};
+use countersign_api::error_code::ErrorCode;
 use countersign_core::values::path::RepoPath;
 
 use crate::error::ApiError;
@@ -21,7 +22,8 @@ pub fn parse_tail(tail: &str) -> Result<RepoPath, ApiError> {
         return Ok(RepoPath::parse(tail)?);
     }
     let decoded = percent_encoding::percent_decode_str(tail).decode_utf8();
-    let decoded = decoded.map_err(|_| ApiError::bad_request("Invalid path: it is not UTF-8"))?;
+    let decoded =
+        decoded.map_err(|_| ApiError::new(ErrorCode::InvalidPath, "Invalid path: it is not UTF-8"))?;
     Ok(RepoPath::parse(&decoded)?)
 }
 

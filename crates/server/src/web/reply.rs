@@ -9,6 +9,7 @@ use axum::{
     },
     response::{IntoResponse as _, Redirect, Response},
 };
+use countersign_api::error_code::ErrorCode;
 use countersign_core::{
     rules::snapshot::ReadError,
     values::{digest::Sha512, path::RepoPath, shown::shown_text, wire::routes::API},
@@ -125,7 +126,7 @@ fn with_tag(mut response: Response, tag: &str) -> Response {
 fn report(trouble: PageTrouble, browser: Option<&Visit>) -> Response {
     let (error, near) = match trouble {
         PageTrouble::Failed(error) => (error, None),
-        PageTrouble::Missing { message, near } => (ApiError::not_found(message), near),
+        PageTrouble::Missing { message, near } => (ApiError::new(ErrorCode::NoSuchPage, message), near),
     };
     let Some(visit) = browser else { return error.into_response() };
     let page = error_page(&error, near.as_ref()).on_server(visit);
@@ -140,7 +141,7 @@ fn report(trouble: PageTrouble, browser: Option<&Visit>) -> Response {
 }
 
 fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
-    let title = match error.status {
+    let title = match error.status() {
         StatusCode::NOT_FOUND => "Not found",
         StatusCode::BAD_REQUEST => "This address cannot be right",
         StatusCode::SERVICE_UNAVAILABLE => "Busy",
@@ -154,7 +155,7 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
         }
         p { "Search with the field above, or look through " a href=(links::PROJECTS) { "all projects" } "." }
     };
-    Page::new(title, body).with_status(error.status)
+    Page::new(title, body).with_status(error.status())
 }
 
 /// For a request that no route answers.

@@ -21,7 +21,7 @@ fn at(number: usize) -> Claimant {
 async fn wait(app: &App, claimant: Claimant) -> Result<(), u16> {
     let request = FollowRequest { after: Some(app.store.head().commit), wait: Duration::from_secs(60) };
     let news = CommitNews { end: app.events.subscribe(), is_stopping: app.stopping() };
-    app.followers.wait(&app.store, request, claimant, news).await.map_err(|error| error.status.as_u16())
+    app.followers.wait(&app.store, request, claimant, news).await.map_err(|error| error.code.status())
 }
 
 #[tokio::test]

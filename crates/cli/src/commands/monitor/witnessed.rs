@@ -46,7 +46,8 @@ impl ShownLog<'_> {
             let witnesses = policy.witness_keys();
             let mut since = None;
             if let Some(note) = &note {
-                let sighting = LogSighting { key: self.key, note, witnesses: &witnesses, is_timed: true };
+                let (key, witnesses) = (self.key, &witnesses[..]);
+                let sighting = LogSighting { key, note, witnesses, is_timed: true, consistency: None };
                 sighting.check_against(self.pin, Some(self.client)).await?;
                 let signed = SignedCheckpoint::open(note, std::slice::from_ref(self.key), &witnesses);
                 let signed = signed.map_err(|error| {

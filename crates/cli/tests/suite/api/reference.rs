@@ -9,6 +9,7 @@ use countersign_api::{
         ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
     },
     catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
+    error_code::ErrorCode,
     event::EventBody,
     requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
 };
@@ -25,7 +26,7 @@ use countersign_server::{
     openapi::{Content, ContentSchema, EndpointAccess, ParameterPlace, Row, Verb},
     table,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     journal::read_journal,
@@ -153,12 +154,44 @@ fn every_example_is_what_its_schema_describes() {
     assert!(count > 100, "{count} examples were checked");
 }
 
+/// D230.
+#[test]
+fn every_code_of_an_error_is_in_the_reference_and_in_the_documentation() {
+    let listed = &document()["components"]["schemas"]["ErrorCode"]["enum"];
+    assert_eq!(listed, &json!(ErrorCode::ALL.map(ErrorCode::name).to_vec()));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/api.md");
+    let text = fs::read_to_string(path).unwrap();
+    let table =
+        text.split_once("\n| code | status | meaning |\n|---|---|---|\n").expect("the table of codes").1;
+    let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    let row = |code: ErrorCode| format!("| `{}` | {} | {} |", code.name(), code.status(), code.meaning());
+    assert_eq!(rows, ErrorCode::ALL.map(row));
+}
+
+#[test]
+fn every_error_in_the_reference_has_a_code_of_its_status() {
+    let mut count = 0;
+    for row in rows() {
+        for answer in row.endpoint.answers.iter().filter(|answer| answer.status >= 400) {
+            for (_, example) in answer.contents.iter().flat_map(|content| &content.examples) {
+                let Some(code) = example["code"].as_str() else { continue };
+                let code = ErrorCode::parse(code).unwrap_or_else(|| panic!("{}: {example}", row.path));
+                assert_eq!(code.status(), answer.status, "{}: {example}", row.path);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "{count} errors have a code");
+}
+
 #[test]
 fn a_schema_refuses_what_is_not_of_its_type() {
     let schema = |name: &str| &document()["components"]["schemas"][name];
     for (name, value) in [
         ("ErrorResponse", r#"{}"#),
-        ("ErrorResponse", r#"{"error": 1}"#),
+        ("ErrorResponse", r#"{"error": 1, "code": "busy"}"#),
+        ("ErrorResponse", r#"{"error": "no"}"#),
+        ("ErrorResponse", r#"{"error": "no", "code": "no"}"#),
         ("SignedResponse", r#"{"is_complete": "yes"}"#),
         ("AssetsBody", r#"{}"#),
         ("AssetsBody", r#"{"forge_release_url": "https://a/", "csum_files": ["https://a/b"]}"#),

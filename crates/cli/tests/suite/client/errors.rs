@@ -1,5 +1,6 @@
 //! What goes wrong between the client and a server, in the client's words, with the way out.
 
+use countersign_api::error_code::ErrorCode;
 use countersign_testing::certificates::FIRST;
 use serde_json::json;
 use tempfile::TempDir;
@@ -70,6 +71,64 @@ fn a_conflict_says_which_of_the_cases_it_is() {
     assert_eq!(error["conflict"], "revoked", "{error}");
 }
 
+/// A client that looked into the words would do something else (D230).
+#[test]
+fn what_the_client_does_depends_on_no_word_of_the_server() {
+    let (alice, bob, carol) = (person("alice"), person("bob"), person("carol"));
+    let world = World::with_project(&SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
+    let computer = Computer::of(&world.server);
+    let between = HostileServer::before(&world.server);
+    let words = "words that no version of the server has said";
+    between.reword(words);
+    let registered = world.files.url("/acme/app/svc.signers.json");
+    let pending = world.publish("acme/new", &SignersFile::of(1, &[&alice]));
+    world.register_url(&alice, &pending).ok();
+    let nested = world.publish("acme/app/inner", &SignersFile::of(1, &[&alice]));
+    let strangers = world.publish("acme/others", &SignersFile::of(1, &[&carol]));
+    let done = world.add_signed_release("acme/app/1.0", &[&alice, &bob]);
+    let complete = world.files.url("/acme/app/1.0/SHA256SUMS");
+    let open = world.add_release(&alice, "acme/app/2.0");
+    let same = world.files.url("/acme/app/2.0/SHA256SUMS");
+    let missing = world.files.url("/acme/app/9.9/SHA256SUMS");
+    world.files.put("/acme/app/8.8/SHA256SUMS", "no checksum\n");
+    let broken = world.files.url("/acme/app/8.8/SHA256SUMS");
+    let unregistered = put_release(&world.files, "other/1.0", &[("app", b"content")]);
+    let file_url = "ftp://dl.example.org/SHA256SUMS";
+    let cases: [(&str, &str, &[&str]); 15] = [
+        ("project_registered", "alice", &["register", &registered]),
+        ("registration_pending", "alice", &["register", &pending]),
+        ("project_overlaps", "alice", &["register", &nested]),
+        ("key_not_listed", "alice", &["register", &strangers]),
+        ("key_not_listed", "carol", &["update", &registered]),
+        ("timestamp_not_later", "alice", &["update", &registered]),
+        ("release_registered", "alice", &["release", "--checksums", &complete]),
+        ("release_registered", "alice", &["release", "--checksums", &same]),
+        ("not_a_signer", "carol", &["release", "--checksums", &complete]),
+        ("project_not_registered", "alice", &["release", "--checksums", &unregistered]),
+        ("upstream_missing", "alice", &["release", "--checksums", &missing]),
+        ("upstream_invalid", "alice", &["release", "--checksums", &broken]),
+        ("url_refused", "alice", &["release", "--checksums", file_url]),
+        ("not_complete", "alice", &["revoke", &open, "--reason", "x", "--yes"]),
+        ("already_complete", "alice", &["withdraw", &done, "--reason", "x", "--yes"]),
+    ];
+    for (code, who, args) in cases {
+        let told = |server: &str| {
+            let mut error =
+                computer.run_as(who, &[args, &["--json", "--server", server]].concat()).json_error(1);
+            let said = error["error"].take();
+            error["request_id"].take();
+            assert_eq!(error["code"], code, "{said}");
+            (error, said)
+        };
+        let (honest, said) = told(&format!("http://{}", world.server.address()));
+        let (reworded, other) = told(&between.url());
+        assert_eq!(reworded, honest, "{said}");
+        // `release` looks itself what is there, and says it in its own words.
+        let is_told = other.as_str().unwrap().contains(words);
+        assert_eq!(is_told, code != "release_registered", "{other}");
+    }
+}
+
 #[test]
 fn a_file_that_the_server_cannot_fetch_is_the_callers_to_mend() {
     let (world, computer) = project();
@@ -88,9 +147,12 @@ fn a_mirror_names_the_server_to_use() {
     let server = HostileServer::alone();
     let said = "this is a mirror of http://127.0.0.1:1. It accepts no signed requests: send them to \
                 http://127.0.0.1:1";
-    server.answer("/v1/ping", Lie::error(403, said));
+    server.answer("/v1/ping", Lie::refusal(ErrorCode::ReadOnlyMirror, said));
     let ran = Computer::offline().run(&["ping", "--server", &server.url()]).failed(1);
     ran.says(&["name the other server with --server"]).says_nothing_of(&["check --key"]);
+    // Of a server that has no codes, the client knows the status.
+    server.answer("/v1/ping", Lie::error(403, said));
+    Computer::offline().run(&["ping", "--server", &server.url()]).failed(1).says(&[said, "check --key"]);
 }
 
 #[test]

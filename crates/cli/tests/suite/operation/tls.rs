@@ -109,7 +109,10 @@ fn what_is_no_request_is_refused_in_json_over_https_too() {
     tls.read_to_string(&mut answers).expect("an orderly end");
     assert!(answers.starts_with("HTTP/1.1 200 "), "{answers}");
     let (_, refused) = answers.split_once("HTTP/1.1 400 ").expect(&answers);
-    assert!(refused.ends_with(r#"{"error":"this is not a valid HTTP/1.1 request"}"#), "{answers}");
+    assert!(
+        refused.ends_with(r#"{"error":"this is not a valid HTTP/1.1 request","code":"malformed_request"}"#),
+        "{answers}"
+    );
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use countersign_api::error_code::ErrorCode;
+
 use crate::support::{Connection, TestServer};
 
 const HEAD_LIMIT: usize = 32 * 1024;
@@ -33,7 +35,10 @@ fn assert_refused(said: &str, status: u16, words: &str) {
     assert!(head.contains("\r\nx-request-id: ") && head.contains("\r\ndate: "), "{said}");
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
     let object = body.as_object().unwrap();
-    assert_eq!(object.len(), 1, "{said}");
+    assert_eq!(object.len(), 2, "{said}");
+    let code =
+        object["code"].as_str().and_then(ErrorCode::parse).unwrap_or_else(|| panic!("no code: {said}"));
+    assert_eq!(code.status(), status, "{said}");
     assert!(object["error"].as_str().unwrap().contains(words), "{said}");
 }
 

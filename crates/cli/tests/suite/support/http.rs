@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use countersign_api::error_code::ErrorCode;
 use serde_json::Value;
 
 /// No answer takes this long: a test that would hang fails instead.
@@ -133,13 +134,17 @@ impl Reply {
         json
     }
 
-    /// The message of an error answer, whose form is checked: status, type, and one string field (D30).
+    /// The message of an error answer, whose form is checked: status, type, a sentence, and a code of that status (D30,
+    /// D230).
     #[track_caller]
     pub(crate) fn error(&self, status: u16) -> String {
         assert_eq!(self.status, status, "{}", self.text());
         let json = self.json();
         let fields = json.as_object().expect("an error body is an object");
-        assert_eq!(fields.len(), 1, "an error body has the field `error` and no other: {json}");
+        assert_eq!(fields.len(), 2, "an error body has `error` and `code`, and nothing else: {json}");
+        let code = json["code"].as_str().expect("`code` is a string");
+        let code = ErrorCode::parse(code).unwrap_or_else(|| panic!("`{code}` is not a code"));
+        assert_eq!(code.status(), status, "{json}");
         let message = json["error"].as_str().expect("`error` is a string").to_owned();
         assert!(!message.is_empty() && !message.contains("panicked"), "{message}");
         message

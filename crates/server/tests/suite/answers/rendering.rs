@@ -22,7 +22,7 @@ async fn one_who_waits_too_long_is_told_to_come_back() {
     };
     let (first, refused) = tokio::join!(first, second);
     assert!(first.unwrap());
-    assert_eq!((refused.status, refused.retry_after), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
+    assert_eq!((refused.status(), refused.retry_after), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
     assert_eq!(renderings.run(Claimant::default(), || 7).await.unwrap(), 7);
 }
 
@@ -30,6 +30,6 @@ async fn one_who_waits_too_long_is_told_to_come_back() {
 async fn a_panic_gives_its_turn_back() {
     let renderings = Renderings::new(1, Duration::from_secs(30));
     let failed = renderings.run(Claimant::default(), || panic!("on purpose")).await.unwrap_err();
-    assert_eq!(failed.status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(failed.status(), StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(renderings.run(Claimant::default(), || 7).await.unwrap(), 7);
 }

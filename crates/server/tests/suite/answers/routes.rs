@@ -59,7 +59,7 @@ async fn a_handler_that_panics_answers_500_and_gives_nothing_away() {
         assert!(head.starts_with("HTTP/1.1 500 "), "{answer}");
         assert!(head.contains("\r\ncontent-type: application/json\r\n"), "{answer}");
         assert!(head.contains("\r\nx-request-id: "), "{answer}");
-        assert_eq!(body, r#"{"error":"an unexpected error occurred"}"#);
+        assert_eq!(body, r#"{"error":"an unexpected error occurred","code":"internal_error"}"#);
         assert!(!head.contains("secret") && !head.contains("panicked"), "{answer}");
     }
 }

@@ -18,7 +18,7 @@ async fn large_answers_have_so_much_room_and_the_next_one_waits_for_it() {
     }
     assert_eq!(sending.bytes(), MOST_BYTES);
     let refused = sending.hold(1, None).await.unwrap_err();
-    assert_eq!((refused.status, refused.retry_after), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
+    assert_eq!((refused.status(), refused.retry_after), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
 
     let mut waiting = Box::pin(sending.hold(2 << 20, None));
     assert!(waiting.as_mut().now_or_never().is_none(), "it waits");

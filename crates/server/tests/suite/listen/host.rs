@@ -50,7 +50,7 @@ fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
         "a,b:1,c:2",
     ] {
         let refused = check(Version::HTTP_11, &[host]).unwrap_err();
-        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{host}");
+        assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "{host}");
     }
 }
 

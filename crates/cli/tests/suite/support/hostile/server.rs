@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use countersign_api::error_code::ErrorCode;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 
@@ -72,6 +73,12 @@ impl Lie {
         Self::Answer { status, headers: Vec::new(), body: json!({ "error": message }).to_string().into() }
     }
 
+    /// An error with a code, and its status.
+    pub(crate) fn refusal(code: ErrorCode, message: &str) -> Self {
+        let body = json!({ "error": message, "code": code.name() });
+        Self::Answer { status: code.status(), headers: Vec::new(), body: body.to_string().into() }
+    }
+
     pub(crate) fn journal(body: impl Into<Vec<u8>>) -> Self {
         Self::bytes(body).with_header("content-type", "application/x-git-fast-import")
     }
@@ -101,6 +108,8 @@ struct Desk {
     asked: Vec<Asked>,
     /// What happens before the request with this number is passed on, counted from 1.
     event: Option<(usize, Box<dyn FnOnce() + Send>)>,
+    /// What stands in the place of every `error` of the honest server.
+    words: Option<String>,
 }
 
 pub(crate) struct HostileServer {
@@ -145,6 +154,11 @@ impl HostileServer {
     /// The world changes before the request with this number, counted from 1, is passed on.
     pub(crate) fn before_request(&self, number: usize, event: impl FnOnce() + Send + 'static) {
         self.desk.lock().expect("no panic").event = Some((number, Box::new(event)));
+    }
+
+    /// Tells every error of the honest server in these words, and changes nothing else in it.
+    pub(crate) fn reword(&self, words: &str) {
+        self.desk.lock().expect("no panic").words = Some(words.to_owned());
     }
 
     /// From now on the truth again.
@@ -222,7 +236,13 @@ fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>)
         (None, _) if is_lied_about(desk, honest, &asked) => compose(desk, honest, &asked).send(&mut stream),
         (None, None) => Lie::missing().send(&mut stream),
         (None, Some(honest)) => {
-            let reply = http::try_send(honest, &asked.to_request())?;
+            let mut reply = http::try_send(honest, &asked.to_request())?;
+            if let (true, Some(words)) = (reply.status >= 400, &desk.lock().expect("no panic").words) {
+                let mut body = reply.json();
+                assert!(body["error"].is_string(), "{body}");
+                body["error"] = json!(words);
+                reply.body = body.to_string().into_bytes();
+            }
             let headers = reply.headers.into_iter().filter(|(name, _)| name.starts_with("x-svc-")).collect();
             Lie::Answer { status: reply.status, headers, body: reply.body }.send(&mut stream)
         }

@@ -11,15 +11,16 @@ pub(super) type Ask<'a> = dyn Fn(&str) -> (u16, Vec<u8>) + 'a;
 pub(super) fn compose(ask: &Ask<'_>, target: &str) -> Option<Vec<u8>> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let story = Story { ask };
-    let path = match query.split_once('=') {
-        Some(("tag", tag)) => {
-            let dirs = [format!("{path}/releases/tag/{tag}"), format!("{path}/{tag}")];
-            let indexes = dirs.map(|dir| format!("{dir}/svc.index.json"));
-            let shows = |name: &str| indexes.iter().find(|index| story.has(&format!("{index}{name}")));
-            shows("").or_else(|| shows(".withdrawn.json"))?.clone()
-        }
-        Some(("newest", _)) => story.find_newest(path),
-        _ => path.to_owned(),
+    let asked = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+    let path = if let Some(tag) = asked("tag") {
+        let dirs = [format!("{path}/releases/tag/{tag}"), format!("{path}/{tag}")];
+        let indexes = dirs.map(|dir| format!("{dir}/svc.index.json"));
+        let shows = |name: &str| indexes.iter().find(|index| story.has(&format!("{index}{name}")));
+        shows("").or_else(|| shows(".withdrawn.json"))?.clone()
+    } else if asked("newest").is_some() {
+        story.find_newest(path)
+    } else {
+        path.to_owned()
     };
     let index = match path.ends_with("/svc.index.json") {
         true => path.clone(),
@@ -154,7 +155,7 @@ impl Story<'_> {
             }
         }
         let history = self.history(project);
-        let log = json!({"key": null, "no_staple": null, "is_soon": false});
+        let log = json!({"key": null, "no_staple": null, "is_soon": false, "consistency": null});
         self.answer("project", project, project, log, history, files, Value::Null)
     }
 
@@ -220,7 +221,7 @@ impl Story<'_> {
         let is_soon = said.as_deref().is_some_and(|said| said.contains("not in the log yet"));
         let no_staple = said.filter(|_| is_done && key.is_some());
         let staple = if status == 200 && is_done { body } else { Value::Null };
-        (staple, json!({"key": key, "no_staple": no_staple, "is_soon": is_soon}))
+        (staple, json!({"key": key, "no_staple": no_staple, "is_soon": is_soon, "consistency": null}))
     }
 }
 
