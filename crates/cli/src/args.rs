@@ -35,7 +35,8 @@ Download:   countersign download https://github.com/acme/app/releases/download/v
 Sign:       countersign pending; countersign sign --all
 
 Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; of \
-`status --wait` and `revoke`: 6 the time is over; of `status --wait` also 7 replaced, 8 withdrawn, dropped or refused; of \
+`status --wait` and `revoke`: 6 the time is over; of `status --wait` and `sign`: 7 replaced; of `status --wait`: 8 \
+withdrawn, dropped or refused; of \
 `monitor --once`: 9 something changed; of commands over several things: 10 some were not done."
 )]
 pub(crate) struct Arguments {

@@ -17,6 +17,7 @@ use crate::{
         Broken, Held, Invariant,
         index::{check_update, check_waiting},
         replay::RecordedStep,
+        shown::check_shown,
     },
     judge::{ActionMask, Judge, Ranks},
     logged::{Logged, MapId},
@@ -301,6 +302,10 @@ impl<'w> Search<'w> {
             let index = check_update(&view(&node.state), &view(after), change)?;
             let facts = Facts::of(after, contents);
             check_waiting(&index, self.world, contents, &self.judge.reader, &facts)?;
+        }
+        // Every signature is verified for it.
+        if chosen.sample.is_multiple_of(self.world.care.staple) {
+            check_shown(&View { contents, state: after, reads: &Reads::default() })?;
         }
         let now = self.world.clocks[usize::from(node.state.clock)];
         let step = RecordedStep { before: &node.state, change, now };

@@ -9,3 +9,4 @@ mod examples;
 mod history;
 mod offline;
 mod pending;
+mod state;

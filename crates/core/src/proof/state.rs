@@ -346,7 +346,8 @@ fn keep_verifying_release(scratch: &mut Scratch, index: &RepoPath) -> Result<(),
         Ok(kept.filter(|kept| !kept.entries.is_empty()).map(|kept| kept.write()))
     })?;
     rewrite(scratch, &layout::earlier_objections_of(index), |bytes| {
-        let kept = EarlierObjections::parse(bytes).ok().map(|file| file.keep_verifying(digest.as_ref()));
+        // Also those to the content that is there now, if it was there before.
+        let kept = EarlierObjections::parse(bytes).ok().map(|file| file.keep_verifying(None));
         Ok(kept.filter(|kept| !kept.is_empty()).map(|kept| kept.write()))
     })?;
     let sums = text.and_then(|text| render_sha256sums(&ReleaseIndex::parse(&text).ok()?).ok());

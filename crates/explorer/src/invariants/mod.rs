@@ -8,6 +8,7 @@ pub mod proofs;
 pub mod replay;
 pub mod said;
 pub mod second_thoughts;
+pub mod shown;
 pub mod states;
 pub mod steps;
 pub mod waiting;

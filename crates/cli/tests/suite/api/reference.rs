@@ -12,6 +12,7 @@ use countersign_api::{
     error_code::ErrorCode,
     event::EventBody,
     requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
+    state::StateResponse,
 };
 use countersign_core::{
     documents::signers::SignersFile as Signers,
@@ -240,6 +241,7 @@ fn examples_are_read_by_the_server_and_by_the_client() {
                 "submit_signatures" => SignedResponse::parse(&bytes).map(drop),
                 "files_to_sign" => FilesToSignResponse::parse(&bytes).map(drop),
                 "get_signers_chain" | "get_artifact_signers_chain" => ChainResponse::parse(&bytes).map(drop),
+                "state" => StateResponse::parse(&bytes).map(drop),
                 "pending_signatures" => PendingResponse::parse(&bytes).map(drop),
                 "assets" => AssetsResponse::parse(&bytes).map(drop),
                 "revoke" => RevokedResponse::parse(&bytes).map(drop),

@@ -10,7 +10,7 @@ use super::{
 use crate::support::{Person, Request, SignersFile};
 
 const APPEND: &str = "insert into svc_batch";
-const NONCE: &str = "svc_nonce";
+const NONCE: &str = "insert into svc_nonce";
 
 fn lost(statement: &'static str, moment: LossMoment) -> LostAnswer {
     LostAnswer { statement, nth: 1, moment }

@@ -166,10 +166,11 @@ impl HostileServer {
         self.desk.lock().expect("no panic").lies.clear();
     }
 
-    /// The answer for one path, whatever the method.
+    /// The answer for one path, whatever the method and the question behind it.
     pub(crate) fn answer(&self, path: &str, lie: Lie) {
         let path = path.to_owned();
-        self.lie(move |asked| (asked.path == path).then(|| lie.clone()));
+        let is_at = move |asked: &Asked| asked.path == path || asked.path.split('?').next() == Some(&path);
+        self.lie(move |asked| is_at(asked).then(|| lie.clone()));
     }
 
     pub(crate) fn show_file(&self, path: &str, content: impl Into<Vec<u8>>) {
