@@ -33,7 +33,8 @@ export function readBundle(source) {
   const { bundle, path, kind, history_after: cut = null } = readShown(decoded);
   if (path === undefined && size > MAX_BYTES) fail("", `a bundle has at most ${MAX_BYTES} bytes`);
   if (cut !== null) fail("history_after", "must be null: the beginning of the history is left out");
-  return { bundle: bundle && { ...bundle, revocation: orNull(readRevocation)(bundle.revocation) }, isProject: kind === "project" };
+  const whole = bundle && { ...bundle, revocation: orNull(readRevocation)(bundle.revocation) };
+  return { bundle: whole, isProject: kind === "project" };
 }
 
 export const readStaple = (source) => staple(parseBounded(decodeSource(source), 64), "");

@@ -68,7 +68,7 @@ export interface VerifyOptions {
   maxAge?: number | "signers" | null;
   /** Refuse a release if the log knows a newer one. */
   requireNewest?: boolean | null;
-  /** Refuse, as `behind`, a document that shows fewer signers files than the pin. For one that a server has just given. */
+  /** Refuse, as `behind`, what shows fewer signers files than the pin. For an answer that a server has just given. */
   requireCurrent?: boolean | null;
   /** The time; that of this computer without it. */
   now?: Date | null;
@@ -132,8 +132,8 @@ export interface VerifiedBundle {
 }
 
 /**
- * Verifies a bundle and a file of its release. Throws a VerifyError, or returns what was proven. The bundle can be alone,
- * or in a saved answer of `GET /v1/state/…`.
+ * Verifies a bundle and a file of its release. Throws a VerifyError, or returns what was proven. The bundle can be
+ * alone, or in a saved answer of `GET /v1/state/…`.
  * Pass `null` as the file to learn what the release has before you download it.
  */
 export function verifyBundle(
