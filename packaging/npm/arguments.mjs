@@ -1,12 +1,14 @@
 // What a caller passes. Wrong arguments are a TypeError: the program must be corrected.
 
-import { hash, toHex } from "./verify/keys.mjs";
+import { fail } from "./verify/json.mjs";
+import { decodeText, hash, toHex } from "./verify/keys.mjs";
 import { parseDigest, parseHex, parsePath, quoted } from "./verify/values.mjs";
 
 const isText = (value) => typeof value === "string";
 const isDigest = (value) => isText(value) && parseDigest(value) !== null;
 const isAge = (value) => value === "signers" || (Number.isFinite(value) && value >= 0);
 const isDate = (value) => value instanceof Date && !Number.isNaN(value.getTime());
+const isFlag = (value) => typeof value === "boolean";
 const isSource = (value) => isText(value) || value instanceof ArrayBuffer || ArrayBuffer.isView(value);
 
 // Each may be missing, undefined or null.
@@ -19,7 +21,8 @@ const OPTIONS = {
   staple: [isSource, "bytes or a string"],
   policy: [isSource, "bytes or a string"],
   maxAge: [isAge, 'a number of seconds, or "signers"'],
-  requireNewest: [(value) => typeof value === "boolean", "true or false"],
+  requireNewest: [isFlag, "true or false"],
+  requireCurrent: [isFlag, "true or false"],
   now: [isDate, "a Date"],
 };
 
@@ -41,6 +44,12 @@ export function readOptions(options) {
     read[name] = value;
   }
   return read;
+}
+
+// Bytes or text, as text. A string has no lone halves of characters, so that its bytes are what was signed.
+export function decodeSource(source) {
+  if (typeof source !== "string") return decodeText(source);
+  return source.isWellFormed() ? source : fail("", "half a character");
 }
 
 // What a file is, from its bytes; or checked, if the caller has hashed it.

@@ -2,10 +2,12 @@
 export type VerifyErrorCode =
   | "bad_pin"
   | "bad_policy"
+  | "behind"
   | "changed_past"
   | "false_proof"
   | "no_ed25519"
   | "not_a_bundle"
+  | "not_complete"
   | "not_newest"
   | "not_verified"
   | "other_file"
@@ -66,6 +68,8 @@ export interface VerifyOptions {
   maxAge?: number | "signers" | null;
   /** Refuse a release if the log knows a newer one. */
   requireNewest?: boolean | null;
+  /** Refuse, as `behind`, what shows fewer signers files than the pin. For an answer that a server has just given. */
+  requireCurrent?: boolean | null;
   /** The time; that of this computer without it. */
   now?: Date | null;
 }
@@ -116,7 +120,7 @@ export interface VerifiedBundle {
   signersDigest: string;
   /** How many signers files the project has had. */
   signersFiles: number;
-  /** When the bundle was made, as its maker says. Nothing proves it. */
+  /** When the commit was made that the evidence is of, as the server says. Nothing proves it. */
   bundledAt: string;
   freshness: Freshness | null;
   /** Why there is no `freshness`. */
@@ -128,7 +132,8 @@ export interface VerifiedBundle {
 }
 
 /**
- * Verifies a bundle and a file of its release. Throws a VerifyError, or returns what was proven.
+ * Verifies a bundle and a file of its release. Throws a VerifyError, or returns what was proven. The bundle can be
+ * alone, or in a saved answer of `GET /v1/state/…`.
  * Pass `null` as the file to learn what the release has before you download it.
  */
 export function verifyBundle(

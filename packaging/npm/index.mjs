@@ -1,7 +1,8 @@
-// Verifies that a file is one that enough of a project's signers have signed, from a bundle and without a network.
+// Verifies that a file is one that enough of a project's signers have signed, from a bundle, alone or in a saved
+// answer of a server, and without a network.
 
 import { readFacts, readOptions } from "./arguments.mjs";
-import { decodeSource, readBundle } from "./bundle.mjs";
+import { readBundle, readStaple } from "./bundle.mjs";
 import { extendPin, findChange, findRevocation, linksOf, readPin, rememberRevocation, writePin } from "./pin.mjs";
 import { coded, refuse, VerifyError } from "./refusal.mjs";
 import { verifyRevocation } from "./revocation.mjs";
@@ -9,7 +10,6 @@ import { checkState, nameOf, refuseRevoked } from "./state.mjs";
 import { subjectOf } from "./verify/freshness.mjs";
 import { hasEd25519 } from "./verify/keys.mjs";
 import { checkFile, count, digestOf, verifyEvidence } from "./verify/rules.mjs";
-import { readStaple } from "./verify/staple.mjs";
 import { parseDigest, quoted } from "./verify/values.mjs";
 
 export { VerifyError };
@@ -19,9 +19,10 @@ export async function verifyBundle(bundle, file, given) {
   const options = readOptions(given);
   const facts = await readFacts(file);
   await coded("no_ed25519", hasEd25519, "WebCrypto offers no Ed25519 here: ");
-  const read = await coded("not_a_bundle", () => readBundle(bundle), "Not a bundle: ");
-  const staple = await chooseStaple(options, read);
-  const signed = await verifySigned(read.evidence, options.project);
+  const shown = await coded("not_a_bundle", () => readBundle(bundle), "Not a bundle: ");
+  refuse(!shown.bundle, "not_complete", spellIncomplete(shown));
+  const staple = await chooseStaple(options, shown.bundle);
+  const signed = await verifySigned(shown.bundle, options.project);
   const { pin, isFirstUse } = await acceptSigned(signed, options);
   const { evidence, index, links, release } = signed;
   const other = `The bundle is of the release ${quoted(release)}, and not of ${quoted(`${options.release}`)}`;
@@ -33,15 +34,18 @@ export async function verifyBundle(bundle, file, given) {
     project: options.project,
     ...spellSigned(signed),
     file: found && spellFile(found),
-    bundledAt: read.bundledAt,
+    bundledAt: evidence.bundled_at,
     ...state,
     isFirstUse,
     pin: writePin(pin),
   };
 }
 
-const chooseStaple = ({ staple }, read) =>
-  staple === undefined ? read.staple : coded("false_proof", () => readStaple(decodeSource(staple)), "Not a staple: ");
+const spellIncomplete = ({ isProject }) =>
+  `${isProject ? "The project had no complete release" : "The release was not complete"} when the server answered`;
+
+const chooseStaple = ({ staple }, bundle) =>
+  staple === undefined ? bundle.staple : coded("false_proof", () => readStaple(staple), "Not a staple: ");
 
 // All that needs no memory: the index, its signatures, and a revocation.
 async function verifySigned(evidence, project) {
@@ -51,12 +55,13 @@ async function verifySigned(evidence, project) {
   const digest = await digestOf(evidence.index);
   const check = () => verifyRevocation(evidence.revocation, evidence, verified.links, digest);
   const revocation = evidence.revocation && (await coded("not_verified", check));
-  return { ...verified, evidence, digest, revocation, release: nameOf(evidence.path, project) };
+  return { ...verified, evidence, digest, revocation, release: nameOf(evidence.index_path, project) };
 }
 
 // The history must be the project's own, and nothing may be revoked. Returns the pin with what it adds.
-async function acceptSigned({ evidence, links, digest, revocation }, { project, pin, signersDigest, firstUse }) {
-  const shown = await linksOf(links, evidence.history);
+async function acceptSigned({ evidence, links, digest, revocation }, options) {
+  const { project, pin, signersDigest, firstUse, requireCurrent } = options;
+  const shown = await linksOf(links, evidence.signers_history);
   const known = pin === undefined ? null : await coded("bad_pin", () => readPin(pin, project), "The pin cannot be used: ");
   const change = findChange(known?.links ?? [], shown);
   const changed = `The past of ${project} has changed: signers file ${change + 1} is not the one that was accepted`;
@@ -70,11 +75,14 @@ async function acceptSigned({ evidence, links, digest, revocation }, { project, 
   const next = extendPin(known, project, shown);
   if (revocation) {
     const { reason, revokedAt: revoked_at } = revocation;
-    const seen = { index_path: evidence.path, index_digest: digest, reason, revoked_at };
+    const seen = { index_path: evidence.index_path, index_digest: digest, reason, revoked_at };
     refuseRevoked(seen, "", rememberRevocation(next, seen));
   }
-  const before = findRevocation(next, evidence.path, digest);
+  const before = findRevocation(next, evidence.index_path, digest);
   if (before) refuseRevoked(before, ", as was seen before; the bundle does not know of it", next);
+  const counts = `it shows ${shown.length} of the ${next.links.length} signers files of ${project} that were seen`;
+  const isBehind = requireCurrent && shown.length < next.links.length;
+  refuse(isBehind, "behind", `The server is behind: ${counts}. Try again later, or ask another server`);
   return { pin: next, isFirstUse: !known };
 }
 
@@ -89,13 +97,13 @@ function spellSigned({ evidence, index, digest, links, governing, signedBy, rele
   const signers = new Set(signedBy);
   return {
     release,
-    indexPath: evidence.path,
+    indexPath: evidence.index_path,
     indexDigest: `sha512:${digest}`,
     files: index.published_files.map(spellFile),
     signedBy: Array.from(signers, (key) => ({ key, name: governing.names.get(key) ?? null })),
     groups: governing.artifact.map((group) =>
       ({ threshold: group.threshold, size: group.signers.length, signed: count(group, signers) })),
-    signersDigest: `sha512:${evidence.governedBy}`,
+    signersDigest: `sha512:${evidence.signers_file_digest}`,
     signersFiles: links.length,
   };
 }

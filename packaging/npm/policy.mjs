@@ -1,7 +1,7 @@
 // Reads a policy (c2sp.org/tlog-policy, D85): which logs and witnesses count, and how many of them. Comments that begin
 // with `#countersign` say which witnesses replay the rules, and how old a proof can be (D215).
 
-import { decodeSource } from "./bundle.mjs";
+import { decodeSource } from "./arguments.mjs";
 import { fail } from "./verify/json.mjs";
 import { utf8 } from "./verify/keys.mjs";
 import { checkIds, verifierKey } from "./verify/log.mjs";

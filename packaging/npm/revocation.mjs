@@ -43,7 +43,7 @@ const revokersOf = ({ revokers, admin }) =>
   revokers ?? [{ threshold: 1, signers: admin.flatMap((group) => group.signers) }];
 
 // Returns what it says and by whom, or refuses. `digest` is that of the index at `path`.
-export async function verifyRevocation(shown, { path, governedBy }, links, digest) {
+export async function verifyRevocation(shown, { index_path: path, signers_file_digest: governedBy }, links, digest) {
   const document = await attempt(`${WHAT}: its document`, () => shape(parseBounded(shown.document, 16), ""));
   const position = (wanted) => links.findIndex((link) => link.digest === wanted);
   const allowing = links[position(shown.signers_file_digest)]?.signers;

@@ -45,9 +45,7 @@ function watch(page, expected) {
   const troubles = [];
   page.on("console", (message) => {
     const text = `${message.text()} ${message.location().url}`;
-    // That nothing speaks against a release, a server can only say by answering 404, and the browser notes that.
-    const isNoDoubt = /\b404\b.*\.(?:revocation\.json(?:\.pending)?|objections\.json)$/.test(text);
-    const isBad = ["error", "warning"].includes(message.type()) && !isNoDoubt && !expected.test(text);
+    const isBad = ["error", "warning"].includes(message.type()) && !expected.test(text);
     if (isBad) troubles.push(`console: ${text}`);
   });
   page.on("pageerror", (error) => troubles.push(`script: ${error.message}`));

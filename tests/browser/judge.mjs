@@ -2,49 +2,20 @@
 // can be given it as well; `base` is where the modules are.
 
 export async function judge({ base, kind, vectors }) {
-  const { history, signatures } = await import(`${base}/documents.mjs`);
-  const { object, oneOf, orNull, parseJson, text } = await import(`${base}/json.mjs`);
+  const { history, readShown } = await import(`${base}/documents.mjs`);
+  const { parseJson } = await import(`${base}/json.mjs`);
   const { verifyChain, verifyEvidence } = await import(`${base}/rules.mjs`);
-  const { readStaple } = await import(`${base}/staple.mjs`);
-  const { parseDigest, parsePath, parseTime } = await import(`${base}/values.mjs`);
 
-  const digest = text(parseDigest, "a digest");
-  const revocation = object({ document: text(), signatures, signers_file_digest: digest, request: (value) => value });
-  const fields = {
-    version: oneOf(1, 2),
-    bundled_at: text(parseTime, "a time"),
-    index_path: text(parsePath, "a path"),
-    index: text(),
-    signatures,
-    signers_file_digest: digest,
-    signers_history: history,
-    revocation: orNull(revocation),
-  };
-  // The page is given staples without bundles, so their fields are named from the staple on.
-  const staple = (value, at) => {
-    try {
-      return readStaple(JSON.stringify(value));
-    } catch (error) {
-      throw new Error(error.message.replace(/^field `/, `field \`${at}.`), { cause: error });
-    }
-  };
-  const bundle = (value, at) =>
-    object(value.version === 1 ? fields : { ...fields, staple: orNull(staple) })(value, at);
   const read = (shape, document) => {
     try {
-      return shape(parseJson(JSON.stringify(document)), "");
+      return shape(JSON.stringify(document));
     } catch (error) {
       throw new Error(`Not a ${kind}: ${error.message}`);
     }
   };
   const verify = {
-    bundle: async (vector) => {
-      const shown = read(bundle, vector.bundle);
-      const { index_path: path, signers_file_digest: governedBy, signers_history, ...rest } = shown;
-      const evidence = { ...rest, path, governedBy, history: signers_history };
-      return verifyEvidence({ ...evidence, revocation: shown.revocation?.document ?? null }, () => {});
-    },
-    chain: (vector) => verifyChain(read(history, vector.history), vector.project),
+    bundle: async (vector) => verifyEvidence(read(readShown, vector.bundle).bundle, () => {}),
+    chain: (vector) => verifyChain(read((source) => history(parseJson(source), ""), vector.history), vector.project),
   }[kind];
 
   const verdicts = {};
@@ -105,9 +76,18 @@ export async function judgeValues({ base, files }) {
 
 // What the script makes of each staple, in the form of the vectors' results. As self-contained as `judge`.
 export async function judgeStaples({ base, vectors }) {
-  const { verifyStaple } = await import(`${base}/freshness.mjs`);
+  const { verifyProof } = await import(`${base}/freshness.mjs`);
+  const { parseJson } = await import(`${base}/json.mjs`);
   const { checkIds, verifierKey } = await import(`${base}/log.mjs`);
+  const { staple } = await import(`${base}/staple.mjs`);
 
+  const readStaple = (document) => {
+    try {
+      return staple(parseJson(JSON.stringify(document)), "");
+    } catch (error) {
+      throw new Error(`Not a staple: ${error.message}`);
+    }
+  };
   const readKey = async (type, spelled) => {
     const key = { ...verifierKey(type)(spelled, "key"), spelled };
     await checkIds([key]);
@@ -153,8 +133,9 @@ export async function judgeStaples({ base, vectors }) {
     const hex = (prefixed) => prefixed.replace("sha512:", "");
     const subject = { path, digest: hex(digest), project, signers: signers.map(hex), keys: new Set(keys) };
     const now = BigInt(Date.parse(vector.now) / 1e3);
-    const verdict = verifyStaple(JSON.stringify(vector.staple), subject, await readTrust(vector), now);
-    judged[name] = await verdict.then((fresh) => ({ result: spell(fresh) }), (error) => ({ said: error.message, result: null }));
+    const trust = await readTrust(vector);
+    const judge = async () => verifyProof(readStaple(vector.staple), subject, trust, now);
+    judged[name] = await judge().then((fresh) => ({ result: spell(fresh) }), (error) => ({ said: error.message, result: null }));
   }
   return judged;
 }

@@ -18,23 +18,29 @@ before(async () => {
 });
 after(() => browser.close());
 
-// Verifies a file; `change` is what becomes of the staple on its way.
-async function verify(page, file, change = (staple) => staple) {
-  const isProof = ({ pathname }) => pathname.startsWith("/v1/proof/");
-  await page.route(isProof, async (route) => {
+// Verifies a file; `change` is what becomes of the bundle and of what is said of the log on their way.
+async function verify(page, file, change = () => {}) {
+  const isState = ({ pathname }) => pathname.startsWith("/v1/state/");
+  await page.route(isState, async (route) => {
     const response = await route.fetch();
     assert.equal(response.status(), 200);
-    const changed = await change(await response.json());
-    return route.fulfill(typeof changed === "number" ? { status: changed, body: "" } : { json: changed });
+    const answer = await response.json();
+    await change(answer.bundle, answer.log);
+    return route.fulfill({ json: answer });
   });
   await page.locator("#result").evaluate((result) => result.removeAttribute("class"));
   await page.locator("#file:enabled").setInputFiles([]);
   await page.locator("#file").setInputFiles(`${work}/site/acme/${file}`);
   await page.locator("#result.verified, #result.refused").waitFor();
-  await page.unroute(isProof);
+  await page.unroute(isState);
   const lines = await page.locator("#result li").allTextContents();
   return { outcome: await page.locator("#result").getAttribute("class"), lines };
 }
+
+// Changes the staple alone.
+const inStaple = (change) => async (bundle) => {
+  bundle.staple = await change(bundle.staple);
+};
 
 const withVerify = (release, use, expected) =>
   withPage(browser, {}, async (page) => {
@@ -56,14 +62,14 @@ const FRESH = String.raw`^✓ Fresh as of \d{4}-\d\d-\d\d \d\d:\d\d UTC, by`;
 
 test("a state that witnesses have seen is shown as fresh", async () => {
   await withVerify("logged/1.1", async (page) => {
-    const said = await verify(page, "logged/1.1/watched", (staple) => cosign(staple, [now() - 7200, now() - 3600]));
+    const said = await verify(page, "logged/1.1/watched", inStaple((staple) => cosign(staple, [now() - 7200, now() - 3600])));
     assertSaid(said, new RegExp(`${FRESH} 2 of 3 witnesses; the release completed last; not revoked$`));
     // The state is as old as the older of the two that are needed.
     const time = new Date((now() - 7200) * 1000).toISOString().slice(0, 13).replace("T", " ");
     assert.ok(said.lines.at(-1).includes(`as of ${time}`), `${said.lines.at(-1)}, not ${time}`);
   });
   await withVerify("logged/1.0", async (page) => {
-    const said = await verify(page, "logged/1.0/watched", (staple) => cosign(staple, [now(), now(), now()]));
+    const said = await verify(page, "logged/1.0/watched", inStaple((staple) => cosign(staple, [now(), now(), now()])));
     assertSaid(said, new RegExp(`${FRESH} 3 of 3 witnesses; 1 release was completed later: 1\\.1; not revoked$`));
   });
 });
@@ -80,30 +86,34 @@ const LIES = {
     const { proof } = cosign({ ...staple, proof: staple.proof.replace(/\n\n.*\n/, "\n\nother.test\n") }, [now(), now()]);
     return { ...staple, proof: staple.proof + proof.slice(proof.indexOf("— witness1")) };
   }, /the signature of witness1\.test on its checkpoint does not verify$/],
-  "the staple of another release": [async () => cosign(JSON.parse(await ask(`proof/${index("logged/1.0")}`)), [now(), now()]), /it is about another release$/],
-  "a field too many": [(staple) => ({ ...staple, note: "" }), /proof of its state is not valid: field `note`: unknown field$/],
-  "no staple": [() => 404, /signers want a log to prove that the release is not revoked, but the server shows no proof$/],
-  "an error": [() => 500, /the server shows no proofThe server answers 500 for proof\//],
+  "the staple of another release": [async () => cosign(JSON.parse(await ask(`state/${index("logged/1.0")}`)).bundle.staple, [now(), now()]), /it is about another release$/],
+  "a field too many": [(staple) => ({ ...staple, note: "" }), /The server's answer is not valid: field `bundle\.staple\.note`: unknown field$/],
+  "no staple": [() => null, /signers want a log to prove that the release is not revoked, but the server shows no proofit keeps no log$/],
 };
 
 test("a staple that does not prove the state is a failure", () =>
   withVerify("logged/1.1", async (page) => {
     for (const [name, [change, why]] of Object.entries(LIES)) {
-      const said = await verify(page, "logged/1.1/watched", change);
+      const said = await verify(page, "logged/1.1/watched", inStaple(change));
       assert.equal(said.outcome, "refused", name);
       assertRefused(said, why);
     }
-  }, /\b(404|500)\b/));
+    const stopped = await verify(page, "logged/1.1/watched", (bundle, log) => {
+      bundle.staple = null;
+      log.no_staple = "the log has stopped";
+    });
+    assertRefused(stopped, /the server shows no proofthe log has stopped$/);
+  }));
 
 test("where the signers name no log, the state is the server's word", async () => {
   await withVerify("app/1.0", async (page) => {
     const file = "app/1.0/app.tar.gz";
     assertSaid(await verify(page, file), /^✓ By the server's word alone; the release completed last; not revoked$/);
     // A server without a log, or one that has no checkpoint yet.
-    for (const status of [404, 500]) assertSaid(await verify(page, file, () => status), /^✓ The file is app\.tar\.gz/);
+    assertSaid(await verify(page, file, inStaple(() => null)), /^✓ The file is app\.tar\.gz/);
     // A lie is one all the same.
-    assertRefused(await verify(page, file, (staple) => ({ ...staple, leaf: "" })), /field `leaf`: must be a leaf/);
-  }, /\b(404|500)\b/);
+    assertRefused(await verify(page, file, inStaple((staple) => ({ ...staple, leaf: "" }))), /field `bundle\.staple\.leaf`: must be a leaf/);
+  });
   await withVerify("app/0.8", async (page) =>
     assertSaid(await verify(page, "app/0.8/app.tar.gz"), /^✓ By .*; 2 releases were completed later: 1\.0, 0\.9; not revoked$/));
   await withVerify("many/1.0", async (page) =>
@@ -112,34 +122,28 @@ test("where the signers name no log, the state is the server's word", async () =
 
 test("a revocation that only the log shows is one that the server hides", () =>
   withVerify("app/0.9", async (page) => {
-    const signed = await ask(`files/${index("app/0.9")}.signatures.json.revoked`);
-    await page.route("**/*.signatures.json", (route) => route.fulfill({ body: signed }));
-    await page.route("**/*.revocation.json", (route) => route.fulfill({ status: 404, body: "" }));
-    assertRefused(await verify(page, "app/0.9/app.tar.gz"), /The server hides that the release is revoked, by the server's word alone$/);
-  }, /404/));
+    const hide = (bundle) => void (bundle.revocation = null);
+    assertRefused(await verify(page, "app/0.9/app.tar.gz", hide), /The server hides that the release is revoked, by the server's word alone$/);
+  }));
 
 test("signers that only the log shows are ones that the server hides", () =>
   withVerify("app/0.8", async (page) => {
-    await page.route("**/v1/get_signers_chain/**", async (route) => {
-      const chain = await (await route.fetch()).json();
-      chain.history.entries.pop();
-      return route.fulfill({ json: chain });
-    });
-    assertRefused(await verify(page, "app/0.8/app.tar.gz"), /hides a change of signers: it shows 1 of the 2 signers files in its log, by/);
+    const hide = (bundle) => void bundle.signers_history.entries.pop();
+    assertRefused(await verify(page, "app/0.8/app.tar.gz", hide), /hides a change of signers: it shows 1 of the 2 signers files in its log, by/);
   }));
 
 test("a release that the log does not cover yet is waited for", () =>
   withVerify("app/1.0", async (page) => {
     let asked = 0;
-    await page.route("**/v1/proof/**", (route) => {
+    const said = await verify(page, "app/1.0/app.tar.gz", (bundle, log) => {
       asked += 1;
-      return asked > 1 ? route.continue() : route.fulfill({ status: 404, headers: { "retry-after": "1" }, body: "" });
+      if (asked > 1) return;
+      bundle.staple = null;
+      log.is_soon = true;
     });
-    await page.locator("#file:enabled").setInputFiles(`${work}/site/acme/app/1.0/app.tar.gz`);
-    await page.locator("#result.verified").waitFor();
     assert.equal(asked, 2);
-    assert.match(await page.locator("#result li").last().textContent(), /By the server's word alone/);
-  }, /404/));
+    assertSaid(said, /By the server's word alone/);
+  }));
 
 test("every staple of the client's vectors is judged in the browser as the client does", () =>
   withVerify("app/1.0", async (page) => {

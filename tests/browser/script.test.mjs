@@ -83,9 +83,10 @@ const strangers = (count) => inProof(/— [^]*$/, `— stranger AAAAAAA=\n`.repe
 const newest = (lines) => inRecord("project", /newest [^]*$/, lines);
 
 test("a staple has one form, and bounds", async () => {
-  const { readStaple } = await import(`${base}/staple.mjs`);
+  const { parseJson } = await import(`${base}/json.mjs`);
+  const { staple: shape } = await import(`${base}/staple.mjs`);
   const { staple } = readVectors("log")["good-with-newer-releases.json"];
-  const read = (change) => readStaple(JSON.stringify(change(staple)));
+  const read = (change) => shape(parseJson(JSON.stringify(change(staple))), "");
   const good = { hashes: hashes(63), none: hashes(0), signatures: strangers(100), newest: inRecord("project", "history 1\n", "history 4294967295\n") };
   for (const change of Object.values(good)) assert.ok(read(change));
   const bad = {
@@ -120,21 +121,19 @@ test("a staple has one form, and bounds", async () => {
   const nine = (count) => (staple) => newest([9, 8, 7, 6, 5, 4, 3, 2, 1].slice(0, count).map(line).join(""))(inRecord("project", "completed 7", "completed 9")(staple));
   assert.equal(read(nine(8)).project.record.newest.length, 8);
   for (const count of [7, 9]) assert.throws(() => read(nine(count)), /project\.record/);
-  const whole = JSON.stringify(staple);
-  assert.ok(readStaple(whole + " ".repeat(2 ** 16 - Buffer.byteLength(whole))));
-  assert.throws(() => readStaple(whole + " ".repeat(2 ** 16 - Buffer.byteLength(whole) + 1)), /at most 64 KiB/);
 });
 
 test("a witness counts once with its newest word, and a log cannot choose the form of its tree", async () => {
-  const { verifyStaple } = await import(`${base}/freshness.mjs`);
+  const { verifyProof } = await import(`${base}/freshness.mjs`);
   const { verifierKey } = await import(`${base}/log.mjs`);
+  const { staple: shape } = await import(`${base}/staple.mjs`);
   const { staple, subject: { index_path: path, index_digest: digest, project, signers }, result } = readVectors("log")["good-newest-release.json"];
   const hex = (prefixed) => prefixed.replace("sha512:", "");
   const subject = { path, digest: hex(digest), project, signers: signers.map(hex), keys: new Set() };
   const witnesses = witnessKeys.map((key) => verifierKey(4)(key, ""));
   const trust = { logs: [verifierKey(1)(result.log_key, "")], witnesses, quorum: { threshold: 1, keys: witnesses } };
   const now = 1_800_000_000;
-  const verify = (staple, whom = trust) => verifyStaple(JSON.stringify(staple), subject, whom, BigInt(now));
+  const verify = async (staple, whom = trust) => verifyProof(shape(staple, ""), subject, whom, BigInt(now));
   const twice = await verify(cosign(cosign(staple, [now - 10]), [now - 20]));
   assert.deepEqual([twice.asOf, twice.cosigned, twice.witnesses], [BigInt(now - 10), 1, 3]);
   assert.equal((await verify(cosign(staple, [now + 300]))).asOf, BigInt(now + 300));

@@ -99,7 +99,7 @@ export function assertStaples(judged) {
     if (own === null) {
       const [, field] = /^not a staple: (.*)$/.exec(rule) ?? [];
       assert.ok(field || STAPLE_SENTENCES[rule], `${name}: no sentence is known for ${rule}`);
-      if (field) assert.ok(said.startsWith(`The proof of its state is not valid: field \`${field}\`: `), `${name}: ${said}`);
+      if (field) assert.ok(said.startsWith(`Not a staple: field \`${field}\`: `), `${name}: ${said}`);
       else assert.match(said, new RegExp(`^The log does not prove the state of the release${STAPLE_SENTENCES[rule].source}`), name);
     } else assert.equal(own.revocation ? "revoked" : "verified", rule, name);
   }

@@ -25,7 +25,7 @@ async function verify(page, file) {
   await page.locator("#result").evaluate((result) => result.removeAttribute("class"));
   await page.locator("#file:enabled").setInputFiles([]);
   await page.locator("#file").setInputFiles(file);
-  await page.locator("#result.verified, #result.doubted, #result.refused").waitFor();
+  await page.locator("#result.verified, #result.doubted, #result.refused, #result.unsettled").waitFor();
   const lines = await page.locator("#result li").allTextContents();
   return { outcome: await page.locator("#result").getAttribute("class"), lines, first: lines[0] };
 }
@@ -174,16 +174,27 @@ test("a file of more than 1 GiB is left to the command line", () =>
     assertRefused(await verify(page, `${work}/large`), /1 GiB.*command line/);
   }));
 
-test("releases that are revoked, unfinished or unknown are refused", async () => {
+test("a revoked release is refused, with its reason", () =>
+  withVerify(verifyAt("app/0.9"), async (page) => {
+    assertRefused(await verify(page, published("app/0.9/app.tar.gz")), /is revoked: "a flaw\\u\{202e\} in <b>everything<\/b>"$/);
+    assert.equal(await page.locator("#result b").count(), 0);
+  }));
+
+test("what is not complete, withdrawn or not there is said to be so, and no one is accused", async () => {
   for (const [release, file, why] of [
-    ["app/0.9", "app/0.9/app.tar.gz", /is revoked: "a flaw\\u\{202e\} in <b>everything<\/b>"$/],
-    ["app/1.1", "app/1.1/app.tar.gz", /Not enough people have signed/],
-    ["app/7.0", "app/1.0/app.tar.gz", /no index that lists the file/],
+    ["app/1.1", "app/1.1/app.tar.gz", /^Not enough people have signed the release yet$/],
+    ["app/1.2", "app/1.2/app.tar.gz", /^The release was withdrawn$/],
+    ["app/7.0", "app/1.0/app.tar.gz", /^This server has no release that lists the file$/],
   ]) {
-    await withVerify(verifyAt(release), async (page) => {
-      assertRefused(await verify(page, published(file)), why);
-      assert.equal(await page.locator("#result b").count(), 0);
-    }, {}, /404/);
+    const ways = [verifyAt(release), `/verify?url=${encodeURIComponent(`${site}/acme/${release}/app.tar.gz`)}`];
+    for (const path of ways) {
+      await withVerify(path, async (page) => {
+        const { outcome, lines } = await verify(page, published(file));
+        assert.deepEqual([outcome, lines], ["unsettled", []], release);
+        assert.equal(await page.locator("#result h2").textContent(), "Not verified: app.tar.gz");
+        assert.match(await page.locator("#result p").textContent(), why);
+      }, {}, /404/);
+    }
   }
 });
 
@@ -219,10 +230,9 @@ test("objections that stand are shown, however the release was found", async () 
 test("what speaks against a release and cannot be read is no good sign", () =>
   withVerify("/verify", async (page) => {
     for (const suffix of [".revocation.json.pending", ".objections.json"]) {
-      const answer = { body: "not JSON", headers: { "content-type": "application/octet-stream" } };
-      await page.route(`**/v1/files/**${suffix}`, (route) => route.fulfill(answer));
+      const restore = await changeState(page, ({ path, files }) => void (files[path + suffix] = "not JSON"));
       assertRefused(await verify(page, good), /could not be checked/);
-      await page.unroute(`**/v1/files/**${suffix}`);
+      await restore();
     }
   }));
 
@@ -237,94 +247,113 @@ test("names that try to be more are shown as what they are", () =>
     assert.equal(await page.locator("#result img, #result script").count(), 0);
   }));
 
-const edit = (text, change) => {
-  const document = JSON.parse(text);
-  change(document);
-  return JSON.stringify(document);
-};
 const firstKey = (entries) => Object.keys(entries)[0];
+const bundleOf = async (release) => JSON.parse(await ask(`state/${index(release)}`)).bundle;
 
-// What is changed on its way, how, and what the page says.
+// Gives the page another answer about a release, and no more than one.
+async function changeState(page, change) {
+  const matches = ({ pathname }) => pathname.startsWith("/v1/state/");
+  let asked = 0;
+  await page.route(matches, async (route) => {
+    asked += 1;
+    if (change === null) return route.abort();
+    const response = await route.fetch();
+    const answer = await response.json();
+    const changed = (await change(answer)) ?? answer;
+    const body = typeof changed === "string" || Buffer.isBuffer(changed) ? changed : JSON.stringify(changed);
+    return route.fulfill({ response, body, headers: { "content-type": "application/json" } });
+  });
+  return async () => {
+    await page.unroute(matches);
+    return asked;
+  };
+}
+
+const inBundle = (change) => async (answer) => void (await change(answer.bundle));
+const inIndex = (change) => inBundle(async (bundle) => {
+  const index = await change(bundle.index);
+  assert.notEqual(index, bundle.index);
+  bundle.index = index;
+});
+const inSignatures = (change) => inBundle(({ signatures: { entries } }) => change(entries));
+const inHistory = (change) => inBundle(({ signers_history: { entries } }) => change(entries));
+
+// What is changed on its way, and what the page says.
 const MANIPULATIONS = {
-  "a digest in the index": [".index.json", (text) => text.replace(/("sha256": ")(.)/, (_, name, digit) => name + (digit === "0" ? "1" : "0")), /index: the signature of \S+ does not verify/],
-  "white space in the index": [".index.json", (text) => `${text} `, /index: the signature of \S+ does not verify/],
-  "a field twice in the index": [".index.json", (text) => text.replace('"version": 1', '"version": 1, "version": 1'), /occurs twice/],
-  "the index of another release": [".index.json", () => ask(`files/${index("app/0.8")}`), /does not belong where it lies: a file in it comes from another place/],
-  "the index of another project": [".index.json", () => ask(`files/${index("tools/2.0")}`), /does not belong where it lies: it is of another project/],
-  "an index that is not text": [".index.json", () => Buffer.from([0x7b, 0xff, 0x7d]), /is not valid/],
-  "a signature that is missing": [".signatures.json", (text) => edit(text, ({ entries }) => delete entries[firstKey(entries)]), /Too few.*: 1 of 2 signatures, any 2 of 3 keys/],
-  "all signatures": [".signatures.json", () => '{"entries": {}}', /Too few.*: 0 of 2 signatures, any 2 of 3 keys/],
-  "one key in two spellings": [".signatures.json", (text) => edit(text, ({ entries }) => {
+  "a digest in the index": [inIndex((text) => text.replace(/("sha256": ")(.)/, (_, name, digit) => name + (digit === "0" ? "1" : "0"))), /index: the signature of \S+ does not verify/],
+  "white space in the index": [inIndex((text) => `${text} `), /index: the signature of \S+ does not verify/],
+  "a field twice in the index": [inIndex((text) => text.replace('"version": 1', '"version": 1, "version": 1')), /occurs twice/],
+  "the index of another release": [inIndex(async () => (await bundleOf("app/0.8")).index), /does not belong where it lies: a file in it comes from another place/],
+  "the index of another project": [inIndex(async () => (await bundleOf("tools/2.0")).index), /does not belong where it lies: it is of another project/],
+  "an answer that is not text": [() => Buffer.from([0x7b, 0xff, 0x7d]), /is not valid/],
+  "an answer that is no answer": [() => "[]", /is not valid/],
+  "an answer of another version": [(answer) => ({ ...answer, version: 2 }), /field `version`: must be 1/],
+  "a bundle of version 1": [inBundle((bundle) => Object.assign(bundle, { version: 1 })), /field `bundle\.version`: must be 2/],
+  "a field too many": [inBundle((bundle) => Object.assign(bundle, { trusted: true })), /field `bundle\.trusted`: unknown field/],
+  "the bundle of another release": [async (answer) => ({ ...answer, bundle: await bundleOf("app/0.8") }), /field `path`: must be .*\/0\.8\//],
+  "the answer about another release": [() => ask(`state/${index("app/0.8")}`), /answer is about another release/],
+  "a signature that is missing": [inSignatures((entries) => delete entries[firstKey(entries)]), /Too few.*: 1 of 2 signatures, any 2 of 3 keys/],
+  "all signatures": [inBundle((bundle) => Object.assign(bundle, { signatures: { entries: {} } })), /Too few.*: 0 of 2 signatures, any 2 of 3 keys/],
+  "one key in two spellings": [inSignatures((entries) => {
     const [first, second] = Object.keys(entries);
     entries[`${first}=`] = entries[first];
     delete entries[second];
   }), /its name is not valid/],
-  "one key twice": [".signatures.json", (text) => {
-    const { entries } = JSON.parse(text);
-    const entry = `"${firstKey(entries)}": ${JSON.stringify(entries[firstKey(entries)])}`;
-    return `{"entries": {${entry}, ${entry}}}`;
+  "one key twice": [(answer) => {
+    const { signatures } = answer.bundle;
+    const entry = `"${firstKey(signatures.entries)}":${JSON.stringify(signatures.entries[firstKey(signatures.entries)])}`;
+    return JSON.stringify(answer).replace(JSON.stringify(signatures), `{"entries":{${entry},${entry}}}`);
   }, /occurs twice/],
-  "the signature of someone else": [".signatures.json", (text) => edit(text, ({ entries }) => {
+  "the signature of someone else": [inSignatures((entries) => {
     const [first, second] = Object.keys(entries);
     entries[first].signature = entries[second].signature;
   }), /index: the signature of \S+ does not verify/],
-  "the signatures of a stranger": [".signatures.json", () => ask(`files/${index("tools/2.0")}.signatures.json`), /index: the signature of \S+ does not verify/],
-  "a signature with a field too many": [".signatures.json", (text) => edit(text, ({ entries }) => {
-    entries[firstKey(entries)].note = "";
-  }), /unknown field/],
-  "the governing signers file": [".index.json.signers.json", (text) => text.replace('"threshold": 2', '"threshold": 1'), /not in the project's history/],
-  "the chain of another project": ["chain", () => ask(`get_signers_chain/${index("tools/2.0")}`), /Signers file 1 belongs to another project/],
-  "a chain without its root": ["chain", (text) => edit(text, ({ history }) => history.entries.shift()), /Signers file 1 does not continue the one before/],
-  "a chain that ends early": ["chain", (text) => edit(text, ({ history }) => history.entries.pop()), /not in the project's history/],
-  "a chain that is empty": ["chain", () => '{"history": {"entries": []}}', /The chain has no signers file/],
-  "a threshold in the chain": ["chain", (text) => edit(text, ({ history }) => {
-    history.entries[1].signers_config = history.entries[1].signers_config.replace('"threshold": 2', '"threshold": 1');
+  "the signatures of a stranger": [inBundle(async (bundle) => Object.assign(bundle, { signatures: (await bundleOf("tools/2.0")).signatures })), /index: the signature of \S+ does not verify/],
+  "a signature with a field too many": [inSignatures((entries) => Object.assign(entries[firstKey(entries)], { note: "" })), /unknown field/],
+  "the governing signers file": [inBundle((bundle) => Object.assign(bundle, { signers_file_digest: `sha512:${"0".repeat(128)}` })), /not in the project's history/],
+  "the history of another project": [inBundle(async (bundle) => Object.assign(bundle, { signers_history: (await bundleOf("tools/2.0")).signers_history })), /Signers file 1 belongs to another project/],
+  "a history without its root": [inHistory((entries) => entries.shift()), /Signers file 1 does not continue the one before/],
+  "a history that ends early": [inHistory((entries) => entries.pop()), /not in the project's history/],
+  "a history that is empty": [inHistory((entries) => entries.splice(0)), /The chain has no signers file/],
+  "a threshold in the history": [inHistory((entries) => {
+    entries[1].signers_config = entries[1].signers_config.replace('"threshold": 2', '"threshold": 1');
   }), /Signers file 2 has the metadata of another/],
-  "a rotation that nobody agreed to": ["chain", (text) => edit(text, ({ history }) => {
-    history.entries[1].signatures = { entries: {} };
-    history.entries[1].metadata_signatures = { entries: {} };
+  "a rotation that nobody agreed to": [inHistory((entries) => {
+    entries[1].signatures = { entries: {} };
+    entries[1].metadata_signatures = { entries: {} };
   }), /Signers file 2 lacks required signatures/],
-  "a splice of two projects": ["chain", async (text) => {
-    const other = JSON.parse(await ask(`get_signers_chain/${index("tools/2.0")}`));
-    return edit(text, ({ history }) => history.entries.splice(0, 1, other.history.entries[0]));
-  }, /Signers file 1 belongs to another project/],
-  "no answer about the chain": ["chain", null, /could not be checked/],
+  "a splice of two projects": [inHistory(async (entries) => {
+    entries.splice(0, 1, (await bundleOf("tools/2.0")).signers_history.entries[0]);
+  }), /Signers file 1 belongs to another project/],
+  "no answer": [null, /could not be checked/],
 };
 
 test("whatever is changed on its way is found", () =>
   withVerify(verifyAt("app/1.0"), async (page) => {
-    for (const [name, [where, change, why]] of Object.entries(MANIPULATIONS)) {
-      const matches = ({ pathname }) =>
-        where === "chain" ? pathname.startsWith("/v1/get_signers_chain/") : pathname.startsWith("/v1/files/") && pathname.endsWith(where);
-      let count = 0;
-      await page.route(matches, async (route) => {
-        count += 1;
-        if (change === null) return route.abort();
-        const response = await route.fetch();
-        const body = await change(await response.text());
-        return route.fulfill({ response, body, headers: { "content-type": "application/octet-stream" } });
-      });
+    for (const [name, [change, why]] of Object.entries(MANIPULATIONS)) {
+      const restore = await changeState(page, change);
       const said = await verify(page, good);
-      await page.unroute(matches);
-      assert.equal(count, 1, name);
+      assert.equal(await restore(), 1, `${name}: one question is enough`);
       assert.equal(said.outcome, "refused", name);
       assertRefused(said, why);
     }
     assertVerified(await verify(page, good));
-  }, {}, /404|ERR_FAILED/));
+  }, {}, /ERR_FAILED/));
 
-test("a revocation that is kept back is missed", () =>
-  withVerify(verifyAt("app/0.9"), async (page) => {
-    await page.route((url) => url.pathname.endsWith(".revocation.json"), (route) => route.fulfill({ status: 404, body: "" }));
-    assertRefused(await verify(page, published("app/0.9/app.tar.gz")), /revoked, but the server does not show why/);
-  }, {}, /404/));
+test("all that the page asks about a release is one question", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    const asked = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    assertVerified(await verify(page, good));
+    assert.deepEqual(asked.filter((path) => path.startsWith("/v1/")), [`/v1/state/${index("app/1.0")}`]);
+  }));
 
 test("an answer that leads elsewhere is not followed", () =>
   withVerify(verifyAt("app/1.0"), async (page) => {
-    await page.route("**/*.signatures.json", (route) =>
+    await page.route("**/v1/state/**", (route) =>
       route.fulfill({ status: 302, headers: { location: `${server}/healthz` }, body: "" }));
     assertRefused(await verify(page, good), /could not be checked/);
-  }, {}, /redirect|404|ERR_FAILED/));
+  }, {}, /redirect|ERR_FAILED/));
 
 test("a browser without Ed25519 says so", () =>
   withPage(browser, {}, async (page) => {

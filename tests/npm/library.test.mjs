@@ -56,6 +56,11 @@ test("what is shown later continues the pin, or is refused", async () => {
   assert.equal(grown.history.length, 2);
   // A bundle can be older than what was seen, and takes nothing away.
   assert.deepEqual((await verify(short, { pin: stored(grown) })).pin, grown);
+  // A server that shows less than that is behind. It has not changed the past.
+  const current = { requireCurrent: true };
+  const said = /^The server is behind: it shows 1 of the 2 signers files of \S+ that were seen\. Try again later, or ask another server$/;
+  await refusal(verify(short, { pin: stored(grown), ...current }), "behind", said);
+  for (const pin of [first, grown]) assert.equal((await verify(long, { pin: stored(pin), ...current })).signersFiles, 2);
   const changed = stored(grown);
   changed.history[0].metadata_digest = digestOf("another");
   await refusal(verify(short, { pin: changed }), "changed_past", /signers file 1 is not the one/);
@@ -63,6 +68,13 @@ test("what is shown later continues the pin, or is refused", async () => {
   changed.history[1].signers_file_digest = digestOf("another");
   assert.ok(await verify(short, { pin: changed }));
   await refusal(verify(long, { pin: changed }), "changed_past", /signers file 2 is not the one/);
+  changed.history[0] = { ...grown.history[0], metadata_digest: digestOf("another") };
+  await refusal(verify(short, { pin: changed, ...current }), "changed_past", /signers file 1 is not the one/);
+  // A revocation counts, wherever it comes from.
+  const revoked = bundles["revoked-with-subject-digest.json"];
+  const { pin } = await verify(edited(revoked, { revocation: null }));
+  pin.history.push({ signers_file_digest: digestOf("later"), metadata_digest: digestOf("later") });
+  assert.equal((await refusal(verify(revoked, { pin, ...current }), "revoked")).pin.revocations.length, 1);
 });
 
 test("a pin that cannot be read is no new beginning", async () => {
@@ -142,7 +154,7 @@ test("wrong arguments are an error of the program, and no check is left out", as
   const vector = bundles["good-plain.json"];
   const options = [
     { maxage: 5 }, { project: "" }, { project: undefined }, { project: "HTTPS/github.com/443/a" }, { signersDigest: "sha256:00" }, { signersDigest: "" }, { firstUse: true },
-    { maxAge: "1d" }, { maxAge: -1 }, { maxAge: NaN }, { requireNewest: "yes" }, { now: 5 }, { now: new Date("no") }, { release: 1 }, { fileName: [] }, { staple: {} }, { policy: 1 }, { toString: 1 },
+    { maxAge: "1d" }, { maxAge: -1 }, { maxAge: NaN }, { requireNewest: "yes" }, { requireCurrent: 1 }, { now: 5 }, { now: new Date("no") }, { release: 1 }, { fileName: [] }, { staple: {} }, { policy: 1 }, { toString: 1 },
   ];
   for (const wrong of options) await assert.rejects(verify(vector, wrong), TypeError, JSON.stringify(wrong));
   for (const file of [undefined, "text", {}, { size: 2, sha256: "00" }, { size: 2, sha256: "A".repeat(64), sha512: "a".repeat(128) }, 5]) {
@@ -162,6 +174,46 @@ test("a bundle is bytes or text, in UTF-8 and within a bound", async () => {
   for (const source of broken) await refusal(read(source), "not_a_bundle", /^Not a bundle: /);
   assert.ok(await read(text + " ".repeat(45 * 2 ** 20 - Buffer.byteLength(text))));
   await refusal(read(text + " ".repeat(45 * 2 ** 20 - Buffer.byteLength(text) + 1)), "not_a_bundle", /at most 47185920 bytes/);
+});
+
+test("a saved answer of a server is as good as the bundle in it", async () => {
+  const { bundle, project } = stapled;
+  const path = bundle.index_path;
+  const log = { key: null, no_staple: null, is_soon: false };
+  const about = { version: 1, commit: "0".repeat(40), committed_at: bundle.bundled_at, kind: "release", path, project_id: project, log };
+  const saved = (change = {}) => JSON.stringify({ ...about, history_after: null, signers_history: null, files: {}, drops: {}, skipped: [], bundle, ...change });
+  const read = (source) => verifyBundle(source, null, { project, firstUse: "accept", now, policy, maxAge: 600 });
+  const expected = await read(JSON.stringify(bundle));
+  for (const source of [saved(), Buffer.from(saved()), saved({ later: 1, files: { [`${path}.objections.json`]: "{}" } })]) {
+    assert.deepEqual(await read(source), expected);
+  }
+  await refusal(read(saved({ bundle: null })), "not_complete", /^The release was not complete when the server answered$/);
+  await refusal(read(saved({ bundle: null, kind: "project", path: project })), "not_complete", /^The project had no complete release /);
+  const wrong = [
+    [{ version: 2 }, "version"], [{ path: project }, "path"], [{ files: [] }, "files"], [{ files: { a: 1 } }, 'files["a"]'],
+    [{ history_after: digestOf("known") }, "history_after"], [{ bundle: {} }, "bundle.version"], [{ bundle: { ...bundle, version: 1 } }, "bundle.version"],
+    [{ bundle: { ...bundle, staple: {} } }, "bundle.staple.version"], [{ bundle: saved() }, "bundle"],
+  ];
+  for (const [change, field] of wrong) {
+    const { message } = await refusal(read(saved(change)), "not_a_bundle");
+    assert.ok(message.startsWith(`Not a bundle: field \`${field}\`: `), message);
+  }
+  const twice = saved().replace('"skipped":[]', '"skipped":[],"skipped":[]');
+  await refusal(read(twice), "not_a_bundle", /occurs twice/);
+  const [bound, most] = [45, 77].map((mebibytes) => mebibytes * 2 ** 20);
+  assert.ok(await read(saved() + " ".repeat(bound)));
+  await refusal(read(saved() + " ".repeat(most)), "not_a_bundle", /at most 80740352 bytes/);
+});
+
+test("the request of a revocation is read strictly", async () => {
+  const revoked = bundles["revoked-with-a-stored-request.json"];
+  const { revocation } = revoked.bundle;
+  const changed = (change) => edited(revoked, { revocation: { ...revocation, request: { ...revocation.request, ...change } } });
+  await refusal(verify(revoked), "revoked");
+  for (const [field, value] of Object.entries({ nonce: "1", timestamp: "2026-02-01T12:00:00Z", payload: 1, public_key: "", signature: "", more: 1 })) {
+    const { message } = await refusal(verify(changed({ [field]: value })), "not_a_bundle");
+    assert.ok(message.startsWith(`Not a bundle: field \`revocation.request.${field}\`: `), message);
+  }
 });
 
 test("the proof of the state counts as the policy says", async () => {
@@ -230,6 +282,10 @@ test("a staple can take the place of the bundle's", async () => {
     await refusal(verify(stapled, { policy, staple: text(name) }), "false_proof");
   }
   await refusal(verify(stapled, { policy, staple: "" }), "false_proof", /^Not a staple: /);
+  const whole = text("good-newest-release.json");
+  const padded = (length) => whole + " ".repeat(length - Buffer.byteLength(whole));
+  assert.ok(await verify(stapled, { policy, staple: padded(2 ** 16) }));
+  await refusal(verify(stapled, { policy, staple: padded(2 ** 16 + 1) }), "false_proof", /at most 64 KiB/);
   // The log knows a revocation that the bundle does not show.
   const revoked = await refusal(verify(stapled, { policy, staple: text("revoked.json") }), "revoked", /by the log example.com\/log/);
   await refusal(verify(stapled, { pin: stored(revoked.pin) }), "revoked", /as was seen before/);

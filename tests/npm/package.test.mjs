@@ -14,7 +14,7 @@ const root = new URL("../../", import.meta.url);
 const { VerifyError, verifyBundle } = await import(`${base}/index.mjs`);
 const { readPolicy } = await import(`${base}/policy.mjs`);
 const { verifyProof } = await import(`${base}/verify/freshness.mjs`);
-const { readStaple } = await import(`${base}/verify/staple.mjs`);
+const { readStaple } = await import(`${base}/bundle.mjs`);
 
 const bundles = readVectors("bundle");
 const accepting = { firstUse: "accept", now: new Date("2026-02-02T00:00:00Z") };
@@ -106,7 +106,7 @@ async function judgeStaple({ staple, subject, policy, log_key: key, now }) {
   try {
     read = readStaple(JSON.stringify(staple));
   } catch (error) {
-    return { said: `The proof of its state is not valid: ${error.message}`, result: null };
+    return { said: `Not a staple: ${error.message}`, result: null };
   }
   try {
     const { asOf, checkpoint, release, ...fresh } = await verifyProof(read, about, trust && (await readPolicy(trust)), BigInt(Date.parse(now) / 1e3));

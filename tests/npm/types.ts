@@ -9,7 +9,7 @@ declare function store(pin: Pin): void;
 export async function check(bundle: Uint8Array): Promise<string | null> {
   try {
     const facts = await hashFile("app.tar.gz");
-    const proven = await verifyBundle(bundle, facts, { project: "https/github.com/443/acme/app", pin: load(), maxAge: "signers" });
+    const proven = await verifyBundle(bundle, facts, { project: "https/github.com/443/acme/app", pin: load(), maxAge: "signers", requireCurrent: true });
     store(proven.pin);
     const asOf: Date | null | undefined = proven.freshness?.asOf;
     const names: (string | null)[] = proven.signedBy.map((signer) => signer.name);

@@ -95,6 +95,19 @@ test("an updater installs what is signed, and nothing else", async () => {
   assert.equal((await update("app")).code, 0);
   assert.equal(readFileSync(target, "utf8"), "the second program\n");
 
+  // A server itself is asked for the newest release.
+  writeSettings("app", { bundle: `${server}/v1/state/${root}/acme/app?newest=true` });
+  assert.match((await update("app")).said, /^1\.10 is installed already$/m);
+  const kept = readFileSync(state, "utf8");
+  const { pin, ...rest } = JSON.parse(kept);
+  const later = { signers_file_digest: `sha512:${"0".repeat(128)}`, metadata_digest: `sha512:${"0".repeat(128)}` };
+  writeFileSync(state, JSON.stringify({ ...rest, pin: { ...pin, history: [...pin.history, later] } }));
+  assert.match((await update("app")).said, /^refused \(behind\): The server is behind: it shows 1 of the 2 signers files /);
+  writeFileSync(state, kept);
+  writeSettings("app", { bundle: `${server}/v1/state/${root}/acme/app` });
+  assert.match((await update("app")).said, /^refused \(not_complete\): The project had no complete release /);
+  writeSettings("app");
+
   // A host that offers an old release.
   cpSync(`${work}/app-1.9.json`, `${directory("app")}/latest.bundle.json`);
   const old = await update("app");

@@ -1,7 +1,8 @@
 // A self-updater: node self-updater.mjs SETTINGS.json
 //
-// Settings: `project`, `signersDigest`, `bundle` (the address of the newest bundle), `fileName`, `target` (the file to
-// replace) and `state` (the file to remember in). Exit code: 0 installed or up to date, 3 refused, 4 revoked, 1 otherwise.
+// Settings: `project`, `signersDigest`, `bundle` (the address of the newest bundle; or of a signing server, which
+// answers with it: SERVER/v1/state/PROJECT?newest=true), `fileName`, `target` (the file to replace) and `state` (the
+// file to remember in). Exit code: 0 installed or up to date, 3 refused, 4 revoked, 1 otherwise.
 
 import { open, readFile, rename, rm, writeFile } from "node:fs/promises";
 
@@ -64,7 +65,7 @@ async function update() {
   const chunks = [];
   for await (const chunk of load(settings.bundle, MAX_BUNDLE_BYTES)) chunks.push(chunk);
   const bundle = Buffer.concat(chunks);
-  const known = { project, signersDigest, fileName, maxAge: "signers" };
+  const known = { project, signersDigest, fileName, maxAge: "signers", requireCurrent: true };
   const verify = (file) => verifyBundle(bundle, file, { ...known, pin: state.pin });
   const remember = (error) => {
     if (error.pin) state.pin = error.pin;

@@ -7,7 +7,6 @@ use countersign_core::{
     },
     values::digest::Sha512,
 };
-use serde_json::Value;
 
 use super::{
     history::check_chain,
@@ -15,12 +14,7 @@ use super::{
 };
 
 pub fn check(data: &[u8]) {
-    let Ok(bundle) = Bundle::parse(data).inspect_err(assert_shown) else { return };
-    // What was read as version 1 is written as version 2, which has a field more.
-    let is_first = serde_json::from_slice::<Value>(data).is_ok_and(|document| document["version"] == 1);
-    let document = if is_first { bundle.write() } else { data.to_vec() };
-    check_document(&document, Bundle::parse, Bundle::write).expect("what we write can be read");
-    let evidence = bundle.evidence;
+    let Some(Bundle { evidence, .. }) = check_document(data, Bundle::parse, Bundle::write) else { return };
     assert_path(&evidence.path);
     check_chain(&evidence.history);
     match verify(&evidence) {

@@ -34,15 +34,6 @@ pub(super) fn all() -> Vec<Vector> {
             good(),
         ),
         bundle(
-            "good-version-1",
-            "A bundle of version 1, which has no field for a staple.",
-            Verified,
-            good(),
-        )
-        .edited(|text| {
-            text.replacen("\"version\": 2", "\"version\": 1", 1).replacen(",\n  \"staple\": null", "", 1)
-        }),
-        bundle(
             "good-with-a-staple",
             "A bundle with what the log proved; docs/bundle.md says what else makes it fresh.",
             Verified,

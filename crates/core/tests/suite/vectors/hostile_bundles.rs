@@ -374,7 +374,17 @@ fn of_forms() -> Vec<Vector> {
         let edit = move |document: String| document.replacen(from, to, 1);
         bundle(name, description, refused(kind, reason), good()).edited(edit)
     };
+    let first = |document: String| {
+        document.replacen("\"version\": 2", "\"version\": 1", 1).replacen(",\n  \"staple\": null", "", 1)
+    };
     vec![
+        bundle(
+            "bundle-of-version-1",
+            "A bundle of version 1, which has no field for a staple. Before 0.1.0 it was read.",
+            refused("not a bundle: version", "only version 2 is known"),
+            good(),
+        )
+        .edited(first),
         form(
             "bundle-without-revocation-state",
             "The field that says whether the release is revoked is missing.",
@@ -387,15 +397,15 @@ fn of_forms() -> Vec<Vector> {
             "bundle-of-a-later-version",
             "The bundle is of version 3.",
             "not a bundle: version",
-            "only versions 1 and 2 are known",
+            "only version 2 is known",
             "\"version\": 2,",
             "\"version\": 3,",
         ),
         form(
             "bundle-of-version-1-with-a-staple",
-            "The bundle says version 1, which has no staple.",
-            "not a bundle: staple",
-            "a staple came with version 2",
+            "The bundle says version 1, and has all fields of version 2.",
+            "not a bundle: version",
+            "only version 2 is known",
             "\"version\": 2,",
             "\"version\": 1,",
         ),

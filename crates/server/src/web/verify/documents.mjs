@@ -3,6 +3,7 @@
 import { fail, integer, list, map, object, oneOf, orNull, parseJson, text } from "./json.mjs";
 import { parseKey, parseRecordedKey, parseSignature, toHex, utf8 } from "./keys.mjs";
 import { checkIds, transparency } from "./log.mjs";
+import { staple } from "./staple.mjs";
 import { parseAssetName, parseDigest, parseHex, parsePath, parseSignerName, parseTime } from "./values.mjs";
 
 export function parseBounded(source, kib) {
@@ -42,52 +43,48 @@ const some = (item, most) => (value, at) => {
 
 const role = some(group, 1000);
 
-const roles = { artifact_signers: role, "admin_keys?": role, "master_keys?": role, "revocation_keys?": role };
-
 const formats = (value, at) => {
   const named = list(oneOf("ssh", "minisign"))(value, at);
   if (!named.length || new Set(named).size < named.length) fail(at, "must name each format once");
 };
 
-const others = {
+const signersFile = object({
+  version: oneOf(1),
+  timestamp: time,
+  artifact_signers: role,
+  "admin_keys?": role,
+  "master_keys?": role,
+  "revocation_keys?": role,
   "registrars?": some(signer, 16),
   "servers?": some(server, 8),
   "transparency?": transparency,
   "formats?": formats,
   "rotation_delay_hours?": (value, at) => (integer(value, at) > 0 && value <= 720 ? value : fail(at, "must be 1 to 720")),
-};
+});
 
 export async function readSigners(source) {
   const json = parseBounded(source, 256);
-  const read = object({ version: oneOf(1), timestamp: time, ...roles, ...others })(json, "");
-  const { version, timestamp, registrars: machines = [], servers: asked, transparency: log, formats: named, rotation_delay_hours: hours, ...file } = read;
-  const { artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], ...rest } = file;
-  const all = Object.values(file).flat();
+  const read = signersFile(json, "");
+  const { timestamp, artifact_signers: artifact, admin_keys: admin = artifact, master_keys: master = [], revocation_keys: revokers } = read;
+  const { registrars = [], transparency: log, rotation_delay_hours: hours } = read;
+  const all = [artifact, read.admin_keys, master, revokers].flatMap((groups) => groups ?? []);
+  const everyone = [...all, { signers: registrars }];
   if (membersOf(all).length > 1000) fail("signers", "more than 1,000");
-  const names = checkNames({ ...file, registrars: [{ signers: machines }] });
-  const plain = new Set(keysOf([...artifact, ...admin, ...Object.values(rest).flat()]));
-  if (keysOf(master).some((key) => plain.has(key))) fail("master_keys", "one has another role");
-  const [keys, known] = [new Set(keysOf(all)), new Set(keysOf([...all, { signers: machines }]))];
-  if (known.size < keys.size + machines.length) fail("registrars", "one is there twice, or has another role");
+  const plain = keysOf([...artifact, ...admin, ...(revokers ?? [])]);
+  if (keysOf(master).some((key) => plain.includes(key))) fail("master_keys", "one has another role");
+  const [keys, known] = [all, everyone].map((groups) => new Set(keysOf(groups)));
+  if (known.size < keys.size + registrars.length) fail("registrars", "one is there twice, or has another role");
   if (log?.keys.some(({ key }) => known.has(key))) fail("transparency", "one of its keys is also in another role");
   await checkIds(log?.keys ?? []);
-  const revokers = rest.revocation_keys;
-  return { timestamp, dated: json.timestamp, artifact, admin, master, revokers, registrars: machines, names, keys, log, hours };
+  return { timestamp, dated: json.timestamp, artifact, admin, master, revokers, registrars, names: namesOf(everyone), keys, log, hours };
 }
 
 // One name per key, one key per name.
-function checkNames(file) {
-  const [byKey, byName] = [new Map(), new Map()];
-  for (const [role, groups] of Object.entries(file)) {
-    for (const { name, data: { pubkey: key } } of membersOf(groups)) {
-      if (name === undefined) continue;
-      const isOther = (byKey.get(key) ?? name) !== name || (byName.get(name) ?? key) !== key;
-      if (isOther) fail(`${role}.name`, "one key has two names, or a name two keys");
-      byKey.set(key, name);
-      byName.set(name, key);
-    }
-  }
-  return byKey;
+function namesOf(groups) {
+  const named = membersOf(groups).flatMap(({ name, data }) => (name === undefined ? [] : [[data.pubkey, name]]));
+  const [byKey, byName] = [new Map(named), new Map(named.map(([key, name]) => [name, key]))];
+  const isOther = ([key, name]) => byKey.get(key) !== name || byName.get(name) !== key;
+  return named.some(isOther) ? fail("name", "one key has two names, or a name two keys") : byKey;
 }
 
 export function signatures(value, at) {
@@ -97,16 +94,13 @@ export function signatures(value, at) {
 }
 
 export function history(value, at) {
-  const signed = { signers_config: text(), signatures, metadata: text(), metadata_signatures: signatures };
-  const entry = object({ ...signed, timestamp: time, "agreed_at?": time });
-  return object({ entries: list(entry) })(value, at).entries;
+  const signed = { signers_config: text(), signatures, metadata: text(), metadata_signatures: signatures, timestamp: time };
+  return object({ entries: list(object({ ...signed, "agreed_at?": time })) })(value, at).entries;
 }
-
-const kind = oneOf("github", "gitlab", "forgejo", "file_server");
 
 const metadata = object({
   version: oneOf(1),
-  origin: object({ kind, url: text(), retrieval_url: text(), retrieved_at: time }),
+  origin: object({ kind: oneOf("github", "gitlab", "forgejo", "file_server"), url: text(), retrieval_url: text(), retrieved_at: time }),
   project_id: path,
   signers_file_digest: digest,
   previous: orNull(digest),
@@ -138,4 +132,27 @@ export function readIndex(source) {
     if (i && toHex(utf8(files[i - 1].file_name)) >= toHex(utf8(name))) fail("published_files", "must be sorted");
   });
   return read;
+}
+
+const bundle = object({
+  version: oneOf(2),
+  bundled_at: (value, at) => time(value, at) !== null && value,
+  index_path: path,
+  index: text(),
+  signatures,
+  signers_file_digest: digest,
+  signers_history: history,
+  // Those who check it read its request.
+  revocation: orNull(object({ document: text(), signatures, signers_file_digest: digest, request: (value) => value })),
+  staple: orNull(staple),
+});
+
+// The one reader of evidence: a bundle, alone or in an answer (D232). There it is null if no release is complete.
+export function readShown(source) {
+  const json = parseJson(source);
+  if (json?.bundle === undefined) return { bundle: bundle(json, "") };
+  const shown = orNull(bundle)(json.bundle, "bundle");
+  oneOf(1)(json.version, "version");
+  oneOf(shown?.index_path ?? json.path)(json.path, "path");
+  return { ...json, files: map(parsePath, text())(json.files, "files"), bundle: shown };
 }

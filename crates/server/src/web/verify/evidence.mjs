@@ -1,65 +1,52 @@
 // What the server shows, and the facts of a file.
 
-import { history, readIndex, signatures } from "./documents.mjs";
-import { parseJson } from "./json.mjs";
+import { readIndex, readShown } from "./documents.mjs";
 import { decodeText, hash, toHex } from "./keys.mjs";
-import { attempt, digestOf, refuseIf } from "./rules.mjs";
+import { attempt, refuseIf } from "./rules.mjs";
 
-// `null` if there is nothing. A busy server asks us to wait.
-async function ask(target, tell, more = 2) {
+// `null` if there is nothing. A busy server asks us to wait, and a log needs a moment for what is new.
+async function ask(target, tell, read = JSON.parse, more = 3) {
   const options = { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(6e4) };
   const response = await fetch(`/v1/${target}`, options);
-  const pause = response.headers.get("retry-after") * 1e3;
+  const receive = async () => read(decodeText(await response.arrayBuffer()));
+  const answer = response.ok ? await attempt("The server's answer", receive) : null;
+  const pause = answer?.log?.is_soon ? 2e3 : response.headers.get("retry-after") * 1e3;
   if (more && pause && pause < 9e3) {
-    tell?.();
+    tell();
     await new Promise((go) => setTimeout(go, pause));
-    return ask(target, tell, more - 1);
+    return ask(target, tell, read, more - 1);
   }
-  if (response.status === 404) return null;
-  refuseIf(!response.ok, `The server answers ${response.status} for ${target}`);
-  const bytes = await response.arrayBuffer();
-  return attempt(target, () => decodeText(bytes));
+  refuseIf(!answer && response.status !== 404, `The server answers ${response.status} for ${target}`);
+  return answer;
 }
-
-const askAt = (route, path) => ask(`${route}/${path.split("/").map(encodeURIComponent).join("/")}`);
 
 // Where to look; nothing of it is believed.
 export async function findReleases(digests, tell) {
   const find = (kind) => ask(`releases?${kind}=${digests[kind]}`, tell);
   const answers = await Promise.all(["sha256", "sha512"].map(find));
-  const releases = answers.flatMap((answer) => JSON.parse(answer).releases);
+  const releases = answers.flatMap((answer) => answer.releases);
   releases.sort((a, b) => (a.state === "revoked") - (b.state === "revoked"));
   return releases.map(({ index_path: index, project_id: project }) => ({ index, project }));
 }
 
-export async function gatherEvidence(places) {
+// The first of these releases that lists the file, or `why` there is none. An answer has all of it as of one commit (D232).
+export async function gatherEvidence(places, tell) {
+  let why = "This server has no release that lists the file";
   for (const { index: path, name, only } of places) {
-    const index = await askAt("files", path);
-    if (index === null) continue;
-    const { published_files: files, project_id: project } = await attempt("The index", () => readIndex(index));
-    const isListed = !name || files.some((file) => file.file_name === name);
-    if (isListed) return { name, path, index, ...(await gatherFor(path, project)) };
-    if (only) break;
+    const answer = await ask(`state/${path.split("/").map(encodeURIComponent).join("/")}`, tell, readShown);
+    if (!answer) continue;
+    refuseIf(answer.path !== path, "The answer is about another release");
+    const { bundle, files, log } = answer;
+    const text = bundle?.index ?? files.get(path);
+    const index = text && (await attempt("The index", () => readIndex(text)));
+    if (!index) why = "The release was withdrawn";
+    else if (!name || index.published_files.some((file) => file.file_name === name)) {
+      if (!bundle) return { why: "Not enough people have signed the release yet" };
+      const begun = files.get(`${path}.revocation.json.pending`);
+      return { ...bundle, name, begun, objections: files.get(`${path}.objections.json`), noStaple: log.no_staple };
+    } else if (only) break;
   }
-  throw new Error("This server has no index that lists the file");
-}
-
-async function gatherFor(path, project) {
-  const shown = (suffix) => askAt("files", path + suffix);
-  const [copy, complete, revocation, begun, objections] = await Promise.all(
-    [".signers.json", ".signatures.json", ".revocation.json", ".revocation.json.pending", ".objections.json"].map(shown));
-  const signed = complete ?? (await shown(".signatures.json.revoked"));
-  refuseIf(signed === null, "Not enough people have signed the release yet");
-  refuseIf(complete === null && revocation === null, "It is revoked, but the server does not show why");
-  // Before the chain, which can then only be newer.
-  const staple = await askAt("proof", path).catch((error) => error);
-  const chain = await askAt("get_signers_chain", `${project}/svc.signers/svc.signers.json`);
-  return {
-    signatures: await attempt("The list of signatures", () => signatures(parseJson(signed), "")),
-    governedBy: await digestOf(copy ?? ""),
-    history: await attempt("The signers chain", () => history(parseJson(chain).history, "history")),
-    ...{ revocation, begun, objections, staple },
-  };
+  return { why };
 }
 
 export async function readFacts(file) {

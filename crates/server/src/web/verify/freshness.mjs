@@ -1,8 +1,8 @@
 // What a staple proves of a release (D86).
 
 import { hash, isSignedBy, toHex, utf8 } from "./keys.mjs";
-import { attempt, digestOf, refuseIf } from "./rules.mjs";
-import { parseCheckpoint, readStaple } from "./staple.mjs";
+import { digestOf, refuseIf } from "./rules.mjs";
+import { parseCheckpoint } from "./staple.mjs";
 
 // Such a proof does not lie: it proves nothing.
 export class Unmet extends Error {}
@@ -93,9 +93,6 @@ function compareSigners({ history, signers }, chain) {
 }
 
 // How old is too old, the caller knows.
-export const verifyStaple = async (source, ...known) =>
-  verifyProof(await attempt("The proof of its state", () => readStaple(source)), ...known);
-
 export async function verifyProof({ release: shown, project: named, leaf, proof }, subject, trust, now) {
   const checkpoint = parseCheckpoint(proof.text);
   refuse(!checkpoint, "its checkpoint is malformed");
@@ -128,11 +125,11 @@ function spellNewer({ newer, newerPaths }, project) {
   if (!newer) return "the release completed last";
   const spell = (path) => path.slice(project.length + 1).replace(/^releases\/tag\/|\/svc\.index\.json$/g, "");
   const names = newerPaths.map(spell).join(", ");
-  const named = newer > newerPaths.length ? `, the last of them ${names}` : `: ${names}`;
-  return `${newer > 1 ? `${newer} releases were` : "1 release was"} completed later${names && named}`;
+  const last = newer > newerPaths.length ? ", the last of them" : ":";
+  return `${newer > 1 ? `${newer} releases were` : "1 release was"} completed later${last} ${names}`;
 }
 
-export async function subjectOf({ path, index: text }, { index: { project_id: project }, links }) {
+export async function subjectOf({ index_path: path, index: text }, { index: { project_id: project }, links }) {
   const keys = new Set(links.flatMap((link) => [...link.signers.keys]));
   return { path, digest: await digestOf(text), project, signers: links.map((link) => link.digest), keys };
 }
@@ -142,25 +139,23 @@ export const trustOf = ({ log }) =>
   log && { logs: [log.key], witnesses: log.keys.slice(1), quorum: { threshold: log.groups.length, keys: log.groups } };
 
 // The newest signers decide whether it must be proven (D81).
-export async function checkFreshness({ staple, ...evidence }, verified, passed) {
+export async function checkFreshness({ staple, noStaple, ...evidence }, verified, passed) {
   const { links } = verified;
   const newest = links.at(-1).signers;
   const { log } = newest;
-  const isShown = typeof staple === "string";
   const missing = "The signers want a log to prove that the release is not revoked, but the server shows no proof";
-  refuseIf(log && !isShown, missing, ...(staple ? [staple.message] : []));
-  if (!isShown) return;
+  refuseIf(log && !staple, missing, `${noStaple ?? "it keeps no log"}`);
+  if (!staple) return;
   const subject = await subjectOf(evidence, verified);
   const now = BigInt(Math.floor(Date.now() / 1e3));
-  const fresh = await verifyStaple(staple, subject, trustOf(newest), now);
+  const fresh = await verifyProof(staple, subject, trustOf(newest), now);
   const { asOf, cosigned, replaying, witnesses, release, history } = fresh;
   const time = asOf !== null && spellTime(asOf);
-  const word = `by the ${log ? "log" : "server"}'s word alone`;
   const rules = replaying === null ? "" : `, ${replaying || "none"} of which replay${replaying > 1 ? "" : "s"} the rules`;
-  const by = time ? `as of ${time}, by ${cosigned} of ${witnesses} witnesses${rules}` : word;
+  const by = time ? `as of ${time}, by ${cosigned} of ${witnesses} witnesses${rules}` : `by the ${log ? "log" : "server"}'s word alone`;
   refuseIf(release.revocation, `The server hides that the release is revoked, ${by}`);
-  const hidden = `it shows ${links.length} of the ${history} signers files in its log, ${by}`;
-  refuseIf(fresh.signers === "replaced", `The server hides a change of signers: ${hidden}`);
+  const hides = `The server hides a change of signers: it shows ${links.length} of the ${history} signers files in its log, ${by}`;
+  refuseIf(fresh.signers === "replaced", hides);
   const old = time && now - asOf > log.age && `is from ${time}; the signers allow ${spellAge(log.age)}`;
   refuseIf(old, `The newest proof that the release is not revoked ${old}`, "check this computer's clock, or try again later");
   const said = [by.replace(/^as/, "Fresh as").replace(/^by/, "By"), spellNewer(fresh, subject.project), "not revoked"];

@@ -44,7 +44,7 @@ function listDoubts({ begun, objections }, { links }) {
   const doubts = [];
   const add = (what, text, ...keys) => doubts.push(["!", `${what}: ${quoted(`${text}`)}`, keys]);
   if (begun) add("A revocation waits for more signatures", JSON.parse(begun).reason);
-  for (const [key, { document }] of Object.entries(JSON.parse(objections)?.objections ?? {})) {
+  for (const [key, { document }] of Object.entries(JSON.parse(objections ?? null)?.objections ?? {})) {
     const text = JSON.parse(document).objection;
     if (text !== null) add(`Objection by ${shownName(links.at(-1).signers.names.get(key))}`, text, key);
   }
@@ -65,8 +65,9 @@ async function verify(file, places) {
     form.hidden = found.length;
     refuseIf(!found.length, "No complete or revoked release here lists this file", `yours: sha256 ${facts.sha256}`);
     if (found.some(({ project }) => project !== found[0].project)) return askWhich(file, found);
-    const evidence = await gatherEvidence(found);
-    about = `Release: ${marked(evidence.path.replace(/\/[^/]*$/, ""))}`;
+    const evidence = await gatherEvidence(found, tell);
+    if (evidence.why) return run === runs && show("unsettled", `Not verified: ${file.name}`, evidence.why);
+    about = `Release: ${marked(evidence.index_path.replace(/\/[^/]*$/, ""))}`;
     const verified = await verifyEvidence(evidence, passed);
     const { index, governing, signedBy } = verified;
     for (const key of signedBy) passed(`Signed by ${shownName(governing.names.get(key))}`, key);

@@ -80,15 +80,15 @@ function checkDelay({ agreed_at: agreed, timestamp, ...entry }, previous, signer
   refuseIf(timestamp - agreed < BigInt(hours) * 3_600_000_000_000n, `${what} took effect before the previous delay was over`);
 }
 
-export async function verifyEvidence({ path, index: text, signatures, governedBy, history, revocation, begun }, passed) {
+export async function verifyEvidence({ index_path: path, index: text, signatures, revocation, begun, ...evidence }, passed) {
   const index = await attempt("The index", () => readIndex(text));
   const fault = checkPlace(index, path);
   refuseIf(fault, `The index does not belong where it lies: ${fault}`);
   passed(`The index belongs where it lies, at ${path}`);
-  const links = await verifyChain(history, index.project_id);
+  const links = await verifyChain(evidence.signers_history, index.project_id);
   passed(`Everyone in the project's first signers file, of ${links[0].signers.dated}, has signed it`);
   if (links[1]) passed(`Signers files after it: ${links.length - 1}, each agreed to by those before and after it`);
-  const governing = links.find((link) => link.digest === governedBy)?.signers;
+  const governing = links.find((link) => link.digest === evidence.signers_file_digest)?.signers;
   refuseIf(!governing, "The signers file of this release is not in the project's history");
   passed("The signers file of the release is in this history, byte for byte");
   const signed = await verifySignatures("The index", text, signatures);
@@ -96,8 +96,8 @@ export async function verifyEvidence({ path, index: text, signatures, governedBy
     `${count(group, signed)} of ${group.threshold} signatures, any ${group.threshold} of ${group.signers.length} keys`);
   refuseIf(!isMet(governing.artifact, signed), `Too few of the right keys have signed: ${counts.join("; ")}`);
   passed(`Enough of the right keys have signed: ${counts.join("; ")}`);
-  const reason = await attempt("The revocation", () => JSON.parse(revocation)?.reason);
-  refuseIf(revocation !== null, `The release is revoked: ${quoted(`${reason}`)}`);
+  const reason = await attempt("The revocation", () => JSON.parse(revocation?.document ?? null)?.reason);
+  refuseIf(revocation, `The release is revoked: ${quoted(`${reason}`)}`);
   if (!begun) passed("The server shows no revocation");
   return { index, links, governing, signedBy: keysOf(governing.artifact).filter((key) => signed.delete(key)) };
 }

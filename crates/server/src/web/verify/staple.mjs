@@ -1,6 +1,5 @@
 // A staple (D86), read strictly.
 
-import { parseBounded } from "./documents.mjs";
 import { list, object, oneOf, text } from "./json.mjs";
 import { toBytes, toHex, utf8 } from "./keys.mjs";
 import { isSeen, parsePath } from "./values.mjs";
@@ -43,9 +42,9 @@ function parseProject(text) {
   const [, path = "", signers, length, count, lines = ""] = PROJECT.exec(text) ?? [];
   const [history, completed] = [length, count].map(parseCount);
   const newest = lines.split("\n").slice(0, -1).map((line, i) => {
+    const [, digits, ...rest] = line.split(" ");
     const number = completed - i;
-    const beginning = `newest ${number} `;
-    return { number, path: line.startsWith(beginning) ? parsePath(line.slice(beginning.length)) : null };
+    return { number, path: digits === `${number}` ? parsePath(rest.join(" ")) : null };
   });
   const isWhole = newest.length === Math.min(completed, 8) && newest.every((release) => release.path);
   return parsePath(path) && history > 0 && isWhole ? { text, path, signers, history, completed, newest } : null;
@@ -99,5 +98,3 @@ export const staple = object({
   leaf: text(parseLeaf, "a leaf of a log"),
   proof: text(parseProof, "a proof with a checkpoint"),
 });
-
-export const readStaple = (source) => staple(parseBounded(source, 64), "");
