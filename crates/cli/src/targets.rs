@@ -61,7 +61,7 @@ pub(crate) enum Found {
 
 enum Named {
     Target(Box<Target>),
-    Project { client: ServerClient, shown: Shown },
+    Project { client: ServerClient, shown: Box<Shown> },
 }
 
 impl Found {
@@ -92,7 +92,7 @@ impl Session {
         let project = shown.project();
         let pending = layout::pending_signers(project);
         if shown.contains(&pending) || Vetoed::find(&shown)?.is_some() {
-            return Ok(Target { client, path: pending, shown });
+            return Ok(Target { client, path: pending, shown: *shown });
         }
         Err(CliError::usage(
             format!("{project} is a project whose signers are in force, and no change of them is pending"),
@@ -105,7 +105,7 @@ impl Session {
         Ok(match self.find_named(name, Reader::Signer).await? {
             Named::Target(target) => *target,
             Named::Project { client, shown } => {
-                Target { client, path: layout::pending_signers(shown.project()), shown }
+                Target { client, path: layout::pending_signers(shown.project()), shown: *shown }
             }
         })
     }
@@ -141,7 +141,7 @@ impl Session {
                 let path = index.clone();
                 Named::Target(Box::new(Target { client, path, shown }))
             }
-            StateSubject::Project(_) => Named::Project { client, shown },
+            StateSubject::Project(_) => Named::Project { client, shown: Box::new(shown) },
         })
     }
 

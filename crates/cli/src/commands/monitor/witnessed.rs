@@ -49,7 +49,7 @@ impl ShownLog<'_> {
                 let (key, witnesses) = (self.key, &witnesses[..]);
                 let sighting = LogSighting { key, note, witnesses, is_timed: true, consistency: None };
                 sighting.check_against(self.pin, Some(self.client)).await?;
-                let signed = SignedCheckpoint::open(note, std::slice::from_ref(self.key), &witnesses);
+                let signed = SignedCheckpoint::open(note, std::slice::from_ref(self.key), witnesses);
                 let signed = signed.map_err(|error| {
                     let error = ParseError::new("", error.to_string());
                     self.client.unusable_content(&"its cosigned checkpoint", error)
