@@ -177,7 +177,7 @@ fn an_objection_says_whose_it_is_and_which_content_it_is_about() {
     world.add_release(&release("v1", "two"), &alice()).unwrap();
     let corrected = seen(&world);
     assert!(corrected.objections.is_empty() && corrected.digest != first);
-    assert_eq!(corrected.earlier_objections, std::slice::from_ref(&objection));
+    assert_eq!(corrected.earlier_objections, std::slice::from_ref(objection));
     world.withdraw(&alice()).unwrap();
     let withdrawal = describe_withdrawal(&world.repo, &path(INDEX)).unwrap().expect("a withdrawal");
     assert_eq!(
