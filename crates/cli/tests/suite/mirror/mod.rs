@@ -9,3 +9,4 @@ mod pages;
 mod promoted;
 mod rewritten;
 mod speed;
+mod state;
