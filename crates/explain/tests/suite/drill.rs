@@ -67,6 +67,11 @@ proptest! {
     }
 }
 
+/// How many worlds are played, always the same; the long run takes 1,000.
+fn worlds() -> u32 {
+    std::env::var("COUNTERSIGN_DRILLS").map_or(300, |text| text.parse().expect("a number"))
+}
+
 fn any_waiting_case() -> impl Strategy<Value = (Model, Vec<u8>, Vec<u8>)> {
     any_waiting_model().prop_flat_map(|model| {
         let people = model.people();
@@ -76,8 +81,7 @@ fn any_waiting_case() -> impl Strategy<Value = (Model, Vec<u8>, Vec<u8>)> {
 }
 
 proptest! {
-    // A thousand worlds, always the same.
-    #![proptest_config(few(steady(), 1_000))]
+    #![proptest_config(few(steady(), worlds()))]
 
     #[test]
     fn rotations_that_wait_end_as_the_model_says((model, lost, stolen) in any_waiting_case()) {

@@ -47,5 +47,6 @@ fn a_mirror_that_lags_is_behind_and_lies_to_no_one() {
     world.server.stop();
     mirror.start_again();
     let ran = computer.run(&["download", &url, "--force", "--server", &url_of(&mirror)]).failed(5);
-    ran.says(&["behind", "older history", "ask another server"]).says_nothing_of(&["lies", "rewrites", "PAST"]);
+    ran.says(&["behind", "older history", "ask another server"])
+        .says_nothing_of(&["lies", "rewrites", "PAST"]);
 }
