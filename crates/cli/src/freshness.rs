@@ -23,7 +23,7 @@ use crate::{
     log_memory::{LogSighting, LoggedProject, NotRemembered, other_log},
     log_policy::{AgeLimit, ChosenPolicy, PolicySource, choose, limit_age},
     paths::shown_path,
-    proof::Network,
+    proof::{Network, behind},
     session::Session,
     trust::TrustFile,
 };
@@ -38,6 +38,8 @@ pub(crate) struct ShownState<'a> {
     pub(crate) from: StateSource<'a>,
     /// The server's, the bundle's, or one that the user has.
     pub(crate) staple: Option<Staple>,
+    /// Whether the user has it. It can be newer than what the server shows.
+    pub(crate) is_given: bool,
 }
 
 /// Who shows the state of a release.
@@ -285,6 +287,10 @@ impl ShownState<'_> {
             trust.change(|store| store.remember_logged_revocation(self.artifact, &reason, as_of))?;
         }
         let (hidden, hint) = match self.from {
+            StateSource::Server { client, .. } if self.is_given => (
+                format!("The server {} does not show it yet", client.address()),
+                "do not use the file; look for a newer release",
+            ),
             StateSource::Server { client, .. } => (
                 format!("The server {} HIDES it, and shows no revocation", client.address()),
                 "do not use the file. Tell the project that its server hides a revocation",
@@ -332,6 +338,11 @@ impl ShownState<'_> {
     /// What a server shows now must be what its log says; a bundle can be older.
     fn check_signers(&self, shown: &ShownFreshness) -> Result<(), CliError> {
         match (shown.freshness.signers, self.from.network()) {
+            (LoggedSigners::Replaced { history }, Network::Online) if self.is_given => Err(behind(format!(
+                "the server is behind: by the staple, {} has {history} signers files, and the server shows {}",
+                self.artifact.chain.project,
+                self.artifact.chain.links.len()
+            ))),
             (LoggedSigners::Replaced { history }, Network::Online) => Err(CliError::unverified(
                 format!(
                     "the server HIDES a change of signers of {}: the log has {history} signers files, {}, and the server \

@@ -132,6 +132,7 @@ impl FoundEvidence {
                 artifact,
                 from: StateSource::Server { client: &self.client, log: &shown.answer.log },
                 staple: staple.clone().or_else(|| shown.answer.staple.clone()),
+                is_given: staple.is_some(),
             };
             if let Some(said) = state.waits_for(session, fresh)?
                 && begun.is_none_or(|begun| begun.elapsed() < NEXT_CHECKPOINT)

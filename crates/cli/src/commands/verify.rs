@@ -51,8 +51,10 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
     if let Some(path) = &args.bundle {
         let bundle = read_bundle(path)?;
         let accepted = proof::accept(&bundle.evidence, args.root.signers_digest, Network::Offline).await?;
-        let staple = given_staple(args)?.or(bundle.staple);
-        let state = ShownState { artifact: &accepted.artifact, from: StateSource::Bundle, staple };
+        let given = given_staple(args)?;
+        let is_given = given.is_some();
+        let (artifact, staple) = (&accepted.artifact, given.or(bundle.staple));
+        let state = ShownState { artifact, from: StateSource::Bundle, staple, is_given };
         let log = state.check(session, &args.log).await?;
         let verified = AcceptedRelease { accepted, log, objections: ObjectionsFile::default(), begun: None };
         return check_all(session, args, &verified, &files, Some(bundle.bundled_at.to_string()));

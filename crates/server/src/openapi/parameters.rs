@@ -179,7 +179,8 @@ pub fn tag_below() -> Parameter {
 /// The newest release of a project, for the state of it.
 pub fn newest_below() -> Parameter {
     let about = "The newest release of the project at the path: the highest complete version that no one has begun to \
-                 revoke. `skipped` lists higher ones. If there is none, the answer is about the project. Not with `tag`.";
+                 revoke. `skipped` lists higher ones. If there is none, the answer is about the project. With `tag`, \
+                 it changes nothing.";
     query("newest", about, json!({ "type": "string", "enum": ["true"] }), json!("true"))
 }
 
@@ -194,7 +195,7 @@ pub fn history_after() -> Parameter {
 /// How much of the log the client has seen.
 pub fn log_size() -> Parameter {
     let about = "The size of the log that you have seen. `log.consistency` then proves that the staple is of the same log.";
-    query("log_size", about, json!({ "type": "integer", "minimum": 0 }), json!(7))
+    query("log_size", about, json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX }), json!(7))
 }
 
 pub fn after() -> Parameter {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Extension,
+    body::Bytes,
     extract::State as AppState,
     http::{HeaderMap, Uri},
     response::Response,
@@ -45,6 +46,8 @@ use crate::{
 
 /// How often the newest release can be revoked while a question for it is answered.
 const MOST_LOOKS: usize = 4;
+/// How many collecting releases are looked at for signatures. A project can have ten times as many.
+const MOST_LOOKED_AT: usize = 1_000;
 /// How many higher versions are named that are not offered as the newest.
 const MOST_SKIPPED: usize = 10;
 
@@ -56,22 +59,33 @@ pub(crate) async fn state(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (path, question) = (tail.parse()?, StateQuestion::parse(uri.query().unwrap_or_default())?);
-    let answer = match question.wanted {
+    let WrittenState { bytes, tag } = match question.wanted {
         Wanted::Newest => find_newest(&app, origin.as_ref(), path, question.known).await?,
         wanted => {
-            let app = Arc::clone(&app);
             let reader = Arc::clone(&app);
-            let read = move || read_state(&reader, &path, &wanted, question.known);
+            let read = move || read_state(&reader, &path, &wanted, question.known).map(WrittenState::of);
             app.sending.read(read).await??
         }
     };
-    let bytes = answer.write();
-    let tag = format!("\"{}\"", &Sha256::of(&bytes).to_string()[..40]);
     if matches_tag(&headers, tag.as_bytes()) {
         return Ok(not_modified(tag.as_bytes()));
     }
-    let body = app.sending.body(bytes.into(), origin.as_deref()).await?;
+    let body = app.sending.body(bytes, origin.as_deref()).await?;
     Ok(tagged(Response::new(body), JSON, tag.as_bytes()))
+}
+
+/// An answer in bytes, written beside the threads of connections: a history can have megabytes.
+struct WrittenState {
+    bytes: Bytes,
+    tag: String,
+}
+
+impl WrittenState {
+    fn of(answer: StateResponse) -> Self {
+        let bytes = answer.write();
+        let tag = format!("\"{}\"", &Sha256::of(&bytes).to_string()[..40]);
+        Self { bytes: bytes.into(), tag }
+    }
 }
 
 struct StateQuestion {
@@ -103,13 +117,15 @@ impl StateQuestion {
         let tag = query.get("tag").map(|tag| tag.replace(' ', "+"));
         let wanted = match (tag, query.get("newest")) {
             (None, None) => Wanted::Path,
-            (Some(tag), None) => {
+            (_, Some(other)) if other != "true" => {
+                return Err(ApiError::invalid_parameter("newest: must be true"));
+            }
+            // A release that is named is the only one with that name, and so the newest.
+            (Some(tag), _) => {
                 RepoPath::parse(&tag).map_err(bad("tag"))?;
                 Wanted::Tag(tag)
             }
-            (None, Some("true")) => Wanted::Newest,
-            (None, Some(_)) => return Err(ApiError::invalid_parameter("newest: must be true")),
-            (Some(_), Some(_)) => return Err(ApiError::invalid_parameter("tag: does not go with `newest`")),
+            (None, Some(_)) => Wanted::Newest,
         };
         let after = query.get("history_after").map(parse_digest).transpose();
         let log_size = query.get("log_size").map(str::parse).transpose();
@@ -126,13 +142,14 @@ fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Resu
         Wanted::Path | Wanted::Newest => StateSubject::find(head, path),
         Wanted::Tag(tag) => StateSubject::find_tag(head, path, tag),
     };
-    let first = app.store.head();
-    let before = find(&first).ok_or_else(|| match wanted {
+    let missing = || match wanted {
         Wanted::Tag(tag) => {
             ApiError::new(ErrorCode::FileNotFound, format!("Release not found: {tag} of {path}"))
         }
         Wanted::Path | Wanted::Newest => file_not_found(path),
-    })?;
+    };
+    let first = app.store.head();
+    let before = find(&first).ok_or_else(missing)?;
     // The state is never older than what the log proves of it.
     let (head, staple) = match (app.log.get(), &before) {
         (Some(log), StateSubject::Release(index)) => {
@@ -141,7 +158,7 @@ fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Resu
         }
         (None, _) | (_, StateSubject::Project(_)) => (first, None),
     };
-    let subject = find(&head).unwrap_or_else(|| before.clone());
+    let subject = find(&head).ok_or_else(missing)?;
     let staple = staple.filter(|_| subject == before);
     let mut state = State::gather(&*head, subject)?;
     let (staple, mut log) = answer_of_log(app, &state, staple);
@@ -192,8 +209,8 @@ fn list_dropped(head: &Head, project: &RepoPath) -> Result<DroppedReleases, ApiE
     if !head.contains(&layout::pending_signers(project)) {
         return Ok(dropped);
     }
-    for index in head.collecting_indexes(project) {
-        if dropped.releases.len() == LIST_ENTRIES {
+    for (looked_at, index) in head.collecting_indexes(project).into_iter().enumerate() {
+        if dropped.releases.len() == LIST_ENTRIES || looked_at == MOST_LOOKED_AT {
             dropped.more = true;
             break;
         }
@@ -204,13 +221,14 @@ fn list_dropped(head: &Head, project: &RepoPath) -> Result<DroppedReleases, ApiE
     Ok(dropped)
 }
 
-/// The release in this directory; of a project, its newest one, and which higher versions are not offered. The catalogue names it, and another head can show it.
+/// The release in this directory; of a project, its newest one, and which higher versions are not offered. The catalogue
+/// names it, and another head can show it.
 async fn find_newest(
     app: &App,
     origin: Option<&Extension<RequestOrigin>>,
     project: RepoPath,
     known: Known,
-) -> Result<StateResponse, ApiError> {
+) -> Result<WrittenState, ApiError> {
     for _ in 0..MOST_LOOKS {
         let (question, reader) = (project.clone(), Arc::clone(app));
         let found = ask(app, origin, move |look| {
@@ -226,9 +244,9 @@ async fn find_newest(
             // Without any, what is at the path itself is shown.
             let evidence = answer.state.evidence.as_ref();
             let is_complete = is_none || evidence.is_some_and(|evidence| evidence.revocation.is_none());
-            Ok::<_, ApiError>((is_complete, StateResponse { skipped, ..answer }))
+            Ok::<_, ApiError>(is_complete.then(|| WrittenState::of(StateResponse { skipped, ..answer })))
         });
-        if let (true, answer) = found.await?? {
+        if let Some(answer) = found.await?? {
             return Ok(answer);
         }
     }

@@ -8,7 +8,7 @@ use countersign_simulator::{
     script::{Guarantee, Script},
 };
 
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 16;
 
 #[test]
 fn what_must_hold_holds_whatever_the_disk_and_the_network_do() {

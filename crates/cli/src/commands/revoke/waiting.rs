@@ -21,6 +21,7 @@ use crate::{
     evidence::require_evidence,
     freshness::shown_time,
     log_policy::{ChosenPolicy, PolicySource},
+    proof::behind,
     session::Session,
 };
 
@@ -88,16 +89,16 @@ async fn find_revoked(client: &ServerClient, path: &RepoPath) -> Result<RevokedA
     match verify(&evidence) {
         Err(VerifyError::Revoked(revoked)) => Ok(*revoked),
         other => {
-            let error = CliError::unverified(
-                format!(
-                    "the server {} accepted the revocation of {path}, and does not show it",
-                    client.address()
-                ),
-                "run it again; if that does not help, the server lies or is broken",
-            );
+            let address = client.address();
+            let accepted =
+                format!("the server {address} accepted the revocation of {path}, and does not show it");
             Err(match other {
-                Err(reason) => error.because(reason),
-                Ok(_) => error,
+                Err(reason) => {
+                    CliError::unverified(accepted, "the server lies or is broken: tell its operator")
+                        .because(reason)
+                }
+                // Another node or mirror may have answered.
+                Ok(_) => behind(format!("{accepted} yet")),
             })
         }
     }

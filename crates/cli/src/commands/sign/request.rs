@@ -153,13 +153,11 @@ pub(super) fn check_trust(to_sign: &ToSign, network: Network) -> Result<(), CliE
                 None => Ok(()),
             }
         }
-        None if store.projects.contains_key(to_sign.project()) => Err(CliError::unverified(
-            format!(
-                "{} is shown as a new project, but this computer knows its signers already",
-                to_sign.project()
-            ),
-            "do not sign: someone wants the project to begin anew. `countersign trust list` shows what is known",
-        )),
+        // A copy from before the registration shows it like this, and so does someone who wants the project to begin anew.
+        None if store.projects.contains_key(to_sign.project()) => Err(proof::behind(format!(
+            "{} is shown as a new project, but this computer knows its signers already; nothing is signed",
+            to_sign.project()
+        ))),
         None => store.check_overlap(to_sign.project()).map_err(proof::untrusted),
     }
 }

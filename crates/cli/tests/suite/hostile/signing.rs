@@ -168,9 +168,9 @@ fn a_known_project_is_not_registered_anew() {
     first["previous"] = Value::Null;
     let first = first.to_string().into_bytes();
     scene.hostile.show_proposal(&path, &file, &first);
-    refuses(&scene, &scene.regular, &path, "shown as a first registration");
-    let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]);
-    ran.says(&[&scene.project(), "new project"]);
+    let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(5);
+    ran.says(&[&scene.project(), "new project", "nothing is signed"]);
+    assert_eq!(scene.hostile.posts(), [""; 0]);
     // A signer who has not met the project is told that it is new, and what they sign fits no other history: the honest
     // server does not take it.
     let ran = scene.newcomer.run_as("alice", &["sign", &path, "--yes"]).failed(1);
