@@ -3,3 +3,87 @@
 
 pub mod proposal;
 pub mod release;
+
+use std::collections::BTreeSet;
+
+use countersign_core::{
+    documents::layout::{self, Signable},
+    rules::{
+        snapshot::{ReadError, Snapshot},
+        stored::ReleaseState,
+        tally::Tally,
+    },
+    values::{digest::Sha512, key::PublicKey, path::RepoPath},
+};
+
+use self::{
+    proposal::{ProposalDescription, describe_proposal},
+    release::{ReleaseDescription, describe_release},
+};
+use crate::progress::Names;
+
+/// How far a file has come that collects signatures, or did.
+#[derive(Debug, Clone)]
+pub enum Description {
+    Release(Box<ReleaseDescription>),
+    Proposal(Box<ProposalDescription>),
+}
+
+/// Describes what is at the path of an index or of a pending signers file. `None` if nothing is there.
+pub fn describe(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Description>, ReadError> {
+    Ok(match layout::signable(path) {
+        Some(Signable::Index) => describe_release(snapshot, path)?.map(Box::new).map(Description::Release),
+        Some(Signable::PendingSigners { project }) => {
+            describe_proposal(snapshot, &project)?.map(Box::new).map(Description::Proposal)
+        }
+        None => None,
+    })
+}
+
+impl Description {
+    pub fn state(&self) -> ReleaseState {
+        match self {
+            Self::Release(release) => release.state,
+            Self::Proposal(_) => ReleaseState::Collecting,
+        }
+    }
+
+    /// The digest of the file itself.
+    pub fn digest(&self) -> Sha512 {
+        match self {
+            Self::Release(release) => release.digest,
+            Self::Proposal(proposal) => proposal.digest,
+        }
+    }
+
+    /// Who has signed it.
+    pub fn signed(&self) -> BTreeSet<PublicKey> {
+        match self {
+            Self::Release(release) => release.signatures.signers(),
+            Self::Proposal(proposal) => proposal.signatures.signers(),
+        }
+    }
+
+    /// Whose signature brings it nearer.
+    pub fn missing(&self) -> BTreeSet<PublicKey> {
+        match self {
+            Self::Release(release) => release.missing.clone(),
+            Self::Proposal(proposal) => proposal.missing.iter().map(|signer| signer.key).collect(),
+        }
+    }
+
+    /// What its signers are called.
+    pub fn names(&self) -> &Names {
+        match self {
+            Self::Release(release) => &release.names,
+            Self::Proposal(proposal) => &proposal.names,
+        }
+    }
+
+    pub fn tally(&self) -> Tally {
+        match self {
+            Self::Release(release) => release.tally,
+            Self::Proposal(proposal) => proposal.tally,
+        }
+    }
+}

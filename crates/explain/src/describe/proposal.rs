@@ -5,7 +5,7 @@ use std::sync::Arc;
 use countersign_core::{
     documents::{
         layout,
-        metadata::Origin,
+        metadata::{Metadata, Origin},
         signatures::SignatureSet,
         signed_request::SignedRequest,
         signers::{Group, Signer, SignersFile},
@@ -14,8 +14,8 @@ use countersign_core::{
     rules::{
         consent::Consent,
         decide::veto::{VetoRecord, list_records},
-        snapshot::{ReadError, Snapshot},
-        stored::{self, StoredProposal},
+        snapshot::{ReadError, Snapshot, StoredSigners},
+        stored,
         tally::Tally,
     },
     values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp},
@@ -36,8 +36,8 @@ pub struct ProposalDescription {
     pub is_first: bool,
     pub digest: Sha512,
     pub origin: Origin,
-    /// The signer whose request proposed it.
-    pub submitter: Signer,
+    /// The signer whose request proposed it, if the request is there.
+    pub submitter: Option<Signer>,
     pub changes: Vec<SignersChange>,
     /// The log that the file names, new or not.
     pub log: Option<LogStrength>,
@@ -63,11 +63,14 @@ pub struct ProposalDescription {
 #[derive(Debug, Clone)]
 pub struct ProposalSummary {
     pub path: RepoPath,
-    pub proposal: StoredProposal,
+    pub signers: StoredSigners,
+    pub metadata: Metadata,
+    pub signatures: SignatureSet,
+    pub metadata_signatures: SignatureSet,
     /// The signers in force.
     pub current: Option<Arc<SignersFile>>,
-    /// The key whose request proposed it.
-    pub submitter: PublicKey,
+    /// The key whose request proposed it, if the request is there.
+    pub submitter: Option<PublicKey>,
     pub tally: Tally,
     /// When it takes effect, if it has all signatures (D131).
     pub waits_until: Option<Timestamp>,
@@ -100,7 +103,7 @@ pub fn describe_proposal(
     let consent = summary.consent();
     let Consent { current, proposed } = consent;
     let names = Names::of(current.into_iter().chain([proposed]));
-    let set = &summary.proposal.signatures;
+    let set = &summary.signatures;
     let masters = current.map_or(&[][..], SignersFile::master_groups);
     let missing = consent.missing_signers(&set.signers());
     Ok(Some(ProposalDescription {
@@ -109,9 +112,9 @@ pub fn describe_proposal(
         veto: describe_veto(snapshot, &summary.path, masters, &names)?,
         project: project.clone(),
         is_first: current.is_none(),
-        digest: summary.proposal.digest(),
-        origin: summary.proposal.metadata.origin.clone(),
-        submitter: names.signer(summary.submitter),
+        digest: summary.signers.digest,
+        origin: summary.metadata.origin.clone(),
+        submitter: summary.submitter.map(|key| names.signer(key)),
         changes: list_changes(current, proposed),
         log: proposed.transparency().map(LogStrength::of),
         tally: summary.tally,
@@ -120,7 +123,7 @@ pub fn describe_proposal(
         missing: missing.into_iter().map(|key| names.signer(key)).collect(),
         names,
         path: summary.path,
-        signatures: summary.proposal.signatures,
+        signatures: summary.signatures,
     }))
 }
 
@@ -130,14 +133,28 @@ pub fn summarise_proposal(
     project: &RepoPath,
 ) -> Result<Option<ProposalSummary>, ReadError> {
     let path = layout::pending_signers(project);
-    let Some(proposal) = StoredProposal::load(snapshot, &path)? else { return Ok(None) };
+    let Some(signers) = snapshot.read_signers(&path)? else { return Ok(None) };
+    let (metadata_path, registration) = (layout::metadata_of(&path), layout::registration_of(&path));
+    let metadata = Metadata::parse(&stored::require(snapshot, &metadata_path)?);
+    let signatures = stored::collected_signatures(snapshot, &path)?;
     let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
-    let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
-    let tally = Tally::of_consent(&consent, &proposal.signatures.signers());
-    let request = SignedRequest::parse(&proposal.registration);
-    let submitter = stored::parse_stored(&layout::registration_of(&path), request)?.public_key;
-    let waits_until = stored::agreement(snapshot, &path)?.map(|agreement| agreement.due_at);
-    Ok(Some(ProposalSummary { path, proposal, current, submitter, tally, waits_until }))
+    let consent = Consent { current: current.as_deref(), proposed: &signers.file };
+    let request = snapshot.read(&registration)?.map(|bytes| SignedRequest::parse(&bytes));
+    let request = request.map(|request| stored::parse_stored(&registration, request)).transpose()?;
+    Ok(Some(ProposalSummary {
+        tally: Tally::of_consent(&consent, &signatures.signers()),
+        metadata: stored::parse_stored(&metadata_path, metadata)?,
+        metadata_signatures: stored::present_signatures(
+            snapshot,
+            &layout::pending_signatures_of(&metadata_path),
+        )?,
+        submitter: request.map(|request| request.public_key),
+        waits_until: stored::agreement(snapshot, &path)?.map(|agreement| agreement.due_at),
+        signatures,
+        signers,
+        current,
+        path,
+    }))
 }
 
 /// What a badge shows.
@@ -161,9 +178,45 @@ pub fn list_vetoed(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Vec<V
     records.into_iter().rev().map(describe).collect()
 }
 
+/// How many collecting releases are looked at for signatures. A project can have ten times as many.
+const MOST_LOOKED_AT: usize = 1_000;
+
+/// Releases whose signatures proposed signers would drop.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DroppedSignatures {
+    /// The paths of their indexes.
+    pub releases: Vec<RepoPath>,
+    /// Whether there can be more.
+    pub more: bool,
+}
+
+/// Lists the collecting releases of a project that have signatures, `most` of them at most. Signers that are proposed would
+/// drop these signatures (D16); if none are proposed, the list is empty.
+pub fn list_dropped(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    most: usize,
+) -> Result<DroppedSignatures, ReadError> {
+    let mut dropped = DroppedSignatures::default();
+    if !snapshot.contains(&layout::pending_signers(project)) {
+        return Ok(dropped);
+    }
+    for (looked_at, index) in snapshot.collecting_indexes(project).into_iter().enumerate() {
+        if dropped.releases.len() == most || looked_at == MOST_LOOKED_AT {
+            dropped.more = true;
+            break;
+        }
+        if !stored::collected_signatures(snapshot, &index)?.entries.is_empty() {
+            dropped.releases.push(index);
+        }
+    }
+    Ok(dropped)
+}
+
 impl ProposalSummary {
+    /// Who must agree, and to what.
     pub fn consent(&self) -> Consent<'_> {
-        Consent { current: self.current.as_deref(), proposed: &self.proposal.signers }
+        Consent { current: self.current.as_deref(), proposed: &self.signers.file }
     }
 }
 

@@ -10,9 +10,7 @@ use axum::{
     response::Response,
 };
 use countersign_api::{
-    catalogue::{ListedRelease, ReleaseState},
     error_code::ErrorCode,
-    newest::compare_versions,
     state::{DroppedReleases, LogAnswer, LogConsistency, StateResponse},
 };
 use countersign_core::{
@@ -21,18 +19,16 @@ use countersign_core::{
         staple::Staple,
         state::{State, StateSubject},
     },
-    rules::{snapshot::Snapshot as _, stored},
+    rules::snapshot::Snapshot as _,
     values::{
         bounds::LIST_ENTRIES,
         digest::{Sha256, Sha512},
         path::RepoPath,
     },
 };
+use countersign_explain::describe::proposal::{DroppedSignatures, list_dropped};
 use countersign_log::NoStaple;
-use countersign_store::{
-    Head,
-    catalogue::{Look, WantedReleases},
-};
+use countersign_store::Head;
 
 use super::files::{JSON, file_not_found, matches_tag, not_modified, tagged};
 use crate::{
@@ -46,10 +42,6 @@ use crate::{
 
 /// How often the newest release can be revoked while a question for it is answered.
 const MOST_LOOKS: usize = 4;
-/// How many collecting releases are looked at for signatures. A project can have ten times as many.
-const MOST_LOOKED_AT: usize = 1_000;
-/// How many higher versions are named that are not offered as the newest.
-const MOST_SKIPPED: usize = 10;
 
 pub(crate) async fn state(
     AppState(app): AppState<App>,
@@ -164,9 +156,9 @@ fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Resu
     let (staple, mut log) = answer_of_log(app, &state, staple);
     log.consistency = prove_consistency(app, staple.as_ref(), known.log_size);
     let history_after = known.history_after.filter(|known| state.leave_out(known));
-    let drops = match &state.subject {
-        StateSubject::Project(project) => list_dropped(&head, project)?,
-        StateSubject::Release(_) => DroppedReleases::default(),
+    let DroppedSignatures { releases, more } = match &state.subject {
+        StateSubject::Project(project) => list_dropped(&*head, project, LIST_ENTRIES)?,
+        StateSubject::Release(_) => DroppedSignatures::default(),
     };
     Ok(StateResponse {
         commit: head.commit.to_string(),
@@ -175,7 +167,7 @@ fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Resu
         staple,
         log,
         history_after,
-        drops,
+        drops: DroppedReleases { releases, more },
         skipped: Vec::new(),
     })
 }
@@ -203,24 +195,6 @@ fn prove_consistency(app: &App, staple: Option<&Staple>, seen: Option<u64>) -> O
     Some(LogConsistency { from, to, hashes: log.prove_consistency(from, to)? })
 }
 
-/// Only proposed signers drop signatures.
-fn list_dropped(head: &Head, project: &RepoPath) -> Result<DroppedReleases, ApiError> {
-    let mut dropped = DroppedReleases::default();
-    if !head.contains(&layout::pending_signers(project)) {
-        return Ok(dropped);
-    }
-    for (looked_at, index) in head.collecting_indexes(project).into_iter().enumerate() {
-        if dropped.releases.len() == LIST_ENTRIES || looked_at == MOST_LOOKED_AT {
-            dropped.more = true;
-            break;
-        }
-        if !stored::collected_signatures(head, &index)?.entries.is_empty() {
-            dropped.releases.push(index);
-        }
-    }
-    Ok(dropped)
-}
-
 /// The release in this directory; of a project, its newest one, and which higher versions are not offered. The catalogue
 /// names it, and another head can show it.
 async fn find_newest(
@@ -237,7 +211,7 @@ async fn find_newest(
                 true => None,
                 false => look.newest_release_of(&question).releases.into_iter().next(),
             };
-            let skipped = list_skipped(look, &question, newest.as_ref());
+            let skipped = look.skipped_above(&question, newest.as_ref());
             let is_none = newest.is_none();
             let subject = newest.map_or_else(|| question.clone(), |newest| newest.index_path);
             let answer = read_state(&reader, &subject, &Wanted::Newest, known)?;
@@ -251,22 +225,4 @@ async fn find_newest(
         }
     }
     Err(ApiError::busy())
-}
-
-fn list_skipped(look: &Look<'_>, project: &RepoPath, newest: Option<&ListedRelease>) -> Vec<ListedRelease> {
-    let mut skipped = Vec::new();
-    for state in [ReleaseState::Complete, ReleaseState::Revoked] {
-        let wanted = WantedReleases { project: project.clone(), tag: None, state: Some(state) };
-        let Ok(found) = look.releases_of(&wanted, None) else { continue };
-        skipped.extend(found.releases.into_iter().filter(|release| {
-            let is_refused = release.state == ReleaseState::Revoked || release.revocation_begun.is_some();
-            let is_above = |newest: &ListedRelease| {
-                compare_versions(release.index_path.as_str(), newest.index_path.as_str()).is_gt()
-            };
-            is_refused && newest.is_none_or(is_above)
-        }));
-    }
-    skipped.sort_by(|a, b| compare_versions(b.index_path.as_str(), a.index_path.as_str()));
-    skipped.truncate(MOST_SKIPPED);
-    skipped
 }

@@ -203,8 +203,10 @@ fn about(proposal: &ProposalDescription) -> Markup {
         section aria-labelledby="about" {
             h2 #about { "About this file" }
             dl {
-                dt { "Proposed by" }
-                dd { (parts::who(submitter)) }
+                @if let Some(submitter) = submitter {
+                    dt { "Proposed by" }
+                    dd { (parts::who(submitter)) }
+                }
                 dt { "Fetched" }
                 dd { (parts::when(origin.retrieved_at)) " from " (parts::outside(&origin.url)) }
                 dt { "Digest" }

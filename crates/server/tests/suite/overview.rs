@@ -55,7 +55,7 @@ fn a_first_signers_file_needs_everyone() {
     let proposal = proposed(&world);
     assert!(proposal.is_first);
     assert_eq!((kinds(&proposal), proposal.tally), (vec![(ConditionKind::Everyone, false)], tally(2, 5)));
-    assert_eq!(proposal.submitter.key, alice().public_key());
+    assert_eq!(proposal.submitter.as_ref().map(|signer| signer.key), Some(alice().public_key()));
     assert_eq!(proposal.missing.len(), 3);
     assert_eq!(project_state(&world.repo, &path(PROJECT)), Ok(Some(ProjectState::Registering(tally(2, 5)))));
     let project = describe_project(&world.repo, &path(PROJECT)).unwrap().unwrap();

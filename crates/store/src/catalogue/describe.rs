@@ -138,12 +138,12 @@ pub(super) fn describe_proposal(
         collected: summary.tally.collected,
         needed: summary.tally.needed,
         roles: asked_roles(consent, key),
-        since: summary.proposal.metadata.origin.retrieved_at,
-        by: Some(summary.submitter),
+        since: summary.metadata.origin.retrieved_at,
+        by: summary.submitter,
         reason: None,
         objections: Vec::new(),
         waits_until: summary.waits_until,
-        completes: [&summary.proposal.signatures, &summary.proposal.metadata_signatures]
+        completes: [&summary.signatures, &summary.metadata_signatures]
             .into_iter()
             .all(|set| consent.is_complete(&signers_with(set, key))),
         file_path: summary.path,

@@ -10,7 +10,7 @@ use std::{
 
 use countersign_api::{
     catalogue::{ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse},
-    newest::{ReleaseVersion, find_newest},
+    newest::{ReleaseVersion, compare_versions, find_newest},
 };
 use countersign_core::{
     documents::{
@@ -36,6 +36,9 @@ use super::{
     tables::{ProjectId, ReleaseId, Tables, reversed_name},
 };
 use crate::snapshot::head::Head;
+
+/// How many higher versions are named that are not offered as the newest.
+const MOST_SKIPPED: usize = 10;
 
 /// The catalogue with one head, from which every answer is read. The catalogue changes only when it is let go.
 pub struct Look<'a> {
@@ -179,6 +182,26 @@ impl<'a> Look<'a> {
             is_revoking: self.tables.is_begun(*id),
         });
         self.list(newest.map(|(id, _)| id), describe)
+    }
+
+    /// Versions above the newest release that are not offered as such: they are revoked, or their revocation was begun. The
+    /// highest come first.
+    pub fn skipped_above(&self, project: &RepoPath, newest: Option<&ListedRelease>) -> Vec<ListedRelease> {
+        let mut skipped = Vec::new();
+        for state in [ReleaseState::Complete, ReleaseState::Revoked] {
+            let wanted = WantedReleases { project: project.clone(), tag: None, state: Some(state) };
+            let Ok(found) = self.releases_of(&wanted, None) else { continue };
+            skipped.extend(found.releases.into_iter().filter(|release| {
+                let is_refused = release.state == ReleaseState::Revoked || release.revocation_begun.is_some();
+                let is_above = |newest: &ListedRelease| {
+                    compare_versions(release.index_path.as_str(), newest.index_path.as_str()).is_gt()
+                };
+                is_refused && newest.is_none_or(is_above)
+            }));
+        }
+        skipped.sort_by(|a, b| compare_versions(b.index_path.as_str(), a.index_path.as_str()));
+        skipped.truncate(MOST_SKIPPED);
+        skipped
     }
 
     /// One more than fit into a list, from each state in turn the newest.
