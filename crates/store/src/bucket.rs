@@ -12,7 +12,7 @@ use std::{
 
 use quick_cache::sync::Cache;
 
-/// So many in so much time, of which `burst` may come at once.
+/// A rate: a count in a time, of which `burst` can come at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// Nanoseconds in which one comes back.
@@ -72,7 +72,7 @@ impl Bucket {
 }
 
 const HOUR: u64 = 3_600_000_000_000;
-/// Any 24 hours lie within so many whole ones.
+/// How many whole hours any 24 hours lie within.
 const HOURS: usize = 25;
 
 /// What was used in the last day, hour by hour. In no 24 hours there is more than allowed, which a [`Bucket`] does not
@@ -84,7 +84,7 @@ pub struct DayUse(Mutex<HourlyUse>);
 struct HourlyUse {
     /// The newest hour of the caller's clock.
     hour: u64,
-    /// Of each hour, by its number modulo their count.
+    /// The use in each hour, by its number modulo `HOURS`.
     used: [u64; HOURS],
 }
 

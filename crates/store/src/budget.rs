@@ -25,7 +25,7 @@ use crate::{
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Of how many it is remembered what they have stored.
+/// How many projects the budget remembers with what they have stored.
 pub const MAX_PROJECTS: usize = 16_384;
 pub const MAX_OWNERS: usize = 16_384;
 pub const MAX_HOSTS: usize = 4_096;
@@ -71,10 +71,10 @@ pub struct OverBudget {
     pub scope: BudgetScope,
     /// The project, owner or host.
     pub whose: String,
-    /// Of this change.
+    /// The size of the refused change.
     pub bytes: u64,
     pub bytes_per_day: u64,
-    /// Until it would fit, rounded up.
+    /// Seconds until the change would fit, rounded up.
     pub seconds: u64,
 }
 
@@ -104,7 +104,7 @@ pub struct Need {
     pub project: RepoPath,
     /// Whether the project has active signers.
     pub is_established: bool,
-    /// Whether it revokes, or is about who signs.
+    /// Whether the change revokes, or is about who signs.
     pub is_protection: bool,
     /// Whether a master of the signers in force says it, or signers take effect that have waited (D172).
     pub is_of_masters: bool,
@@ -233,7 +233,7 @@ impl Charge {
         Ok(())
     }
 
-    /// The change is on disk.
+    /// Keeps the charge, because the change is on disk.
     pub fn keep(mut self) {
         self.taken.clear();
         self.shared = None;
@@ -271,7 +271,7 @@ impl fmt::Display for OverBudget {
     }
 }
 
-/// Letter case does not make two of one (D35).
+/// The path in small letters: letter case does not make two projects of one (D35).
 fn fold(path: &RepoPath) -> String {
     path.as_str().to_ascii_lowercase()
 }

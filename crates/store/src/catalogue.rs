@@ -85,7 +85,8 @@ impl Catalogue {
         Look::new(self.store.published.load_full(), tables, &self.hasher)
     }
 
-    /// The same, if nothing has changed since the last question and no one has to be waited for.
+    /// The catalogue of the newest head, if nothing has changed since the last question and there is nothing to wait
+    /// for.
     pub fn glance(&self) -> Option<Look<'_>> {
         let following = self.following.try_lock().ok()?;
         let head = self.store.published.load_full();

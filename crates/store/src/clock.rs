@@ -8,7 +8,7 @@ use std::{
 
 use countersign_core::values::time::Timestamp;
 
-/// Of the year 9999.
+/// The last second of the year 9999.
 pub const LAST_SECOND: i64 = 253_402_300_799;
 
 /// The time of this machine; `None` before 1970.
@@ -39,7 +39,7 @@ impl Clock {
         Self { now: Arc::new(now), steady: Arc::new(Instant::now) }
     }
 
-    /// With another measure of how much time has passed.
+    /// Sets another measure of how much time has passed.
     #[must_use]
     pub fn with_steady(mut self, steady: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         self.steady = Arc::new(steady);
@@ -50,7 +50,7 @@ impl Clock {
         (self.now)()
     }
 
-    /// Never goes back, whatever the clock does.
+    /// A time that never goes back, whatever the clock does.
     pub(crate) fn steady(&self) -> Instant {
         (self.steady)()
     }

@@ -4,7 +4,7 @@ use countersign_core::values::time::Timestamp;
 use gix::ObjectId;
 use thiserror::Error;
 
-/// Of an author's name, and of the address.
+/// The longest name of an author, and the longest address.
 const MAX_BYTES: usize = 1_024;
 
 /// A name and an address that Git accepts.
@@ -34,7 +34,7 @@ impl Author {
         Ok(Self { name: name.to_owned(), email: email.to_owned() })
     }
 
-    /// As a commit of this time names the author: `NAME <ADDRESS> SECONDS ZONE`.
+    /// The line in which a commit of this time names the author: `NAME <ADDRESS> SECONDS ZONE`.
     pub(crate) fn at(&self, time: Timestamp) -> String {
         // `git fsck` refuses times before 1970.
         format!("{} <{}> {} +0000", self.name, self.email, time.unix_seconds().max(0))
@@ -47,7 +47,7 @@ impl Author {
     }
 }
 
-/// A commit as it is stored. `who` made it, and when.
+/// The text of a commit as it is stored. `who` made it, and when.
 pub(crate) fn commit_text(tree: ObjectId, parent: Option<ObjectId>, message: &str, who: &str) -> Vec<u8> {
     let parent = parent.map(|id| format!("parent {id}\n")).unwrap_or_default();
     format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{message}").into_bytes()
@@ -57,7 +57,7 @@ pub(crate) fn commit_text(tree: ObjectId, parent: Option<ObjectId>, message: &st
 pub struct Commit {
     pub tree: ObjectId,
     pub parents: Vec<ObjectId>,
-    /// When it was committed. Who did it is the operator's choice, and proves nothing.
+    /// The time of the commit. Who did it is the operator's choice, and proves nothing.
     pub time: Timestamp,
     pub message: String,
     /// The names of its headers, where they are not those that the store writes, in its order.

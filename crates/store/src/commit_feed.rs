@@ -16,7 +16,7 @@ use crate::{
     writer::StoreState,
 };
 
-/// There is one at a time; it ends with this value.
+/// The feed of new commits. There is one at a time; it ends with this value.
 pub struct CommitFeed {
     store: Arc<StoreState>,
 }
@@ -38,8 +38,8 @@ impl CommitFeed {
         self.store.feed.next(patience)
     }
 
-    /// After reading the journal up to `newest`. If that is still the newest commit, commits come from the feed again;
-    /// else there is more to read.
+    /// Resumes the feed after its reader has read the journal up to `newest`. If that is still the newest commit,
+    /// commits come from the feed again; else there is more to read.
     pub fn resume(&self, newest: Option<ObjectId>) -> bool {
         self.store.feed.resume(|| self.newest() == newest)
     }
@@ -54,7 +54,7 @@ impl CommitFeed {
         self.store.published.load_full()
     }
 
-    /// As [`crate::Store::journal`].
+    /// Reads the journal, as [`crate::Store::journal`] does.
     pub fn journal(&self, after: Option<ObjectId>) -> Result<Option<JournalExport>, StoreError> {
         self.store.journal(after)
     }

@@ -33,7 +33,7 @@ pub struct DataDir {
     lock: File,
 }
 
-/// To close the file is not enough: a program that another thread is just starting has it open, too.
+/// Unlocks the file. To close it is not enough: a program that another thread is just starting has it open, too.
 impl Drop for DataDir {
     fn drop(&mut self) {
         let _ = self.lock.unlock();
@@ -43,7 +43,7 @@ impl Drop for DataDir {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirUse {
     Free,
-    /// By another process.
+    /// Another process holds the directory.
     Held,
 }
 
@@ -118,7 +118,7 @@ impl DataDir {
         Self::repository_at(&self.path)
     }
 
-    /// Where a running server of this directory answers its operator.
+    /// The path of the socket at which a running server of this directory answers its operator.
     pub fn admin_socket_at(path: &Path) -> PathBuf {
         path.join(ADMIN_SOCKET)
     }
@@ -128,7 +128,7 @@ impl DataDir {
         self.path.join(NODE_FILE)
     }
 
-    /// What the operator has blocked.
+    /// The file of what the operator has blocked.
     pub fn blocks(&self) -> PathBuf {
         self.path.join(BLOCKS_FILE)
     }
@@ -147,7 +147,7 @@ impl DataDir {
         path.join(MIRROR_REFUSED_FILE)
     }
 
-    /// The records of a witness.
+    /// The directory of a witness's records.
     pub fn witness(&self) -> PathBuf {
         Self::witness_at(&self.path)
     }
@@ -166,7 +166,7 @@ impl DataDir {
         self.path.join(LOG_COPY_DIR)
     }
 
-    /// Where each webhook keeps how far it came.
+    /// The directory in which each webhook keeps how far it came.
     pub fn webhooks(&self) -> PathBuf {
         self.path.join(WEBHOOKS_DIR)
     }

@@ -27,7 +27,7 @@ pub struct Disk {
     fault: Option<DiskFault>,
 }
 
-/// Called around each step; an error stands for the step's own failure.
+/// A function that is called around each step; an error stands for the step's own failure.
 pub type DiskFault = Arc<dyn Fn(DiskStep, Moment, &Path) -> io::Result<()> + Send + Sync>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum DiskStep {
     Rename,
     SyncDir,
     Remove,
-    /// Of a transaction of SQLite, which writes and syncs its files itself.
+    /// A transaction of SQLite, which writes and syncs its files itself.
     Commit,
 }
 
@@ -157,7 +157,7 @@ impl Disk {
         self.step(DiskStep::SyncDir, dir, || File::open(dir)?.sync_all())
     }
 
-    /// The same for the directory in which this lies.
+    /// Makes names that came and went durable in the directory in which `path` lies.
     pub(crate) fn sync_parent(&self, path: &Path) -> io::Result<()> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
@@ -189,7 +189,7 @@ impl Disk {
         self.check(step, Moment::After, path)
     }
 
-    /// In two halves only where a test asks for it.
+    /// Writes the bytes; in two halves only if a test asks for it.
     fn write_halves(
         &self,
         path: &Path,
@@ -218,7 +218,7 @@ impl ChangedFile {
         &self.path
     }
 
-    /// To read from.
+    /// The file, to read from.
     pub fn file(&self) -> &Arc<File> {
         &self.file
     }
@@ -257,7 +257,7 @@ impl Write for NewFile<'_> {
     }
 }
 
-/// What lies in a directory.
+/// Lists what lies in a directory.
 pub(crate) fn list_dir(dir: &Path) -> Result<Vec<PathBuf>, DiskError> {
     let entries = fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
     entries.map_err(|source| DiskError::new("list", dir, source))

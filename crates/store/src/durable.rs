@@ -17,13 +17,13 @@ pub enum ReplaceStep {
     DirSynced,
 }
 
-/// A power cut leaves the old content or the new one.
+/// Replaces the content of a file. A power cut leaves the old content or the new one.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     Disk::default().replace(path, text, |_| {})
 }
 
 impl Disk {
-    /// As [`replace`], for one who wants to know how far it came.
+    /// Replaces a file as [`replace`] does, and calls `note` after each step.
     pub fn replace(&self, path: &Path, text: &str, note: impl Fn(ReplaceStep)) -> io::Result<()> {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".new");
@@ -50,7 +50,7 @@ impl Disk {
     }
 }
 
-/// Whether it was there. When this returns, it does not come back.
+/// Removes a file, and returns whether it was there. When this returns, it does not come back.
 pub fn remove(path: &Path) -> io::Result<bool> {
     let disk = Disk::default();
     match path.symlink_metadata() {
@@ -61,7 +61,7 @@ pub fn remove(path: &Path) -> io::Result<bool> {
     disk.sync_parent(path).map(|()| true)
 }
 
-/// At most `max_bytes`; `None` if it is not there.
+/// Reads a file of at most `max_bytes`; `None` if it is not there.
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -71,7 +71,7 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The same for text.
+/// Reads a text file of at most `max_bytes`; `None` if it is not there.
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
     let text =
         |bytes| String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));

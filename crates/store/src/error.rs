@@ -34,7 +34,7 @@ pub enum StoreError {
     /// The change was sent there, and may turn up later.
     #[error("the order of changes, which nodes share, did not confirm the change")]
     Unconfirmed(#[source] SequenceError),
-    /// Until the database gives this node something else.
+    /// The node has stopped, until the database gives it something else.
     #[error("this node has stopped following the others: {0}")]
     Halted(Arc<String>),
     #[error("too many changes are waiting to be stored")]
@@ -69,7 +69,7 @@ impl StoreError {
         Self::Halted(Arc::new(reason.into()))
     }
 
-    /// For a person who checks a repository: without what the server says of its own.
+    /// The reason for a person who checks a repository, without what concerns only a server.
     pub(crate) fn reason(&self) -> String {
         if let Self::Corrupt { subject, reason } = self {
             return format!("{subject}: {reason}");

@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 32 << 20;
 #[derive(Debug, Clone)]
 pub struct PublishedCommit {
     pub id: ObjectId,
-    /// `None` for the first commit.
+    /// The commit before; `None` for the first commit.
     pub parent: Option<ObjectId>,
     /// The commit object, without the header that Git puts before it.
     pub object: Bytes,
@@ -34,7 +34,7 @@ pub enum FeedNews {
     /// Each continues the one before, and the first of them the commit that the follower had. None if it was woken, or
     /// had waited long enough.
     Commits(Vec<PublishedCommit>),
-    /// Some are missing: the follower reads the journal, then calls `CommitFeed::resume`.
+    /// Some commits are missing: the follower reads the journal, then calls `CommitFeed::resume`.
     Behind,
 }
 
@@ -55,7 +55,7 @@ struct FeedState {
 }
 
 impl Feed {
-    /// For a new follower, which begins behind, or after one has gone.
+    /// Begins for a new follower, which is behind, or ends when one has gone.
     pub(crate) fn begin(&self, is_followed: bool) {
         let mut state = self.lock();
         state.is_followed = is_followed;
@@ -135,7 +135,8 @@ impl FeedState {
 }
 
 impl PublishedCommit {
-    /// `change` as it was asked for. Files that it leaves as they are do not belong to the commit: no clone sees them.
+    /// The commit of a `change` as it was asked for. Files that it leaves as they are do not belong to the commit: no
+    /// clone sees them.
     pub(crate) fn new(id: ObjectId, object: Bytes, before: &Head, after: &Head, change: &Change) -> Self {
         let is_touched = |path: &RepoPath| {
             before.file(path).map(|found| found.id) != after.file(path).map(|found| found.id)

@@ -43,14 +43,15 @@ use crate::{
     thread::JoinedThread,
 };
 
-/// So many packs of similar size are folded into one.
+/// How many packs of similar size are folded into one.
 const FOLD_AT: usize = 16;
-/// Above this size folding costs more than it gains.
+/// The size above which folding costs more than it gains.
 const MAX_BYTES: u64 = 1 << 31;
 
-/// Smaller directories are not worth the work.
+/// The size below which directories are not worth the work.
 const MIN_TREE_BYTES: u64 = 1_024;
-/// Smaller files are read as they lie in a pack. Larger ones than we store are someone else's, and could be of any size.
+/// The sizes of files that are worth the work. Smaller ones are read as they lie in a pack. Larger ones than we store
+/// are someone else's, and could be of any size.
 const FILE_BYTES: RangeInclusive<u64> = stored::MAX_BYTES as u64 + 1..=bounds::FILE_BYTES as u64;
 
 /// The thread that folds. Dropping it stops the work under way and waits for the thread.
@@ -231,13 +232,13 @@ pub fn concatenate(
 /// A pack that is being written.
 struct NewPack<'a> {
     out: &'a mut dyn Write,
-    /// Of what was written.
+    /// The checksum of what was written.
     checksum: Checksum,
     written: u64,
     index: Vec<IndexEntry>,
     places: HashMap<ObjectId, u64>,
     versions: Versions,
-    /// Larger than most of what it decompresses, so it is used again.
+    /// The decompressor. It is larger than most of what it decompresses, so it is used again.
     inflate: Inflate,
 }
 
@@ -323,7 +324,7 @@ struct Whole {
     bytes: usize,
 }
 
-/// For each of a pack's entries, which are sorted by offset: how many differences there are upon it, if it is whole. What is
+/// How many differences build upon each of a pack's entries, which are sorted by offset, if the entry is whole. What is
 /// damaged is found where it is copied.
 fn chain_heights(pack: &Pack, entries: &[index::Entry]) -> Vec<usize> {
     let mut heights = vec![0; entries.len()];

@@ -18,7 +18,7 @@ use crate::{
     snapshot::head::Head,
 };
 
-/// A pack holds about so much. Many small ones would make reading slow.
+/// About how much a pack holds. Many small ones would make reading slow.
 const MAX_PACK_BYTES: usize = 32 << 20;
 /// How much can be stored of commits before the one that the check begins after, if the rules do not give them.
 const MAX_EXCUSED_BYTES: usize = 64 << 20;
@@ -28,7 +28,7 @@ const OVERHEAD: usize = 512;
 #[derive(Debug)]
 pub struct JournalCopy {
     repository: Repository,
-    /// With what is not on disk yet.
+    /// The newest state, with what is not on disk yet.
     head: Head,
     batch: Batch,
     replay: Replay,
@@ -39,12 +39,12 @@ pub struct JournalCopy {
     backwards: Backwards,
 }
 
-/// Where findings begin to count.
+/// The point from which on findings count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckBegin {
-    /// With the next commit.
+    /// Findings count from the next commit on.
     Now,
-    /// After this one, which is still to come.
+    /// Findings count after this commit, which is still to come.
     After(ObjectId),
 }
 
@@ -52,7 +52,7 @@ pub enum CheckBegin {
 #[derive(Debug)]
 #[must_use]
 pub enum Copied {
-    /// It is in the copy.
+    /// The commit is in the copy.
     Added,
     /// The rules do not give it, for these reasons. It is not in the copy, and so no later one can be.
     Illegal { commit: ObjectId, violations: Vec<Violation> },
@@ -83,7 +83,7 @@ impl JournalCopy {
         self.begin = begin;
     }
 
-    /// Where findings begin to count; after the commit was added, that is now.
+    /// The point from which on findings count; after that commit was added, it is [`CheckBegin::Now`].
     pub fn begin(&self) -> CheckBegin {
         self.begin
     }

@@ -32,7 +32,7 @@ use crate::{
 pub const QUEUE: usize = 1_024;
 /// Nonces that are stored together.
 pub const MAX_BATCH: usize = 512;
-/// Expired rows that one batch removes at most, so that no request waits for a large clean-up.
+/// The most expired rows that one batch removes, so that no request waits for a large clean-up.
 const MAX_PURGED: i64 = 1_000;
 const SCHEMA_VERSION: i64 = 2;
 const SCHEMA: &str = "
@@ -63,7 +63,7 @@ pub enum RepositoryAge {
 pub enum NonceError {
     #[error("the nonce was used before")]
     Used,
-    /// It may have been used before. Only a clock that was wrong leads here (D50).
+    /// The nonce may have been used before. Only a clock that was wrong leads here (D50).
     #[error("the nonces of requests from this time were forgotten")]
     Forgotten,
     #[error("too many requests wait for their nonces to be stored")]
@@ -146,7 +146,7 @@ impl NonceStats {
         self.waiting.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many are no longer in the queue.
+    /// Notes that `count` nonces are no longer in the queue.
     pub fn note_taken(&self, count: usize) {
         self.waiting.fetch_sub(count, Ordering::Relaxed);
     }
@@ -155,7 +155,7 @@ impl NonceStats {
         self.trouble.note(is_ok, Instant::now());
     }
 
-    /// Whether each nonce of a batch was new.
+    /// Notes the answers to a batch: whether each nonce was new.
     pub fn note_stored(&self, answers: impl Iterator<Item = bool>) {
         for is_new in answers {
             let counter = if is_new { &self.stored } else { &self.repeated };
@@ -175,7 +175,7 @@ impl Nonces {
         Self::open_on(Disk::default(), path, repository, clock)
     }
 
-    /// The same on a disk that a test makes fail.
+    /// Opens the database as [`Nonces::open`] does, on a disk that a test can make fail.
     pub fn open_on(
         disk: Disk,
         path: &Path,
@@ -298,7 +298,7 @@ fn purge(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<usize> {
 pub struct NonceReset {
     /// Requests with an earlier timestamp are refused from now on.
     pub floor: Timestamp,
-    /// The same from before, if there was one.
+    /// The floor before the reset, if there was one.
     pub floor_before: Option<Timestamp>,
     /// Nonces that expire up to this time had been forgotten, while the clock was ahead. Those requests could be used
     /// again when their time comes.
@@ -324,8 +324,8 @@ pub fn reset(path: &Path, now: Timestamp) -> Result<NonceReset, NonceError> {
     Ok(NonceReset { floor: now, floor_before, forgotten_until })
 }
 
-/// For a server that shares its nonces with others, or has none. The next one that opens them here refuses what was
-/// signed before.
+/// Removes the nonces, for a server that shares them with others or has none. The next server that opens them here
+/// refuses what was signed before.
 pub fn remove(path: &Path) -> Result<(), NonceError> {
     // The database last: the rest alone could not be told from that of a new one.
     for ending in ["-wal", "-shm", ""] {

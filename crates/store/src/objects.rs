@@ -54,13 +54,13 @@ const MAX_CHECKED_BYTES: usize = 256 << 20;
 const MAX_LOOKS: usize = 16;
 
 pub(crate) struct Objects {
-    /// Our own, and those of repositories that this one borrows from.
+    /// The directories of packs: our own, and those of repositories that this one borrows from.
     pack_dirs: Vec<PathBuf>,
-    /// Sorted by number.
+    /// The open packs, sorted by number.
     packs: ArcSwap<Vec<Arc<Pack>>>,
-    /// Held while the list is replaced, so that no replacement is lost.
+    /// A lock that is held while the list is replaced, so that no replacement is lost.
     replacing: Mutex<()>,
-    /// We never write loose objects, but a repository that was pushed or repaired by hand may have some.
+    /// Loose objects. We never write them, but a repository that was pushed or repaired by hand may have some.
     loose: Vec<loose::Store>,
     recent: Cache<ObjectId, Arc<[u8]>, ByBytes>,
     pub(crate) parsed: ParsedObjects,
@@ -120,13 +120,14 @@ impl Objects {
         }
     }
 
-    /// The same, where it needs neither decompression nor a look into each pack.
+    /// The content of a blob, if it needs neither decompression nor a look into each pack.
     pub(crate) fn content_at_hand(&self, id: &ObjectId, spot: Option<&Spot>, most: usize) -> Option<Bytes> {
         let stored = self.find_stored(id, spot, Bytes::copy_from_slice);
         stored.or_else(|| self.recent.get(id).filter(|blob| blob.len() <= most).map(Bytes::from_owner))
     }
 
-    /// The same, to work with. Where no pack is known to hold it, it was perhaps just written, and is in the cache.
+    /// The content of a blob, shared, to work with. Where no pack is known to hold it, it was perhaps just written, and
+    /// is in the cache.
     pub(crate) fn blob_at(&self, id: &ObjectId, spot: Option<&Spot>) -> Result<Arc<[u8]>, StoreError> {
         let spot = spot.filter(|spot| matches!(spot.known(), Known::At { .. }));
         match self.find_stored(id, spot, |content| Arc::from(content)) {
@@ -135,7 +136,7 @@ impl Objects {
         }
     }
 
-    /// Where every object of every pack lies.
+    /// The place of every object of every pack.
     pub(crate) fn spots(&self) -> hashtable::HashMap<ObjectId, Spot> {
         let packs = self.packs.load();
         let mut spots = hashtable::HashMap::default();
@@ -193,7 +194,7 @@ impl Objects {
         self.check(id, found, kind)
     }
 
-    /// The same for a reader that goes through many versions.
+    /// Reads an object as [`Objects::read`] does, for a reader that goes through many versions.
     pub(crate) fn read_after(
         &self,
         id: &ObjectId,
@@ -223,13 +224,13 @@ impl Objects {
         self.unpacked.take_staged();
     }
 
-    /// These objects are published, the staged blobs among them. They are in no pack yet.
+    /// Holds objects that are published, the staged blobs among them. They are in no pack yet.
     pub(crate) fn hold(&self, objects: &[PackObject]) {
         self.unpacked.hold(objects);
         self.keep_staged();
     }
 
-    /// What was staged or held is in `pack` now.
+    /// Adds `pack`, which has what was staged or held.
     pub(crate) fn add_pack(&self, pack: Pack) {
         self.replace(&[], pack);
         self.keep_staged();
@@ -241,7 +242,7 @@ impl Objects {
         self.unpacked.release();
     }
 
-    /// So that what was just published, and will be read next, need not be read from its pack.
+    /// Keeps what was just published in the cache, because it will be read next.
     fn keep_staged(&self) {
         self.unpacked.take_staged().into_iter().for_each(|(id, blob)| self.recent.insert(id, blob));
     }
@@ -346,7 +347,7 @@ impl Objects {
         content.map(copy)
     }
 
-    /// In a pack, or on the way into one.
+    /// Finds an object in a pack, or on the way into one.
     fn find_packed(&self, id: &ObjectId) -> Result<Option<FoundObject>, StoreError> {
         self.find_packed_after(id, None)
     }
@@ -376,7 +377,7 @@ impl Objects {
         Ok(Some(FoundObject { kind, data }))
     }
 
-    /// Where an object may be that no known pack holds: loose, or in a pack that `git gc` made beside us.
+    /// Finds an object that no known pack holds: loose, or in a pack that `git gc` made beside us.
     fn find_elsewhere(&self, id: &ObjectId) -> Result<FoundObject, StoreError> {
         if let Some(found) = self.find_loose(id)? {
             return Ok(found);
@@ -408,7 +409,7 @@ fn find_newest<'a>(packs: &'a [Arc<Pack>], id: &ObjectId) -> Option<(&'a Arc<Pac
     packs.iter().rev().find_map(|pack| Some((pack, pack.find(id)?)))
 }
 
-/// No server stored more in one file (D41).
+/// Refuses a file that is larger than any server stores (D41).
 fn check_file_size(id: &ObjectId, bytes: u64) -> Result<(), StoreError> {
     if bytes > FILE_BYTES as u64 {
         let reason = format!("it has {bytes} bytes, which is larger than a stored file may be: {FILE_BYTES}");

@@ -80,7 +80,7 @@ pub struct OpenSettings {
 #[derive(Debug)]
 pub struct OpenedData {
     pub store: Store,
-    /// For a server on its own. Nodes share theirs, and a mirror has none.
+    /// The nonces of a server on its own. Nodes share theirs, and a mirror has none.
     pub nonces: Option<Nonces>,
 }
 
@@ -89,7 +89,7 @@ pub fn open_repository(data_dir: &DataDir, settings: OpenSettings) -> Result<Ope
     open_repository_on(Disk::default(), data_dir, settings)
 }
 
-/// The same on a disk that a test makes fail.
+/// Opens repository and nonces as [`open_repository`] does, on a disk that a test can make fail.
 pub fn open_repository_on(
     disk: Disk,
     data_dir: &DataDir,

@@ -19,14 +19,14 @@ pub const KEPT: usize = 10_000;
 #[derive(Debug)]
 pub struct RecentCommit {
     pub id: ObjectId,
-    /// When it was committed.
+    /// The time of the commit.
     pub time: Timestamp,
     message: String,
     events: OnceLock<Vec<Event>>,
     bodies: OnceLock<Vec<String>>,
 }
 
-/// Where the recent commits end.
+/// The end of the recent commits.
 #[derive(Debug, Clone, Copy)]
 pub struct NewestCommit {
     /// The position behind the newest commit.
@@ -61,12 +61,12 @@ impl RecentCommit {
         Self { id, time, message, events: OnceLock::new(), bodies: OnceLock::new() }
     }
 
-    /// What it made happen. Found out when first asked, which is not the writer's time.
+    /// The events of the commit. Found out when first asked, which is not the writer's time.
     pub fn events(&self) -> &[Event] {
         self.events.get_or_init(|| events_of(&self.message))
     }
 
-    /// The same events as JSON, written once for all who are told.
+    /// The events of the commit as JSON, written once for all listeners.
     pub fn bodies(&self) -> &[String] {
         self.bodies.get_or_init(|| {
             let write = |event| EventBody::new(event, self.time, self.id.to_string()).to_json();
@@ -92,7 +92,7 @@ impl RecentCommits {
         *self.end.borrow()
     }
 
-    /// Both of the same instant.
+    /// The newest commit and the position behind it, both of the same instant.
     pub fn newest(&self) -> NewestCommit {
         let kept = self.read();
         NewestCommit { end: kept.begin + kept.commits.len() as i64, commit: kept.newest }
@@ -133,7 +133,7 @@ impl RecentCommits {
         numbered.filter(|(at, commit)| *at < position && is_wanted(commit)).take(count).collect()
     }
 
-    /// This commit and those before it, newest first, however old, as the repository has them. Reads from disk.
+    /// Reads this commit and those before it from disk, newest first, however old.
     pub fn read_back(&self, from: ObjectId) -> impl Iterator<Item = Result<RecentCommit, StoreError>> {
         let mut next = Some(from);
         std::iter::from_fn(move || {

@@ -39,7 +39,7 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// disk the last time.
 const HELD_FOR: Duration = Duration::from_secs(1);
 const HELD_BYTES: usize = 16 << 20;
-/// Like `UNFINISHED`, while the whole repository is being made.
+/// The name of a repository while it is being made, like `UNFINISHED`.
 const UNBORN_DIR: &str = "repo.git.countersign-tmp";
 
 /// A repository that no other program writes to: the caller holds the data directory's lock.
@@ -52,10 +52,10 @@ pub struct Repository {
     /// The newest commit that is published.
     pub(crate) tip: Option<ObjectId>,
     pub(crate) root: Arc<Dir>,
-    /// Where we left the branch: behind `tip` for as long as something is held.
+    /// The commit at which we left the branch: behind `tip` for as long as something is held.
     on_branch: Option<ObjectId>,
     held: Batch,
-    /// When something came to disk last.
+    /// The time at which something came to disk last.
     written: Instant,
     clock: Clock,
     /// A publish that failed: the branch may point to either end of it.
@@ -84,7 +84,7 @@ impl Repository {
         Self::open_on(Disk::default(), dir)
     }
 
-    /// The same on a disk that a test makes fail.
+    /// Opens the repository as [`Repository::open`] does, on a disk that a test can make fail.
     pub fn open_on(disk: Disk, dir: &Path) -> Result<Self, OpenError> {
         if !dir.exists() {
             create(&disk, dir)?;
@@ -150,7 +150,7 @@ impl Repository {
         Ok(repository)
     }
 
-    /// By which clock it is known how long something was held.
+    /// Sets the clock that measures how long something was held.
     pub(crate) fn set_clock(&mut self, clock: Clock) {
         self.written = clock.steady();
         self.clock = clock;
@@ -183,14 +183,15 @@ impl Repository {
         Ok(())
     }
 
-    /// The same for commits that are durable elsewhere: they are written to disk later, many batches at once.
+    /// Publishes the commits of `batch` without writing them, because they are durable elsewhere. They are written to
+    /// disk later, many batches at once.
     pub(crate) fn hold(&mut self, batch: Batch, tip: ObjectId) {
         self.objects.hold(&batch.objects);
         self.held.absorb(batch);
         self.tip = Some(tip);
     }
 
-    /// When what is held is to be written; `None` if there is nothing.
+    /// The time at which what is held is to be written; `None` if there is nothing.
     pub(crate) fn write_held_at(&self) -> Option<Instant> {
         let is_urgent = self.on_branch.is_none() || self.held.bytes > HELD_BYTES;
         let is_held = !self.held.objects.is_empty();
@@ -229,7 +230,7 @@ impl Repository {
         Ok(())
     }
 
-    /// After a failed publish: finds out where the branch is, makes that durable, and removes what came to nothing.
+    /// Settles a failed publish: finds out where the branch is, makes that durable, and removes what came to nothing.
     /// Returns whether what is published stays as it was.
     pub(crate) fn settle(&mut self) -> Result<bool, StoreError> {
         let Some(unpublished) = self.unsettled.clone() else { return Ok(true) };
@@ -360,8 +361,8 @@ fn remove_unpublished(disk: &Disk, dir: &Path, pack_dir: &Path) -> Result<(), Op
     Ok(())
 }
 
-/// What a crash left in the directory of packs. A pack without an index is removed only where our unfinished index
-/// shows that it is ours: any other one may be someone's only copy.
+/// Removes what a crash left in the directory of packs. A pack without an index is removed only where our unfinished
+/// index shows that it is ours: any other one may be someone's only copy.
 fn remove_leftovers(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
     for path in list_dir(dir)? {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };

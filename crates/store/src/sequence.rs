@@ -10,9 +10,10 @@ use thiserror::Error;
 /// A batch of journal entries that is larger than this gets no more.
 pub const BATCH_BYTES: usize = bounds::SHARED_BATCH_ENOUGH_BYTES;
 
-/// So far can the clock of a node be from the order's (D194). A node whose clock is further away accepts no changes.
+/// The most that a node's clock can be away from the order's (D194). A node whose clock is further away accepts no
+/// changes.
 pub const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);
-/// So many commits are put into the order together at most.
+/// The most commits that are put into the order together.
 pub const BATCH_COMMITS: usize = 256;
 
 /// Commits that are put into the order together.
@@ -20,10 +21,10 @@ pub const BATCH_COMMITS: usize = 256;
 pub struct SharedBatch {
     /// The commit that the first of them continues; `None` at the very beginning.
     pub base: Option<ObjectId>,
-    /// The last of them.
+    /// The last commit of the batch.
     pub head: ObjectId,
     pub commits: usize,
-    /// Their journal entries.
+    /// The journal entries of the commits.
     pub body: Bytes,
 }
 
@@ -31,7 +32,7 @@ pub struct SharedBatch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderedBatch {
     pub place: OrderPlace,
-    /// The node that made it.
+    /// The node that made the batch.
     pub node: String,
     pub batch: SharedBatch,
 }
@@ -47,13 +48,13 @@ pub struct OrderPlace {
 /// How a node offers a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchOffer {
-    /// `None` if the database had the batch before and lost it: what is given back is old.
+    /// The times; `None` if the database had the batch before and lost it: what is given back is old.
     pub times: Option<BatchTimes>,
     /// The newest batch that this node has passed over since the base.
     pub passed: Option<OrderPlace>,
 }
 
-/// When the commits of a batch were made. The order compares it with its own clock (D194).
+/// The times at which the commits of a batch were made. The order compares them with its own clock (D194).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchTimes {
     /// The time of the base. A history can be ahead of all clocks, and then it stands still.
@@ -65,18 +66,18 @@ pub struct BatchTimes {
 /// What became of a batch that a node offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
-    /// It is the next one, for every node and for ever.
+    /// The batch is the next one, for every node and for ever.
     Done,
     /// Another node's batch is the next one. This one will never be.
     Behind,
-    /// It has times that the order's clock, which shows `clock`, does not allow. It will never be in the order.
+    /// The batch has times that the order's clock, which shows `clock`, does not allow. It will never be in the order.
     Untimely { clock: Timestamp },
 }
 
 /// Batches that are missing between others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderGap {
-    /// The last commit before them.
+    /// The last commit before the missing batches.
     pub before: ObjectId,
     /// The commit that the next batch continues.
     pub end: ObjectId,
@@ -86,7 +87,7 @@ pub struct OrderGap {
 /// What the nodes of a cluster say of a batch that one of them passes over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Votes {
-    /// The nodes that pass over it.
+    /// The nodes that pass over the batch.
     pub against: Vec<String>,
     /// The other nodes that are there.
     pub others: Vec<String>,
@@ -103,14 +104,14 @@ impl Votes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassedBatch {
     pub place: OrderPlace,
-    /// The node that made it.
+    /// The node that made the batch.
     pub node: String,
-    /// Why the first node passed over it.
+    /// Why the first node passed over the batch.
     pub reason: String,
     pub votes: Votes,
 }
 
-/// Where the order is kept. Every call can block for as long as the database takes, but not for ever.
+/// The order that nodes share. Every call can block for as long as the database takes, but not for ever.
 pub trait Sequencer: Send + fmt::Debug {
     /// Offers a batch as the one after `batch.base`, or after what this node has passed over since. An error means that
     /// the outcome is not known, and that asking again did not help in time: the batch may still turn up as one of those
@@ -132,7 +133,7 @@ pub trait Sequencer: Send + fmt::Debug {
         passed: Option<OrderPlace>,
     ) -> Result<Vec<OrderedBatch>, SequenceError>;
 
-    /// This node passes over a batch. The others are told, and say what they do.
+    /// Passes over a batch. The other nodes are told, and say what they do.
     fn pass_over(&mut self, batch: &OrderedBatch, reason: &str) -> Result<(), SequenceError>;
 
     /// What the nodes say of this batch, which this node passes over.
@@ -156,11 +157,11 @@ pub trait Sequencer: Send + fmt::Debug {
         false
     }
 
-    /// No append follows for now: lets the others go on, if they wait for this node.
+    /// Lets the other nodes go on, if they wait for this one: no append follows for now.
     fn yield_turn(&mut self) {}
 
-    /// This node has published everything up to this commit, with which a batch ends, and has passed over what came after
-    /// it, up to `passed`.
+    /// Notes that this node has published everything up to this commit, with which a batch ends, and has passed over
+    /// what came after it, up to `passed`.
     fn note_published(&mut self, head: ObjectId, passed: Option<OrderPlace>);
 
     /// Whether this node has seen a batch that ended with this commit. It ends there again if the database has lost it.

@@ -56,11 +56,11 @@ pub struct Options {
 /// Who makes the commits.
 #[derive(Debug)]
 pub enum StoreRole {
-    /// This server alone.
+    /// This server makes the commits alone.
     Single,
-    /// This server and others, in an order that they share.
+    /// This server and others make them, in an order that they share.
     Node(Box<dyn Sequencer>),
-    /// Another server: this one repeats them.
+    /// Another server makes them, and this one repeats them.
     Follower,
 }
 
@@ -121,7 +121,7 @@ impl Store {
         self.shared.published.load_full()
     }
 
-    /// The same for a moment: cheaper, and to be let go of soon.
+    /// The newest published state, for a moment: cheaper than [`Store::head`], and to be let go of soon.
     pub fn glance(&self) -> impl std::ops::Deref<Target = Arc<Head>> {
         self.shared.published.load()
     }
@@ -210,7 +210,7 @@ impl Store {
         self.shared.budget.as_ref()
     }
 
-    /// For what else lies in the data directory.
+    /// The disk, for what else lies in the data directory.
     pub fn disk(&self) -> &Disk {
         &self.disk
     }

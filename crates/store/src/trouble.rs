@@ -14,7 +14,7 @@ pub const MEMORY: Duration = Duration::from_secs(30);
 /// Whether something failed the last time, and not long ago.
 #[derive(Debug, Default)]
 pub struct RecentFailure {
-    /// In nanoseconds of our uptime; 0 if the last time went well.
+    /// The time of the failure, in nanoseconds of our uptime; 0 if the last time went well.
     failed_at: AtomicU64,
 }
 

@@ -62,11 +62,11 @@ pub(crate) struct Writer {
     pub(crate) sharing: Option<Sharing>,
 }
 
-/// For commits that other machines made.
+/// What the writer needs for commits that other machines made.
 #[derive(Debug)]
 pub(crate) struct Repeating {
     pub(crate) speaks_for: SpeaksFor,
-    /// It remembers the requests of the last day; `None` before they are read back.
+    /// The replay, which remembers the requests of the last day; `None` before they are read back.
     pub(crate) replay: Option<Replay>,
     /// Commits that were found on the branch after a write that was reported lost. The other machine may not have been
     /// asked anew since then, and then it sends them again (D155).
@@ -100,7 +100,7 @@ impl Repeating {
 /// Gives the first change of a repository, at the time of its commit.
 pub(crate) type FirstChange = fn(Timestamp) -> Change;
 
-/// For a node among others.
+/// What the writer of a node among others needs.
 #[derive(Debug)]
 pub(crate) struct Sharing {
     pub(crate) sequencer: Box<dyn Sequencer>,
@@ -128,7 +128,7 @@ pub(crate) struct StoreState {
 }
 
 impl StoreState {
-    /// As [`crate::Store::journal`].
+    /// Reads the journal, as [`crate::Store::journal`] does.
     pub(crate) fn journal(&self, after: Option<ObjectId>) -> Result<Option<JournalExport>, StoreError> {
         let head = self.published.load_full();
         JournalExport::begin(&head.objects, &self.milestones, after, head.commit)
@@ -143,12 +143,12 @@ pub(crate) struct Draft {
     newest: Timestamp,
     batch: Batch,
     commits: Vec<RecentCommit>,
-    /// The same with content, if someone follows.
+    /// The commits with their content, if someone follows.
     fed: Option<Vec<PublishedCommit>>,
     stored_bytes: u64,
-    /// Given back if it comes to nothing.
+    /// Charges against the budget, given back if the draft comes to nothing.
     charges: Vec<Charge>,
-    /// The same for other nodes, if there are any.
+    /// The commits as journal entries for other nodes, if there are any.
     entries: Vec<JournalEntry>,
     writer: JournalWriter,
     body: Vec<u8>,
@@ -159,7 +159,7 @@ pub(crate) struct Draft {
 struct SharedEntry {
     entry: JournalEntry,
     body: Vec<u8>,
-    /// It has written the entry.
+    /// The writer that has written the entry.
     writer: JournalWriter,
 }
 
@@ -187,7 +187,7 @@ impl Writer {
         }
     }
 
-    /// What it staged will never be published.
+    /// Discards a draft: what it staged will never be published.
     pub(crate) fn discard(&mut self, draft: Draft) {
         drop(draft);
         self.repeating.take_back(0);
@@ -237,7 +237,7 @@ impl Writer {
         Ok(Some(budget.charge(&need, Instant::now())?))
     }
 
-    /// On a node, what is published is in the database, and need not be on disk yet.
+    /// Publishes a draft. On a node, what is published is in the database, and need not be on disk yet.
     pub(crate) fn publish(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
         if self.sharing.is_some() {
             self.repository.hold(mem::take(&mut draft.batch), draft.head.commit);
@@ -276,7 +276,7 @@ impl Writer {
         Ok(())
     }
 
-    /// After a failed publish, goes on from what is on disk; nothing is written before that succeeds.
+    /// Goes on from what is on disk after a failed publish; nothing is written before that succeeds.
     fn recover(&mut self) -> Result<(), StoreError> {
         let unmoved = self.repository.settle()?;
         if !unmoved {
@@ -343,7 +343,7 @@ pub(crate) fn check_lead(newest: Timestamp, clock: Timestamp) -> Result<(), Stor
     if is_plausible { Ok(()) } else { Err(behind()) }
 }
 
-/// When the newest commit of the repository was made.
+/// The time of the newest commit of the repository.
 pub(crate) fn newest_time(repository: &Repository) -> Result<Timestamp, StoreError> {
     let Some(tip) = repository.tip else {
         return Ok(Timestamp::from_unix_seconds(0).expect("1970 is a year"));

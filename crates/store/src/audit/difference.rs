@@ -28,7 +28,7 @@ pub(crate) struct Difference {
     entries: usize,
 }
 
-/// That there are too many of them.
+/// Error: too many entries differ between two commits.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error("more than {MAX_ENTRIES} files and directories differ from the commit before")]
 pub(crate) struct TooMany;

@@ -17,11 +17,11 @@ use crate::{
 };
 
 const CACHE_BYTES: u64 = 128 << 20;
-/// Where a work tree has its own, or a file that names it.
+/// The name, in a work tree, of the repository or of a file that names it.
 const GIT_DIR: &str = ".git";
 /// The file by which a linked work tree names the repository that it belongs to.
 const COMMON_DIR: &str = "commondir";
-/// Below it, Git looks for objects that it shows in the place of others.
+/// The refs below which Git looks for objects that it shows in the place of others.
 const REPLACING: &str = "refs/replace/";
 
 pub(crate) struct RepositoryCopy {
@@ -111,13 +111,14 @@ fn list_warnings(
     warnings
 }
 
-/// None where the clone is whole; what cannot be read is no excuse for what is missing.
+/// Reads the commits at which a shallow clone ends. A whole clone has none. A list that cannot be read counts as empty:
+/// it is no excuse for what is missing.
 fn read_shallow(git_dir: &Path) -> HashSet<ObjectId> {
     let listed = fs::read_to_string(git_dir.join("shallow")).unwrap_or_default();
     listed.lines().filter_map(|line| ObjectId::from_hex(line.trim().as_bytes()).ok()).collect()
 }
 
-/// `None` where they cannot be listed: they are not checked anyway.
+/// Lists the branches and tags beside ours. `None` if they cannot be listed: they are not checked anyway.
 fn list_other_refs(repository: &gix::Repository, head: ObjectId) -> Option<Vec<String>> {
     let references = repository.references().ok()?;
     let mut names = Vec::new();

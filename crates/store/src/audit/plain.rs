@@ -88,7 +88,7 @@ fn check_refs(dir: &Path, depth: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a file of one line leads.
+/// Reads the path that a file of one line names after `prefix`.
 fn follow(path: &Path, prefix: &str) -> Result<PathBuf, String> {
     check_file(path, SMALL)?;
     let text = read(path)?;

@@ -24,9 +24,9 @@ pub struct Checked {
     pub commits: usize,
     /// The first of them, in the order of the commits.
     pub findings: Vec<Finding>,
-    /// How many there are, told or not.
+    /// How many findings there are, told or not.
     pub found: usize,
-    /// What a person should know, and is no finding.
+    /// Notes that a person should know, and that are no findings.
     pub notes: Vec<String>,
     /// Why others, such as Git's own commands, may see something else here than was checked.
     pub warnings: Vec<String>,
@@ -62,7 +62,7 @@ impl Checked {
 pub enum AuditEvent<'a> {
     /// How many commits are done, and how many there are.
     Progress { done: usize, total: usize },
-    /// The same findings that are told in the end.
+    /// A finding, which is also in the report at the end.
     Found(&'a Finding),
 }
 

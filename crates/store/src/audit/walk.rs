@@ -1,4 +1,4 @@
-//! From the newest commit back to where the check begins, and then forward again, replaying each.
+//! Walks from the newest commit back to where the check begins, and then forward again, replaying each commit.
 
 use std::{path::Path, sync::Arc};
 
@@ -100,13 +100,13 @@ fn read_commit(opened: &RepositoryCopy, id: ObjectId) -> Result<Commit, String> 
 struct Walker<'a> {
     opened: &'a RepositoryCopy,
     replay: Replay,
-    /// After the commit before.
+    /// The state after the commit before.
     state: Head,
     is_first: bool,
 }
 
 impl Walker<'_> {
-    /// Whatever is wrong with a commit, the next one is checked against the state that this one left.
+    /// Checks one commit. Whatever is wrong with it, the next one is checked against the state that this one left.
     fn check(&mut self, id: ObjectId, report: &mut Report<'_>) {
         let is_first = std::mem::take(&mut self.is_first);
         let commit = match read_commit(self.opened, id) {

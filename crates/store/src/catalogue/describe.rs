@@ -44,7 +44,7 @@ impl KnownRelease<'_> {
         layout::tag_of_release(&self.path.parent()?, self.project).map(str::to_owned)
     }
 
-    /// `None` if there is no such release any more.
+    /// Describes the release for a list. `None` if there is no such release any more.
     pub(super) fn describe(&self, snapshot: &impl Snapshot) -> Result<Option<ListedRelease>, ReadError> {
         let Some(release) = summarise_release(snapshot, &self.path)? else { return Ok(None) };
         let revoked = RevocationDescription::in_force(snapshot, &self.path)?;
@@ -86,7 +86,8 @@ impl KnownRelease<'_> {
         }
     }
 
-    /// As something that waits for an artifact signer. `None` if it no longer collects signatures.
+    /// Describes the release as something that waits for an artifact signer. `None` if it no longer collects
+    /// signatures.
     pub(super) fn describe_waiting(
         &self,
         snapshot: &impl Snapshot,
@@ -150,7 +151,8 @@ pub(super) fn describe_proposal(
     }))
 }
 
-/// As admin or master of either file, and as what the proposed file would make of a key that it adds (D15).
+/// The roles in which a key is asked to sign: as admin or master of either file, and as what the proposed file would
+/// make of a key that it adds (D15).
 fn asked_roles(consent: Consent<'_>, key: &PublicKey) -> Vec<Role> {
     let Some(current) = consent.current else { return explicit_roles(consent.proposed, key) };
     let mut roles = BTreeSet::new();

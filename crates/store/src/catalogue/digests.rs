@@ -11,7 +11,7 @@ pub enum FileDigest {
     Sha512(Sha512),
 }
 
-/// Keyed: a checksums file can name any digests, so strangers could make up many that begin alike.
+/// Hashes digests with a key: a checksums file can name any digests, so strangers could make up many that begin alike.
 #[derive(Clone, Default)]
 pub(crate) struct DigestHasher(RandomState);
 

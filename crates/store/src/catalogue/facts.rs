@@ -36,7 +36,7 @@ pub(super) struct ReleaseFacts {
     pub(super) tail: SmolStr,
     pub(super) registered_at: Seconds,
     pub(super) state: ReleaseState,
-    /// Of its files, once it is or was complete.
+    /// Hashes of the digests of its files, once it is or was complete.
     pub(super) digests: Vec<u64>,
     pub(super) signed: Vec<(PublicKey, Seconds)>,
     /// Who signed the revocation in force.
@@ -47,12 +47,13 @@ pub(super) struct ReleaseFacts {
 /// A revocation that waits for more signatures.
 pub(super) struct BegunFacts {
     pub(super) since: Seconds,
-    /// Those who have nothing more to do. None if there are enough signatures: then anyone can carry it out.
+    /// Keys that have nothing more to do. It is empty if there are enough signatures: then anyone can carry it out.
     pub(super) joined: Vec<PublicKey>,
 }
 
 impl ReleaseFacts {
-    /// `None` if there is no index at `path`. One that cannot be read is left out, so that all others are found.
+    /// Reads the facts about the release whose index is at `path`; `None` if there is no index. One that cannot be read
+    /// is left out, so that all others are found.
     pub(super) fn gather(reading: &Reading<'_>, path: &RepoPath, hasher: &DigestHasher) -> Option<Self> {
         let facts = Self::read(reading, path, hasher);
         facts.unwrap_or_else(|error| {
@@ -159,12 +160,13 @@ pub(super) struct ProjectFacts {
     pub(super) history_len: usize,
     /// Who signed those that the tables did not know yet.
     pub(super) rotated_by: Vec<(PublicKey, Seconds)>,
-    /// When the pending signers file was fetched, if there is one.
+    /// The time at which the pending signers file was fetched, if there is one.
     pub(super) proposed_at: Option<Seconds>,
 }
 
 impl ProjectFacts {
-    /// `known`: how many entries of the history the tables know. Entries never change (D42), so each is read once.
+    /// Reads the facts about a project. `known` is how many entries of the history the tables know. Entries never
+    /// change (D42), so each is read once.
     pub(super) fn gather(snapshot: &impl Snapshot, project: &RepoPath, known: usize) -> Self {
         Self::read(snapshot, project, known).unwrap_or_else(|error| {
             tracing::warn!(%error, "a project is left out of the catalogue");

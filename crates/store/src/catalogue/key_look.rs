@@ -32,7 +32,7 @@ use super::{
     tables::{KeyId, ProjectId, ReleaseId},
 };
 
-/// So many files and projects are gone through in a moment.
+/// How many files and projects a brief look goes through.
 const BRIEF: usize = 256;
 
 /// How many projects of a key are looked through for those that list it no longer: anyone can register many.
@@ -88,7 +88,7 @@ impl Look<'_> {
         list.entries
     }
 
-    /// Where this key is listed, what it signed last, and which revocations it began or joined.
+    /// Describes a key: where it is listed, what it signed last, and which revocations it began or joined.
     pub fn describe_key(&self, key: &PublicKey) -> KeyResponse {
         let id = self.tables.key_id(key);
         let mut listed = List::of(&self.head);
@@ -139,7 +139,7 @@ impl Look<'_> {
         Ok(KeySignedResponse { public_key: *key, signed: list.entries, more: false })
     }
 
-    /// When this key last signed anything that counts (D140).
+    /// The time at which this key last signed anything that counts (D140).
     pub fn last_signed(&self, key: &PublicKey) -> Option<Timestamp> {
         self.tables.last_signed(self.tables.key_id(key)?).map(time_of)
     }
@@ -221,7 +221,7 @@ impl Look<'_> {
         list.entries
     }
 
-    /// The newest first.
+    /// The signatures of a key, the newest first.
     fn signatures_of(
         &self,
         key: KeyId,
@@ -311,7 +311,7 @@ fn sort_by_age(files: &mut [WaitingFile]) {
     files.sort_by(|a, b| (a.since, &a.file_path).cmp(&(b.since, &b.file_path)));
 }
 
-/// `None` if the project no longer lists the key.
+/// Describes where a project lists the key. `None` if it no longer does.
 fn describe_listing(
     snapshot: &impl Snapshot,
     project: &RepoPath,

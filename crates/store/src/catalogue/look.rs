@@ -50,7 +50,7 @@ pub struct Look<'a> {
 /// Which releases of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedReleases {
-    /// In any letter case.
+    /// The project, in any letter case.
     pub project: RepoPath,
     pub tag: Option<String>,
     pub state: Option<ReleaseState>,
@@ -92,7 +92,7 @@ impl<'a, T> List<'a, T> {
         self.entries.len() == LIST_ENTRIES || has_read_enough
     }
 
-    /// One file that cannot be read must not hide the others.
+    /// Adds what `read` gives. One file that cannot be read must not hide the others.
     pub(super) fn add(&mut self, read: impl FnOnce(&Reading<'a>) -> Result<Option<T>, ReadError>) {
         match read(&self.reading) {
             Ok(entry) => self.entries.extend(entry),
@@ -204,7 +204,7 @@ impl<'a> Look<'a> {
         skipped
     }
 
-    /// One more than fit into a list, from each state in turn the newest.
+    /// The newest releases, from each state in turn, one more than fits into a list.
     fn newest_of(
         &self,
         project: ProjectId,
@@ -226,7 +226,7 @@ impl<'a> Look<'a> {
         found.into_iter().map(|(_, Reverse(id))| id).collect()
     }
 
-    /// Those with signers in force; if there are none, those that are being registered.
+    /// Projects with this name and signers in force; if there are none, those that are being registered.
     pub fn projects_named(&self, ProjectName(name): &ProjectName) -> ProjectsResponse {
         let prefix = reversed_name(name.as_str());
         let tables = &*self.tables;

@@ -46,7 +46,7 @@ impl Snapshot for Reading<'_> {
         self.head.contains(path)
     }
 
-    /// Through the cache: the copies of one project are all the same.
+    /// Reads a signers file through the cache: the copies of one project are all the same.
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
         if let Ok(known) = self.head.known_signers(path) {
             return Ok(known);

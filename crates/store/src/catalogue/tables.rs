@@ -20,7 +20,7 @@ pub(super) type KeyId = u32;
 #[derive(Default)]
 pub(super) struct Tables {
     releases: Vec<ReleaseRow>,
-    /// By a hash of the path of the index.
+    /// Releases by a hash of the path of the index.
     release_ids: BTreeSet<(u64, ReleaseId)>,
     path_hasher: RandomState,
     projects: Vec<ProjectRow>,
@@ -28,14 +28,14 @@ pub(super) struct Tables {
     key_ids: HashMap<PublicKey, KeyId>,
     /// How many releases each key has signed.
     signed_counts: Vec<u32>,
-    /// When each key last signed a signers file that took effect, or a revocation in force; 0 if never. Neither ever
-    /// goes away.
+    /// The time at which each key last signed a signers file that took effect, or a revocation in force; 0 if never.
+    /// Neither ever goes away.
     last_acts: Vec<Seconds>,
     /// Who signed a signers file of a project that took effect.
     pub(super) rotated: BTreeSet<(KeyId, ProjectId)>,
     /// Complete and revoked releases by the digests of their files, the oldest first.
     pub(super) digests: BTreeSet<(u64, Seconds, ReleaseId)>,
-    /// The newest first.
+    /// Releases by project and state, the newest first.
     pub(super) by_project: BTreeSet<(ProjectId, ReleaseState, Reverse<Seconds>, Reverse<ReleaseId>)>,
     /// Who has signed what, the newest signature first.
     pub(super) signed: BTreeSet<(KeyId, Reverse<Seconds>, ReleaseId)>,
@@ -46,10 +46,11 @@ pub(super) struct Tables {
     begun_since: HashMap<ReleaseId, Seconds>,
     /// Projects whose signers files in force list a key.
     pub(super) listed: BTreeSet<(KeyId, ProjectId)>,
-    /// By their names in small letters, the last one first. Those with signers in force, and those without.
+    /// Projects by their names in small letters, the last name first: those with signers in force here, the others
+    /// below.
     pub(super) active_names: BTreeSet<(String, ProjectId)>,
     pub(super) pending_names: BTreeSet<(String, ProjectId)>,
-    /// While the tables are made.
+    /// Present only while the tables are made.
     bulk: Option<Bulk>,
 }
 
@@ -67,7 +68,7 @@ pub(super) struct ReleaseRow {
     tail: SmolStr,
     pub(super) project: ProjectId,
     pub(super) registered_at: Seconds,
-    /// `None` for one that is gone.
+    /// The state of the release; `None` for one that is gone.
     pub(super) state: Option<ReleaseState>,
 }
 
@@ -80,7 +81,7 @@ struct ProjectRow {
 }
 
 impl ReleaseRow {
-    /// Its directory, below that of the project.
+    /// The directory of the release, below that of its project.
     pub(super) fn dir(&self) -> &str {
         self.tail.trim_end_matches('/')
     }
@@ -102,7 +103,7 @@ impl Tables {
         alike.find(|(_, id)| self.path_text(*id) == path.as_str()).map(|(_, id)| *id)
     }
 
-    /// Where the index of a release lies.
+    /// The path of the index of a release.
     pub(super) fn path_of(&self, id: ReleaseId) -> RepoPath {
         RepoPath::parse(&self.path_text(id)).expect("it was a path before it was taken apart")
     }
@@ -133,7 +134,7 @@ impl Tables {
         self.project_id(project).map_or(0, |id| self.projects[id as usize].history_len)
     }
 
-    /// When a key last signed anything that counts (D140).
+    /// The time at which a key last signed anything that counts (D140).
     pub(super) fn last_signed(&self, key: KeyId) -> Option<Seconds> {
         let newest = (key, Reverse(Seconds::MAX), ReleaseId::MIN);
         let release = self.signed.range(newest..).next().filter(|(signer, _, _)| *signer == key);
@@ -320,7 +321,8 @@ impl Tables {
     }
 }
 
-/// `https/example.org/443/Acme/App` as `app/acme/443/example.org/https/`: what ends alike then begins alike (D35).
+/// The name in reverse, `https/example.org/443/Acme/App` as `app/acme/443/example.org/https/`: what ends alike then
+/// begins alike (D35).
 pub(super) fn reversed_name(path: &str) -> String {
     let mut name = String::with_capacity(path.len() + 1);
     for segment in path.rsplit('/') {

@@ -25,8 +25,8 @@ pub struct Versions {
     /// A difference has the kind of its base, so versions of one kind are never taken for those of another.
     pub newest: HashMap<(Kind, u64), Version>,
     pub bytes: usize,
-    /// With a key that is drawn anew each time, so that a stranger cannot make files that seem to be versions of each other, or
-    /// versions that do not.
+    /// A hasher whose key is drawn anew each time, so that a stranger cannot make files that seem to be versions of
+    /// each other, or versions that do not.
     hasher: RandomState,
 }
 

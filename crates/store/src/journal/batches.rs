@@ -17,7 +17,7 @@ pub struct JournalBatches<F> {
 }
 
 impl<F: Fn(&ObjectId) -> bool> JournalBatches<F> {
-    /// `base` is the commit that the export begins after. A batch ends where `is_end` says so, at the latest.
+    /// Batches of an export that begins after the commit `base`. A batch ends where `is_end` says so, at the latest.
     pub fn new(export: JournalExport, base: Option<ObjectId>, is_end: F) -> Self {
         Self { export: Some(export), base, is_end }
     }

@@ -140,7 +140,7 @@ impl TreeWalk<'_> {
     }
 }
 
-/// Git's order: by bytes, with a slash behind the name of a directory.
+/// Compares names in Git's order: by bytes, with a slash behind the name of a directory.
 fn compare_names(old: &EntryRef<'_>, new: &EntryRef<'_>) -> Ordering {
     let spelled = |entry: &EntryRef<'_>| {
         let slash = entry.mode.is_tree().then_some(b'/');

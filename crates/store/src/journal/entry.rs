@@ -9,11 +9,11 @@ use crate::commit::Author;
 pub struct JournalEntry {
     /// The commit, as the sender names it. A follower makes the commit again and compares.
     pub id: ObjectId,
-    /// `None` for the first commit.
+    /// The commit before; `None` for the first commit.
     pub parent: Option<ObjectId>,
     pub author: Author,
-    /// In whole seconds.
+    /// The time of the commit, in whole seconds.
     pub time: Timestamp,
-    /// Its message is as the commit records it.
+    /// The change, with its message as the commit records it.
     pub change: Change,
 }

@@ -23,11 +23,11 @@ use crate::{
 pub struct JournalExport {
     objects: Arc<Objects>,
     head: ObjectId,
-    /// The oldest comes last.
+    /// The stretches still to be read; the oldest comes last.
     stretches: Vec<Stretch>,
     commits: vec::IntoIter<(ObjectId, Commit)>,
     trees: TreeReader,
-    /// Of the commit before.
+    /// The tree of the commit before.
     tree: Option<ObjectId>,
     writer: JournalWriter,
     /// The files of the last written commit that are still to be written.
@@ -58,7 +58,7 @@ struct ChangedCommit {
 }
 
 impl JournalExport {
-    /// `None` if `after` is not in the history of `head`.
+    /// Begins an export. `None` if `after` is not in the history of `head`.
     pub(crate) fn begin(
         objects: &Arc<Objects>,
         milestones: &Milestones,
@@ -89,7 +89,7 @@ impl JournalExport {
         self.head
     }
 
-    /// Whether all of it was given.
+    /// Whether all of the export was given.
     pub fn is_done(&self) -> bool {
         self.files.is_none() && self.commits.as_slice().is_empty() && self.stretches.is_empty()
     }
@@ -182,7 +182,7 @@ impl UnwrittenFiles {
     }
 }
 
-/// Oldest first.
+/// Reads the commits of a stretch, oldest first.
 fn read_stretch(objects: &Objects, stretch: Stretch) -> Result<Vec<(ObjectId, Commit)>, StoreError> {
     let mut commits = Vec::with_capacity(stretch.commits);
     let mut next = Some(stretch.newest);

@@ -1,6 +1,6 @@
-//! Where in the history a commit lies. Commits name the one before them and not the one after, so a reader from the
-//! oldest on needs places to turn round at. Some of them are kept for all readers, so that one walk back through the
-//! whole history is enough.
+//! Finds where in the history a commit lies. Commits name the one before them and not the one after, so a reader from
+//! the oldest on needs places to turn round at. Some of them are kept for all readers, so that one walk back through
+//! the whole history is enough.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ pub(crate) struct Milestones {
     known: Mutex<KnownMilestones>,
 }
 
-/// Oldest first. The first commit has the number 0.
+/// The milestones, oldest first. The first commit has the number 0.
 #[derive(Debug, Default)]
 struct KnownMilestones {
     ids: Vec<(usize, ObjectId)>,
@@ -41,8 +41,8 @@ impl Milestones {
         Self { objects, known: Mutex::default() }
     }
 
-    /// Everything after `after`, or from the first commit on, up to `head`: the oldest stretch comes last, to be popped.
-    /// `None` if `after` is not in the history of `head`.
+    /// The stretches of everything after `after`, or from the first commit on, up to `head`: the oldest comes last, to
+    /// be popped. `None` if `after` is not in the history of `head`.
     pub(crate) fn stretches(
         &self,
         after: Option<ObjectId>,
@@ -135,7 +135,7 @@ impl KnownMilestones {
     }
 }
 
-/// This commit and those before it, newest first.
+/// Walks from this commit back to the first, newest first.
 fn walk_back(objects: &Objects, from: ObjectId) -> impl Iterator<Item = Result<ObjectId, StoreError>> {
     let mut next = Some(from);
     std::iter::from_fn(move || {

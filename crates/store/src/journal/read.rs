@@ -1,5 +1,5 @@
-//! Text as entries. The text may come from a hostile server or database: everything in it is checked and bounded, and
-//! there is one spelling of each entry. Whether the entry is true, the rules decide.
+//! Reads text as entries. The text may come from a hostile server or database: everything in it is checked and bounded,
+//! and there is one spelling of each entry. Whether the entry is true, the rules decide.
 
 mod fault;
 mod lines;
@@ -32,7 +32,7 @@ pub struct JournalReader {
     /// How much of the buffer was searched for the end of a line.
     searched: usize,
     awaited: Awaited,
-    /// The last whole entry.
+    /// The id of the last whole entry.
     last: Option<ObjectId>,
     draft: EntryDraft,
     failed: Option<JournalError>,
@@ -56,7 +56,7 @@ enum Awaited {
     Committer,
     MessageLength,
     Message(usize),
-    /// `from`, or as below.
+    /// `from`, a changed file, or the end of the entry.
     Parent,
     /// A changed file, or the end of the entry.
     File,
@@ -101,7 +101,7 @@ impl JournalReader {
         self.advance().map_err(|fault| self.fail(fault))
     }
 
-    /// That the stream ends here.
+    /// Ends the stream. Returns an error if it ends inside an entry.
     pub fn finish(mut self) -> Result<(), JournalError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -211,7 +211,7 @@ impl JournalReader {
         Ok(())
     }
 
-    /// Whether it is there yet.
+    /// Reads the message, and returns whether it is there yet.
     fn read_message(&mut self, length: usize) -> Result<bool, JournalFault> {
         let Some(bytes) = self.take(length)? else { return Ok(false) };
         let message = String::from_utf8(bytes).map_err(|_| JournalFault::OddMessage)?;
@@ -255,7 +255,7 @@ impl JournalReader {
         line.map(Some).map_err(|line| odd_line("text", &String::from_utf8_lossy(line.as_bytes())))
     }
 
-    /// That many bytes; `None` if they are not there yet.
+    /// Takes that many bytes; `None` if they are not there yet.
     fn take(&mut self, length: usize) -> Result<Option<Vec<u8>>, JournalFault> {
         // Before they arrive, so that no more than an entry is ever held.
         if self.draft.bytes + length > JOURNAL_ENTRY_BYTES {

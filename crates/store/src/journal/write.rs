@@ -30,12 +30,12 @@ pub(super) struct EntryHead<'a> {
 #[derive(Debug)]
 pub(super) enum FileLine<'a> {
     Content(&'a [u8]),
-    /// The same content as an earlier file of the entry.
+    /// The content is that of an earlier file of the entry.
     Repeated(ObjectId),
     Gone,
 }
 
-/// A stream of these entries. Each must continue the one before.
+/// Writes a stream of entries. Each must continue the one before.
 pub fn write_entries<'a>(entries: impl IntoIterator<Item = &'a JournalEntry>) -> Vec<u8> {
     let (mut writer, mut out) = (JournalWriter::default(), Vec::new());
     entries.into_iter().for_each(|entry| writer.write(entry, &mut out));

@@ -11,7 +11,8 @@ pub const TABLE: &str = "CREATE TABLE forgotten (first INTEGER PRIMARY KEY, last
 /// Spans that are nearer to each other, in seconds, become one. Little more than the life of a nonce: what lies between
 /// them is refused for that long at most, should the clock be set back there.
 pub const NEAR: i64 = 10 * 60;
-/// Beyond this, the two spans with the least between them become one. An idle server has a span for each request.
+/// The most spans. Beyond it, the two with the least between them become one. An idle server has a span for each
+/// request.
 pub const MAX_SPANS: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

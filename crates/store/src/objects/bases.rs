@@ -10,7 +10,7 @@ use gix::{objs::Kind, odb::pack::cache::DecodeEntry};
 pub(crate) struct RecentObjects<K> {
     young: HashMap<K, RecentObject>,
     old: HashMap<K, RecentObject>,
-    /// Of the young ones. They become the old ones when they have half of all.
+    /// Bytes of the young objects. They become the old ones when they have half of all.
     bytes: usize,
     max_bytes: usize,
 }
@@ -22,14 +22,14 @@ pub(crate) struct RecentObject {
     content: Arc<[u8]>,
 }
 
-/// By the number of a pack and the place in it.
+/// Objects by the number of a pack and the place in it.
 pub(crate) type DeltaBases = RecentObjects<(u64, u64)>;
 
-/// Those of one pack.
+/// The bases that lie in one pack.
 #[derive(Debug)]
 pub(crate) struct BasesInPack<'a> {
     pub(crate) bases: &'a mut DeltaBases,
-    /// Ours. Those of gix are short, and two packs may have the same.
+    /// Our number of the pack. Those of gix are short, and two packs may have the same.
     pub(crate) pack: u64,
 }
 

@@ -2,13 +2,14 @@
 
 use std::{cmp::min, collections::HashMap, ops::Range};
 
-/// What one copy instruction can hold.
+/// The most bytes that one copy instruction can hold.
 const MAX_COPY: usize = 0xff_ffff;
 const MAX_INSERT: usize = 0x7f;
 /// What is left between beginning and end is searched for lines of the base only where it is longer. Versions in a batch
 /// mostly differ in one place, and to search would cost more than it gains.
 const MIN_SEARCHED: usize = 512;
-/// Shorter lines are found where a run goes on, and are not looked for elsewhere: an instruction is as long as they are.
+/// The shortest line that is looked for. Shorter ones are found where a run goes on: an instruction is as long as they
+/// are.
 const MIN_LINE: usize = 24;
 
 /// A part of the target, and where its bytes are.
@@ -25,9 +26,9 @@ enum Side {
     Target,
 }
 
-/// `target` as a difference to `base`. What both begin and end with is copied. What lies between is compared line by line,
-/// since our documents have a line for each thing that they list. In a directory the bytes of a line break occur every
-/// few hundred bytes, and serve as well.
+/// Encodes `target` as a difference to `base`. What both begin and end with is copied. What lies between is compared
+/// line by line, since our documents have a line for each thing that they list. In a directory the bytes of a line
+/// break occur every few hundred bytes, and serve as well.
 pub fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
     let prefix = common_prefix(base, target);
     let suffix = common_suffix(&base[prefix..], &target[prefix..]);

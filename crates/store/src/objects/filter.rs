@@ -4,7 +4,8 @@
 use gix::ObjectId;
 
 const BLOCK_WORDS: usize = 8;
-/// Of the 512 bits of a block. With 16 bits an object, about one answer in 500 is a maybe that should be a no.
+/// How many objects share a block of 512 bits. With 16 bits an object, about one answer in 500 is a maybe that should
+/// be a no.
 const OBJECTS_PER_BLOCK: usize = 32;
 const BITS_PER_OBJECT: u32 = 6;
 
@@ -27,7 +28,7 @@ impl Filter {
         filter
     }
 
-    /// False means that it is certainly not there.
+    /// Whether the object may be there. False means that it is certainly not.
     pub fn may_contain(&self, id: &ObjectId) -> bool {
         let (block, bits) = place(id.as_bytes(), self.blocks.len());
         let block = &self.blocks[block];
@@ -43,7 +44,7 @@ fn place(id: &[u8], blocks: usize) -> (usize, u64) {
     ((word(0) % blocks as u64) as usize, word(8))
 }
 
-/// Nine bits choose one of 512.
+/// The positions that the bits choose: nine bits choose one of 512.
 fn positions(bits: u64) -> impl Iterator<Item = (usize, u64)> {
     (0..BITS_PER_OBJECT).map(move |i| {
         let nine = bits >> (9 * i) & 0x1ff;

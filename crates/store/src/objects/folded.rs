@@ -25,7 +25,8 @@ pub(crate) const ENDING: &str = "folded";
 const GRACE: Duration = Duration::from_secs(10 * 60);
 /// Each is one more for Git to look into, so there are not many.
 pub const MAX_PACKS: usize = 64;
-/// On top of what the packs in use take. Folding can make little of much, so what waits is bounded by itself as well.
+/// How many bytes can wait, on top of what the packs in use take. Folding can make little of much, so what waits is
+/// bounded by itself as well.
 pub const MAX_BYTES: u64 = 4 << 20;
 
 /// What waits to be removed, oldest first.
@@ -37,7 +38,7 @@ pub struct Folded {
 /// One fold: the pack that it made, and those that it took in.
 #[derive(Debug)]
 pub struct FoldList {
-    /// Without an ending, like those in `sources`.
+    /// The path of the new pack without an ending, like those in `sources`.
     pub into: PathBuf,
     pub sources: Vec<PathBuf>,
     pub bytes: u64,
@@ -161,7 +162,7 @@ pub(crate) fn is_kept(stem: &Path) -> bool {
     ["keep", "promisor", "mtimes"].iter().any(|ending| stem.with_extension(ending).exists())
 }
 
-/// Those of `sources` whose every object is in the pack `into` as well, as far as the indexes tell.
+/// The packs of `sources` whose every object is in the pack `into` as well, as far as the indexes tell.
 fn held(into: &Path, sources: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let open = |stem: &Path| index::File::at(stem.with_extension("idx"), HashKind::Sha1).ok();
     let Some(whole) = open(into).filter(|_| is_whole(into)) else { return Vec::new() };

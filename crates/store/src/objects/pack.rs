@@ -9,8 +9,8 @@ use gix::{ObjectId, objs::Kind, odb::pack::data::entry::Header};
 use crate::objects::{delta::encode_delta, stored, sums::Checksum};
 
 const HEADER_BYTES: usize = 12;
-/// So many differences lead to any object, through however many folds it went: a reader has to walk all of them. Git itself
-/// stops here, and breaks longer chains when it sends them.
+/// The most differences that lead to any object, through however many folds it went: a reader has to walk all of them.
+/// Git itself stops here, and breaks longer chains when it sends them.
 pub const MAX_CHAIN: usize = 50;
 /// What is written as it is: most commits, and most differences between versions of a directory or a set of signatures.
 /// They hardly get smaller, and to make the compressor ready for each would cost more than all else: with a bound of 192,
@@ -38,7 +38,7 @@ pub struct EncodedPack {
     pub index: Vec<u8>,
 }
 
-/// Where an object lies in a pack.
+/// The place of an object in a pack.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexEntry {
     pub id: ObjectId,
@@ -128,7 +128,7 @@ fn header_of(kind: Kind) -> Header {
     }
 }
 
-/// One entry by itself.
+/// Encodes one entry by itself.
 pub fn encode_entry(header: &Header, data: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(data.len() + 32);
     append_entry(header, data, &mut Compress::new(Compression::new(1), true), &mut out);

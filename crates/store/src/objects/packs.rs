@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub struct Pack {
-    /// Of all that this process opened, and given to no other one.
+    /// A number that this process gives to each pack that it opens, and to no other one.
     pub(crate) number: u64,
     /// The file without `.pack` or `.idx`.
     pub(crate) stem: PathBuf,
@@ -42,13 +42,13 @@ impl Pack {
         Ok(Self { number: OPENED.fetch_add(1, Ordering::Relaxed), stem, bundle, filter })
     }
 
-    /// The same pack, from which nothing larger is read.
+    /// Bounds what is read from the pack: nothing larger than `max_bytes`.
     pub(crate) fn bounded(mut self, max_bytes: usize) -> Self {
         self.bundle.pack = self.bundle.pack.with_alloc_limit_bytes(Some(max_bytes));
         self
     }
 
-    /// Where in its index an object is.
+    /// The position of an object in the pack's index.
     pub(crate) fn find(&self, id: &ObjectId) -> Option<u32> {
         if self.filter.may_contain(id) { self.bundle.index.lookup(id) } else { None }
     }
@@ -58,7 +58,7 @@ impl Pack {
         Known::At { pack: self.number, offset: self.bundle.index.pack_offset_at_index(at) }
     }
 
-    /// How large an object is, by where in the index it is. Reads the beginning of it alone.
+    /// How large an object is, by its position in the index. Reads the beginning of it alone.
     pub(crate) fn size(&self, at: u32, inflate: &mut Inflate) -> Result<u64, gix::Error> {
         let pack::Bundle { index, pack } = &self.bundle;
         let entry = pack.entry(index.pack_offset_at_index(at))?;

@@ -11,16 +11,16 @@ use quick_cache::{Weighter, sync::Cache};
 
 const SIGNERS_BYTES: u64 = 16 << 20;
 const SIGNATURES_BYTES: u64 = 4 << 20;
-/// Each takes some hundred bytes.
+/// How many facts about entries are kept. Each takes some hundred bytes.
 const MAX_ENTRY_FACTS: usize = 32_768;
 
 pub(crate) struct ParsedObjects {
-    /// One project's copies of a signers file are all one blob.
+    /// Parsed signers files. One project's copies of a signers file are all one blob.
     pub(crate) signers: Cache<ObjectId, StoredSigners, ByBytes>,
     /// A signatures file that still grows is read for each signature, to decide, to list who is missing, and to repeat
     /// what another node did.
     pub(crate) signatures: Cache<ObjectId, Arc<SignatureSet>, ByBytes>,
-    /// Of entries of histories: each chain asks for some.
+    /// Facts about entries of histories: each chain asks for some.
     pub(crate) entry_facts: Cache<ObjectId, EntryFacts>,
 }
 

@@ -1,8 +1,8 @@
-//! Where the content of a file lies, as far as readers have found out.
+//! The place of a file's content, as far as readers have found it out.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Sixty-four gibibytes, many times what a fold makes.
+/// How many bits an offset has: sixty-four gibibytes, many times what a fold makes.
 const OFFSET_BITS: u32 = 36;
 pub const MAX_OFFSET: u64 = (1 << OFFSET_BITS) - 1;
 pub const MAX_PACK: u64 = (1 << (u64::BITS - OFFSET_BITS)) - 2;
@@ -18,12 +18,12 @@ pub struct Spot(AtomicU64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     Nothing,
-    /// At this offset of the pack with this number, while there is one.
+    /// The content lies at this offset of the pack with this number, while there is one.
     At {
         pack: u64,
         offset: u64,
     },
-    /// Not in a pack as it is: it has to be decompressed, or put together.
+    /// The content does not lie in a pack as it is: it has to be decompressed, or put together.
     Elsewhere,
 }
 
@@ -51,7 +51,7 @@ impl Clone for Spot {
     }
 }
 
-/// What does not fit is not known.
+/// Encodes a place. What does not fit counts as not known.
 fn encode(known: Known) -> u64 {
     match known {
         Known::At { pack, offset } if pack < MAX_PACK && offset <= MAX_OFFSET => {

@@ -3,7 +3,7 @@
 
 use zlib_rs::adler32::adler32;
 
-/// What one such block can hold.
+/// The most bytes that one such block can hold.
 pub const MAX_BLOCK: usize = u16::MAX as usize;
 /// Files that are larger are worth compressing.
 pub const MAX_BYTES: usize = 4_096;
@@ -22,7 +22,7 @@ pub fn append(data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&checksum(data));
 }
 
-/// How many bytes `append` makes of so many.
+/// How many bytes `append` makes of `bytes`.
 pub fn encoded_len(bytes: usize) -> usize {
     HEAD_BYTES + bytes + CHECKSUM_BYTES
 }

@@ -19,7 +19,7 @@ pub fn hash_tree(bytes: &[u8]) -> ObjectId {
     checksum.finish()
 }
 
-/// Of a file that ends with it.
+/// The checksum of a file that ends with it.
 #[derive(Debug, Default)]
 pub struct Checksum(Sha1);
 

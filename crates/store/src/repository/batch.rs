@@ -32,11 +32,11 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) objects: Vec<PackObject>,
-    /// Where in `objects` each one is.
+    /// The position in `objects` of each object.
     places: HashMap<ObjectId, usize>,
     /// The newest version of each directory that the batch touched, as a position in `objects`.
     newest_trees: HashMap<String, usize>,
-    /// The same for files, as far as they are worth a difference.
+    /// The newest version of each file that is worth a difference, as a position in `objects`.
     newest_blobs: HashMap<RepoPath, usize>,
     /// How much memory it holds, about.
     pub(crate) bytes: usize,
@@ -47,10 +47,10 @@ pub(crate) struct Batch {
 pub(crate) struct NewCommit<'a> {
     pub(crate) root: Arc<Dir>,
     pub(crate) tip: ObjectId,
-    /// Those that neither the branch nor the batch has.
+    /// The files that neither the branch nor the batch has.
     blobs: Vec<(&'a RepoPath, ObjectId, &'a Arc<[u8]>)>,
     trees: Vec<EncodedTree>,
-    /// What each of these takes.
+    /// How many bytes each of the trees takes.
     tree_bytes: Vec<usize>,
     text: Bytes,
 }
@@ -75,7 +75,7 @@ impl NewCommit<'_> {
 }
 
 impl Batch {
-    /// `change` on top of `head`, as one commit. Nothing is added yet.
+    /// Prepares `change` on top of `head`, as one commit. Nothing is added yet.
     pub(crate) fn prepare<'a>(
         &self,
         head: &Head,

@@ -22,7 +22,7 @@ use crate::disk::{Disk, DiskError, UNFINISHED, list_dir, unfinished};
 
 const ENDING: &str = "keep";
 const BEGINNING: &str = "countersign: the branch moves to this pack";
-/// So much of it is enough to know whose mark it is: a power cut may leave anything behind that.
+/// The beginning of a mark of ours. It is enough to know whose mark it is: a power cut may leave anything behind that.
 const OURS: &str = "countersign: ";
 /// What stands for a commit before the first one.
 const NO_COMMIT: &str = "none";
@@ -31,7 +31,7 @@ const NO_COMMIT: &str = "none";
 pub(crate) struct UnpublishedPack {
     /// The file without `.pack` or `.idx`.
     pub(crate) stem: PathBuf,
-    /// Where the branch was.
+    /// The commit at which the branch was.
     pub(crate) from: Option<ObjectId>,
     pub(crate) to: ObjectId,
 }
@@ -48,7 +48,7 @@ impl UnpublishedPack {
         written.map_err(|source| DiskError::new("write", &path, source))
     }
 
-    /// The branch has moved.
+    /// Removes the mark, because the branch has moved.
     pub(crate) fn unmark(&self, disk: &Disk) -> Result<(), DiskError> {
         disk.remove(&self.stem.with_extension(ENDING))
     }
@@ -81,7 +81,7 @@ pub(crate) enum LeftMark {
 }
 
 impl LeftMark {
-    /// Those in a directory of packs.
+    /// Finds all marks in a directory of packs.
     pub(crate) fn find_all(dir: &Path) -> Result<Vec<Self>, DiskError> {
         let marks =
             list_dir(dir)?.into_iter().filter(|path| path.extension().is_some_and(|end| end == ENDING));

@@ -33,9 +33,9 @@ use crate::{
 pub struct Head {
     /// The zero id before the first commit.
     pub commit: ObjectId,
-    /// Two heads with the same files have equal ones.
+    /// The root directory. Two heads with the same files have equal ones.
     pub root: Arc<Dir>,
-    /// The same files, for a server; a check that goes through many commits does without.
+    /// The files by path, for a server; a check that goes through many commits does without.
     pub(crate) places: Option<Places>,
     pub(crate) objects: Arc<Objects>,
     pub index: Index,
@@ -56,7 +56,7 @@ pub enum PathEntry {
 }
 
 impl Head {
-    /// A commit to begin with.
+    /// Makes a head to begin with.
     pub(crate) fn of(
         commit: ObjectId,
         root: Arc<Dir>,
@@ -78,7 +78,7 @@ impl Head {
         next
     }
 
-    /// The same with an index that is built from the files alone.
+    /// Builds the index again, from the files alone.
     pub fn rebuild_index(mut self) -> Self {
         self.index = Index::default();
         let mut touched = Vec::new();
@@ -97,7 +97,7 @@ impl Head {
         self.index = index;
     }
 
-    /// When the commit was made. Reads it from disk.
+    /// Reads the time of the commit from disk.
     pub fn committed_at(&self) -> Result<Timestamp, StoreError> {
         let bytes = self.objects.read(&self.commit, Kind::Commit)?;
         let commit = Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(self.commit, reason))?;
@@ -119,7 +119,7 @@ impl Head {
         }
     }
 
-    /// The same for a path that is not parsed yet; `None` also where it is not spelled as [`RepoPath`] does.
+    /// The file at a path that is not parsed yet; `None` also if it is not spelled as [`RepoPath`] does.
     pub fn file_as_spelled(&self, path: &str) -> Option<FoundFile<'_>> {
         self.places.as_ref()?.find(path).map(FoundFile::at)
     }
@@ -140,7 +140,8 @@ impl Head {
         self.objects.content(&found.id, found.spot)
     }
 
-    /// The same where it costs no more than a look: it lies in a pack as it is, or is in the cache and small.
+    /// The content of what was found, if it costs no more than a look: it lies in a pack as it is, or is in the cache
+    /// and small.
     pub fn content_at_hand(&self, found: FoundFile<'_>, most: usize) -> Option<Bytes> {
         self.objects.content_at_hand(&found.id, found.spot, most)
     }
@@ -156,7 +157,7 @@ impl Head {
         self.objects.parsed.signers.get(&found.id).map(Some).ok_or(found)
     }
 
-    /// The same for the entry of a history.
+    /// The facts about the entry of a history at `path`, if it was parsed before; else what has to be parsed.
     pub fn known_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, FoundFile<'_>> {
         let Some(found) = self.file(path) else { return Ok(None) };
         self.objects.parsed.entry_facts.get(&found.id).map(Some).ok_or(found)
@@ -257,7 +258,7 @@ impl<'a> FoundFile<'a> {
     }
 }
 
-/// Where on disk it is missing is for the log; callers are told the file alone.
+/// The error for callers, which names the file alone. Where on disk it is missing is for the log.
 pub fn unreadable(path: &RepoPath, error: &StoreError) -> ReadError {
     tracing::error!(%path, %error, "a stored file cannot be read");
     ReadError { path: path.clone(), reason: "it cannot be read from the repository".to_owned() }

@@ -25,17 +25,17 @@ use imbl::{HashMap, OrdMap, OrdSet};
 
 static NO_KEYS: BTreeSet<PublicKey> = BTreeSet::new();
 
-/// Derived from the files of one commit; cheap to clone.
+/// An index of projects and of what collects signatures, derived from the files of one commit; cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Index {
     /// Every project, registered or pending, by its identifier in small letters (D35).
     projects: OrdMap<String, RepoPath>,
-    /// Those of them whose first registration still waits for signatures, and since when.
+    /// The projects whose first registration still waits for signatures, and since when.
     registering: OrdMap<String, Timestamp>,
     waiting_signers: Arc<WaitingSigners>,
     /// Every file that collects signatures, with the keys that may still sign it.
     collecting: OrdMap<RepoPath, Arc<BTreeSet<PublicKey>>>,
-    /// The same by key.
+    /// The files that collect signatures, by key.
     waiting: HashMap<PublicKey, OrdSet<RepoPath>>,
 }
 
@@ -43,19 +43,19 @@ pub struct Index {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WaitingSigners {
     by_project: OrdMap<RepoPath, Timestamp>,
-    /// The next ones first.
+    /// Projects by the time at which their signers take effect, the next ones first.
     by_time: OrdSet<(Timestamp, RepoPath)>,
-    /// When the first of them take effect: every request looks at it.
+    /// The time at which the first of them take effect: every request looks at it.
     next_due: Option<Timestamp>,
 }
 
 impl WaitingSigners {
-    /// When the next ones take effect, if any wait.
+    /// The time at which the next signers take effect, if any wait.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.next_due
     }
 
-    /// Those that take effect by this time, with their projects; the next ones first.
+    /// The signers that take effect by this time, with their projects; the next ones first.
     pub fn due(&self, by: Timestamp) -> impl Iterator<Item = &(Timestamp, RepoPath)> {
         self.iter().take_while(move |(due, _)| *due <= by)
     }
@@ -65,12 +65,12 @@ impl WaitingSigners {
         self.by_time.iter()
     }
 
-    /// Whether just these wait.
+    /// Whether exactly these signers wait.
     pub fn contains(&self, signers: &(Timestamp, RepoPath)) -> bool {
         self.by_time.contains(signers)
     }
 
-    /// When the signers of a project take effect; `None` where none wait.
+    /// Sets the time at which the signers of a project take effect; `None` if they do not wait.
     pub fn set(&mut self, project: &RepoPath, due: Option<Timestamp>) {
         let before = match due {
             Some(due) => self.by_project.insert(project.clone(), due),
@@ -129,7 +129,7 @@ impl Index {
         self.collecting.len()
     }
 
-    /// When each registration below `dir` began that still waits for signatures.
+    /// The times at which the registrations below `dir` began that still wait for signatures.
     pub fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp> {
         let below = below(&self.registering, &dir.as_str().to_ascii_lowercase());
         below.map(|(_, since)| *since).collect()
@@ -186,7 +186,7 @@ impl Index {
         }
     }
 
-    /// Since when its first registration waits, if it does.
+    /// Notes a project, and since when its first registration waits, if it does.
     fn set_project(&mut self, project: RepoPath, registering: Option<Timestamp>) {
         let folded = project.as_str().to_ascii_lowercase();
         match registering {
@@ -223,7 +223,7 @@ impl Index {
     }
 }
 
-/// When a proposal was fetched; `None` where its metadata cannot be read.
+/// The time at which a proposal was fetched; `None` if its metadata cannot be read.
 fn pending_since(snapshot: &impl Snapshot, pending: &RepoPath) -> Option<Timestamp> {
     let metadata = snapshot.read(&layout::metadata_of(pending)).ok()??;
     Some(Metadata::parse(&metadata).ok()?.origin.retrieved_at)

@@ -39,7 +39,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Those of a whole tree. `spots` says where objects lie, as far as that is known.
+    /// The files of a whole tree. `spots` says where objects lie, as far as that is known.
     pub fn of(root: &Dir, spots: &HashMap<ObjectId, Spot>) -> Self {
         let key = RandomState::new();
         let (mut files, mut histories, mut signers) = (Vec::new(), Vec::new(), Vec::new());
@@ -73,7 +73,7 @@ impl Places {
         Ok(self.find_nearest(path)?.and_then(|(levels, _)| path.ancestor(levels)))
     }
 
-    /// With how many levels above `path` it is.
+    /// The nearest file at or above `path`, with how many levels it is above.
     fn find_nearest(&self, path: &RepoPath) -> Result<Option<(usize, &FilePlace)>, Far> {
         let mut dir = path.as_str();
         for levels in 0..NEAR {
@@ -88,7 +88,7 @@ impl Places {
         Err(Far)
     }
 
-    /// What is at `path` from now on; `None` where no file is.
+    /// Sets the file at `path`; `None` if there is no file any more.
     pub fn set(&mut self, path: &str, id: Option<ObjectId>) {
         let table = if is_in_history(path) { &mut self.histories } else { &mut self.files };
         Mark::of(&self.key, path).set_in(table, id);
@@ -143,6 +143,6 @@ fn project_of(path: &str) -> Option<&str> {
     dir.strip_suffix(wire::ACTIVE_DIR)?.strip_suffix('/')
 }
 
-/// Nothing was found near the path.
+/// Error: there was nothing near the path.
 #[derive(Debug)]
 pub struct Far;

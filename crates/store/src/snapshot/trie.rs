@@ -7,10 +7,12 @@ use gix::ObjectId;
 
 use crate::objects::spot::Spot;
 
-/// With wider branches, most of what a table of 100,000 files takes would be branches that lead to two or three files.
+/// How many bits of the hash one branch uses. With wider branches, most of what a table of 100,000 files takes would be
+/// branches that lead to two or three files.
 const BITS: u32 = 4;
 pub const WIDTH: usize = 1 << BITS;
-/// A leaf with more is split. So many lie close together, and the hash says about where among them one is.
+/// The most files in a leaf; one with more is split. So many lie close together, and the hash says about where among
+/// them one is.
 const MAX_LEAF: usize = 64;
 const MAX_DEPTH: u32 = u64::BITS / BITS;
 
@@ -26,9 +28,9 @@ pub struct FilePlace {
 
 #[derive(Debug, Clone)]
 pub enum Node {
-    /// Sorted by hash and check.
+    /// Files, sorted by hash and check.
     Leaf(Arc<[FilePlace]>),
-    /// By the next bits of the hash. Stays when little is left below: files rarely go.
+    /// Branches by the next bits of the hash. It stays when little is left below: files rarely go.
     Branch(Arc<[Node; WIDTH]>),
 }
 
@@ -38,7 +40,7 @@ impl Node {
         Self::build(&places, 0)
     }
 
-    /// Those with this hash: none, or one, or hardly ever more.
+    /// The files with this hash: none, or one, or hardly ever more.
     pub fn find(&self, hash: u64) -> impl Iterator<Item = &FilePlace> {
         let (mut node, mut depth) = (self, 0);
         let leaf = loop {
@@ -51,7 +53,7 @@ impl Node {
         leaf[position(leaf, hash, depth)..].iter().take_while(move |place| place.hash == hash)
     }
 
-    /// In the place of one with the same hash and check, if there is one.
+    /// Inserts a file, in the place of one with the same hash and check, if there is one.
     pub fn insert(&mut self, place: FilePlace) {
         self.insert_at(0, place);
     }
@@ -117,7 +119,7 @@ fn locate(leaf: &[FilePlace], depth: u32, key: (u64, u32)) -> Result<usize, usiz
     found.map(|at| begin + at).map_err(|at| begin + at)
 }
 
-/// Where the first one is that has this hash or a larger one. Looked for where it should be if hashes were spread
+/// The position of the first file with this hash or a larger one. Looked for where it should be if hashes were spread
 /// perfectly; it is a few steps from there.
 fn position(leaf: &[FilePlace], hash: u64, depth: u32) -> usize {
     let rest = hash.checked_shl(BITS * depth).unwrap_or_default();

@@ -19,7 +19,8 @@ pub struct Dir {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
-    /// Short ones lie in the entry itself: a read compares names, and waits for memory at each that lies elsewhere.
+    /// The name. Short ones lie in the entry itself: a read compares names, and waits for memory at each that lies
+    /// elsewhere.
     pub name: SmolStr,
     pub node: TreeNode,
 }
@@ -27,10 +28,10 @@ pub struct DirEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeNode {
     File(ObjectId),
-    /// With its id, which is here as well: the writer of a directory of thousands needs the ids of all, and would wait for
-    /// memory at each that lies elsewhere.
+    /// A directory. Its id is here as well: the writer of a directory of thousands needs the ids of all, and would wait
+    /// for memory at each that lies elsewhere.
     Dir(ObjectId, Arc<Dir>),
-    /// Boxed, since there should be none.
+    /// Something that the store never writes. Boxed, since there should be none.
     Foreign(Box<Foreign>),
 }
 
@@ -42,15 +43,15 @@ pub struct Foreign {
     pub id: ObjectId,
 }
 
-/// In Git's order, each once.
+/// The entries of a directory, in Git's order, each once.
 #[derive(Debug, Clone, Default)]
 pub struct DirEntries {
-    /// None is empty. Nearly always it is one, which then lies here and not one step further away. Never with room to
-    /// spare: with a million files, that is what fills the memory.
+    /// The pieces of the list, never empty ones. Nearly always it is one, which then lies here and not one step further
+    /// away. There is no room to spare: with a million files, that is what fills the memory.
     pub pieces: SmallVec<[Arc<[DirEntry]>; 1]>,
 }
 
-/// Where an entry is, or would be.
+/// The position at which an entry is, or would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At {
     piece: usize,
@@ -120,7 +121,7 @@ impl Dir {
 }
 
 impl DirEntry {
-    /// How many bytes of its directory it takes.
+    /// How many bytes of its directory the entry takes.
     pub fn encoded_len(&self) -> usize {
         let (kind, id) = self.node.kind_and_id();
         kind.as_octal_str().len() + self.name.len() + id.as_slice().len() + 2
@@ -165,7 +166,7 @@ impl TreeNode {
 }
 
 impl DirEntries {
-    /// `None` where they are not in Git's order, each once.
+    /// Makes a list; `None` if the entries are not in Git's order, each once.
     pub fn new(entries: Vec<DirEntry>) -> Option<Self> {
         let sorted = entries.is_sorted_by(|a, b| compare(a, b.name.as_bytes(), b.node.is_dir()).is_lt());
         let pieces = entries.chunks(PIECE).map(Arc::from).collect();
@@ -241,7 +242,7 @@ impl DirEntries {
     }
 }
 
-/// However they came to be cut into pieces.
+/// Compares entries, however they came to be cut into pieces.
 impl PartialEq for DirEntries {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
@@ -250,7 +251,7 @@ impl PartialEq for DirEntries {
 
 impl Eq for DirEntries {}
 
-/// Git's order: by bytes, with a slash behind the name of a directory.
+/// Compares an entry with a name in Git's order: by bytes, with a slash behind the name of a directory.
 pub(crate) fn compare(entry: &DirEntry, name: &[u8], is_dir: bool) -> Ordering {
     let own = entry.name.as_bytes();
     let common = own.len().min(name.len());

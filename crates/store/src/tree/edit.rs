@@ -17,7 +17,7 @@ use crate::{
 /// The bytes of a directory that a change made anew.
 #[derive(Debug)]
 pub struct EncodedTree {
-    /// Where it lies; empty for the root. The next version of the same directory will resemble it.
+    /// The path of the directory; empty for the root. The next version of the same directory will resemble it.
     pub path: String,
     pub id: ObjectId,
     pub bytes: Vec<u8>,
@@ -92,7 +92,7 @@ fn edit_dir(
     Ok(Some(Arc::new(Dir { id, entries })))
 }
 
-/// Whether the file is another one afterwards.
+/// Edits a file, and returns whether it is another one afterwards.
 fn edit_file(
     entries: &mut DirEntries,
     name: &str,

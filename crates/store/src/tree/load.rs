@@ -26,7 +26,7 @@ use crate::{
 const MAX_ENTRIES: usize = 16_000_000;
 /// How many of them may have to be read to get from one commit to the next. A change touches some ten files.
 const MAX_NEW_ENTRIES: usize = 1_000_000;
-/// Beyond this size, a directory is read as a difference to the version before.
+/// The size beyond which a directory is read as a difference to the version before.
 const WIDE_BYTES: usize = 256;
 /// A directory with no directory inside and no more files than this is read again wherever it is named: nearly all
 /// directories are such, and to remember them would cost more.
@@ -45,8 +45,8 @@ pub(crate) fn load_tree(objects: &Objects, id: ObjectId) -> Result<Arc<Dir>, Sto
     Ok(root)
 }
 
-/// The same where most of the tree is known already, with the directories that are not written as we write them. One
-/// directory may lie in any number of places: a walk of the tree has to count.
+/// Loads a tree of which most is known already, and names the directories that are not written as we write them. One
+/// directory can lie in any number of places: a walk of the tree has to count.
 pub(crate) fn load_next(
     objects: &Objects,
     id: ObjectId,
@@ -72,7 +72,7 @@ struct Loader<'a> {
     /// Directories that were read before, and how deep they lay. Without it, a few trees that name one another twice
     /// would take for ever.
     known: HashMap<ObjectId, (usize, Arc<Dir>)>,
-    /// Whether one of them was met again.
+    /// Whether a directory was met again.
     shares: bool,
     /// Directories whose bytes are another spelling of their entries, if that matters.
     odd: Option<Vec<String>>,

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::LazyLock};
 use countersign_core::values::{path::RepoPath, wire};
 use smol_str::SmolStr;
 
-/// The name of an entry. The names of our own files recur in every project, and are kept once.
+/// Interns the name of an entry. The names of our own files recur in every project, and are kept once.
 pub(crate) fn intern(name: &str) -> SmolStr {
     FREQUENT_NAMES.get(name).map_or_else(|| name.into(), SmolStr::clone)
 }

@@ -32,7 +32,7 @@ impl Writer {
         Ok(())
     }
 
-    /// One batch of them. Returns how many it has.
+    /// Follows one batch of entries, and returns how many it has.
     fn follow_some(&mut self, entries: &[JournalEntry], replay: &mut Replay) -> Result<usize, FollowError> {
         let mut draft = self.draft();
         let (mut legal, mut refused) = (0, None);

@@ -56,8 +56,8 @@ impl Writer {
         sharing.sequencer.append(&batch, &offer).map_err(StoreError::Unconfirmed)
     }
 
-    /// After the order refused the times of a batch: whether to decide anew. A clock that jumped may be right again, and a
-    /// batch may have waited for long.
+    /// Says whether to decide anew after the order refused the times of a batch. A clock that jumped may be right
+    /// again, and a batch may have waited for long.
     pub(crate) fn check_order_clock(&self, order: Timestamp, tries: usize) -> Result<(), StoreError> {
         let clock = self.clock.now();
         let apart = clock.ahead_of(order).or_else(|| order.ahead_of(clock)).unwrap_or_default();
@@ -73,7 +73,7 @@ impl Writer {
         self.sharing.as_mut().is_some_and(|sharing| is_unborn || sharing.sequencer.wants_turn())
     }
 
-    /// While other nodes write as well, this one leaves its disk alone for as long as it may.
+    /// Whether other nodes write as well. Then this one leaves its disk alone for as long as it can.
     pub(crate) fn is_contended(&self) -> bool {
         self.sharing.as_ref().is_some_and(|sharing| sharing.sequencer.is_contended())
     }
@@ -91,7 +91,7 @@ impl Writer {
         }
     }
 
-    /// This node has judged everything up to what it has passed over.
+    /// Notes that this node has judged everything up to what it has passed over.
     fn note_judged(&mut self) {
         if let (Some(sharing), Some(tip)) = (&mut self.sharing, self.repository.tip) {
             sharing.sequencer.note_published(tip, sharing.passed.last().copied());
@@ -264,8 +264,8 @@ impl Writer {
         }
     }
 
-    /// No batch ends with our newest commit. Either the database has lost batches that we still have, and gets them back,
-    /// or the batch that holds it goes on behind it, or the two went different ways.
+    /// Finds out what happened if no batch ends with our newest commit. Either the database has lost batches that we
+    /// still have, and gets them back, or the batch that holds it goes on behind it, or the two went different ways.
     fn compare(&mut self) -> Result<(), StoreError> {
         let own = self.own_commits()?;
         let (Some(sharing), Some(tip)) = (&mut self.sharing, self.repository.tip) else { return Ok(()) };
@@ -316,7 +316,7 @@ impl Writer {
         Ok(illegal.is_some_and(|error| error.breaks_rules()))
     }
 
-    /// This node has the first commits of a batch, as a clone can have them. It publishes the others.
+    /// Publishes the rest of a batch of which this node has the first commits, as a clone can have them.
     fn follow_rest(
         &mut self,
         ordered: &OrderedBatch,

@@ -13,10 +13,10 @@ use crate::{
     sequence::{Appended, BATCH_BYTES},
 };
 
-/// After a failure, what is held is written again so much later, or with the next job.
+/// The wait after a failure before what is held is written again, unless a job comes first.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Those who wait for the fate of a draft, each with what was wrong with its own change.
+/// The callers that wait for the fate of a draft, each with what was wrong with its own change.
 type Waiting = Vec<(Box<dyn Decision>, Result<(), StoreError>)>;
 
 impl Writer {
@@ -46,7 +46,7 @@ impl Writer {
         let _ = self.write_held();
     }
 
-    /// The next job. Meanwhile what is held comes to disk when its time has come.
+    /// Waits for the next job. Meanwhile what is held comes to disk when its time has come.
     fn wait(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
         if let Some(job) = self.next_job(|| jobs.try_recv().ok()) {
             return Some(job);
@@ -68,13 +68,13 @@ impl Writer {
         self.next_job(|| jobs.recv().ok())
     }
 
-    /// Nothing new is begun while the disk does not take what came before.
+    /// Writes what came before, because nothing new is begun while the disk does not take it.
     fn prepare(&mut self) -> Result<(), StoreError> {
         let prepared = if self.is_write_due() { self.write_held() } else { self.recover() };
         prepared.inspect_err(|_| self.shared.stats.note_failed())
     }
 
-    /// What other machines sent may lead to a panic. It must not stop all writing.
+    /// Survives a panic, to which what other machines sent may lead. It must not stop all writing.
     fn survive<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Result<T, StoreError> {
         catch_unwind(AssertUnwindSafe(|| work(self))).map_err(|_| {
             self.repeating.replay = None;
@@ -142,8 +142,8 @@ impl Writer {
         draft.batch.bytes > MAX_BATCH_BYTES || draft.body.len() > BATCH_BYTES
     }
 
-    /// With other nodes, a batch counts once it is in the shared order. If another node was first, everything is decided
-    /// again on top of what that one did.
+    /// Shares a batch and publishes it. With other nodes, a batch counts once it is in the shared order. If another
+    /// node was first, everything is decided again on top of what that one did.
     fn share_and_publish(&mut self, draft: &mut Draft, waiting: &mut Waiting) -> Result<(), StoreError> {
         let mut untimely = 0;
         while !draft.commits.is_empty() {

@@ -19,7 +19,7 @@ use super::{
 pub struct CommitStep<'a> {
     /// The whole message, as it is recorded.
     pub message: &'a str,
-    /// Of the commit, to the second.
+    /// The time of the commit, to the second.
     pub time: Timestamp,
     /// Every file that is not the same before and after.
     pub touched: &'a BTreeSet<RepoPath>,
@@ -57,7 +57,7 @@ impl Replay {
 }
 
 impl CommitStep<'_> {
-    /// What it claims to be.
+    /// What the commit claims to be.
     fn claim(&self) -> Result<Claim, Violation> {
         let whole = |fault| Violation { files: Vec::new(), fault };
         if self.touched.is_empty() {

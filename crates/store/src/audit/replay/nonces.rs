@@ -14,24 +14,24 @@ use countersign_core::{
 /// How long before a commit the requests are that are still remembered. A stored request is at most some hour older than
 /// its commit. The rest is for clocks that were set back.
 pub(crate) const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
-/// Below this number, nothing is forgotten.
+/// The number of nonces below which nothing is forgotten.
 pub const FEW: usize = 10_000;
 
-/// As much as a server knows (D31), for as long as a later commit can hold the same request.
+/// The nonces that a server would know (D31), for as long as a later commit can hold the same request.
 #[derive(Debug, Default)]
 pub struct SeenNonces {
     pub seen: HashMap<Nonce, Vec<SeenRequest>>,
     /// How many there are, and how many there may be before the old ones are looked for.
     pub count: usize,
     most: usize,
-    /// Those that count only if a change is made that is being tried.
+    /// Nonces that count only if the change that is being tried is made.
     tried: Option<Vec<Nonce>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct SeenRequest {
     request: VerifiedRequest,
-    /// When the commit was made that stored it.
+    /// The time of the commit that stored the request.
     committed: Timestamp,
 }
 
@@ -49,7 +49,7 @@ impl SeenNonces {
         is_new
     }
 
-    /// From now on requests can be taken back. How many there are to take back.
+    /// Begins a trial: requests from now on can be taken back. Returns how many there are to take back.
     pub fn begin_trial(&mut self) -> usize {
         self.tried.get_or_insert_default().len()
     }
@@ -67,7 +67,7 @@ impl SeenNonces {
         }
     }
 
-    /// What was tried is made.
+    /// Ends a trial whose change is made: its requests stay.
     pub fn end_trial(&mut self) {
         self.tried = None;
     }

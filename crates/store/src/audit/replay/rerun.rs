@@ -69,7 +69,7 @@ pub(crate) struct Rerun {
     pub(crate) evidence: BTreeSet<RepoPath>,
     /// The time of the decision as the commit stored it, and where.
     pub(crate) stated: Option<(RepoPath, Timestamp)>,
-    /// That it came to something else than the commit claims.
+    /// The violation, if the decision came to something else than the commit claims.
     pub(crate) outcome: Option<Violation>,
 }
 
@@ -355,8 +355,8 @@ pub(super) fn signature_in(
         .ok_or_else(|| Violation::at(set, ReplayFault::NoSignature(*signer)))
 }
 
-/// In the place of a request that no file of the commit holds. A decision that would store it gives another change
-/// than the commit, since no key can have signed this.
+/// A stand-in for a request that no file of the commit holds. A decision that would store it gives another change than
+/// the commit, since no key can have signed this.
 pub(crate) fn unstored_request(public_key: PublicKey) -> SignedRequest {
     SignedRequest {
         timestamp: String::new(),

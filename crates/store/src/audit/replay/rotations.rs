@@ -68,7 +68,7 @@ impl Replay {
     }
 }
 
-/// When a proposal came back that then waits, as the commit stored it, and where.
+/// The time, and the file that states it, at which a proposal came back that then waits, as the commit stored it.
 pub(super) fn time_of_agreement(
     before: &impl Snapshot,
     after: &impl Snapshot,

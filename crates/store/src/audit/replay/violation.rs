@@ -14,7 +14,7 @@ use crate::audit::report::Finding;
 /// What is wrong with a commit, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// What it is about first. Never empty, unless the commit touches nothing.
+    /// The files that it is about, the main one first. Never empty, unless the commit touches nothing.
     pub files: Vec<RepoPath>,
     pub fault: ReplayFault,
 }
@@ -83,7 +83,7 @@ impl Violation {
         Finding::new(commit, self.files.iter().map(ToString::to_string), self.fault.to_string())
     }
 
-    /// About these files as well.
+    /// Adds files that the violation is about as well.
     pub(crate) fn of_all(mut self, files: &BTreeSet<RepoPath>) -> Self {
         let others = files.iter().filter(|file| !self.files.contains(file)).cloned().collect::<Vec<_>>();
         self.files.extend(others);

@@ -8,9 +8,9 @@ use crate::{commit::Author, journal::write::quote, tree::names::addressable};
 
 /// What a line says about a file.
 pub(super) enum FileChange {
-    /// Its content follows.
+    /// The content follows the line.
     Inline,
-    /// It has the content of an earlier file of the entry.
+    /// The content is that of an earlier file of the entry.
     Repeated(ObjectId),
     Gone,
 }
@@ -19,7 +19,7 @@ pub(super) fn parse_author(who: &str) -> Option<(Author, Timestamp)> {
     Author::parse_at(who)
 }
 
-/// In small letters, as Git writes it.
+/// Parses an id in small letters, as Git writes it.
 pub(super) fn parse_id(text: &str) -> Option<ObjectId> {
     let is_plain = text.len() == 40 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     ObjectId::from_hex(text.as_bytes()).ok().filter(|_| is_plain)
@@ -44,7 +44,7 @@ pub(super) fn parse_file(line: &str) -> Result<(RepoPath, FileChange), JournalFa
     Ok((parse_path(path)?, content))
 }
 
-/// Only paths that a request can spell, quoted only where they must be.
+/// Parses a path that a request can spell, quoted only where it must be.
 fn parse_path(text: &str) -> Result<RepoPath, JournalFault> {
     let inside = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let plain = inside.map_or_else(|| text.to_owned(), |inside| inside.replace("\\\"", "\""));
