@@ -29,7 +29,7 @@ use crate::{error::LogError, recount::Recount};
 const LEAF_BYTES: usize = 20 + 3 * 32;
 /// A record in the file: the leaf that it came with, its length, and its text.
 const RECORD_HEAD: usize = 8 + 2;
-/// Written together, when this many wait.
+/// How many leaves wait before they are written together.
 const MAX_WAITING_LEAVES: usize = 8_192;
 const MAX_WAITING_RECORDS: usize = 8_192;
 
@@ -38,7 +38,7 @@ pub(crate) struct LogCache {
     leaves: ChangedFile,
     leaf_file: LeafFile,
     records: ChangedFile,
-    /// What lies in the files.
+    /// How many leaves lie in the file.
     leaves_written: u64,
     records_bytes: u64,
     new_leaves: Vec<u8>,
@@ -63,13 +63,13 @@ pub(crate) struct LoadedLog {
     pub(crate) statuses: Statuses,
 }
 
-/// Up to where to read the caches.
+/// How far to read the caches.
 #[derive(Clone, Copy)]
 pub(crate) struct CacheWish<'a> {
     pub(crate) head: TreeHead,
     /// A size before, whose map is needed too.
     pub(crate) earlier: Option<u64>,
-    /// Whether no one wants it any more.
+    /// Whether the result is no longer wanted.
     pub(crate) is_stopping: &'a dyn Fn() -> bool,
 }
 
@@ -141,7 +141,7 @@ impl LogCache {
         self.records.sync().map_err(LogError::cache(self.records.path()))
     }
 
-    /// After a failure everything is written again, at the same place.
+    /// Writes what waits. After a failure everything is written again, at the same place.
     fn write(&mut self) -> Result<(), LogError> {
         let at = self.leaves_written * LEAF_BYTES as u64;
         let written = self.leaves.write_at(&self.new_leaves, at);
@@ -242,7 +242,7 @@ impl Default for States {
 }
 
 impl LeafFile {
-    /// These leaves, which must be there.
+    /// Reads these leaves, which must be there.
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Vec<CachedLeaf>, LogError> {
         let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();
         let mut bytes = vec![0; count * LEAF_BYTES];
@@ -305,7 +305,7 @@ fn write_record(leaf: u64, record: &Record, out: &mut Vec<u8>) {
 
 struct RecordReader<'a> {
     reader: BufReader<&'a File>,
-    /// How far it has read.
+    /// How many bytes it has read.
     bytes: u64,
 }
 

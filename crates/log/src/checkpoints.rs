@@ -23,10 +23,11 @@ use crate::{
     settings::MAX_WAITING,
 };
 
-/// Told whenever witnesses should be asked: for a new checkpoint, and for the same one again.
+/// A round of cosignatures, announced whenever witnesses should be asked: for a new checkpoint, and for the same one
+/// again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CheckpointRound {
-    /// Of the newest checkpoint; 0 before the first one.
+    /// The size of the newest checkpoint; 0 before the first one.
     pub size: u64,
     /// Differs each time.
     pub round: u64,
@@ -63,27 +64,27 @@ pub(crate) struct CheckpointView {
 #[derive(Debug, Clone)]
 pub(crate) struct Issued {
     pub(crate) signed: SignedCheckpoint,
-    /// Of a copy: with the cosignatures as they were shown.
+    /// The checkpoint of a copy, with the cosignatures as they were shown.
     shown: Option<Note>,
-    /// `None` until the log has been derived so far.
+    /// What proofs are made of; `None` until the log has been derived so far.
     pub(crate) view: Option<Arc<CheckpointView>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
-    /// Of the log.
+    /// The key of the log.
     key: VerifierKey,
     keeper: Box<dyn CheckpointKeeper>,
     policy: Option<Policy>,
     witnesses: Vec<VerifierKey>,
     cosigned: Option<Issued>,
-    /// Newer than that, oldest first.
+    /// Checkpoints newer than that, oldest first.
     waiting: VecDeque<Issued>,
-    /// Up to where the caches go, if that is not the newest one.
+    /// The checkpoint up to which the caches go, if that is not the newest one.
     cached: Option<Checkpoint>,
     /// Commits in the one that the keeper has.
     kept_size: u64,
-    /// Those that the operator has given up. They count as if they had not been kept.
+    /// Checkpoints that the operator has given up. They count as if they had not been kept.
     lost: Vec<TreeHead>,
 }
 
@@ -133,7 +134,7 @@ impl Checkpoints {
         issued.filter(|issued| !self.lost.contains(&issued.checkpoint().head()))
     }
 
-    /// Those of at most `size` commits that the log does not continue.
+    /// Finds checkpoints of at most `size` commits that the log does not continue.
     pub(crate) fn find_lost(&self, size: u64, is_continued: impl Fn(&TreeHead) -> bool) -> Vec<&Issued> {
         let issued = self.cosigned.iter().chain(&self.waiting);
         let is_lost = |issued: &&Issued| issued.size() <= size && !is_continued(&issued.checkpoint().head());
@@ -235,7 +236,7 @@ impl Checkpoints {
         self.cached.as_ref()
     }
 
-    /// Those that do not have what proofs need.
+    /// The sizes of checkpoints that do not have what proofs need.
     pub(crate) fn sizes_without_view(&self) -> Vec<u64> {
         let issued = self.cosigned.iter().chain(&self.waiting).filter(|issued| issued.view.is_none());
         issued.map(Issued::size).collect()
@@ -349,7 +350,7 @@ impl Issued {
         self.signed.checkpoint()
     }
 
-    /// With the cosignatures that it has.
+    /// The checkpoint as a note, with the cosignatures that it has.
     pub(crate) fn note(&self) -> Note {
         self.shown.clone().unwrap_or_else(|| self.signed.note())
     }

@@ -24,7 +24,8 @@ pub struct LogCopy {
 }
 
 impl LogCopy {
-    /// `dir` is for the caches, and for the newest checkpoint that they are good for. All of it can be deleted.
+    /// Starts a copy. `dir` is for the caches, and for the newest checkpoint that they are good for. All of it can be
+    /// deleted.
     pub fn start(store: &Store, dir: &Path, key: VerifierKey) -> Result<Self, LogError> {
         let offered = Arc::default();
         let keeper = CopiedCheckpoints { offered: Arc::clone(&offered), files: CheckpointFiles::new(dir) };

@@ -22,7 +22,7 @@ pub enum LogError {
     Keep(#[from] KeepError),
     #[error(transparent)]
     Refused(#[from] LogRefusal),
-    /// Memory or a disk has changed a bit.
+    /// Two computations gave different results: memory or a disk has changed a bit.
     #[error(
         "the log's {0} was computed twice, with different results: the log is made again from the repository"
     )]
@@ -102,7 +102,7 @@ pub enum AcceptLossError {
 }
 
 impl LogError {
-    /// Whether only an operator can change it. Then the log also makes no proofs.
+    /// Whether only an operator can change the cause. Then the log also makes no proofs.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Refused(_) | Self::Underivable { .. } | Self::Keep(KeepError::Unusable { .. }) => true,

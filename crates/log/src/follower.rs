@@ -33,7 +33,8 @@ use crate::{
 
 /// How long to wait before trying again what has failed.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often to look for what other nodes have signed, and how many versions to keep for that: some seconds of load.
+/// How often to look for what other nodes have signed, and, below, how many versions to keep for that: some seconds of
+/// load.
 const LOOK: Duration = Duration::from_secs(1);
 const RECENT: usize = 4_096;
 /// Leaves that are read back from disk at a time, to count them again.
@@ -46,13 +47,13 @@ pub(crate) struct LogFollower {
     cache: LogCache,
     signer: Arc<LogSigner>,
     pace: LogPace,
-    /// After the newest commit.
+    /// The statuses after the newest commit.
     statuses: Statuses,
     last: Option<CachedLeaf>,
     recount: Recount,
     /// Whether the tree was found to continue the newest checkpoint.
     continues: bool,
-    /// If other nodes sign as well: the last versions, since a checkpoint of theirs can be of any size.
+    /// The last versions, if other nodes sign as well, since a checkpoint of theirs can be of any size.
     recent: Option<VecDeque<LogVersion>>,
     last_look: Option<Instant>,
     is_loaded: bool,
@@ -231,7 +232,7 @@ impl LogFollower {
         }
     }
 
-    /// The leaf of one more commit. `head` is its state, or any later one.
+    /// Adds the leaf of one more commit. `head` is its state, or any later one.
     fn push(&mut self, id: ObjectId, object: &[u8], change: &Change, head: &Head) -> Result<(), LogError> {
         let unreadable = RefCell::new(None);
         let read_index = |path: &_| {
@@ -268,7 +269,7 @@ impl LogFollower {
         Ok(())
     }
 
-    /// If a checkpoint of this size waits for what proofs need, it gets it.
+    /// Hands a version to the checkpoint of its size that waits for what proofs need, if there is one.
     fn show_view(&mut self, version: LogVersion) -> Result<(), LogError> {
         let LogVersion { size, leaf, statuses } = version;
         let mut checkpoints = self.shared.checkpoints();
@@ -332,7 +333,7 @@ impl LogFollower {
         if self.recent.is_none() || !is_due { Ok(()) } else { self.take_over().map(drop) }
     }
 
-    /// Whether there was something new.
+    /// Takes over what other nodes have signed, and returns whether there was something new.
     fn take_over(&mut self) -> Result<bool, LogError> {
         self.last_look = Some(Instant::now());
         let mut checkpoints = self.shared.checkpoints();

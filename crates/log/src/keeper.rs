@@ -1,4 +1,4 @@
-//! Where the newest checkpoints are kept. They are no cache: a log that forgets what it has signed can contradict itself.
+//! Keeps the newest checkpoints. They are no cache: a log that forgets what it has signed can contradict itself.
 
 use std::{
     fmt, io,
@@ -10,11 +10,11 @@ use countersign_core::values::bounds::NOTE_BYTES;
 use countersign_store::{Disk, durable};
 use thiserror::Error;
 
-/// For a server on its own that is its data directory; for nodes, the database that they share.
+/// A keeper of checkpoints: for a server on its own its data directory; for nodes, the database that they share.
 pub trait CheckpointKeeper: fmt::Debug + Send {
     fn load(&mut self) -> Result<KeptNotes, KeepError>;
 
-    /// Where the newest one is, for messages.
+    /// The place of the newest checkpoint, for messages.
     fn place(&self) -> String;
 
     /// Keeps a new checkpoint in place of the one with `before` commits, or of none. When this returns, it is durable.
@@ -23,7 +23,8 @@ pub trait CheckpointKeeper: fmt::Debug + Send {
     /// Keeps the newest checkpoint that witnesses have cosigned.
     fn keep_cosigned(&mut self, note: &str) -> Result<(), KeepError>;
 
-    /// Whether others sign as well. Then they are looked for every second, and [`KeepError::Overtaken`] is no failure.
+    /// Whether other nodes sign as well. Then they are looked for every second, and [`KeepError::Overtaken`] is no
+    /// failure.
     fn is_shared(&self) -> bool {
         false
     }
@@ -45,7 +46,7 @@ pub trait CheckpointKeeper: fmt::Debug + Send {
 pub struct KeptNotes {
     pub newest: Option<Vec<u8>>,
     pub cosigned: Option<Vec<u8>>,
-    /// Up to where the caches of this machine go, if that is not the newest one.
+    /// The checkpoint up to which the caches of this machine go, if that is not the newest one.
     pub cached: Option<Vec<u8>>,
 }
 
@@ -64,7 +65,7 @@ pub enum KeepError {
     Unreachable(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
 
-/// Two files in a directory, each replaced as a whole.
+/// A keeper with two files in a directory, each replaced as a whole.
 #[derive(Debug)]
 pub struct CheckpointFiles {
     disk: Disk,
@@ -79,7 +80,7 @@ impl CheckpointFiles {
         Self::on(Disk::default(), dir)
     }
 
-    /// The same on a disk that a test makes fail.
+    /// A keeper on a disk that a test can make fail.
     pub fn on(disk: Disk, dir: &Path) -> Self {
         Self { disk, dir: dir.to_owned() }
     }

@@ -36,7 +36,7 @@ use crate::{
     tiles::NoTile,
 };
 
-/// Dropping it ends its thread.
+/// The log of a server. Dropping it ends its thread.
 #[derive(Debug)]
 pub struct TransparencyLog {
     shared: Arc<LogState>,
@@ -127,7 +127,7 @@ impl TransparencyLog {
         self.shared.checkpoints().cosigned().map(|cosigned| cosigned.signed.clone())
     }
 
-    /// The same as a note, for those who copy the log.
+    /// The newest checkpoint with enough cosignatures as a note, for those who copy the log.
     pub fn cosigned_note(&self) -> Option<String> {
         self.shared.checkpoints().cosigned().map(|cosigned| cosigned.note().to_string())
     }
@@ -168,9 +168,9 @@ impl TransparencyLog {
         Ok(added)
     }
 
-    /// Someone shows that a witness has seen so many commits of this log. The log signs nothing if enough witnesses have
-    /// seen what it does not remember to have signed, until it knows that it continues that (D190, D208). Anyone can show
-    /// again what a witness said earlier, so less changes nothing. Waits for the disk.
+    /// Notes that a witness has seen so many commits of this log, as someone shows. The log signs nothing if enough
+    /// witnesses have seen what it does not remember to have signed, until it knows that it continues that (D190,
+    /// D208). Anyone can show again what a witness said earlier, so less changes nothing. Waits for the disk.
     pub fn note_witnessed(
         &self,
         witness: &VerifierKey,
@@ -211,8 +211,8 @@ impl TransparencyLog {
         lock(&self.shared.seen).known(signed)
     }
 
-    /// Someone shows a checkpoint of this log. If its own key has signed it, and it is larger than what the log remembers,
-    /// the log signs nothing that does not continue it. Waits for the disk.
+    /// Takes a checkpoint of this log that someone shows. If its own key has signed it, and it is larger than what the
+    /// log remembers, the log signs nothing that does not continue it. Waits for the disk.
     pub fn take_checkpoint(&self, note: &Note, by: &str) -> Result<u64, TakeError> {
         let key = &self.shared.key;
         let signed =
@@ -309,7 +309,7 @@ impl TransparencyLog {
         self.shared.figures()
     }
 
-    /// Why it does not go on, or does not sign.
+    /// Why the log does not go on, or does not sign.
     pub fn trouble(&self) -> Option<Arc<LogError>> {
         self.shared.trouble.load_full()
     }

@@ -28,14 +28,14 @@ const FORM: &str = "countersign/seen/v1";
 /// A note, and a few lines for each witness.
 const MAX_BYTES: u64 = 4 * NOTE_BYTES as u64;
 
-/// One file, replaced as a whole.
+/// What witnesses have seen, in one file that is replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct SeenMemory {
     disk: Disk,
     path: PathBuf,
-    /// Of the log.
+    /// The key of the log.
     key: VerifierKey,
-    /// `None` until the file was read.
+    /// What the file says; `None` until it was read.
     kept: Option<Seen>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct SeenMemory {
 struct Seen {
     /// Witnesses that have cosigned this log.
     cosigned: BTreeSet<VerifierKey>,
-    /// By the keys of the witnesses: what each says now, if that is more than the log remembers to have signed.
+    /// What each witness says now, by its key, if that is more than the log remembers to have signed.
     claims: BTreeMap<PublicKey, Claim>,
     /// What enough witnesses have claimed. It stands, whatever they say later.
     guard: Option<Claim>,
@@ -63,7 +63,7 @@ struct Claim {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Shown {
-    /// Who has shown it, for messages.
+    /// Who has shown the claim, for messages.
     by: String,
     signed: SignedCheckpoint,
 }
@@ -71,7 +71,7 @@ struct Shown {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LostHead {
     size: u64,
-    /// `None` if it was never known.
+    /// The root; `None` if it was never known.
     root: Option<Hash>,
 }
 
@@ -104,7 +104,7 @@ impl SeenMemory {
         Ok(self.kept.get_or_insert_default())
     }
 
-    /// When this returns, the change is durable.
+    /// Changes the memory. When this returns, the change is durable.
     fn change(&mut self, change: impl FnOnce(&mut Seen)) -> Result<(), LogError> {
         let kept = self.kept()?;
         let mut next = kept.clone();
@@ -124,7 +124,7 @@ impl SeenMemory {
         self.change(|seen| seen.cosigned.extend(witnesses.into_iter().cloned()))
     }
 
-    /// If the file cannot be read, the witness counts as one that has.
+    /// Whether the witness has cosigned before. If the file cannot be read, it counts as one that has.
     pub(crate) fn has_cosigned(&mut self, witness: &PublicKey) -> bool {
         self.kept().map_or(true, |seen| seen.cosigned.iter().any(|key| key.key() == *witness))
     }

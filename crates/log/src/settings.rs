@@ -17,7 +17,7 @@ const IDLE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct LogOptions {
-    /// For the caches.
+    /// The directory of the caches.
     pub dir: PathBuf,
     pub signer: Arc<LogSigner>,
     pub keeper: Box<dyn CheckpointKeeper>,
@@ -27,14 +27,15 @@ pub struct LogOptions {
     pub heartbeat_every: Duration,
     /// The witnesses and their quorum; `None`: no one is asked.
     pub policy: Option<Policy>,
-    /// Sign nothing before [`crate::TransparencyLog::allow_signing`]: the witnesses are asked first what they have seen.
+    /// Whether to sign nothing before [`crate::TransparencyLog::allow_signing`]: the witnesses are asked first what
+    /// they have seen.
     pub waits_for_witnesses: bool,
     /// A checkpoint of this log that a mirror has copied, as a note. The log must continue it.
     pub copied: Option<Vec<u8>>,
 }
 
 impl LogOptions {
-    /// For a log that another server signs, and that is only derived here.
+    /// Settings for a log that another server signs, and that is only derived here.
     pub(crate) fn of_another(dir: &Path, key: VerifierKey, keeper: Box<dyn CheckpointKeeper>) -> Self {
         Self {
             dir: dir.to_owned(),

@@ -23,7 +23,7 @@ pub struct LogSigner {
 
 enum Means {
     Key(Box<SecretKey>),
-    /// Such as an agent. Why it cannot sign is a sentence for the operator.
+    /// A key elsewhere, such as in an agent. Why it cannot sign is a sentence for the operator.
     Elsewhere(Box<SignText>),
 }
 
@@ -34,7 +34,7 @@ impl LogSigner {
         Self { key, means: Means::Key(Box::new(secret)) }
     }
 
-    /// `sign` signs the bytes of a text. What it gives is verified.
+    /// A signer whose `sign` signs the bytes of a text. What it gives is verified.
     pub fn elsewhere(
         key: VerifierKey,
         sign: impl Fn(&str) -> Result<Signature, String> + Send + Sync + 'static,
@@ -42,7 +42,7 @@ impl LogSigner {
         Self { key, means: Means::Elsewhere(Box::new(sign)) }
     }
 
-    /// For the log of another server, which only that one signs.
+    /// The key of another server's log, which only that server signs.
     pub(crate) fn of_another(key: VerifierKey) -> Self {
         Self::elsewhere(key, |_| Err("this is another server's log".to_owned()))
     }

@@ -54,7 +54,7 @@ impl Default for IndexDigests {
 }
 
 impl IndexDigests {
-    /// Of the index at `path`, which is there.
+    /// Finds the digest of the index at `path`, which is there.
     fn find(&self, head: &Head, path: &RepoPath) -> Result<Option<Sha512>, StoreError> {
         let Some(found) = head.file(path) else { return Ok(None) };
         if let Some(known) = self.0.get(&found.id) {
@@ -67,7 +67,7 @@ impl IndexDigests {
 }
 
 impl ProvenState {
-    /// `head` is any state since the checkpoint: a completed index never changes.
+    /// Makes the staple of a release. `head` is any state since the checkpoint: a completed index never changes.
     pub(crate) fn staple(
         &self,
         digests: &IndexDigests,

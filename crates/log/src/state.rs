@@ -29,7 +29,7 @@ pub(crate) struct LogState {
     pub(crate) tree: RwLock<Tree>,
     pub(crate) leaves: OnceLock<LeafFile>,
     pub(crate) checkpoints: Mutex<Checkpoints>,
-    /// What staples are made for.
+    /// The state for which staples are made.
     pub(crate) proven: ArcSwapOption<ProvenState>,
     /// The newest checkpoint as it is served.
     pub(crate) newest: ArcSwapOption<String>,
@@ -46,7 +46,7 @@ pub(crate) struct LogState {
     pub(crate) answered: Mutex<BTreeMap<PublicKey, u64>>,
     /// What witnesses have seen, as far as the log must not forget it.
     pub(crate) seen: Mutex<SeenMemory>,
-    /// Whether the tree was compared with that.
+    /// Whether the tree was compared with what witnesses have seen.
     pub(crate) is_compared: AtomicBool,
     /// Becomes true when the checkpoints were read.
     pub(crate) loaded: watch::Sender<bool>,
@@ -69,9 +69,9 @@ pub struct LogFigures {
     pub size: u64,
     /// Commits that the newest checkpoint covers.
     pub signed_size: u64,
-    /// The same for the newest one with enough cosignatures.
+    /// The size of the newest checkpoint with enough cosignatures.
     pub cosigned_size: u64,
-    /// Since a checkpoint was made or given to witnesses again; before the first time, since the start.
+    /// The time since a checkpoint was made or given to witnesses again; before the first time, since the start.
     pub since_checkpoint: Duration,
     /// Whether the log does not go on or does not sign.
     pub is_in_trouble: bool,

@@ -50,7 +50,7 @@ const MAX_BEHIND: u64 = 120;
 pub struct LogWitness {
     signer: WitnessSigner,
     memory: WitnessMemory,
-    /// By their origins.
+    /// The logs by their origins.
     logs: RwLock<BTreeMap<String, Arc<WitnessedLog>>>,
     /// Whether it will learn of a log that it does not know yet.
     is_learning: AtomicBool,
@@ -60,20 +60,20 @@ pub struct LogWitness {
 #[derive(Debug, Clone)]
 pub struct WitnessedFigures {
     pub origin: String,
-    /// Of the newest checkpoint on record.
+    /// The size of the newest checkpoint on record.
     pub size: u64,
-    /// When it was cosigned last, in Unix seconds.
+    /// The time of the last cosignature, in Unix seconds.
     pub time: Option<u64>,
     pub is_stopped: bool,
 }
 
 impl LogWitness {
-    /// `dir` is for the records. Only one process has it open.
+    /// Opens the records of a witness in `dir`. Only one process has it open.
     pub fn open(dir: &Path, signer: WitnessSigner) -> Result<Self, WitnessMemoryError> {
         Self::open_on(Disk::default(), dir, signer)
     }
 
-    /// The same on a disk that a test makes fail.
+    /// Opens the records as [`LogWitness::open`] does, on a disk that a test can make fail.
     pub fn open_on(disk: Disk, dir: &Path, signer: WitnessSigner) -> Result<Self, WitnessMemoryError> {
         let (memory, is_learning) = (WitnessMemory::open(disk, dir)?, AtomicBool::new(false));
         Ok(Self { signer, memory, logs: RwLock::default(), is_learning })
@@ -99,7 +99,7 @@ impl LogWitness {
         Ok(())
     }
 
-    /// The log that is derived here. The policy can name it as well, with the same key.
+    /// Adds the log that is derived here. The policy can name it as well, with the same key.
     pub fn add_replay(&self, replay: LogReplay) -> Result<(), WitnessMemoryError> {
         let (key, origin) = (replay.key().clone(), replay.key().name().to_owned());
         let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
@@ -199,8 +199,8 @@ impl LogWitness {
         }
     }
 
-    /// What `add-checkpoint` asks for. Waits for the disk. Requests of a log are looked at one after the other, so none can
-    /// go back behind another one.
+    /// Cosigns a checkpoint, as `add-checkpoint` asks. Waits for the disk. Requests of a log are looked at one after
+    /// the other, so none can go back behind another one.
     pub fn add_checkpoint(&self, request: &WitnessRequest, now: u64) -> Result<Cosignature, CosignRefusal> {
         let (log, signed) = self.identify(&request.note)?;
         let mut record = log.lock();
@@ -233,14 +233,14 @@ impl LogWitness {
         Ok(record.newest.clone().expect("it was just put there"))
     }
 
-    /// Only looks for a fork.
+    /// Checks a checkpoint for a fork, and does nothing else.
     pub fn check(&self, note: &Note) -> Result<(), CosignRefusal> {
         let (log, signed) = self.identify(note)?;
         let is_forked = self.look_for_fork(&log, &mut log.lock(), &signed)?;
         if is_forked { Err(CosignRefusal::OtherRoot(signed.checkpoint().size)) } else { Ok(()) }
     }
 
-    /// The newest checkpoint that it has cosigned, by the SHA-256 of the origin. `None` if there is none.
+    /// The newest checkpoint that it has cosigned, by the SHA-256 of the origin. `None` if it has cosigned nothing.
     pub fn checkpoint_of(&self, origin: &Sha256) -> Result<Option<String>, CosignRefusal> {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
         let found = logs.iter().find(|(name, _)| Sha256::of(name.as_bytes()) == *origin);
@@ -264,7 +264,7 @@ impl LogWitness {
         figures.collect()
     }
 
-    /// Why it cosigns nothing more of some logs.
+    /// Why the witness cosigns nothing more of some logs.
     pub fn stops(&self) -> Vec<WitnessStop> {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
         logs.values().filter_map(|log| log.lock().stop.clone()).collect()

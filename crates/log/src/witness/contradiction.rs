@@ -8,7 +8,7 @@ pub(super) struct Contradiction {
     pub(super) origin: String,
     pub(super) reason: String,
     pub(super) size: u64,
-    /// What the witness has counted itself.
+    /// The root that the witness has computed itself.
     pub(super) own_root: Option<Hash>,
     /// What the log has sent, if its own proof shows the contradiction.
     pub(super) shown_by: Option<WitnessRequest>,

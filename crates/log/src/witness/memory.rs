@@ -30,7 +30,7 @@ const STOPPED: &str = "stopped-";
 const EVIDENCE: &str = "evidence-";
 const DOUBTFUL: &str = "doubtful-";
 
-/// What has just happened. A crash can come after each of them.
+/// A step that has just happened. A crash can come after each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CosignStep {
     Examined,
@@ -97,13 +97,13 @@ impl WitnessMemory {
         opened.map(Some).map_err(unusable)
     }
 
-    /// When this returns, it is durable.
+    /// Keeps a checkpoint. When this returns, it is durable.
     pub(super) fn keep(&self, signed: &SignedCheckpoint) -> Result<(), WitnessMemoryError> {
         let path = self.record_of(&signed.checkpoint().origin);
         self.replace(&path, &signed.note().to_string())
     }
 
-    /// What the log has signed without a proof. If it cannot be read, only a suspicion is gone.
+    /// Loads the checkpoint that the log has signed without a proof. If it cannot be read, only a suspicion is gone.
     pub(super) fn load_doubtful(&self, origin: &str, keys: &[VerifierKey]) -> Option<SignedCheckpoint> {
         let bytes = read(&self.doubtful_of(origin)).ok()??;
         SignedCheckpoint::open(&Note::parse(&bytes).ok()?, keys, &[]).ok()

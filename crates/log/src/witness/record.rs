@@ -24,15 +24,16 @@ pub struct WitnessedLog {
 
 #[derive(Debug)]
 pub(super) struct LogRecord {
-    /// On disk before anyone sees a cosignature of it.
+    /// The newest checkpoint, on disk before anyone sees a cosignature of it.
     pub(super) newest: Option<SignedCheckpoint>,
     pub(super) stop: Option<WitnessStop>,
-    /// Signed by the log, and not proved to continue the record. It is on disk. The replay will tell, or the log itself.
+    /// A checkpoint that the log has signed, and not proved to continue the record. It is on disk. The replay will
+    /// tell, or the log itself.
     pub(super) doubtful: Option<SignedCheckpoint>,
 }
 
 impl WitnessedLog {
-    /// `None` for a log that this witness does not derive itself.
+    /// The replay; `None` for a log that this witness does not derive itself.
     pub fn replay(&self) -> Option<&LogReplay> {
         self.replay.get()
     }
@@ -41,7 +42,7 @@ impl WitnessedLog {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `signed` is the log's own word. So is what is on record.
+    /// Finds a contradiction between `signed`, which is the log's own word, and what is on record, which is too.
     pub(super) fn find_contradiction(
         &self,
         record: &LogRecord,
@@ -89,20 +90,20 @@ impl WitnessedLog {
 }
 
 impl LogRecord {
-    /// Whether to remember this one. The smallest counts to which neither the replay nor the record has come yet: they
-    /// will come there first.
+    /// Whether to remember this checkpoint. The smallest counts to which neither the replay nor the record has come
+    /// yet: they will come there first.
     pub(super) fn is_worth_doubt(&self, signed: &SignedCheckpoint, replayed: u64) -> bool {
         let known = replayed.max(self.size());
         let open = self.doubtful.as_ref().map(|known| known.checkpoint().size).filter(|size| *size > known);
         open.is_none_or(|size| signed.checkpoint().size < size)
     }
 
-    /// When the witness has cosigned last.
+    /// The time of the witness's last cosignature.
     pub(super) fn last_time(&self) -> Option<u64> {
         Some(self.newest.as_ref()?.cosignatures().next()?.time)
     }
 
-    /// 0 if there is no checkpoint on record.
+    /// The size on record; 0 if there is no checkpoint.
     pub(super) fn size(&self) -> u64 {
         self.newest.as_ref().map_or(0, |newest| newest.checkpoint().size)
     }

@@ -15,7 +15,7 @@ pub enum CosignRefusal {
     NotSigned(CheckpointError),
     #[error("the old size {old} is larger than the size {size} of the checkpoint")]
     OldIsLarger { old: u64, size: u64 },
-    /// With the size on record.
+    /// The witness has seen another size, which is the one on record.
     #[error("the newest checkpoint that this witness has seen of the log has {0} commits")]
     OtherSize(u64),
     #[error("the proof does not lead from the newest checkpoint that this witness has seen to this one")]

@@ -31,12 +31,12 @@ pub struct LogReplay {
     samples: Arc<Mutex<VecDeque<(Instant, u64)>>>,
 }
 
-/// Nothing of it outlives the process; it is derived again at each start.
+/// A keeper that keeps nothing: the log is derived again at each start.
 #[derive(Debug)]
 struct Nothing;
 
 impl LogReplay {
-    /// `dir` is for files that can be deleted.
+    /// Starts a replay. `dir` is for files that can be deleted.
     pub fn start(store: &Store, dir: &Path, key: VerifierKey) -> Result<Self, LogError> {
         let options = LogOptions::of_another(dir, key, Box::new(Nothing));
         Ok(Self { log: Arc::new(TransparencyLog::start(store, options)?), samples: Arc::default() })
@@ -55,7 +55,7 @@ impl LogReplay {
         self.len() == 0
     }
 
-    /// Of the first `size` commits; `None` before there are so many.
+    /// The root of the first `size` commits; `None` before there are so many.
     pub fn root_at(&self, size: u64) -> Option<Hash> {
         self.log.root_at(size)
     }

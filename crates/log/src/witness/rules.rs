@@ -1,4 +1,4 @@
-//! When an ordinary witness cosigns (c2sp.org/tlog-witness).
+//! The rules by which an ordinary witness cosigns (c2sp.org/tlog-witness).
 
 use countersign_core::log::{
     checkpoint::Checkpoint,
@@ -8,7 +8,7 @@ use countersign_core::log::{
 
 use super::refusal::CosignRefusal;
 
-/// `known` is the newest checkpoint on record; without one, the log was empty.
+/// Examines a checkpoint. `known` is the newest one on record; without one, the log was empty.
 pub(super) fn examine(
     known: Option<&Checkpoint>,
     request: &WitnessRequest,

@@ -25,7 +25,7 @@ impl WitnessSigner {
         Self { key, sign: Arc::new(sign) }
     }
 
-    /// `sign` signs the bytes of a text, such as an agent does. What it gives is verified.
+    /// A signer whose `sign` signs the bytes of a text, as an agent does. What it gives is verified.
     pub fn elsewhere(
         key: VerifierKey,
         sign: impl Fn(&str) -> Result<Signature, String> + Send + Sync + 'static,
