@@ -34,7 +34,7 @@ pub struct ClusterStatus {
     /// Requests from before are refused.
     pub nonce_floor: Option<Timestamp>,
     pub newest: Option<NewestBatch>,
-    /// By name, also those that were here once.
+    /// The nodes by name, also those that were here once.
     pub nodes: Vec<NodeStatus>,
     /// The newest batches that nodes have passed over, oldest first.
     pub passed: Vec<PassedBatch>,
@@ -57,11 +57,11 @@ pub struct NodeStatus {
     pub lag: u64,
     pub version: String,
     pub started: Option<Timestamp>,
-    /// How long ago, by the database's clock.
+    /// How long ago the node was seen, by the database's clock.
     pub seen_ago: Duration,
     /// How many milliseconds its clock was ahead of the database's.
     pub clock_millis: Option<i64>,
-    /// Why it has stopped following the others.
+    /// Why the node has stopped following the others.
     pub halted: Option<String>,
 }
 

@@ -26,7 +26,7 @@ pub struct SharedCheckpoints {
 }
 
 impl SharedCheckpoints {
-    /// `dir` is for what this node alone knows.
+    /// A keeper in the database. `dir` is for what this node alone knows.
     pub fn new(database: Database, dir: &Path) -> io::Result<Self> {
         let (files, runtime) = (CheckpointFiles::new(dir), ThreadRuntime::new()?);
         Ok(Self { database, session: None, files, runtime })

@@ -15,7 +15,7 @@ use crate::{error::DatabaseError, times};
 #[derive(Debug)]
 pub(crate) struct ClockQuestion(Instant);
 
-/// Both clocks at one moment, as well as that can be known.
+/// The readings of both clocks at one moment, as well as that can be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockReading {
     pub node: Timestamp,
@@ -34,7 +34,7 @@ impl ClockQuestion {
         Self(Instant::now())
     }
 
-    /// The answer has just come. The database read its clock at some moment since the question.
+    /// Ends a reading when the answer has just come. The database read its clock at some moment since the question.
     pub(crate) fn end(self, clock: &Clock, shown: SystemTime) -> Result<ClockReading, DatabaseError> {
         let slack = self.0.elapsed();
         let strange = || DatabaseError::Strange("a time out of the calendar".to_owned());

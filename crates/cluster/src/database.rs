@@ -33,9 +33,9 @@ use crate::{
 
 /// How long connecting can take: all hosts of a URL together, and TLS and passwords with them.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// For one host, where the URL says nothing.
+/// The time limit for one host, if the URL says nothing.
 const HOST_LIMIT: Duration = Duration::from_secs(2);
-/// After so long without a packet from the database, the kernel asks whether it is there.
+/// The time without a packet from the database after which the kernel asks whether it is there.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// A parameter of a statement. Types are given, so that no round trip has to ask for them, and no prepared statement is
@@ -63,7 +63,7 @@ impl Database {
         &self.settings
     }
 
-    /// What the clock of the database shows.
+    /// The time that the clock of the database shows.
     pub async fn now(&self) -> Result<Timestamp, DatabaseError> {
         let session = self.connect("clock", CONNECT_LIMIT).await?;
         let rows = within(CONNECT_LIMIT, session.query("select clock_timestamp()", &[])).await?;
@@ -72,8 +72,8 @@ impl Database {
         shown.and_then(times::from_system).ok_or_else(strange)
     }
 
-    /// `purpose` is what the database's list of connections shows. A transaction that waits for this program for longer
-    /// than `idle` is undone, and its connection closed by the database.
+    /// Connects to the database. `purpose` is what the database's list of connections shows. A transaction that waits
+    /// for this program for longer than `idle` is undone, and its connection closed by the database.
     pub(crate) async fn connect(
         &self,
         purpose: &str,

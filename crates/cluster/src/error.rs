@@ -17,7 +17,7 @@ pub enum DatabaseError {
     Lost,
     #[error("the database did not answer within {} ms", .0.as_millis())]
     Time(Duration),
-    /// It did, but perhaps not on its synchronous standby (SQLSTATE 01000).
+    /// The database did it, but perhaps not on its synchronous standby (SQLSTATE 01000).
     #[error("the database did not wait for its synchronous standby")]
     Unreplicated,
     /// A repetition came too late, and an earlier try may still succeed.

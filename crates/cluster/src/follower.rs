@@ -1,4 +1,4 @@
-//! Hearing of other nodes' batches: by notification, and by asking twice a second, which is enough where a pooler keeps
+//! Hears of other nodes' batches: by notification, and by asking twice a second, which is enough where a pooler keeps
 //! notifications away. The same connection says that this node is there, and forgets expired nonces.
 
 use std::{
@@ -30,7 +30,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// How often a node says that it is there.
 pub const REGISTER: Duration = Duration::from_secs(5);
 const LIMIT: Duration = Duration::from_secs(5);
-/// Between two tries to connect: doubled from the first to the second.
+/// The pauses between two tries to connect: doubled from the first to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 const REGISTRATION: &str =
@@ -62,7 +62,7 @@ impl Drop for ClusterFollower {
 }
 
 impl ClusterFollower {
-    /// `version` is what `svc_node` shows as this node's.
+    /// Starts the follower. `version` is what `svc_node` shows as this node's.
     pub fn start(
         runtime: &Handle,
         database: Database,
@@ -104,7 +104,7 @@ async fn follow(database: Database, mut following: Connected) {
 struct Connected {
     node: Arc<NodeState>,
     clock: Clock,
-    /// What the others were told last.
+    /// The halt that the other nodes were told last.
     registered_halt: Option<Arc<String>>,
     registered_clock: bool,
     version: String,
@@ -115,7 +115,7 @@ struct Connected {
 }
 
 impl Connected {
-    /// Until the connection breaks.
+    /// Follows until the connection breaks.
     async fn run(&mut self, mut session: DatabaseSession) -> DatabaseError {
         if let Err(error) = within(LIMIT, listen(&session)).await {
             return error;

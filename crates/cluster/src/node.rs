@@ -1,4 +1,4 @@
-//! How far this node is, and how the database does. The parts of a node share it.
+//! Knows how far this node is, and how the database does. The parts of a node share it.
 
 use std::{
     collections::BTreeMap,
@@ -23,13 +23,13 @@ use crate::{
     error::DatabaseError,
 };
 
-/// So many batches are remembered by number, to see whether an answer of the database is about the same ones.
+/// How many batches are remembered by number, to see whether an answer of the database is about the same ones.
 const MAX_JUDGED: usize = 1_000;
 
-/// Up to where this node has judged the batches of the order, and published those that count.
+/// The batch up to which this node has judged the order, and published what counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AppliedBatch {
-    /// 0 at the very beginning.
+    /// The number of the batch; 0 at the very beginning.
     pub seq: i64,
     /// The last commit of this batch, which was published or passed over.
     pub judged: Option<ObjectId>,
@@ -55,9 +55,9 @@ pub(crate) struct NonceMark {
 /// What this node knows of the batch with a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KnownPlace {
-    /// It was judged, and is the same one.
+    /// The batch was judged, and is the same one.
     Judged,
-    /// This node has not come so far, or too far to remember.
+    /// This node has not come so far, or too far to remember the batch.
     Unknown,
     /// Another batch had this number when this node judged it.
     Differs,
@@ -66,7 +66,7 @@ pub(crate) enum KnownPlace {
 /// Whether the database answers.
 #[derive(Debug, Clone)]
 pub enum Reachability {
-    /// It was not asked yet.
+    /// The database was not asked yet.
     Unasked,
     Since(Instant),
     NotSince {
@@ -137,7 +137,7 @@ impl NodeState {
         &self.name
     }
 
-    /// Of this run of the program. Two nodes can have the same name by mistake.
+    /// The id of this run of the program. Two nodes can have the same name by mistake.
     pub(crate) fn instance(&self) -> &str {
         &self.instance
     }
@@ -171,7 +171,7 @@ impl NodeState {
         self.reachability.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// When the database was found again, or first; `None` while it cannot be reached.
+    /// The time at which the database was found again, or first; `None` while it cannot be reached.
     pub fn back_since(&self) -> Option<Instant> {
         match self.reachability() {
             Reachability::Since(since) => Some(since),
@@ -284,7 +284,7 @@ impl NodeState {
         self.wake.notified().await;
     }
 
-    /// The same, for news that come from now on; any number of waiters.
+    /// A future that ends with the next news from now on, for any number of waiters.
     pub(crate) fn hear_news(&self) -> Notified<'_> {
         self.news.notified()
     }
@@ -316,13 +316,13 @@ impl NodeState {
         self.note_lag();
     }
 
-    /// There is at least this batch.
+    /// Notes that there is at least this batch.
     pub(crate) fn note_heard(&self, seq: i64) {
         self.newest.fetch_max(seq, Ordering::Relaxed);
         self.note_lag();
     }
 
-    /// This node offers a batch with this number, and publishes it if it is the one.
+    /// Notes that this node offers a batch with this number, and publishes it if it is the one.
     pub(crate) fn note_offered(&self, seq: i64) {
         self.offered.fetch_max(seq, Ordering::Relaxed);
     }

@@ -39,7 +39,8 @@ use crate::{
 
 /// How long a nonce can take to be stored, and then how long this node can take to come as far as the order has.
 pub const NONCE_LIMIT: Duration = Duration::from_secs(5);
-/// After the database could not be reached or was silent, requests are refused at once for so long, instead of waiting in a queue.
+/// How long requests are refused at once after the database could not be reached or was silent, instead of waiting in a
+/// queue.
 const REST: Duration = Duration::from_millis(500);
 
 /// How long the writer may take for its own batches before the follower is woken all the same.
@@ -160,7 +161,7 @@ impl SharedNonces {
         self.await_applied(stored.newest, stored.head).await
     }
 
-    /// Until this node has judged the batch that was the newest then, and it is the same one.
+    /// Waits until this node has judged the batch that was the newest then, and it is the same one.
     async fn await_applied(&self, seq: i64, head: Option<ObjectId>) -> Result<(), NonceError> {
         let mut applied = self.node.watch_applied();
         applied.borrow_and_update();
@@ -195,9 +196,9 @@ struct NonceKeeper {
     floor: Arc<ArcSwapOption<Timestamp>>,
     limit: Duration,
     session: Option<DatabaseSession>,
-    /// Since when there is a session, or none because the database did not answer.
+    /// The time since when there is a session, or none because the database did not answer.
     since: Instant,
-    /// Until when nothing is tried, and why.
+    /// The time until which nothing is tried, and why.
     resting: Option<(Instant, NonceError)>,
 }
 

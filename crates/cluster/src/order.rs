@@ -29,8 +29,8 @@ use crate::{
 /// How long an append or a question can take, all repetitions together.
 pub const ORDER_LIMIT: Duration = Duration::from_secs(10);
 
-/// What the store's writer asks. It has a connection of its own, and moves its bytes in the thread that asks. So a thread
-/// of an async runtime cannot ask.
+/// The shared order, as the store's writer asks for it. It has a connection of its own, and moves its bytes in the
+/// thread that asks. So a thread of an async runtime cannot ask.
 #[derive(Debug)]
 pub struct SharedOrder {
     order: OrderExchange,
@@ -45,7 +45,7 @@ impl SharedOrder {
         Ok(Self { order, runtime })
     }
 
-    /// Instead of [`ORDER_LIMIT`].
+    /// Sets a limit instead of [`ORDER_LIMIT`].
     pub fn with_limit(mut self, limit: Duration) -> Self {
         self.order.limit = limit;
         self

@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use crate::{database::DatabaseSession, error::DatabaseError, rows::parse_id};
 
-/// Has this node pass over a batch, and wakes the others.
+/// Notes that this node passes over a batch, and wakes the others.
 pub(crate) const PASS_OVER: &str = "with passed as (
         insert into svc_passed (seq, node, head, author, reason) values ($1, $2, $3, $4, left($5, 2000))
         on conflict do nothing)

@@ -1,4 +1,4 @@
-//! Forgetting expired nonces (D71), in two steps. The mark in `svc_repository` is moved first: from then on a request
+//! Forgets expired nonces (D71), in two steps. The mark in `svc_repository` is moved first: from then on a request
 //! whose nonce would expire before it is refused. The nonces up to it go later, when no statement that could have seen
 //! the mark before is under way any more.
 //!
@@ -17,19 +17,19 @@ use crate::{
 
 /// How often a node looks for expired nonces.
 const INTERVAL: Duration = Duration::from_secs(30);
-/// Of one statement, so that no request waits for a large one.
+/// The most nonces that one statement deletes, so that no request waits for a large one.
 const MAX_PURGED: i64 = 1_000;
 const MAX_STATEMENTS: usize = 20;
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// So far can a node's clock be behind the database's without requests being refused.
+/// How far a node's clock can be behind the database's without requests being refused.
 pub(crate) const MARGIN: &str = "interval '10 minutes'";
 
 const DELETE: &str = "delete from svc_nonce where nonce in (
         select nonce from svc_nonce where expires <= $1 order by expires limit $2 for update skip locked)
     returning 1";
 
-/// When this node moved or read the mark, by its own clock.
+/// The purge of nonces: the mark, and the time at which this node moved or read it, by its own clock.
 #[derive(Debug, Default)]
 pub(crate) struct NoncePurge {
     mark: Option<SystemTime>,

@@ -5,15 +5,15 @@ use std::collections::{HashMap, VecDeque};
 use countersign_store::ObjectId;
 use uuid::Uuid;
 
-/// So many are remembered. A failover loses far fewer.
+/// How many batches are remembered. A failover loses far fewer.
 pub(crate) const MAX_RECENT: usize = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BatchIdentity {
     pub(crate) id: Uuid,
-    /// The node that made it.
+    /// The node that made the batch.
     pub(crate) node: String,
-    /// `None` until the database has it.
+    /// The number of the batch; `None` until the database has it.
     pub(crate) seq: Option<i64>,
 }
 

@@ -1,5 +1,5 @@
-//! How rows of `svc_batch`, the order, and of `svc_repository` are read. Columns count by their position, so questions
-//! about batches begin with those of [`BatchRow`].
+//! Reads rows of `svc_batch`, the order, and of `svc_repository`. Columns count by their position, so questions about
+//! batches begin with those of [`BatchRow`].
 
 use bytes::Bytes;
 use countersign_store::{
@@ -63,7 +63,7 @@ pub(crate) fn ends_with(rows: &[Row], seq: i64) -> Result<bool, DatabaseError> {
     })
 }
 
-/// 0 before the first batch.
+/// The number of the newest batch; 0 before the first one.
 pub(crate) fn read_newest_seq(rows: &[Row]) -> Result<i64, DatabaseError> {
     Ok(rows.first().map_or(Ok(0), |row| row.try_get(0))?)
 }

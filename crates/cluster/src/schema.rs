@@ -12,9 +12,9 @@ use crate::{
     rows,
 };
 
-/// Of the tables below. A program refuses a database with a higher one.
+/// The format of the tables below. A program refuses a database with a higher one.
 pub const FORMAT: i32 = 2;
-/// PostgreSQL 13.
+/// The oldest version of the server: PostgreSQL 13.
 const OLDEST_SERVER: i32 = 130_000;
 /// How long one statement about tables can take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -74,7 +74,7 @@ const TABLES: &str = "
 /// What is true of a database that can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreparedDatabase {
-    /// Of which an operator must know, but which keeps nothing from working.
+    /// Warnings of which an operator must know, but which keep nothing from working.
     pub warnings: Vec<String>,
     pub was_created: bool,
 }
@@ -145,7 +145,8 @@ pub(crate) async fn check_format(session: &DatabaseSession) -> Result<(), Schema
     }
 }
 
-/// All of it or nothing. Of two nodes that start at once, the second one waits, and finds the tables of the first.
+/// Creates the tables, all of them or none. Of two nodes that start at once, the second one waits, and finds the tables
+/// of the first.
 async fn create(session: &DatabaseSession) -> Result<(), DatabaseError> {
     let repo = Uuid::new_v4();
     let work = async {

@@ -1,4 +1,4 @@
-//! How to reach the database: what a URL such as `postgres://user@host/name` says.
+//! Settings for the database: what a URL such as `postgres://user@host/name` says.
 
 use countersign_core::values::url::is_this_machine;
 use std::{fmt, net::IpAddr, path::PathBuf, str::FromStr as _};
@@ -28,7 +28,7 @@ pub(crate) enum Encryption {
 pub struct DatabaseSettings {
     pub(crate) config: Config,
     pub(crate) encryption: Encryption,
-    /// Accepted authorities, instead of those of the system.
+    /// The accepted authorities, instead of those of the system.
     pub(crate) root_file: Option<PathBuf>,
 }
 

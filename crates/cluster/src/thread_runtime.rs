@@ -1,4 +1,4 @@
-//! Asking the database from a thread that is not of an async runtime.
+//! Asks the database from a thread that is not of an async runtime.
 
 use std::{future::Future, io};
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use countersign_core::values::time::Timestamp;
 
-/// Rounded up, where the database's microseconds are too coarse.
+/// The time for the database, rounded up if its microseconds are too coarse.
 pub(crate) fn to_system(time: Timestamp) -> SystemTime {
     let Ok(epoch) = Timestamp::from_unix_seconds(0) else { return UNIX_EPOCH };
     let micros = time.nanos_since(epoch).div_euclid(1_000) + i128::from(time.nanos_since(epoch) % 1_000 != 0);

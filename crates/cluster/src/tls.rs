@@ -53,7 +53,7 @@ impl DatabaseTls {
     }
 }
 
-/// Those of the system or of `SSL_CERT_FILE`; where there are none, the built-in ones.
+/// The roots of the system or of `SSL_CERT_FILE`; if there are none, the built-in ones.
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -1,4 +1,4 @@
-//! How far webhooks came. One node at a time delivers the events of a webhook (D73).
+//! Keeps how far webhooks came. One node at a time delivers the events of a webhook (D73).
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl WebhookProgress {
         Self { database, name: name.to_owned(), session: None }
     }
 
-    /// `None` while another node has the claim. A claim is a transaction: deliver a little, and note it.
+    /// Claims the webhook; `None` while another node has it. A claim is a transaction: deliver a little, and note it.
     pub async fn claim(&mut self) -> Result<Option<WebhookClaim<'_>>, DatabaseError> {
         let session = match self.session.take().filter(|session| !session.is_closed()) {
             Some(session) => session,
@@ -81,7 +81,7 @@ impl WebhookClaim<'_> {
     }
 }
 
-/// `None`: another node has it.
+/// Claims the webhook in this session; `None` if another node has it.
 async fn claim(session: &DatabaseSession, name: &String) -> Result<Option<Option<ObjectId>>, DatabaseError> {
     let row = "select commit from svc_webhook where name = $1";
     let lock = format!("{row} for update skip locked");

@@ -15,7 +15,7 @@ use crate::{
     times,
 };
 
-/// Another connection of this node has the lock alone.
+/// The part of the statement in place of `SHARE_TURN` if another connection of this node has the lock alone.
 const HAVE_TURN: &str = "select";
 
 // The row before must be the newest one that this node has judged. `exists` does not see what others add while this waits
@@ -43,7 +43,7 @@ pub(super) struct NewBatch<'a> {
     pub(super) after: Option<OrderPlace>,
     pub(super) times: Option<BatchTimes>,
     pub(super) id: Uuid,
-    /// The node that made it first.
+    /// The node that made the batch first.
     pub(super) author: &'a str,
     pub(super) sender: &'a NodeState,
 }
@@ -59,7 +59,7 @@ impl NewBatch<'_> {
 pub(super) enum Sent {
     Ours,
     Another,
-    /// Nothing: the clock of the database shows this, and the batch has other times.
+    /// Nothing has the number: the clock of the database shows this, and the batch has other times.
     Untimely(Timestamp),
 }
 

@@ -34,10 +34,10 @@ use crate::{
 /// How long a node can have its turn.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnTimes {
-    /// For batch after batch, while changes wait. Meanwhile the others repeat what it did, and have little left to do when
-    /// their own turn comes.
+    /// The time for batch after batch, while changes wait. Meanwhile the others repeat what it did, and have little
+    /// left to do when their own turn comes.
     pub kept: Duration,
-    /// While it does nothing. It may be paused, and all others wait for it.
+    /// The time in which it does nothing. It may be paused, and all others wait for it.
     pub idle: Duration,
 }
 
@@ -47,11 +47,11 @@ impl Default for TurnTimes {
     }
 }
 
-/// For so long after a lost race it is better to take turns.
+/// How long after a lost race it is better to take turns.
 const CONTENTION: Duration = Duration::from_secs(1);
-/// Of the bodies that one question gives, unless a single one is larger.
+/// The most bytes of bodies that one question gives, unless a single one is larger.
 const MAX_GIVEN_BYTES: i64 = 4 << 20;
-/// Of one body. A larger one is neither added nor read: each node has it in memory.
+/// The most bytes of one body. A larger one is neither added nor read: each node has it in memory.
 pub const MAX_BODY_BYTES: usize = SHARED_BATCH_BYTES;
 const MAX_GIVEN_BATCHES: i64 = 1_000;
 
@@ -64,7 +64,7 @@ const GIVE: &str =
     where seq <= $1 + 1 or total <= $3
     order by seq";
 
-/// So many of the newest batches are looked at for one that is missing among them.
+/// How many of the newest batches are looked at for one that is missing among them.
 pub(crate) const LOOKED_AT: i64 = 1_000;
 // The last batch before the first one that is missing among the newest, how many are, and what the next one continues.
 const FIND_GAP: &str = "select this.seq, this.id, this.node, this.head, next.seq - this.seq - 1, next.base
@@ -82,7 +82,7 @@ enum Turn {
     None,
     /// Another node was faster: the next time this node reads what is new, it keeps the others from appending.
     Wanted,
-    /// The database was asked for it. Meanwhile this node goes on reading what is new.
+    /// The database was asked for the turn. Meanwhile this node goes on reading what is new.
     Asked(JoinHandle<Result<(), tokio_postgres::Error>>),
     /// A transaction is open on the turn's session since then, and holds the lock.
     Held(Instant),
@@ -97,7 +97,7 @@ pub(super) struct OrderExchange {
     pub(super) turn_times: TurnTimes,
     pub(super) recent: RecentBatches,
     session: Option<DatabaseSession>,
-    /// It waits for the turn, or holds it, and does nothing else.
+    /// The session that waits for the turn, or holds it, and does nothing else.
     turn_session: Option<DatabaseSession>,
     turn: Turn,
     contended_until: Option<Instant>,
@@ -409,7 +409,7 @@ impl OrderExchange {
         self.ask(RAISE_NONCE_FLOOR, &[(&now, Type::TIMESTAMPTZ)]).await.map(drop)
     }
 
-    /// One statement that can be repeated.
+    /// Asks one statement that can be repeated.
     async fn ask(&mut self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
         let mut tries = Tries::new(self.limit);
         loop {
@@ -486,7 +486,7 @@ impl OrderExchange {
         }
     }
 
-    /// Without the database's answer: the lock ends with its connection.
+    /// Gives the turn up without the database's answer: the lock ends with its connection.
     fn give_turn_up(&mut self) {
         (self.turn_session, self.turn) = (None, Turn::None);
     }

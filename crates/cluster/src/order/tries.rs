@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use crate::error::DatabaseError;
 
-/// Between two tries, growing.
+/// The pauses between two tries, growing.
 const PAUSES: [Duration; 4] = [
     Duration::from_millis(10),
     Duration::from_millis(50),
@@ -31,7 +31,7 @@ impl Tries {
         self.limit.saturating_sub(self.started.elapsed())
     }
 
-    /// For one try: its answer may be lost, and then there must be time for another one.
+    /// The time for one try: its answer may be lost, and then there must be time for another one.
     pub(super) fn share(&self) -> Duration {
         (self.limit * 2 / 5).min(self.left())
     }

@@ -4,6 +4,6 @@
 /// Opens the transaction that holds the lock.
 pub(super) const TAKE_TURN: &str =
     "begin; select pg_advisory_xact_lock('svc_repository'::regclass::oid::int, 1)";
-/// Part of the statement that appends.
+/// The part of the appending statement that shares the turn.
 pub(super) const SHARE_TURN: &str =
     "select pg_advisory_xact_lock_shared('svc_repository'::regclass::oid::int, 1)";
