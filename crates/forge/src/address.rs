@@ -55,7 +55,8 @@ const NON_PUBLIC_V4: [(Ipv4Net, &str); 16] = [
     (v4([240, 0, 0, 0], 4), "a reserved address"),
 ];
 
-/// Those outside 2000::/3 would be refused anyway: they are here for the reason that is given.
+/// The ranges of IPv6 that are not public. Those outside 2000::/3 would be refused anyway: they are here for the reason
+/// that is given.
 const NON_PUBLIC_V6: [(Ipv6Net, &str); 12] = [
     (v6([0, 0, 0, 0, 0, 0, 0, 0], 128), "an unspecified address"),
     (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), "a loopback address"),

@@ -14,7 +14,7 @@ pub mod file;
 pub struct ChecksumsSource {
     /// The directory that all of them lie in.
     pub dir: RepoPath,
-    /// In the order given; never empty.
+    /// The files in the order given; never empty.
     pub files: Vec<SourceUrl>,
     dir_url: Url,
 }

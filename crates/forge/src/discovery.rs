@@ -1,4 +1,5 @@
-//! Where a project's own forge or file server may show its signers file, by the URL of anything in the project (D61).
+//! Finds where a project's own forge or file server may show its signers file, by the URL of anything in the project
+//! (D61).
 //!
 //! What is found there only says which servers to ask. Nothing of it is believed: the servers' answers are verified, and
 //! trust begins with the file at the origin that the history names.
@@ -13,7 +14,7 @@ use crate::{
     url::{SourceUrl, UrlRefusal, encode, encode_path},
 };
 
-/// Tried where a forge does not say which branch is the default.
+/// The branches that are tried if a forge does not say which branch is the default.
 const USUAL_BRANCHES: [&str; 2] = ["main", "master"];
 const REPOSITORY_BYTES: u64 = 1 << 20;
 
@@ -26,9 +27,9 @@ pub struct PublishedSigners {
 
 /// The ways of one project's host to name a file on a branch.
 struct ProjectPlaces {
-    /// `https://host:port`
+    /// The beginning of all URLs, `https://host:port`.
     base: String,
-    /// Percent-encoded, without a slash at either end.
+    /// The project, percent-encoded, without a slash at either end.
     project: String,
     form: PlaceForm,
 }
@@ -88,7 +89,7 @@ impl Fetcher {
         }
     }
 
-    /// `None` also where something else than a signers file is there.
+    /// Reads a signers file; `None` also if something else is there.
     async fn read_signers(&self, url: &str) -> Result<Option<SignersFile>, FetchError> {
         let Ok(url) = Url::parse(url) else { return Ok(None) };
         let limits = FetchLimits { max_bytes: SIGNERS_FILE_BYTES as u64, redirects: Redirects::SameOrigin };
@@ -124,7 +125,7 @@ pub enum DiscoveryError {
 }
 
 impl ProjectPlaces {
-    /// `None` where the URL has no form of a forge.
+    /// The place on a forge; `None` if the URL has no form of a forge.
     fn of(url: &SourceUrl) -> Option<Self> {
         let segments = url.segments();
         let base = format!("{}://{}", url.scheme().as_str(), url.server());
@@ -195,7 +196,8 @@ fn files_in(dir: &str) -> Vec<String> {
     std::iter::once(format!("{dir}/{}", wire::SIGNERS_FILE)).chain(dirs).collect()
 }
 
-/// In the file's own directory and those above it; last below the URL itself, which may be that of a directory.
+/// The URLs to try on a file server: in the file's own directory and those above it; last below the URL itself, which
+/// may be that of a directory.
 fn on_file_server(url: &SourceUrl) -> Vec<String> {
     let dirs = url.dir_segments();
     let base = format!("{}://{}", url.scheme().as_str(), url.server());

@@ -23,7 +23,7 @@ const GITLAB_FORM: &str = "…/GROUP/PROJECT/-/releases/TAG/downloads/NAME";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadPlace {
     pub url: SourceUrl,
-    /// In the order in which they are asked for; never empty.
+    /// The candidates in the order in which they are asked for; never empty.
     pub candidates: Vec<Candidate>,
 }
 
@@ -37,9 +37,9 @@ pub struct Candidate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CandidateKind {
-    /// Of the release that the URL belongs to by its form. Where it exists, it is the one.
+    /// The index of the release that the URL belongs to by its form. If it exists, it is the one.
     Release,
-    /// Of the file's own directory or one above. It is the one only if it lists the file.
+    /// The index of the file's own directory or one above. It is the one only if it lists the file.
     Directory,
 }
 
@@ -51,7 +51,7 @@ struct Release<'u> {
 }
 
 impl Release<'_> {
-    /// Where its index lies.
+    /// The directory in which the candidate's index lies.
     fn dir(&self, url: &SourceUrl) -> Result<RepoPath, PathError> {
         let names = [self.project.join("/"), wire::RELEASES_DIR.to_owned(), self.tag.join("/")];
         url.path_on_server(&names)
@@ -154,7 +154,7 @@ fn read_release(segments: PathNames<'_>) -> Result<Option<Release<'_>>, UrlProbl
     Ok(None)
 }
 
-/// On a host that is certainly a forge, the page of a release is no file; elsewhere such a path may be one.
+/// Refuses the page of a release on a host that is certainly a forge: it is no file. Elsewhere such a path may be one.
 fn check_page(segments: &[&str]) -> Result<(), UrlProblem> {
     match segments {
         [_, _, "releases", "tag", ..] => Err(UrlProblem::ReleasePage { form: GITHUB_FORM }),

@@ -31,7 +31,7 @@ pub struct FileServers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileServerRule {
     Any,
-    /// Without a port, the default port of the URL's scheme is meant.
+    /// A host; without a port, the default port of the URL's scheme is meant.
     Host {
         host: Host,
         port: Option<u16>,

@@ -1,4 +1,4 @@
-//! Where outgoing requests may go (D28): public addresses, and what the operator allowed besides.
+//! Says where outgoing requests may go (D28): public addresses, and what the operator allowed besides.
 
 use std::{collections::BTreeSet, error::Error as StdError, net::IpAddr};
 
@@ -25,13 +25,13 @@ pub const OTHER_PORT: u16 = 0;
 pub struct Guard {
     /// What `--allow-fetch` names, and the places of configured forges.
     pub allow: Vec<AllowFetch>,
-    /// May be read over plain http; their addresses must be public all the same.
+    /// File servers, which may be read over plain http; their addresses must be public all the same.
     pub file_servers: FileServers,
-    /// Loopback addresses are an exception (`--dev`).
+    /// Whether loopback addresses are an exception (`--dev`).
     pub loopback: bool,
 }
 
-/// Which addresses a request may connect to.
+/// The addresses that a request may connect to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reach {
     PublicAndExceptions,
@@ -61,7 +61,7 @@ pub enum GuardRefusal {
 }
 
 impl GuardRefusal {
-    /// For the port of the URL. A refusal names no more than a class of ports.
+    /// Narrows the reach to the port of the URL. A refusal names no more than a class of ports.
     pub(crate) fn at_port(mut self, url: &Url) -> Self {
         if let Self::NotPublic { port, .. } = &mut self {
             *port = url.port_or_known_default().unwrap_or_default();
@@ -150,7 +150,7 @@ pub fn find_refusal<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e Guard
     std::iter::successors(Some(error), |error| (*error).source()).find_map(|cause| cause.downcast_ref())
 }
 
-/// As it is written behind a host; the default ports need not be.
+/// The port as it is written behind a host; the default ports need not be.
 fn shown_port(port: u16) -> String {
     if matches!(port, OTHER_PORT | 80 | 443) { String::new() } else { format!(":{port}") }
 }

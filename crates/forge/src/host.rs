@@ -54,7 +54,7 @@ impl Host {
         Ok(Self(host))
     }
 
-    /// `HOST` or `HOST:PORT`, as in a URL.
+    /// Parses `HOST` or `HOST:PORT`, as in a URL.
     pub fn parse_with_port(text: &str) -> Result<(Self, Option<u16>), HostProblem> {
         let authority = Authority::split(text);
         let host = Self::parse(authority.host)?;

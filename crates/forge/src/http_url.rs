@@ -5,7 +5,7 @@ use url::Url;
 
 use crate::url::has_user_info;
 
-/// Never quotes the text, which could hold a token.
+/// What is wrong with a URL. It never quotes the text, which could hold a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum HttpUrlProblem {
     #[error("is not a URL")]
@@ -18,7 +18,7 @@ pub enum HttpUrlProblem {
     Fragment,
 }
 
-/// It can have a query.
+/// Parses a URL, which can have a query.
 pub fn parse_http_url(text: &str) -> Result<Url, HttpUrlProblem> {
     let url = Url::parse(text).map_err(|_| HttpUrlProblem::NotAUrl)?;
     if !matches!(url.scheme(), "https" | "http") || !url.has_host() {
@@ -33,7 +33,7 @@ pub fn parse_http_url(text: &str) -> Result<Url, HttpUrlProblem> {
     Ok(url)
 }
 
-/// The same without a query. `None` for any other text.
+/// Parses a URL without a query. `None` for any other text.
 pub fn parse_bare_url(text: &str) -> Option<Url> {
     parse_http_url(text).ok().filter(|url| url.query().is_none())
 }

@@ -1,4 +1,4 @@
-//! How https is set up, for every client of this program.
+//! Sets up https, for every client of this program.
 
 use std::{error::Error as StdError, io};
 
@@ -39,7 +39,7 @@ pub enum TlsProblem {
     OtherName,
     /// A certificate authority's own certificate, as `openssl req -x509` makes one.
     AuthorityAsServer,
-    /// In the library's words.
+    /// Another error, in the library's words.
     Other(String),
 }
 

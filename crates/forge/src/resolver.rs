@@ -1,4 +1,4 @@
-//! Name resolution behind the guard: a connection is made to an address that was checked, and to no other.
+//! Resolves names behind the guard: a connection is made to an address that was checked, and to no other.
 
 use std::{fmt, net::SocketAddr, sync::Arc};
 
@@ -14,12 +14,12 @@ use crate::{
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
-/// What `reqwest` asks, once per connection.
+/// The resolver that `reqwest` asks, once per connection.
 #[derive(Clone)]
 pub(crate) struct GuardedResolver {
     pub(crate) guard: Arc<Guard>,
     pub(crate) reach: Reach,
-    /// Of the class of ports that its client connects to: a resolver is not told the port.
+    /// A port of the class that its client connects to: a resolver is not told the port.
     pub(crate) port: u16,
     pub(crate) inner: Arc<dyn Resolve>,
 }

@@ -1,4 +1,4 @@
-//! How text from outside appears in our messages: nothing raw that could rewrite a line, and no secret.
+//! Shows text from outside in our messages: nothing raw that could rewrite a line, and no secret.
 
 pub(crate) use countersign_core::values::shown::shown_text;
 

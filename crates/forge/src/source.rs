@@ -8,15 +8,15 @@ use url::Url;
 
 use self::{credential::Credential, kind::ForgeKind};
 
-/// Where a signers file is to be read, and the project that it speaks for.
+/// The place at which a signers file is to be read, and the project that it speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignersSource {
     pub kind: OriginKind,
     pub project: RepoPath,
-    /// As given.
+    /// The URL as given.
     pub url: String,
-    /// Several where the URL does not tell the branch from the path: then exactly one of them must exist. For each, the
-    /// ways to ask for it, of which the next is taken where one finds nothing.
+    /// The requests for the file; several if the URL does not tell the branch from the path: then exactly one of them
+    /// must exist. For each, the ways to ask for it, of which the next is taken where one finds nothing.
     pub retrievals: Vec<Vec<Retrieval>>,
     /// Whether the branch must have a `/` in its name for the file to be in an allowed place.
     pub needs_slashed_branch: bool,
@@ -28,7 +28,7 @@ pub struct OutgoingRequest {
     pub url: Url,
     /// The media type to ask for.
     pub accept: Option<&'static str>,
-    /// Sent to the origin that it is for, wherever redirects lead.
+    /// The credential, sent only to the origin that it is for, wherever redirects lead.
     pub credential: Option<Credential>,
 }
 
@@ -44,11 +44,11 @@ pub struct Retrieval {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedSigners {
     pub bytes: Vec<u8>,
-    /// As requested, not where a redirect led.
+    /// The URL as requested, not where a redirect led.
     pub retrieval_url: String,
 }
 
-/// Where a release is to be read, and the directory that its index belongs into.
+/// The place at which a release is to be read, and the directory that its index belongs into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseSource {
     pub kind: ForgeKind,
@@ -56,9 +56,9 @@ pub struct ReleaseSource {
     pub tag: String,
     /// The page of the release as given, without a query.
     pub url: String,
-    /// `<project>/releases/tag/<tag>`
+    /// The directory of the index, `<project>/releases/tag/<tag>`.
     pub dir: RepoPath,
-    /// The project in the API.
+    /// The URL of the project in the API.
     pub api_project: Url,
     /// Spellings of one request, to be tried in this order.
     pub api_urls: Vec<Url>,

@@ -34,7 +34,7 @@ pub struct SourceUrl {
     host: Host,
     port: u16,
     segments: Vec<String>,
-    /// Whether the last segment is one: after a slash at the end there is none.
+    /// Whether the last segment is a file name. A URL with a slash at the end has none.
     has_file_name: bool,
 }
 
@@ -168,7 +168,7 @@ impl SourceUrl {
         &self.text
     }
 
-    /// What is requested for it.
+    /// The URL that is requested for it.
     pub fn request_url(&self) -> &Url {
         &self.url
     }
@@ -228,7 +228,7 @@ impl SourceUrl {
         self.file_name().ok_or(UrlProblem::NoFileName)
     }
 
-    /// `HOST`, or `HOST:PORT` where the port is not the scheme's own.
+    /// The server, `HOST`, or `HOST:PORT` if the port is not the scheme's own.
     pub(crate) fn server(&self) -> String {
         format!("{}{}", self.host, written_port(self.scheme, Some(self.port)))
     }
@@ -249,13 +249,13 @@ pub(crate) fn has_user_info(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 
-/// As it stands behind a host: nothing for the scheme's own port.
+/// The port as it stands behind a host: nothing for the scheme's own port.
 pub(crate) fn written_port(scheme: Scheme, port: Option<u16>) -> String {
     let port = port.filter(|port| *port != scheme.default_port());
     port.map(|port| format!(":{port}")).unwrap_or_default()
 }
 
-/// As one segment of a path, or as a value in a query.
+/// Encodes text as one segment of a path, or as a value in a query.
 pub(crate) fn encode(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }

@@ -113,14 +113,14 @@ fn parse_line(line: &str) -> Result<(AssetName, Digest), String> {
     Ok((name, digest))
 }
 
-/// `<hex>  name` or `<hex> *name`.
+/// Parses a line of GNU format: `<hex>  name` or `<hex> *name`.
 fn parse_gnu(line: &str) -> Option<(&str, Digest)> {
     let (hex, rest) = line.split_once(' ')?;
     let name = rest.strip_prefix([' ', '*'])?;
     Some((name, parse_hex(hex)?))
 }
 
-/// `TAG (name) = <hex>`.
+/// A line of BSD format: `TAG (name) = <hex>`.
 struct BsdLine<'a> {
     tag: &'a str,
     name: &'a str,

@@ -1,4 +1,4 @@
-//! Where requests may go: a server's, behind its guard (D28); a user's own, wherever they say.
+//! Says where requests may go: a server's, behind its guard (D28); a user's own, wherever they say.
 
 use std::{collections::HashMap, sync::Arc};
 

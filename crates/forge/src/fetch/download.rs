@@ -1,4 +1,4 @@
-//! Reading the body of a response piece by piece, never more and never longer than it may take.
+//! Reads the body of a response piece by piece, never more and never longer than it may take.
 
 use std::fmt;
 
@@ -28,12 +28,13 @@ impl Download {
         Self { route, response, timeouts, pace: None, max_bytes: u64::MAX, received: 0 }
     }
 
-    /// As announced; `None` where the server does not say.
+    /// The length as announced; `None` if the server does not say.
     pub fn length(&self) -> Option<u64> {
         self.response.content_length()
     }
 
-    /// Whether it is announced as a web page. Where a file is not public, forges send their login page with status 200.
+    /// Whether the body is announced as a web page. Where a file is not public, forges send their login page with
+    /// status 200.
     pub fn is_html(&self) -> bool {
         matches!(&*self.media_type(), "text/html" | "application/xhtml+xml")
     }
@@ -82,7 +83,7 @@ impl Download {
         if self.length().is_some_and(|length| length > max_bytes) { Err(self.too_large()) } else { Ok(()) }
     }
 
-    /// From now on the server must not only drip.
+    /// Sets the slowest rate: from now on the server must not only drip.
     pub(crate) fn set_slowest_rate(&mut self, bytes_per_second: u64) {
         self.pace = Some(Pace::start(bytes_per_second, self.timeouts.pace));
     }
@@ -95,7 +96,7 @@ impl Download {
         self.route.shown()
     }
 
-    /// In lower case, without parameters; empty where the server does not say.
+    /// The media type in lower case, without parameters; empty if the server does not say.
     pub(crate) fn media_type(&self) -> String {
         let value = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media_type = value.unwrap_or_default().split(';').next().unwrap_or_default();
@@ -103,7 +104,7 @@ impl Download {
     }
 }
 
-/// Without the query, where signed tokens stand.
+/// Shows a download without the query of its URL, where signed tokens stand.
 impl fmt::Debug for Download {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Download").field(&self.shown()).finish_non_exhaustive()

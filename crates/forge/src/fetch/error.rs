@@ -12,7 +12,7 @@ use crate::{
     shown::shown_text,
 };
 
-/// Absence is `Ok(None)`, except where a file was asked for that must be there.
+/// An error of a fetch. Absence is `Ok(None)`, except if a file was asked for that must be there.
 #[derive(Debug, Error)]
 pub enum FetchError {
     #[error("{url} is not fetched: {reason}")]
@@ -58,7 +58,7 @@ pub enum FetchError {
     WebPage { url: String },
 }
 
-/// When a server that was asked too often will answer again.
+/// The time at which a server that was asked too often will answer again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum TryAgain {
     #[error("in {} seconds", .0.as_secs())]
@@ -95,7 +95,7 @@ pub enum HopRefusal {
     TooManyRedirects,
 }
 
-/// Which patience ran out.
+/// The limit of time that ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Wait {
     #[error("no connection within {0:?}")]

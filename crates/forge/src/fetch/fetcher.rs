@@ -24,7 +24,7 @@ use crate::{
     source::{OutgoingRequest, credential::Credential},
 };
 
-/// For one asset from its first request to its last byte: the largest allowed one at some 600 KB a second.
+/// The limit for one asset from its first request to its last byte: the largest allowed one at some 600 KB a second.
 const ASSET_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug, Clone, Copy)]
@@ -42,19 +42,19 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// For a server, which fetches what strangers name: only where the guard lets requests go.
+    /// A fetcher for a server, which fetches what strangers name: only where the guard lets requests go.
     pub fn new(guard: Guard, timeouts: Timeouts, resolver: Arc<dyn Resolve>) -> Result<Self, SetupError> {
         let access = FetchAccess::guarded(guard, timeouts, resolver)?;
         Ok(Self { access, timeouts, asset_timeout: ASSET_TIMEOUT })
     }
 
-    /// For a user at their own machine, who may fetch from wherever they say, through the proxy that their environment
-    /// names. Not for a server: nothing keeps these requests out of its own network.
+    /// A fetcher for a user at their own machine, who may fetch from wherever they say, through the proxy that their
+    /// environment names. Not for a server: nothing keeps these requests out of its own network.
     pub fn for_user(timeouts: Timeouts) -> Result<Self, SetupError> {
         Ok(Self { access: FetchAccess::of_user(timeouts)?, timeouts, asset_timeout: ASSET_TIMEOUT })
     }
 
-    /// With this patience for one asset, redirects included. `Timeouts::total` does not bound it.
+    /// Sets the limit for one asset, redirects included. `Timeouts::total` does not bound it.
     #[must_use]
     pub fn with_asset_timeout(mut self, asset_timeout: Duration) -> Self {
         self.asset_timeout = asset_timeout;
@@ -150,7 +150,7 @@ impl Fetcher {
     }
 }
 
-/// Decoding is off, so encoded bytes would be stored and hashed as if they were the file.
+/// Refuses an encoded body. Decoding is off, so encoded bytes would be stored and hashed as if they were the file.
 fn check_encoding(response: &Response, route: &FetchRoute) -> Result<(), FetchError> {
     let is_identity = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if response.headers().get_all(CONTENT_ENCODING).iter().all(is_identity) {

@@ -6,13 +6,14 @@ use tokio::time::Instant;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// For a connection, with name resolution and TLS.
+    /// The limit for a connection, with name resolution and TLS.
     pub connect: Duration,
-    /// For the next bytes.
+    /// The limit for the next bytes.
     pub idle: Duration,
-    /// For the whole of one `get`, redirects included.
+    /// The limit for the whole of one `get`, redirects included.
     pub total: Duration,
-    /// After so long a body must have come at the slowest rate that we wait for, and again in each such time (D49).
+    /// The time after which a body must have come at the slowest rate that we wait for, and again in each such time
+    /// (D49).
     pub pace: Duration,
 }
 
@@ -31,8 +32,8 @@ impl Default for Timeouts {
 pub(crate) const DOCUMENT_RATE: u64 = 1 << 10;
 pub(crate) const ASSET_RATE: u64 = 16 << 10;
 
-/// What came since the window began. On average over each window it must be the rate, or more: a file server that drips
-/// must not hold a turn for as long as the whole may take.
+/// Measures what came since the window began. On average over each window it must be the rate, or more: a file server
+/// that drips must not hold a turn for as long as the whole may take.
 pub(super) struct Pace {
     pub(super) bytes_per_second: u64,
     pub(super) window: Duration,
@@ -45,12 +46,12 @@ impl Pace {
         Self { bytes_per_second, window, begun: Instant::now(), bytes: 0 }
     }
 
-    /// When enough must have come.
+    /// The time at which enough must have come.
     pub(super) fn end(&self) -> Instant {
         self.begun + self.window
     }
 
-    /// At the end of a window: begins the next one, if enough came in this one.
+    /// Ends a window, and begins the next one if enough came in this one.
     pub(super) fn begin_next(&mut self) -> bool {
         let enough = u128::from(self.bytes_per_second) * self.window.as_millis() / 1_000;
         let is_enough = u128::from(self.bytes) >= enough;

@@ -13,7 +13,7 @@ use super::{
     route::FetchRoute,
 };
 
-/// What a status other than 200 means. A refused token is only at fault where one was sent.
+/// The error for a status other than 200. A refused token is only at fault where one was sent.
 pub(super) fn bad_status(route: &FetchRoute, had_token: bool, response: &Response) -> FetchError {
     let (url, status) = (route.shown(), response.status());
     let is_denial = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -26,7 +26,8 @@ pub(super) fn bad_status(route: &FetchRoute, had_token: bool, response: &Respons
     }
 }
 
-/// GitHub says `x-ratelimit-…`, GitLab `RateLimit-…`; both give the reset as seconds since 1970.
+/// Reads when to try again. GitHub says `x-ratelimit-…`, GitLab `RateLimit-…`; both give the reset as seconds since
+/// 1970.
 fn try_again(status: StatusCode, headers: &HeaderMap) -> Option<TryAgain> {
     let is_certain = match status {
         StatusCode::TOO_MANY_REQUESTS => true,

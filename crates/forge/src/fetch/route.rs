@@ -9,12 +9,12 @@ use super::{
 };
 use crate::shown::shown_url;
 
-/// Where redirects may lead.
+/// The places to which redirects may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirects {
-    /// Nowhere but to the same scheme, host and port.
+    /// Redirects may lead nowhere but to the same scheme, host and port.
     SameOrigin,
-    /// Wherever a request may go at all.
+    /// Redirects may lead wherever a request may go at all.
     Guarded,
 }
 

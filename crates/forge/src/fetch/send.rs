@@ -1,4 +1,4 @@
-//! Sending to a URL that the operator chose (D28): behind the same guard, and never on to where a redirect leads.
+//! Sends to a URL that the operator chose (D28): behind the same guard, and never on to where a redirect leads.
 
 use std::time::Duration;
 
@@ -23,11 +23,12 @@ const MAX_ANSWER_BYTES: usize = 64 * 1024;
 pub struct Post {
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// For all of it, from resolving the name to the end of the answer.
+    /// The limit for all of it, from resolving the name to the end of the answer.
     pub timeout: Duration,
 }
 
-/// Why it is not known to have arrived. Names the scheme, host and port alone: the rest of such a URL is often a secret.
+/// Why a message is not known to have arrived. Names the scheme, host and port alone: the rest of such a URL is often a
+/// secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SendError {
     #[error("nothing is sent to `{to}`: {reason}")]
@@ -45,7 +46,7 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// When the receiver wants to be asked again, if it says so.
+    /// The time at which the receiver wants to be asked again, if it says so.
     pub fn again(&self) -> Option<TryAgain> {
         if let Self::Status { again, .. } = self { *again } else { None }
     }

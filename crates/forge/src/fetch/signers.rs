@@ -1,4 +1,4 @@
-//! Fetching a signers file: where its URL can be read in several ways, exactly one of them must exist.
+//! Fetches a signers file. If its URL can be read in several ways, exactly one of them must exist.
 
 use countersign_core::documents::metadata::OriginKind;
 

@@ -19,9 +19,9 @@ pub struct ForgeConfig {
     /// `HOST` or `HOST:PORT`. Without a port, the default port of the URL's scheme is meant.
     pub host: String,
     pub kind: ForgeKind,
-    /// Where its API is, unless in the kind's usual place on that host.
+    /// The place of its API, unless it is the kind's usual place on that host.
     pub api: Option<String>,
-    /// Where its raw files are, unless on that host.
+    /// The place of its raw files, unless on that host.
     pub raw: Option<String>,
     pub token: Option<Token>,
 }
@@ -44,13 +44,13 @@ pub enum ForgeConfigError {
 #[derive(Debug, Clone)]
 pub(crate) struct Forge {
     pub(super) host: Host,
-    /// `None`: the default port of the URL's scheme.
+    /// The port; `None` for the default port of the URL's scheme.
     pub(super) port: Option<u16>,
     pub(super) kind: ForgeKind,
     pub(super) api: Option<SourceUrl>,
     pub(super) raw: Option<SourceUrl>,
     pub(super) token: Option<Token>,
-    /// One of the public forges, which is https only and no exception from D28.
+    /// Whether it is one of the public forges, which is https only and no exception from D28.
     pub(super) is_known: bool,
 }
 
@@ -77,7 +77,7 @@ impl Forge {
         Ok(Self { host, port, kind, api, raw, token, is_known })
     }
 
-    /// Whether some URL would be on both.
+    /// Whether some URL would be on both forges.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let is_default = |port: Option<u16>| port.is_none_or(|port| matches!(port, 80 | 443));
         let same_port = match (self.port, other.port) {

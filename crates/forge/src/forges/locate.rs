@@ -1,4 +1,4 @@
-//! From the URL of a page to the requests for what it shows (D26).
+//! Leads from the URL of a page to the requests for what it shows (D26).
 
 use countersign_core::{
     documents::layout,
@@ -28,13 +28,13 @@ const GITHUB_RAW_MEDIA: &str = "application/vnd.github.raw+json";
 /// A repository on a forge, whatever host served the URL that named it.
 struct ForgeRepository<'a> {
     forge: &'a Forge,
-    /// Of the forge's own pages.
+    /// The scheme of the forge's own pages.
     scheme: Scheme,
     names: PathNames<'a>,
 }
 
 impl Forge {
-    /// `segments`: of the page, or of a raw file below the place of raw files.
+    /// Locates a signers file. `segments` are those of the page, or of a raw file below the place of raw files.
     pub(super) fn locate_signers(
         &self,
         url: &SourceUrl,
@@ -131,9 +131,10 @@ impl ForgeRepository<'_> {
         Retrieval { request, branch: None }
     }
 
-    /// In a raw URL the forge decides where the branch ends: of `main/docs/svc.signers.json` it would send the file in
-    /// `docs` on `main`, which is no place for signers. So the forge is asked for the branch first; where it does not
-    /// tell, for the file through the API, which takes branch and path apart.
+    /// The ways to ask for a file whose branch may have slashes. In a raw URL the forge decides where the branch ends:
+    /// of `main/docs/svc.signers.json` it would send the file in `docs` on `main`, which is no place for signers. So
+    /// the forge is asked for the branch first; where it does not tell, for the file through the API, which takes
+    /// branch and path apart.
     fn retrieve_slashed(&self, file: &BranchFile<'_>) -> Vec<Retrieval> {
         let branch = Some(self.api_branch_url(file));
         vec![Retrieval { branch, ..self.retrieve_raw(file) }, self.retrieve_by_api(file, None)]
@@ -157,7 +158,7 @@ impl ForgeRepository<'_> {
         }
     }
 
-    /// The project in the API.
+    /// The URL of the project in the API.
     fn api(&self) -> String {
         let api = self.api_base();
         match self.forge.kind {
@@ -250,7 +251,7 @@ fn release_form(kind: ForgeKind) -> UrlProblem {
     }
 }
 
-/// Without a slash at its end.
+/// The text of a base URL without a slash at its end.
 fn base_text(base: &SourceUrl) -> &str {
     base.request_url().as_str().trim_end_matches('/')
 }

@@ -14,7 +14,7 @@ pub(super) struct BranchFile<'a> {
     pub(super) path: PathNames<'a>,
 }
 
-/// Where a URL points: GitHub's raw host has no `blob` in its paths.
+/// The host that serves a URL: GitHub's raw host has no `blob` in its paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServedBy {
     Forge,
@@ -23,7 +23,8 @@ pub(super) enum ServedBy {
 
 pub(super) struct SignersPage<'a> {
     pub(super) project: PathNames<'a>,
-    /// At least one. Two where a last directory may belong to the branch's name or to the path.
+    /// The places that the URL can mean, at least one. There are two if a last directory may belong to the branch's
+    /// name or to the path.
     pub(super) places: Vec<BranchFile<'a>>,
 }
 
@@ -85,8 +86,8 @@ fn is_hash(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Git's rules for names of references. Without them `main~2` or `main^2` would name a commit that was never the head of
-/// a branch here, such as one from the middle of a merged pull request.
+/// Whether a name follows Git's rules for names of references. Without them `main~2` or `main^2` would name a commit
+/// that was never the head of a branch here, such as one from the middle of a merged pull request.
 fn is_branch_name(segments: &[&str]) -> bool {
     let is_component = |name: &&str| {
         !name.starts_with('.')

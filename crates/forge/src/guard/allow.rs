@@ -26,13 +26,13 @@ enum Destination {
     Net(IpNet),
 }
 
-/// Which ports an exception is for.
+/// The ports that an exception is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ports {
-    /// Where it names none: 80 and 443.
+    /// The default, if it names no port: 80 and 443.
     Default,
     One(u16),
-    /// Written as `*`.
+    /// All ports, written as `*`.
     All,
 }
 
@@ -56,12 +56,12 @@ enum AllowFetchProblem {
 }
 
 impl AllowFetch {
-    /// By this name or literal alone, not by what else resolves to it.
+    /// An exception for this name or literal alone, not for what else resolves to it.
     pub(crate) fn host(host: Host, ports: Ports) -> Self {
         Self { to: Destination::Host(host), ports }
     }
 
-    /// By the host's name, or by its address if that is known already.
+    /// Whether the exception covers a host, by its name, or by its address if that is known already.
     pub(super) fn covers(&self, host: &Host, address: Option<IpAddr>, port: u16) -> bool {
         let is_there = match &self.to {
             Destination::Host(allowed) => allowed == host,
@@ -87,7 +87,7 @@ impl Ports {
     }
 }
 
-/// As an operator would write it.
+/// Writes the exception as an operator would.
 impl fmt::Display for AllowFetch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.to {

@@ -13,7 +13,7 @@ use crate::source::OutgoingRequest;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseMetadata {
     pub published_on: Option<Timestamp>,
-    /// Never empty; each name once.
+    /// The assets; never empty, and each name once.
     pub assets: Vec<Asset>,
 }
 
@@ -22,9 +22,9 @@ pub struct Asset {
     pub name: AssetName,
     /// The public URL, for the index.
     pub source: String,
-    /// As published.
+    /// The size as published.
     pub size: Option<u64>,
-    /// As published.
+    /// The digest as published.
     pub sha256: Option<Sha256>,
     pub(super) download: OutgoingRequest,
 }

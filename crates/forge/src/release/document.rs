@@ -37,7 +37,7 @@ const OCTET_STREAM: &str = "application/octet-stream";
 pub(super) struct GithubRelease {
     #[serde(rename = "tag_name")]
     tag: Option<String>,
-    /// Not published yet.
+    /// Whether the release is not published yet.
     draft: Option<bool>,
     published_at: Option<String>,
     assets: Option<Listed<GithubAsset>>,
@@ -48,13 +48,13 @@ struct GithubAsset {
     name: String,
     #[serde(rename = "browser_download_url")]
     url: String,
-    /// Where it is read with a token, or redirected to.
+    /// The URL at which the asset is read with a token, or redirected to.
     #[serde(rename = "url")]
     api_url: Option<String>,
     size: Option<u64>,
     digest: Option<String>,
     state: Option<String>,
-    /// Forgejo's: `attachment`, or `external` for a link, whose size it does not know and gives as 0.
+    /// The kind of a Forgejo asset: `attachment`, or `external` for a link, whose size it does not know and gives as 0.
     r#type: Option<String>,
 }
 
@@ -66,7 +66,8 @@ struct GitlabRelease {
     assets: Option<GitlabAssets>,
 }
 
-/// `sources`, the archives that GitLab makes on request, are left out: their bytes may change.
+/// The assets of a GitLab release. `sources`, the archives that GitLab makes on request, are left out: their bytes may
+/// change.
 #[derive(Deserialize)]
 struct GitlabAssets {
     links: Option<Listed<GitlabLink>>,
@@ -78,7 +79,7 @@ struct GitlabLink {
     direct_asset_url: Option<String>,
 }
 
-/// As many as an index can hold. A longer list is not read to its end.
+/// A list of as many as an index can hold. A longer list is not read to its end.
 struct Listed<T>(Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listed<T> {
@@ -114,7 +115,7 @@ pub fn read_document(
     parse(source, &shown_url(source.api_project.as_str()), bytes)?.into_metadata(source, max_assets)
 }
 
-/// `from`: where the document came from, as it is shown.
+/// Parses the document. `from` is where it came from, as it is shown.
 pub(super) fn parse(source: &ReleaseSource, from: &str, bytes: &[u8]) -> Result<GithubRelease, ReleaseError> {
     let release = match source.kind {
         ForgeKind::Github | ForgeKind::Forgejo => serde_json::from_slice(bytes),
@@ -274,7 +275,7 @@ fn parse_url(text: &str) -> Option<Url> {
     (Scheme::parse(url.scheme()).is_some() && !has_user_info(&url)).then_some(url)
 }
 
-/// Decoded; empty, and so refused as a name, where there is none.
+/// The last segment, decoded. Without one it is empty, and so refused as a name.
 fn last_segment(url: &str) -> String {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let segment = path.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Fetching what a forge's API says of a release.
+//! Fetches what a forge's API says of a release.
 
 use countersign_core::values::bounds::RELEASE_DESCRIPTION_BYTES;
 use url::Url;
@@ -56,8 +56,9 @@ impl Fetcher {
         release.into_metadata(numbered.as_ref().unwrap_or(source), max_assets).map(Some)
     }
 
-    /// GitLab also knows projects by number, and packages are usually linked by it. Whether it is the project's own, only
-    /// GitLab can tell: where it does not, the token stays with the project's name.
+    /// Adds the project's number, by which GitLab also knows projects, and by which packages are usually linked.
+    /// Whether it is the project's own, only GitLab can tell: where it does not, the token stays with the project's
+    /// name.
     async fn with_number(&self, source: &ReleaseSource) -> Option<ReleaseSource> {
         let credential = source.credential.clone().filter(|_| source.kind == ForgeKind::Gitlab)?;
         let request = ask(source, &source.api_project);

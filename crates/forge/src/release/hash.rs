@@ -1,4 +1,4 @@
-//! Streaming an asset through both hash functions at once; it is never held as a whole.
+//! Streams an asset through both hash functions at once; it is never held as a whole.
 
 use bytes::Bytes;
 use countersign_core::values::digest::{HexDigest, Sha256, Sha512};
@@ -14,7 +14,7 @@ use crate::{
     shown::shown_url,
 };
 
-/// Enough that handing over costs nothing beside hashing.
+/// The bytes of one batch: enough that handing over costs nothing beside hashing.
 const BATCH_BYTES: usize = 256 << 10;
 /// Bounds what the bookkeeping of many small chunks can cost.
 const BATCH_CHUNKS: usize = 1_024;
@@ -86,7 +86,8 @@ fn check_size(asset: &Asset, download: &Download, received: u64) -> Result<(), A
     }
 }
 
-/// Two threads, so that the slower function alone sets the pace, and none of the runtime's own. Dropping it ends them.
+/// Hashes on two threads, so that the slower function alone sets the pace, and none of the runtime's own. Dropping it
+/// ends them.
 struct Hashing {
     batch: Vec<Bytes>,
     batch_bytes: usize,
@@ -95,7 +96,7 @@ struct Hashing {
     sha512: JoinHandle<Output<sha2::Sha512>>,
 }
 
-/// `None`: a thread ended early. It panicked, or the runtime shuts down.
+/// The methods give `None` if a thread ended early. It panicked, or the runtime shuts down.
 impl Hashing {
     fn start() -> Self {
         let ((first, sha256), (second, sha512)) =

@@ -20,7 +20,7 @@ pub enum TokenError {
     Characters,
 }
 
-/// Its `Debug` shows no secret: the header's value is marked as sensitive.
+/// A token for some places. Its `Debug` shows no secret: the header's value is marked as sensitive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
     api: Url,
@@ -49,7 +49,7 @@ impl fmt::Debug for Token {
 }
 
 impl Credential {
-    /// `places` lie on any origin; the token is only sent to the API's own.
+    /// A credential for `places`, which lie on any origin; the token is only sent to the API's own.
     pub(crate) fn new(kind: ForgeKind, token: &Token, api: &Url, places: Vec<Url>) -> Self {
         let (name, text) = match kind {
             ForgeKind::Github => (AUTHORIZATION, format!("Bearer {}", token.0)),
@@ -67,7 +67,7 @@ impl Credential {
         self.api.origin() == url.origin() && self.places.iter().any(is_place)
     }
 
-    /// Good for this place of the project as well.
+    /// Makes the credential good for this place of the project as well.
     pub(crate) fn with_place(mut self, place: Url) -> Self {
         self.places.push(place);
         self

@@ -20,7 +20,7 @@ pub(crate) type PathNames<'a> = &'a [&'a str];
 /// The path of a repository's page, cut in two.
 pub(crate) struct SplitPath<'a> {
     pub(crate) project: PathNames<'a>,
-    /// What follows the names of the repository.
+    /// The names that follow those of the repository.
     pub(crate) page: PathNames<'a>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) const KNOWN: [(&str, ForgeKind); 4] = [
 pub struct ForgeKindError(String);
 
 impl ForgeKind {
-    /// `None` for a file server.
+    /// The kind of forge; `None` for a file server.
     pub(crate) fn of(origin: OriginKind) -> Option<Self> {
         match origin {
             OriginKind::FileServer => None,
