@@ -61,7 +61,7 @@ pub enum GuardRefusal {
 }
 
 impl GuardRefusal {
-    /// Narrows the reach to the port of the URL. A refusal names no more than a class of ports.
+    /// Puts the port of the URL into a refusal, which names no more than a class of ports.
     pub(crate) fn at_port(mut self, url: &Url) -> Self {
         if let Self::NotPublic { port, .. } = &mut self {
             *port = url.port_or_known_default().unwrap_or_default();
