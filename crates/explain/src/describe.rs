@@ -1,5 +1,5 @@
-//! How far a release or proposed signers have come, from one state of the repository. Pages, the catalogue and the client
-//! show these descriptions; none of them puts its own together.
+//! Describes how far a release or proposed signers have come, from one state of the repository. Pages, the catalogue
+//! and the client show these descriptions; none of them puts its own together.
 
 pub mod proposal;
 pub mod release;
@@ -56,7 +56,7 @@ impl Description {
         }
     }
 
-    /// Who has signed it.
+    /// The keys that have signed it.
     pub fn signed(&self) -> BTreeSet<PublicKey> {
         match self {
             Self::Release(release) => release.signatures.signers(),
@@ -64,7 +64,7 @@ impl Description {
         }
     }
 
-    /// Whose signature brings it nearer.
+    /// The keys whose signature brings it nearer.
     pub fn missing(&self) -> BTreeSet<PublicKey> {
         match self {
             Self::Release(release) => release.missing.clone(),
@@ -72,7 +72,7 @@ impl Description {
         }
     }
 
-    /// What its signers are called.
+    /// The names of its signers.
     pub fn names(&self) -> &Names {
         match self {
             Self::Release(release) => &release.names,

@@ -21,7 +21,7 @@ use crate::{
 /// the name in the proposed file is part of the proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignersChange {
-    /// Of a first file: a role, or `None` where it is left to its default.
+    /// A role of a first file; `None` if it is left to its default.
     Founded {
         role: Role,
         groups: Option<Vec<Group>>,
@@ -84,7 +84,7 @@ pub enum SignersChange {
     },
     /// The servers that clients ask about the project, the best first.
     Servers(Vec<String>),
-    /// Of the log and its witnesses.
+    /// A change of the log or its witnesses.
     Log(LogChange),
     /// The formats besides our own in which artifact signers are asked to sign.
     Formats(BTreeSet<OtherFormat>),
@@ -100,8 +100,8 @@ pub struct GroupChange {
     pub is_only: bool,
 }
 
-/// What has to be looked at first comes first. Empty if nothing changes but the time, or the order of groups and
-/// signers, which means nothing.
+/// Lists the changes, those to look at first before the others. Empty if nothing changes but the time, or the order of
+/// groups and signers, which means nothing.
 pub fn list_changes(current: Option<&SignersFile>, proposed: &SignersFile) -> Vec<SignersChange> {
     match current {
         None => {
@@ -186,7 +186,7 @@ fn compare_delays(current: Option<&SignersFile>, proposed: &SignersFile) -> Opti
     (before != after).then_some(SignersChange::Delay { before, after })
 }
 
-/// Their order means nothing.
+/// Compares lists of formats, whose order means nothing.
 fn compare_formats(before: &[OtherFormat], after: &[OtherFormat]) -> Option<SignersChange> {
     let [before, after] = [before, after].map(|formats| formats.iter().copied().collect::<BTreeSet<_>>());
     (before != after).then_some(SignersChange::Formats(after))
@@ -308,7 +308,7 @@ fn name_keys(file: &SignersFile) -> impl Iterator<Item = Signer> {
     file.keys().into_iter().chain(registrars).map(|key| file.named_signer(key))
 }
 
-/// What each key may do, by default or by name.
+/// The roles of each key, by default or by name.
 fn list_roles(file: &SignersFile) -> BTreeMap<PublicKey, BTreeSet<Role>> {
     let mut roles: BTreeMap<PublicKey, BTreeSet<Role>> = BTreeMap::new();
     for role in Role::ALL {
@@ -356,7 +356,7 @@ fn compare_groups(role: Role, mut before: Vec<Group>, mut after: Vec<Group>) -> 
     changes
 }
 
-/// No file says which group has become which. Those with the most keys in common are taken for the same.
+/// Pairs the groups that have the most keys in common: no file says which group has become which.
 fn pair_nearest(before: &[Group], after: &[Group]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (b, old) in before.iter().enumerate() {

@@ -24,9 +24,9 @@ pub struct DrillQuestion {
 
 #[derive(Debug, Clone)]
 pub struct Drill {
-    /// Those whose keys are neither lost nor stolen.
+    /// Attempts of those whose keys are neither lost nor stolen.
     pub team: Vec<DrillAttempt>,
-    /// What the thief tries with the stolen keys. Empty if none are stolen.
+    /// Attempts of the thief with the stolen keys. Empty if none are stolen.
     pub thief: Vec<DrillAttempt>,
     /// What a thief can do who cannot complete anything.
     pub nuisances: Vec<Nuisance>,
@@ -75,7 +75,7 @@ pub fn play(file: &SignersFile, question: &DrillQuestion, now: Timestamp) -> Res
 const ACTS: [Act; 3] = [Act::Release, Act::Rotate, Act::Revoke];
 
 impl Drill {
-    /// Neither the team nor a thief can ever change the signers again.
+    /// Whether neither the team nor a thief can ever change the signers again.
     pub fn is_locked_out(&self) -> bool {
         self.is_lost() && !self.is_taken_over()
     }

@@ -40,17 +40,17 @@ pub struct ProjectIncident {
     pub listings: Vec<IncidentListing>,
     /// What the keys can do alone under the signers file in force.
     pub powers: Vec<Act>,
-    /// Whether one of them can register releases.
+    /// Whether one of the keys can register releases.
     pub can_register: bool,
-    /// The newest signature first.
+    /// The releases, the newest signature first.
     pub releases: Vec<TouchedRelease>,
     pub rotations: Vec<TouchedRotation>,
     pub revocations: Vec<TouchedRevocation>,
     /// What still collects signatures.
     pub open: Vec<OpenMatter>,
-    /// `None` if no signers file is in force.
+    /// The removal of the keys; `None` if no signers file is in force.
     pub removal: Option<KeyRemoval>,
-    /// Who agreed that the keys are listed here.
+    /// The agreement that the keys are listed here.
     pub agreement: ListingAgreement,
     /// What could not be read.
     pub unreadable: Vec<String>,
@@ -61,14 +61,14 @@ pub struct ProjectIncident {
 pub enum ListingAgreement {
     /// One of the keys signed a signers file that took effect, and so did another key: first at this time.
     Shared(Timestamp),
-    /// Only the keys themselves did, first at this time.
+    /// Only the keys themselves signed one that took effect, first at this time.
     Alone(Timestamp),
-    /// None of them did.
+    /// The keys signed no signers file that took effect.
     None,
 }
 
 impl ListingAgreement {
-    /// `history`: of the project, whose signatures need not be verified to put projects in an order.
+    /// The agreement in the `history` of a project, whose signatures need not be verified to put projects in an order.
     pub fn of(history: &History, question: &IncidentQuestion) -> Self {
         let agreed = history.entries.iter().filter(|entry| question.has_any(&entry.signatures));
         let mut agreed = agreed.peekable();
@@ -85,13 +85,13 @@ pub struct TouchedRelease {
     pub path: RepoPath,
     pub state: ReleaseState,
     pub signed: SigningTimes,
-    /// It is or was complete, and without the keys it would not have been.
+    /// Whether it is or was complete, and would not have been without the keys.
     pub is_decisive: bool,
 }
 
 #[derive(Debug, Clone)]
 pub struct TouchedRotation {
-    /// In the history of the project, counted from 1.
+    /// The number of the file in the history of the project, counted from 1.
     pub number: usize,
     pub activated_at: Timestamp,
     pub signed: SigningTimes,
@@ -113,14 +113,14 @@ pub struct OpenMatter {
     pub kind: OpenKind,
     /// The index, or the pending signers file.
     pub path: RepoPath,
-    /// Whatever the time.
+    /// The signatures of the keys, whatever their time.
     pub signed: SigningTimes,
     pub tally: Tally,
     /// Whether it is complete once all of the keys have signed, and no one else does.
     pub is_completable: bool,
-    /// Of a release: whether one of the keys registered or last corrected it.
+    /// Whether the matter is a release that one of the keys registered or last corrected.
     pub is_registered: bool,
-    /// Of a signers file that has all signatures and waits: when it takes effect (D131).
+    /// The time at which it takes effect, if it is a signers file that has all signatures and waits (D131).
     pub waits_until: Option<Timestamp>,
 }
 
@@ -138,7 +138,7 @@ pub struct IncidentFault {
     pub reason: String,
 }
 
-/// `releases`: the indexes of this project to look at.
+/// Examines a project. `releases` are the indexes of it to look at.
 pub fn examine_project(
     snapshot: &impl Snapshot,
     project: &RepoPath,

@@ -28,7 +28,7 @@ pub struct Lockout {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyUse {
     pub signer: Signer,
-    /// `None` if it never signed, as far as is known.
+    /// The time of its last signature; `None` if it never signed, as far as is known.
     pub last_signed: Option<Timestamp>,
     pub is_idle: bool,
 }
@@ -64,7 +64,7 @@ pub fn foresee(file: &SignersFile, last: &BTreeMap<PublicKey, Timestamp>, now: T
     Lockout { uses, outlooks: foresee_acts(file, &idle) }
 }
 
-/// Of all acts to which one of the idle keys belongs.
+/// Foresees all acts to which one of the idle keys belongs.
 fn foresee_acts(file: &SignersFile, idle: &BTreeSet<PublicKey>) -> Vec<ActOutlook> {
     let can_rotate = count_spare(&list_ways(file, Act::Rotate), idle).is_some();
     let outlook = |act| {
@@ -84,7 +84,7 @@ impl ActOutlook {
     }
 }
 
-/// Any one of them is enough.
+/// The ways to act, any one of which is enough.
 fn list_ways(file: &SignersFile, act: Act) -> Vec<Cow<'_, [Group]>> {
     let mut ways: Vec<Cow<'_, [Group]>> = match act {
         Act::Release => vec![file.artifact_groups().into()],
@@ -110,7 +110,8 @@ fn count_spare(ways: &[Cow<'_, [Group]>], gone: &BTreeSet<PublicKey>) -> Option<
     to_stop.checked_sub(1)
 }
 
-/// As in `to rotate the signers: 3 of 5 keys have not signed for a year: losing one more key locks you out`.
+/// Says the outlook, as in `to rotate the signers: 3 of 5 keys have not signed for a year: losing one more key locks
+/// you out`.
 impl fmt::Display for ActOutlook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { act, idle, keys, spare, can_rotate } = self;

@@ -15,7 +15,7 @@ use crate::logs::{
 /// One change; `Display` says it in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogChange {
-    /// There was none before.
+    /// A log was named where there was none before.
     Added(Transparency),
     Removed(Transparency),
     OtherLog {
@@ -39,7 +39,7 @@ pub enum LogChange {
     },
     WitnessJoined(VerifierKey),
     WitnessLeft(VerifierKey),
-    /// What the file says of a witness that stays.
+    /// A change of what the file says of a witness that stays.
     Replaying {
         witness: VerifierKey,
         replays: bool,
@@ -54,7 +54,8 @@ pub enum LogChange {
     },
 }
 
-/// Empty if nothing changes but the order of groups and witnesses, which means nothing.
+/// Lists the changes of the log and its witnesses. Empty if nothing changes but the order of groups and witnesses,
+/// which means nothing.
 pub fn list_log_changes(before: Option<&Transparency>, after: Option<&Transparency>) -> Vec<LogChange> {
     match (before, after) {
         (None, None) => Vec::new(),
@@ -119,7 +120,7 @@ fn has_other_groups(before: &Transparency, after: &Transparency) -> bool {
     }
 }
 
-/// What groups mean, whatever their order.
+/// The groups by what they mean, whatever their order.
 fn sort_groups(file: &Transparency) -> BTreeSet<(usize, BTreeSet<&VerifierKey>)> {
     file.witnesses().iter().map(|group| (group.threshold, group.keys.iter().collect())).collect()
 }

@@ -19,7 +19,7 @@ const LONG_AGE: Duration = Duration::from_secs(30 * 86_400);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogStrength {
     pub transparency: Transparency,
-    /// `None` without witnesses.
+    /// How many witnesses can be down or collude; `None` without witnesses.
     pub tolerance: Option<Tolerance>,
 }
 
@@ -31,12 +31,12 @@ pub enum LogWarning {
     LogAloneSplits(Tolerance),
     /// No witness that is said to replay the rules has to have cosigned.
     LogAloneLies {
-        /// Whether there is one at all.
+        /// Whether there is a witness at all that is said to replay.
         has_replaying: bool,
     },
-    /// More than one, and each is needed at some place.
+    /// There is more than one witness, and each is needed at some place.
     NoneMayBeDown,
-    /// Its name has the host of the log's name.
+    /// A witness whose name has the host of the log's name.
     OwnWitness(VerifierKey),
     ShortAge(Duration),
     LongAge(Duration),
@@ -108,7 +108,7 @@ fn host_of(key: &VerifierKey) -> &str {
     key.name().split(['/', ':']).next().unwrap_or_default()
 }
 
-/// Several lines, without a newline at the end.
+/// Says the strength in several lines, without a newline at the end.
 impl fmt::Display for LogStrength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "log: {}", shown_verifier_key(self.transparency.log()))?;

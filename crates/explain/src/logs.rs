@@ -15,13 +15,14 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// In full, because a name alone proves nothing (D39). One whose name could read as part of our sentence is quoted.
+/// Shows a verifier key in full, because a name alone proves nothing (D39). One whose name could read as part of our
+/// sentence is quoted.
 pub fn shown_verifier_key(key: &VerifierKey) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     if key.name().chars().all(is_plain) { key.to_string() } else { quoted(&key.to_string()) }
 }
 
-/// As in `any 2 of 3 witnesses: NAME+ID+KEY (replays the rules), …`.
+/// Shows a group, as in `any 2 of 3 witnesses: NAME+ID+KEY (replays the rules), …`.
 pub fn shown_witness_group(group: &WitnessGroup) -> String {
     let witness = |key: &VerifierKey| {
         let replays = if group.replays(key) { " (replays the rules)" } else { "" };
@@ -35,12 +36,12 @@ pub fn shown_witness_groups(groups: &[WitnessGroup]) -> String {
     groups.iter().map(shown_witness_group).collect::<Vec<_>>().join("; and ")
 }
 
-/// As in `any 2 of 3 witnesses`.
+/// Says the rule of a group, as in `any 2 of 3 witnesses`.
 pub fn witness_rule(group: &WitnessGroup) -> String {
     format!("any {} of {}", group.threshold, shown_witness_count(group.keys.len()))
 }
 
-/// What a record of the status map says.
+/// Says what a record of the status map says.
 pub fn shown_record(record: &Record) -> String {
     match record {
         Record::Release(ReleaseRecord { path, state: LoggedState::Complete, number, .. }) => {
@@ -61,7 +62,7 @@ pub fn shown_record(record: &Record) -> String {
     }
 }
 
-/// As in `3 witnesses`.
+/// Says a count, as in `3 witnesses`.
 pub fn shown_witness_count(count: usize) -> String {
     match count {
         1 => "1 witness".to_owned(),
@@ -69,7 +70,7 @@ pub fn shown_witness_count(count: usize) -> String {
     }
 }
 
-/// As in `2 witnesses that replay the rules`.
+/// Says a count, as in `2 witnesses that replay the rules`.
 pub fn shown_replaying_count(count: usize) -> String {
     match count {
         1 => "1 witness that replays the rules".to_owned(),
@@ -77,7 +78,7 @@ pub fn shown_replaying_count(count: usize) -> String {
     }
 }
 
-/// In the largest unit that says it exactly, as in `7 days`.
+/// Says an age in the largest unit that says it exactly, as in `7 days`.
 pub fn shown_age(age: Duration) -> String {
     let seconds = age.as_secs();
     let units = [(DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (1, "second")];

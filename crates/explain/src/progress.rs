@@ -1,4 +1,4 @@
-//! How far a collection of signatures has come, and who is still asked. Pages lay it out, the client prints it.
+//! Says how far a collection of signatures has come, and who is still asked. Pages lay it out, the client prints it.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -21,14 +21,14 @@ use crate::signers::rule_text;
 pub struct GroupProgress {
     pub threshold: usize,
     pub collected: usize,
-    /// In the order of the signers file.
+    /// The members in the order of the signers file.
     pub members: Vec<Member>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     pub signer: Signer,
-    /// `None` if this signer has not signed.
+    /// The time of the signature; `None` if this signer has not signed.
     pub signed_at: Option<Timestamp>,
 }
 
@@ -37,9 +37,9 @@ pub struct Member {
 pub struct ConditionProgress {
     pub kind: ConditionKind,
     pub is_met: bool,
-    /// For the way that `Tally::of_condition` chooses.
+    /// The count of the way that `Tally::of_condition` chooses.
     pub tally: Tally,
-    /// Any one of them is enough.
+    /// The ways to meet the condition, any one of which is enough.
     pub ways: Vec<WayProgress>,
 }
 
@@ -80,14 +80,14 @@ impl GroupProgress {
     }
 }
 
-/// As in `1 of 2 signatures (any 2 of 3 keys)`.
+/// Says the progress, as in `1 of 2 signatures (any 2 of 3 keys)`.
 impl fmt::Display for GroupProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.tally(), rule_text(self.threshold, self.members.len()))
     }
 }
 
-/// The groups of a role. All of them must agree.
+/// Describes the groups of a role. All of them must agree.
 pub fn describe_groups(groups: &[Group], set: &SignatureSet, names: &Names) -> Vec<GroupProgress> {
     groups.iter().map(|group| GroupProgress::of(group, set, names)).collect()
 }
@@ -125,7 +125,7 @@ pub fn condition_text(kind: ConditionKind) -> &'static str {
     }
 }
 
-/// Those who can act in a role, where a condition can be met in several ways.
+/// The name of those who can act in a role, if a condition can be met in several ways.
 pub fn way_name(role: Role) -> &'static str {
     match role {
         Role::Artifact => "The artifact signers",
@@ -135,11 +135,11 @@ pub fn way_name(role: Role) -> &'static str {
     }
 }
 
-/// What keys are called.
+/// The names of keys.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     by_key: BTreeMap<PublicKey, Option<String>>,
-    /// In the order of the signers files.
+    /// The keys in the order of the signers files.
     order: Vec<PublicKey>,
 }
 
@@ -168,7 +168,7 @@ impl Names {
         Signer { key, name: self.by_key.get(&key).cloned().flatten() }
     }
 
-    /// These keys in the order of the signers files. Keys that no file lists come last.
+    /// Puts these keys in the order of the signers files. Keys that no file lists come last.
     pub fn in_order(&self, keys: impl IntoIterator<Item = PublicKey>) -> Vec<Signer> {
         let position: BTreeMap<PublicKey, usize> =
             self.order.iter().enumerate().map(|(position, key)| (*key, position)).collect();

@@ -25,7 +25,7 @@ pub fn shown_signers(signers: &[Signer]) -> String {
     signers.iter().map(shown_signer).collect::<Vec<_>>().join(", ")
 }
 
-/// As in `any 2 of 3 keys: alice (svc-pub:…), …`.
+/// Shows a group, as in `any 2 of 3 keys: alice (svc-pub:…), …`.
 pub fn shown_group(group: &Group) -> String {
     let Group { threshold, signers } = group;
     format!("{}: {}", rule_text(*threshold, signers.len()), shown_signers(signers))
@@ -35,7 +35,7 @@ pub fn shown_groups(groups: &[Group]) -> String {
     groups.iter().map(shown_group).collect::<Vec<_>>().join("; and ")
 }
 
-/// As in `any 2 of 3 keys`: what a group needs.
+/// Says what a group needs, as in `any 2 of 3 keys`.
 pub fn rule_text(threshold: usize, size: usize) -> String {
     format!("any {threshold} of {size} key{}", plural(size))
 }

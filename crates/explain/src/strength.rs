@@ -25,12 +25,12 @@ pub struct Strength {
     pub release: ActStrength,
     pub rotate: ActStrength,
     pub revoke: ActStrength,
-    /// Where the file names a log.
+    /// The strength of the log, if the file names one.
     pub log: Option<LogStrength>,
     pub warnings: Vec<Warning>,
 }
 
-/// What keys can do together.
+/// An act that keys can do together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     Release,
@@ -41,14 +41,14 @@ pub enum Act {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActStrength {
     pub act: Act,
-    /// Any one of them is enough.
+    /// The ways to act, any one of which is enough.
     pub ways: Vec<Way>,
     /// The keys that can act alone.
     pub alone: Vec<Signer>,
     /// The fewest keys that can act.
     pub needed: KeyCount,
-    /// So many keys, any of them, do not meet the thresholds of this act. Never too high, even where `needed`
-    /// is not exact. It says nothing of a thief who first rotates: `Warning::RotationIsEasier` does.
+    /// How many keys, any of them, do not meet the thresholds of this act. Never too high, even where `needed` is not
+    /// exact. It says nothing of a thief who first rotates: `Warning::RotationIsEasier` does.
     pub harmless_thefts: usize,
     /// How many keys can be lost, any of them, while the others can still act.
     pub survivable_losses: usize,
@@ -58,7 +58,7 @@ pub struct ActStrength {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {
     pub role: Role,
-    /// False where the file does not list the role, and another one stands in for it.
+    /// Whether the file lists the role. Otherwise another one stands in for it.
     pub is_explicit: bool,
     pub groups: Vec<Group>,
 }
@@ -92,7 +92,7 @@ pub enum Warning {
     NoVeto,
     /// Keys that people have to recognise by their letters alone.
     NoNames(Vec<PublicKey>),
-    /// Of the log and its witnesses.
+    /// A warning about the log and its witnesses.
     Log(LogWarning),
 }
 
@@ -361,7 +361,7 @@ impl fmt::Display for Way {
     }
 }
 
-/// Several lines, without a newline at the end.
+/// Says the strength in several lines, without a newline at the end.
 impl fmt::Display for ActStrength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ways: Vec<String> = self.ways.iter().map(Way::to_string).collect();

@@ -41,17 +41,17 @@ pub struct ProposalDescription {
     pub changes: Vec<SignersChange>,
     /// The log that the file names, new or not.
     pub log: Option<LogStrength>,
-    /// All must be met.
+    /// The conditions, all of which must be met.
     pub conditions: Vec<ConditionProgress>,
-    /// Who has signed it, in order of time.
+    /// The signers who have signed it, in order of time.
     pub signed: Vec<Member>,
     pub signatures: SignatureSet,
-    /// Whom to ask next.
+    /// The signers to ask next.
     pub missing: Vec<Signer>,
     /// What the signers are called: by the file in force, or else by this one.
     pub names: Names,
     pub tally: Tally,
-    /// When it takes effect, if it has all signatures (D131).
+    /// The time at which it takes effect, if it has all signatures (D131).
     pub waits_until: Option<Timestamp>,
     /// Whether there are masters who can veto it.
     pub has_masters: bool,
@@ -72,7 +72,7 @@ pub struct ProposalSummary {
     /// The key whose request proposed it, if the request is there.
     pub submitter: Option<PublicKey>,
     pub tally: Tally,
-    /// When it takes effect, if it has all signatures (D131).
+    /// The time at which it takes effect, if it has all signatures (D131).
     pub waits_until: Option<Timestamp>,
 }
 
@@ -94,7 +94,7 @@ pub struct VetoedProposal {
     pub signed: Vec<Member>,
 }
 
-/// `None` if nothing is proposed.
+/// Describes the proposed signers of a project; `None` if nothing is proposed.
 pub fn describe_proposal(
     snapshot: &impl Snapshot,
     project: &RepoPath,
@@ -157,7 +157,7 @@ pub fn summarise_proposal(
     }))
 }
 
-/// What a badge shows.
+/// Counts the signatures on proposed signers, as a badge shows them.
 pub fn tally_proposal(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Option<Tally>, ReadError> {
     Ok(summarise_proposal(snapshot, project)?.map(|summary| summary.tally))
 }
@@ -186,7 +186,7 @@ const MOST_LOOKED_AT: usize = 1_000;
 pub struct DroppedSignatures {
     /// The paths of their indexes.
     pub releases: Vec<RepoPath>,
-    /// Whether there can be more.
+    /// Whether there can be more releases.
     pub more: bool,
 }
 

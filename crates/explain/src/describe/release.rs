@@ -35,20 +35,20 @@ pub struct ReleaseDescription {
     pub groups: Vec<GroupProgress>,
     /// The signatures on the index.
     pub signatures: SignatureSet,
-    /// Whose signature brings it nearer.
+    /// The keys whose signature brings it nearer.
     pub missing: BTreeSet<PublicKey>,
     /// What the signers are called under whom it was signed.
     pub names: Names,
-    /// When the last required signature came.
+    /// The time of the last required signature.
     pub completed_at: Option<Timestamp>,
-    /// False if another signers file has replaced the one under which it was signed.
+    /// Whether the signers file under which it was signed is still in force.
     pub has_current_signers: bool,
     pub revocation: Option<RevocationDescription>,
     /// A revocation that waits for more signatures.
     pub begun_revocation: Option<RevocationDescription>,
     /// How many have signed for other programs; only formats in which one has.
     pub formats: Vec<(OtherFormat, usize)>,
-    /// Those that stand, the oldest first.
+    /// The objections that stand, the oldest first.
     pub objections: Vec<ObjectionDescription>,
     /// Objections to contents that it had before, the first that went first.
     pub earlier_objections: Vec<ObjectionDescription>,
@@ -59,7 +59,7 @@ pub struct ReleaseDescription {
 pub struct ReleaseSummary {
     pub state: ReleaseState,
     pub tally: Tally,
-    /// When its newest signature came.
+    /// The time of its newest signature.
     pub last_signed_at: Option<Timestamp>,
     /// The signatures on the index.
     pub signatures: SignatureSet,
@@ -74,13 +74,13 @@ pub struct ReleaseSummary {
 #[derive(Debug, Clone)]
 pub struct RevocationDescription {
     pub reason: String,
-    /// According to the signer who began it.
+    /// The time, according to the signer who began it.
     pub timestamp: Timestamp,
     /// Who began it, if its document or a signature says so.
     pub initiator: Option<PublicKey>,
     pub tally: Tally,
     pub groups: Vec<GroupProgress>,
-    /// In order of time.
+    /// The signers who have signed it, in order of time.
     pub signed: Vec<Member>,
     pub signatures: SignatureSet,
     /// The signers who revoke.
@@ -94,25 +94,25 @@ pub struct ObjectionDescription {
     /// Whether the signers file in force still lists the signer.
     pub is_listed: bool,
     pub text: String,
-    /// According to the signer.
+    /// The time, according to the signer.
     pub timestamp: Timestamp,
     /// Names the content that is meant.
     pub subject_digest: Sha512,
 }
 
-/// Who took a release back.
+/// The withdrawal of a release: who took it back, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WithdrawalDescription {
     pub project: RepoPath,
     pub signer: Signer,
     pub reason: String,
-    /// When the request was signed.
+    /// The time at which the request was signed.
     pub at: Option<Timestamp>,
     /// Objections to this release and to contents that it had before.
     pub objections: Vec<ObjectionDescription>,
 }
 
-/// `None` if there is no release at `path`.
+/// Describes the release at `path`; `None` if there is no release.
 pub fn describe_release(
     snapshot: &impl Snapshot,
     path: &RepoPath,
@@ -174,7 +174,7 @@ pub fn summarise_release(
     }))
 }
 
-/// `None` if no release was withdrawn here, or another one is here now.
+/// Describes the withdrawal at `path`; `None` if no release was withdrawn here, or another one is here now.
 pub fn describe_withdrawal(
     snapshot: &impl Snapshot,
     path: &RepoPath,

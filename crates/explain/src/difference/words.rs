@@ -1,4 +1,4 @@
-//! The same in sentences.
+//! Says the changes of a signers file in sentences.
 
 use std::fmt;
 

@@ -21,7 +21,7 @@ pub(super) struct Actor {
 /// Whose key a stand-in is.
 #[derive(Clone, Copy)]
 enum Purpose {
-    /// The one that is listed.
+    /// The key that is listed.
     Listed,
     /// The one that the same person has after a loss or a theft.
     Replacement,
@@ -38,7 +38,7 @@ impl Actor {
         listed.collect()
     }
 
-    /// The same person with a new key.
+    /// The actor with a new key.
     pub(super) fn renewed(&self) -> Self {
         let secret = Arc::new(seeded(self.signer.key.as_bytes(), Purpose::Replacement));
         Self { secret, signer: self.signer.clone() }
@@ -69,7 +69,7 @@ fn list_keys(file: &SignersFile) -> Vec<PublicKey> {
     keys
 }
 
-/// Derived, so that a drill gives the same answer every time. It protects nothing.
+/// A key that is derived, so that a drill gives the same answer every time. It protects nothing.
 fn seeded(bytes: &[u8], purpose: Purpose) -> SecretKey {
     let purpose: &[u8] = match purpose {
         Purpose::Listed => b"stand-in of ",

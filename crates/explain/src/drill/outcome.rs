@@ -1,4 +1,4 @@
-//! What was tried, and what came of it.
+//! The attempts of a drill, and what came of them.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::strength::Act;
 pub struct DrillAttempt {
     pub act: Act,
     pub succeeds: bool,
-    /// It succeeds only if owners of stolen keys still have them, and sign as well.
+    /// Whether it succeeds only if owners of stolen keys still have them, and sign as well.
     pub takes_stolen_keys: bool,
     /// A thief succeeds, but not if owners of stolen keys still have them and veto in time.
     pub is_stopped_by_owners: bool,
@@ -23,7 +23,7 @@ pub struct DrillAttempt {
 /// What someone did, and how the server answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrillStep {
-    /// `None` where it is no one in particular.
+    /// The actor; `None` if it is no one in particular.
     pub who: Option<Signer>,
     pub text: String,
 }

@@ -53,7 +53,7 @@ use crate::{
 const PROJECT: &str = "https/drill.example/443/team/project";
 const ORIGIN: &str = "https://drill.example/team/project/svc.signers.json";
 const NONCE: &str = "00000000-0000-4000-8000-000000000000";
-/// The reason for everything.
+/// The reason that every act of a drill gives.
 const DRILL: &str = "a drill";
 const MAX_COLLECTING: usize = 10;
 const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -70,9 +70,9 @@ pub(super) struct Stage {
 
 /// The other side, while a rotation waits.
 struct Opponents<'a> {
-    /// They veto it if they can.
+    /// The actors who veto the rotation if they can.
     veto: &'a [Actor],
-    /// They propose something else each time.
+    /// The actors who propose something else each time.
     replace: &'a [Actor],
 }
 
@@ -114,7 +114,7 @@ impl Stage {
         self.cast.iter().filter(|actor| is_wanted(&actor.signer.key)).cloned().collect()
     }
 
-    /// `thieves` stop what they can.
+    /// Lets the team try an act, while `thieves` stop what they can.
     pub(super) fn try_team(
         &self,
         act: Act,
@@ -129,7 +129,7 @@ impl Stage {
         }
     }
 
-    /// `owners` stop what they can.
+    /// Lets the thief try an act, while `owners` stop what they can.
     pub(super) fn try_thief(&self, act: Act, thieves: &[Actor], owners: &[Actor]) -> DrillAttempt {
         match act {
             Act::Release => self.clone().try_release(thieves),
@@ -147,7 +147,7 @@ impl Stage {
         }
     }
 
-    /// New keys in the place of those that are gone. Gives the stage after it, if it takes effect.
+    /// Rotates new keys into the place of those that are gone. Gives the stage after it, if it takes effect.
     pub(super) fn rotate_team(
         &self,
         team: &[Actor],
@@ -194,7 +194,7 @@ impl Stage {
         nuisances
     }
 
-    /// What someone else registered.
+    /// Whether thieves can withdraw what someone else registered.
     fn can_withdraw(&self, thieves: &[Actor]) -> bool {
         let mut stage = self.clone();
         let is_other = |actor: &&Actor| thieves.iter().all(|thief| thief.key() != actor.key());
@@ -342,7 +342,7 @@ impl Stage {
         failed(Act::Revoke, steps)
     }
 
-    /// By the first who may.
+    /// Registers a release by the first actor who may.
     fn register_release(&mut self, tag: &str, actors: &[Actor]) -> Option<(Actor, RepoPath)> {
         let index = self.index_of(tag);
         let content = tag.as_bytes();

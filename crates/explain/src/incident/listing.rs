@@ -1,4 +1,4 @@
-//! Where keys are or were listed.
+//! Lists where keys are or were listed.
 
 use countersign_core::{
     documents::signers::{Role, Signer, SignersFile, keys_of},
@@ -9,11 +9,11 @@ use countersign_core::{
 use super::question::IncidentQuestion;
 use crate::strength::effective_groups;
 
-/// Where a key is or was listed.
+/// A place at which a key is or was listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncidentListing {
     pub signer: Signer,
-    /// As the rules count, defaults included (D8).
+    /// The roles as the rules count them, defaults included (D8).
     pub roles: Vec<Role>,
     pub is_registrar: bool,
     pub standing: ListingStanding,

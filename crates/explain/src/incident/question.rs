@@ -11,11 +11,11 @@ use countersign_core::{
 #[derive(Debug, Clone)]
 pub struct IncidentQuestion {
     pub keys: BTreeSet<PublicKey>,
-    /// Only what they signed at this time or later.
+    /// The time from which on signatures count; without it all do.
     pub since: Option<Timestamp>,
 }
 
-/// When each of the keys signed something.
+/// The time at which each of the keys signed something.
 pub type SigningTimes = BTreeMap<PublicKey, Timestamp>;
 
 impl IncidentQuestion {

@@ -22,7 +22,7 @@ pub struct KeyRemoval {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyShortage {
     pub role: Role,
-    /// Counted from 1; `None` if the role has only one group.
+    /// The number of the group, counted from 1; `None` if the role has only one group.
     pub number: Option<usize>,
     pub threshold: usize,
     pub left: usize,

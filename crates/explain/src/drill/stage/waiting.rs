@@ -18,7 +18,7 @@ use super::{Actor, DrillStep, Opponents, SECOND, Stage};
 use crate::delay::shown_hours;
 
 impl Stage {
-    /// Everyone who has to has agreed. Gives whether the new signers take effect.
+    /// Settles a rotation to which everyone who has to has agreed. Gives whether the new signers take effect.
     pub(super) fn settle(
         &mut self,
         steps: &mut Vec<DrillStep>,
