@@ -66,7 +66,7 @@ impl Past {
         Self { project: path(project), history: History::default() }
     }
 
-    /// One more signers file, which these people sign.
+    /// Adds one more signers file, which these people sign.
     pub fn then(self, signers: &Signers, by: &[&SecretKey]) -> Self {
         self.then_text(signers.text(), by)
     }
@@ -95,7 +95,7 @@ impl Past {
         Sha512::of(self.history.entries[entry].signers_config.as_bytes())
     }
 
-    /// Of the file in force.
+    /// The digest of the file in force.
     pub fn last_digest(&self) -> Sha512 {
         self.digest(self.history.entries.len() - 1)
     }
@@ -110,7 +110,7 @@ impl Past {
         self
     }
 
-    /// The same history, with one entry tampered with.
+    /// Tampers with one entry of the history.
     pub fn with(mut self, entry: usize, change: impl FnOnce(&mut HistoryEntry)) -> Self {
         change(&mut self.history.entries[entry]);
         self
@@ -139,7 +139,7 @@ fn origin_of(project: &RepoPath, retrieved_at: Timestamp) -> Origin {
     Origin { kind, url, retrieval_url, retrieved_at }
 }
 
-/// Two of Alice, Bob and Carol sign releases; Alice and Bob are admins, Dave is master.
+/// Signers of which two of Alice, Bob and Carol sign releases; Alice and Bob are admins, Dave is master.
 pub fn founders() -> Signers {
     signers("2026-01-01T00:00:00Z")
         .artifact(2, [&alice(), &bob(), &carol()])
@@ -147,7 +147,7 @@ pub fn founders() -> Signers {
         .master(1, [&dave()])
 }
 
-/// Two of Carol, key 5 and key 6 sign releases; Alice and Carol are admins, Dave is master.
+/// Signers of which two of Carol, key 5 and key 6 sign releases; Alice and Carol are admins, Dave is master.
 pub fn successors() -> Signers {
     signers("2026-01-02T00:00:00Z")
         .artifact(2, [&carol(), &key(5), &key(6)])
@@ -222,12 +222,12 @@ pub fn evidence_of_text(past: &Past, index_at: &str, index: String, by: &[&Secre
     }
 }
 
-/// Release v1 of the founders, all as it should be.
+/// Evidence for release v1 of the founders, all as it should be.
 pub fn good() -> Evidence {
     evidence(&founded(PROJECT), INDEX, &release_index("v1"), &[&alice(), &bob()])
 }
 
-/// The same, withdrawn by Alice.
+/// Evidence for release v1 of the founders, revoked by Alice.
 pub fn revoked() -> Evidence {
     let evidence = good();
     let revocation = revocation_of(&evidence, &[&alice()]);

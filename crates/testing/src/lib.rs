@@ -30,7 +30,7 @@ pub fn assert_mentions(text: &str, parts: &[&str]) {
     }
 }
 
-/// Property tests draw the same cases on every run.
+/// A configuration with which property tests draw the same cases on every run.
 pub fn steady() -> ProptestConfig {
     ProptestConfig {
         cases: 512,
@@ -40,7 +40,7 @@ pub fn steady() -> ProptestConfig {
     }
 }
 
-/// Fewer cases, where each one takes many signatures.
+/// A configuration with fewer cases, if each one takes many signatures.
 pub fn few(config: ProptestConfig, cases: u32) -> ProptestConfig {
     ProptestConfig { cases, ..config }
 }

@@ -21,7 +21,7 @@ use std::{
 pub enum CallResult {
     /// 200: the signature of this key was added.
     Signed(usize),
-    /// 409: it was there.
+    /// 409: the signature of this key was there.
     SignedBefore(usize),
     /// No answer, or one that says nothing about the effect, such as 503.
     Unknown(usize),
@@ -35,7 +35,7 @@ pub enum CallResult {
 pub struct RecordedCall {
     pub node: usize,
     pub start: u64,
-    /// Ignored where the result is unknown.
+    /// The time of the answer, ignored if the result is unknown.
     pub end: u64,
     pub result: CallResult,
 }
@@ -75,13 +75,13 @@ pub enum Contradiction {
     Cycle(Vec<(RecordedCall, Reason)>),
 }
 
-/// Why a call comes before the next.
+/// The reason why a call comes before the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     EndedEarlier,
     /// The next one shows the key that this one added.
     IsShown(usize),
-    /// This one does not show the key that the next one added.
+    /// This call does not show the key that the next one added.
     DoesNotShow(usize),
 }
 
@@ -140,10 +140,10 @@ impl CallResult {
     }
 }
 
-/// Which calls come before which.
+/// The order of calls: which come before which.
 struct Order<'a> {
     calls: &'a [RecordedCall],
-    /// By the results; the order in time follows from the calls.
+    /// The order by the results; the order in time follows from the calls.
     told: Vec<Vec<(usize, Reason)>>,
 }
 

@@ -10,7 +10,7 @@ pub fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).expect("the test's own time")
 }
 
-/// `time` and some nanoseconds more, or less.
+/// Shifts `time` by some nanoseconds.
 pub fn shifted(time: Timestamp, nanos: i128) -> Timestamp {
     let since_epoch = time.nanos_since(at("1970-01-01T00:00:00Z"));
     Timestamp::from_unix_nanos(since_epoch + nanos).expect("a year before 9999")

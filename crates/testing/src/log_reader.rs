@@ -35,9 +35,9 @@ pub fn root_of(leaves: &[String]) -> Sha256 {
 #[derive(Default)]
 struct DerivedStatuses {
     files: HashMap<String, Vec<u8>>,
-    /// Index path: number, and the digest of its revocation.
+    /// Releases by the path of the index: their number, and the digest of the revocation.
     releases: BTreeMap<String, (usize, Option<Sha512>)>,
-    /// Project: length of its history, and its completed indexes.
+    /// Projects: the length of the history, and the completed indexes.
     projects: BTreeMap<String, (usize, Vec<String>)>,
 }
 
@@ -131,7 +131,7 @@ impl DerivedStatuses {
     }
 }
 
-/// Of entries in the order of their keys.
+/// The root of entries in the order of their keys.
 fn map_root(entries: &[([u8; 32], String)]) -> Sha256 {
     match entries {
         [] => Sha256::from_bytes([0; 32]),

@@ -28,7 +28,7 @@ pub fn dave() -> SecretKey {
     key(4)
 }
 
-/// In none of the signers files.
+/// A person in none of the signers files.
 pub fn mallory() -> SecretKey {
     key(66)
 }
@@ -101,7 +101,7 @@ impl Signers {
         self
     }
 
-    /// One more group; a second group of a role joins its first.
+    /// Adds one more group; a second group of a role joins its first.
     fn group(mut self, role: &'static str, threshold: usize, keys: &[&SecretKey]) -> Self {
         let members: Vec<String> =
             keys.iter().map(|key| signer_text(&key.public_key().to_string())).collect();
@@ -129,7 +129,7 @@ impl Signers {
         self
     }
 
-    /// How long rotations wait.
+    /// Sets how long rotations wait.
     pub fn delay(mut self, hours: u64) -> Self {
         self.rotation_delay_hours = Some(hours);
         self

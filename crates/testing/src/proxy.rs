@@ -29,12 +29,12 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// For any protocol.
+    /// Starts a proxy for any protocol.
     pub fn start(target: SocketAddr) -> Self {
         Self::start_for(target, Protocol::Any)
     }
 
-    /// For PostgreSQL without TLS; it can lose answers.
+    /// Starts a proxy for PostgreSQL without TLS, which can lose answers.
     pub fn for_postgres(target: SocketAddr) -> Self {
         Self::start_for(target, Protocol::Postgres)
     }
@@ -71,7 +71,7 @@ impl Proxy {
         self.shared.changed.notify_all();
     }
 
-    /// Nothing listens any more. Connections that there are go on.
+    /// Stops listening. Connections that are there go on.
     pub fn refuse(&self) {
         self.shared.lock().refuses = true;
         self.wake_listener();
@@ -105,7 +105,7 @@ impl Proxy {
         }
     }
 
-    /// Where new connections lead from now on, as after a failover.
+    /// Leads new connections to another address from now on, as after a failover.
     pub fn redirect(&self, target: SocketAddr) {
         self.shared.lock().target = target;
     }
@@ -129,12 +129,12 @@ impl Proxy {
         }
     }
 
-    /// How many answers it has lost.
+    /// How many answers the proxy has lost.
     pub fn lost(&self) -> usize {
         self.shared.lock().lost
     }
 
-    /// How many connections go through it.
+    /// How many connections go through the proxy.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections.len()
     }

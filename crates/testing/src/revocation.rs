@@ -12,7 +12,7 @@ pub type RevokeResult = Result<RevokeOutcome, RevokeRefusal>;
 pub const REVOKED: RevokeResult = Ok(RevokeOutcome { is_revoked: true });
 pub const RECORDED: RevokeResult = Ok(RevokeOutcome { is_revoked: false });
 
-/// Alice and Bob sign releases and are admins, both needed; Dave is master.
+/// A team in which Alice and Bob sign releases and are admins, both needed; Dave is master.
 pub fn team() -> Signers {
     signers("2026-01-31T10:00:00Z").artifact(2, [&alice(), &bob()]).master(1, [&dave()])
 }
@@ -24,7 +24,7 @@ pub fn complete() -> World {
     world
 }
 
-/// The same, where two of Carol, key 5 and key 6 revoke.
+/// A complete index of a project in which two of Carol, key 5 and key 6 revoke.
 pub fn two_of_three() -> World {
     let file = team().revocation(2, [&carol(), &key(5), &key(6)]);
     let mut world = World::with(&file, &[&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)]);

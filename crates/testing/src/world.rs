@@ -173,7 +173,7 @@ impl World {
         Submission { file, signer: key.public_key(), signatures, other_formats: Default::default() }
     }
 
-    /// The same for the index, with right signatures in other formats.
+    /// A submission for the index, with right signatures in other formats.
     pub fn submission_with(&self, key: &SecretKey, formats: &[OtherFormat]) -> Submission {
         let mut submission = self.submission(INDEX, key);
         let index = ReleaseIndex::parse(&self.repo.bytes(INDEX)).expect("an index");
@@ -247,7 +247,7 @@ impl World {
     }
 }
 
-/// Second thoughts.
+/// Withdrawals and objections.
 impl World {
     pub fn withdrawal(&self, file: &str, reason: &str, by: &SecretKey) -> Withdrawal {
         let subject_digest = self.repo.has(file).then(|| Sha512::of(&self.repo.bytes(file)));
@@ -264,7 +264,7 @@ impl World {
         withdraw(&self.repo, withdrawal).map(|done| self.commit(done))
     }
 
-    /// `None` takes an objection back.
+    /// An objection by a key; `None` takes one back.
     pub fn objection(&self, text: Option<&str>, by: &SecretKey) -> ObjectBody {
         let subject_digest = Sha512::of(&self.repo.bytes(INDEX));
         let document = Objection { text: text.map(str::to_owned), subject_digest, timestamp: self.now };

@@ -23,9 +23,9 @@ use super::{
 pub struct PostgresOptions {
     /// Asks TCP clients for [`PASSWORD`] by SCRAM.
     pub needs_password: bool,
-    /// TCP clients must use TLS, and see this certificate.
+    /// A certificate: TCP clients must use TLS, and see this one.
     pub certificate: Option<CertificatePair>,
-    /// Faster. A crash of the process loses nothing; one of the machine would.
+    /// Whether to skip syncing, which is faster. A crash of the process loses nothing; one of the machine would.
     pub skips_fsync: bool,
     /// More lines of `postgresql.conf`.
     pub settings: &'static [&'static str],
@@ -35,7 +35,7 @@ pub struct PostgresOptions {
 pub enum PostgresEnd {
     /// Sessions are cut off, and everything is written.
     Fast,
-    /// As in a crash: the next start recovers from the log.
+    /// Stops as in a crash: the next start recovers from the log.
     Crash,
 }
 
@@ -66,23 +66,23 @@ impl Postgres {
         Some(postgres)
     }
 
-    /// `postgres://…` over TCP, for [`ROLE`] and [`DATABASE`].
+    /// The URL `postgres://…` over TCP, for [`ROLE`] and [`DATABASE`].
     pub fn url(&self) -> String {
         self.url_at(self.address())
     }
 
-    /// As `url`, through a proxy.
+    /// The URL through a proxy at this address.
     pub fn url_at(&self, address: SocketAddr) -> String {
         format!("postgres://{ROLE}:{PASSWORD}@{address}/{DATABASE}")
     }
 
-    /// Over the Unix socket, without a password.
+    /// The URL over the Unix socket, without a password.
     pub fn socket_url(&self) -> String {
         let dir = self.dir.path().to_string_lossy().replace('/', "%2F");
         format!("postgres://{ROLE}@{dir}:{}/{DATABASE}", self.port)
     }
 
-    /// It stays the same over restarts.
+    /// The address, which stays the same over restarts.
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
@@ -97,7 +97,7 @@ impl Postgres {
         self.try_sql(statements).unwrap_or_else(|error| panic!("{statements}: {error}"))
     }
 
-    /// As `sql`; what `psql` said if it failed.
+    /// Runs statements as `sql` does; an error is what `psql` said.
     pub fn try_sql(&self, statements: &str) -> Result<String, String> {
         let output = self.psql().args(["-c", statements]).output().expect("`psql` starts");
         match output.status.success() {
@@ -106,7 +106,7 @@ impl Postgres {
         }
     }
 
-    /// `psql` over the socket, as the superuser, on [`DATABASE`].
+    /// A command that runs `psql` over the socket, as the superuser, on [`DATABASE`].
     pub fn psql(&self) -> Command {
         let mut psql = self.program("psql");
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", DATABASE]);
@@ -114,7 +114,7 @@ impl Postgres {
         psql
     }
 
-    /// Another of PostgreSQL's programs, as the user that owns the cluster.
+    /// A command that runs another of PostgreSQL's programs, as the user that owns the cluster.
     pub fn program(&self, name: &str) -> Command {
         self.template.programs.command(name)
     }
@@ -128,7 +128,7 @@ impl Postgres {
         self.running.take().expect("it runs").end(signal);
     }
 
-    /// On the same port, with the data that it left.
+    /// Starts the cluster again on the same port, with the data that it left.
     #[track_caller]
     pub fn start_again(&mut self) {
         assert!(self.running.is_none(), "it runs already");
@@ -151,7 +151,7 @@ impl Postgres {
         self.running.as_ref().expect("it runs").resume();
     }
 
-    /// Everything that it has logged so far.
+    /// Everything that the cluster has logged so far.
     pub fn log(&self) -> String {
         self.log.text()
     }
@@ -191,7 +191,7 @@ impl Postgres {
         settings.join("\n") + "\n"
     }
 
-    /// Who may connect, and the files of TLS.
+    /// Writes who may connect, and the files of TLS.
     fn write_access(&self, options: PostgresOptions) {
         let method = if options.needs_password { "scram-sha-256" } else { "trust" };
         let kind = if options.certificate.is_some() { "hostssl" } else { "host" };

@@ -12,7 +12,7 @@ use std::{
 
 use super::programs::{Programs, said};
 
-/// Nothing here takes this long: a test that would hang fails instead.
+/// The longest time that anything here takes: a test that would hang fails instead.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs shell commands when the test program ends, however it ends.
@@ -40,7 +40,7 @@ impl Watch {
     }
 }
 
-/// Without running the commands.
+/// Ends the watch without running the commands.
 impl Drop for Watch {
     fn drop(&mut self) {
         let _ = self.0.kill();

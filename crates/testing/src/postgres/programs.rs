@@ -1,4 +1,4 @@
-//! Where PostgreSQL's programs are, and the user that runs them.
+//! Finds PostgreSQL's programs, and the user that runs them.
 
 use std::{
     env, fs,
@@ -15,7 +15,7 @@ const NEEDED: &str = "COUNTERSIGN_NEED_POSTGRES";
 #[derive(Debug, Clone)]
 pub(super) struct Programs {
     dir: PathBuf,
-    /// PostgreSQL refuses to run as root, so root lends it another user.
+    /// The user for PostgreSQL, which refuses to run as root.
     user: Option<LentUser>,
 }
 
@@ -38,12 +38,12 @@ impl Programs {
         Some(Self { dir, user: user() })
     }
 
-    /// One of the programs, with nothing of the tester's environment that would lead it elsewhere.
+    /// A command for one of the programs, with nothing of the tester's environment that would lead it elsewhere.
     pub(super) fn command(&self, name: &str) -> Command {
         self.any_command(&self.dir.join(name))
     }
 
-    /// Any program, as the user that owns the data.
+    /// A command for any program, as the user that owns the data.
     pub(super) fn any_command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).env("LC_ALL", "C");
@@ -85,7 +85,7 @@ fn on_path() -> Option<PathBuf> {
     found.filter_map(|initdb| initdb.parent().map(Path::to_owned)).find(|dir| is_complete(dir))
 }
 
-/// Debian keeps the programs of each version out of `PATH`; so does Red Hat.
+/// Finds the newest version. Debian keeps the programs of each version out of `PATH`; so does Red Hat.
 fn newest_package() -> Option<PathBuf> {
     let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let red_hat = fs::read_dir("/usr").into_iter().flatten().flatten();
@@ -99,7 +99,7 @@ fn newest_package() -> Option<PathBuf> {
     newest.map(|dir| dir.join("bin"))
 }
 
-/// `nobody` where we are root. It owns no cluster that is there, unlike `postgres`.
+/// The user `nobody`, if we are root. It owns no cluster that is there, unlike `postgres`.
 fn user() -> Option<LentUser> {
     let we_are_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     if !we_are_root {

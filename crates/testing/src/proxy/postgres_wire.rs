@@ -31,7 +31,7 @@ enum Phase {
     /// The server answers a question about encryption with one byte.
     Asked,
     Messages,
-    /// Encrypted, or a request to cancel.
+    /// An encrypted connection, or a request to cancel.
     Opaque,
 }
 
@@ -41,7 +41,7 @@ enum Expected {
     Ready,
 }
 
-/// What goes on to the other side.
+/// The bytes that go on to the other side.
 #[derive(Debug, Default)]
 pub(super) struct Passed {
     pub(super) data: Vec<u8>,

@@ -10,7 +10,7 @@ use std::{
 /// Which answer the proxy loses. It then closes the connection that the answer was for.
 #[derive(Debug, Clone)]
 pub struct LostAnswer {
-    /// Part of the statement, in any case and spacing. Every statement has the empty text.
+    /// A part of the statement, in any case and spacing. Every statement has the empty text.
     pub statement: &'static str,
     /// The first such statement from now on is 1, over all connections.
     pub nth: usize,
@@ -58,7 +58,7 @@ pub(super) enum Flow {
     Silent,
 }
 
-/// Both ends of a connection, to close them.
+/// A connection by both of its ends, to close them.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) id: u64,

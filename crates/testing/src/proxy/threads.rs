@@ -48,7 +48,7 @@ pub(super) fn accept(shared: &Arc<Shared>, listener: TcpListener) {
     }
 }
 
-/// To close the socket is not enough: a program that another thread is just starting has it open, too.
+/// Stops listening. To close the socket is not enough: a program that another thread is just starting has it open, too.
 fn stop_listening(listener: TcpListener) {
     let _ = TcpStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both);
 }
