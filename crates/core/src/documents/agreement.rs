@@ -1,4 +1,5 @@
-//! That a rotation has all consent and waits (D131): since when, and until when. It lies beside the pending signers file.
+//! The agreement to a rotation that has all consent and waits (D131): since when, and until when. It lies beside the
+//! pending signers file.
 
 use std::time::Duration;
 
@@ -11,9 +12,10 @@ use crate::values::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Agreement {
-    /// As the history will have it: not before any of its signatures, nor before the file in force was.
+    /// The time that the history will have: not before any of its signatures, nor before the file in force took effect.
     pub agreed_at: Timestamp,
-    /// When it takes effect, by the clock that showed the agreement. A clock that was wrong before does not delay it.
+    /// The time at which it takes effect, by the clock that showed the agreement. A clock that was wrong before does
+    /// not delay it.
     pub due_at: Timestamp,
 }
 

@@ -46,12 +46,12 @@ pub(crate) fn parse_reason(text: &str) -> Result<String, String> {
     }
 }
 
-/// The key of a request body.
+/// Parses the key of a request body.
 pub fn parse_key(field: &Field<'_>) -> Result<PublicKey, ParseError> {
     field.parsed(|text| PublicKey::parse(text).map_err(|error| format!("Invalid public key: {error}")))
 }
 
-/// A signature in a request body.
+/// Parses a signature in a request body.
 pub fn parse_signature(field: &Field<'_>) -> Result<Signature, ParseError> {
     field.parsed(|text| Signature::parse(text).map_err(|error| format!("Invalid signature format: {error}")))
 }

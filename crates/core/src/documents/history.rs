@@ -34,9 +34,9 @@ pub struct HistoryEntry {
     /// The exact text of its metadata.
     pub metadata: String,
     pub metadata_signatures: SignatureSet,
-    /// When it became active.
+    /// The time at which it became active.
     pub timestamp: Timestamp,
-    /// When it had all consent, if it then waited for the delay of the file before (D133).
+    /// The time at which it had all consent, if it then waited for the delay of the file before (D133).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreed_at: Option<Timestamp>,
 }
@@ -44,16 +44,16 @@ pub struct HistoryEntry {
 /// What rules ask of an entry, without its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryFacts {
-    /// Of the signers file.
+    /// The digest of the signers file.
     pub signers: Sha512,
     pub activated_at: Timestamp,
-    /// As a file of its own, and as a part of the assembled document.
+    /// The size as a file of its own, and as a part of the assembled document.
     pub stored_bytes: usize,
     pub assembled_bytes: usize,
 }
 
 impl EntryFacts {
-    /// Of an entry as it is stored.
+    /// Reads the facts of an entry as it is stored.
     pub fn parse(stored: &[u8]) -> Result<Self, ParseError> {
         let entry = HistoryEntry::parse(stored)?;
         Ok(Self {
@@ -67,7 +67,7 @@ impl EntryFacts {
 
 /// What [`History::write`] puts before the first entry, between two, and after the last.
 pub const DOCUMENT_FRAME: [&str; 3] = ["{\n  \"entries\": [\n", ",\n", "\n  ]\n}\n"];
-/// What it puts before each line of an entry.
+/// The indentation that the document puts before each line of an entry.
 pub const DOCUMENT_INDENT: &str = "    ";
 
 /// How long a history is to which an entry of this size is added.
@@ -88,7 +88,7 @@ pub fn stored_lines(entry: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl HistoryEntry {
-    /// An entry as it is stored.
+    /// Parses an entry as it is stored.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         parse_entry(&Json::parse(bytes)?.root())
     }

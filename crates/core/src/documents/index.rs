@@ -26,7 +26,7 @@ pub struct ReleaseIndex {
     pub release_url: Option<String>,
     pub mirrored_on: Timestamp,
     pub published_on: Option<Timestamp>,
-    /// Sorted by name, one entry a file.
+    /// The files, sorted by name, one entry each.
     pub published_files: Vec<PublishedFile>,
 }
 
@@ -38,7 +38,7 @@ pub struct PublishedFile {
     pub digests: Digests,
 }
 
-/// At least one of the two is known.
+/// The digests of a file, at least one of which is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Digests {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_hex")]
@@ -133,7 +133,7 @@ impl ReleaseIndex {
         })
     }
 
-    /// As it is stored: within the bounds that `parse` has.
+    /// Writes the index as it is stored: within the bounds that `parse` has.
     pub fn write_bounded(&self) -> Result<Vec<u8>, IndexTooLarge> {
         let names = names_bytes(&self.published_files);
         if names > INDEX_NAMES_BYTES {

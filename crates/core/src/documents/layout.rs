@@ -1,4 +1,4 @@
-//! Where each stored file lies (the table of them is in docs/api.md).
+//! The place of each stored file (the table of them is in docs/api.md).
 
 use crate::values::{
     digest::Sha512,
@@ -122,7 +122,7 @@ pub fn name_in_project<'a>(dir: &'a RepoPath, project: &RepoPath) -> Option<&'a 
     tag_of_release(dir, project).or_else(|| dir.below(project))
 }
 
-/// What people call a release.
+/// The name by which people call a release.
 pub fn release_name(index: &RepoPath, project: &RepoPath) -> String {
     let dir = index.parent().unwrap_or_else(|| index.clone());
     name_in_project(&dir, project).unwrap_or_else(|| dir.file_name()).to_owned()
@@ -192,7 +192,7 @@ pub fn pending_revocation_of(file: &RepoPath) -> RepoPath {
     revocation_of(file).with_suffix(wire::PENDING_SUFFIX)
 }
 
-/// That a pending signers file waits for the delay to pass (D131).
+/// The file that says that a pending signers file waits for the delay to pass (D131).
 pub fn agreement_of(signers: &RepoPath) -> RepoPath {
     signers.with_suffix(wire::AGREEMENT_SUFFIX)
 }

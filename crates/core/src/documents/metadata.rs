@@ -27,9 +27,9 @@ pub struct Metadata {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Origin {
     pub kind: OriginKind,
-    /// As the submitter gave it.
+    /// The URL as the submitter gave it.
     pub url: String,
-    /// As requested, not where a redirect led.
+    /// The URL as requested, not where a redirect led.
     pub retrieval_url: String,
     pub retrieved_at: Timestamp,
 }

@@ -48,7 +48,7 @@ impl OtherFormatsFile {
         json::write_versioned(VERSION, self)
     }
 
-    /// Those that verify: for showing and handing out what a server says that it has.
+    /// Keeps the signatures that verify: for showing and handing out what a server says that it has.
     pub fn keep_verifying(&self, sums: &ReleaseSums<'_>) -> Self {
         let mut kept = self.clone();
         for (key, texts) in &mut kept.entries {
@@ -64,7 +64,7 @@ impl OtherFormatsFile {
     }
 }
 
-/// At least one text. Whether one is what it must be, `OtherFormat::verify` says.
+/// Parses the texts by format, at least one. Whether one is what it must be, `OtherFormat::verify` says.
 pub fn parse_texts(field: &Field<'_>) -> Result<FormatTexts, ParseError> {
     let mut texts = FormatTexts::new();
     for (name, text) in field.entries()? {

@@ -7,7 +7,7 @@ use crate::values::{
     key::PublicKey,
 };
 
-/// When it was registered stands in the index.
+/// The key that registered a release. The time of it stands in the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Registrant {
     #[serde(rename = "registrant")]

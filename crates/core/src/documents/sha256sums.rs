@@ -22,7 +22,7 @@ pub enum NotInSha256Sums {
     Name(AssetName),
 }
 
-/// One line a file, as `sha256sum` prints it, in the order of the index.
+/// Renders one line for each file, as `sha256sum` prints it, in the order of the index.
 pub fn render_sha256sums(index: &ReleaseIndex) -> Result<String, NotInSha256Sums> {
     if index.published_files.is_empty() {
         return Err(NotInSha256Sums::Empty);
@@ -38,8 +38,9 @@ pub fn render_sha256sums(index: &ReleaseIndex) -> Result<String, NotInSha256Sums
     lines.collect()
 }
 
-/// `sha256sum` escapes a backslash and a line break, which no name has (D24). Some readers take the first character for a
-/// sign of the mode, or cut spaces off; and `-` is what comes from the standard input.
+/// Whether `sha256sum` prints the name plainly. It escapes a backslash and a line break, which no name has (D24). Some
+/// readers take the first character for a sign of the mode, or cut spaces off; and `-` is what comes from the standard
+/// input.
 fn is_printed_plainly(name: &AssetName) -> bool {
     let name = name.as_str();
     name != "-" && !name.starts_with([' ', '*']) && !name.ends_with(' ')

@@ -16,12 +16,12 @@ use crate::values::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SignatureSet {
-    /// By key, `svc-pub:` and unpadded base64.
+    /// Signatures by key, `svc-pub:` and unpadded base64.
     #[serde(serialize_with = "key::sorted_as_text")]
     pub entries: BTreeMap<PublicKey, Collected>,
 }
 
-/// One signature.
+/// One signature, and when it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Collected {
@@ -63,18 +63,18 @@ impl SignatureSet {
         self.entries.keys().copied().collect()
     }
 
-    /// Those whose signatures were there at this time.
+    /// The keys whose signatures were there at this time.
     pub fn signers_until(&self, time: Timestamp) -> BTreeSet<PublicKey> {
         let until = self.entries.iter().filter(|(_, collected)| collected.collected_at <= time);
         until.map(|(key, _)| *key).collect()
     }
 
-    /// When the first signature came.
+    /// The time of the first signature.
     pub fn first_signed(&self) -> Option<Timestamp> {
         self.entries.values().map(|collected| collected.collected_at).min()
     }
 
-    /// When the newest signature came.
+    /// The time of the newest signature.
     pub fn last_signed(&self) -> Option<Timestamp> {
         self.entries.values().map(|collected| collected.collected_at).max()
     }
@@ -93,8 +93,8 @@ impl SignatureSet {
         Ok(self.signers())
     }
 
-    /// Those whose signature over `bytes` verifies: for showing how far a collection has come, where a wrong one is as
-    /// good as none.
+    /// The keys whose signature over `bytes` verifies: for showing how far a collection has come, where a wrong one is
+    /// as good as none.
     pub fn verifying_signers(&self, bytes: &[u8]) -> BTreeSet<PublicKey> {
         let digest = Sha512::of(bytes);
         let verifies =
@@ -102,7 +102,7 @@ impl SignatureSet {
         self.entries.iter().filter(verifies).map(|(key, _)| *key).collect()
     }
 
-    /// Only the signatures of those.
+    /// Keeps only the signatures over `bytes` that verify.
     pub fn keep_verifying(&self, bytes: &[u8]) -> Self {
         let verifying = self.verifying_signers(bytes);
         let mut kept = self.clone();

@@ -10,7 +10,7 @@ use crate::values::{
     time::Timestamp,
 };
 
-/// Timestamp and nonce are the exact header strings, the payload the exact body: what was signed.
+/// A signed request. Timestamp and nonce are the exact header strings, the payload the exact body: what was signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SignedRequest {
     pub timestamp: String,
@@ -52,7 +52,8 @@ fn check_nonce(text: &str) -> Result<String, &'static str> {
     parse_nonce(text).map(|_| text.to_owned()).ok_or("must be a UUID of version 4")
 }
 
-/// Escaping JSON in JSON doubles it at most, so that the stored document is far below the bound of a file.
+/// Bounds the payload. Escaping JSON in JSON doubles it at most, so that the stored document is far below the bound of
+/// a file.
 fn check_payload(text: &str) -> Result<String, String> {
     if text.len() > KEPT_REQUEST_BYTES {
         return Err(format!("must have at most {KEPT_REQUEST_BYTES} bytes"));

@@ -75,7 +75,7 @@ impl Role {
     }
 }
 
-/// In words: `artifact signers`.
+/// The role in words: `artifact signers`.
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.field().replace('_', " "))
@@ -151,7 +151,7 @@ impl SignersFile {
         &self.registrars
     }
 
-    /// Whether the key is a registrar's.
+    /// Whether the key is that of a registrar.
     pub fn has_registrar(&self, key: &PublicKey) -> bool {
         self.registrars.iter().any(|registrar| registrar.key == *key)
     }
@@ -189,17 +189,17 @@ impl SignersFile {
         &self.artifact_signers
     }
 
-    /// `admin_keys`, or the artifact signers where there are none.
+    /// The groups of `admin_keys`, or the artifact signers if the file has none.
     pub fn admin_groups(&self) -> &[Group] {
         self.admin_keys.as_deref().unwrap_or(&self.artifact_signers)
     }
 
-    /// Empty where there are no `master_keys`: the project then has no masters.
+    /// The groups of `master_keys`. Without them the project has no masters.
     pub fn master_groups(&self) -> &[Group] {
         self.master_keys.as_deref().unwrap_or_default()
     }
 
-    /// `revocation_keys`, or one group of all admins, any one of whom is enough (D20).
+    /// The groups of `revocation_keys`, or one group of all admins, any one of whom is enough (D20).
     pub fn revocation_groups(&self) -> Cow<'_, [Group]> {
         match &self.revocation_keys {
             Some(groups) => Cow::Borrowed(groups),
@@ -252,7 +252,7 @@ impl SignersFile {
         Ok(())
     }
 
-    /// One name per key and one key per name, over the whole file.
+    /// Checks that a key has one name and a name one key, over the whole file.
     fn check_names(&self) -> Result<(), ParseError> {
         let (mut by_key, mut by_name) = (BTreeMap::new(), BTreeMap::new());
         let in_roles = self.roles().flat_map(|(role, groups)| {

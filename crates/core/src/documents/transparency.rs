@@ -16,7 +16,8 @@ use crate::values::{
 /// How old a proof can be, in seconds.
 pub const MAX_AGES: RangeInclusive<u64> = 60..=PROOF_AGE_SECONDS as u64;
 
-/// No public key occurs twice in it, and no pair of name and id. A maximum age is there exactly if witnesses are.
+/// The log of a project and its witnesses. No public key occurs twice in it, and no pair of name and id. A maximum age
+/// is there exactly if witnesses are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Transparency {
     #[serde(serialize_with = "write_key")]
@@ -32,12 +33,12 @@ pub struct Transparency {
 pub struct WitnessGroup {
     pub threshold: usize,
     pub keys: Vec<VerifierKey>,
-    /// Those of them that replay the rules, by the word of the admins (D213).
+    /// The witnesses that replay the rules, by the word of the admins (D213).
     pub replaying: BTreeSet<PublicKey>,
 }
 
 impl WitnessGroup {
-    /// No one says that any of them replays the rules.
+    /// A group of which no witness is said to replay the rules.
     pub fn new(threshold: usize, keys: Vec<VerifierKey>) -> Self {
         Self { threshold, keys, replaying: BTreeSet::new() }
     }
@@ -75,12 +76,12 @@ impl Transparency {
         &self.witnesses
     }
 
-    /// How old a proof can be. `None` without witnesses.
+    /// How old a proof can be; `None` without witnesses.
     pub fn max_age(&self) -> Option<Duration> {
         self.max_age_seconds.map(Duration::from_secs)
     }
 
-    /// Of the log and of all witnesses.
+    /// The keys of the log and of all witnesses.
     pub fn verifier_keys(&self) -> impl Iterator<Item = &VerifierKey> {
         [&self.log].into_iter().chain(self.witnesses.iter().flat_map(|group| &group.keys))
     }
@@ -151,7 +152,7 @@ fn parse_max_age(field: &Field<'_>) -> Result<u64, ParseError> {
     Err(field.error(format!("must be between {} and {} (10 years)", MAX_AGES.start(), MAX_AGES.end())))
 }
 
-/// Two keys with the same name and id could not be told apart in a checkpoint.
+/// Keys seen so far. Two with the same name and id could not be told apart in a checkpoint.
 #[derive(Default)]
 struct SeenKeys {
     keys: BTreeSet<PublicKey>,
@@ -159,7 +160,7 @@ struct SeenKeys {
 }
 
 impl SeenKeys {
-    /// Whether the key is new.
+    /// Notes a key, and returns whether it is new.
     fn insert(&mut self, key: &VerifierKey) -> bool {
         self.keys.insert(key.key()) && self.short.insert(key.short())
     }

@@ -20,7 +20,7 @@ use crate::{
 /// The whole log at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Which log it is: the name of its key.
+    /// The origin, which says which log it is: the name of its key.
     pub origin: String,
     pub size: u64,
     pub root: Hash,
@@ -30,18 +30,18 @@ pub struct Checkpoint {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedCheckpoint {
     checkpoint: Checkpoint,
-    /// With the extension lines that other logs have. Ours writes none.
+    /// The text, with the extension lines that other logs have. Ours writes none.
     text: String,
     log: NoteSigner,
     /// The newest of each witness, by its key.
     cosignatures: BTreeMap<PublicKey, Cosignature>,
 }
 
-/// At `time`, by the word of the witness, this was the largest tree that it had seen of the log.
+/// The word of a witness that, at `time`, this was the largest tree that it had seen of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cosignature {
     pub witness: VerifierKey,
-    /// Unix seconds.
+    /// The time in Unix seconds.
     pub time: u64,
     pub line: NoteSignature,
 }
@@ -88,7 +88,7 @@ impl Checkpoint {
         Ok(Self { origin: (*origin).to_owned(), size, root })
     }
 
-    /// What the log signs.
+    /// The text that the log signs.
     pub fn text(&self) -> String {
         format!("{}\n{}\n{}\n", self.origin, self.size, write_hash(&self.root))
     }
@@ -97,8 +97,8 @@ impl Checkpoint {
         TreeHead { size: self.size, root: self.root }
     }
 
-    /// With a key in memory, whose name is the origin. With another signer, such as an agent, make the note of `text` and
-    /// `NoteSignature::of_log`, and open it.
+    /// Signs the checkpoint with a key in memory, whose name is the origin. With another signer, such as an agent, make
+    /// the note of `text` and `NoteSignature::of_log`, and open it.
     pub fn sign(self, key: &VerifierKey, secret: &SecretKey) -> SignedCheckpoint {
         let text = self.text();
         let log =
@@ -170,14 +170,14 @@ impl SignedCheckpoint {
         self.cosignatures.values()
     }
 
-    /// With the log's signature only, as witnesses get it.
+    /// The note with the log's signature only, as witnesses get it.
     pub fn log_note(&self) -> Note {
         let mut note = Note::new(self.text.clone());
         note.add(self.log.line.clone());
         note
     }
 
-    /// With the log's signature and all cosignatures.
+    /// The note with the log's signature and all cosignatures.
     pub fn note(&self) -> Note {
         let mut note = self.log_note();
         self.cosignatures().for_each(|cosignature| note.add(cosignature.line.clone()));

@@ -15,9 +15,9 @@ const COMMIT_DIGITS: usize = 40;
 pub struct Leaf {
     /// The id of the commit, in hexadecimal.
     pub commit: String,
-    /// Of the raw commit object: names it also if someone can make two commits with one id.
+    /// The digest of the raw commit object: it names the commit also if someone can make two with one id.
     pub object: Sha256,
-    /// As [`digest_changes`] gives it.
+    /// The digest of the changes, as [`digest_changes`] gives it.
     pub changes: Sha256,
     /// The root of the status map after this commit.
     pub state: Hash,
@@ -51,7 +51,7 @@ impl Leaf {
         })
     }
 
-    /// As the log has it.
+    /// The hash of the leaf, as the log has it.
     pub fn hash(&self) -> Hash {
         tree::leaf_hash(self.text().as_bytes())
     }

@@ -1,4 +1,4 @@
-//! Log: what happened, in an order that no one can change unseen. Leaves and statuses follow from the commits, and
+//! The log: what happened, in an order that no one can change unseen. Leaves and statuses follow from the commits, and
 //! witnesses cosign the root of all leaves.
 
 pub mod checkpoint;

@@ -15,14 +15,14 @@ use crate::values::{
 pub const MAX_NUMBER: u64 = (1 << 63) - 1;
 const LINE_BEGINNING: &str = "— ";
 
-/// A text with signatures. Well-formed; which of them are right only `signers` says.
+/// A text with signatures, well-formed. Well-formed; which of them are right only `signers` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     text: String,
     signatures: Vec<NoteSignature>,
 }
 
-/// One line: `— NAME base64(id ‖ signature)`.
+/// One line of a signature: `— NAME base64(id ‖ signature)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteSignature {
     name: String,
@@ -34,7 +34,7 @@ pub struct NoteSignature {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteSigner {
     pub key: VerifierKey,
-    /// When a witness signed, by its own word. A log says no time.
+    /// The time at which a witness signed, by its own word. A log says no time.
     pub time: Option<u64>,
     pub line: NoteSignature,
 }
@@ -76,7 +76,7 @@ impl Note {
         self.signatures.push(signature);
     }
 
-    /// Those of the `known` keys that have signed. Signatures of other keys are ignored, but one wrong signature of a
+    /// Finds which of the `known` keys have signed. Signatures of other keys are ignored, but one wrong signature of a
     /// known key refuses the note: someone has tampered with it.
     pub fn signers(&self, known: &[VerifierKey]) -> Result<Vec<NoteSigner>, NoteError> {
         let mut signers = Vec::new();
@@ -100,7 +100,7 @@ impl fmt::Display for Note {
 }
 
 impl NoteSignature {
-    /// What a witness answers: lines alone.
+    /// Parses lines alone, as a witness answers.
     pub fn parse_lines(bytes: &[u8]) -> Result<Vec<Self>, NoteError> {
         parse_lines(parse_text(bytes)?)
     }
@@ -151,7 +151,7 @@ impl NoteSignature {
     }
 }
 
-/// With its line break.
+/// Writes the line with its line break.
 impl fmt::Display for NoteSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = [self.id.as_slice(), &self.bytes].concat();

@@ -33,7 +33,7 @@ pub struct Policy {
     witnesses: Vec<PolicyWitness>,
     groups: Vec<PolicyGroup>,
     quorum: String,
-    /// `None` where no cosignature is needed.
+    /// The quorum; `None` if no cosignature is needed.
     tree: Option<QuorumTree>,
     max_age: Option<Duration>,
 }
@@ -46,7 +46,7 @@ pub struct PolicyLog {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyWitness {
-    /// In this policy only; the name under which it signs is its key's.
+    /// The name in this policy only; the name under which it signs is its key's.
     pub name: String,
     pub key: VerifierKey,
     pub url: Option<String>,
@@ -61,7 +61,7 @@ struct PolicyGroup {
     members: Vec<String>,
 }
 
-/// Line 0 stands for the whole policy.
+/// An error in a policy. Line 0 stands for the whole policy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{fault}", if *.line == 0 { String::new() } else { format!("line {line} of the policy: ") })]
 pub struct PolicyError {
@@ -117,7 +117,7 @@ impl Policy {
         reader.finish().map_err(whole)
     }
 
-    /// One log, and groups of witnesses that must all reach their thresholds: the form of a signers file.
+    /// A policy of one log, and groups of witnesses that must all reach their thresholds: the form of a signers file.
     pub fn of_groups(log: VerifierKey, groups: &[WitnessGroup]) -> Result<Self, PolicyFault> {
         let mut reader = PolicyReader::default();
         reader.add_log(log, None)?;
@@ -201,7 +201,7 @@ impl Policy {
     }
 }
 
-/// As a file, in which every name stands above where it is used.
+/// Writes the policy as a file, in which every name stands above where it is used.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let after = |url: &Option<String>| url.as_ref().map(|url| format!(" {url}")).unwrap_or_default();
@@ -241,7 +241,7 @@ struct PolicyReader {
 
 struct PolicyQuorum {
     name: String,
-    /// `None` for the name [`NONE`].
+    /// The quorum; `None` for the name [`NONE`].
     tree: Option<QuorumTree>,
 }
 
@@ -355,7 +355,7 @@ fn parse_url(words: &[&str]) -> Result<Option<String>, PolicyFault> {
     }
 }
 
-/// In plain digits.
+/// Parses a count in plain digits.
 fn parse_count(text: &str) -> Option<usize> {
     text.parse().ok().filter(|count: &usize| count.to_string() == text)
 }

@@ -44,7 +44,7 @@ impl WitnessRequest {
 /// A checkpoint with the proof that it includes a leaf (c2sp.org/tlog-proof, without extra data).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InclusionProof {
-    /// Of the leaf.
+    /// The index of the leaf.
     pub index: u64,
     pub hashes: Vec<Hash>,
     pub note: Note,

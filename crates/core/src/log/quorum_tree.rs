@@ -14,11 +14,11 @@ pub enum QuorumTree {
 /// What a quorum needs and withstands, in witnesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tolerance {
-    /// All that count.
+    /// The number of all witnesses that count.
     pub witnesses: usize,
-    /// The fewest that are enough.
+    /// The fewest witnesses that are enough.
     pub needed: usize,
-    /// So many can be down, whichever they are, and the rest is still enough.
+    /// How many witnesses can be down, any of them, while the rest is still enough.
     pub may_be_down: usize,
     /// The fewest that must collude with the log, so that two views of it both have enough cosignatures. 0: the log alone
     /// can show two views.
@@ -45,7 +45,7 @@ impl QuorumTree {
         }
     }
 
-    /// `replaying`: the witnesses that replay the rules.
+    /// Computes what the quorum withstands. `replaying` are the witnesses that replay the rules.
     pub fn tolerance(&self, replaying: &BTreeSet<PublicKey>) -> Tolerance {
         let each = &|_: &PublicKey| 1;
         Tolerance {

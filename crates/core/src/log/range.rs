@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::log::tree::{BadProof, Hash, TreeHead, empty_root, node_hash};
 
-/// 2^`height` leaves, the `index`-th of this height.
+/// A subtree of 2^`height` leaves, the `index`-th of this height.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subtree {
     pub height: u32,

@@ -29,11 +29,11 @@ pub enum Record {
 /// A release that was completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseRecord {
-    /// Of its index.
+    /// The path of its index.
     pub path: RepoPath,
-    /// It was the n-th release of its project to be completed, counted from 1.
+    /// The number of the release: it was the n-th of its project to be completed, counted from 1.
     pub number: u32,
-    /// Of its index.
+    /// The digest of its index.
     pub index: Sha512,
     pub state: LoggedState,
 }
@@ -41,7 +41,7 @@ pub struct ReleaseRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoggedState {
     Complete,
-    /// With the digest of the revocation document.
+    /// The release is revoked, by the document with this digest.
     Revoked(Sha512),
 }
 
@@ -86,7 +86,7 @@ impl Record {
         }
     }
 
-    /// Its key and its hash, as a leaf of the map has them.
+    /// The key and the hash of the record, as a leaf of the map has them.
     pub fn leaf(&self) -> (TrieKey, Hash) {
         let key = self.key();
         (key, trie::leaf_hash(&key, self.text().as_bytes()))

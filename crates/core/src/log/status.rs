@@ -24,8 +24,8 @@ pub struct Statuses {
     trie: Trie<Held>,
 }
 
-/// What the map must remember to go on. There are many releases, so they are held without path and digest: the one who
-/// asks for a record has both.
+/// What the map must remember of a record to go on. There are many releases, so they are held without path and digest:
+/// the one who asks for a record has both.
 #[derive(Debug, Clone)]
 enum Held {
     Release { number: u32, revocation: Option<Arc<Sha512>> },
@@ -100,7 +100,7 @@ impl Statuses {
         self.apply_digests(change, |index| read_index(index).map(|bytes| Sha512::of(&bytes)))
     }
 
-    /// The same for those who know only the digests of indexes.
+    /// Applies a change for a caller who knows only the digests of indexes.
     pub fn apply_digests(
         &self,
         change: &Change,
@@ -154,7 +154,7 @@ impl Statuses {
         keys.into_iter().filter_map(|key| Some((key, self.trie.prove(&key)?))).collect()
     }
 
-    /// `None` if it was never completed.
+    /// The release with this index; `None` if it was never completed.
     pub fn release(&self, index: &RepoPath) -> Option<LoggedRelease> {
         let Held::Release { number, revocation } = self.trie.get(&release_key(index))? else { return None };
         let state = match revocation {
@@ -176,7 +176,7 @@ impl Statuses {
         index.self_and_ancestors().find_map(|dir| self.project(&dir))
     }
 
-    /// `None` if no release with this index was completed.
+    /// Proves the record of a release; `None` if no release with this index was completed.
     pub fn prove_release(&self, index: &RepoPath, digest: Sha512) -> Option<StatusProof> {
         let LoggedRelease { number, state } = self.release(index)?;
         let release = ReleaseRecord { path: index.clone(), number, index: digest, state };
@@ -311,7 +311,7 @@ fn index_behind(path: &RepoPath) -> Option<RepoPath> {
     layout::signable_behind(path).filter(|file| layout::signable(file) == Some(Signable::Index))
 }
 
-/// As the entry says that comes with new signers.
+/// The length of the history, as the entry says that comes with new signers.
 fn history_length(change: &Change, project: &RepoPath) -> Option<u32> {
     let numbers = written(change).filter_map(|(path, _)| layout::history_number(path, project));
     numbers.max().filter(|number| *number > 0)?.try_into().ok()

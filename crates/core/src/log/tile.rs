@@ -19,7 +19,7 @@ pub enum TileKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileName {
     kind: TileKind,
-    /// Its place in its level.
+    /// The place of the tile in its level.
     number: u64,
     width: u64,
 }
@@ -32,7 +32,7 @@ impl TileName {
         Self { kind, number, width }
     }
 
-    /// Exactly the spelling of the specification.
+    /// Parses a name in exactly the spelling of the specification.
     pub fn parse(name: &str) -> Option<Self> {
         let (kind, rest) = name.split_once('/')?;
         let kind = match kind {

@@ -18,7 +18,7 @@ pub type Hash = Sha256;
 /// that roots and proofs of all earlier sizes are a matter of a few look-ups.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
-    /// At `levels[height][n]` the hash of the n-th subtree of 2^height leaves.
+    /// The hashes: at `levels[height][n]` that of the n-th subtree of 2^height leaves.
     levels: Vec<Vec<Hash>>,
 }
 
@@ -42,7 +42,7 @@ pub fn empty_root() -> Hash {
     Sha256::of(&[])
 }
 
-/// In base64, as checkpoints and proofs write it.
+/// Writes a hash in base64, as checkpoints and proofs do.
 pub fn write_hash(hash: &Hash) -> String {
     encode_base64(hash.as_bytes())
 }
@@ -244,7 +244,8 @@ struct ProvenRoots {
     new: Hash,
 }
 
-/// `old` is smaller than `new_size`, and not empty. `None` if the proof does not have the form that these sizes need.
+/// Follows a consistency proof from `old`, which is smaller than `new_size`, and not empty. `None` if the proof does
+/// not have the form that these sizes need.
 fn follow_consistency(old: &TreeHead, new_size: u64, proof: &[Hash]) -> Option<ProvenRoots> {
     // An old tree that is one complete subtree is where the proof begins, and not in it.
     let (first, rest) = match proof.split_first() {

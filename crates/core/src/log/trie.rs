@@ -13,7 +13,7 @@ const INNER: u8 = 3;
 /// The root of an empty map.
 pub const EMPTY: [u8; 32] = [0; 32];
 
-/// Changing it makes a new version and leaves this one as it is. A clone is a pointer.
+/// A map in versions: changing it makes a new one and leaves this one as it is. A clone is a pointer.
 pub struct Trie<V> {
     root: Option<Link<V>>,
 }
@@ -22,7 +22,7 @@ pub struct Trie<V> {
 enum Link<V> {
     Leaf(Arc<LeafNode<V>>),
     Inner(Arc<InnerNode<V>>),
-    /// Of a part of a map: what is not shown, by its hash alone.
+    /// A part of the map that is not shown, by its hash alone.
     Hidden(Arc<Hash>),
 }
 
@@ -36,7 +36,7 @@ struct InnerNode<V> {
     /// The first bit, counted from the highest of the first byte, in which the keys below differ.
     bit: u8,
     hash: Hash,
-    /// Those that have this bit not set, and those that have it set.
+    /// The children: the keys that have this bit not set, and those that have it set.
     children: [Link<V>; 2],
 }
 
@@ -48,7 +48,7 @@ pub struct TriePath {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrieSibling {
-    /// At which the way turns.
+    /// The bit at which the way turns.
     pub bit: u8,
     pub hash: Hash,
 }
@@ -73,7 +73,7 @@ impl TriePath {
         Ok(hash)
     }
 
-    /// Also the bound of its length.
+    /// Whether the bits of the path rise, which also bounds its length.
     fn rises(&self) -> bool {
         self.siblings.is_sorted_by(|above, below| above.bit < below.bit)
     }
@@ -83,7 +83,7 @@ impl TriePath {
 #[derive(Debug)]
 pub struct ShownLeaf<'a, V> {
     pub key: TrieKey,
-    /// What [`leaf_hash`] gives for its record.
+    /// The hash that [`leaf_hash`] gives for its record.
     pub hash: Hash,
     pub value: V,
     pub path: &'a TriePath,
@@ -117,7 +117,7 @@ impl<V> Trie<V> {
         self.root.as_ref()?.nearest(key).map(|leaf| leaf.key)
     }
 
-    /// Of records with distinct keys, in one go: some ten times faster than one insertion each.
+    /// Builds a map of records with distinct keys in one go: some ten times faster than one insertion each.
     pub fn build(records: impl IntoIterator<Item = (TrieKey, Hash, V)>) -> Self {
         let leaves = records.into_iter().map(|(key, hash, value)| Arc::new(LeafNode { key, hash, value }));
         let mut leaves: Vec<_> = leaves.collect();
@@ -211,7 +211,7 @@ fn insert<V>(link: &Link<V>, leaf: &Link<V>, key: &TrieKey, bit: Option<u8>) -> 
     }
 }
 
-/// Of leaves in the order of their keys.
+/// Builds a map of leaves in the order of their keys.
 fn build<V>(leaves: &[Arc<LeafNode<V>>]) -> Option<Link<V>> {
     let (first, last) = (leaves.first()?, leaves.last()?);
     // Without a difference there is one leaf, or one of several with the same key.
@@ -222,7 +222,7 @@ fn build<V>(leaves: &[Arc<LeafNode<V>>]) -> Option<Link<V>> {
     Some(Link::inner(bit, [build(left)?, build(right)?]))
 }
 
-/// Of leaves in the order of their keys, with what their paths have from `depth` on.
+/// Joins leaves in the order of their keys, with what their paths have from `depth` on.
 fn join<V: Clone>(leaves: &[&ShownLeaf<'_, V>], depth: usize) -> Option<Link<V>> {
     let (first, rest) = leaves.split_first()?;
     let Some(TrieSibling { bit, hash }) = first.path.siblings.get(depth) else {

@@ -24,11 +24,11 @@ const VERSION: u64 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bundle {
-    /// When the commit was made that the evidence is of, as the server says. Nothing proves it.
+    /// The time of the commit that the evidence is of, as the server says. Nothing proves it.
     pub bundled_at: Timestamp,
     #[serde(flatten)]
     pub evidence: Evidence,
-    /// What the log proved then, if there is one.
+    /// The staple that the log made then, if there is one.
     pub staple: Option<Staple>,
 }
 

@@ -31,37 +31,37 @@ pub struct StapleSubject {
     pub project: RepoPath,
     /// All signers files of the project's chain, in their order.
     pub signers: Vec<Sha512>,
-    /// All keys in them.
+    /// All keys in the signers files.
     pub signer_keys: BTreeSet<PublicKey>,
 }
 
-/// Which log and which witnesses are believed.
+/// The log and the witnesses that are believed.
 #[derive(Debug, Clone, Copy)]
 pub enum LogTrust<'a> {
     Policy(&'a Policy),
     /// A log's key that was pinned, or that the server names: no witness is known.
     Key(&'a VerifierKey),
-    /// Nothing is: all of it is the server's word.
+    /// No log is known: all of it is the server's word.
     Unknown,
 }
 
 /// What a staple proves, or, without witnesses, what the server says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freshness {
-    /// To be pinned: a later one must continue it.
+    /// The checkpoint, to be pinned: a later one must continue it.
     pub checkpoint: Checkpoint,
     /// The log's key, if one was known and has signed.
     pub log_key: Option<VerifierKey>,
     /// The latest time at which enough witnesses had seen no newer state. `None`: by the word of log or server alone.
     pub as_of: Option<Timestamp>,
-    /// Of all known witnesses, at most one each.
+    /// The cosignatures of all known witnesses, at most one each.
     pub cosignatures: Vec<Cosignature>,
     pub quorum: QuorumCount,
-    /// Of the release.
+    /// The state of the release.
     pub state: LoggedState,
-    /// It was the n-th release of its project to be completed.
+    /// The number of the release: it was the n-th of its project to be completed.
     pub number: u32,
-    /// So many were completed after it; 0 if it is the newest.
+    /// How many releases were completed after it; 0 if it is the newest.
     pub newer: u32,
     /// The indexes of the newest of those, the newest first.
     pub newer_indexes: Vec<RepoPath>,
@@ -71,11 +71,12 @@ pub struct Freshness {
 /// Witnesses whose cosignatures count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QuorumCount {
-    /// The fewest that can be enough.
+    /// The fewest witnesses that can be enough.
     pub needed: usize,
     pub cosigned: usize,
     pub witnesses: usize,
-    /// So many of those that have cosigned replay the rules, by the word of the policy; `None` if it says that of none.
+    /// How many of those that have cosigned replay the rules, by the word of the policy; `None` if it says that of
+    /// none.
     pub replaying: Option<usize>,
 }
 
@@ -84,7 +85,7 @@ pub struct QuorumCount {
 pub enum LoggedSigners {
     /// The chain ends with the newest.
     Newest,
-    /// There are newer ones, which the chain does not show. `history` counts all.
+    /// There are newer signers, which the chain does not show. `history` counts all.
     Replaced { history: u32 },
     /// The chain shows newer ones, which were not yet in force then.
     Earlier { history: u32 },

@@ -32,7 +32,7 @@ pub struct LogPin {
 /// What has to be shown so that two checkpoints can be of one log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Continuation {
-    /// They are equal.
+    /// The two are equal.
     Same,
     /// The tree `to` begins with the tree `from`.
     Grown { from: TreeHead, to: TreeHead },

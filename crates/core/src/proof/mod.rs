@@ -1,4 +1,4 @@
-//! Proof: from evidence to something verified, and what may be signed.
+//! Proofs: from evidence to something verified, and what may be signed.
 
 pub mod bundle;
 pub mod freshness;

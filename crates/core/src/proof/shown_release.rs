@@ -37,7 +37,7 @@ pub struct ShownHistoryError {
 }
 
 impl ReadRelease {
-    /// Of the text that is shown as the index at `path`, and of the history of its project's signers.
+    /// Reads the text that is shown as the index at `path`, and the history of its project's signers.
     pub fn read(path: &RepoPath, text: &str, history: &History) -> Result<Self, ShownReleaseError> {
         let index = ReleaseIndex::parse(text.as_bytes())
             .map_err(|error| ShownReleaseError::Index { path: path.clone(), error })?;

@@ -21,7 +21,7 @@ const VERSION: u64 = 1;
 /// What a server shows for a release. Nothing of it is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Staple {
-    /// Of the last commit in the log.
+    /// The leaf of the last commit in the log.
     pub leaf: Leaf,
     pub proof: InclusionProof,
     pub statuses: StatusProof,

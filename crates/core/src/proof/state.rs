@@ -39,7 +39,7 @@ pub enum StateSubject {
 pub struct State {
     pub subject: StateSubject,
     pub project: RepoPath,
-    /// What proves a complete or revoked release. It has the history.
+    /// The evidence of a complete or revoked release. It has the history.
     pub evidence: Option<Evidence>,
     /// The history of the project's signers, where no evidence has it.
     pub history: Option<History>,
@@ -91,8 +91,8 @@ impl StateSubject {
         found.map(|index| Self::Release(index.clone()))
     }
 
-    /// Where the release of a project with this tag can be: releases of a forge have a place of their own, those of a file
-    /// server are directories.
+    /// The paths at which the release of a project with this tag can be: releases of a forge have a place of their own,
+    /// those of a file server are directories.
     pub fn indexes_of_tag(project: &RepoPath, tag: &str) -> Vec<RepoPath> {
         let dirs = [layout::release_dir(project, tag), RepoPath::parse(&format!("{project}/{tag}"))];
         dirs.iter().flatten().map(layout::index_in).collect()
@@ -217,7 +217,7 @@ fn files_of_release(index: &RepoPath) -> Vec<RepoPath> {
     files
 }
 
-/// Those of them that evidence has.
+/// The files that evidence has.
 fn files_of_evidence(index: &RepoPath) -> Vec<RepoPath> {
     let revocation = layout::revocation_of(index);
     vec![

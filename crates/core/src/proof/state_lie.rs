@@ -34,20 +34,20 @@ use crate::{
 
 const VERSION: u64 = 1;
 
-/// Nothing of it is believed before [`StateLie::verify`].
+/// A claim that a log lied about the state. Nothing of it is believed before [`StateLie::verify`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateLie {
     /// The key of the log.
     pub log: VerifierKey,
     /// The leaf with the wrong map.
     pub leaf: Leaf,
-    /// With the checkpoint that the log has signed.
+    /// The inclusion proof, with the checkpoint that the log has signed.
     pub proof: InclusionProof,
     /// The leaf before it, which the same checkpoint covers. The first leaf has none.
     pub before: Option<LeafBefore>,
     /// What the commit changed.
     pub change: Change,
-    /// Of the map before the commit.
+    /// Records of the map before the commit.
     pub records: Vec<(Record, TriePath)>,
     /// Indexes that the commit completes and that came with earlier commits.
     pub indexes: BTreeMap<RepoPath, Arc<[u8]>>,
@@ -56,7 +56,7 @@ pub struct StateLie {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeafBefore {
     pub leaf: Leaf,
-    /// Of its inclusion.
+    /// The hashes that prove its inclusion.
     pub hashes: Vec<Hash>,
 }
 
@@ -64,7 +64,7 @@ pub struct LeafBefore {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProvenLie {
     pub checkpoint: Checkpoint,
-    /// Of the leaf, counted from 0.
+    /// The index of the leaf, counted from 0.
     pub index: u64,
     pub commit: String,
     /// The root of the map that the leaf has, and that of the map that the commit gives.

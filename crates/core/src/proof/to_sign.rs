@@ -36,14 +36,14 @@ use crate::{
 pub struct SigningRequest {
     #[serde(rename = "file_path")]
     pub path: RepoPath,
-    /// By path: an index alone, or a signers file and its metadata.
+    /// The files by path: an index alone, or a signers file and its metadata.
     pub files: BTreeMap<RepoPath, String>,
     /// The history of the project's signers; empty for a first registration.
     #[serde(rename = "signers_history")]
     pub history: History,
-    /// Who has signed so far.
+    /// The signatures so far.
     pub collected: SignatureSet,
-    /// What signers said against a release.
+    /// The objections of signers to a release.
     #[serde(flatten, skip_serializing_if = "ObjectionsFile::is_empty")]
     pub objections: ObjectionsFile,
     /// What signers said against earlier contents of it.
@@ -57,11 +57,11 @@ pub struct ToSign {
     path: RepoPath,
     digests: BTreeMap<RepoPath, Sha512>,
     pub subject: Subject,
-    /// Those whose signature was shown and verifies.
+    /// The keys whose signature was shown and verifies.
     pub signed: BTreeSet<PublicKey>,
-    /// Of a release: those that were shown and verify. They block nothing.
+    /// The objections to a release that were shown and verify. They block nothing.
     pub objections: ObjectionsFile,
-    /// Of a release: what was said of contents that it had before, as far as it was shown and verifies.
+    /// What was said of contents that a release had before, as far as it was shown and verifies.
     pub earlier: EarlierObjections,
 }
 
@@ -229,7 +229,7 @@ impl ToSign {
         &self.digests[&self.path]
     }
 
-    /// Whose signature is accepted.
+    /// The keys whose signature is accepted.
     pub fn accepted_signers(&self) -> BTreeSet<PublicKey> {
         match &self.subject {
             Subject::Release { chain, .. } => keys_of(chain.last().signers.artifact_groups()).collect(),

@@ -35,7 +35,7 @@ const VERSION: u64 = 1;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TrustStore {
     pub projects: BTreeMap<RepoPath, Pin>,
-    /// By the verifier key of the log. Two logs can claim one origin, and each is held to its own word.
+    /// Pins by the verifier key of the log. Two logs can claim one origin, and each is held to its own word.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub logs: BTreeMap<String, LogPin>,
 }
@@ -45,16 +45,16 @@ pub struct TrustStore {
 pub struct Pin {
     pub accepted_at: Timestamp,
     pub root: Root,
-    /// Of the longest history seen, in order.
+    /// The links of the longest history seen, in order.
     pub history: Vec<PinnedLink>,
-    /// By the path of the index.
+    /// Seen revocations by the path of the index.
     pub revocations: BTreeMap<RepoPath, SeenRevocation>,
     /// The log that has shown the state of the project.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_key")]
     pub log: Option<VerifierKey>,
 }
 
-/// Why the first acceptance was right.
+/// The reason why the first acceptance was right.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Root {
     /// The signers file was read from the project's own forge or file server.
@@ -76,7 +76,7 @@ pub struct PinnedLink {
 pub struct SeenRevocation {
     pub index_digest: Sha512,
     pub reason: String,
-    /// As the document says; of one that only a log showed, when witnesses had seen it.
+    /// The time in the document; for a revocation that only a log showed, when witnesses had seen it.
     pub revoked_at: Timestamp,
 }
 
@@ -218,7 +218,7 @@ impl TrustStore {
         }
     }
 
-    /// What was seen of a log.
+    /// The pin of a log: what was seen of it.
     pub fn log_pin(&self, key: &VerifierKey) -> Option<&LogPin> {
         self.logs.get(&key.to_string())
     }

@@ -54,10 +54,10 @@ pub struct RevocationEvidence {
     /// The exact text that was signed.
     pub document: String,
     pub signatures: SignatureSet,
-    /// Which signers file of the history allowed it.
+    /// The signers file of the history that allowed it.
     #[serde(rename = "signers_file_digest")]
     pub governed_by: Sha512,
-    /// There where the document does not say itself which file is meant (D20).
+    /// The signed request, if the document does not say itself which file is meant (D20).
     pub request: Option<SignedRequest>,
 }
 

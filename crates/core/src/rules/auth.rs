@@ -80,12 +80,12 @@ pub fn check_carried(timestamp: Timestamp, now: Timestamp) -> Result<(), Overtak
     if is_late || is_early { Err(Overtaken) } else { Ok(()) }
 }
 
-/// From when on the timestamp alone gets a request refused.
+/// The time from which on the timestamp alone gets a request refused.
 pub fn request_expiry(timestamp: Timestamp) -> Timestamp {
     timestamp.later(TOO_OLD)
 }
 
-/// From when on the nonce of a request with this timestamp may be forgotten.
+/// The time from which on the nonce of a request with this timestamp may be forgotten.
 pub fn nonce_expiry(timestamp: Timestamp) -> Timestamp {
     timestamp.later(TOO_OLD + NONCE_MARGIN)
 }

@@ -37,7 +37,7 @@ pub struct ChainPlace {
     pub last: usize,
 }
 
-/// Where the chain up to the signers file that governs `path` is.
+/// Locates the chain up to the signers file that governs `path`.
 pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, ChainRefusal> {
     Ok(ChainedFile::find(snapshot, path)?.locate(snapshot)?)
 }
@@ -47,7 +47,7 @@ pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, C
 pub struct ChainedFile<'a> {
     path: &'a RepoPath,
     pub project: RepoPath,
-    /// Else it is an active signers file.
+    /// Whether the file is a release. Otherwise it is an active signers file.
     pub is_release: bool,
 }
 
@@ -69,7 +69,7 @@ impl<'a> ChainedFile<'a> {
         Ok(Self { path, project, is_release: true })
     }
 
-    /// Where its chain is. For a release, this depends on its copy of the signers file and on the history alone.
+    /// Locates its chain. For a release, this depends on its copy of the signers file and on the history alone.
     pub fn locate(self, snapshot: &impl Snapshot) -> Result<ChainPlace, ReadError> {
         let Self { path, project, is_release } = self;
         let newest = stored::history_len(snapshot, &project);
@@ -95,7 +95,7 @@ impl<'a> ChainedFile<'a> {
 #[derive(Debug, Clone)]
 pub struct VerifiedChain {
     pub project: RepoPath,
-    /// In order of activation, never empty.
+    /// The links in order of activation, never empty.
     pub links: Vec<VerifiedLink>,
 }
 
@@ -103,7 +103,7 @@ pub struct VerifiedChain {
 pub struct VerifiedLink {
     pub signers: SignersFile,
     pub metadata: Metadata,
-    /// Of the signers file.
+    /// The digest of the signers file.
     pub digest: Sha512,
     pub metadata_digest: Sha512,
     pub activated_at: Timestamp,
@@ -124,7 +124,7 @@ impl VerifiedChain {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{fault}", named_entry(*entry, fault))]
 pub struct ChainError {
-    /// Counted from 0.
+    /// The number of the entry, counted from 0.
     pub entry: usize,
     pub fault: ChainFault,
 }

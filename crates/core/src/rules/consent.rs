@@ -19,13 +19,13 @@ pub struct Consent<'a> {
 #[derive(Debug, Clone)]
 pub struct Condition<'a> {
     pub kind: ConditionKind,
-    /// Any one of them is enough; at least one.
+    /// The ways to meet it, any one of which is enough; at least one.
     pub ways: Vec<ConsentWay<'a>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConditionKind {
-    /// Of a first file: every listed key agrees to be listed.
+    /// Every key that a first file lists agrees to be listed.
     Everyone,
     /// The admins or masters of the file in force.
     Current,
@@ -38,7 +38,7 @@ pub enum ConditionKind {
 /// Groups that must all agree.
 #[derive(Debug, Clone)]
 pub struct ConsentWay<'a> {
-    /// `None` where it is not a role that agrees, but each key for itself.
+    /// The role that agrees; `None` if it is not a role, but each key for itself.
     pub role: Option<Role>,
     pub groups: Cow<'a, [Group]>,
 }

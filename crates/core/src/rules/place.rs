@@ -55,7 +55,7 @@ fn segments_of_url(url: &str) -> Option<Vec<String>> {
     server.into_iter().map(Some).chain(path.split('/').map(decode)).collect()
 }
 
-/// As the text of a path; `None` where a segment holds a slash of its own.
+/// Joins segments to the text of a path; `None` if a segment holds a slash of its own.
 fn join(segments: &[String]) -> Option<String> {
     let is_apart = !segments.iter().any(|segment| segment.contains('/'));
     is_apart.then(|| segments.join("/"))

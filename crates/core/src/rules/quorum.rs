@@ -11,7 +11,7 @@ pub fn is_met(groups: &[Group], signed: &BTreeSet<PublicKey>) -> bool {
     !groups.is_empty() && groups.iter().all(|group| count(group, signed) >= group.threshold)
 }
 
-/// How many of a group have signed.
+/// Counts how many of a group have signed.
 pub fn count(group: &Group, signed: &BTreeSet<PublicKey>) -> usize {
     let members: BTreeSet<PublicKey> = group.signers.iter().map(|signer| signer.key).collect();
     members.intersection(signed).count()

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     files: BTreeMap<RepoPath, Arc<[u8]>>,
-    /// What was parsed. A drill asks for the same file with each signature, and checking its keys takes longest.
+    /// Parsed signers files. A drill asks for the same file with each signature, and checking its keys takes longest.
     signers: RefCell<BTreeMap<RepoPath, StoredSigners>>,
 }
 

@@ -46,7 +46,8 @@ pub trait Snapshot {
     /// Every project, registered or pending, that is `id` in any letter case, lies inside it, or contains it.
     fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath>;
 
-    /// When the signers file of each project below `dir` was fetched whose first registration still waits for signatures.
+    /// The times at which the signers files of projects below `dir` were fetched whose first registration still waits
+    /// for signatures.
     fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp>;
 
     /// Indexes below `project` that still collect signatures, sorted.
@@ -87,7 +88,7 @@ pub fn parse_stored<T>(path: &RepoPath, parsed: Result<T, ParseError>) -> Result
 /// Files to write and to delete, as one commit. Without any file it stands for "nothing to do".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
-    /// New content, or `None` for a file that goes away.
+    /// The files by path, with their new content, or `None` for a file that goes away.
     pub files: BTreeMap<RepoPath, Option<Arc<[u8]>>>,
     pub message: String,
 }

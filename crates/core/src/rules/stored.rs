@@ -41,7 +41,7 @@ pub fn governing_signers(
     }
 }
 
-/// The same for a stored release, which always has one.
+/// The signers file that governs a stored release, which always has one.
 pub fn require_governing_signers(
     snapshot: &impl Snapshot,
     path: &RepoPath,
@@ -91,7 +91,7 @@ pub fn entry_facts(
     snapshot.read_entry_facts(&path)?.ok_or_else(|| corrupt(&path, "it is missing"))
 }
 
-/// What is known of the first `count` entries.
+/// Reads what is known of the first `count` entries.
 pub fn history_facts(
     snapshot: &impl Snapshot,
     project: &RepoPath,
@@ -100,7 +100,7 @@ pub fn history_facts(
     (1..=count).map(|number| entry_facts(snapshot, project, number)).collect()
 }
 
-/// These entries of a project's history, counted from 1.
+/// Reads these entries of a project's history, counted from 1.
 pub fn history(
     snapshot: &impl Snapshot,
     project: &RepoPath,
@@ -124,11 +124,11 @@ pub fn is_served(snapshot: &impl Snapshot, path: &RepoPath) -> bool {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ReleaseState {
-    /// It waits for signatures.
+    /// The release waits for signatures.
     Collecting,
     /// All signatures that it needs are there.
     Complete,
-    /// It was complete, and its signers took it back.
+    /// The release was complete, and its signers took it back.
     Revoked,
 }
 
@@ -197,7 +197,7 @@ pub fn other_formats(snapshot: &impl Snapshot, index: &RepoPath) -> Result<Other
     Ok(file.transpose()?.unwrap_or_default())
 }
 
-/// They go where the signatures of the index go.
+/// Deletes the signatures in other formats, which go where the signatures of the index go.
 pub fn delete_other_formats(snapshot: &impl Snapshot, change: &mut Change, index: &RepoPath) {
     delete_present(snapshot, change, layout::other_formats_of(index));
 }
@@ -233,7 +233,8 @@ pub fn earlier_objections(
     Ok(file.transpose()?.unwrap_or_default())
 }
 
-/// The content of an index goes. The objections to it that stand are kept as what was said of an earlier content (D224).
+/// Retires the objections to an index whose content goes. Those that stand are kept as what was said of an earlier
+/// content (D224).
 pub fn retire_objections(
     snapshot: &impl Snapshot,
     change: &mut Change,
@@ -313,7 +314,7 @@ impl StoredProposal {
     }
 }
 
-/// Since when and until when the pending signers file at `path` waits, if it does.
+/// Reads since when and until when the pending signers file at `path` waits, if it does.
 pub fn agreement(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Agreement>, ReadError> {
     let path = layout::agreement_of(path);
     snapshot.read(&path)?.map(|bytes| parse_stored(&path, Agreement::parse(&bytes))).transpose()

@@ -28,7 +28,7 @@ impl Tally {
         })
     }
 
-    /// Of a proposed signers file: over all conditions.
+    /// The tally of a proposed signers file, over all conditions.
     pub fn of_consent(consent: &Consent<'_>, signed: &BTreeSet<PublicKey>) -> Self {
         consent.conditions().iter().fold(Self::default(), |tally, condition| {
             let Self { collected, needed } = Self::of_condition(condition, signed);
@@ -36,8 +36,8 @@ impl Tally {
         })
     }
 
-    /// One way is enough. Of those that have begun, the one that needs the fewest further signatures; before that the
-    /// first, so that the numbers do not change from way to way (D183).
+    /// The tally of a condition, for which one way is enough. It counts the begun way that needs the fewest further
+    /// signatures; before that the first way, so that the numbers do not change from way to way (D183).
     pub fn of_condition(condition: &Condition<'_>, signed: &BTreeSet<PublicKey>) -> Self {
         let ways: Vec<Self> = condition.ways.iter().map(|way| Self::of(way.groups.iter(), signed)).collect();
         let begun = ways.iter().filter(|way| way.collected > 0);
@@ -45,13 +45,13 @@ impl Tally {
         nearest.or(ways.first()).copied().unwrap_or_default()
     }
 
-    /// Of a revocation under this signers file.
+    /// The tally of a revocation under this signers file.
     pub fn of_revocation(signers: &SignersFile, signed: &BTreeSet<PublicKey>) -> Self {
         Self::of(signers.revocation_groups().iter(), signed)
     }
 }
 
-/// As in `1 of 2 signatures`: how far something has come.
+/// Says how far something has come, as in `1 of 2 signatures`.
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { collected, needed } = self;

@@ -3,32 +3,33 @@
 //! A test holds docs/bounds.md, which gives the reason of each, to these constants. The operator sets how much may *wait*
 //! or happen in some time; these bounds are part of the formats, and cannot be set.
 
-/// Of a path in the repository, in bytes and in segments (D6).
+/// The most bytes and, below, segments of a path in the repository (D6).
 pub const PATH_BYTES: usize = 1_024;
 pub const PATH_SEGMENTS: usize = 64;
-/// Of one segment of a path that is stored.
+/// The most bytes of one segment of a path that is stored.
 pub const SEGMENT_BYTES: usize = 200;
-/// Of a directory that files are stored under. Leaves room for the longest name that we ever append, so that every stored
-/// file can be asked for.
+/// The most bytes of a directory that files are stored under. Leaves room for the longest name that we ever append, so
+/// that every stored file can be asked for.
 pub const DIR_BYTES: usize = PATH_BYTES - 160;
 pub const DIR_SEGMENTS: usize = PATH_SEGMENTS - 3;
-/// Of any stored file. The store commits no larger one, the client asks for no larger one, and `fsck` reports one.
+/// The most bytes of any stored file. The store commits no larger one, the client asks for no larger one, and `fsck`
+/// reports one.
 pub const FILE_BYTES: usize = 2 << 20;
-/// Of an index, as it is written. It is the largest file that someone else's content makes us store.
+/// The most bytes of an index, as it is written. It is the largest file that someone else's content makes us store.
 pub const INDEX_BYTES: usize = FILE_BYTES;
-/// Of the name of one published file.
+/// The most bytes of the name of one published file.
 pub const ASSET_NAME_BYTES: usize = 1_024;
-/// Of all names in one index together.
+/// The most bytes of all names in one index together.
 pub const INDEX_NAMES_BYTES: usize = 512 << 10;
 /// Files of one release: with the shortest names, about as many fit into an index.
 pub const INDEX_FILES: usize = 10_000;
-/// Of a signers file.
+/// The most bytes of a signers file.
 pub const SIGNERS_FILE_BYTES: usize = 256 << 10;
 /// Entries of a signers file, in all its groups together.
 pub const SIGNERS_FILE_ENTRIES: usize = 1_000;
 /// Registrars that a signers file names: keys of machines that build, of which a project has a few.
 pub const SIGNERS_FILE_REGISTRARS: usize = 16;
-/// Of the name of a signer, in characters.
+/// The most characters of the name of a signer.
 pub const SIGNER_NAME_CHARS: usize = 64;
 /// Servers that a signers file names, and the length of each address.
 pub const SIGNERS_FILE_SERVERS: usize = 8;
@@ -39,44 +40,45 @@ pub const SIGNERS_FILE_WITNESSES: usize = 32;
 pub const PROOF_AGE_SECONDS: usize = 10 * 365 * 86_400;
 /// Signatures on one file: a rotation may have those of the signers before and after it.
 pub const SIGNATURES: usize = 2 * SIGNERS_FILE_ENTRIES;
-/// Of the signatures on one release in other formats: of every artifact signer, in every format.
+/// The most bytes of the signatures on one release in other formats: of every artifact signer, in every format.
 pub const OTHER_FORMATS_BYTES: usize = FILE_BYTES;
-/// Of the metadata of a signers file: two URLs of 2 KiB, percent-encoded, and a path.
+/// The most bytes of the metadata of a signers file: two URLs of 2 KiB, percent-encoded, and a path.
 pub const METADATA_BYTES: usize = 16 << 10;
-/// Of the history of a project's signers, assembled from its entries.
+/// The most bytes of the history of a project's signers, assembled from its entries.
 pub const HISTORY_BYTES: usize = 32 << 20;
-/// Of the body of a request that is kept in the repository as a proof.
+/// The most bytes of the body of a request that is kept in the repository as a proof.
 pub const KEPT_REQUEST_BYTES: usize = 64 << 10;
-/// Of the reason of a revocation, a veto, an objection or a withdrawal, in characters.
+/// The most characters of the reason of a revocation, a veto, an objection or a withdrawal.
 pub const REASON_CHARS: usize = 1_000;
-/// Of a revocation document.
+/// The most bytes of a revocation document.
 pub const REVOCATION_BYTES: usize = 16 << 10;
-/// Of an objection: 1,000 characters in any script, not escaped twice.
+/// The most bytes of an objection: 1,000 characters in any script, not escaped twice.
 pub const OBJECTION_BYTES: usize = 8 << 10;
 /// Objections to one release, also those that were taken back. Their texts are escaped in one stored file, which doubles
 /// them at most.
 pub const OBJECTIONS: usize = 100;
 /// Objections to earlier contents of one release that are kept. Beyond it, the oldest of the key that has most goes.
 pub const EARLIER_OBJECTIONS: usize = 100;
-/// Of a veto.
+/// The most bytes of a veto.
 pub const VETO_BYTES: usize = 16 << 10;
-/// Vetoed proposals of a project that are remembered until the next rotation; then the oldest is forgotten.
+/// The most vetoed proposals of a project that are remembered until the next rotation; then the oldest is forgotten.
 pub const VETO_RECORDS: usize = 16;
 /// How long a signers file can let rotations wait, in hours.
 pub const ROTATION_DELAY_HOURS: usize = 720;
-/// Of the list of what waits for a key.
+/// The most bytes of the list of what waits for a key.
 pub const PENDING_LIST_BYTES: usize = 4 << 20;
 /// Releases, projects, or things that wait for a key, in one answer of the catalogue.
 pub const LIST_ENTRIES: usize = 100;
 /// Releases that the answer about a key names as signed by it, and, beside them, revocations that it began.
 pub const KEY_ENTRIES: usize = 25;
-/// Of stored files that the server reads for one such answer; it then ends early, with at least one entry.
+/// The most bytes of stored files that the server reads for one such answer; it then ends early, with at least one
+/// entry.
 pub const LIST_READ_BYTES: usize = 8 << 20;
-/// Of any answer of the API: a whole history with what stands around it.
+/// The most bytes of any answer of the API: a whole history with what stands around it.
 pub const ANSWER_BYTES: usize = HISTORY_BYTES + 1_024;
-/// Of an offline bundle: a history, one level deeper in JSON, which adds less than an eighth; an index, whose quotation
-/// marks and line ends are escaped, so that it grows twofold at most; two sets of signatures and a revocation, which are
-/// stored files as well; and a staple, one level deeper, for which a mebibyte is plenty.
+/// The most bytes of an offline bundle: a history, one level deeper in JSON, which adds less than an eighth; an index,
+/// whose quotation marks and line ends are escaped, so that it grows twofold at most; two sets of signatures and a
+/// revocation, which are stored files as well; and a staple, one level deeper, for which a mebibyte is plenty.
 pub const BUNDLE_BYTES: usize =
     HISTORY_BYTES + HISTORY_BYTES / 8 + 2 * INDEX_BYTES + 2 * FILE_BYTES + 16 * STAPLE_BYTES;
 /// A state (D232): a bundle, and what else is stored of a release, whose line breaks and quotes take two bytes each.
@@ -91,18 +93,18 @@ pub const PAGE_EVENTS: usize = 50;
 pub const PAGE_STEPS: usize = 20;
 /// Releases on the first page.
 pub const FIRST_PAGE_RELEASES: usize = 10;
-/// Of what a visitor searches for, in characters. A longer search never finds anything.
+/// The most characters of what a visitor searches for. A longer search never finds anything.
 pub const SEARCH_CHARS: usize = 200;
-/// Of one event in the stream of events: several times what the longest path takes in JSON.
+/// The most bytes of one event in the stream of events: several times what the longest path takes in JSON.
 pub const EVENT_BYTES: usize = 64 << 10;
-/// Of a line of the journal: a path, quoted, or the author of a commit.
+/// The most bytes of a line of the journal: a path, quoted, or the author of a commit.
 pub const JOURNAL_LINE_BYTES: usize = 4 << 10;
-/// Of the message of a commit in the journal.
+/// The most bytes of the message of a commit in the journal.
 pub const JOURNAL_MESSAGE_BYTES: usize = 64 << 10;
 /// Files that one commit in the journal changes. New signers change up to three files of each release that collects
 /// signatures.
 pub const JOURNAL_ENTRY_FILES: usize = 100_000;
-/// Of one commit in the journal. Content that it stores in several places counts once.
+/// The most bytes of one commit in the journal. Content that it stores in several places counts once.
 pub const JOURNAL_ENTRY_BYTES: usize = 64 << 20;
 /// Directories that one commit adds. It stores one release or one signers file: the directories of one path, and a few
 /// of the server's own.
@@ -111,42 +113,45 @@ pub const NEW_DIRECTORIES: usize = 4 * PATH_SEGMENTS;
 pub const SHARED_BATCH_FILES: usize = 400_000;
 /// How long a follower can let the server wait for the next commit, in seconds.
 pub const JOURNAL_WAIT_SECONDS: usize = 60;
-/// Of what new signers change for all releases of a project that collect signatures: of its files as the journal writes
-/// them, and of its directories as Git stores them.
+/// The most bytes that new signers change for all releases of a project that collect signatures: of its files as the
+/// journal writes them, and of its directories as Git stores them.
 pub const COLLECTING_BYTES: usize = 8 << 20;
-/// Of what new signers remove of replaced proposals, as the journal writes it.
+/// The most bytes that new signers remove of replaced proposals, as the journal writes it.
 pub const SUPERSEDED_BYTES: usize = 3 << 20;
-/// Of one change in the order that nodes share: the two above, and at most 4 MiB for the signers file, its signatures and
-/// the entry of the history. It fits a batch that has [`SHARED_BATCH_ENOUGH_BYTES`] already.
+/// The most bytes of one change in the order that nodes share: the two above, and at most 4 MiB for the signers file,
+/// its signatures and the entry of the history. It fits a batch that has [`SHARED_BATCH_ENOUGH_BYTES`] already.
 pub const SHARED_CHANGE_BYTES: usize = SHARED_BATCH_BYTES - SHARED_BATCH_ENOUGH_BYTES;
 /// A batch in the order that nodes share gets no more changes once it is larger than this.
 pub const SHARED_BATCH_ENOUGH_BYTES: usize = 1 << 20;
-/// Of a batch of commits in the database that nodes share.
+/// The most bytes of a batch of commits in the database that nodes share.
 pub const SHARED_BATCH_BYTES: usize = 16 << 20;
 /// Releases that a project's record in the log names.
 pub const NEWEST_RELEASES: usize = 8;
-/// Of a signed note, such as a checkpoint. Sixteen signatures that withstand a quantum computer fit, as C2SP asks.
+/// The most bytes of a signed note, such as a checkpoint. Sixteen signatures that withstand a quantum computer fit, as
+/// C2SP asks.
 pub const NOTE_BYTES: usize = 64 << 10;
 /// Signatures of one note.
 pub const NOTE_SIGNATURES: usize = 100;
-/// Of the name of a log or witness.
+/// The most bytes of the name of a log or witness.
 pub const KEY_NAME_BYTES: usize = 255;
 /// Checkpoints whose commits an operator has given up, as a log remembers them.
 pub const LOST_HEADS: usize = 64;
 /// Hashes of a proof in a log: more than a tree of 2^63 leaves needs.
 pub const PROOF_HASHES: usize = 63;
-/// Of what a log asks a witness to cosign: a note, and a proof before it.
+/// The most bytes of what a log asks a witness to cosign: a note, and a proof before it.
 pub const WITNESS_REQUEST_BYTES: usize = NOTE_BYTES + (4 << 10);
-/// Of a policy file, and logs, witnesses, or groups in it.
+/// The most bytes of a policy file and, below, logs, witnesses, or groups in it.
 pub const POLICY_BYTES: usize = 64 << 10;
 pub const POLICY_ENTRIES: usize = 64;
-/// Of a staple: its records name nine paths, its checkpoint can have a cosignature of each witness of a policy.
+/// The most bytes of a staple: its records name nine paths, its checkpoint can have a cosignature of each witness of a
+/// policy.
 pub const STAPLE_BYTES: usize = 64 << 10;
-/// Of the proof that a log lied about the state: a commit of the journal and the indexes that it completes, in base64.
+/// The most bytes of the proof that a log lied about the state: a commit of the journal and the indexes that it
+/// completes, in base64.
 pub const STATE_LIE_BYTES: usize = 2 * JOURNAL_ENTRY_BYTES;
-/// Of a URL of a signers file, a release or an asset.
+/// The most bytes of a URL of a signers file, a release or an asset.
 pub const URL_BYTES: usize = 2_048;
 /// Redirects that one fetch follows.
 pub const REDIRECTS: usize = 5;
-/// Of what a forge says about one release: a thousand assets take less than half of it on every forge.
+/// The most bytes of what a forge says about one release: a thousand assets take less than half of it on every forge.
 pub const RELEASE_DESCRIPTION_BYTES: usize = 4 << 20;

@@ -26,7 +26,7 @@ impl Sha512 {
         Self(sha2::Sha512::digest(bytes).into())
     }
 
-    /// `sha512:<hex>`, the spelling inside our documents.
+    /// Writes `sha512:<hex>`, the spelling inside our documents.
     pub fn to_prefixed(self) -> String {
         format!("{SHA512_PREFIX}{self}")
     }
@@ -48,7 +48,7 @@ impl Sha512 {
 }
 
 impl<const N: usize> HexDigest<N> {
-    /// Lower-case hexadecimal of exactly the right length.
+    /// Parses lower-case hexadecimal of exactly the right length.
     pub fn parse(text: &str) -> Option<Self> {
         if text.bytes().any(|b| b.is_ascii_uppercase()) {
             return None;
@@ -56,7 +56,7 @@ impl<const N: usize> HexDigest<N> {
         Self::parse_any_case(text)
     }
 
-    /// As `parse`; checksums files are also written in capitals.
+    /// Parses hexadecimal in any case; checksums files are also written in capitals.
     pub fn parse_any_case(text: &str) -> Option<Self> {
         let text = text.as_bytes();
         if text.len() != 2 * N {
@@ -91,7 +91,7 @@ impl<const N: usize> fmt::Display for HexDigest<N> {
     }
 }
 
-/// As inside our documents, with its prefix.
+/// Writes the digest as inside our documents, with its prefix.
 impl Serialize for Sha512 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.to_prefixed())

@@ -43,7 +43,7 @@ pub enum Json<'a> {
     Null,
     Bool(bool),
     Integer(u64),
-    /// Negative, fractional, or too large for us.
+    /// A number that is negative, fractional, or too large for us.
     OtherNumber,
     String(Cow<'a, str>),
     Array(Vec<Json<'a>>),
@@ -67,7 +67,7 @@ pub fn write(document: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// The same for a document whose first field says its version.
+/// Writes a document whose first field says its version.
 pub fn write_versioned(version: u64, document: &impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
     struct Versioned<'a, T> {
@@ -85,10 +85,10 @@ pub struct Field<'a> {
     value: &'a Json<'a>,
 }
 
-/// No document of ours is deeper.
+/// The most steps of a path. No document of ours is deeper.
 const MAX_STEPS: usize = 10;
 
-/// How to get to a value from the root. It becomes text only in errors: most documents have none.
+/// The way to a value from the root. It becomes text only in errors: most documents have none.
 #[derive(Debug, Clone, Copy, Default)]
 struct Path<'a> {
     steps: [Step<'a>; MAX_STEPS],
@@ -231,7 +231,7 @@ impl<'a> Object<'a> {
         self.optional(name).ok_or_else(|| self.error(name, "missing"))
     }
 
-    /// `None` where the name does not occur; a `null` is a value like another.
+    /// The field with this name; `None` if it does not occur. A `null` is a value like another.
     pub fn optional(&self, name: &str) -> Option<Field<'a>> {
         let (name, value) = self.members.iter().find(|(member, _)| member == name)?;
         Some(Field { path: self.path.then(Step::Member(name)), value })

@@ -58,7 +58,7 @@ pub struct SignatureFormatError;
 pub struct BadSignature;
 
 impl PublicKey {
-    /// Any accepted spelling: base64, `svc-pub:` + base64, or an OpenSSH line (D2).
+    /// Parses any accepted spelling: base64, `svc-pub:` + base64, or an OpenSSH line (D2).
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         if text.starts_with(wire::PUBLIC_KEY_PREFIX) {
             return Self::parse_prefixed(text);
@@ -97,17 +97,17 @@ impl PublicKey {
         &self.0
     }
 
-    /// Padded base64 without prefix: the spelling in response bodies (D1).
+    /// Writes padded base64 without prefix: the spelling in response bodies (D1).
     pub fn to_base64(self) -> String {
         BASE64.encode(self.0)
     }
 
-    /// In that spelling, as a field of a body.
+    /// Writes the spelling of [`PublicKey::to_base64`], as a field of a body.
     pub fn serialize_base64<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.to_base64())
     }
 
-    /// OpenSSH's binary encoding, by which an agent knows the key.
+    /// Writes OpenSSH's binary encoding, by which an agent knows the key.
     pub fn to_ssh_blob(self) -> Vec<u8> {
         [SSH_BLOB_HEAD.as_slice(), &self.0].concat()
     }
@@ -139,7 +139,7 @@ impl fmt::Display for PublicKey {
     }
 }
 
-/// As in our documents: with prefix, without padding.
+/// Writes the key as in our documents: with prefix, without padding.
 impl Serialize for PublicKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -165,12 +165,12 @@ impl Signature {
         &self.0
     }
 
-    /// Padded base64: the spelling inside JSON (D1).
+    /// Writes padded base64: the spelling inside JSON (D1).
     pub fn to_base64(self) -> String {
         BASE64.encode(self.0)
     }
 
-    /// Unpadded base64: the spelling in headers (D1).
+    /// Writes unpadded base64: the spelling in headers (D1).
     pub fn to_header(self) -> String {
         self.to_base64().trim_end_matches('=').to_owned()
     }
@@ -204,8 +204,8 @@ impl SecretKey {
         Signature(self.0.sign(digest.as_bytes()).to_bytes())
     }
 
-    /// Over a text itself: a note (D84), or a message of `other_format` (D101). All else that a signer's key signs is 64
-    /// bytes of a digest.
+    /// Signs a text itself: a note (D84), or a message of `other_format` (D101). All else that a signer's key signs is
+    /// 64 bytes of a digest.
     pub(crate) fn sign_text(&self, text: &[u8]) -> Signature {
         Signature(self.0.sign(text).to_bytes())
     }
@@ -222,12 +222,12 @@ pub fn encode_base64(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
 
-/// Standard alphabet, padded or not (D1).
+/// Decodes the standard alphabet, padded or not (D1).
 pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
     if is_half_padded(text) { None } else { BASE64.decode(text).ok() }
 }
 
-/// Padded, in the one spelling of these bytes: for texts that have one form only.
+/// Decodes padded base64 in the one spelling of these bytes: for texts that have one form only.
 pub fn decode_padded_base64(text: &str) -> Option<Vec<u8>> {
     decode_base64(text).filter(|bytes| encode_base64(bytes) == text)
 }
@@ -239,7 +239,7 @@ fn decode_array<const N: usize>(text: &str) -> Option<[u8; N]> {
     buffer[..length].try_into().ok()
 }
 
-/// Padding is all there or not at all; the decoder alone would accept half of it.
+/// Whether padding is there in part: the decoder alone would accept half of it.
 fn is_half_padded(text: &str) -> bool {
     text.ends_with('=') && !text.len().is_multiple_of(4)
 }

@@ -6,7 +6,7 @@ use uuid::{Uuid, Variant};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Nonce(pub [u8; 16]);
 
-/// Only the hyphenated form: other spellings of the same bytes would be other signed strings.
+/// Parses only the hyphenated form: other spellings of the same bytes would be other signed strings.
 pub(crate) fn parse_nonce(text: &str) -> Option<Nonce> {
     const HYPHENATED_LENGTH: usize = 36;
     let uuid = Uuid::try_parse(text).ok().filter(|_| text.len() == HYPHENATED_LENGTH)?;

@@ -54,7 +54,7 @@ impl OtherFormat {
         Self::ALL.into_iter().find(|format| format.name() == text).ok_or("must be \"ssh\" or \"minisign\"")
     }
 
-    /// How many signatures of the key it takes. An agent that asks, asks so often.
+    /// How many signatures of the key the format takes. An agent that asks, asks so often.
     pub fn signature_count(self) -> usize {
         match self {
             Self::Minisign => 2,

@@ -13,10 +13,10 @@ use crate::values::{
     wire,
 };
 
-/// Scheme, host and port, with which paths of projects begin.
+/// The number of segments with which paths of projects begin: scheme, host and port.
 const HOST_SEGMENTS: usize = 3;
 
-/// What stands between the slashes of a path. An array of one: for such short parts, `split('/')` is three times slower.
+/// The parts between the slashes of a path. An array of one: for such short parts, `split('/')` is three times slower.
 pub type Segments<'a> = std::str::Split<'a, [char; 1]>;
 
 /// A normalised mirror-relative path.
@@ -141,12 +141,12 @@ impl RepoPath {
         self.with_suffixes(["/", relative])
     }
 
-    /// This path with one of our own suffixes.
+    /// Appends one of our own suffixes to the path.
     pub(crate) fn with_suffix(&self, suffix: &str) -> RepoPath {
         self.with_suffixes([suffix])
     }
 
-    /// The same for several, one after the other.
+    /// Appends several of our own suffixes to the path, one after the other.
     pub(crate) fn with_suffixes<const N: usize>(&self, suffixes: [&str; N]) -> RepoPath {
         let bytes = suffixes.iter().map(|suffix| suffix.len()).sum::<usize>();
         let mut path = String::with_capacity(self.0.len() + bytes);
@@ -169,7 +169,7 @@ impl RepoPath {
     }
 }
 
-/// Ordered and hashed as its text, so that maps by path can be searched by text.
+/// Orders and hashes a path as its text, so that maps by path can be searched by text.
 impl std::borrow::Borrow<str> for RepoPath {
     fn borrow(&self) -> &str {
         &self.0
@@ -240,7 +240,7 @@ fn is_normal(text: &str) -> bool {
     first == scheme.as_str() && has_normal_host
 }
 
-/// `HTTPS/Host/…` as `https/host/443/…`.
+/// Normalises `HTTPS/Host/…` to `https/host/443/…`.
 fn normalise(text: &str) -> String {
     let mut segments: Vec<String> = segments_of(text).map(str::to_owned).collect();
     if let Some(scheme) = Scheme::parse(&segments[0]) {
@@ -286,7 +286,7 @@ fn unstorable_reason(name: &str) -> Option<Cow<'static, str>> {
     None
 }
 
-/// Like the short names that NTFS makes up, some of which Git takes for its own files.
+/// Whether the name is like the short names that NTFS makes up, some of which Git takes for its own files.
 fn ends_in_tilde_number(name: &str) -> bool {
     name.rsplit_once('~').is_some_and(|(_, end)| !end.is_empty() && end.bytes().all(|b| b.is_ascii_digit()))
 }

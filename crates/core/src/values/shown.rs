@@ -3,15 +3,15 @@
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 const MAX_SHOWN_CHARS: usize = 300;
-/// More of them say no more.
+/// The most characters that are marked; more of them say no more.
 const MAX_MARKED_CHARS: usize = 3;
 
-/// Text with control and invisible characters escaped, and cut where it gets long.
+/// Shows text with control and invisible characters escaped, and cuts it where it gets long.
 pub fn shown_text(text: &str) -> String {
     shown_within(text, MAX_SHOWN_CHARS)
 }
 
-/// The same with a length of the caller's.
+/// Shows text with control and invisible characters escaped, of at most `max_chars`.
 pub fn shown_within(text: &str, max_chars: usize) -> String {
     let (mut shown, mut count) = (String::new(), 0);
     for c in text.chars() {
@@ -57,7 +57,7 @@ pub fn shown_bytes(bytes: usize) -> String {
     }
 }
 
-/// With separators for thousands.
+/// Writes a count with separators for thousands.
 pub fn shown_count(count: usize) -> String {
     let digits = count.to_string();
     let mut shown = String::new();
@@ -75,7 +75,7 @@ pub fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// Text from outside between quotation marks that it cannot close itself.
+/// Shows text from outside between quotation marks that it cannot close itself.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown_text(&text.replace('\\', r"\\").replace('"', r#"\""#)))
 }

@@ -17,7 +17,7 @@ pub struct Timestamp(OffsetDateTime);
 pub struct TimeError;
 
 impl Timestamp {
-    /// Any RFC 3339 spelling, with capital `T` and `Z`.
+    /// Parses any RFC 3339 spelling, with capital `T` and `Z`.
     pub fn parse(text: &str) -> Result<Self, TimeError> {
         let shaped = text.as_bytes().get(10) == Some(&b'T') && !text.contains(['z', 't', ' ']);
         // A leap second has no place on our time line, and would make two spellings of one instant.
@@ -44,12 +44,12 @@ impl Timestamp {
         self.0.unix_timestamp()
     }
 
-    /// Without the fraction: the form in which we write our own times (D4).
+    /// The time without the fraction: the form in which we write our own times (D4).
     pub fn to_whole_seconds(self) -> Self {
         Self(self.0.replace_nanosecond(0).unwrap_or(self.0))
     }
 
-    /// To the millisecond: so that two files made by hand, one soon after the other, have different times.
+    /// The time to the millisecond: so that two files made by hand, one soon after the other, have different times.
     pub fn to_whole_milliseconds(self) -> Self {
         let nanos = self.0.nanosecond();
         Self(self.0.replace_nanosecond(nanos - nanos % 1_000_000).unwrap_or(self.0))

@@ -1,5 +1,5 @@
-//! Where the parts of an http(s) URL begin and end (D6, "In URLs"). Core, server and client all read URLs through this,
-//! so that no two of them see another host in the same text.
+//! Finds where the parts of an http(s) URL begin and end (D6, "In URLs"). Core, server and client all read URLs through
+//! this, so that no two of them see another host in the same text.
 
 use std::net::IpAddr;
 
@@ -25,7 +25,7 @@ pub struct UrlParts<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Authority<'a> {
     pub host: &'a str,
-    /// Should be empty, or a colon and a port.
+    /// The rest after the host: it should be empty, or a colon and a port.
     after_host: &'a str,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Authority<'a> {
         Self { host, after_host }
     }
 
-    /// The port, if one is written. What stands there and is none, is the error.
+    /// The port, if one is written. What stands there and is no port is the error.
     pub fn port(&self) -> Result<Option<u16>, &'a str> {
         if self.after_host.is_empty() {
             return Ok(None);

@@ -89,13 +89,13 @@ impl VerifierKey {
         if parsed.id_text() == id { Ok(parsed) } else { Err(VerifierKeyError::Id) }
     }
 
-    /// As `parse`, where only keys of one kind are meant.
+    /// Parses a key of one kind.
     pub fn parse_kind(text: &str, kind: KeyKind) -> Result<Self, VerifierKeyError> {
         let parsed = Self::parse(text)?;
         if parsed.kind == kind { Ok(parsed) } else { Err(VerifierKeyError::OtherKind(parsed.kind, kind)) }
     }
 
-    /// For a log, the origin of its checkpoints.
+    /// The name of the key; for a log, the origin of its checkpoints.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -108,7 +108,7 @@ impl VerifierKey {
         self.key
     }
 
-    /// Short, and no more than a hint which key is meant: anyone can make a key with the same id.
+    /// The id, short, and no more than a hint which key is meant: anyone can make a key with the same id.
     pub fn id(&self) -> [u8; 4] {
         self.id
     }
@@ -117,7 +117,7 @@ impl VerifierKey {
         format!("{:08x}", u32::from_be_bytes(self.id))
     }
 
-    /// `NAME+ID`: tells apart the keys of one name.
+    /// Writes `NAME+ID`, which tells apart the keys of one name.
     pub fn short(&self) -> String {
         format!("{}+{}", self.name, self.id_text())
     }

@@ -10,12 +10,13 @@ pub const HEADER_PUBLIC_KEY: &str = "x-svc-pk";
 pub const HEADER_COMMIT: &str = "x-svc-commit";
 /// The id of a request, which log lines repeat.
 pub const HEADER_REQUEST_ID: &str = "x-request-id";
-/// Of what a webhook sends: the kind of event, the delivery's own name, and `sha256=` with the HMAC of the body.
+/// The header of what a webhook sends: the kind of event; below, the delivery's own name, and `sha256=` with the HMAC
+/// of the body.
 pub const HEADER_EVENT: &str = "x-svc-event";
 pub const HEADER_DELIVERY: &str = "x-svc-delivery";
 pub const HEADER_WEBHOOK_SIGNATURE: &str = "x-svc-signature-256";
 
-/// From which commit a listener to events goes on.
+/// The header that says from which commit a listener to events goes on.
 pub const HEADER_LAST_EVENT_ID: &str = "last-event-id";
 
 /// The journal, as `git fast-import` reads it.
@@ -39,7 +40,7 @@ pub const SIGNERS_FILE: &str = "svc.signers.json";
 pub const INDEX_FILE: &str = "svc.index.json";
 /// What is served as one document, and the directory of the entries that it is assembled from (D42).
 pub const HISTORY_FILE: &str = "svc.signers.history.json";
-/// Below a project: each release of a forge has the directory of its tag there.
+/// The directory below a project in which each release of a forge has the directory of its tag.
 pub const RELEASES_DIR: &str = "releases/tag";
 pub const HISTORY_DIR: &str = "svc.signers.history";
 
@@ -63,12 +64,12 @@ pub const OTHER_FORMATS_SUFFIX: &str = ".formats.json";
 pub const REGISTRANT_SUFFIX: &str = ".registrant.json";
 /// The signed request that withdrew a release (D122).
 pub const WITHDRAWAL_SUFFIX: &str = ".withdrawn.json";
-/// What signers object to (D123).
+/// The suffix of what signers object to (D123).
 pub const OBJECTIONS_SUFFIX: &str = ".objections.json";
 /// What signers objected to in contents that were here before (D224).
 pub const EARLIER_OBJECTIONS_SUFFIX: &str = ".earlier-objections.json";
 pub const REVOCATION_SUFFIX: &str = ".revocation.json";
-/// That a pending signers file has all consent, and until when it waits (D131).
+/// The suffix of the agreement: that a pending signers file has all consent, and until when it waits (D131).
 pub const AGREEMENT_SUFFIX: &str = ".agreed.json";
 pub const VETO_SUFFIX: &str = ".veto.json";
 pub const REQUEST_SUFFIX: &str = ".request.json";

@@ -14,7 +14,7 @@ use crate::values::{
 const KIND: &str = "key";
 const FORMAT: &str = "ed25519";
 
-/// Distinct keys, of which `threshold` must sign.
+/// A group of distinct keys, of which `threshold` must sign.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Group {
     pub threshold: usize,

@@ -68,11 +68,11 @@ pub(super) fn agree(
     Ok(Agreement { agreed_at, due_at: now.later(delay) })
 }
 
-/// When which proposal takes effect.
+/// The activation of a proposal, and its time.
 pub(super) struct Activation<'a> {
     pub project: &'a RepoPath,
     pub now: Timestamp,
-    /// What it has waited for, if it has.
+    /// The agreement that it has waited with, if it has.
     pub agreement: Option<Agreement>,
 }
 
@@ -120,7 +120,7 @@ pub(super) fn activate(
     Ok(change)
 }
 
-/// When the signers in force took effect; `None` where there are none yet.
+/// The time at which the signers in force took effect; `None` if there are none yet.
 fn last_activation(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Option<Timestamp>, ReadError> {
     match stored::history_len(snapshot, project) {
         0 => Ok(None),

@@ -26,7 +26,7 @@ pub struct Release {
     pub dir: RepoPath,
     pub release_url: Option<String>,
     pub published_on: Option<Timestamp>,
-    /// Sorted by name, one entry a file.
+    /// The files, sorted by name, one entry each.
     pub published_files: Vec<PublishedFile>,
 }
 
@@ -112,16 +112,16 @@ pub fn check_assets(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisteredAssets {
     pub index: RepoPath,
-    /// Whose signatures on the index before this one are gone; `None` where there was no such index (D36).
+    /// The keys whose signatures on the index before this one are gone; `None` if there was no such index (D36).
     pub replaced: Option<BTreeSet<PublicKey>>,
 }
 
 /// How many releases of a project may wait for signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectingLimits {
-    /// The operator's figure.
+    /// How many releases can collect: the operator's figure.
     releases: usize,
-    /// Of what a rotation changes for them, each in the journal and in directories (D202).
+    /// The bytes that a rotation changes for them, each in the journal and in directories (D202).
     bytes: usize,
 }
 

@@ -22,7 +22,7 @@ use crate::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Objected {
-    /// False where the document takes an objection back.
+    /// Whether the objection stands. Otherwise the document takes one back.
     pub stands: bool,
 }
 

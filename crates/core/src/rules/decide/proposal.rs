@@ -31,7 +31,7 @@ pub struct Proposal {
     pub request: SignedRequest,
 }
 
-/// Why no project can be given these signers.
+/// The reason why no project can be given these signers.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProposalFault {
     #[error("Invalid public key: public_key must be the key that signed the request")]
@@ -53,7 +53,7 @@ pub fn check_submitter(submitter: &PublicKey, caller: &PublicKey) -> Result<(), 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposed {
     pub project: RepoPath,
-    /// Whose signatures are still needed.
+    /// The keys whose signatures are still needed.
     pub required_signers: BTreeSet<PublicKey>,
 }
 

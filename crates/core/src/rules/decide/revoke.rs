@@ -41,7 +41,7 @@ pub struct RevokeRequest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RevokeOutcome {
-    /// False while more signatures are needed.
+    /// Whether the file is revoked. Otherwise more signatures are needed.
     pub is_revoked: bool,
 }
 
@@ -187,7 +187,7 @@ fn record_pending(request: &RevokeRequest, set: &SignatureSet) -> Change {
     change
 }
 
-/// `signers` is the signers file that authorises it.
+/// Records a revocation. `signers` is the signers file that authorises it.
 fn record_revocation(
     snapshot: &impl Snapshot,
     request: &RevokeRequest,

@@ -39,7 +39,7 @@ pub struct Submission {
     pub file: RepoPath,
     pub signer: PublicKey,
     pub signatures: BTreeMap<RepoPath, Signature>,
-    /// Of the same key on the `SHA256SUMS` of the release (D102); of a signers file none.
+    /// Signatures of the same key on the `SHA256SUMS` of the release (D102); a signers file has none.
     pub other_formats: FormatTexts,
 }
 
@@ -48,7 +48,7 @@ pub struct Submission {
 #[derive(Debug, Clone)]
 pub struct Prepared {
     submission: Submission,
-    /// What was signed, by path.
+    /// The digests of what was signed, by path.
     verified: BTreeMap<RepoPath, Sha512>,
     /// The index whose `SHA256SUMS` the other formats sign.
     verified_formats: Option<Sha512>,
@@ -58,7 +58,7 @@ pub struct Prepared {
 pub struct Signed {
     /// Whether all signatures are there that are needed.
     pub is_complete: bool,
-    /// Of a signers file that has them, and takes effect only then (D130).
+    /// The time at which a signers file takes effect that has all signatures and waits (D130).
     pub waits_until: Option<Timestamp>,
 }
 
@@ -108,7 +108,7 @@ pub fn sign(
     sign_prepared(snapshot, &prepared, now)
 }
 
-/// The same decision. What is known of the signatures counts only where the same content is signed.
+/// Decides as [`sign`] does. What is known of the signatures counts only if the same content is signed.
 pub fn sign_prepared(
     snapshot: &impl Snapshot,
     prepared: &Prepared,

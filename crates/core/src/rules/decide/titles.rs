@@ -24,7 +24,7 @@ pub const RECORD_REVOCATION: &str = "Record a revocation signature on";
 pub const REVOKE: &str = "Revoke";
 pub const DROP: &str = "Drop the pending signers of";
 
-/// What the lines below the title begin with.
+/// The beginnings of the lines below the title.
 pub const BY: &str = "By: ";
 pub const FROM: &str = "From: ";
 pub const DUE: &str = "Due: ";

@@ -38,7 +38,7 @@ pub struct VetoRequest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VetoOutcome {
-    /// False while more signatures are needed.
+    /// Whether the file is vetoed. Otherwise more signatures are needed.
     pub is_vetoed: bool,
 }
 
@@ -166,7 +166,7 @@ fn join_pending(snapshot: &impl Snapshot, request: &VetoRequest) -> Result<Signa
 /// What is left of a proposal that the masters vetoed, until the next activation (D136).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VetoRecord {
-    /// When the last signature came.
+    /// The time of the last signature.
     pub vetoed_at: Option<Timestamp>,
     /// The path of the veto.
     pub path: RepoPath,

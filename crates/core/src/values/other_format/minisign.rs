@@ -12,7 +12,7 @@ use crate::values::{
 };
 
 const PREHASHED: &[u8] = b"ED";
-/// minisign names keys like this, whatever they sign.
+/// The kind by which minisign names keys, whatever they sign.
 const KEY_KIND: &[u8] = b"Ed";
 const UNTRUSTED: &str = "untrusted comment: signature of SHA256SUMS";
 const TRUSTED: &str = "trusted comment: ";
@@ -39,7 +39,7 @@ pub fn trusted_comment(index: &RepoPath) -> String {
     format!("countersign {index}")
 }
 
-/// minisign chooses the id of a key at random. Ours follows from the key: the first 8 bytes of its SHA-256.
+/// The id of a key. minisign chooses it at random. Ours follows from the key: the first 8 bytes of its SHA-256.
 pub fn key_id(key: &PublicKey) -> [u8; 8] {
     let digest = Sha256::of(key.as_bytes());
     *digest.as_bytes().first_chunk().expect("32 bytes have a first 8")
@@ -59,7 +59,7 @@ pub fn write(key: &PublicKey, comment: &str, pair: &Pair) -> String {
     format!("{UNTRUSTED}\n{signature}\n{TRUSTED}{comment}\n{global}\n")
 }
 
-/// The signatures in the text. Its kind, its key and its comments can only be these.
+/// Parses the signatures in the text. Its kind, its key and its comments can only be these.
 pub fn parse(text: &str, key: &PublicKey, comment: &str) -> Option<Pair> {
     let mut lines = text.strip_suffix('\n')?.splitn(4, '\n').skip(1);
     let (signature, _comment, global) = (lines.next()?, lines.next()?, lines.next()?);

@@ -7,7 +7,7 @@ use crate::values::{
     wire,
 };
 
-/// `ssh-keygen -Y verify` is told this with `-n`.
+/// The namespace that `ssh-keygen -Y verify` is told with `-n`.
 pub const NAMESPACE: &str = "file";
 
 const MAGIC: &[u8] = b"SSHSIG";
@@ -39,7 +39,7 @@ pub fn write(key: &PublicKey, signature: &Signature) -> String {
     text + "\n" + END
 }
 
-/// The signature in the armor. Its key, namespace and hash can only be these.
+/// Parses the signature in the armor. Its key, namespace and hash can only be these.
 pub fn parse(text: &str, key: &PublicKey) -> Option<Signature> {
     // Before anything is copied: each text of a key has the same length.
     if text.len() != write(key, &Signature::from_bytes([0; 64])).len() {

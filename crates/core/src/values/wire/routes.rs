@@ -1,7 +1,7 @@
-//! Where a server answers: the addresses that more than one program knows. The route table, the links on pages, mirrors,
-//! witnesses and clients take them from here.
+//! The addresses at which a server answers, as far as more than one program knows them. The route table, the links on
+//! pages, mirrors, witnesses and clients take them from here.
 
-/// The API begins with it.
+/// The beginning of the API's paths.
 pub const API: &str = "/v1";
 
 pub const REGISTER_REPO: &str = "/v1/register_repo";
@@ -32,15 +32,15 @@ pub const LOG_COSIGNED: &str = "/log/cosigned";
 pub const LOG_KEY: &str = "/log/key";
 pub const LOG_COSIGNATURE: &str = "/log/cosignature";
 pub const LOG_TILE: &str = "/log/tile";
-/// Of a witness (c2sp.org/tlog-witness).
+/// The route of a witness (c2sp.org/tlog-witness).
 pub const ADD_CHECKPOINT: &str = "/add-checkpoint";
 
 /// The reference of the API, for programs.
 pub const OPENAPI: &str = "/openapi.json";
-/// Whether the server can accept changes.
+/// The route that says whether the server can accept changes.
 pub const READY: &str = "/readyz";
 
-/// Below it, pages about what is stored at a path, and badges.
+/// The path below which pages about what is stored lie, and badges.
 pub const PAGES: &str = "/p";
 pub const BADGES: &str = "/badge";
 pub const KEY_PAGES: &str = "/keys";
