@@ -34,7 +34,7 @@ pub fn check(data: &[u8]) {
     check_index(&merged);
 }
 
-/// Adding a file again changes nothing, and its content can be written in the formats of GNU and BSD.
+/// Checks that adding a file again changes nothing, and that its content can be written in the formats of GNU and BSD.
 fn check_one(file: &[u8]) {
     let mut read = Checksums::default();
     read.add_file("first", file).expect("what can be merged can be read alone");

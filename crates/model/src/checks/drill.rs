@@ -42,10 +42,10 @@ pub fn check(data: &[u8]) {
     assert!(said.flat_map(|attempt| &attempt.steps).all(|step| !step.text.chars().any(is_unseen)));
 }
 
-/// In the year 9000. No file can replace one of the calendar's last second, and a rotation may have to wait.
+/// A time in the year 9000. No file can replace one of the calendar's last second, and a rotation may have to wait.
 const NO_TIME_LEFT: i64 = 221_845_392_000;
 
-/// Two opinions: the decisions of core, played out, and the thresholds of the file, counted.
+/// Compares two opinions: the decisions of core, played out, and the thresholds of the file, counted.
 fn check_outcome(file: &SignersFile, question: &DrillQuestion, drill: &Drill) {
     let strength = assess(file);
     let left: BTreeSet<PublicKey> =

@@ -20,7 +20,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// Assembling the stored entries gives the original document.
+/// Checks that assembling the stored entries gives the original document.
 fn check_assembly(history: &History) {
     let count = history.entries.len();
     let stored: Vec<Vec<u8>> = history.entries.iter().map(HistoryEntry::write).collect();

@@ -22,7 +22,7 @@ pub fn check(data: &[u8]) {
     check_places(&index);
 }
 
-/// Safe to show, and to write to below a directory (D24).
+/// Asserts that a name is safe to show, and to write to below a directory (D24).
 pub fn assert_asset_name(name: &str) {
     assert_eq!(AssetName::parse(name).as_ref().map(AssetName::as_str), Ok(name));
     assert!(!name.starts_with('/') && !name.contains('\\'), "{name:?}");

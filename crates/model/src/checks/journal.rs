@@ -28,7 +28,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// What was read whole, and what ended it.
+/// Reads what is whole, and what ended it.
 fn read(data: &[u8], piece: usize) -> (Vec<JournalEntry>, Option<JournalError>) {
     let (mut reader, mut entries) = (JournalReader::default(), Vec::new());
     for bytes in data.chunks(piece) {

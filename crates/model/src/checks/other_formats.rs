@@ -11,7 +11,7 @@ use countersign_core::{
 
 use super::promises::check_document;
 
-/// What the signatures in the seeds sign.
+/// The text that the signatures in the seeds sign.
 pub const SUMS: &str = include_str!("../../../core/tests/vectors/formats/SHA256SUMS");
 const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json";
 

@@ -35,7 +35,7 @@ fn check_tail(text: &str) {
     }
 }
 
-/// The rules of D6.
+/// Normalises a path by the rules of D6.
 fn normalise(text: &str) -> Option<String> {
     const MAX_BYTES: usize = 1_024;
     let text = text.strip_suffix('/').unwrap_or(text);
@@ -83,7 +83,7 @@ fn check_relations(path: &RepoPath) {
     }
 }
 
-/// Where strangers can make the server store files. Clients can ask for every file there.
+/// Checks a path where strangers can make the server store files. Clients can ask for every file there.
 fn check_storable(path: &RepoPath) {
     for name in path.segments().skip(3) {
         let lower = name.to_ascii_lowercase();

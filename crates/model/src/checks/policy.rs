@@ -32,7 +32,7 @@ pub fn check(data: &[u8]) {
     assert!(policy.is_met(&since(as_of)) && !policy.is_met(&since(as_of + 1)));
 }
 
-/// Of logs and witnesses.
+/// The keys of logs and witnesses.
 pub(super) fn list_keys(policy: &Policy) -> BTreeSet<PublicKey> {
     policy.log_keys().iter().chain(&policy.witness_keys()).map(VerifierKey::key).collect()
 }

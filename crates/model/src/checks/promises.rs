@@ -36,13 +36,13 @@ pub fn to_value(data: &[u8]) -> Value {
     serde_json::from_slice(data).expect("an accepted document is JSON")
 }
 
-/// No name occurs twice. A lenient parser keeps one member of each name, and every member has one colon.
+/// Asserts that no name occurs twice. A lenient parser keeps one member of each name, and every member has one colon.
 pub fn assert_no_duplicates(data: &[u8]) {
     let colons = outside_strings(data).filter(|byte| *byte == b':').count();
     assert_eq!(colons, count_members(&to_value(data)), "a name occurs twice");
 }
 
-/// No duplicates, and only plain digits as numbers.
+/// Asserts that there are no duplicates, and only plain digits as numbers.
 fn assert_strict(data: &[u8]) {
     assert_no_duplicates(data);
     let plain: Vec<u8> = outside_strings(data).collect();
@@ -73,7 +73,7 @@ fn count_members(value: &Value) -> usize {
     }
 }
 
-/// Writing neither loses nor adds anything. Only the spelling of times, keys and base64 can change.
+/// Asserts that writing neither loses nor adds anything. Only the spelling of times, keys and base64 can change.
 fn assert_same_shape(read: &Value, written: &Value) {
     match (read, written) {
         (Value::Object(read), Value::Object(written)) => {
@@ -94,7 +94,7 @@ fn assert_same_shape(read: &Value, written: &Value) {
     }
 }
 
-/// A path in its one form (D6). Each part is a path as well.
+/// Asserts that a path is in its one form (D6). Each part is a path as well.
 pub fn assert_path(path: &RepoPath) {
     let text = path.as_str();
     assert_eq!(RepoPath::parse(text).as_ref(), Ok(path), "a path reads as itself");

@@ -71,7 +71,7 @@ fn check_forwarded(line: &[u8]) {
     }
 }
 
-/// Percent-decoded once. What does not need it reads as itself.
+/// Checks a tail that is percent-decoded once. What does not need it reads as itself.
 fn check_tail(tail: &str) {
     let Ok(path) = parse_tail(tail) else { return };
     assert_path(&path);

@@ -55,7 +55,7 @@ fn check_host(host: &Host) {
     check_guard(host, &url);
 }
 
-/// Without exceptions, a URL with the literal of a non-public address is refused.
+/// Checks that without exceptions, a URL with the literal of a non-public address is refused.
 fn check_guard(host: &Host, url: &url::Url) {
     if let Some(ip) = host.ip() {
         let is_public = countersign_forge::address::non_public_reason(ip).is_none();

@@ -84,7 +84,7 @@ fn check_log(file: &SignersFile, transparency: &Transparency) {
     assert!(!strength.to_string().chars().any(|c| c != '\n' && is_unseen(c)));
 }
 
-/// Enough keys are enough, and all keys together always are.
+/// Checks that enough keys are enough, and that all keys together always are.
 fn check_told(file: &SignersFile) {
     let strength = assess(file);
     assert!(!format!("{strength:?}").is_empty());

@@ -55,7 +55,7 @@ fn check_request(request: &RevocationRequest) {
     refused(&|request| request.revocation = request.index.clone());
 }
 
-/// The same release, and words of the objector that can be anything.
+/// Checks an objection to the same release, whose words can be anything.
 fn check_objection(request: &RevocationRequest) {
     let objection = ObjectionRequest {
         path: request.path.clone(),

@@ -44,7 +44,7 @@ fn check_request(request: &SigningRequest) {
     check_veto(request, &to_sign);
 }
 
-/// Only a veto of this proposal is signed as one.
+/// Checks that only a veto of this proposal is signed as one.
 fn check_veto(request: &SigningRequest, to_sign: &ToSign) {
     let none = Default::default();
     for shown in request.files.values() {

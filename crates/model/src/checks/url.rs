@@ -122,7 +122,7 @@ fn check_signers_source(url: &SourceUrl, source: &SignersSource) {
     }
 }
 
-/// Server and client agree on the release of a page.
+/// Checks that server and client agree on the release of a page.
 fn check_release(forges: &Forges, text: &str) {
     let release = match forges.locate_release(text) {
         Ok(release) => release,

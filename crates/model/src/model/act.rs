@@ -35,7 +35,7 @@ pub(crate) struct Player<'s> {
 #[derive(Debug, Clone)]
 pub(super) struct SentRequest {
     pub(super) request: Request,
-    /// Whether its sender was.
+    /// Whether its sender was proved.
     pub(super) is_proved: bool,
 }
 
@@ -152,7 +152,7 @@ impl<'s> Player<'s> {
         self.spec.authenticate(proof, &nonce)
     }
 
-    /// The same bytes a second time prove nothing (spec §5).
+    /// Sends the same bytes a second time, which prove nothing (spec §5).
     fn replay(&mut self) {
         let Some(SentRequest { request, is_proved }) = self.last.clone() else { return };
         if is_proved {
@@ -190,7 +190,7 @@ impl<'s> Player<'s> {
         });
     }
 
-    /// Mostly something new, or else something that is or was proposed.
+    /// Chooses mostly something new, or else something that is or was proposed.
     fn choose_upstream(&self, choices: &mut Choices<'_>, known: &Project) -> PublishedSigners {
         let superseded = known.superseded.values().map(|proposal| &proposal.config);
         let pending = known.pending.iter().map(|proposal| &proposal.config);
@@ -213,7 +213,7 @@ impl<'s> Player<'s> {
         self.submit(choices, &path, signer, how);
     }
 
-    /// Everyone signs until the file is complete.
+    /// Lets everyone sign until the file is complete.
     fn sign_all(&mut self, choices: &mut Choices<'_>) {
         let open = sign::open_files(&self.spec);
         if open.is_empty() {
@@ -289,7 +289,7 @@ impl<'s> Player<'s> {
         });
     }
 
-    /// Mostly below an active project.
+    /// Chooses a directory, mostly below an active project.
     fn choose_asset_dir(&self, choices: &mut Choices<'_>) -> String {
         let projects = self.spec.projects.iter().filter(|(_, project)| project.active.is_some());
         let active: Vec<&String> = projects.map(|(id, _)| id).collect();
@@ -405,7 +405,7 @@ impl<'s> Player<'s> {
         self.exchange(choices, Some(0), Request::post(target, body.to_owned()), |_, _| refuse(400));
     }
 
-    /// Mostly a path that is or could be stored.
+    /// Chooses mostly a path that is or could be stored.
     pub(super) fn choose_path(&self, choices: &mut Choices<'_>) -> String {
         let files: Vec<String> = self.spec.served().into_keys().collect();
         let open = sign::open_files(&self.spec);
@@ -420,7 +420,7 @@ impl<'s> Player<'s> {
     }
 }
 
-/// Mostly a person who is allowed to.
+/// Chooses mostly a person who is allowed to.
 fn choose_person(choices: &mut Choices<'_>, insiders: &[Person]) -> Person {
     if insiders.is_empty() || choices.one_in(8) { choices.below(PEOPLE) } else { choices.of(insiders) }
 }

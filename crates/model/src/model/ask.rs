@@ -15,7 +15,7 @@ use super::{
     spec::{ExpectedAnswer, Spec, ok, refuse},
 };
 
-/// In one answer.
+/// The most objections in one answer.
 const MOST_OBJECTIONS: usize = 100;
 
 impl Player<'_> {

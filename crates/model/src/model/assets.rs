@@ -6,7 +6,7 @@ use countersign_core::values::digest::{Sha256, Sha512};
 
 use super::{choices::Choices, paths::FilePlace, spec::Published};
 
-/// Two checksums files, and their combined meaning.
+/// Chooses two checksums files, with their combined meaning.
 pub(crate) fn choose_checksums(
     choices: &mut Choices<'_>,
     place: &FilePlace,

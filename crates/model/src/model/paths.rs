@@ -9,10 +9,10 @@ pub(crate) struct FilePlace {
     pub(crate) run: String,
 }
 
-/// Two unrelated projects, one that differs only in letter case, one inside another, and one around all.
+/// Projects: two unrelated ones, one that differs only in letter case, one inside another, and one around all.
 const PROJECTS: [&str; 10] =
     ["/alpha", "/alpha", "/beta", "/alpha", "/beta", "/alpha", "/Alpha", "/alpha/inner", "", "/alpha"];
-/// Below a project.
+/// Directories below a project.
 const DIRS: [&str; 6] = ["/v1", "/v1", "/v2", "", "/v1/sub", "/v2"];
 
 impl FilePlace {
@@ -68,7 +68,7 @@ pub(crate) fn choose_spelling(choices: &mut Choices<'_>, path: &str) -> Spelling
     }
 }
 
-/// For the target of a request.
+/// Encodes a path for the target of a request.
 pub(crate) fn encode(path: &str) -> String {
     path.replace('%', "%25").replace('\\', "%5C").replace("svc.index", "svc%2Eindex")
 }

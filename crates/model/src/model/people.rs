@@ -15,7 +15,7 @@ pub(crate) type Person = usize;
 /// The last one has no role in any generated signers file. Some name it as their registrar.
 pub(crate) const PEOPLE: usize = 7;
 pub(crate) const STRANGER: Person = PEOPLE - 1;
-/// Mostly a master, and then in no other role.
+/// The person who is mostly a master, and then in no other role.
 pub(crate) const MASTER: Person = 5;
 
 static KEYS: LazyLock<Vec<(SecretKey, PublicKey)>> = LazyLock::new(|| {
@@ -35,12 +35,12 @@ pub(crate) fn public(person: Person) -> PublicKey {
     KEYS[person].1
 }
 
-/// `svc-pub:` and unpadded base64.
+/// The key as `svc-pub:` and unpadded base64.
 pub(crate) fn canonical(person: Person) -> String {
     KEYS[person].1.to_string()
 }
 
-/// Padded base64.
+/// The key as padded base64.
 pub(crate) fn base64(person: Person) -> String {
     KEYS[person].1.to_base64()
 }

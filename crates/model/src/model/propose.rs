@@ -13,9 +13,9 @@ use super::{
 /// What an upstream server publishes, and its meaning.
 #[derive(Debug, Clone)]
 pub(crate) struct PublishedSigners {
-    /// `None`: there is no file.
+    /// The content; `None` if there is no file.
     pub(crate) content: Option<String>,
-    /// `None` if the text has a fault that this type cannot hold.
+    /// The configuration; `None` if the text has a fault that this type cannot hold.
     pub(crate) config: Option<Config>,
 }
 
@@ -101,7 +101,7 @@ fn choose_groups(choices: &mut Choices<'_>) -> Vec<ModelGroup> {
     groups
 }
 
-/// From the first five people, each of which has a bit.
+/// Chooses a group from the first five people, each of which has a bit.
 fn choose_group(choices: &mut Choices<'_>) -> ModelGroup {
     let mask = choices.byte();
     let mut people: BTreeSet<Person> = (0..5).filter(|person| mask & (1 << person) != 0).collect();

@@ -14,7 +14,7 @@ pub(crate) const DAY: i128 = 24 * 60 * MINUTE;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) method: &'static str,
-    /// Below `/v1/`.
+    /// The target below `/v1/`.
     pub(crate) target: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: String,
@@ -23,7 +23,7 @@ pub(crate) struct Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proof {
     Right,
-    /// Signed at another time than the server's.
+    /// The request is signed at another time than the server's.
     At(i128),
     NotCanonical,
     WrongSignature,
@@ -38,7 +38,7 @@ pub(crate) enum Proof {
     OtherKey,
 }
 
-/// Mostly valid.
+/// Chooses a proof, mostly a valid one.
 pub(crate) fn choose_proof(choices: &mut Choices<'_>) -> Proof {
     let choice = choices.byte();
     match choice {

@@ -29,7 +29,7 @@ fn choose_subject(choices: &mut Choices<'_>, index: Option<&ModelIndex>) -> Stri
     if choices.one_in(8) { Sha512::of(b"another file").to_prefixed() } else { right }
 }
 
-/// With its body.
+/// Makes a withdrawal with its body.
 pub(crate) fn withdraw(choices: &mut Choices<'_>, spec: &Spec, path: &str) -> (Withdrawing, Value) {
     let index = index_at(spec, path);
     let registrant = index.map(|index| index.registrant);

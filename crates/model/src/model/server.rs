@@ -40,7 +40,7 @@ use super::{paths::FilePlace, request::Request};
 
 /// Keeps the repository small and the clock near its start.
 const MAX_RUNS: u32 = 150;
-/// 2026-01-01.
+/// The time of the start, 2026-01-01.
 const START_NANOS: u64 = 1_767_225_600_000_000_000;
 
 type Published = Arc<Mutex<BTreeMap<String, String>>>;
@@ -141,7 +141,7 @@ impl Server {
         self.clock.store(nanos.try_into().expect("a time after 1970"), Ordering::Relaxed);
     }
 
-    /// As before the first request after the clock was set.
+    /// Lets waiting signers take effect, as before the first request after the clock was set.
     pub(crate) fn settle(&self) {
         let instance = self.instance.as_ref().expect("a run has begun");
         self.runtime.block_on(instance.running.settle_due());

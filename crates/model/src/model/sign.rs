@@ -17,7 +17,7 @@ use super::{
 pub(crate) enum How {
     Right,
     ByAnother,
-    /// On other content.
+    /// The signature is on other content.
     OnOther,
     /// The signatures of signers file and metadata are swapped.
     Swapped,

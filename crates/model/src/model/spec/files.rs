@@ -81,7 +81,7 @@ fn put_proposal(files: &mut ModelFiles, path: &str, proposal: &ModelProposal, su
     files.insert(format!("{path}.metadata.json.signatures.json{suffix}"), metadata_signatures);
 }
 
-/// What lies beside a pending signers file only.
+/// Puts what lies beside a pending signers file only.
 fn put_waiting(files: &mut ModelFiles, path: &str, proposal: &ModelProposal) {
     if let Some(ModelAgreement { agreed_at, due_at }) = proposal.agreement {
         let agreement = object([("agreed_at", text(time(agreed_at))), ("due_at", text(time(due_at)))]);

@@ -23,7 +23,7 @@ pub(crate) struct Proposing {
     pub(crate) project: String,
     /// The URL of the signers file.
     pub(crate) url: String,
-    /// `None` if upstream has no valid one.
+    /// The configuration; `None` if upstream has no valid one.
     pub(crate) config: Option<Config>,
     pub(crate) caller: Person,
     pub(crate) public_key: Person,
@@ -111,7 +111,7 @@ impl Spec {
         answer(id, message, &required)
     }
 
-    /// Another project with the same letters in another case, or inside this one, or around it (D35).
+    /// Finds another project with the same letters in another case, or inside this one, or around it (D35).
     fn find_overlapping(&self, id: &str) -> Option<&str> {
         let own = format!("{}/", id.to_ascii_lowercase());
         let overlaps = |other: &&String| {

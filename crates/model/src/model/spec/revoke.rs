@@ -24,7 +24,7 @@ pub(crate) struct Revoking {
     pub(crate) document: String,
     pub(crate) signature: String,
     pub(crate) is_document_valid: bool,
-    /// From the document, in hexadecimal with its prefix.
+    /// The subject in the document, in hexadecimal with its prefix.
     pub(crate) subject: Option<String>,
     pub(crate) initiator: Option<Person>,
     /// The signed request, as the server would keep it.
@@ -119,7 +119,7 @@ impl Spec {
     }
 }
 
-/// `text`: the index.
+/// Whether a revocation is wrong. `text` is that of the index.
 fn is_wrong(revoking: &Revoking, text: &str, current: &Config) -> bool {
     let Revoking { revoker, document, .. } = revoking;
     let right_subject = Sha512::of(text.as_bytes()).to_prefixed();

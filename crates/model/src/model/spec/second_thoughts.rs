@@ -17,7 +17,7 @@ use crate::model::{
 pub(crate) struct Withdrawing {
     pub(crate) path: String,
     pub(crate) caller: Person,
-    /// In hexadecimal with its prefix.
+    /// The subject, in hexadecimal with its prefix.
     pub(crate) subject: Option<String>,
     pub(crate) is_valid: bool,
     /// The signed request, as the server would keep it.

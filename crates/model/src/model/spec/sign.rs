@@ -20,23 +20,23 @@ use crate::model::people::{PEOPLE, Person, format_text, signature};
 pub(crate) struct Submitted {
     pub(crate) path: String,
     pub(crate) signer: Person,
-    /// By path, in padded base64.
+    /// Signatures by path, in padded base64.
     pub(crate) signatures: BTreeMap<String, String>,
-    /// For other programs.
+    /// Signatures for other programs.
     pub(crate) formats: FormatTexts,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SignedPath {
-    /// Of this project.
+    /// The proposal of this project.
     Proposal(String),
-    /// In this directory.
+    /// The index in this directory.
     Index(String),
     Nothing,
 }
 
 impl SignedPath {
-    /// From the path alone.
+    /// Finds what is meant from the path alone.
     pub(crate) fn at(path: &str) -> Self {
         if let Some(dir) = path.strip_suffix("/svc.index.json") {
             return Self::Index(dir.to_owned());

@@ -37,9 +37,9 @@ pub(crate) struct Config {
     pub(crate) text: String,
     /// Seconds since 1970.
     pub(crate) timestamp: i64,
-    /// One for each of `Role::ALL`.
+    /// The groups of each of `Role::ALL`.
     pub(crate) roles: [Option<Vec<ModelGroup>>; 4],
-    /// In hours (D130).
+    /// The delay in hours (D130).
     pub(crate) delay: Option<i64>,
     /// Who registers new releases and does nothing else (D105).
     pub(crate) registrar: Option<Person>,
@@ -70,7 +70,7 @@ impl Config {
         ModelRole::ALL.into_iter().flat_map(|role| people_of(self.role(role).unwrap_or_default())).collect()
     }
 
-    /// Who can register a new release.
+    /// The people who can register a new release.
     pub(crate) fn can_register(&self) -> BTreeSet<Person> {
         self.everyone().into_iter().chain(self.registrar).collect()
     }
@@ -117,7 +117,7 @@ fn added(current: &Config, new: &Config) -> BTreeSet<Person> {
     &new.everyone() - &current.everyone()
 }
 
-/// Who can sign a proposal.
+/// The people who can sign a proposal.
 pub(crate) fn accepted(current: Option<&Config>, new: &Config) -> BTreeSet<Person> {
     match current {
         None => new.everyone(),
@@ -125,7 +125,7 @@ pub(crate) fn accepted(current: Option<&Config>, new: &Config) -> BTreeSet<Perso
     }
 }
 
-/// Who still has to sign it.
+/// The people who still have to sign it.
 pub(crate) fn required(
     current: Option<&Config>,
     new: &Config,

@@ -17,13 +17,13 @@ pub(crate) struct Spec {
     /// Nanoseconds since 1970.
     pub(crate) now: i128,
     pub(crate) projects: BTreeMap<String, Project>,
-    /// By directory.
+    /// Indexes by directory.
     pub(crate) indexes: BTreeMap<String, ModelIndex>,
     /// The requests that withdrew releases, by the paths of their indexes.
     pub(crate) withdrawn: BTreeMap<String, String>,
     /// Objections that stood when the content that they are about went, by the path of the index (D224).
     pub(crate) earlier_objections: BTreeMap<String, Vec<(Person, ModelObjection)>>,
-    /// With the times of the requests that used them.
+    /// Used nonces, with the times of their requests.
     pub(crate) nonces: Vec<(String, i128)>,
 }
 
@@ -31,9 +31,9 @@ pub(crate) struct Spec {
 pub(crate) struct Project {
     pub(crate) active: Option<Config>,
     pub(crate) pending: Option<ModelProposal>,
-    /// By the text of the signers file.
+    /// Replaced proposals by the text of the signers file.
     pub(crate) superseded: BTreeMap<String, ModelProposal>,
-    /// The same for vetoes (D136).
+    /// Vetoes by the text of the signers file (D136).
     pub(crate) vetoed: BTreeMap<String, ModelVeto>,
     pub(crate) history: Vec<Activated>,
 }
@@ -48,13 +48,13 @@ pub(crate) struct ModelProposal {
     pub(crate) retrieved_at: i128,
     pub(crate) signatures: Signatures,
     pub(crate) metadata_signatures: Signatures,
-    /// With which it waits (D131).
+    /// The agreement with which it waits (D131).
     pub(crate) agreement: Option<ModelAgreement>,
     /// A veto that collects signatures.
     pub(crate) veto: Option<ModelVeto>,
 }
 
-/// That all have consented; in seconds since 1970.
+/// The agreement of all, in seconds since 1970.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelAgreement {
     pub(crate) agreed_at: i64,
@@ -72,11 +72,11 @@ pub(crate) struct Activated {
     pub(crate) proposal: ModelProposal,
     /// Seconds since 1970.
     pub(crate) at: i64,
-    /// If it waited.
+    /// The time of the agreement, if it waited.
     pub(crate) agreed_at: Option<i64>,
 }
 
-/// By person: the signature, and the second in which the server collected it.
+/// Signatures by person, with the second in which the server collected each.
 pub(crate) type Signatures = BTreeMap<Person, (String, i64)>;
 
 #[derive(Debug, Clone)]
@@ -96,7 +96,7 @@ pub(crate) struct ModelIndex {
 }
 
 impl ModelIndex {
-    /// Its `SHA256SUMS` (D110), if each file has such a digest.
+    /// The `SHA256SUMS` of the release (D110), if each file has such a digest.
     pub(crate) fn sums(&self) -> Option<String> {
         let line = |file: &Published| Some(format!("{}  {}\n", file.digests.get("sha256")?, file.name));
         self.published.iter().map(line).collect()
@@ -114,7 +114,7 @@ pub(crate) enum ModelIndexState {
 pub(crate) struct Published {
     pub(crate) name: String,
     pub(crate) source: String,
-    /// Name of the algorithm, and hexadecimal.
+    /// Digests by the name of the algorithm, in hexadecimal.
     pub(crate) digests: BTreeMap<&'static str, String>,
 }
 
@@ -135,7 +135,8 @@ pub(crate) enum ExpectedAnswer {
         body: Value,
     },
     Bytes(Vec<u8>),
-    /// Any of these statuses, if the specification leaves the order of checks open, and text that the message contains.
+    /// An error with any of these statuses, if the specification leaves the order of checks open, and text that the
+    /// message contains.
     Error {
         statuses: Vec<u16>,
         says: Option<String>,

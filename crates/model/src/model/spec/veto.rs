@@ -17,7 +17,7 @@ pub(crate) struct Vetoing {
     pub(crate) document: String,
     pub(crate) signature: String,
     pub(crate) is_document_valid: bool,
-    /// From the document: project, digest of the proposed file, digest of the file in force.
+    /// The names in the document: project, digest of the proposed file, digest of the file in force.
     pub(crate) names: [String; 3],
 }
 
