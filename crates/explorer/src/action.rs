@@ -1,4 +1,4 @@
-//! Every request of a world. A new kind of request is one more arm here, in `requests`, and in `invariants::steps`.
+//! All requests of a world. A new kind of request is one more arm here, in `requests`, and in `invariants::steps`.
 
 use std::fmt;
 
@@ -104,17 +104,17 @@ pub enum Document {
     Second,
     /// The first person is to begin it.
     Initiated,
-    /// It does not say which index is meant.
+    /// The document does not say which index is meant.
     Unnamed,
-    /// It means an index with another content.
+    /// The document means an index with another content.
     OfOther,
 }
 
-/// Which index a withdrawal is meant for.
+/// The index that a withdrawal is meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Seen {
     This,
-    /// One with another content.
+    /// The withdrawal is meant for an index with another content.
     Other,
 }
 
@@ -124,9 +124,9 @@ pub enum Word {
     First,
     TakenBack,
     Again,
-    /// It is said of an index with another content.
+    /// The word is said of an index with another content.
     OfOther,
-    /// It is dated ahead of every clock.
+    /// The word is dated ahead of every clock.
     Ahead,
 }
 
@@ -135,9 +135,9 @@ pub enum Word {
 pub enum Says {
     First,
     Second,
-    /// It is about another signers file.
+    /// The veto is about another signers file.
     OfOther,
-    /// It is spoken by the masters of another signers file.
+    /// The veto is spoken by the masters of another signers file.
     OfBefore,
 }
 
@@ -159,7 +159,7 @@ impl Action {
         }
     }
 
-    /// Whose key it is, unless it is the server, the operator or time.
+    /// The person whose key it is, unless it is the server, the operator or time.
     pub fn person(&self) -> Option<u8> {
         match *self {
             Self::Register { by, .. }
@@ -175,7 +175,7 @@ impl Action {
         }
     }
 
-    /// The same request by the person that a permutation puts in the place of this one.
+    /// The request by the person that a permutation puts in the place of this one.
     pub fn renamed(self, people: &[u8]) -> Self {
         let of = |by: u8| people[usize::from(by)];
         match self {

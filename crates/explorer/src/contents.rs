@@ -51,7 +51,7 @@ struct PathFacts {
 #[derive(Debug)]
 struct StatePart {
     files: Arc<[(PathId, ContentId)]>,
-    /// Equal for parts that hold the same paths.
+    /// A number that is equal for parts that hold the same paths.
     listing: u32,
 }
 

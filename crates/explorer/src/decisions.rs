@@ -67,14 +67,14 @@ type Known = (Reads, Memo<State, Outcome>);
 pub struct Decisions<'w> {
     requests: Requests<'w>,
     remember: bool,
-    /// By number of the action: what was decided, by what was read.
+    /// What was decided, by the number of the action and by what was read.
     known: Vec<Vec<Known>>,
     decided: Vec<Decided>,
     changes: MemoSet<Vec<(PathId, Option<ContentId>)>>,
 }
 
 impl<'w> Decisions<'w> {
-    /// For the actions of the world and `more`.
+    /// Decisions for the actions of the world and `more`.
     pub fn new(world: &'w World, more: usize, remember: bool) -> Self {
         let known = (0..world.actions.len() + more).map(|_| Vec::new()).collect();
         let (requests, decided) = (Requests::new(world), Vec::new());
@@ -89,7 +89,7 @@ impl<'w> Decisions<'w> {
         self.decided.len()
     }
 
-    /// `number` is the action's own.
+    /// Decides an action. `number` is the action's own.
     pub fn decide(
         &mut self,
         contents: &mut Contents,

@@ -1,4 +1,4 @@
-//! What lies where in a state.
+//! Finds what lies where in a state.
 
 use crate::{
     contents::{ContentId, Contents, State},
@@ -25,11 +25,11 @@ pub struct ProjectFacts {
     pub active: SignersSlots,
     pub pending: SignersSlots,
     pub beside: BesideSlots,
-    /// By the beginning of the directory's name, sorted.
+    /// Replaced proposals by the beginning of the directory's name, sorted.
     pub superseded: Vec<(u64, SignersSlots)>,
-    /// By the beginning of the digest of the file that was vetoed, sorted.
+    /// Vetoes by the beginning of the digest of the file that was vetoed, sorted.
     pub vetoed: Vec<(u64, VetoSlots)>,
-    /// By number, sorted.
+    /// Entries by number, sorted.
     pub history: Vec<(u32, ContentId)>,
     pub releases: Vec<ReleaseSlots>,
 }

@@ -17,7 +17,7 @@ use crate::{
     world::{ProjectPlan, World},
 };
 
-/// Of each goal: how many requests it still takes. 0 is reached.
+/// How many requests each goal still takes. 0 is reached.
 pub type Ranks = [usize; 2 * PARTS];
 /// Actions of a world, by bit.
 pub type ActionMask = u128;
@@ -37,7 +37,7 @@ pub struct Judge<'w> {
     /// The signers files of each project, all that there can be.
     planned: Vec<Vec<ContentId>>,
     ids: Vec<String>,
-    /// Of each project, where its parts begin; and where those of all end.
+    /// The first part of each project; and, last, where those of all end.
     firsts: Vec<usize>,
     signers_prospects: Memo<(usize, u8, [PartId; 3]), Prospects>,
     release_prospects: Memo<(usize, [PartId; 2]), Prospects>,
@@ -87,7 +87,7 @@ impl<'w> Judge<'w> {
         (self.firsts[n], self.firsts[n] + FIRST_RELEASE..self.firsts[n + 1])
     }
 
-    /// How far each goal is, and which requests the rules must accept here.
+    /// The rank of each goal, and the requests that the rules must accept here.
     pub fn prospects(&mut self, contents: &Contents, state: &State) -> (Ranks, ActionMask) {
         let (mut ranks, mut must_accept) = (Ranks::default(), 0);
         let mut put = |at: usize, prospects: Prospects| {
@@ -235,7 +235,7 @@ impl<'w> Judge<'w> {
         StateCheck { contents, reader: &self.reader, checked: &self.checked }
     }
 
-    /// `number` is the action's own.
+    /// Checks a step. `number` is the action's own.
     pub fn check_step(
         &mut self,
         contents: &Contents,

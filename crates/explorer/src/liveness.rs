@@ -26,7 +26,7 @@ use crate::{
     world::World,
 };
 
-/// Before anything was begun.
+/// The rank before anything was begun.
 const FAR: usize = 1_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ pub struct Goals<'a> {
 }
 
 impl Goals<'_> {
-    /// To put the next signers into effect, as long as the world has one.
+    /// Ranks the goal to put the next signers into effect, as long as the world has one.
     pub fn rank_rotation(&self, n: usize, project: &ProjectFacts, clock: u8) -> usize {
         let now = self.world.clocks[usize::from(clock)].to_string();
         let active = self.signers(project.active[FILE]);
@@ -151,7 +151,7 @@ impl Goals<'_> {
         }
     }
 
-    /// A word about a release.
+    /// Whether the rules must accept a word about a release.
     fn must_hear(&self, project: &ProjectFacts, release: &ReleaseSlots, word: Word, by: u8) -> bool {
         let said = release[OBJECTIONS].and_then(|id| self.reader.value(self.contents, id));
         let said = said.and_then(|said| read_said(&said)?.remove(&self.key(by)));

@@ -36,7 +36,7 @@ pub struct Logged {
 }
 
 impl Default for Logged {
-    /// With the map of an empty repository, which has the number 0.
+    /// Begins with the map of an empty repository, which has the number 0.
     fn default() -> Self {
         let mut logged = Self {
             maps: Vec::new(),
@@ -67,7 +67,7 @@ impl Logged {
         id
     }
 
-    /// The map after a decision.
+    /// Applies a decision to the map.
     pub fn apply(
         &mut self,
         contents: &Contents,

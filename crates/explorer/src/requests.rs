@@ -1,5 +1,5 @@
-//! From an action to the request that it stands for, and to what the rules of `core` decide. Signatures are real, and
-//! made once for each key and content.
+//! Leads from an action to the request that it stands for, and to what the rules of `core` decide. Signatures are real,
+//! and made once for each key and content.
 
 pub mod second_thoughts;
 
@@ -56,7 +56,7 @@ const MAX_COLLECTING: usize = 10_000;
 pub enum Decision {
     Changed(Change),
     Clock(u8),
-    /// Accepted, and it changes nothing.
+    /// The request is accepted, and changes nothing.
     Nothing,
     Refused(String),
     /// The rules say that the repository is broken.
@@ -74,7 +74,7 @@ pub struct Requests<'w> {
     paths: Vec<ProjectPaths>,
 }
 
-/// Where and when a request is made, and what is read for it.
+/// The place and the time of a request, and what is read for it.
 #[derive(Debug)]
 struct Asked<'a> {
     contents: &'a mut Contents,
@@ -324,7 +324,7 @@ impl<'w> Requests<'w> {
     }
 }
 
-/// Someone else.
+/// A person who is someone else.
 fn another(by: u8) -> u8 {
     if by == 0 { 1 } else { 0 }
 }
@@ -333,7 +333,7 @@ fn changed(change: Change) -> Decision {
     if change.is_empty() { Decision::Nothing } else { Decision::Changed(change) }
 }
 
-/// What is there, or nothing at all.
+/// The content at a path, or nothing at all.
 fn content_at(contents: &mut Contents, state: &State, file: &RepoPath, reads: &Reads) -> ContentId {
     reads.note_content(contents.part_of(file));
     let found = contents.find_path(file).and_then(|path| contents.find(state, path));

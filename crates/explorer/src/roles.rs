@@ -1,6 +1,6 @@
 //! What the files of a repository are for, told by their names alone. The names are spelled here once more on purpose.
 
-/// What a path is for.
+/// The role of a path: what it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathRole {
     Active {
@@ -11,7 +11,7 @@ pub enum PathRole {
         project: u8,
         slot: u8,
     },
-    /// Beside what is pending: that it waits, and a veto that was begun.
+    /// A file beside what is pending: that it waits, and a veto that was begun.
     Beside {
         project: u8,
         slot: u8,
@@ -21,7 +21,7 @@ pub enum PathRole {
         dir: u64,
         slot: u8,
     },
-    /// By the beginning of the digest of the file that was vetoed.
+    /// A veto, by the beginning of the digest of the file that was vetoed.
     Vetoed {
         project: u8,
         dir: u64,
@@ -187,13 +187,13 @@ impl RoleNames {
         mask
     }
 
-    /// Those of them that can hold files of a release.
+    /// The parts below `dir` that can hold files of a release.
     pub fn releases_below(&self, dir: &str) -> PartMask {
         let others = self.parts_of_each(&[IN_FORCE, RECORD, PROPOSED, REPLACED]) & !self.unknown_part();
         self.parts_below(dir) & !others
     }
 
-    /// These parts of every project.
+    /// The mask of these parts of every project.
     pub fn parts_of_each(&self, parts: &[usize]) -> PartMask {
         let firsts = (0..self.projects.len()).map(|project| self.first_part(project));
         let of = |first: usize| mask_of(parts.iter().map(move |part| first + part));

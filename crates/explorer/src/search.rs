@@ -1,4 +1,5 @@
-//! Breadth first through all states of a world. The first way to a state is kept, so a counterexample is a shortest script.
+//! Searches all states of a world, breadth first. The first way to a state is kept, so a counterexample is a shortest
+//! script.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -28,7 +29,7 @@ use crate::{
     world::World,
 };
 
-/// How far to go.
+/// The extent of a search: how far to go.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent {
     pub most_states: usize,
@@ -57,7 +58,7 @@ pub struct Visited {
     pub states: usize,
     pub steps: u64,
     pub refused: u64,
-    /// Different decisions that changed something.
+    /// How many different decisions changed something.
     pub decisions: usize,
     pub depth: usize,
     pub replayed: u64,
@@ -106,7 +107,7 @@ struct Search<'w> {
     logged: Logged,
     symmetry: Symmetry,
     seen: MemoSet<u128>,
-    /// Of each state, the one before it and the action between.
+    /// The state before each state, and the action between.
     came_from: Vec<(u32, u16)>,
     classes: Option<(Symmetry, HashSet<u128>)>,
     kinds_changed: BTreeSet<String>,
@@ -360,7 +361,7 @@ impl<'w> Search<'w> {
     }
 }
 
-/// By what a step is chosen for costly checks.
+/// A sample: by it steps are chosen for costly checks.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     sample: u64,

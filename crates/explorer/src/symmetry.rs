@@ -16,13 +16,13 @@ pub struct Symmetry {
     /// Who stands for whom; empty where no one can, and files are compared byte by byte.
     renamings: Vec<Vec<u8>>,
     people: HashMap<String, u8>,
-    /// By renaming: of each part that was asked for.
+    /// The hashes of each part that was asked for, by renaming.
     parts: Vec<Vec<Option<u128>>>,
     files: HashMap<(u8, PathId, ContentId), u128>,
 }
 
 impl Symmetry {
-    /// Each state is its own.
+    /// No symmetry: each state is its own.
     pub fn none() -> Self {
         Self { renamings: Vec::new(), people: HashMap::new(), parts: vec![Vec::new()], files: HashMap::new() }
     }

@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug)]
 pub struct World {
     pub name: &'static str,
-    /// For the table: who has to agree.
+    /// The description for the table: who has to agree.
     pub about: &'static str,
     pub people: Vec<Person>,
     pub projects: Vec<ProjectPlan>,
@@ -72,13 +72,13 @@ impl Care {
     pub const SOME: Self = Self { replay: 64, staple: 64, index: 16, rescue: true, every_byte: false };
 }
 
-/// Who asks for what.
+/// The menu of a world: who asks for what.
 #[derive(Debug, Clone, Default)]
 pub struct Menu {
     pub registering: Vec<u8>,
     pub proposing: Vec<u8>,
     pub signing: Vec<u8>,
-    /// Who signs releases in other formats as well.
+    /// The people who sign releases in other formats as well.
     pub in_formats: Vec<u8>,
     pub releasing: Vec<u8>,
     pub revoking: Vec<u8>,
@@ -96,7 +96,7 @@ pub struct Menu {
 }
 
 pub const PEOPLE: [&str; 6] = ["alice", "bob", "carol", "dave", "erin", "mallory"];
-/// In none of the signers files.
+/// The person in none of the signers files.
 pub const MALLORY: u8 = 5;
 
 pub fn secret(person: u8) -> SecretKey {
@@ -120,7 +120,7 @@ impl ProjectPlan {
         Self { releases: releases.to_vec(), contents: contents.to_vec(), ..self }
     }
 
-    /// `acme/app`, as in its URLs.
+    /// The name `acme/app`, as in its URLs.
     pub fn name(&self) -> &str {
         self.id.as_str().splitn(4, '/').nth(3).expect("scheme, host, port and a name")
     }
@@ -162,8 +162,8 @@ impl World {
         Self { care, ..self }
     }
 
-    /// Time passes, from one of these clocks to a later one. It never goes back: the writer gives no decision an earlier
-    /// time than the one before it had (D191).
+    /// Lets time pass, from one of these clocks to a later one. It never goes back: the writer gives no decision an
+    /// earlier time than the one before it had (D191).
     pub fn with_time(mut self, clocks: &[&str]) -> Self {
         self.clocks = clocks.iter().map(|clock| at(clock)).collect();
         let steps =
@@ -180,7 +180,7 @@ impl World {
         Self { beginning, ..self }
     }
 
-    /// By the number that scripts have it under: what was asked in the beginning follows the actions.
+    /// The action by the number that scripts have it under: what was asked in the beginning follows the actions.
     pub fn action(&self, number: u16) -> Action {
         let number = usize::from(number);
         *self.actions.get(number).unwrap_or_else(|| &self.beginning[number - self.actions.len()])
@@ -198,7 +198,7 @@ impl World {
         RoleNames { projects: self.projects.iter().map(names).collect() }
     }
 
-    /// As a line of a script of requests.
+    /// Shows the action as a line of a script of requests.
     pub fn show(&self, action: &Action) -> String {
         let who = |by: u8| self.people[usize::from(by)].name;
         let plan = |project: u8| &self.projects[usize::from(project)];

@@ -27,7 +27,7 @@ const APP: &str = "acme/app";
 /// Two clocks with an hour between them.
 const HOUR: [&str; 2] = ["2026-02-01T12:00:00Z", "2026-02-01T13:00:00Z"];
 
-/// Everything of everything, checked everywhere.
+/// A world with everything of everything, checked everywhere.
 pub fn tiny() -> World {
     let [alice, bob] = [0, 1].map(secret);
     let plan = ProjectPlan::new(
@@ -65,7 +65,8 @@ pub fn tiny() -> World {
     .with_care(Care::ALL)
 }
 
-/// Two of three sign, then two groups must; two releases of two contents. Alice and Bob can stand for each other.
+/// A world in which two of three sign, then two groups must; two releases of two contents. Alice and Bob can stand for
+/// each other.
 pub fn quorum() -> World {
     let [alice, bob, carol] = [0, 1, 2].map(secret);
     let plan = ProjectPlan::new(
@@ -120,7 +121,8 @@ pub fn rotation() -> World {
     World::new("rotation", about, vec![plan.releasing(&["v1"], &["one"])], &menu)
 }
 
-/// Two of three revoke, then two others, then one; revocations that were begun, under signers that change.
+/// A world in which two of three revoke, then two others, then one; revocations that were begun, under signers that
+/// change.
 pub fn revocation() -> World {
     let [alice, bob, carol, dave, erin] = [0, 1, 2, 3, 4].map(secret);
     let plan = ProjectPlan::new(
@@ -151,7 +153,7 @@ pub fn revocation() -> World {
     )
 }
 
-/// Two projects with the same people.
+/// A world of two projects with the same people.
 pub fn neighbours() -> World {
     let [alice, bob] = [0, 1].map(secret);
     let plan = |name: &str| {
@@ -204,7 +206,7 @@ pub fn time() -> World {
         .with_time(&["2026-02-01T12:00:00Z", "2026-02-16T12:00:00Z"])
 }
 
-/// Three equal signers, of whom two are needed for everything, and a fourth who joins.
+/// A world of three equal signers, of whom two are needed for everything, and a fourth who joins.
 pub fn equals() -> World {
     let [alice, bob, carol, dave] = [0, 1, 2, 3].map(secret);
     let plan = ProjectPlan::new(
@@ -230,12 +232,12 @@ pub fn equals() -> World {
         .with_equals(&[&[0, 1, 2]])
 }
 
-/// As `quorum` and `revocation` together.
+/// A world like `quorum` and `revocation` together.
 pub fn large() -> World {
     founders("large", &["v1", "v2"])
 }
 
-/// The same with one more release: what a long run goes through.
+/// A world like `large` with one more release: what a long run goes through.
 pub fn vast() -> World {
     founders("vast", &["v1", "v2", "v3"])
 }
@@ -357,7 +359,8 @@ pub fn waiting() -> World {
         .registered(&[0, 1, 3])
 }
 
-/// Two masters veto together, or put a rotation into effect together. Dave and Erin can stand for each other.
+/// A world in which two masters veto together, or put a rotation into effect together. Dave and Erin can stand for each
+/// other.
 pub fn masters() -> World {
     let [alice, bob, dave, erin] = [0, 1, 3, 4].map(secret);
     let team = |file: Signers| file.artifact(1, [&alice]).admin(1, [&bob]);

@@ -43,9 +43,9 @@ pub struct SignersDocument {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SetDocument {
     pub all: Keys,
-    /// Those whose signature verifies.
+    /// The keys whose signature verifies.
     pub valid: Keys,
-    /// When each was collected, in seconds.
+    /// The time at which each signature was collected, in seconds.
     pub collected: BTreeMap<Key, i64>,
 }
 
@@ -106,7 +106,7 @@ pub fn read_signature(entry: &Value) -> Option<Signature> {
     Some(Signature::from_bytes(&bytes.try_into().ok()?))
 }
 
-/// In seconds.
+/// Reads a time in seconds.
 pub fn read_time(text: &str) -> Option<i64> {
     Timestamp::parse(text).ok().map(|time| time.unix_seconds())
 }
@@ -131,7 +131,7 @@ pub fn missing_consent(before: Option<&SignersDocument>, proposed: &SignersDocum
     leaders(before) + leaders(proposed) + added
 }
 
-/// Whose signatures can count for that.
+/// The keys whose signatures can count for that.
 pub fn can_consent(before: Option<&SignersDocument>, proposed: &SignersDocument) -> Keys {
     let Some(before) = before else { return proposed.keys.clone() };
     let added = proposed.keys.difference(&before.keys).copied();
@@ -158,7 +158,7 @@ impl SetDocument {
         self.all == self.valid
     }
 
-    /// Those whose signature was there by then.
+    /// The keys whose signature was there by then.
     pub fn until(&self, time: i64) -> Keys {
         self.valid
             .iter()
@@ -192,7 +192,7 @@ pub fn digest_text(bytes: &[u8]) -> String {
 
 type Read<K, T> = RefCell<HashMap<K, Option<Rc<T>>>>;
 
-/// What was read before.
+/// A reader that remembers what was read before.
 #[derive(Debug, Default)]
 pub struct Reader {
     signers: Read<ContentId, SignersDocument>,

@@ -20,7 +20,7 @@ use crate::{
 
 type Texts = BTreeMap<Key, Value>;
 
-/// By key; `None` where the file cannot be read.
+/// Reads the texts by key; `None` if the file cannot be read.
 fn read_texts(reader: &Reader, contents: &Contents, file: Option<ContentId>) -> Option<Texts> {
     let Some(file) = file else { return Some(Texts::new()) };
     let file = reader.value(contents, file)?;
@@ -28,7 +28,7 @@ fn read_texts(reader: &Reader, contents: &Contents, file: Option<ContentId>) -> 
     entries.map(|(name, texts)| Some((read_key(name)?, texts.clone()))).collect()
 }
 
-/// At every state: only those who signed the index have signed in other formats.
+/// Checks at every state that only those who signed the index have signed in other formats.
 pub fn check_state(reader: &Reader, contents: &Contents, release: &ReleaseSlots, signed: &Keys) -> Held {
     let texts = read_texts(reader, contents, release[FORMATS]);
     let is_signed = texts.is_some_and(|texts| texts.keys().all(|key| signed.contains(key)));

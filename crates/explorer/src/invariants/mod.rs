@@ -19,7 +19,7 @@ use crate::contents::ContentId;
 
 pub type Held = Result<(), Broken>;
 
-/// What does not hold, though it must.
+/// An invariant that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
     pub invariant: Invariant,
@@ -54,7 +54,7 @@ pub enum Invariant {
     ObjectionsStayReadable,
     /// Signatures in other formats are of keys that signed the index, over its sums, and go when theirs go.
     FormatsFollow,
-    /// With a delay in force, a rotation waits for it, unless the masters agreed. The history tells it.
+    /// A rotation waits for the delay in force, unless the masters agreed. The history tells it.
     DelayIsKept,
     /// Masters alone veto. What they vetoed does not take effect.
     VetoByMasters,

@@ -51,7 +51,7 @@ pub struct ProofCheck<'a> {
 }
 
 impl ProofCheck<'_> {
-    /// Offline verification accepts exactly what the state calls complete and not revoked.
+    /// Checks that offline verification accepts exactly what the state calls complete and not revoked.
     pub fn check_offline(&self, project: &ProjectFacts, n: usize, release: usize) -> Held {
         let slots = &project.releases[release];
         if slots[INDEX].is_none() {

@@ -15,7 +15,8 @@ use crate::{
     roles::{COLLECTING, EARLIER, FILE, INDEX, OBJECTIONS, REVOKED, WITHDRAWN},
 };
 
-/// At every state: objections verify, are about this index, and a withdrawn release has nothing but the record.
+/// Checks at every state that objections verify and are about this index, and that a withdrawn release has nothing but
+/// the record.
 pub fn check_state(reader: &Reader, contents: &Contents, release: &ReleaseSlots) -> Held {
     let rule = Invariant::WithdrawnIsFree;
     let is_alone = release[WITHDRAWN].is_none() || is_record_alone(release);
@@ -44,7 +45,7 @@ impl StepCheck<'_> {
         file.map_or_else(|| Some(Said::new()), |file| read_said(&*self.reader.value(self.contents, file)?))
     }
 
-    /// No other request touches what was objected, or who withdrew.
+    /// Checks that no other request touches what was objected, or who withdrew.
     pub(super) fn check_kept(&self, old: &ProjectFacts, new: &ProjectFacts) -> Held {
         for (n, (old, new)) in (0..).zip(old.releases.iter().zip(&new.releases)) {
             let is_about = match self.action {
@@ -65,7 +66,7 @@ impl StepCheck<'_> {
         Ok(())
     }
 
-    /// A content goes. What stood against it is kept, behind what was kept before, and nothing else is.
+    /// Checks a content that goes: what stood against it is kept, behind what was kept before, and nothing else is.
     fn check_retired(&self, old: &ReleaseSlots, new: &ReleaseSlots) -> Held {
         let rule = Invariant::ObjectionsStayReadable;
         let earlier = |release: &ReleaseSlots| match release[EARLIER] {
@@ -84,8 +85,8 @@ impl StepCheck<'_> {
         rule.hold(is_kept, "an objection was lost with the content that it is about")
     }
 
-    /// After a registration or correction there is nothing left of what was said of another content, but in the record of
-    /// it.
+    /// Checks that after a registration or correction nothing is left of what was said of another content, but in the
+    /// record of it.
     pub(super) fn check_fresh(&self, was: &ReleaseSlots, is: &ReleaseSlots) -> Held {
         self.check_retired(was, is)?;
         Invariant::ObjectionsBlockNothing

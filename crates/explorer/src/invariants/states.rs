@@ -1,4 +1,4 @@
-//! What must hold at every state.
+//! The invariants that must hold at every state.
 
 use super::{
     Checked, Held, Invariant,
@@ -149,7 +149,7 @@ impl StateCheck<'_> {
             .hold(is_kept, "a proposal was superseded before any signers were in force")
     }
 
-    /// `beside` is what lies beside it if it is pending.
+    /// Checks a proposal. `beside` is what lies beside it if it is pending.
     fn check_proposal(
         &self,
         slots: &SignersSlots,
@@ -246,7 +246,7 @@ impl StateCheck<'_> {
         rule.hold(is_named || alone, "the document names no index, and no one alone may revoke")
     }
 
-    /// Whether the document names the index. It names no other.
+    /// Checks whether the document names the index, and no other.
     fn check_subject(
         &self,
         document: ContentId,

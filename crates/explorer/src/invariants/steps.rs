@@ -141,7 +141,7 @@ impl StepCheck<'_> {
         *self.world.people[by].public.as_bytes()
     }
 
-    /// Whether the roles of the person allow this.
+    /// Checks whether the roles of the person allow this.
     fn check_person(&self, old: &ProjectFacts, new: &ProjectFacts) -> Held {
         let active = self.signers(old.active[FILE]);
         let in_force = |keys: fn(&SignersDocument) -> Keys| active.as_deref().map(keys).unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::{
     roles::{AGREED, FILE, SET, VETO, VETO_SET},
 };
 
-/// Since when and until when a proposal waits, in seconds.
+/// The times since when and until when a proposal waits, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitDocument {
     pub agreed_at: i64,
@@ -67,7 +67,8 @@ pub struct WaitCheck<'a> {
 }
 
 impl WaitCheck<'_> {
-    /// It waits if and only if it has all consent, and the signers in force have a delay and not agreed as masters.
+    /// Checks that a proposal waits if and only if it has all consent, and the signers in force have a delay and not
+    /// agreed as masters.
     pub fn check_waiting(
         &self,
         beside: &BesideSlots,
@@ -115,7 +116,7 @@ impl WaitCheck<'_> {
         Ok(())
     }
 
-    /// How many masters are missing.
+    /// Checks a veto, and returns how many masters are missing.
     fn check_veto(&self, project: &ProjectFacts, slots: &VetoSlots, digest: &str) -> Result<usize, Broken> {
         let rule = Invariant::VetoByMasters;
         let ([Some(document), Some(set)], Some(active)) = (*slots, project.active[FILE]) else {
@@ -163,7 +164,7 @@ impl StepCheck<'_> {
         rule.hold(wait.agreed_at >= self.now(), "a wait is said to have begun earlier than it did")
     }
 
-    /// By time alone, only what is due takes effect.
+    /// Checks that by time alone, only what is due takes effect.
     pub(super) fn check_due(&self, old: &ProjectFacts) -> Held {
         let is_due = self.wait(old).is_some_and(|wait| wait.due_at <= self.now());
         Invariant::DelayIsKept.hold(is_due, "signers took effect by themselves that were not due")

@@ -25,7 +25,7 @@ use crate::{
     view::View,
 };
 
-/// By how much a document may be ahead of the clock, in seconds.
+/// How far a document can be ahead of the clock, in seconds.
 pub const LEAD: i64 = 600;
 
 impl Word {
