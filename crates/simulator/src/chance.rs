@@ -1,6 +1,6 @@
 //! All that a run leaves to chance comes from one seed.
 
-/// SplitMix64: small, and the same everywhere.
+/// A source of chance: SplitMix64, small, and the same everywhere.
 #[derive(Debug, Clone)]
 pub struct Chance(u64);
 
@@ -20,7 +20,7 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of `0..bound`.
+    /// A number of `0..bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         let bound = bound.max(1) as u64;
         usize::try_from(self.draw() % bound).expect("below a usize")
@@ -35,7 +35,7 @@ impl Chance {
         &choices[self.below(choices.len())]
     }
 
-    /// For a part that takes chances of its own.
+    /// A source for a part that takes chances of its own.
     pub fn fork(&mut self) -> Self {
         Self::new(self.draw())
     }

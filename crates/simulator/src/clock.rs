@@ -39,7 +39,7 @@ impl SimClock {
         self.passed.fetch_add(u64::try_from(seconds).unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// What a process reads. Time that passes is measured as well, and never goes back.
+    /// The clock that a process reads. Time that passes is measured as well, and never goes back.
     pub fn clock(&self) -> Clock {
         let (this, steady) = (self.clone(), Arc::clone(&self.passed));
         let start = Instant::now();

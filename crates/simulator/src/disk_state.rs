@@ -1,4 +1,4 @@
-//! What goes wrong at which step of a disk.
+//! Decides what goes wrong at which step of a disk.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,7 @@ use countersign_store::{DiskStep, Moment};
 
 use crate::shadow::Shadow;
 
-/// Who takes a step.
+/// The user of a disk who takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiskUser {
     /// The run itself: it opens and closes.
@@ -33,9 +33,9 @@ pub enum Crash {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskFailure {
-    /// Nothing happened.
+    /// The step did not happen.
     NotDone,
-    /// It happened all the same.
+    /// The step happened all the same.
     Done,
     /// Half of the bytes were written.
     Half,
@@ -50,7 +50,7 @@ pub(crate) struct DiskState {
     pub(crate) root: PathBuf,
     pub(crate) shadow: Option<Shadow>,
     pub(crate) crash: Option<(usize, Crash)>,
-    /// In the middle of the write of this user.
+    /// The crash in the middle of the write of this user.
     pub(crate) crash_midway: Option<(DiskUser, Crash)>,
     pub(crate) failure: Option<(usize, DiskFailure)>,
     /// The step under way of this actor is the one to fail.
@@ -77,7 +77,7 @@ impl DiskUser {
         }
     }
 
-    /// Whose thread this is.
+    /// The user whose thread this is.
     pub(crate) fn current() -> Self {
         match thread::current().name() {
             Some("store-writer") => Self::Writer,
@@ -253,7 +253,7 @@ impl DiskState {
         }
     }
 
-    /// SQLite syncs what it commits, so all that it had written then is what a crash leaves.
+    /// Restores the database. SQLite syncs what it commits, so all that it had written then is what a crash leaves.
     pub(crate) fn restore_database(&mut self, is_lost: bool) -> io::Result<()> {
         for name in ["nonces.sqlite", "nonces.sqlite-wal", "nonces.sqlite-shm"] {
             match fs::remove_file(self.root.join(name)) {
@@ -270,7 +270,7 @@ impl DiskState {
     }
 }
 
-/// What comes when the count is over.
+/// Counts down, and gives what comes when the count is over.
 fn count_down<T: Copy>(planned: &mut Option<(usize, T)>) -> Option<T> {
     let (left, what) = planned.as_mut()?;
     if *left > 0 {

@@ -21,14 +21,14 @@ use crate::{
 /// A change that was asked for.
 #[derive(Debug, Clone)]
 pub struct AskedChange {
-    /// As it was decided last; `None` if it was not, or was refused.
+    /// The change as it was decided last; `None` if it was not, or was refused.
     pub change: Option<Change>,
     pub is_answered: bool,
 }
 
 #[derive(Debug, Default)]
 pub struct ExpectedHistory {
-    /// In the order in which they were asked for.
+    /// The attempts in the order in which they were asked for.
     attempts: Vec<AskedChange>,
     /// Commits on top of which something was answered, or that a reader saw.
     seen: Arc<Mutex<BTreeSet<ObjectId>>>,
@@ -51,7 +51,7 @@ impl ExpectedHistory {
         }
     }
 
-    /// Someone who looks at what this store has published.
+    /// An observer who looks at what this store has published.
     pub fn observer(&self, store: &Arc<Store>) -> impl Fn() + Send + Sync + 'static {
         let (seen, store) = (Arc::clone(&self.seen), Arc::downgrade(store));
         move || {
@@ -85,7 +85,7 @@ impl ExpectedHistory {
         Ok(entries)
     }
 
-    /// What was seen is among these commits. From here on all of them are.
+    /// Checks that what was seen is among these commits. From here on all of them are.
     pub fn check_seen(&self, ids: &BTreeSet<ObjectId>) -> Result<(), Breach> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lost) = seen.difference(ids).next() {
@@ -98,7 +98,7 @@ impl ExpectedHistory {
         Ok(())
     }
 
-    /// The same for a history that is read from elsewhere.
+    /// Checks a history that is read from elsewhere.
     pub fn check_history(&mut self, entries: &[JournalEntry]) -> Result<Files, Breach> {
         self.check_seen(&entries.iter().map(|entry| entry.id).collect())?;
         let mut files = BTreeMap::new();
@@ -144,7 +144,7 @@ fn lost(change: &Change) -> Breach {
 
 pub type Files = BTreeMap<RepoPath, Arc<[u8]>>;
 
-/// What of `files` differs by a change.
+/// Finds which of `files` a change makes different.
 fn find_touched<'c>(files: &Files, change: &'c Change) -> Vec<(&'c RepoPath, Option<&'c Arc<[u8]>>)> {
     let contents = change.files.iter().map(|(path, content)| (path, content.as_ref()));
     contents.filter(|(path, content)| files.get(*path) != *content).collect()

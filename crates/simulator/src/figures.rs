@@ -1,4 +1,4 @@
-//! What runs did, for the table.
+//! The figures of runs, for the table.
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunFigures {

@@ -45,7 +45,7 @@ pub fn log_key() -> VerifierKey {
     VerifierKey::new(ORIGIN, KeyKind::Log, public).expect("a name")
 }
 
-/// As an agent signs.
+/// Signs a text as an agent does.
 pub fn sign_text(seed: &[u8; 32], text: &str) -> Signature {
     Signature::from_bytes(SigningKey::from_bytes(seed).sign(text.as_bytes()).to_bytes())
 }
@@ -74,7 +74,7 @@ impl LogBook {
         Ok(())
     }
 
-    /// The next signature fails.
+    /// Makes the next signature fail.
     pub fn lose_agent(&self) {
         self.lock().is_agent_gone = true;
     }
@@ -112,7 +112,7 @@ impl LogBook {
         book.cosigned = size;
     }
 
-    /// After a crash: what was shown is on record, in the directory of the log.
+    /// Checks after a crash that what was shown is on record, in the directory of the log.
     pub fn check_record(&self, dir: &Path) -> Result<(), Breach> {
         let shown = self.lock().shown;
         let recorded = std::fs::read_to_string(dir.join(CheckpointFiles::NEWEST)).ok();

@@ -42,7 +42,7 @@ pub struct Machine {
     dir: TempDir,
     pub disk: SimDisk,
     pub clock: SimClock,
-    /// If the server keeps a log.
+    /// The book of the log, if the server keeps one.
     pub log_book: Option<LogBook>,
     pub policy: Option<Policy>,
     process: Option<Process>,
@@ -53,7 +53,7 @@ pub struct Machine {
     runtime: Runtime,
 }
 
-/// What ends with the process. The order is that of a server's end.
+/// The parts that end with the process. The order is that of a server's end.
 #[derive(Debug)]
 struct Process {
     log: Option<Arc<TransparencyLog>>,
@@ -194,7 +194,7 @@ impl Machine {
         self.power_up(chance, script);
     }
 
-    /// After a crash: nothing of the process is left, and the disk is what the crash left.
+    /// Starts the machine after a crash: nothing of the process is left, and the disk is what the crash left.
     pub fn power_up(&mut self, chance: &mut Chance, script: &mut Script) {
         self.end_process();
         self.note_steps(script);
@@ -278,7 +278,7 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// With its causes.
+/// Describes an error with its causes.
 pub fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -45,7 +45,7 @@ struct MirrorRun<'a> {
     figures: RunFigures,
 }
 
-/// What the network does to an answer.
+/// The ways in which the network delivers an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum JournalDelivery {
     Whole,
@@ -172,7 +172,7 @@ impl MirrorRun<'_> {
         self.deliver(JournalDelivery::Whole).map(drop)
     }
 
-    /// Whether the mirror took all of it.
+    /// Delivers an answer, and returns whether the mirror took all of it.
     fn deliver(&mut self, delivery: JournalDelivery) -> Result<bool, Breach> {
         let entries = self.ask()?;
         let body = self.pass_on(delivery, entries)?;

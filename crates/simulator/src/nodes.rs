@@ -21,7 +21,7 @@ const PROJECTS: usize = 2;
 const NAMES: [&str; 3] = ["one", "two", "three"];
 /// Seconds by which a clock is set, also in the middle of a change. The order allows some of them.
 const JUMPS: [i64; 6] = [3, -3, 60, -60, 900, -900];
-/// So often a node asks for what is new until it has it.
+/// How often a node asks for what is new until it has it.
 const TRIES: usize = 100;
 
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl NodesRun<'_> {
         self.start(node)
     }
 
-    /// For the database and for all nodes.
+    /// Lets time pass for the database and for all nodes.
     fn pass_time(&mut self) -> Result<(), Breach> {
         let seconds = *self.chance.pick(&[5, 90]);
         self.script.note(format!("{seconds} s pass"));
@@ -135,7 +135,7 @@ impl NodesRun<'_> {
         self.nodes[node].clock.set_by(-self.lead(node));
     }
 
-    /// By how many seconds a node's clock is ahead of the database's.
+    /// The seconds by which a node's clock is ahead of the database's.
     fn lead(&self, node: usize) -> i64 {
         self.nodes[node].clock.now().unix_seconds() - self.order.now().unix_seconds()
     }
@@ -226,7 +226,7 @@ impl NodesRun<'_> {
         self.check()
     }
 
-    /// Nothing fails any more, and the node asks until it has all.
+    /// Settles a node: nothing fails any more, and the node asks until it has all.
     fn settle(&mut self, node: usize) -> Result<(), Breach> {
         self.order.set_loss(0);
         self.nodes[node].disk.heal();

@@ -33,7 +33,7 @@ struct OrderState {
     late: Vec<SentBatch>,
     senders: usize,
     chance: Chance,
-    /// Of a hundred messages, so many are lost.
+    /// How many of a hundred messages are lost.
     loss: usize,
     forgotten: usize,
     /// The clock of the database.
@@ -52,18 +52,18 @@ pub enum OrderCare {
     TrustsNodes,
 }
 
-/// Two nodes can make the same commit. One of them is first.
+/// A batch that was sent. Two nodes can make the same commit, and one of them is first.
 #[derive(Debug, Clone)]
 struct SentBatch {
     sender: usize,
     batch: SharedBatch,
-    /// `None` for what is given back.
+    /// The times; `None` for what is given back.
     times: Option<BatchTimes>,
     /// What the clock of the order showed when it was added.
     added: Timestamp,
 }
 
-/// What a node asks.
+/// The order as a node asks for it.
 #[derive(Debug)]
 pub struct SimSequencer {
     order: SimOrder,
@@ -94,12 +94,12 @@ impl SimOrder {
         SimSequencer { order: self.clone(), sender: order.senders, is_contended: order.chance.percent(30) }
     }
 
-    /// Of a hundred messages, so many are lost.
+    /// Sets how many of a hundred messages are lost.
     pub fn set_loss(&self, loss: usize) {
         self.lock().loss = loss;
     }
 
-    /// What is on its way arrives, in any order.
+    /// Delivers what is on its way, in any order.
     pub fn deliver(&self) {
         let mut order = self.lock();
         while !order.late.is_empty() {
@@ -119,7 +119,7 @@ impl SimOrder {
         order.late.clear();
     }
 
-    /// Time passes for the database.
+    /// Lets time pass for the database.
     pub fn pass_time(&self, seconds: i64) {
         self.lock().clock.pass(seconds);
     }
@@ -185,7 +185,7 @@ fn disordered(what: String) -> Breach {
 }
 
 impl OrderState {
-    /// As the primary key of the table decides. The same batch again is the same batch.
+    /// Adds a batch as the primary key of the table decides. The same batch again is the same batch.
     fn add(&mut self, sent: &SentBatch) -> Appended {
         let is_same = |known: &SentBatch| known.sender == sent.sender && known.batch.head == sent.batch.head;
         if self.batches.iter().any(is_same) {
@@ -307,7 +307,7 @@ impl Sequencer for SimSequencer {
     }
 }
 
-/// As the statement decides that adds a batch.
+/// Whether the times are right, as the statement decides that adds a batch.
 fn is_timely(times: &BatchTimes, clock: Timestamp) -> bool {
     let too_far = |apart: Option<Duration>, most: Duration| apart.is_some_and(|apart| apart > most);
     let is_early = too_far(times.newest.ahead_of(clock), MAX_CLOCK_ERROR) && times.newest > times.base;

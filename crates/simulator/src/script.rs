@@ -25,7 +25,7 @@ pub struct Breach {
     pub what: String,
 }
 
-/// What must hold (docs/assurance.md).
+/// The guarantees that must hold (docs/assurance.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Guarantee {
     /// What was answered, or seen by a reader, is there after a crash.

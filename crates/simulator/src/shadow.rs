@@ -40,11 +40,11 @@ struct FileNode {
     durable: Vec<u8>,
     /// Contents since then, oldest first.
     since: Vec<Vec<u8>>,
-    /// A sync has failed. The system may have dropped what was to be written, so a later sync proves nothing.
+    /// Whether a sync has failed. The system may have dropped what was to be written, so a later sync proves nothing.
     is_doubtful: bool,
 }
 
-/// All of it happens, or nothing.
+/// A change of names. All of it happens, or nothing.
 #[derive(Debug)]
 struct NameChange {
     dir: NodeId,
@@ -54,7 +54,7 @@ struct NameChange {
 const ROOT: NodeId = 0;
 
 impl Shadow {
-    /// Of a directory, all of which is durable.
+    /// The shadow of a directory, all of which is durable.
     pub fn of(root: &Path) -> io::Result<Self> {
         let mut shadow = Self { root: root.to_owned(), nodes: Vec::new(), pending: Vec::new() };
         shadow.scan(root)?;
@@ -78,7 +78,7 @@ impl Shadow {
         Ok(id)
     }
 
-    /// What a step does that is about to happen.
+    /// Notes what a step does that is about to happen.
     pub fn note_before(&mut self, step: DiskStep, path: &Path) {
         if step == DiskStep::Create && !path.exists() {
             let id = self.nodes.len();

@@ -17,19 +17,19 @@ use crate::{
     disk_state::{Crash, DiskFailure, DiskState, DiskUser},
 };
 
-/// Far longer than any step takes: a run that would hang ends with an error instead.
+/// The longest wait, far longer than any step takes: a run that would hang ends with an error instead.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_micros(200);
-/// After a failure a thread may rest. One that does nothing for so long does.
+/// How long a thread does nothing before it counts as resting, which it may do after a failure.
 const REST: Duration = Duration::from_millis(150);
 
 /// What became of an actor that was let run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paused {
-    /// It waits for leave, or the machine went down.
+    /// The actor waits for leave, or the machine went down.
     AtStep,
     Done,
-    /// After a failure, until something wakes it.
+    /// The actor rests after a failure, until something wakes it.
     Rests,
 }
 
@@ -39,7 +39,7 @@ pub struct SimDisk {
     observer: Arc<Mutex<Option<Observer>>>,
 }
 
-/// Called before each step: someone looks at what is published.
+/// An observer, called before each step: it looks at what is published.
 pub type Observer = Box<dyn Fn() + Send + Sync>;
 
 /// What unwinds a thread whose machine went down.
@@ -71,7 +71,7 @@ impl SimDisk {
         self.lock().failure = Some((steps, failure));
     }
 
-    /// From now on everything works.
+    /// Heals the disk: from now on everything works.
     pub fn heal(&self) {
         self.lock().heal();
     }
@@ -89,12 +89,12 @@ impl SimDisk {
         self.lock().steps
     }
 
-    /// What was done since this was asked last.
+    /// Takes what was done since this was asked last.
     pub fn take_trace(&self) -> Vec<String> {
         std::mem::take(&mut self.lock().trace)
     }
 
-    /// Whether this actor can take steps by itself.
+    /// Sets whether this actor can take steps by itself.
     pub fn set_gates_open(&self, are_open: bool) {
         self.lock().are_gates_open = are_open;
         self.shared.1.notify_all();
@@ -132,7 +132,7 @@ impl SimDisk {
         paused
     }
 
-    /// After everything that ran on it has ended: what is left of the disk.
+    /// Starts the disk after everything that ran on it has ended, with what is left of it.
     pub fn power_up(&self, chance: &mut Chance) -> io::Result<Option<Crash>> {
         let mut state = self.lock();
         let Some(crash) = state.down.take() else { return Ok(None) };
@@ -147,7 +147,7 @@ impl SimDisk {
         Ok(Some(crash))
     }
 
-    /// Another program removes a file. Whether that is durable is left to chance.
+    /// Removes a file as another program does. Whether that is durable is left to chance.
     pub fn remove_beside(&self, path: &Path) -> io::Result<()> {
         let mut state = self.lock();
         let shadow = state.shadow.as_mut().expect("it is there between two crashes");

@@ -36,7 +36,7 @@ pub struct SingleRun<'a> {
     machine: Machine,
     expected: ExpectedHistory,
     witnessing: Option<WitnessTalk>,
-    /// Up to here the history was replayed.
+    /// The commit up to which the history was replayed.
     replayed: Option<ObjectId>,
     next_request: u64,
     /// Whether the clock was set ahead during a change.
@@ -193,7 +193,7 @@ impl SingleRun<'_> {
         Ok(remembered.is_ok())
     }
 
-    /// Someone sends a request again that was accepted.
+    /// Sends a request again that was accepted.
     fn replay_request(&mut self) -> Result<(), Breach> {
         let accepted: Vec<RequestMark> = self.expected.accepted().copied().collect();
         if let Some(count) = accepted.len().checked_sub(1) {
@@ -243,7 +243,7 @@ impl SingleRun<'_> {
         self.start()
     }
 
-    /// The operator runs `git gc`.
+    /// Runs `git gc`, as the operator does.
     fn collect_garbage(&mut self) -> Result<(), Breach> {
         self.script.note("git gc");
         self.machine.collect_garbage();
@@ -255,7 +255,7 @@ impl SingleRun<'_> {
         check_index(&self.machine.store().head())
     }
 
-    /// If the machine went down, it starts again. Whether it was so.
+    /// Starts the machine again if it went down, and returns whether it did.
     fn recover(&mut self) -> Result<bool, Breach> {
         self.machine.note_steps(self.script);
         if !self.machine.disk.is_down() {

@@ -1,5 +1,5 @@
-//! What people ask for. A wish says which project is to go on; the state says how. So almost every wish is a change that
-//! the real rules give.
+//! The wishes of people. A wish says which project is to go on; the state says how. So almost every wish is a change
+//! that the real rules give.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,11 +40,11 @@ pub struct ChangeWish {
     /// Decides where the state leaves a choice.
     pub whim: usize,
     pub request: RequestMark,
-    /// By how many seconds the clock is set as soon as this was decided, before it is committed.
+    /// The seconds by which the clock is set as soon as this was decided, before it is committed.
     pub jump: i64,
 }
 
-/// What makes a request unlike all others.
+/// A mark that makes a request unlike all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestMark {
     pub number: u64,
@@ -124,7 +124,7 @@ impl ChangeWish {
         }
     }
 
-    /// By the first who has not signed.
+    /// Signs as the first who has not signed.
     fn sign(&self, head: &Head, file: &RepoPath, now: Timestamp) -> Decided {
         let files = files_to_sign(head, file).map_err(text)?.unwrap_or_default();
         let mut refused = String::new();

@@ -45,7 +45,7 @@ pub struct SimWitness {
     cosigned: Mutex<CosignedHeads>,
 }
 
-/// What goes on between the log and its witness.
+/// The talk between the log and its witness.
 #[derive(Debug, Default)]
 pub struct WitnessTalk {
     pub witness: SimWitness,
@@ -68,7 +68,7 @@ pub fn witness_key() -> VerifierKey {
     VerifierKey::new("witness.example/w", KeyKind::Witness, public).expect("a name")
 }
 
-/// This witness must have cosigned.
+/// A policy by which this witness must have cosigned.
 pub fn policy() -> Policy {
     let group = WitnessGroup::new(1, vec![witness_key()]);
     Policy::of_groups(log_key(), &[group]).expect("a policy")
@@ -181,7 +181,7 @@ impl SimWitness {
 }
 
 impl CosignedHeads {
-    /// Someone sees a cosignature.
+    /// Notes a cosignature that someone sees.
     fn note(&mut self, request: &WitnessRequest, cosignature: &Cosignature) -> Result<(), Breach> {
         let checkpoint = Checkpoint::parse(request.note.text()).expect("the log has made it");
         let (Checkpoint { size, root, .. }, Self { newest, time, .. }) = (checkpoint, &*self);

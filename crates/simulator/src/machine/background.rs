@@ -18,15 +18,16 @@ use crate::{
     sim_disk::Paused,
 };
 
-/// So many packs are folded into one.
+/// How many packs are folded into one.
 const FOLD_AT: usize = 16;
 impl Machine {
-    /// After a failure the writer tidies up when it has answered. A job that is never in a batch waits for that.
+    /// Waits for the writer, which tidies up after a failure when it has answered. A job that is never in a batch waits
+    /// for that.
     pub fn await_writer(&self) {
         let _ = self.wait(self.store().follow(Vec::new()));
     }
 
-    /// If there is something to fold, the thread is about to begin.
+    /// Waits for the folder, if there is something to fold: the thread is about to begin.
     pub fn await_folder(&self) {
         self.let_fold(0);
     }
@@ -78,7 +79,7 @@ impl Machine {
         count
     }
 
-    /// If there is something new, the log is about to write it.
+    /// Waits for the log, if there is something new: it is about to write it.
     pub fn await_log(&self) {
         if self.log().is_some_and(|log| log.trouble().is_none()) {
             self.let_log_run(0);
@@ -146,7 +147,7 @@ impl Machine {
         }
     }
 
-    /// What was folded so far was folded long ago.
+    /// Ages the folded packs, as if they were folded long ago.
     pub fn age_folded(&self) {
         let packs = self.dir.path().join("repo.git/objects/pack");
         for entry in fs::read_dir(packs).into_iter().flatten().flatten() {

@@ -1,4 +1,4 @@
-//! Asking a server for changes.
+//! Asks a server for changes.
 
 use std::{
     sync::{
@@ -16,17 +16,17 @@ use futures_util::{future::join_all, task::noop_waker_ref};
 use super::Machine;
 use crate::{expected::AskedChange, wish::ChangeWish};
 
-/// What a caller was told.
+/// The answer that a caller got.
 #[derive(Debug)]
 pub struct ChangeAnswer {
     /// The commit on top of which it was decided.
     pub seen: ObjectId,
-    /// Why nothing changes.
+    /// The reason why nothing changes.
     pub refusal: Option<String>,
 }
 
 impl ChangeAnswer {
-    /// In one line.
+    /// Tells the answer in one line.
     pub fn tell(attempt: &AskedChange, answer: &Result<Self, StoreError>) -> String {
         let told = match answer {
             Ok(answer) => answer.refusal.clone().unwrap_or_else(|| "done".to_owned()),

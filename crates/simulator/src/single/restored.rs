@@ -21,7 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(1);
 
 impl SingleRun<'_> {
-    /// The disks work. The copy must sign nothing of its own, however much it grows and however often it starts.
+    /// Restores a copy. The disks work. The copy must sign nothing of its own, however much it grows and however often
+    /// it starts.
     pub(super) fn restore(&mut self) -> Result<(), Breach> {
         if self.witnessing.is_none() {
             return Ok(());
