@@ -32,7 +32,7 @@ pub struct ProposedResponse {
     #[schema(value_type = Vec<String>)]
     #[serde(serialize_with = "as_base64")]
     pub required_signers: Vec<PublicKey>,
-    /// Where signatures go.
+    /// The URL to which signatures go.
     pub signature_submission_url: &'static str,
 }
 
@@ -62,7 +62,7 @@ impl ProposedResponse {
 pub struct SignedResponse {
     /// Whether all signatures that are needed are there now.
     pub is_complete: bool,
-    /// Of signers that have all signatures and wait: when they take effect. Absent where nothing waits.
+    /// The time at which signers that have all signatures take effect. Absent if nothing waits.
     #[schema(value_type = String, nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
@@ -82,16 +82,16 @@ impl SignedResponse {
 /// How far a file has come.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct StatusResponse {
-    /// Normalised.
+    /// The normalised path of the file.
     #[schema(value_type = String)]
     pub file_path: RepoPath,
     /// Whether all signatures that are needed are there, and the file is not revoked.
     pub is_complete: bool,
-    /// Present only where it is true.
+    /// Whether the file is revoked. Present only if it is.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked: Option<bool>,
-    /// Of signers that have all signatures and wait: when they take effect. Absent where nothing waits.
+    /// The time at which signers that have all signatures take effect. Absent if nothing waits.
     #[schema(value_type = String, nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
@@ -214,7 +214,7 @@ pub struct AssetsResponse {
     /// The path of the index.
     #[schema(value_type = String)]
     pub index_file_path: RepoPath,
-    /// Absent unless this index replaced another one that was still collecting signatures.
+    /// The index that this one replaced, which was still collecting signatures. Absent if it replaced none.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<ReplacedIndex>,
@@ -250,7 +250,7 @@ impl ReplacedIndex {
 /// What waits for the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct PendingResponse {
-    /// Sorted.
+    /// The paths of the files, sorted.
     #[schema(value_type = Vec<String>)]
     pub file_paths: Vec<RepoPath>,
     /// How many more there are than the list has room for. First registrations are left out before anything else.
@@ -299,14 +299,14 @@ pub struct PingResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum PingAuth {
-    /// There are none.
+    /// The request has no authentication headers.
     Unauthenticated,
-    /// They are right, and the nonce is used up.
+    /// The headers are right, and the nonce is used up.
     Success {
         #[schema(value_type = String)]
         public_key: PublicKey,
     },
-    /// `public_key` is null where the header does not hold a valid key.
+    /// The headers are refused. `public_key` is null if the header does not hold a valid key.
     Failed {
         #[schema(value_type = Option<String>, required)]
         public_key: Option<PublicKey>,
@@ -362,23 +362,24 @@ pub struct HealthResponse {
 /// Every error, whatever its status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct ErrorResponse {
-    /// For people: what is wrong, and what helps.
+    /// A sentence for people: what is wrong, and what helps.
     pub error: String,
-    /// For programs.
+    /// A code for programs.
     pub code: ErrorCode,
 }
 
 /// An error as a client reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToldError {
-    /// For people.
+    /// The sentence for people.
     pub error: String,
-    /// `None` from a server before D230, and from a proxy. A newer server has codes that this version does not know.
+    /// The code; `None` from a server before D230, and from a proxy. A newer server has codes that this version does
+    /// not know.
     pub code: Option<String>,
 }
 
 impl ToldError {
-    /// `None` where the answer has no text of an error.
+    /// Reads an error; `None` if the answer has no text of one.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let json = Json::parse(bytes).ok()?;
         let object = json.root().open_object().ok()?;
@@ -392,7 +393,7 @@ impl ToldError {
     }
 }
 
-/// For people, so that no client depends on it.
+/// The message, which is for people, so that no client depends on it.
 fn message_of(object: &Object<'_>) -> String {
     let message = object.optional("message");
     message.and_then(|message| message.string().ok().map(str::to_owned)).unwrap_or_default()

@@ -3,10 +3,10 @@
 
 use countersign_core::documents::history::{DOCUMENT_FRAME, DOCUMENT_INDENT, EntryFacts, stored_lines};
 
-/// As [`super::answers::ChainResponse`] is written, with each entry as it is stored.
+/// The frame of a [`super::answers::ChainResponse`], with each entry as it is stored.
 const CHAIN_FRAME: [&str; 3] = ["{\"history\":{\"entries\":[", ",", "]}}"];
 
-/// How so many entries become one text.
+/// The assembly of so many entries into one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assembly {
     form: Form,

@@ -13,7 +13,7 @@ pub enum Claim {
         project: RepoPath,
         submitter: Option<PublicKey>,
     },
-    /// With `due`, the proposal comes back with all consent, and waits.
+    /// An update. With `due`, the proposal comes back with all consent, and waits.
     Update {
         project: RepoPath,
         submitter: PublicKey,
@@ -48,7 +48,7 @@ pub enum Claim {
         index: RepoPath,
         caller: PublicKey,
     },
-    /// `stands` is false where an objection is taken back.
+    /// An objection. `stands` is false if it is taken back.
     Object {
         index: RepoPath,
         objector: PublicKey,

@@ -34,7 +34,7 @@ macro_rules! error_codes {
                 }
             }
 
-            /// What it means, for the table in docs/api.md.
+            /// The meaning of the code, for the table in docs/api.md.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$case => $meaning,)+
@@ -193,7 +193,7 @@ error_codes! {
 }
 
 impl ErrorCode {
-    /// `None` for a code of another version.
+    /// Parses a code; `None` for one of another version.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.name() == name)
     }

@@ -55,19 +55,19 @@ pub enum EventKind {
 pub struct Event {
     pub kind: EventKind,
     pub path: RepoPath,
-    /// Whose request it was, where the commit says so.
+    /// The key whose request it was, if the commit says so.
     pub key: Option<PublicKey>,
-    /// When agreed signers take effect.
+    /// The time at which agreed signers take effect.
     pub due: Option<Timestamp>,
 }
 
 /// Which events a listener wants: those that pass every condition that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// At this path, or below it.
+    /// Wants events at this path, or below it.
     pub prefix: Option<RepoPath>,
     pub kinds: Option<BTreeSet<EventKind>>,
-    /// On what waits for this key's signature.
+    /// Wants events on what waits for this key's signature.
     pub key: Option<PublicKey>,
 }
 
@@ -211,25 +211,25 @@ pub struct EventBody {
     pub kind: EventKind,
     #[schema(value_type = String)]
     pub path: RepoPath,
-    /// Whose request it was, where the commit says so.
+    /// The key whose request it was, if the commit says so.
     #[schema(value_type = Option<String>, required)]
     pub key: Option<PublicKey>,
     #[schema(value_type = String)]
     pub time: Timestamp,
     pub commit: String,
-    /// When agreed signers take effect, unless they are vetoed.
+    /// The time at which agreed signers take effect, unless they are vetoed.
     #[schema(value_type = Option<String>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
 }
 
 impl EventBody {
-    /// `commit` is the id of the commit that made it happen, in hexadecimal digits.
+    /// An event of a commit. `commit` is its id, in hexadecimal digits.
     pub fn new(event: &Event, time: Timestamp, commit: String) -> Self {
         Self { kind: event.kind, path: event.path.clone(), key: event.key, time, commit, due: event.due }
     }
 
-    /// `None` where it is of a kind that only a newer server knows.
+    /// Reads an event; `None` if it is of a kind that only a newer server knows.
     pub fn parse(bytes: &[u8]) -> Result<Option<Self>, ParseError> {
         let json = Json::parse(bytes)?;
         let object = json.root().open_object()?;
@@ -249,7 +249,7 @@ impl EventBody {
         }))
     }
 
-    /// On one line, without its end.
+    /// Writes the event on one line, without its end.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("our documents have string keys only")
     }

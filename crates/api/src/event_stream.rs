@@ -6,7 +6,7 @@ use countersign_core::values::bounds::EVENT_BYTES;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventBlock {
     pub data: Option<String>,
-    /// From which to go on, after being cut off.
+    /// The id from which to go on, after being cut off.
     pub id: Option<String>,
 }
 
@@ -14,7 +14,7 @@ pub struct EventBlock {
 pub struct EventStreamReader {
     line: Vec<u8>,
     block: EventBlock,
-    /// Of all lines of the block.
+    /// The bytes of all lines of the block.
     bytes: usize,
     /// A line feed that follows a carriage return ends no line of its own.
     after_return: bool,

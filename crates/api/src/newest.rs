@@ -58,7 +58,7 @@ enum Token<'a> {
     BeforeTheRelease,
     End,
     Hyphen,
-    /// Without leading zeros.
+    /// A number without leading zeros.
     Number(&'a [u8]),
     Byte(u8),
 }

@@ -23,11 +23,11 @@ pub struct ListedObjection {
     #[schema(value_type = String)]
     pub public_key: PublicKey,
     pub objection: String,
-    /// As the signer says.
+    /// The time, as the signer says.
     pub timestamp: Timestamp,
 }
 
-/// The same, with the release.
+/// An objection, with the release that it is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct PendingObjection {
     /// The index.
@@ -37,12 +37,12 @@ pub struct PendingObjection {
     #[schema(value_type = String)]
     pub public_key: PublicKey,
     pub objection: String,
-    /// As the signer says.
+    /// The time, as the signer says.
     pub timestamp: Timestamp,
 }
 
 impl ListedObjection {
-    /// Those that stand, the oldest first.
+    /// Lists the objections that stand, the oldest first.
     pub fn list(objections: &ObjectionsFile) -> Vec<Self> {
         let listed = |standing: StandingObjection<'_>| Self {
             public_key: standing.key,
@@ -68,7 +68,8 @@ impl ListedObjection {
 }
 
 impl PendingObjection {
-    /// Those to these releases, as many as one answer has room for (D41). A file that cannot be read hides no other.
+    /// Lists the objections to these releases, as many as one answer has room for (D41). A file that cannot be read
+    /// hides no other.
     pub fn within<'a>(
         snapshot: &impl Snapshot,
         releases: impl IntoIterator<Item = &'a RepoPath>,

@@ -19,10 +19,10 @@ use countersign_core::{
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
-/// Body of `register_repo` and of `update_signers`.
+/// The body of `register_repo` and of `update_signers`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct ProposeBody {
-    /// Where the signers file is published: on a branch of a code forge, or on a file server.
+    /// The URL at which the signers file is published: on a branch of a code forge, or on a file server.
     #[schema(format = "uri")]
     pub signers_file_url: String,
     /// The submitter: the key that signs the request.
@@ -38,16 +38,16 @@ pub struct SignaturesBody {
     /// The signer, who may be another than the caller.
     #[serde(serialize_with = "PublicKey::serialize_base64")]
     pub public_key: PublicKey,
-    /// By path: the file itself and, for a signers file, its metadata.
+    /// The signatures by path: of the file itself and, for a signers file, of its metadata.
     pub signatures: BTreeMap<RepoPath, Signature>,
-    /// By format, `minisign` or `ssh`: the signer's signatures on the `SHA256SUMS` of a release, as those programs write
+    /// The signer's signatures on the `SHA256SUMS` of a release by format, `minisign` or `ssh`, as those programs write
     /// them. Optional. They count for nothing here.
     #[schema(value_type = BTreeMap<String, String>, nullable = false)]
     #[serde(skip_serializing_if = "FormatTexts::is_empty")]
     pub other_formats: FormatTexts,
 }
 
-/// Where a release is published. Exactly one of the two.
+/// The place at which a release is published. Exactly one of the two.
 #[derive(Debug, Clone, PartialEq, Eq, utoipa::ToSchema)]
 pub enum AssetsBody {
     /// The page of a release on a code forge.

@@ -47,7 +47,7 @@ pub struct SignersConfig {
     pub formats: Option<Vec<OtherFormat>>,
 }
 
-/// None of its keys occurs twice, and none is a signer's.
+/// A log and its witnesses. None of the keys occurs twice, and none is a signer's.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SignersTransparency {
     /// The verifier key of the log, `NAME+ID+KEY`.
@@ -89,7 +89,7 @@ pub struct ReplayingWitness {
     pub replaying: bool,
 }
 
-/// Distinct keys, of which `threshold` must sign.
+/// A group of distinct keys, of which `threshold` must sign.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SignersGroup {
     #[schema(minimum = 1)]
@@ -111,9 +111,9 @@ pub struct SignersEntry {
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SignersKey {
-    /// In any spelling of a public key.
+    /// The public key, in any spelling.
     pub pubkey: String,
-    /// `ed25519`, if it is there.
+    /// The format, `ed25519`, if it is there.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,

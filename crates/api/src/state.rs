@@ -37,11 +37,11 @@ pub struct StateResponse {
     pub history_after: Option<Sha512>,
     /// Collecting releases of a project that have signatures, which proposed signers would drop (D16).
     pub drops: DroppedReleases,
-    /// Of a question for the newest release: higher versions that are revoked, or whose revocation was begun.
+    /// Higher versions that are revoked, or whose revocation was begun, if the newest release was asked for.
     pub skipped: Vec<ListedRelease>,
 }
 
-/// What there is to say of the log.
+/// What the server says of the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct LogAnswer {
     /// The log's verifier key, by the server's word; `null` if the server keeps no log.
@@ -50,9 +50,10 @@ pub struct LogAnswer {
     pub key: Option<VerifierKey>,
     /// Why a release has no staple; `null` if it has one, or needs none.
     pub no_staple: Option<String>,
-    /// Whether the next checkpoint can have it.
+    /// Whether the next checkpoint can have a staple.
     pub is_soon: bool,
-    /// That the log of the staple and the log that the client has seen are one, if `log_size` was asked for; else `null`.
+    /// A proof that the log of the staple and the log that the client has seen are one, if `log_size` was asked for;
+    /// else `null`.
     pub consistency: Option<LogConsistency>,
 }
 
@@ -62,7 +63,7 @@ pub struct LogConsistency {
     /// The smaller size.
     pub from: u64,
     pub to: u64,
-    /// In base64.
+    /// The hashes in base64.
     #[schema(value_type = Vec<String>)]
     #[serde(serialize_with = "write_hashes")]
     pub hashes: Vec<Hash>,
@@ -82,13 +83,14 @@ pub struct DroppedReleases {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = StateResponse)]
 pub struct StateDocument<'a> {
+    /// The version of the format, 1.
     /// 1.
     pub version: u64,
     /// The commit that all of this is of.
     pub commit: &'a str,
-    /// When it was made, as the server says.
+    /// The time of the commit, as the server says.
     pub committed_at: Timestamp,
-    /// `release` or `project`.
+    /// The kind of the answer, `release` or `project`.
     pub kind: &'static str,
     /// What the answer is about: the path of an index, or of a project.
     #[schema(value_type = String)]
@@ -96,8 +98,8 @@ pub struct StateDocument<'a> {
     #[schema(value_type = String)]
     pub project_id: &'a RepoPath,
     pub log: &'a LogAnswer,
-    /// If `history_after` was asked for, and the history has an entry of that signers file: its digest. The history, here or
-    /// in the bundle, then begins with the entry behind it. Else `null`.
+    /// The digest of the signers file that `history_after` asked for, if the history has an entry of it. The history,
+    /// here or in the bundle, then begins with the entry behind it. Else `null`.
     pub history_after: Option<String>,
     /// The history of the project's signers; `null` where the bundle has it.
     pub signers_history: &'a Option<History>,
@@ -105,7 +107,7 @@ pub struct StateDocument<'a> {
     #[schema(value_type = BTreeMap<String, String>)]
     pub files: &'a BTreeMap<RepoPath, String>,
     pub drops: &'a DroppedReleases,
-    /// Of a question for the newest release: higher versions that are revoked, or whose revocation was begun.
+    /// Higher versions that are revoked, or whose revocation was begun, if the newest release was asked for.
     pub skipped: &'a [ListedRelease],
     /// The bundle of a complete or revoked release, byte for byte what `countersign bundle` writes (docs/bundle.md); else
     /// `null`.

@@ -24,7 +24,7 @@ pub struct Collecting {
     pub signed: BTreeSet<PublicKey>,
 }
 
-/// `None` where `path` is no file that collects signatures, or does so no longer.
+/// The collection at `path`; `None` if no file there collects signatures, or does so no longer.
 pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Collecting>, ReadError> {
     match layout::signable(path) {
         Some(Signable::Index) => {
@@ -46,8 +46,8 @@ pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Co
 }
 
 impl PendingResponse {
-    /// Of all that waits for a key, sorted, what there is room for (D21, D41). Strangers can register projects that name
-    /// any key, so first registrations get the room that all else leaves.
+    /// Lists what there is room for of all that waits for a key, sorted (D21, D41). Strangers can register projects
+    /// that name any key, so first registrations get the room that all else leaves.
     pub fn within<'a>(
         most_bytes: usize,
         snapshot: &impl Snapshot,

@@ -1,4 +1,4 @@
-//! Reading the fields of answers.
+//! Reads the fields of answers.
 
 use countersign_core::values::{
     json::{Field, Object, ParseError},

@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use super::fields::{count, flag, list, more, text, time};
 use crate::objected::ListedObjection;
 
-/// What a file that waits for signatures is. In the order in which they are listed.
+/// The kinds of files that wait for signatures, in the order in which they are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitingKind {
@@ -58,7 +58,7 @@ pub struct WaitingFile {
     /// Signatures that count so far.
     pub collected: usize,
     pub needed: usize,
-    /// As which signer the key is asked: `artifact`, `admin`, `master` or `revocation`.
+    /// The roles in which the key is asked to sign: `artifact`, `admin`, `master` or `revocation`.
     #[schema(value_type = Vec<String>)]
     #[serde(serialize_with = "write_roles")]
     pub roles: Vec<Role>,
@@ -68,7 +68,7 @@ pub struct WaitingFile {
     #[schema(value_type = Option<String>, nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<PublicKey>,
-    /// Of a revocation.
+    /// The reason of a revocation.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -76,7 +76,7 @@ pub struct WaitingFile {
     #[schema(value_type = Option<Vec<ListedObjection>>, nullable = false)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub objections: Vec<ListedObjection>,
-    /// Of a signers file that has all signatures: when it takes effect, unless the masters veto it.
+    /// The time at which a signers file that has all signatures takes effect, unless the masters veto it.
     #[schema(value_type = Option<String>, nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
@@ -115,7 +115,7 @@ impl WaitingFile {
 pub struct KeyPendingResponse {
     #[schema(value_type = String)]
     pub public_key: PublicKey,
-    /// Begun revocations first, then signers files, then releases; of each kind the oldest first.
+    /// The files: begun revocations first, then signers files, then releases; of each kind the oldest first.
     pub pending: Vec<WaitingFile>,
     /// Whether more waits than one answer lists. First registrations are left out before anything else.
     pub more: bool,
@@ -138,7 +138,7 @@ impl KeyPendingResponse {
 pub struct KeyListing {
     #[schema(value_type = String)]
     pub project_id: RepoPath,
-    /// `artifact`, `admin`, `master` or `revocation`, as the signers file lists it.
+    /// The roles as the signers file lists them: `artifact`, `admin`, `master` or `revocation`.
     #[schema(value_type = Vec<String>)]
     #[serde(serialize_with = "write_roles")]
     pub roles: Vec<Role>,
@@ -201,7 +201,7 @@ impl SignedRelease {
 pub struct KeySignedResponse {
     #[schema(value_type = String)]
     pub public_key: PublicKey,
-    /// The newest signature first.
+    /// The releases, the newest signature first.
     pub signed: Vec<SignedRelease>,
     /// Whether there are more. Ask again with `after` and the last `index_path`.
     pub more: bool,
@@ -232,8 +232,8 @@ pub struct KeyResponse {
     /// At most 100.
     #[schema(value_type = Vec<String>)]
     pub formerly: Vec<RepoPath>,
-    /// When it last signed a release, a signers file that took effect, or a revocation in force, anywhere on this
-    /// server. Absent if it never did.
+    /// The time at which it last signed a release, a signers file that took effect, or a revocation in force, anywhere
+    /// on this server. Absent if it never did.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_signed_at: Option<Timestamp>,

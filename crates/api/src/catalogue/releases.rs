@@ -39,7 +39,7 @@ pub struct ListedRelease {
     pub index_path: RepoPath,
     #[schema(value_type = String)]
     pub project_id: RepoPath,
-    /// Absent for a release that was made from checksums files.
+    /// The tag. Absent for a release that was made from checksums files.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
@@ -48,17 +48,17 @@ pub struct ListedRelease {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_name: Option<String>,
-    /// When the server made the index.
+    /// The time at which the server made the index.
     pub registered_at: Timestamp,
-    /// When the last signature came. Absent while the release collects signatures.
+    /// The time of the last signature. Absent while the release collects signatures.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Timestamp>,
-    /// When the last signature on the revocation came. Only where the release is revoked.
+    /// The time of the last signature on the revocation. Present only if the release is revoked.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
-    /// Of the revocation in force, or of the one that was begun.
+    /// The reason of the revocation in force, or of the one that was begun.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revocation_reason: Option<String>,
@@ -66,7 +66,7 @@ pub struct ListedRelease {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revocation_begun: Option<SignatureCount>,
-    /// On the release itself.
+    /// The signatures on the release itself.
     pub signatures: SignatureCount,
     /// How many signers object to it. Absent if none does.
     #[schema(value_type = Option<usize>, nullable = false)]
