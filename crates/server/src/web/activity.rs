@@ -34,7 +34,7 @@ use countersign_store::{
     recent_commits::{KEPT, RecentCommit, RecentCommits},
 };
 
-/// Where to look.
+/// The scope of a list: where to look.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ActivityScope<'a> {
     Server,
@@ -44,7 +44,7 @@ pub(super) enum ActivityScope<'a> {
 /// Which events a visitor wants to see.
 pub(super) struct Wanted {
     filter: EventFilter,
-    /// Whose request it was.
+    /// The key whose request it was.
     by: Option<PublicKey>,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn show(
     Ok(Reply::Page(Page::new(title, body).with_feed(scope.feed())))
 }
 
-/// The same as an Atom feed.
+/// Shows the activity as an Atom feed.
 pub(super) fn show_feed(
     recent_commits: &RecentCommits,
     head: &Head,
@@ -168,7 +168,7 @@ impl Wanted {
         self.filter.matches(event) && self.by.is_none_or(|by| event.key == Some(by))
     }
 
-    /// One more than a page has, to know whether there are more.
+    /// Finds one event more than a page has, to know whether there are more.
     fn find(
         &self,
         recent_commits: &RecentCommits,
@@ -283,7 +283,7 @@ fn filter_form(scope: ActivityScope<'_>, wanted: &Wanted) -> Markup {
     }
 }
 
-/// How far back this page looks.
+/// Says how far back this page looks.
 fn horizon(recent_commits: &RecentCommits) -> Markup {
     let is_all = recent_commits.before(i64::MAX, KEPT, |_| true).len() < KEPT;
     html! {
@@ -398,7 +398,7 @@ fn subject_of(event: &Event) -> RepoPath {
     layout::project_with_signers_at(&event.path).unwrap_or_else(|| event.path.clone())
 }
 
-/// As in `github.com/acme/app v1.0`, without the project on its own page.
+/// The name of what an event is about, as in `github.com/acme/app v1.0`, without the project on its own page.
 fn name_of(head: &Head, scope: ActivityScope<'_>, event: &Event) -> String {
     let subject = subject_of(event);
     match head.governing_project(&subject).filter(|_| is_about_release(event)) {

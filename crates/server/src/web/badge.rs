@@ -46,7 +46,7 @@ struct Badge {
     colour: Colour,
 }
 
-/// Dark enough for white text.
+/// The colours of badges, dark enough for white text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Colour {
     Green,
@@ -109,7 +109,7 @@ impl Badge {
         if release.state == ReleaseState::Revoked { badge } else { badge.with_objections(objections) }
     }
 
-    /// They come first, and nothing is green beside them.
+    /// Says how many objections there are. They come first, and nothing is green beside them.
     fn with_objections(self, objections: usize) -> Self {
         if objections == 0 {
             return self;
@@ -135,7 +135,7 @@ impl Badge {
         }
     }
 
-    /// It must not be overlooked, so it takes the place of everything else.
+    /// Says that a revocation was begun. It must not be overlooked, so it takes the place of everything else.
     fn with_revocation(self) -> Self {
         Self { value: "revocation begun".to_owned(), colour: Colour::Red, ..self }
     }

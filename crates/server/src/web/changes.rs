@@ -1,4 +1,4 @@
-//! What a signers file changes, in sentences. No key stands twice in one, and none repeats what the others say.
+//! Says what a signers file changes, in sentences. No key stands twice in one, and none repeats what the others say.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ fn told_already(changes: &[SignersChange]) -> BTreeSet<PublicKey> {
     changes.iter().filter_map(told).collect()
 }
 
-/// `None` if other lines say all of it.
+/// Describes a change; `None` if other lines say all of it.
 fn describe(change: &SignersChange, told: &BTreeSet<PublicKey>) -> Option<Markup> {
     Some(match change {
         SignersChange::Founded { role, groups: Some(groups) } => {
@@ -143,7 +143,7 @@ fn one_group(group: &Group) -> Markup {
     html! { (parts::rule_of(group)) ": " (parts::who_list(&group.signers)) }
 }
 
-/// Where its key stands in the same sentence.
+/// The name of a signer whose key stands in the same sentence.
 fn name(signer: &Signer) -> Markup {
     html! { bdi.name { (shown_signer_name(signer).unwrap_or_default()) } }
 }

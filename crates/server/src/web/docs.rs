@@ -17,7 +17,8 @@ use crate::{routing::route_table::RouteTable, state::App};
 /// Stands for the server's own address in what people copy.
 const SERVER: &str = "https://sign.example.org";
 
-/// Written once, since they are long and the same for every visitor: the overview, and a page for each section.
+/// The pages, written once, since they are long and the same for every visitor: the overview, and a page for each
+/// section.
 static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
 
 pub(super) fn routes() -> RouteTable {
@@ -249,7 +250,7 @@ fn success(answer: &DescribedAnswer) -> Markup {
     html! { @for content in &answer.contents { h3 { (answer.status) } (describe_content(content)) } }
 }
 
-/// What to type. The client makes new authentication headers for each request.
+/// The command to type. The client makes new authentication headers for each request.
 fn curl_command(row: &Row) -> String {
     let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == ParameterPlace::Path);
     let path = path.map_or_else(
@@ -279,7 +280,7 @@ fn paragraphs(about: &str) -> Markup {
     html! { @for paragraph in about.split("\n\n") { p { (text(paragraph)) } } }
 }
 
-/// Text in backticks is code.
+/// Shows text, in which backticks mean code.
 fn text(line: &str) -> Markup {
     html! {
         @for (place, part) in line.split('`').enumerate() {

@@ -11,15 +11,15 @@ use maud::{Markup, PreEscaped, html};
 pub(super) struct Entry {
     pub(super) commit: ObjectId,
     pub(super) time: Timestamp,
-    /// Of the event among those of its commit.
+    /// The number of the event among those of its commit.
     pub(super) number: usize,
     pub(super) title: String,
-    /// On this server.
+    /// The address of its page on this server.
     pub(super) page: String,
     pub(super) by: Option<Signer>,
 }
 
-/// `page` and `own` are addresses on this server, of the page with the same content and of the feed.
+/// Writes a feed. `page` and `own` are addresses on this server, of the page with the same content and of the feed.
 pub(super) fn write(title: &str, page: &str, own: &str, entries: &[Entry], origin: Option<&str>) -> Markup {
     let origin = origin.unwrap_or_default();
     // A feed must say when it changed, also if nothing happened yet.

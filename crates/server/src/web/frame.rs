@@ -21,7 +21,7 @@ use super::{
 };
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// The same for the page that verifies files, whose script fetches from this server.
+/// The content policy of the page that verifies files, whose script fetches from this server.
 const FETCHING_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 const ABOUT: &str =
     "Who signed this software release, how many had to, and how to check it without trusting this server.";
@@ -31,7 +31,7 @@ const ABOUT: &str =
 pub struct Page {
     status: StatusCode,
     title: String,
-    /// For previews elsewhere.
+    /// The description for previews elsewhere.
     about: String,
     body: Markup,
     /// The path of one of our own scripts that fetches.
@@ -46,13 +46,13 @@ pub struct Page {
 
 #[derive(Debug)]
 struct PageAddress {
-    /// Where the visitor reaches the server.
+    /// The address at which the visitor reaches the server.
     origin: String,
     path: String,
 }
 
 impl Page {
-    /// `title` is text and is escaped like any other.
+    /// A page. `title` is text and is escaped like any other.
     pub fn new(title: impl Into<String>, body: Markup) -> Self {
         Self {
             status: StatusCode::OK,

@@ -57,7 +57,7 @@ pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTr
     Ok(Reply::Page(Page::new(format!("Key {short}"), body).with_about(about)))
 }
 
-/// For pages, which do not wait for it.
+/// Looks into the catalogue for pages, which do not wait for it.
 pub(super) fn look_into(catalogue: &Catalogue) -> Result<Look<'_>, ApiError> {
     if catalogue.is_ready() { Ok(catalogue.look()) } else { Err(ApiError::no_catalogue_yet()) }
 }
@@ -67,7 +67,7 @@ fn parse(given: &str) -> Option<PublicKey> {
     read_key(&decoded).filter(|_| decoded.starts_with(PUBLIC_KEY_PREFIX))
 }
 
-/// In the base64 of documents, or in that of addresses.
+/// Reads a key in the base64 of documents, or in that of addresses.
 pub(super) fn read_key(text: &str) -> Option<PublicKey> {
     let (prefix, code) =
         text.strip_prefix(PUBLIC_KEY_PREFIX).map_or(("", text), |code| (PUBLIC_KEY_PREFIX, code));
@@ -94,7 +94,7 @@ fn summary(known: &KeyResponse) -> Markup {
     }
 }
 
-/// Begun revocations come first.
+/// Shows what waits for a key. Begun revocations come first.
 fn waiting(known: &KeyResponse, pending: &KeyPendingResponse) -> Markup {
     let shown = &pending.pending[..pending.pending.len().min(KEY_ENTRIES)];
     let has_more = pending.more || shown.len() < pending.pending.len();

@@ -139,7 +139,7 @@ fn find_newest(recent_commits: &RecentCommits) -> Vec<RepoPath> {
     paths.filter(|path| seen.insert(path.clone())).take(FIRST_PAGE_RELEASES).collect()
 }
 
-/// Begun revocations come first.
+/// The table of releases. Begun revocations come first.
 fn release_table(head: &Head, releases: &[RepoPath]) -> Markup {
     let mut rows: Vec<_> = releases
         .iter()

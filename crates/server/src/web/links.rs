@@ -17,7 +17,7 @@ const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 
 pub(super) const HOME: &str = "/";
 pub(super) const PROJECTS: &str = "/projects";
-/// Of the whole server, as a page and as a feed.
+/// The activity of the whole server, as a page and, below, as a feed.
 pub(super) const ALL_ACTIVITY: &str = "/activity";
 pub(super) const ALL_ACTIVITY_FEED: &str = "/activity.atom";
 pub(super) const VERIFY: &str = "/verify";
@@ -26,7 +26,7 @@ pub(super) const DOCS: &str = "/docs";
 
 /// The name of the page with the activity below a path. A stranger's name never begins like this (D6).
 pub(super) const ACTIVITY: &str = "svc.activity";
-/// The same as a feed.
+/// The activity at a path as a feed.
 pub(super) const FEED: &str = "svc.activity.atom";
 
 /// What follows a route in a path, which does not begin with a slash.
@@ -46,7 +46,8 @@ pub(super) fn feed(path: &RepoPath) -> String {
     format!("{}/{FEED}", page(path))
 }
 
-/// With the letters of base64 that mean nothing in an address, so that no proxy takes two slashes for one.
+/// The link to a key, with the letters of base64 that mean nothing in an address, so that no proxy takes two slashes
+/// for one.
 pub(super) fn key(key: PublicKey) -> String {
     format!("{KEY_PAGES}/{}", key.to_string().replace('+', "-").replace('/', "_"))
 }
@@ -96,7 +97,7 @@ pub(super) fn release_name(project: &RepoPath, index: &RepoPath) -> String {
     marked_name(&layout::release_name(index, project))
 }
 
-/// `https://host`, and what follows.
+/// Splits a path into `https://host` and what follows.
 fn split_origin(path: &RepoPath) -> Option<(String, &str)> {
     let mut segments = path.as_str().splitn(4, '/');
     let (scheme, host, port) = (segments.next()?, segments.next()?, segments.next()?);

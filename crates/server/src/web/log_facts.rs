@@ -7,7 +7,7 @@ use countersign_explain::{
 };
 use maud::{Markup, html};
 
-/// For a list of facts.
+/// The facts about the log, for a list.
 pub(super) fn log_facts(log: &LogStrength) -> Markup {
     let file = &log.transparency;
     html! {

@@ -13,7 +13,7 @@ pub struct Paging {
 }
 
 impl Paging {
-    /// `None` if there is no such page. The first page always exists.
+    /// The page with this number; `None` if there is no such page. The first page always exists.
     pub fn of(page: Option<usize>, per_page: usize, total: usize) -> Option<Self> {
         let paging = Self { page: page?, per_page, total };
         (paging.page <= paging.pages()).then_some(paging)
@@ -25,7 +25,7 @@ impl Paging {
         from..self.total.min(from + self.per_page)
     }
 
-    /// The same for a list in reverse order.
+    /// The range of the page in a list in reverse order.
     pub fn range_from_end(&self) -> Range<usize> {
         let Range { start, end } = self.range();
         self.total - end..self.total - start
@@ -44,7 +44,7 @@ impl Paging {
         self.links_named(what, target, ["Previous", "Next"])
     }
 
-    /// The same for a list with the newest first.
+    /// Links to the neighbouring pages of a list with the newest first.
     pub(super) fn links_by_age(&self, what: &str, target: &str) -> Markup {
         self.links_named(what, target, ["Newer", "Older"])
     }

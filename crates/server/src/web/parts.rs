@@ -26,7 +26,7 @@ use super::links;
 /// How much of a key is shown at its beginning and at its end: too much for anyone to find another key that looks the
 /// same (D54).
 const SHORT_KEY: usize = 6;
-/// In the style sheet, `face-0` and so on.
+/// How many colours the style sheet has for faces, `face-0` and so on.
 const FACE_COLOURS: u8 = 12;
 /// A row of more dots says less than the number.
 const MOST_DOTS: usize = 8;
@@ -72,7 +72,8 @@ pub(super) fn state(state: ReleaseState) -> Markup {
     }
 }
 
-/// On a narrow screen the rows become blocks. The roles keep it a table for those who do not see it.
+/// A table of releases. On a narrow screen the rows become blocks. The roles keep it a table for those who do not see
+/// it.
 pub(super) fn release_table(columns: &[&str], rows: &Markup) -> Markup {
     html! {
         table.releases role="table" {
@@ -87,7 +88,7 @@ pub(super) fn release_table(columns: &[&str], rows: &Markup) -> Markup {
 /// The columns of `standing_cells`.
 pub(super) const STANDING_COLUMNS: [&str; 4] = ["Release", "State", "Progress", "Last signature"];
 
-/// How far a release is. A begun revocation takes the place of the rest.
+/// The cells that say how far a release is. A begun revocation takes the place of the rest.
 pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
     let ReleaseSummary { begun, last_signed_at, .. } = summary;
     let shown = begun.as_ref().map_or(summary.tally, |begun| begun.tally);
@@ -107,7 +108,7 @@ pub(super) fn revocation_begun() -> Markup {
     html! { span.state.bad { "revocation begun" } }
 }
 
-/// Beside the state.
+/// The mark of objections beside the state.
 pub(super) fn objected(objections: usize) -> Markup {
     html! { span.state.bad { (count(objections, "objection", "objections")) } }
 }
@@ -155,7 +156,7 @@ pub(super) fn objection_list(objections: &[ObjectionDescription]) -> Markup {
     }
 }
 
-/// Day and time. Where scripts run, it says how long ago.
+/// The day and the time. Where scripts run, it says how long ago.
 pub(super) fn when(time: Timestamp) -> Markup {
     let exact = time.to_string();
     let (date, clock) = exact.split_once('T').unwrap_or((&exact, ""));
@@ -168,7 +169,7 @@ pub(super) fn clock(time: Timestamp) -> Markup {
     html! { time datetime=(exact) { (exact.get(11..16).unwrap_or_default()) " UTC" } }
 }
 
-/// As in `10 November 2026`.
+/// A day, as in `10 November 2026`.
 pub(super) fn day(time: Timestamp) -> String {
     let exact = time.to_string();
     let mut numbers = exact.split(['-', 'T']);
@@ -217,7 +218,7 @@ pub(super) fn who(signer: &Signer) -> Markup {
     }
 }
 
-/// In a sentence.
+/// A list of people in a sentence.
 pub(super) fn who_list(signers: &[Signer]) -> Markup {
     html! { @for (i, signer) in signers.iter().enumerate() { @if i > 0 { ", " } (who(signer)) } }
 }
@@ -226,7 +227,7 @@ pub(super) fn people<'a>(signers: impl IntoIterator<Item = &'a Signer>) -> Marku
     html! { ul.people { @for signer in signers { (person(signer, &html! {}, false)) } } }
 }
 
-/// The same with what each of them did.
+/// A list of people with what each of them did.
 pub(super) fn people_who<'a>(
     signers: impl IntoIterator<Item = &'a Signer>,
     did: &impl Fn(&Signer) -> Markup,
@@ -262,7 +263,7 @@ fn person(signer: &Signer, did: &Markup, is_missing: bool) -> Markup {
     }
 }
 
-/// As in `1 of 2 signatures`: how far something has come.
+/// Says how far something has come, as in `1 of 2 signatures`.
 pub(super) fn progress(collected: usize, needed: usize) -> Markup {
     html! {
         span.progress {
@@ -278,7 +279,7 @@ pub(super) fn rule_of(group: &Group) -> String {
     rule_text(group.threshold, group.signers.len())
 }
 
-/// How far a group has come: its rule, and who has signed, in the order of the signers file.
+/// Shows how far a group has come: its rule, and who has signed, in the order of the signers file.
 pub(super) fn group(group: &GroupProgress) -> Markup {
     let did = |member: &Member| match member.signed_at {
         Some(at) => html! { "signed " (when(at)) },
@@ -349,7 +350,7 @@ pub fn count(number_of: usize, one: &str, many: &str) -> String {
     format!("{} {}", shown_count(number_of), if number_of == 1 { one } else { many })
 }
 
-/// In the unit that people use: `8.4 MB`.
+/// A size in the unit that people use: `8.4 MB`.
 pub(super) fn size(bytes: u64) -> String {
     let units = ["kB", "MB", "GB", "TB"];
     let Some((exponent, unit)) = (1u32..).zip(units).filter(|(e, _)| bytes >= 1_000u64.pow(*e)).last() else {

@@ -1,4 +1,4 @@
-//! Which page belongs to a mirror path.
+//! Finds which page belongs to a mirror path.
 
 use countersign_core::{
     documents::layout::{self, Signable},

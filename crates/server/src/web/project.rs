@@ -112,7 +112,7 @@ impl Wanted {
         self.state.is_none() && self.words.is_empty()
     }
 
-    /// The same question, and room for one more field.
+    /// The question as a query, with room for one more field.
     fn query(&self, field: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if let Some(state) = self.state {
@@ -172,7 +172,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
     }
 }
 
-/// Begun revocations come first. The list has them first too.
+/// Shows begun revocations, which come first. The list has them first too.
 fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     html! {
         @for entry in shown.iter().filter(|entry| entry.is_revoking) {
@@ -194,7 +194,7 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     }
 }
 
-/// Then objections, to what is not revoked.
+/// Shows objections to what is not revoked, which come after revocations.
 fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     let is_meant = |entry: &&ReleaseEntry| entry.has_objections && entry.state != ReleaseState::Revoked;
     let meant = shown.iter().filter(is_meant).filter_map(index_of);
@@ -213,7 +213,7 @@ fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     }
 }
 
-/// Until the next activation, everyone sees what the masters stopped.
+/// Shows what the masters stopped, until the next activation.
 fn veto_notice(vetoed: &VetoedProposal) -> Markup {
     html! {
         section.card.hero.is-open aria-labelledby="vetoed" {
@@ -318,12 +318,12 @@ fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
     }
 }
 
-/// `None` if an operator stored a name by hand that no path can spell.
+/// The path of an index; `None` if an operator stored a name by hand that no path can spell.
 fn index_of(entry: &ReleaseEntry) -> Option<RepoPath> {
     Some(layout::index_in(&RepoPath::parse(&entry.dir).ok()?))
 }
 
-/// When each key last signed (D140). `None` for a while after a start.
+/// Finds what the idle keys would lock out, by when each key last signed (D140). `None` for a while after a start.
 fn find_lockout(app: &App, file: &SignersFile) -> Option<Lockout> {
     let look = app.catalogue.is_ready().then(|| app.catalogue.look())?;
     let last = file.keys().into_iter().filter_map(|key| Some((key, look.last_signed(&key)?))).collect();
@@ -379,7 +379,7 @@ fn role_section(role: &RoleOverview, did: &impl Fn(&Signer) -> Markup) -> Markup
     }
 }
 
-/// Our own words, as a sentence.
+/// Capitalises our own words, as a sentence.
 fn capitalised(words: &str) -> String {
     let (first, rest) = words.split_at(words.len().min(1));
     first.to_ascii_uppercase() + rest

@@ -114,7 +114,7 @@ fn listing_row(release: &ListedRelease) -> Markup {
     }
 }
 
-/// `None` if no project lies below.
+/// Shows the projects below; `None` if no project lies there.
 pub(super) fn show_below(
     catalogue: &Catalogue,
     head: &Head,
@@ -174,7 +174,7 @@ fn describe(head: &Head, project: &RepoPath) -> Markup {
     }
 }
 
-/// Begun revocations come first.
+/// Shows the counts of releases. Begun revocations come first.
 fn counts(counts: ReleaseCounts) -> Markup {
     let ReleaseCounts { collecting, complete, revoked, revoking } = counts;
     html! {
@@ -186,7 +186,7 @@ fn counts(counts: ReleaseCounts) -> Markup {
     }
 }
 
-/// From the tree alone, without reading a file.
+/// Counts the releases from the tree alone, without reading a file.
 pub(super) fn count_releases(head: &Head, project: &RepoPath) -> ReleaseList {
     let mut releases = ReleaseList::below(project);
     head.walk_below(project, &mut |path| releases.see(path));

@@ -133,7 +133,7 @@ fn condition_mark(condition: &ConditionProgress) -> Markup {
     }
 }
 
-/// Of several ways, one is enough. Once one is taken, the others do not matter.
+/// Lists the ways to meet a condition, one of which is enough. Once one is taken, the others do not matter.
 fn way_list(condition: &ConditionProgress) -> Markup {
     let shown = |way: &&WayProgress| !condition.is_met || way.is_met;
     html! {
@@ -160,7 +160,7 @@ fn how_to_sign(proposal: &ProposalDescription, visit: &Visit) -> Markup {
     }
 }
 
-/// All signatures are there.
+/// Says when the signers take effect: all signatures are there.
 pub(super) fn takes_force(proposal: &ProposalDescription, until: Timestamp, now: Timestamp) -> Markup {
     if until <= now {
         return html! {

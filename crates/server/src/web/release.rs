@@ -192,7 +192,7 @@ fn file_table(files: &[PublishedFile], state: ReleaseState) -> Markup {
     }
 }
 
-/// No one should fetch the files of a revoked release, so they have no links.
+/// The row of a file. No one should fetch the files of a revoked release, so they have no links.
 fn file_row(file: &PublishedFile, state: ReleaseState, has_size: bool) -> Markup {
     let name = html! { bdi { (marked_name(file.file_name.as_str())) } };
     let address = links::outside(&file.source).filter(|_| state != ReleaseState::Revoked);
@@ -227,7 +227,7 @@ fn short_digest(file: &PublishedFile) -> Markup {
     html! { code.together data-copy=(digest) data-copies="the digest" { (kind) ":" (head) "…" (tail) } }
 }
 
-/// As programs that check digests read them.
+/// The digests of files, as programs that check digests read them.
 fn digest_list(files: &[PublishedFile]) -> Markup {
     let lines = |digest: fn(&PublishedFile) -> Option<String>| -> String {
         let line = |file| Some(format!("{}  {}\n", digest(file)?, shown_text(file.file_name.as_str())));

@@ -1,4 +1,4 @@
-//! From a visit to its answer: a page, 304, or an error.
+//! Leads from a visit to its answer: a page, 304, or an error.
 
 use std::sync::Arc;
 
@@ -158,7 +158,7 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
     Page::new(title, body).with_status(error.status())
 }
 
-/// For a request that no route answers.
+/// Answers a request that no route answers.
 pub(super) async fn report_unknown(visit: Visit) -> Response {
     let browser = Some(&visit).filter(|visit| visit.wants_html && !visit.path.starts_with(API));
     report(PageTrouble::Failed(ApiError::no_such_route()), browser)

@@ -26,7 +26,7 @@ use crate::{error::ApiError, openapi::pages, routing::route_table::RouteTable, s
 #[derive(Clone, Copy)]
 struct Module {
     path: &'static str,
-    /// In the reference.
+    /// The id of the module in the reference.
     id: &'static str,
     text: &'static str,
 }
@@ -41,7 +41,7 @@ macro_rules! module {
     };
 }
 
-/// The one that the page names.
+/// The module that the page names.
 const FIRST_MODULE: Module = module!("page");
 /// The whole script. It needs no build: the browser loads these modules as they are.
 const MODULES: [Module; 11] = [
@@ -92,7 +92,7 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
 /// What a visitor wants to verify a file against.
 #[derive(Default)]
 struct Asked {
-    /// Where to look for the index, in this order. If there are none, the script finds them by the file's digest.
+    /// The places to look for the index, in this order. If there are none, the script finds them by the file's digest.
     places: Vec<Place>,
     /// The address of the file, if the visitor gave one.
     url: Option<String>,
@@ -102,7 +102,7 @@ struct Place {
     index: RepoPath,
     /// The file's name in the index; `None` if any file of the index will do.
     file_name: Option<String>,
-    /// If there is an index here, no other is asked.
+    /// Whether an index here is the only one: no other is asked.
     is_only: bool,
 }
 

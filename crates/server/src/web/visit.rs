@@ -27,14 +27,15 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 
 #[derive(Debug, Clone)]
 pub struct Visit {
-    /// As received, with its percent-encoding.
+    /// The path as received, with its percent-encoding.
     pub(super) path: String,
     pub(super) wants_html: bool,
-    /// Where the visitor reaches the server, such as `https://sign.example.org`; `None` if that is unknown.
+    /// The address at which the visitor reaches the server, such as `https://sign.example.org`; `None` if that is
+    /// unknown.
     pub origin: Option<String>,
     /// What is mirrored here; `None` on a server that accepts changes.
     pub(super) mirrored: Option<Arc<Mirrored>>,
-    /// Counted from 1; `None` if the parameter is not a page number.
+    /// The number of the page, counted from 1; `None` if the parameter is not a page number.
     pub page: Option<usize>,
     pub search: String,
     query: String,
@@ -46,7 +47,7 @@ pub struct Visit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mirrored {
     pub(super) origin: OriginAddress,
-    /// Why it no longer follows its origin.
+    /// The reason why it no longer follows its origin.
     pub(super) refusal: Option<String>,
 }
 
@@ -74,7 +75,7 @@ impl Visit {
         find_field(&self.query, name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
-    /// As received.
+    /// The query as received.
     pub(super) fn query(&self) -> &str {
         &self.query
     }
@@ -117,7 +118,8 @@ pub(super) fn wants_html(headers: &HeaderMap) -> bool {
     accepted.into_iter().any(|value| value.contains("text/html"))
 }
 
-/// It goes into commands that people paste, so it must contain nothing with a special meaning for a shell or a browser.
+/// Reads the origin. It goes into commands that people paste, so it must contain nothing with a special meaning for a
+/// shell or a browser.
 fn read_origin(Parts { uri, headers, .. }: &Parts, is_tls: bool) -> Option<String> {
     // A target in absolute form names the host and overrides the header (RFC 9112, section 3.2.2).
     let in_target = uri.authority().map(|authority| authority.as_str());

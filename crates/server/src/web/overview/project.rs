@@ -25,17 +25,17 @@ use countersign_explain::{
 #[derive(Debug, Clone)]
 pub struct ProjectOverview {
     pub id: RepoPath,
-    /// In force; `None` while the first registration waits for signatures.
+    /// The signers in force; `None` while the first registration waits for signatures.
     pub signers: Option<Arc<SignersFile>>,
-    /// Of the signers file in force.
+    /// The digest of the signers file in force.
     pub digest: Option<Sha512>,
     /// How many signers files have been in force.
     pub steps: usize,
-    /// From the signers file in force, or else from the proposed one.
+    /// The roles in the signers file in force, or else in the proposed one.
     pub roles: Vec<RoleOverview>,
-    /// From the same file: keys that register new releases, and nothing else (D105).
+    /// The keys in the same file that register new releases, and nothing else (D105).
     pub registrars: Vec<Signer>,
-    /// From the same file.
+    /// The log in the same file.
     pub log: Option<LogStrength>,
     pub proposal: Option<ProposalDescription>,
     /// What the masters vetoed last, since the signers in force took effect.
@@ -45,9 +45,9 @@ pub struct ProjectOverview {
 #[derive(Debug, Clone)]
 pub struct RoleOverview {
     pub role: Role,
-    /// False if the file does not list the role and another role stands in for it.
+    /// Whether the file lists the role. Otherwise another role stands in for it.
     pub is_explicit: bool,
-    /// Empty if no key has the role.
+    /// The groups; empty if no key has the role.
     pub groups: Vec<Group>,
 }
 
@@ -62,7 +62,7 @@ pub enum ProjectState {
     },
 }
 
-/// `None` if there is no project at `id`.
+/// Describes a project; `None` if there is no project at `id`.
 pub fn describe_project(
     snapshot: &impl Snapshot,
     id: &RepoPath,
@@ -84,7 +84,7 @@ pub fn describe_project(
     }))
 }
 
-/// `None` if there is no project at `id`.
+/// The state of a project; `None` if there is no project at `id`.
 pub fn project_state(snapshot: &impl Snapshot, id: &RepoPath) -> Result<Option<ProjectState>, ReadError> {
     Ok(match stored::active_signers(snapshot, id)? {
         Some(active) => {

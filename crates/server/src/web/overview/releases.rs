@@ -23,7 +23,7 @@ pub struct ReleaseCounts {
     pub collecting: usize,
     pub complete: usize,
     pub revoked: usize,
-    /// Those of the complete ones whose revocation was begun.
+    /// How many of the complete releases have a begun revocation.
     pub revoking: usize,
 }
 
@@ -37,7 +37,7 @@ pub struct ReleaseList {
 }
 
 impl ReleaseList {
-    /// For the releases at or below `dir`.
+    /// The list of the releases at or below `dir`.
     pub fn below(dir: &RepoPath) -> Self {
         Self { dir: dir.clone(), entries: Vec::new(), revoking: String::new(), objected: String::new() }
     }
@@ -100,7 +100,7 @@ impl ReleaseList {
         self
     }
 
-    /// This range of them: begun revocations first, then the highest version. Sorts only this range.
+    /// The releases in this range: begun revocations first, then the highest version. Sorts only this range.
     pub fn newest(mut self, range: Range<usize>) -> Vec<ReleaseEntry> {
         // What all have in common need not be compared.
         let at = self.dir.as_str().len();

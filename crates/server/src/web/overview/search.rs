@@ -42,7 +42,7 @@ fn is_at_or_below(path: &str, dir: &str) -> bool {
     path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// People write `example.org/acme`; the identifier has the port in between.
+/// Whether the identifier contains what people write without the port, as in `example.org/acme`.
 fn contains_across_port(folded: &str, part: &str) -> bool {
     let Some((host, rest)) = part.split_once('/') else { return false };
     let mut segments = folded.splitn(4, '/');

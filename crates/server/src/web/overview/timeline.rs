@@ -22,7 +22,7 @@ use countersign_explain::{
 
 #[derive(Debug, Clone)]
 pub struct TimelineStep {
-    /// Counted from 1, the first signers file.
+    /// The number of the step, counted from 1, the first signers file.
     pub number: usize,
     pub activated_at: Timestamp,
     /// The time in the signers file itself.
@@ -33,7 +33,7 @@ pub struct TimelineStep {
     pub agreed: Vec<Member>,
 }
 
-/// These steps of a project's history, counted from 0 at the oldest. Reads only their entries and the one before.
+/// Lists these steps of a project's history, counted from 0 at the oldest. Reads only their entries and the one before.
 pub fn list_steps(
     snapshot: &impl Snapshot,
     project: &RepoPath,
