@@ -38,7 +38,7 @@ pub(crate) struct ShownState<'a> {
     pub(crate) from: StateSource<'a>,
     /// The server's, the bundle's, or one that the user has.
     pub(crate) staple: Option<Staple>,
-    /// Whether the user has it. It can be newer than what the server shows.
+    /// Whether the user gave the staple. It can be newer than what the server shows.
     pub(crate) is_given: bool,
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum LogReport {
     NotChecked,
     /// No staple is there.
     Absent {
-        /// Of a bundle: who names a log all the same.
+        /// Who names a log all the same, if the release comes from a bundle.
         wanted_by: Option<PolicySource>,
     },
     /// A staple is there, and does not meet the policy. Only of a bundle.
@@ -104,7 +104,7 @@ impl LogReport {
 /// Who knows the log's key.
 struct KnownLog {
     policy: Option<ChosenPolicy>,
-    /// Without a policy: the one that this computer knows, or that the server names.
+    /// The key without a policy: the one that this computer knows, or that the server names.
     key: Option<VerifierKey>,
 }
 
@@ -159,7 +159,7 @@ impl ShownState<'_> {
         Ok(LogReport::Shown(Box::new(shown)))
     }
 
-    /// With a policy it must be there.
+    /// Finds the staple, which must be there with a policy.
     fn find_staple(
         &self,
         session: &Session,
@@ -223,7 +223,7 @@ impl ShownState<'_> {
         Ok(KnownLog { policy: None, key: named.or(pinned) })
     }
 
-    /// Of an old bundle, too few cosignatures mean only that nothing is proven.
+    /// Whether only cosignatures are missing. In an old bundle that means only that nothing is proven.
     fn is_only_unmet(&self, error: &StapleError) -> bool {
         let is_unmet = match error {
             StapleError::TooFewWitnesses(_) => true,
@@ -260,7 +260,7 @@ impl ShownState<'_> {
             .because(error)
     }
 
-    /// Too few witnesses prove no time. But if the log itself says that the release is revoked, it is.
+    /// Refuses a release that the log itself says is revoked, even if too few witnesses prove a time.
     fn refuse_logged(
         &self,
         trust: &TrustFile,
@@ -387,7 +387,7 @@ impl ShownState<'_> {
 }
 
 impl ShownFreshness {
-    /// Who stands behind it, for people.
+    /// The witnesses who stand behind it, for people.
     pub(crate) fn by_whom(&self) -> String {
         let Freshness { as_of, quorum, .. } = &self.freshness;
         match (as_of, &self.policy) {
@@ -414,7 +414,7 @@ pub(crate) fn shown_replaying(quorum: &QuorumCount) -> String {
     }
 }
 
-/// `14:02 UTC`, with the date if it is not today.
+/// Shows a time as `14:02 UTC`, with the date if it is not today.
 pub(crate) fn shown_time(time: Timestamp, now: Timestamp) -> String {
     let (text, today) = (time.to_string(), now.to_string());
     let (date, rest) = text.split_once('T').unwrap_or((&text, ""));
@@ -422,7 +422,7 @@ pub(crate) fn shown_time(time: Timestamp, now: Timestamp) -> String {
     if today.starts_with(date) { format!("{minute} UTC") } else { format!("{date} {minute} UTC") }
 }
 
-/// In the largest unit of which it has two, as in `50 hours`.
+/// Shows an age in the largest unit of which it has two, as in `50 hours`.
 fn rough_age(age: Duration) -> String {
     let units = [(24 * 60 * 60, "days"), (60 * 60, "hours"), (60, "minutes")];
     let seconds = age.as_secs();

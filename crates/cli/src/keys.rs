@@ -63,7 +63,7 @@ impl SigningKey {
         }
     }
 
-    /// The same for a server, which has no terminal: a file without a passphrase, or a key that the agent holds.
+    /// Loads a key for a server, which has no terminal: a file without a passphrase, or a key that the agent holds.
     pub(crate) fn load_for_service(path: &Path, output: Output) -> Result<Self, CliError> {
         match read_key_file(path)? {
             KeyFile::Private(key) if key.is_encrypted() => {
@@ -234,8 +234,8 @@ pub(crate) fn parse_signer(text: &str) -> Result<Signer, CliError> {
     Ok(Signer { key: parse_key(key)?, name: name.map(str::to_owned) })
 }
 
-/// Base64 ends in `=`, and the comment of a line or the directories of a file may have one: only text before the first
-/// `=` that can be none of these is a name.
+/// Splits a name from a key. Base64 ends in `=`, and the comment of a line or the directories of a file may have one:
+/// only text before the first `=` that can be none of these is a name.
 fn split_name(text: &str) -> (Option<&str>, &str) {
     let is_key = is_written_out(text) || PublicKey::parse(text).is_ok();
     match text.split_once('=') {
@@ -341,7 +341,7 @@ fn unusable(path: &Path, error: &Unusable) -> CliError {
     CliError::other(format!("{} cannot be used as a key: it is {error}", shown_path(path)), error.hint())
 }
 
-/// Only a warning: on some file systems modes cannot be set.
+/// Warns of a loose mode, and does no more: on some file systems modes cannot be set.
 fn warn_of_loose_mode(path: &Path, output: Output) {
     let Ok(metadata) = path.metadata() else { return };
     let mode = metadata.permissions().mode() & 0o777;

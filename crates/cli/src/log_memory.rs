@@ -40,7 +40,7 @@ pub(crate) struct LogSighting<'a> {
     pub(crate) note: &'a Note,
     /// Known witnesses, whose cosignatures verify.
     pub(crate) witnesses: &'a [VerifierKey],
-    /// Whether enough of them prove its time.
+    /// Whether enough of the witnesses prove its time.
     pub(crate) is_timed: bool,
     /// What the server says to prove that it is the log that was seen.
     pub(crate) consistency: Option<&'a LogConsistency>,
@@ -66,7 +66,7 @@ pub(crate) enum Continuity {
 pub(crate) enum NotRemembered {
     /// The log contradicts what is known of it.
     Refused(CliError),
-    /// It is proven, and the file cannot be written.
+    /// The continuity is proven, and the file cannot be written.
     Unwritten(CliError),
 }
 
@@ -220,7 +220,7 @@ fn indented(note: &str) -> String {
     note.trim_end().lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// In the configuration directory, under a name that is not taken.
+/// Writes the evidence to the configuration directory, under a name that is not taken.
 fn write_evidence(key: &VerifierKey, fault: &str, seen: &str, shown: &Note) -> Result<PathBuf, CliError> {
     let time = now()?.to_whole_seconds();
     let text = format!(
@@ -239,7 +239,7 @@ fn write_evidence(key: &VerifierKey, fault: &str, seen: &str, shown: &Note) -> R
     Ok(path)
 }
 
-/// Another log than the one that this computer knows, which no policy names.
+/// The error for another log than the one that this computer knows, which no policy names.
 pub(crate) fn other_log(error: OtherLog) -> CliError {
     let OtherLog { project, accepted, shown } = &error;
     CliError::unverified(

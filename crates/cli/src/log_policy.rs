@@ -31,7 +31,7 @@ const OWN_MAX_AGE: Duration = Duration::from_secs(86_400);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgeLimit {
     pub(crate) age: Duration,
-    /// As the subject of a sentence.
+    /// The source of the limit, as the subject of a sentence.
     pub(crate) whose: String,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum PolicySource {
 }
 
 impl PolicySource {
-    /// As the subject of a sentence, for people.
+    /// The source of the policy for people, as the subject of a sentence.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::File(path) => format!("the policy {}", shown_path(path)),
@@ -51,7 +51,7 @@ impl PolicySource {
     }
 }
 
-/// `signers`: the newest of the project.
+/// Chooses a policy. `signers` are the newest of the project.
 pub(crate) fn choose(
     session: &Session,
     args: &FreshArgs,
@@ -74,7 +74,8 @@ impl ChosenPolicy {
         matches!(self.source, PolicySource::File(_))
     }
 
-    /// Without `--max-age`. A policy of the user's own has always one, unless it needs no witness: then no proof has a time.
+    /// The limit without `--max-age`. A policy of the user's own has always one, unless it needs no witness: then no
+    /// proof has a time.
     fn limit(&self, set: Option<Duration>) -> Option<AgeLimit> {
         let set = set.map(|age| AgeLimit { age, whose: "`max-age` in your configuration".to_owned() });
         let demanded = self.max_age.map(|age| AgeLimit { age, whose: PolicySource::SignersFile.text() });

@@ -70,7 +70,7 @@ fn without_proof(source: &PolicySource) -> String {
 }
 
 impl ShownFreshness {
-    /// As in `fresh as of 14:02 UTC, by 3 of 4 witnesses; the release completed last; not revoked`.
+    /// Says the freshness, as in `fresh as of 14:02 UTC, by 3 of 4 witnesses; the release completed last; not revoked`.
     pub(crate) fn text(&self, project: &RepoPath) -> String {
         let Freshness { as_of, newer, newer_indexes, signers, state, .. } = &self.freshness;
         let fresh = if as_of.is_some() { "fresh " } else { "" };
@@ -96,7 +96,7 @@ impl ShownFreshness {
         parts.join("; ")
     }
 
-    /// Only of a bundle it can be too old: then it is told, and proves nothing about now.
+    /// Whether the proof is fresh. Only that of a bundle can be too old: then it is told, and proves nothing about now.
     fn is_fresh(&self) -> bool {
         let Some(as_of) = self.freshness.as_of else { return false };
         let age = self.now.ahead_of(as_of).unwrap_or_default();

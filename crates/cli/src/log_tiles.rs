@@ -16,7 +16,7 @@ const TILE_BYTES: usize = HASH_BYTES << TILE_HEIGHT;
 /// Why a log is not shown to continue another state of it.
 #[derive(Debug)]
 pub(crate) enum NotContinued {
-    /// Its own tiles say otherwise.
+    /// The log's own tiles say otherwise.
     Contradiction(BadProof),
     /// Nothing can be said.
     Unknown(CliError),
@@ -58,7 +58,7 @@ impl<'a> LogTiles<'a> {
         Ok(hashes)
     }
 
-    /// Inside a tile lie eight levels of the tree; the hashes of the lowest give the others.
+    /// The hash of a subtree. Inside a tile lie eight levels of the tree; the hashes of the lowest give the others.
     async fn hash(&mut self, part: Subtree) -> Result<Hash, CliError> {
         let (level, rest) = (level_of(part.height), part.height % TILE_HEIGHT);
         let (begin, count) = (part.index << rest, 1_u64 << rest);

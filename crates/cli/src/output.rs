@@ -42,7 +42,7 @@ impl Output {
         Self { json, quiet, color: color && !json }
     }
 
-    /// For work that shows nothing.
+    /// An output for work that shows nothing.
     pub(crate) fn silent() -> Self {
         Self { json: true, quiet: true, color: false }
     }
@@ -77,7 +77,7 @@ impl Output {
         if self.json { print_json(value) } else { print(&self.lines(text)) }
     }
 
-    /// One of many results, each on a line of its own; false once the reader is gone.
+    /// Prints one of many results, each on a line of its own; false once the reader is gone.
     pub(crate) fn item(&self, text: &str, value: &Value) -> Result<bool, CliError> {
         let line = if self.json { json_line(value) } else { self.lines(text) };
         write(&line)
@@ -105,7 +105,7 @@ impl Output {
         }
     }
 
-    /// What a question is about. Where --yes has answered it, --quiet silences this too.
+    /// Shows what a question is about. Where --yes has answered it, --quiet silences this too.
     pub(crate) fn show_question(&self, text: &str, confirmation: Confirmation) {
         if !self.quiet || confirmation == Confirmation::Ask {
             self.show(text);
@@ -130,7 +130,7 @@ impl Output {
         self.paint(Style::new().bold(), text)
     }
 
-    /// Whole lines, fit to be shown.
+    /// Makes whole lines fit to be shown.
     fn lines(&self, text: &str) -> String {
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         shown_lines(text, self.color) + end
@@ -165,7 +165,7 @@ impl Output {
         text
     }
 
-    /// An error for programs.
+    /// Writes an error for programs.
     pub(crate) fn error_to_json(error: &CliError) -> Value {
         let kind = error.kind();
         let mut value = json!({
@@ -189,17 +189,17 @@ fn print_json(value: &Value) -> Result<(), CliError> {
     print(&json_line(value))
 }
 
-/// As one line of ASCII and visible characters (D39).
+/// Writes a value as one line of ASCII and visible characters (D39).
 fn json_line(value: &Value) -> String {
     shown_json(&value.to_string()) + "\n"
 }
 
-/// `countersign … | head` is no failure of ours.
+/// Prints text. `countersign … | head` is no failure of ours.
 fn print(text: &str) -> Result<(), CliError> {
     write(text).map(drop)
 }
 
-/// Whether a person reads it.
+/// Writes text, and returns false once the reader is gone.
 fn write(text: &str) -> Result<bool, CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -220,7 +220,7 @@ pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// JSON in which nothing is invisible: such characters only occur inside its strings, where they may be escaped.
+/// Shows JSON in which nothing is invisible: such characters only occur inside its strings, where they may be escaped.
 fn shown_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
@@ -234,8 +234,8 @@ fn shown_json(json: &str) -> String {
     shown
 }
 
-/// Text of several lines, of which parts came from outside: escaped like `shown_text`, except for line ends and, if it
-/// has `colours`, what we put there ourselves. A last net under what was escaped where it came in.
+/// Shows text of several lines, of which parts came from outside: escaped like `shown_text`, except for line ends and,
+/// if it has `colours`, what we put there ourselves. A last net under what was escaped where it came in.
 fn shown_lines(text: &str, colours: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -29,7 +29,7 @@ const SIGN_RESPONSE: u8 = 14;
 
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
 
-/// Someone may have to find the device first, and touch it, or answer a question.
+/// How long to wait for an agent. Someone may have to find the device first, and touch it, or answer a question.
 const PATIENCE: Patience =
     Patience { note_after: Duration::from_secs(2), give_up_after: Duration::from_secs(120) };
 
@@ -80,7 +80,7 @@ enum AnswerError {
 }
 
 impl AgentKey {
-    /// `socket`: the value of SSH_AUTH_SOCK.
+    /// Finds the key in the agent. `socket` is the value of SSH_AUTH_SOCK.
     pub(crate) fn find(socket: Option<OsString>, key: PublicKey, output: Output) -> Result<Self, AgentError> {
         let Some(socket) = socket.filter(|socket| !socket.is_empty()) else {
             return Err(AgentError::Failed(CliError::usage(
@@ -173,7 +173,7 @@ impl Agent {
         parse_signature(expect_type(&answer, SIGN_RESPONSE)?).ok_or(AnswerError::Malformed)
     }
 
-    /// One question and its answer, on a connection of its own: agents close idle ones.
+    /// Asks one question, on a connection of its own: agents close idle ones.
     fn exchange(&self, request: &[u8]) -> Result<Vec<u8>, AnswerError> {
         let mut stream = UnixStream::connect(&self.socket).map_err(AnswerError::Connection)?;
         let length = u32::try_from(request.len()).expect("requests are short");
@@ -260,7 +260,7 @@ fn parse_identities(content: &[u8]) -> encoding::Result<Vec<Vec<u8>>> {
     reader.finish(keys)
 }
 
-/// `None`: a key of another kind.
+/// Parses a key; `None` if it is of another kind.
 fn parse_ssh_blob(blob: &[u8]) -> Option<PublicKey> {
     let bytes = blob.last_chunk::<32>()?;
     PublicKey::from_bytes(*bytes).ok().filter(|key| key.to_ssh_blob() == blob)
@@ -276,7 +276,7 @@ fn encode_sign_request(key: &PublicKey, bytes: &[u8]) -> encoding::Result<Vec<u8
     Ok(request)
 }
 
-/// `None`: it is not the encoding of an Ed25519 signature.
+/// Parses a signature; `None` if it is not the encoding of an Ed25519 signature.
 fn parse_signature(content: &[u8]) -> Option<Signature> {
     let mut reader = content;
     let encoded = Vec::<u8>::decode(&mut reader).ok()?;

@@ -10,7 +10,7 @@ use ssh_key::{
 use super::secret::SecretBytes;
 use crate::error::CliError;
 
-/// As newer versions of ssh-keygen: a fraction of a second, for everyone who guesses too.
+/// The rounds of newer versions of ssh-keygen: a fraction of a second, for everyone who guesses too.
 const BCRYPT_ROUNDS: u32 = 24;
 const SALT_BYTES: usize = 16;
 
@@ -21,7 +21,7 @@ pub(crate) struct NewKey {
     pub(crate) public: PublicKey,
 }
 
-/// `passphrase`: `None` leaves the private key as it is.
+/// Generates a key. Without a `passphrase` the private key is not encrypted.
 pub(crate) fn generate(comment: &str, passphrase: Option<&SecretBytes>) -> Result<NewKey, CliError> {
     let seed = SecretBytes::new(random(Ed25519PrivateKey::BYTE_SIZE)?);
     let private = Ed25519PrivateKey::try_from(seed.as_bytes()).map_err(unwritable)?;

@@ -1,4 +1,4 @@
-//! What is in a key file. Its content tells, not its name.
+//! Reads what is in a key file. Its content tells, not its name.
 
 use countersign_core::values::{
     key::{PublicKey, SecretKey},
@@ -52,7 +52,7 @@ pub(crate) enum Unusable {
 
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(crate) enum UnlockError {
-    /// Encryption without a check sum cannot tell the one from the other.
+    /// The passphrase or the file is wrong: encryption without a check sum cannot tell the one from the other.
     #[error("the passphrase is wrong (or the file is damaged)")]
     Passphrase,
     #[error("{0}")]
@@ -162,7 +162,7 @@ impl OpenSshKey {
         Ok(Self(key))
     }
 
-    /// Empty in a key that is encrypted.
+    /// The comment; empty in a key that is encrypted.
     pub(crate) fn comment(&self) -> &str {
         self.0.comment().as_str_lossy()
     }
@@ -171,7 +171,7 @@ impl OpenSshKey {
         self.0.is_encrypted()
     }
 
-    /// As the file names it, which the private half does not prove where it is encrypted.
+    /// The public key as the file names it, which the private half does not prove if it is encrypted.
     pub(crate) fn public_key(&self) -> Result<PublicKey, Unusable> {
         let named = self.0.public_key().key_data().ed25519().ok_or(Unusable::Mismatch)?;
         PublicKey::from_bytes(named.0).map_err(|_| Unusable::Mismatch)

@@ -6,7 +6,7 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::{error::CliError, paths::shown_path};
 
-/// Overwritten when it is dropped. Its `Debug` shows nothing, unlike that of [`Zeroizing`].
+/// A secret that is overwritten when it is dropped. Its `Debug` shows nothing, unlike that of [`Zeroizing`].
 pub(crate) struct SecretBytes(Zeroizing<Vec<u8>>);
 
 impl SecretBytes {
@@ -35,7 +35,7 @@ impl SecretBytes {
         &self.0
     }
 
-    /// Only within the room that it was made with, or a copy would be left behind.
+    /// Adds a byte, only within the room that it was made with, or a copy would be left behind.
     pub(super) fn push(&mut self, byte: u8) {
         debug_assert!(self.0.len() < self.0.capacity());
         self.0.push(byte);
