@@ -115,7 +115,7 @@ impl ServerClient {
         shown_text(self.base.as_str().trim_end_matches('/'))
     }
 
-    /// A stored file; `None` where the server says that there is none.
+    /// A stored file; `None` if the server says that it has no such file.
     pub(crate) async fn file(&self, path: &RepoPath, max_bytes: usize) -> Result<Option<Vec<u8>>, CliError> {
         let answer = self.find(self.route(routes::FILES, Some(path)), max_bytes).await?;
         Ok(answer.map(|answer| answer.bytes))

@@ -47,7 +47,7 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) client: ServerClient,
-    /// Of an index, or of a pending signers file.
+    /// The path of an index, or of a pending signers file.
     pub(crate) path: RepoPath,
     pub(crate) shown: Shown,
 }

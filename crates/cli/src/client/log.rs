@@ -64,7 +64,8 @@ impl ServerClient {
         self.note_at(routes::LOG_CHECKPOINT).await
     }
 
-    /// The newest checkpoint with enough cosignatures for the server's own policy, unverified. `None` if there is none.
+    /// The newest checkpoint with enough cosignatures for the server's own policy, unverified. `None` if the server
+    /// has none yet.
     pub(crate) async fn cosigned_checkpoint(&self) -> Result<Option<Note>, CliError> {
         self.note_at(routes::LOG_COSIGNED).await
     }

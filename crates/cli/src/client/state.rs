@@ -45,7 +45,7 @@ impl StateQuestion<'_> {
 }
 
 impl ServerClient {
-    /// The state of a release or a project, as of one commit; `None` where the server says that there is none.
+    /// The state of a release or a project, as of one commit; `None` if the server says that it has neither there.
     pub(crate) async fn state(
         &self,
         path: &RepoPath,

@@ -179,8 +179,8 @@ pub fn tag_below() -> Parameter {
 /// The newest release of a project, for the state of it.
 pub fn newest_below() -> Parameter {
     let about = "The newest release of the project at the path: the highest complete version that no one has begun to \
-                 revoke. `skipped` lists higher ones. If there is none, the answer is about the project. With `tag`, \
-                 it changes nothing.";
+                 revoke. `skipped` lists the higher versions that were passed over. If the project has no such \
+                 release, the answer is about the project. With `tag`, this parameter changes nothing.";
     query("newest", about, json!({ "type": "string", "enum": ["true"] }), json!("true"))
 }
 

@@ -77,7 +77,7 @@ fn begun_veto(veto: &BegunVeto) -> Begun<'_> {
 }
 
 impl Status {
-    /// The release at a path. `None` where there is none.
+    /// The release at a path; `None` if the server shows no release there.
     pub(super) fn of_release(
         client: &ServerClient,
         shown: &Shown,
