@@ -232,13 +232,12 @@ impl EarlierObjections {
         }
     }
 
-    /// Those that verify, and are about another content than this one: for showing what a server says that it has.
-    pub fn keep_verifying(&self, current: Option<&Sha512>) -> Self {
+    /// Keeps those that verify, to show what a server says that it has. A content can come back after a correction, so one
+    /// that is about the content that is there now stays as well.
+    pub fn keep_verifying(&self) -> Self {
         let mut kept = self.clone();
         kept.entries.retain(|EarlierObjection { public_key, said }| {
-            let digest = Sha512::of(said.text.as_bytes());
-            Some(&said.document.subject_digest) != current
-                && public_key.verify(&digest, &said.signature).is_ok()
+            public_key.verify(&Sha512::of(said.text.as_bytes()), &said.signature).is_ok()
         });
         kept
     }

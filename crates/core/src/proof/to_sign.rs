@@ -59,9 +59,10 @@ pub struct ToSign {
     pub subject: Subject,
     /// Those whose signature was shown and verifies.
     pub signed: BTreeSet<PublicKey>,
-    /// Of a release: those that were shown and verify. They block nothing.
+    /// The objections to a release that were shown and verify. They block nothing.
     pub objections: ObjectionsFile,
-    /// Of a release: what was said of contents that it had before, as far as it was shown and verifies.
+    /// What was said of contents that a release had before, as far as it was shown and verifies. The content that is there
+    /// now can be one of them: it came back.
     pub earlier: EarlierObjections,
 }
 
@@ -159,7 +160,7 @@ impl SigningRequest {
             self.files.iter().map(|(path, text)| (path.clone(), Sha512::of(text.as_bytes()))).collect();
         let signed = self.collected.verifying_signers(self.files[&self.path].as_bytes());
         let objections = self.objections.keep_verifying(&digests[&self.path]);
-        let earlier = self.earlier.keep_verifying(Some(&digests[&self.path]));
+        let earlier = self.earlier.keep_verifying();
         Ok(ToSign { path: self.path.clone(), digests, subject, signed, objections, earlier })
     }
 

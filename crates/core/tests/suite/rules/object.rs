@@ -151,7 +151,7 @@ fn a_correction_and_a_withdrawal_set_objections_aside_and_a_revocation_ends_them
 /// What was said of contents before: of which, by whom, and what.
 fn earlier(world: &World) -> Vec<(Sha512, PublicKey, String)> {
     let file = stored::earlier_objections(&world.repo, &path(INDEX)).expect("readable");
-    assert_eq!(file.keep_verifying(None), file, "each has its signature");
+    assert_eq!(file.keep_verifying(), file, "each has its signature");
     let subjects = file.entries.iter().map(|entry| entry.said.document.subject_digest);
     file.said().zip(subjects).map(|(said, subject)| (subject, said.key, said.text.to_owned())).collect()
 }
