@@ -17,13 +17,12 @@ use std::{
 };
 
 use countersign_api::{
-    answers::{ChainResponse, PingResponse},
+    answers::PingResponse,
     catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
     event::EventFilter,
 };
 use countersign_core::{
     documents::{
-        history::History,
         layout::{self, Signable},
         signers::SignersFile,
     },
@@ -135,23 +134,6 @@ impl ServerClient {
     ) -> Result<Option<T>, CliError> {
         let bytes = self.file(path, FILE_BYTES).await?;
         bytes.map(|bytes| parse(&bytes).map_err(|error| self.unusable_content(path, error))).transpose()
-    }
-
-    /// The whole history of a project's signers; empty where it has none.
-    pub(crate) async fn history(&self, project: &RepoPath) -> Result<History, CliError> {
-        let path = layout::history(project);
-        match self.file(&path, ANSWER_BYTES).await? {
-            Some(bytes) => History::parse(&bytes).map_err(|error| self.unusable_content(&path, error)),
-            None => Ok(History::default()),
-        }
-    }
-
-    /// The history up to the signers that signed `path`.
-    pub(crate) async fn chain(&self, path: &RepoPath) -> Result<History, CliError> {
-        let answer = self.get(self.route(routes::GET_SIGNERS_CHAIN, Some(path)), ANSWER_BYTES).await?;
-        let chain =
-            ChainResponse::parse(&answer.bytes).map_err(|error| self.unusable(path, &answer, error))?;
-        Ok(chain.history)
     }
 
     /// The signers file in force above a path.

@@ -144,9 +144,9 @@ impl ServerClient {
                     && self.document(file_path).await?.is_some_and(|text| is_signed(&text))
             }
             // If these signers are in force, a later file may be pending by now.
-            Some(Signable::PendingSigners { project }) => {
-                let history = self.history(&project).await?;
-                history.entries.iter().any(|entry| is_signed(&entry.signers_config))
+            Some(Signable::PendingSigners { .. }) => {
+                let shown = self.state_at(file_path).await?;
+                shown.history().entries.iter().any(|entry| is_signed(&entry.signers_config))
             }
         };
         Ok(is_complete.then_some(SignedResponse { is_complete: true, waits_until: None }))
