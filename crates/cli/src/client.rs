@@ -120,12 +120,6 @@ impl ServerClient {
         Ok(answer.map(|answer| answer.bytes))
     }
 
-    /// A stored document, as text.
-    pub(crate) async fn document(&self, path: &RepoPath) -> Result<Option<String>, CliError> {
-        let bytes = self.file(path, FILE_BYTES).await?;
-        bytes.map(|bytes| self.text(path, bytes)).transpose()
-    }
-
     /// A stored document, parsed.
     pub(crate) async fn parsed<T>(
         &self,
@@ -367,11 +361,6 @@ impl ServerClient {
     /// Not an event.
     pub(crate) fn unusable_event(&self, error: ParseError) -> CliError {
         self.unusable_content(&"events", error)
-    }
-
-    fn text(&self, path: &RepoPath, bytes: Vec<u8>) -> Result<String, CliError> {
-        String::from_utf8(bytes)
-            .map_err(|_| self.unusable_content(path, ParseError::new("", "it is not UTF-8")))
     }
 }
 

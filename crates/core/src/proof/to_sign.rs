@@ -132,6 +132,18 @@ pub enum ToSignError {
 }
 
 impl SigningRequest {
+    /// An index that no one has signed, with the history of its project's signers.
+    pub fn of_index(path: RepoPath, index: String, history: History) -> Self {
+        Self {
+            files: BTreeMap::from([(path.clone(), index)]),
+            path,
+            history,
+            collected: SignatureSet::default(),
+            objections: ObjectionsFile::default(),
+            earlier: EarlierObjections::default(),
+        }
+    }
+
     pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
         let known =
             ["file_path", "files", "signers_history", "collected", "objections", "earlier_objections"];

@@ -2,9 +2,9 @@
 
 use countersign_core::{
     documents::{
-        objections::{EarlierObjections, Objection, ObjectionsFile},
+        objections::{EarlierObjections, ObjectionsFile},
         registrant::Registrant,
-        revocation::Revocation,
+        statement::{Objection, Revocation},
     },
     values::digest::Sha512,
 };

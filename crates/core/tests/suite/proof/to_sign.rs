@@ -5,9 +5,10 @@ use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 use countersign_core::{
     documents::{
         history::History,
-        objections::{EarlierObjection, Objection, StoredObjection},
+        objections::{EarlierObjection, StoredObjection},
         sha256sums::render_sha256sums,
         signatures::SignatureSet,
+        statement::Objection,
     },
     proof::{
         shown_release::{ShownHistoryError, ShownReleaseError},
