@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::{
-    documents::{revocation::RevokeBody, veto::VetoBody},
-    proof::{to_revoke::RevocationRequest, to_sign::SigningRequest, to_veto::CarriedVeto},
-    values::json::{self, Field, Json, ParseError},
-};
+use countersign_core::documents::statement::{SignedStatement, StatementKind};
+use countersign_core::proof::to_sign::SigningRequest;
+use countersign_core::proof::to_state::StatementRequest;
+use countersign_core::values::json::{self, Field, Json, ParseError};
 use serde::Serialize;
 
 use crate::requests::SignaturesBody;
@@ -14,10 +13,6 @@ use crate::requests::SignaturesBody;
 const VERSION: u64 = 1;
 const REQUESTS: &str = "signing_requests";
 const SIGNATURES: &str = "signatures";
-const REVOCATION_REQUESTS: &str = "revocation_requests";
-const REVOCATIONS: &str = "revocations";
-const VETO_REQUESTS: &str = "veto_requests";
-const VETOES: &str = "vetoes";
 
 /// The file that `sign --export` writes.
 pub fn parse_requests(bytes: &[u8]) -> Result<Vec<SigningRequest>, ParseError> {
@@ -37,40 +32,34 @@ pub fn write_signatures(signatures: &[SignaturesBody]) -> Vec<u8> {
     write_list(SIGNATURES, signatures)
 }
 
-/// The file that `revoke --export` writes.
-pub fn parse_revocation_requests(bytes: &[u8]) -> Result<Vec<RevocationRequest>, ParseError> {
-    parse_list(bytes, REVOCATION_REQUESTS, RevocationRequest::parse_field)
+/// The file that `revoke --export` or `veto --export` writes.
+pub fn parse_statement_requests(
+    kind: StatementKind,
+    bytes: &[u8],
+) -> Result<Vec<StatementRequest>, ParseError> {
+    parse_list(bytes, statement_lists(kind).0, |field| StatementRequest::parse_field(kind, field))
 }
 
-pub fn write_revocation_requests(requests: &[RevocationRequest]) -> Vec<u8> {
-    write_list(REVOCATION_REQUESTS, requests)
+pub fn write_statement_requests(kind: StatementKind, requests: &[StatementRequest]) -> Vec<u8> {
+    write_list(statement_lists(kind).0, requests)
 }
 
-/// The file that `revoke --detached` writes.
-pub fn parse_revocations(bytes: &[u8]) -> Result<Vec<RevokeBody>, ParseError> {
-    parse_list(bytes, REVOCATIONS, RevokeBody::parse_field)
+/// The file that `revoke --detached` or `veto --detached` writes.
+pub fn parse_statements(kind: StatementKind, bytes: &[u8]) -> Result<Vec<SignedStatement>, ParseError> {
+    parse_list(bytes, statement_lists(kind).1, |field| SignedStatement::parse_field(kind, field))
 }
 
-pub fn write_revocations(revocations: &[RevokeBody]) -> Vec<u8> {
-    write_list(REVOCATIONS, revocations)
+pub fn write_statements(kind: StatementKind, statements: &[SignedStatement]) -> Vec<u8> {
+    write_list(statement_lists(kind).1, statements)
 }
 
-/// The file that `veto --export` writes.
-pub fn parse_veto_requests(bytes: &[u8]) -> Result<Vec<CarriedVeto>, ParseError> {
-    parse_list(bytes, VETO_REQUESTS, CarriedVeto::parse_field)
-}
-
-pub fn write_veto_requests(requests: &[CarriedVeto]) -> Vec<u8> {
-    write_list(VETO_REQUESTS, requests)
-}
-
-/// The file that `veto --detached` writes.
-pub fn parse_vetoes(bytes: &[u8]) -> Result<Vec<VetoBody>, ParseError> {
-    parse_list(bytes, VETOES, VetoBody::parse_field)
-}
-
-pub fn write_vetoes(vetoes: &[VetoBody]) -> Vec<u8> {
-    write_list(VETOES, vetoes)
+/// The names of the lists of requests and of signed statements.
+fn statement_lists(kind: StatementKind) -> (&'static str, &'static str) {
+    match kind {
+        StatementKind::Revocation => ("revocation_requests", "revocations"),
+        StatementKind::Veto => ("veto_requests", "vetoes"),
+        StatementKind::Objection => ("objection_requests", "objections"),
+    }
 }
 
 fn parse_list<T>(

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-pub use countersign_core::documents::{
-    objections::ObjectBody, revocation::RevokeBody, veto::VetoBody, withdrawal::WithdrawBody,
-};
+pub use countersign_core::documents::statement::SignedStatement;
+pub use countersign_core::documents::withdrawal::WithdrawBody;
 use countersign_core::{
     documents::{
         fields::{parse_key, parse_signature},
@@ -56,6 +55,46 @@ pub enum AssetsBody {
     /// Checksums files, all in one directory of one server.
     #[schema(rename = "csum_files")]
     Checksums(Vec<String>),
+}
+
+/// One signature on a revocation document.
+// Only the reference has this type and the two that follow: [`SignedStatement`] reads and writes the bodies.
+#[derive(Debug, utoipa::ToSchema)]
+pub struct RevokeBody {
+    /// The complete index that is revoked.
+    pub file_path: RepoPath,
+    /// The exact text of the revocation document, which is JSON itself.
+    pub revocation_json: String,
+    /// Over the SHA-512 digest of that text.
+    pub signature: Signature,
+    /// The revoker.
+    pub public_key: PublicKey,
+}
+
+/// One signature on a veto.
+#[derive(Debug, utoipa::ToSchema)]
+pub struct VetoBody {
+    /// The pending signers file.
+    pub file_path: RepoPath,
+    /// The exact text of the veto, which is JSON itself.
+    pub veto_json: String,
+    /// Over the SHA-512 digest of that text.
+    pub signature: Signature,
+    /// The master.
+    pub public_key: PublicKey,
+}
+
+/// One objection, handed in.
+#[derive(Debug, utoipa::ToSchema)]
+pub struct ObjectBody {
+    /// The index of the release.
+    pub file_path: RepoPath,
+    /// The exact text of the objection, which is JSON itself.
+    pub objection_json: String,
+    /// Over the SHA-512 digest of that text.
+    pub signature: Signature,
+    /// The objector, who may be another than the caller.
+    pub public_key: PublicKey,
 }
 
 impl ProposeBody {

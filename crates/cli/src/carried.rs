@@ -15,7 +15,7 @@ use crate::{
     several::Several,
 };
 
-/// `made_by`: the command that writes such a file.
+/// Reads a carried file. `made_by` is the command that writes such a file.
 pub(crate) fn read<T>(
     file: &Path,
     parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
@@ -77,7 +77,7 @@ pub(crate) fn mark_done(mut value: Value, was_done: bool) -> Value {
 
 /// What a key has signed on a computer without a network, on its way to one that has it.
 pub(crate) struct SignedFile<'a> {
-    /// Of ours, which also submits it.
+    /// The command of ours that signed it, and that submits it.
     pub(crate) command: &'static str,
     pub(crate) by: PublicKey,
     pub(crate) paths: Vec<&'a RepoPath>,

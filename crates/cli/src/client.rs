@@ -17,13 +17,12 @@ use std::{
 };
 
 use countersign_api::{
-    answers::{ChainResponse, PingResponse},
+    answers::PingResponse,
     catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
     event::EventFilter,
 };
 use countersign_core::{
     documents::{
-        history::History,
         layout::{self, Signable},
         signers::SignersFile,
     },
@@ -121,12 +120,6 @@ impl ServerClient {
         Ok(answer.map(|answer| answer.bytes))
     }
 
-    /// A stored document, as text.
-    pub(crate) async fn document(&self, path: &RepoPath) -> Result<Option<String>, CliError> {
-        let bytes = self.file(path, FILE_BYTES).await?;
-        bytes.map(|bytes| self.text(path, bytes)).transpose()
-    }
-
     /// A stored document, parsed.
     pub(crate) async fn parsed<T>(
         &self,
@@ -135,23 +128,6 @@ impl ServerClient {
     ) -> Result<Option<T>, CliError> {
         let bytes = self.file(path, FILE_BYTES).await?;
         bytes.map(|bytes| parse(&bytes).map_err(|error| self.unusable_content(path, error))).transpose()
-    }
-
-    /// The whole history of a project's signers; empty where it has none.
-    pub(crate) async fn history(&self, project: &RepoPath) -> Result<History, CliError> {
-        let path = layout::history(project);
-        match self.file(&path, ANSWER_BYTES).await? {
-            Some(bytes) => History::parse(&bytes).map_err(|error| self.unusable_content(&path, error)),
-            None => Ok(History::default()),
-        }
-    }
-
-    /// The history up to the signers that signed `path`.
-    pub(crate) async fn chain(&self, path: &RepoPath) -> Result<History, CliError> {
-        let answer = self.get(self.route(routes::GET_SIGNERS_CHAIN, Some(path)), ANSWER_BYTES).await?;
-        let chain =
-            ChainResponse::parse(&answer.bytes).map_err(|error| self.unusable(path, &answer, error))?;
-        Ok(chain.history)
     }
 
     /// The signers file in force above a path.
@@ -385,11 +361,6 @@ impl ServerClient {
     /// Not an event.
     pub(crate) fn unusable_event(&self, error: ParseError) -> CliError {
         self.unusable_content(&"events", error)
-    }
-
-    fn text(&self, path: &RepoPath, bytes: Vec<u8>) -> Result<String, CliError> {
-        String::from_utf8(bytes)
-            .map_err(|_| self.unusable_content(path, ParseError::new("", "it is not UTF-8")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The short block that says what was verified, by whom, and what was not.
 
 use countersign_core::{
-    documents::{index::PublishedFile, objections::ObjectionsFile, revocation::Revocation},
+    documents::{index::PublishedFile, objections::ObjectionsFile, statement::Revocation},
     proof::{
         trust::Root,
         verify::{GroupCount, VerifiedArtifact},

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use countersign_api::state::DroppedReleases;
 use countersign_core::{
-    documents::{agreement::Agreement, layout, signatures::SignatureSet, veto::Veto},
+    documents::{agreement::Agreement, layout, signatures::SignatureSet, statement::Veto},
     rules::decide::veto::{VetoRecord, list_records},
     values::{
         digest::Sha512,

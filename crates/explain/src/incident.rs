@@ -12,8 +12,8 @@ use countersign_core::{
     documents::{
         history::History,
         layout,
-        revocation::Revocation,
         signers::{SignersFile, keys_of},
+        statement::Revocation,
     },
     rules::{
         chain::{self, VerifiedChain},

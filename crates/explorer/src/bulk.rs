@@ -4,10 +4,10 @@
 //! Each person goes through all of their statements in their own order, whatever becomes of each.
 
 use countersign_core::rules::decide::{
-    revoke::{RevokeRefusal, RevokeRequest},
     sign::{SignRefusal, Submission},
+    statement::StatementRefusal,
 };
-use countersign_testing::World;
+use countersign_testing::{RevokeRequest, World};
 
 /// Something that a person signed before, with what the server had shown then.
 #[derive(Debug, Clone)]
@@ -67,7 +67,9 @@ fn receive(world: &mut World, statement: &Statement) -> Reception {
     match statement {
         Statement::Revoke(request) => match world.revoke(request) {
             Ok(_) => Reception::Taken,
-            Err(RevokeRefusal::AlreadyRevoked(_) | RevokeRefusal::AlreadySigned(_)) => Reception::DoneAlready,
+            Err(StatementRefusal::AlreadyRevoked(_) | StatementRefusal::AlreadySigned(_)) => {
+                Reception::DoneAlready
+            }
             Err(refusal) => Reception::Refused(refusal.to_string()),
         },
         Statement::Sign(submission) => match world.submit(submission) {

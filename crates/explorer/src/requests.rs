@@ -9,14 +9,14 @@ use std::{
     time::Duration,
 };
 
-use countersign_api::requests::{ProposeBody, RevokeBody};
+use countersign_api::requests::ProposeBody;
 use countersign_core::{
     documents::{
         index::{AssetName, Digests, PublishedFile, ReleaseIndex},
         metadata::{Origin, OriginKind},
         other_formats::FormatTexts,
-        revocation::Revocation,
         sha256sums::render_sha256sums,
+        statement::{Revocation, SignedStatement, StatementKind},
     },
     rules::{
         decide::{
@@ -24,8 +24,9 @@ use countersign_core::{
             assets::{AssetsRefusal, Release, WrittenIndex, register_assets},
             drop::{DropRefusal, drop_pending},
             register::{RegisterRefusal, register},
-            revoke::{RevokeRefusal, RevokeRequest, revoke},
+            revoke::revoke,
             sign::{Prepared, SignRefusal, Submission, sign_prepared},
+            statement::StatementRefusal,
             update::{UpdateRefusal, update},
         },
         snapshot::{Change, ReadError},
@@ -38,7 +39,7 @@ use countersign_core::{
         time::Timestamp,
     },
 };
-use countersign_testing::{at, format_text, path, signed_request};
+use countersign_testing::{RevokeRequest, at, format_text, path, signed_request};
 
 use crate::{
     action::{Action, Document, Offered},
@@ -291,21 +292,20 @@ impl<'w> Requests<'w> {
             let id = contents.intern(&text);
             let signature = self.offer(contents, by, offered, id);
             let person = &self.world.people[usize::from(by)];
-            let revocation_json = String::from_utf8(text.to_vec()).expect("our documents are text");
-            let body = RevokeBody {
-                file_path: file.clone(),
-                revocation_json: revocation_json.clone(),
+            let statement = SignedStatement {
+                kind: StatementKind::Revocation,
+                file_path: file,
+                text: String::from_utf8(text.to_vec()).expect("our documents are text"),
                 signature,
                 public_key: person.public,
             };
-            let request = signed_request(&person.secret, now, &json_text(&body));
-            let revoker = person.public;
-            let request = RevokeRequest { file, revocation_json, signature, revoker, request };
-            self.revocations.insert(known, request);
+            let request = signed_request(&person.secret, now, &json_text(&statement));
+            self.revocations.insert(known, RevokeRequest { statement, request });
         }
-        match revoke(&View { contents, state, reads }, &self.revocations[&known], now) {
+        let RevokeRequest { statement, request } = &self.revocations[&known];
+        match revoke(&View { contents, state, reads }, statement, request, now) {
             Ok((change, _)) => changed(change),
-            Err(RevokeRefusal::Stored(error)) => Decision::Corrupt(error),
+            Err(StatementRefusal::Stored(error)) => Decision::Corrupt(error),
             Err(refusal) => Decision::Refused(refusal.to_string()),
         }
     }

@@ -17,8 +17,8 @@ use crate::{
     metrics::{PAGE, RequestKinds},
     openapi::{self, catalogue, changes, reads, service},
     routes::{
-        assets, chain, events, files, health, journal, keys, log, metrics, object, pending, ping, propose,
-        reference, releases, revoke, signatures, state, veto, withdraw, witness,
+        assets, chain, events, files, health, journal, keys, log, metrics, pending, ping, propose, reference,
+        releases, signatures, state, statement, withdraw, witness,
     },
     routing::route_table::RouteTable,
     state::App,
@@ -34,11 +34,11 @@ pub fn all() -> RouteTable {
         .post(paths::REGISTER_REPO, propose::register_repo, changes::register_repo())
         .post(paths::UPDATE_SIGNERS, propose::update_signers, changes::update_signers())
         .post(paths::SIGNATURES, signatures::submit, changes::submit_signatures())
-        .post(paths::REVOKE, revoke::revoke, changes::revoke())
-        .post(paths::VETO, veto::veto, changes::veto())
+        .post(paths::REVOKE, statement::revoke, changes::revoke())
+        .post(paths::VETO, statement::veto, changes::veto())
         .post(paths::ASSETS, assets::register, changes::assets())
         .post(paths::WITHDRAW, withdraw::withdraw, changes::withdraw())
-        .post(paths::OBJECT, object::object, changes::object())
+        .post(paths::OBJECT, statement::object, changes::object())
         .get(paths::PENDING_SIGNATURES, pending::list, reads::pending_signatures())
         .get_below(paths::SIGNATURES, signatures::status, reads::signature_status())
         .get_below(paths::FILES_TO_SIGN, files::to_sign, reads::files_to_sign())

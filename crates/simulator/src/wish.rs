@@ -3,14 +3,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use countersign_api::requests::{ProposeBody, RevokeBody};
+use countersign_api::requests::ProposeBody;
 use countersign_core::{
     documents::{
         index::PublishedFile,
         layout,
         metadata::{Origin, OriginKind},
-        revocation::Revocation,
         signed_request::SignedRequest,
+        statement::{Revocation, StatementKind},
     },
     rules::{
         auth::{check_carried, sign_request},
@@ -18,7 +18,7 @@ use countersign_core::{
             Proposal,
             assets::{Release, register_assets},
             register::register,
-            revoke::{RevokeRequest, revoke},
+            revoke::revoke,
             sign::{Submission, sign},
             update::update,
         },
@@ -28,7 +28,7 @@ use countersign_core::{
     values::{digest::Sha512, key::SecretKey, path::RepoPath, time::Timestamp},
 };
 use countersign_store::Head;
-use countersign_testing::{key, path, published, signers};
+use countersign_testing::{key, path, published, signed_statement, signers};
 
 const EXPIRY: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 const MAX_COLLECTING: usize = 10_000;
@@ -164,18 +164,9 @@ impl ChangeWish {
             subject_digest: Some(Sha512::of(&index)),
             initiator: None,
         };
-        let revocation_json = String::from_utf8(document.write()).map_err(text)?;
-        let signature = person.sign(&Sha512::of(revocation_json.as_bytes()));
-        let body = RevokeBody {
-            file_path: file.clone(),
-            revocation_json: revocation_json.clone(),
-            signature,
-            public_key: person.public_key(),
-        };
-        let request = self.signed(&person, &body);
-        let request =
-            RevokeRequest { file, revocation_json, signature, revoker: person.public_key(), request };
-        revoke(head, &request, now).map(first).map_err(text)
+        let statement = signed_statement(StatementKind::Revocation, &file, &document.write(), &person);
+        let request = self.signed(&person, &statement);
+        revoke(head, &statement, &request, now).map(first).map_err(text)
     }
 
     fn signed(&self, by: &SecretKey, body: &impl serde::Serialize) -> SignedRequest {

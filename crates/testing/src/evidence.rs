@@ -5,8 +5,8 @@ use countersign_core::{
         history::{History, HistoryEntry},
         index::{AssetName, Digests, PublishedFile, ReleaseIndex},
         metadata::{Metadata, Origin, OriginKind},
-        revocation::{Revocation, RevokeBody},
         signatures::{Collected, SignatureSet},
+        statement::{Revocation, StatementKind},
     },
     proof::verify::{Evidence, RevocationEvidence},
     values::{
@@ -19,7 +19,7 @@ use countersign_core::{
 
 use super::{
     INDEX, PROJECT, Signers, alice, at, bob, carol, dave, key, path, revocation_text, shifted_seconds,
-    signed_request, signers,
+    signed_request, signed_statement, signers,
 };
 
 pub const OTHER_PROJECT: &str = "https/github.com/443/acme/other";
@@ -262,12 +262,7 @@ pub fn revocation_with(evidence: &Evidence, document: Revocation, by: &[&SecretK
 /// A revocation that names no file, with the request in which `by` named one.
 pub fn revocation_by_request(evidence: &Evidence, by: &SecretKey, named: &RepoPath) -> RevocationEvidence {
     let shown = revocation_with(evidence, revocation_document(None), &[by]);
-    let body = RevokeBody {
-        file_path: named.clone(),
-        signature: by.sign(&Sha512::of(shown.document.as_bytes())),
-        revocation_json: shown.document.clone(),
-        public_key: by.public_key(),
-    };
+    let body = signed_statement(StatementKind::Revocation, named, shown.document.as_bytes(), by);
     let payload = serde_json::to_string(&body).expect("JSON");
     RevocationEvidence { request: Some(signed_request(by, noon(), &payload)), ..shown }
 }

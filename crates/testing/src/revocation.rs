@@ -2,15 +2,15 @@
 
 use countersign_core::{
     documents::signatures::SignatureSet,
-    rules::decide::revoke::{RevokeOutcome, RevokeRefusal},
+    rules::decide::statement::{Stated, StatementRefusal},
     values::key::SecretKey,
 };
 
 use super::{INDEX, PROJECT, Signers, World, alice, bob, carol, dave, key, signers};
 
-pub type RevokeResult = Result<RevokeOutcome, RevokeRefusal>;
-pub const REVOKED: RevokeResult = Ok(RevokeOutcome { is_revoked: true });
-pub const RECORDED: RevokeResult = Ok(RevokeOutcome { is_revoked: false });
+pub type RevokeResult = Result<Stated, StatementRefusal>;
+pub const REVOKED: RevokeResult = Ok(Stated { in_force: true });
+pub const RECORDED: RevokeResult = Ok(Stated { in_force: false });
 
 /// A team in which Alice and Bob sign releases and are admins, both needed; Dave is master.
 pub fn team() -> Signers {
@@ -39,7 +39,7 @@ pub fn post(world: &mut World, document: &str, by: &SecretKey) -> RevokeResult {
 
 /// A refusal, which leaves everything as it was.
 #[track_caller]
-pub fn refusal(world: &mut World, document: &str, by: &SecretKey) -> RevokeRefusal {
+pub fn refusal(world: &mut World, document: &str, by: &SecretKey) -> StatementRefusal {
     let before = world.repo.clone();
     let refusal = post(world, document, by).expect_err("a refusal");
     assert_eq!(world.repo, before);

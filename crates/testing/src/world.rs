@@ -6,11 +6,9 @@ use countersign_core::{
     documents::{
         index::{AssetName, Digests, PublishedFile, ReleaseIndex},
         metadata::{Origin, OriginKind},
-        objections::{ObjectBody, Objection},
-        revocation::Revocation,
         sha256sums::render_sha256sums,
         signed_request::SignedRequest,
-        veto::Veto,
+        statement::{Objection, Revocation, SignedStatement, StatementKind, Veto},
         withdrawal::{WithdrawBody, Withdrawal},
     },
     rules::{
@@ -20,12 +18,13 @@ use countersign_core::{
             activate::{ActivateRefusal, activate_due},
             assets::{AssetsRefusal, Release, check_assets, register_assets},
             drop::{DropRefusal, drop_pending},
-            object::{ObjectRefusal, Objected, object},
+            object::object,
             register::{RegisterRefusal, register},
-            revoke::{RevokeOutcome, RevokeRefusal, RevokeRequest, revoke},
+            revoke::revoke,
             sign::{SignRefusal, Signed, Submission, sign, sign_prepared},
+            statement::{Stated, StatementRefusal},
             update::{UpdateRefusal, update},
-            veto::{VetoOutcome, VetoRefusal, VetoRequest, veto},
+            veto::veto,
             withdraw::{WithdrawRefusal, withdraw},
         },
         query::files_to_sign,
@@ -58,6 +57,13 @@ pub const NONCE: &str = "8c2b5d4e-6f70-4a81-92a3-b4c5d6e7f809";
 
 pub const FOURTEEN_DAYS: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 pub const MAX_COLLECTING: usize = 10_000;
+
+/// A revocation, and the request that hands it in.
+#[derive(Debug, Clone)]
+pub struct RevokeRequest {
+    pub statement: SignedStatement,
+    pub request: SignedRequest,
+}
 
 #[derive(Debug, Clone)]
 pub struct World {
@@ -144,18 +150,12 @@ impl World {
     }
 
     /// What `by` posts to veto the pending signers file with this document.
-    pub fn veto_request(&self, document: &Veto, by: &SecretKey) -> VetoRequest {
-        let bytes = document.write();
-        VetoRequest {
-            file: path(PENDING),
-            signature: by.sign(&Sha512::of(&bytes)),
-            veto_json: String::from_utf8(bytes).expect("our documents are text"),
-            master: by.public_key(),
-        }
+    pub fn veto_request(&self, document: &Veto, by: &SecretKey) -> SignedStatement {
+        signed_statement(StatementKind::Veto, &path(PENDING), &document.write(), by)
     }
 
-    pub fn veto(&mut self, request: &VetoRequest) -> Result<VetoOutcome, VetoRefusal> {
-        veto(&self.repo, request, self.now).map(|done| self.commit(done))
+    pub fn veto(&mut self, statement: &SignedStatement) -> Result<Stated, StatementRefusal> {
+        veto(&self.repo, statement, self.now).map(|done| self.commit(done))
     }
 
     pub fn drop_pending(&mut self) -> Result<(), DropRefusal> {
@@ -227,23 +227,18 @@ impl World {
 
     /// What `by` posts to revoke the index with this document.
     pub fn revoke_request(&self, document: &str, by: &SecretKey) -> RevokeRequest {
-        RevokeRequest {
-            file: path(INDEX),
-            revocation_json: document.to_owned(),
-            signature: by.sign(&Sha512::of(document.as_bytes())),
-            revoker: by.public_key(),
-            request: signed_request(by, self.now, "{}"),
-        }
+        let statement = signed_statement(StatementKind::Revocation, &path(INDEX), document.as_bytes(), by);
+        RevokeRequest { statement, request: signed_request(by, self.now, "{}") }
     }
 
     /// Revokes the index by the one signature that is enough.
     pub fn revoke_index(&mut self, by: &SecretKey) {
         let request = self.revoke_request(&self.revocation_document("a bad build"), by);
-        assert!(self.revoke(&request).expect("a revocation").is_revoked);
+        assert!(self.revoke(&request).expect("a revocation").in_force);
     }
 
-    pub fn revoke(&mut self, request: &RevokeRequest) -> Result<RevokeOutcome, RevokeRefusal> {
-        revoke(&self.repo, request, self.now).map(|done| self.commit(done))
+    pub fn revoke(&mut self, posted: &RevokeRequest) -> Result<Stated, StatementRefusal> {
+        revoke(&self.repo, &posted.statement, &posted.request, self.now).map(|done| self.commit(done))
     }
 }
 
@@ -264,25 +259,23 @@ impl World {
         withdraw(&self.repo, withdrawal).map(|done| self.commit(done))
     }
 
-    /// An objection by a key; `None` takes one back.
-    pub fn objection(&self, text: Option<&str>, by: &SecretKey) -> ObjectBody {
+    /// `None` takes an objection back.
+    pub fn objection(&self, text: Option<&str>, by: &SecretKey) -> SignedStatement {
         let subject_digest = Sha512::of(&self.repo.bytes(INDEX));
         let document = Objection { text: text.map(str::to_owned), subject_digest, timestamp: self.now };
         self.objection_of(&document, by)
     }
 
-    pub fn objection_of(&self, document: &Objection, by: &SecretKey) -> ObjectBody {
-        let objection_json = String::from_utf8(document.write()).expect("our documents are text");
-        let signature = by.sign(&Sha512::of(objection_json.as_bytes()));
-        ObjectBody { file_path: path(INDEX), objection_json, signature, public_key: by.public_key() }
+    pub fn objection_of(&self, document: &Objection, by: &SecretKey) -> SignedStatement {
+        signed_statement(StatementKind::Objection, &path(INDEX), &document.write(), by)
     }
 
-    pub fn object(&mut self, text: Option<&str>, by: &SecretKey) -> Result<Objected, ObjectRefusal> {
+    pub fn object(&mut self, text: Option<&str>, by: &SecretKey) -> Result<Stated, StatementRefusal> {
         self.object_as(&self.objection(text, by))
     }
 
-    pub fn object_as(&mut self, request: &ObjectBody) -> Result<Objected, ObjectRefusal> {
-        object(&self.repo, request, self.now).map(|done| self.commit(done))
+    pub fn object_as(&mut self, statement: &SignedStatement) -> Result<Stated, StatementRefusal> {
+        object(&self.repo, statement, self.now).map(|done| self.commit(done))
     }
 }
 
@@ -293,6 +286,22 @@ pub fn origin(retrieved_at: Timestamp) -> Origin {
         retrieval_url: "https://raw.githubusercontent.com/acme/app/refs/heads/main/svc.signers.json"
             .to_owned(),
         retrieved_at,
+    }
+}
+
+/// A statement about `file`, which `by` signs.
+pub fn signed_statement(
+    kind: StatementKind,
+    file: &RepoPath,
+    text: &[u8],
+    by: &SecretKey,
+) -> SignedStatement {
+    SignedStatement {
+        kind,
+        file_path: file.clone(),
+        text: String::from_utf8(text.to_vec()).expect("our documents are text"),
+        signature: by.sign(&Sha512::of(text)),
+        public_key: by.public_key(),
     }
 }
 

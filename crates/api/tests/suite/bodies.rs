@@ -2,8 +2,9 @@
 
 use countersign_api::{
     answers::StatusResponse,
-    requests::{AssetsBody, ProposeBody, RevokeBody, SignaturesBody},
+    requests::{AssetsBody, ProposeBody, SignaturesBody, SignedStatement},
 };
+use countersign_core::documents::statement::StatementKind;
 use countersign_core::values::{digest::Sha512, json::ParseError};
 use countersign_testing::{alice, assert_mentions, path};
 use serde_json::json;
@@ -93,8 +94,8 @@ fn a_revocation_document_is_kept_as_its_exact_text() {
     let key = alice().public_key().to_string();
     let body =
         json!({ "file_path": "a", "revocation_json": document, "signature": signature(), "public_key": key });
-    let parsed = RevokeBody::parse(body.to_string().as_bytes()).unwrap();
-    assert_eq!(parsed.revocation_json, document);
+    let parsed = SignedStatement::parse(StatementKind::Revocation, body.to_string().as_bytes()).unwrap();
+    assert_eq!(parsed.text, document);
     assert_eq!(parsed.file_path, path("a"));
 }
 

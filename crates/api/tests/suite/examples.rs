@@ -15,7 +15,7 @@ use countersign_api::{
         ReleaseState, ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
     },
     error_code::ErrorCode::{self, self as C},
-    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody},
+    requests::{AssetsBody, ProposeBody, SignaturesBody, SignedStatement},
     state::{DroppedReleases, LogAnswer, StateResponse},
 };
 use countersign_core::{
@@ -23,7 +23,7 @@ use countersign_core::{
     proof::state::{State, StateSubject},
     rules::{
         auth::{AuthHeaders, AuthRefusal, check_headers},
-        decide::{Proposed, assets, sign::Submission, veto::VetoRequest},
+        decide::{Proposed, assets, sign::Submission},
         query,
     },
     values::{key::SecretKey, path::RepoPath},
@@ -194,13 +194,13 @@ fn tell_second_thoughts(examples: &mut Examples, mut world: World) {
         C::NotASigner,
         world.object(Some("no"), &mallory()).expect_err("no signer"),
     );
-    let unsigned = ObjectBody { public_key: alice().public_key(), ..objection.clone() };
+    let unsigned = SignedStatement { public_key: alice().public_key(), ..objection.clone() };
     examples.add_refusal(
         "object.400",
         C::InvalidSignature,
         world.object_as(&unsigned).expect_err("not her signature"),
     );
-    assert!(world.object_as(&objection).expect("an objection").stands);
+    assert!(world.object_as(&objection).expect("an objection").in_force);
     examples.add("object.request", &objection);
     examples.add("object", ChangedResponse::new("Objection recorded"));
     examples.add_refusal("object.409", C::NotLater, world.object_as(&objection).expect_err("said before"));
@@ -209,7 +209,7 @@ fn tell_second_thoughts(examples: &mut Examples, mut world: World) {
     world.pass(30);
     let back = world.objection(None, &bob());
     examples.add("object.request.back", &back);
-    assert!(!world.object_as(&back).expect("taken back").stands);
+    assert!(!world.object_as(&back).expect("taken back").in_force);
     examples.add("object.back", ChangedResponse::new("Objection taken back"));
     let withdrawal = world.withdrawal(INDEX, "the tag is on the wrong commit", &alice());
     examples.add("withdraw.request", &withdrawal.body);
@@ -339,21 +339,15 @@ fn tell_revocation(examples: &mut Examples, mut world: World) {
     world.pass(60);
     let document = world.revocation_document("app.tar.gz does not start");
     let request = world.revoke_request(&document, &bob());
-    let body = RevokeBody {
-        file_path: request.file.clone(),
-        revocation_json: request.revocation_json.clone(),
-        signature: request.signature,
-        public_key: request.revoker,
-    };
-    examples.add("revoke.request", body);
+    examples.add("revoke.request", &request.statement);
     let outcome = world.revoke(&request).expect("a revocation");
     let message = "File revoked successfully".to_owned();
-    examples.add("revoke", RevokedResponse { success: true, message, revoked: outcome.is_revoked });
+    examples.add("revoke", RevokedResponse { success: true, message, revoked: outcome.in_force });
     let mut several = countersign_testing::revocation::two_of_three();
     let first = several.revoke_request(&several.revocation_document("a bad build"), &carol());
     let outcome = several.revoke(&first).expect("a first signature");
     let message = "Revocation recorded. More signatures are required.".to_owned();
-    examples.add("revoke.recorded", RevokedResponse { success: true, message, revoked: outcome.is_revoked });
+    examples.add("revoke.recorded", RevokedResponse { success: true, message, revoked: outcome.in_force });
     examples.add_refusal("revoke.400", C::AlreadyRevoked, world.revoke(&request).expect_err("it is revoked"));
     examples.add("status.revoked", status(&world, &alice()));
 }
@@ -371,24 +365,18 @@ fn tell_veto(examples: &mut Examples) {
     examples.add("status.waits", StatusResponse::waiting(path(PENDING), until));
     let document = world.veto_document("none of us asked for this");
     let request = world.veto_request(&document, &carol());
-    let body = VetoBody {
-        file_path: request.file.clone(),
-        veto_json: request.veto_json.clone(),
-        signature: request.signature,
-        public_key: request.master,
-    };
-    examples.add("veto.request", body);
-    let not_a_veto = VetoRequest { veto_json: "{}".to_owned(), ..request.clone() };
+    examples.add("veto.request", &request);
+    let not_a_veto = SignedStatement { text: "{}".to_owned(), ..request.clone() };
     examples.add_refusal("veto.400", C::InvalidDocument, world.veto(&not_a_veto).expect_err("not a veto"));
     let strangers = world.veto_request(&document, &bob());
     examples.add_refusal("veto.403", C::MayNotVeto, world.veto(&strangers).expect_err("an admin"));
     let answer =
         |vetoed, message: &str| VetoedResponse { success: true, message: message.to_owned(), vetoed };
-    let vetoed = world.veto(&request).expect("a first signature").is_vetoed;
+    let vetoed = world.veto(&request).expect("a first signature").in_force;
     examples.add("veto.recorded", answer(vetoed, "Veto recorded. More signatures are required."));
     examples.add_refusal("veto.409", C::AlreadySigned, world.veto(&request).expect_err("signed before"));
     let second = world.veto_request(&document, &dave());
-    let vetoed = world.veto(&second).expect("a veto").is_vetoed;
+    let vetoed = world.veto(&second).expect("a veto").in_force;
     examples.add("veto", answer(vetoed, "The pending signers are vetoed and gone."));
     examples.add_refusal("veto.404", C::FileNotFound, world.veto(&second).expect_err("it is gone"));
 }

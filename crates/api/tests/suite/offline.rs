@@ -2,18 +2,17 @@
 
 use countersign_api::{
     offline::{
-        parse_requests, parse_revocation_requests, parse_revocations, parse_signatures, parse_veto_requests,
-        parse_vetoes, write_requests, write_revocation_requests, write_revocations, write_signatures,
-        write_veto_requests, write_vetoes,
+        parse_requests, parse_signatures, parse_statement_requests, parse_statements, write_requests,
+        write_signatures, write_statement_requests, write_statements,
     },
     requests::SignaturesBody,
 };
 use countersign_core::{
-    documents::veto::Veto,
-    proof::{
-        to_revoke::RevocationRequest,
-        to_veto::{CarriedVeto, ToVeto},
+    documents::statement::{
+        StatementKind::{self, Revocation},
+        Veto,
     },
+    proof::to_state::StatementRequest,
     values::digest::Sha512,
 };
 use countersign_testing::{
@@ -98,19 +97,23 @@ fn revocations_read_back_as_they_were_written_and_are_not_taken_for_signatures()
     let index = good().index;
     let revocation = revocation_text(&revocation_document(Some(Sha512::of(index.as_bytes()))));
     let collected = signed_by(&revocation, &[&bob()]);
-    let request =
-        RevocationRequest { path: path(INDEX), index, revocation, history: good().history, collected };
+    let request = StatementRequest::of_release(Revocation, path(INDEX), index, good().history, revocation);
+    let request = StatementRequest { collected, ..request };
     let to_revoke = request.check().expect("a revocation");
     let body =
         to_revoke.sign(alice().public_key(), |digest| Ok::<_, ()>(alice().sign(digest))).expect("signed");
     let (requests, bodies) = (vec![request], vec![body]);
-    let (request_bytes, body_bytes) = (write_revocation_requests(&requests), write_revocations(&bodies));
-    assert_eq!(parse_revocation_requests(&request_bytes), Ok(requests));
-    assert_eq!(parse_revocations(&body_bytes), Ok(bodies));
+    let (request_bytes, body_bytes) =
+        (write_statement_requests(Revocation, &requests), write_statements(Revocation, &bodies));
+    assert_eq!(parse_statement_requests(Revocation, &request_bytes), Ok(requests));
+    assert_eq!(parse_statements(Revocation, &body_bytes), Ok(bodies));
     for bytes in [&request_bytes, &body_bytes] {
         assert!(parse_requests(bytes).is_err() && parse_signatures(bytes).is_err());
     }
-    assert!(parse_revocations(&request_bytes).is_err() && parse_revocation_requests(&body_bytes).is_err());
+    assert!(
+        parse_statements(Revocation, &request_bytes).is_err()
+            && parse_statement_requests(Revocation, &body_bytes).is_err()
+    );
 }
 
 #[test]
@@ -125,17 +128,24 @@ fn vetoes_read_back_as_they_were_written_and_are_not_taken_for_anything_else() {
     };
     let veto = String::from_utf8(document.write()).expect("text");
     let collected = signed_by(&veto, &[&dave()]);
-    let request = CarriedVeto { proposal: proposal_of(&past), veto, collected, waits_until: None };
-    let to_sign = request.proposal.check().expect("a proposal");
-    let to_veto = ToVeto::check(&to_sign, request.veto.clone(), &request.collected).expect("a veto");
+    let (kind, subject) = (StatementKind::Veto, proposal_of(&past));
+    let request = StatementRequest { kind, subject, text: veto, collected, waits_until: None };
+    let to_veto = request.check().expect("a veto");
     let body = to_veto.sign(dave().public_key(), |digest| Ok::<_, ()>(dave().sign(digest))).expect("signed");
     let (requests, bodies) = (vec![request], vec![body]);
-    let (request_bytes, body_bytes) = (write_veto_requests(&requests), write_vetoes(&bodies));
-    assert_eq!(parse_veto_requests(&request_bytes), Ok(requests));
-    assert_eq!(parse_vetoes(&body_bytes), Ok(bodies));
+    let (request_bytes, body_bytes) =
+        (write_statement_requests(kind, &requests), write_statements(kind, &bodies));
+    assert_eq!(parse_statement_requests(kind, &request_bytes), Ok(requests));
+    assert_eq!(parse_statements(kind, &body_bytes), Ok(bodies));
     for bytes in [&request_bytes, &body_bytes] {
         assert!(parse_requests(bytes).is_err() && parse_signatures(bytes).is_err());
-        assert!(parse_revocation_requests(bytes).is_err() && parse_revocations(bytes).is_err());
+        assert!(
+            parse_statement_requests(Revocation, bytes).is_err()
+                && parse_statements(Revocation, bytes).is_err()
+        );
     }
-    assert!(parse_vetoes(&request_bytes).is_err() && parse_veto_requests(&body_bytes).is_err());
+    assert!(
+        parse_statements(kind, &request_bytes).is_err()
+            && parse_statement_requests(kind, &body_bytes).is_err()
+    );
 }

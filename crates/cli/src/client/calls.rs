@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use countersign_api::requests::{
-    AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody,
-};
+use countersign_api::requests::{AssetsBody, ProposeBody, SignaturesBody, SignedStatement, WithdrawBody};
+use countersign_core::documents::statement::StatementKind;
 use countersign_core::values::wire::routes;
 use reqwest::Method;
 use serde::Serialize;
@@ -12,9 +11,9 @@ use serde::Serialize;
 use super::{attempts::Repetition, exchange::ANSWER_TIMEOUT};
 use crate::error::CliError;
 
-/// While the server fetches a signers file from a forge.
+/// How long the server may take to fetch a signers file from a forge.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(150);
-/// While the server downloads all assets of a release.
+/// How long the server may take to download all assets of a release.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 
 #[derive(Debug, Clone, Copy)]
@@ -25,9 +24,7 @@ pub(crate) enum ServerCall<'a> {
     Signatures(&'a SignaturesBody),
     Assets(&'a AssetsBody),
     Withdraw(&'a WithdrawBody),
-    Object(&'a ObjectBody),
-    Revoke(&'a RevokeBody),
-    Veto(&'a VetoBody),
+    State(&'a SignedStatement),
 }
 
 /// How a request is sent.
@@ -46,14 +43,19 @@ impl ServerCall<'_> {
             Self::Signatures(_) => (Method::POST, routes::SIGNATURES, ANSWER_TIMEOUT),
             Self::Assets(_) => (Method::POST, routes::ASSETS, RELEASE_TIMEOUT),
             Self::Withdraw(_) => (Method::POST, routes::WITHDRAW, ANSWER_TIMEOUT),
-            Self::Object(_) => (Method::POST, routes::OBJECT, ANSWER_TIMEOUT),
-            Self::Revoke(_) => (Method::POST, routes::REVOKE, ANSWER_TIMEOUT),
-            Self::Veto(_) => (Method::POST, routes::VETO, ANSWER_TIMEOUT),
+            Self::State(statement) => {
+                let route = match statement.kind {
+                    StatementKind::Revocation => routes::REVOKE,
+                    StatementKind::Veto => routes::VETO,
+                    StatementKind::Objection => routes::OBJECT,
+                };
+                (Method::POST, route, ANSWER_TIMEOUT)
+            }
         };
         CallForm { method, route, timeout }
     }
 
-    /// For messages.
+    /// What messages call it.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Ping => "a ping",
@@ -62,20 +64,13 @@ impl ServerCall<'_> {
             Self::Signatures(_) => "a signature",
             Self::Assets(_) => "a release",
             Self::Withdraw(_) => "a withdrawal",
-            Self::Object(_) => "an objection",
-            Self::Revoke(_) => "a revocation",
-            Self::Veto(_) => "a veto",
+            Self::State(statement) => statement.kind.title(),
         }
     }
 
     pub(super) fn repetition(self) -> Repetition {
         match self {
-            Self::Ping
-            | Self::Signatures(_)
-            | Self::Withdraw(_)
-            | Self::Object(_)
-            | Self::Revoke(_)
-            | Self::Veto(_) => Repetition::Harmless,
+            Self::Ping | Self::Signatures(_) | Self::Withdraw(_) | Self::State(_) => Repetition::Harmless,
             Self::Register(_) | Self::Update(_) | Self::Assets(_) => Repetition::Harmful,
         }
     }
@@ -87,9 +82,7 @@ impl ServerCall<'_> {
             Self::Signatures(body) => to_json(body),
             Self::Assets(body) => to_json(body),
             Self::Withdraw(body) => to_json(body),
-            Self::Object(body) => to_json(body),
-            Self::Revoke(body) => to_json(body),
-            Self::Veto(body) => to_json(body),
+            Self::State(statement) => to_json(statement),
         }
     }
 }

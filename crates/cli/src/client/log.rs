@@ -1,55 +1,19 @@
-//! The log of a server: its key, checkpoints, tiles, and what it proves of a release.
+//! The log of a server: its key, checkpoints and tiles.
 
 use std::fmt::Display;
 
-use countersign_core::{
-    log::note::Note,
-    proof::staple::Staple,
-    values::{
-        bounds::{NOTE_BYTES, STAPLE_BYTES},
-        json::ParseError,
-        path::RepoPath,
-        shown::shown_text,
-        verifier_key::{KeyKind, VerifierKey},
-        wire::routes,
-    },
-};
-use reqwest::StatusCode;
+use countersign_core::log::note::Note;
+use countersign_core::values::bounds::NOTE_BYTES;
+use countersign_core::values::json::ParseError;
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::wire::routes;
 
 use super::ServerClient;
 use crate::error::CliError;
 
 const KEY_BYTES: usize = 1_024;
 
-/// What a server shows of a release's state.
-#[derive(Debug)]
-pub(crate) enum ShownProof {
-    Staple(Box<Staple>),
-    /// None, and why, safe to show: there is no log, or it does not work.
-    Absent(String),
-    /// The same, but the next checkpoint can have it.
-    NotYet(String),
-}
-
 impl ServerClient {
-    pub(crate) async fn proof(&self, index: &RepoPath) -> Result<ShownProof, CliError> {
-        let answer = self.look_up(self.route(routes::PROOF, Some(index)), STAPLE_BYTES).await?;
-        let is_absence = matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE);
-        match answer.error_text() {
-            Some(said) if is_absence => {
-                let is_soon = answer.status == StatusCode::NOT_FOUND && answer.retry_after.is_some();
-                let said = shown_text(&said);
-                Ok(if is_soon { ShownProof::NotYet(said) } else { ShownProof::Absent(said) })
-            }
-            _ if answer.status.is_success() => {
-                let staple = Staple::parse(&answer.bytes);
-                let staple = staple.map_err(|error| self.unusable(&"a proof", &answer, error))?;
-                Ok(ShownProof::Staple(Box::new(staple)))
-            }
-            _ => Err(self.refused(&answer)),
-        }
-    }
-
     /// The key of the log, by the server's word. `None` if it keeps no log.
     pub(crate) async fn log_key(&self) -> Result<Option<VerifierKey>, CliError> {
         let parse = |text: &str| {

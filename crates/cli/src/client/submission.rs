@@ -1,29 +1,21 @@
 //! Signatures that are submitted: once, however often the request had to be sent (D63, D218).
 
-use countersign_api::{
-    answers::{ChangedResponse, RevokedResponse, SignedResponse, VetoedResponse},
-    requests::{ObjectBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
-};
-use countersign_core::{
-    documents::{
-        agreement::Agreement,
-        layout::{self, Signable},
-        objections::ObjectionsFile,
-        revocation::Revocation,
-        signatures::SignatureSet,
-        veto::Veto,
-        withdrawal::Withdrawal,
-    },
-    values::{
-        bounds::FILE_BYTES,
-        digest::Sha512,
-        key::{PublicKey, Signature},
-        path::RepoPath,
-    },
-};
+use countersign_api::answers::{ChangedResponse, RevokedResponse, SignedResponse, VetoedResponse};
+use countersign_api::requests::{SignaturesBody, SignedStatement, WithdrawBody};
+use countersign_core::documents::agreement::Agreement;
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::documents::objections::ObjectionsFile;
+use countersign_core::documents::signatures::SignatureSet;
+use countersign_core::documents::statement::{StatementKind, Veto};
+use countersign_core::documents::withdrawal::Withdrawal;
+use countersign_core::values::digest::Sha512;
+use countersign_core::values::key::{PublicKey, Signature};
+use countersign_core::values::path::RepoPath;
 
+use super::state::Shown;
 use super::{ServerCall, ServerClient};
-use crate::{error::CliError, keys::SigningKey};
+use crate::error::CliError;
+use crate::keys::SigningKey;
 
 /// What became of something that was handed in.
 #[derive(Debug, Clone, Copy)]
@@ -61,23 +53,44 @@ impl ServerClient {
         Submitted::of(outcome, self.find_submitted(body)).await
     }
 
-    /// Whether the revocation is in force with this signature.
-    pub(crate) async fn submit_revocation(
+    /// Whether a statement is in force with this signature: it revokes or vetoes, and not more signatures are needed.
+    pub(crate) async fn submit_statement(
         &self,
         key: &SigningKey,
-        body: &RevokeBody,
+        statement: &SignedStatement,
     ) -> Result<Submitted<bool>, CliError> {
-        let outcome = self.ask(key, ServerCall::Revoke(body), RevokedResponse::parse).await;
-        Submitted::of(outcome.map(|answer| answer.revoked), self.find_revocation(body)).await
+        let parse = |bytes: &[u8]| match statement.kind {
+            StatementKind::Revocation => RevokedResponse::parse(bytes).map(|answer| answer.revoked),
+            StatementKind::Veto => VetoedResponse::parse(bytes).map(|answer| answer.vetoed),
+            StatementKind::Objection => ChangedResponse::parse(bytes).map(|_| true),
+        };
+        let outcome = self.ask(key, ServerCall::State(statement), parse).await;
+        Submitted::of(outcome, self.find_statement(statement)).await
     }
 
-    /// A revocation for another reason revokes as well. A begun one counts only with exactly this signature.
-    async fn find_revocation(&self, body: &RevokeBody) -> Result<Option<bool>, CliError> {
-        let document = layout::revocation_of(&body.file_path);
-        if self.parsed(&document, Revocation::parse).await?.is_some() {
-            return Ok(Some(true));
+    /// What the server would have answered, if it has exactly this signature, or needs it no longer. A revocation or a veto
+    /// for another reason does what this one would.
+    async fn find_statement(&self, statement: &SignedStatement) -> Result<Option<bool>, CliError> {
+        let SignedStatement { kind, file_path, text, signature, public_key } = statement;
+        let shown = self.state_at(file_path).await?;
+        let place = kind.path_of(file_path);
+        match kind {
+            StatementKind::Revocation if shown.contains(&place) => return Ok(Some(true)),
+            StatementKind::Objection => {
+                let file = shown.parsed(&place, ObjectionsFile::parse)?.unwrap_or_default();
+                let entry = file.entries.get(public_key);
+                return Ok(entry.filter(|entry| entry.signature == *signature).map(|_| true));
+            }
+            StatementKind::Revocation | StatementKind::Veto => {}
         }
-        self.find_collected(&document, &body.public_key, &body.signature).await
+        if let Some(found) = find_collected(&shown, &place, public_key, signature)? {
+            return Ok(Some(found));
+        }
+        let document = Veto::parse(text.as_bytes()).ok().filter(|_| *kind == StatementKind::Veto);
+        let Some(document) = document else { return Ok(None) };
+        // The state has the newest veto alone.
+        let record = layout::veto_record(&document.project_id, &document.signers_file_digest);
+        Ok(self.parsed(&record, Veto::parse).await?.map(|_| true))
     }
 
     pub(crate) async fn submit_withdrawal(
@@ -95,43 +108,13 @@ impl ServerClient {
         Submitted::of(outcome, find).await.map(|done| done.answer)
     }
 
-    pub(crate) async fn submit_objection(&self, key: &SigningKey, body: &ObjectBody) -> Result<(), CliError> {
-        let outcome = self.ask(key, ServerCall::Object(body), ChangedResponse::parse).await.map(drop);
-        let find = async {
-            let found = self.parsed(&layout::objections_of(&body.file_path), ObjectionsFile::parse).await?;
-            let entry = found.and_then(|mut file| file.entries.remove(&body.public_key));
-            Ok(entry.filter(|entry| entry.signature == body.signature).map(drop))
-        };
-        Submitted::of(outcome, find).await.map(|done| done.answer)
-    }
-
-    /// Whether the proposal is gone with this signature.
-    pub(crate) async fn submit_veto(
-        &self,
-        key: &SigningKey,
-        body: &VetoBody,
-    ) -> Result<Submitted<bool>, CliError> {
-        let outcome = self.ask(key, ServerCall::Veto(body), VetoedResponse::parse).await;
-        Submitted::of(outcome.map(|answer| answer.vetoed), self.find_veto(body)).await
-    }
-
-    /// A veto of the same proposal for another reason stops it as well.
-    async fn find_veto(&self, body: &VetoBody) -> Result<Option<bool>, CliError> {
-        let begun = layout::veto_of(&body.file_path);
-        if let Some(found) = self.find_collected(&begun, &body.public_key, &body.signature).await? {
-            return Ok(Some(found));
-        }
-        let Ok(document) = Veto::parse(body.veto_json.as_bytes()) else { return Ok(None) };
-        let record = layout::veto_record(&document.project_id, &document.signers_file_digest);
-        Ok(self.parsed(&record, Veto::parse).await?.map(|_| true))
-    }
-
     /// What the server would have answered, if it has exactly this signature, or what was signed is complete without it.
     async fn find_submitted(&self, body: &SignaturesBody) -> Result<Option<SignedResponse>, CliError> {
         let SignaturesBody { file_path, public_key, signatures, .. } = body;
         let Some(signature) = signatures.get(file_path) else { return Ok(None) };
-        if let Some(found) = self.find_collected(file_path, public_key, signature).await? {
-            let agreement = self.parsed(&layout::agreement_of(file_path), Agreement::parse).await?;
+        let shown = self.state_at(file_path).await?;
+        if let Some(found) = find_collected(&shown, file_path, public_key, signature)? {
+            let agreement = shown.parsed(&layout::agreement_of(file_path), Agreement::parse)?;
             let waits_until = agreement.map(|agreement| agreement.due_at);
             return Ok(Some(SignedResponse { is_complete: found || waits_until.is_some(), waits_until }));
         }
@@ -139,35 +122,33 @@ impl ServerClient {
         let is_complete = match layout::signable(file_path) {
             None => false,
             Some(Signable::Index) => {
-                let signatures = layout::signatures_of(file_path);
-                self.file(&signatures, FILE_BYTES).await?.is_some()
-                    && self.document(file_path).await?.is_some_and(|text| is_signed(&text))
+                shown.contains(&layout::signatures_of(file_path))
+                    && shown.document(file_path).is_some_and(|text| is_signed(&text))
             }
             // If these signers are in force, a later file may be pending by now.
-            Some(Signable::PendingSigners { project }) => {
-                let history = self.history(&project).await?;
-                history.entries.iter().any(|entry| is_signed(&entry.signers_config))
+            Some(Signable::PendingSigners { .. }) => {
+                shown.history().entries.iter().any(|entry| is_signed(&entry.signers_config))
             }
         };
         Ok(is_complete.then_some(SignedResponse { is_complete: true, waits_until: None }))
     }
+}
 
-    /// Whether a signature is among the complete ones (true) or the collected ones (false).
-    async fn find_collected(
-        &self,
-        file: &RepoPath,
-        key: &PublicKey,
-        signature: &Signature,
-    ) -> Result<Option<bool>, CliError> {
-        for (path, is_complete) in
-            [(layout::signatures_of(file), true), (layout::pending_signatures_of(file), false)]
-        {
-            let set = self.parsed(&path, SignatureSet::parse).await?;
-            let found = set.as_ref().and_then(|set| set.entries.get(key));
-            if found.is_some_and(|found| found.signature == *signature) {
-                return Ok(Some(is_complete));
-            }
+/// Whether a signature is among the complete ones (true) or the collected ones (false).
+fn find_collected(
+    shown: &Shown,
+    file: &RepoPath,
+    key: &PublicKey,
+    signature: &Signature,
+) -> Result<Option<bool>, CliError> {
+    for (path, is_complete) in
+        [(layout::signatures_of(file), true), (layout::pending_signatures_of(file), false)]
+    {
+        let set = shown.parsed(&path, SignatureSet::parse)?;
+        let found = set.as_ref().and_then(|set| set.entries.get(key));
+        if found.is_some_and(|found| found.signature == *signature) {
+            return Ok(Some(is_complete));
         }
-        Ok(None)
     }
+    Ok(None)
 }

@@ -1,40 +1,52 @@
 //! `countersign chain`
 
-use countersign_core::{
-    documents::{layout, signers::SignersFile},
-    rules::chain::{self, VerifiedChain},
-    values::{
-        path::RepoPath,
-        shown::{marked_name, shown_text},
-    },
-};
+use countersign_core::documents::history::{History, HistoryEntry};
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::documents::metadata::Metadata;
+use countersign_core::documents::signers::SignersFile;
+use countersign_core::proof::state::StateSubject;
+use countersign_core::rules::chain::{self, VerifiedChain};
+use countersign_core::values::digest::Sha512;
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::shown::{marked_name, shown_text};
 use countersign_explain::difference::list_changes;
 use serde_json::json;
 
-use crate::{
-    args::ChainArgs,
-    error::CliError,
-    proof::{self, Network},
-    release_names::ReleaseName,
-    session::{Reader, Session},
-    targets::{Found, Place},
-    trust::TrustFile,
-};
+use crate::args::ChainArgs;
+use crate::client::ServerClient;
+use crate::client::state::Shown;
+use crate::error::CliError;
+use crate::proof::{self, Network};
+use crate::release_names::ReleaseName;
+use crate::session::{Reader, Session};
+use crate::targets::{Found, Place, Target};
+use crate::trust::TrustFile;
 
 pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    let Place { client, path: place } = match name.tag {
+    let found = match name.tag {
         Some(_) => Found::Shown(Box::new(session.find_signable(&name, Reader::Signer).await?)),
         None => session.find_place(&name, Reader::Signer).await?,
-    }
-    .into_place();
-    let path = match layout::signable(&place) {
-        Some(_) => place,
-        None if layout::project_of_active_signers(&place).is_some() => place,
-        None if client.document(&layout::index_in(&place)).await?.is_some() => layout::index_in(&place),
-        None => layout::active_signers(&place),
     };
-    let history = client.chain(&path).await?;
+    let (client, asked, shown) = match found {
+        Found::Shown(target) => {
+            let Target { client, path, shown } = *target;
+            (client, path, shown)
+        }
+        Found::Place(Place { client, path }) => {
+            let shown = find_state(&client, &path).await?;
+            (client, path, shown)
+        }
+    };
+    let Some((path, history)) = find_history(&asked, &shown) else {
+        return Err(CliError::other(
+            format!(
+                "the server {} has no complete release and no signers in force at {asked}",
+                client.address()
+            ),
+            "check the name: `countersign status NAME` shows what is there",
+        ));
+    };
     let project = find_project(&history)?;
     if !path.is_inside(&project) {
         return Err(CliError::unverified(
@@ -77,11 +89,44 @@ pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliEr
     session.output.answer(&format!("{}\n{trust}", describe(&chain)), &value)
 }
 
-fn find_project(history: &countersign_core::documents::history::History) -> Result<RepoPath, CliError> {
-    let first = history.entries.first();
-    let metadata =
-        first.map(|entry| countersign_core::documents::metadata::Metadata::parse(entry.metadata.as_bytes()));
-    match metadata {
+/// The state of the release or the project at a path. A release that was withdrawn from the directory of a project does not
+/// hide the project.
+async fn find_state(client: &ServerClient, path: &RepoPath) -> Result<Shown, CliError> {
+    let shown = client.state_at(path).await?;
+    match shown.subject() {
+        StateSubject::Release(index) if index != path && !shown.contains(index) => {
+            client.state_at(&layout::active_signers(path)).await
+        }
+        StateSubject::Release(_) | StateSubject::Project(_) => Ok(shown),
+    }
+}
+
+/// A complete index with the history up to the signers file that governs it, or the signers file in force with the whole
+/// history. `None` if there is neither.
+fn find_history(asked: &RepoPath, shown: &Shown) -> Option<(RepoPath, History)> {
+    let mut history = shown.history().clone();
+    let path = match (shown.subject(), &shown.answer.state.evidence) {
+        (StateSubject::Release(index), Some(evidence)) => {
+            let governs =
+                |entry: &HistoryEntry| Sha512::of(entry.signers_config.as_bytes()) == evidence.governed_by;
+            let last = history.entries.iter().position(governs);
+            history.entries.truncate(last.map_or(0, |last| last + 1));
+            index.clone()
+        }
+        (StateSubject::Project(project), _) if !is_proposal(asked) && !history.entries.is_empty() => {
+            layout::active_signers(project)
+        }
+        (StateSubject::Release(_) | StateSubject::Project(_), _) => return None,
+    };
+    Some((path, history))
+}
+
+fn is_proposal(path: &RepoPath) -> bool {
+    matches!(layout::signable(path), Some(Signable::PendingSigners { .. }))
+}
+
+fn find_project(history: &History) -> Result<RepoPath, CliError> {
+    match history.entries.first().map(|entry| Metadata::parse(entry.metadata.as_bytes())) {
         Some(Ok(metadata)) => Ok(metadata.project_id),
         Some(Err(error)) => {
             Err(CliError::unverified("the server shows a history without project", "check --server")

@@ -7,7 +7,7 @@ use std::{
 
 use countersign_api::catalogue::{ListedRelease, ReleaseState, SignatureCount};
 use countersign_core::{
-    documents::{index::PublishedFile, layout, objections::ObjectionsFile, revocation::Revocation},
+    documents::{index::PublishedFile, layout, objections::ObjectionsFile, statement::Revocation},
     proof::{staple::Staple, state::StateSubject, verify::VerifiedArtifact},
     rules::tally::Tally,
     values::{

@@ -25,6 +25,7 @@ pub(crate) mod serve_files;
 pub(crate) mod sign;
 pub(crate) mod signers;
 pub(crate) mod staple;
+mod statements;
 pub(crate) mod status;
 pub(crate) mod trust;
 pub(crate) mod verify;

@@ -2,33 +2,27 @@
 
 use std::time::Duration;
 
-use countersign_core::{
-    documents::{
-        layout::{self, Signable},
-        objections::StoredObjection,
-    },
-    proof::to_object::{ObjectionRequest, ToObject, ToObjectError},
-    values::{
-        shown::{marked_name, shown_text},
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::index::ReleaseIndex;
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::documents::objections::StoredObjection;
+use countersign_core::documents::statement::{Objection, StatementKind};
+use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
+use countersign_core::values::shown::{marked_name, shown_text};
+use countersign_core::values::time::Timestamp;
 use countersign_explain::progress::Names;
 use serde_json::json;
 
-use crate::{
-    args::ObjectArgs,
-    client::now,
-    error::{CliError, REASON_HINT},
-    people::People,
-    prompt,
-    release_names::ReleaseName,
-    session::{Reader, Session},
-    shown_release::{find_objections, quoted_whole, require_release},
-    targets::Target,
-};
+use crate::args::ObjectArgs;
+use crate::client::now;
+use crate::error::{CliError, REASON_HINT};
+use crate::people::People;
+use crate::prompt;
+use crate::release_names::ReleaseName;
+use crate::session::{Reader, Session};
+use crate::shown_release::{ShownRelease, find_objections, quoted_whole, require_release};
+use crate::targets::Target;
 
-/// Between two words of one key.
+/// The time between two words of one key.
 const STEP: Duration = Duration::from_millis(1);
 
 pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliError> {
@@ -40,8 +34,8 @@ pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliE
             "name a release; do not sign a proposed signers file that you do not want",
         ));
     }
-    let shown = require_release(&state, &path)?;
-    let name = session.name_of(&path, Some(&shown.index.project_id));
+    let ShownRelease { index, text, digest } = require_release(&state, &path)?;
+    let name = session.name_of(&path, Some(&index.project_id));
     let key = session.key(Some(&path), &state.listed_keys()?)?;
     let you = key.public_key();
     let mut objections = find_objections(&state, &path)?;
@@ -53,24 +47,23 @@ pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliE
             "check --key; `countersign status NAME` shows all objections",
         ));
     }
-    let request = ObjectionRequest {
-        path: path.clone(),
-        index: shown.text,
-        history: state.history().clone(),
-        text: args.reason.clone(),
-        timestamp: choose_time(earlier.as_ref(), now()?),
-    };
+    let (reason, timestamp) = (args.reason.clone(), choose_time(earlier.as_ref(), now()?));
+    let document = Objection { text: reason, subject_digest: digest, timestamp };
+    let document = String::from_utf8_lossy(&document.write()).into_owned();
+    let (kind, history) = (StatementKind::Objection, state.history().clone());
+    let request = StatementRequest::of_release(kind, path.clone(), text, history, document);
     let to_object = request.check().map_err(not_signed)?;
-    session.output.show_question(&describe(&name, &to_object, args, standing), session.confirmation());
-    let names = Names::of([&to_object.chain.last().signers]);
+    let lines = describe(&name, &index, &to_object, standing);
+    session.output.show_question(&lines, session.confirmation());
+    let names = Names::of([to_object.signers()]);
     let who = People { names: &names, you: None }.name(you);
     let question = match &args.reason {
         Some(_) => format!("Object to this release as {who}? Everyone can read it."),
         None => format!("Take your objection back, as {who}?"),
     };
     prompt::confirm(session.confirmation(), &question)?;
-    let body = to_object.sign(you, |digest| key.sign(digest))?;
-    client.submit_objection(&key, &body).await?;
+    let statement = to_object.sign(you, |digest| key.sign(digest))?;
+    client.submit_statement(&key, &statement).await?;
     let text = match &args.reason {
         Some(_) => format!("Objected to {name}. Later signers see it first; nothing is blocked"),
         None => format!("Took your objection to {name} back"),
@@ -84,30 +77,37 @@ fn choose_time(earlier: Option<&StoredObjection>, now: Timestamp) -> Timestamp {
     earlier.map_or(now, |earlier| now.max(earlier.document.timestamp.later(STEP)))
 }
 
-fn describe(name: &str, to_object: &ToObject, args: &ObjectArgs, standing: Option<&str>) -> String {
-    let files = to_object.index.published_files.iter().map(|file| file.file_name.as_str());
+fn describe(name: &str, index: &ReleaseIndex, to_object: &ToState, standing: Option<&str>) -> String {
+    let files = index.published_files.iter().map(|file| file.file_name.as_str());
     let mut lines = vec![
         format!("Objection to {name}"),
-        format!("  project    {}", marked_name(to_object.index.project_id.as_str())),
+        format!("  project    {}", marked_name(index.project_id.as_str())),
         format!("  files      {}", shown_text(&files.collect::<Vec<_>>().join(", "))),
     ];
     if let Some(standing) = standing {
         lines.push(format!("  you said   {}", quoted_whole(standing)));
     }
-    match &args.reason {
+    match to_object.document.reason() {
         Some(reason) => lines.push(format!("  objection  {}", quoted_whole(reason))),
         None => lines.push("  objection  taken back".to_owned()),
     }
-    lines.push(format!("  digest     {}", to_object.index_digest.to_prefixed()));
+    lines.push(format!("  digest     {}", to_object.subject.digest().to_prefixed()));
     lines.join("\n")
 }
 
-fn not_signed(error: ToObjectError) -> CliError {
+fn not_signed(error: ToStateError) -> CliError {
     match error {
-        ToObjectError::Objection(_) => {
+        ToStateError::Document { .. } => {
             CliError::usage("this is not a valid objection", REASON_HINT).because(error)
         }
-        ToObjectError::NotARelease(_) | ToObjectError::Release(_) => CliError::unverified(
+        ToStateError::NotRevocable(_)
+        | ToStateError::NotARelease(_)
+        | ToStateError::NotAnUpdate
+        | ToStateError::NoMasters
+        | ToStateError::Subject(_)
+        | ToStateError::OtherFile { .. }
+        | ToStateError::OtherProposal
+        | ToStateError::NotBegun => CliError::unverified(
             "nothing is signed",
             "what is shown is not what its path says: the server lies or is broken",
         )

@@ -1,51 +1,83 @@
 //! `countersign revoke`
 
-mod document;
-mod offline;
 mod waiting;
 
-use countersign_core::{
-    documents::{layout, revocation::Revocation},
-    values::{path::RepoPath, shown::quoted},
-};
-use serde_json::json;
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::documents::statement::{Revocation, StatementKind};
+use countersign_core::proof::to_sign::{SigningRequest, Subject};
+use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
+use countersign_core::rules::quorum;
+use countersign_core::rules::tally::Tally;
+use countersign_core::values::digest::Sha512;
+use countersign_core::values::key::PublicKey;
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::shown::{marked_name, quoted, shown_text};
+use countersign_core::values::time::Timestamp;
+use countersign_explain::progress::Names;
+use serde_json::{Value, json};
 
-use self::document::{
-    check, choose_document, describe, describe_progress, find_pending, read_index, request_for, say_done,
-};
-use crate::{
-    args::RevokeArgs,
-    client::ServerClient,
-    error::CliError,
-    people::when_text,
-    prompt,
-    release_names::ReleaseName,
-    session::{Reader, Session},
-    targets::Target,
+use super::statements::{StatementCommand, SubmittedStatement, choose_request, find_begun, is_meant};
+use crate::args::RevokeArgs;
+use crate::carried::mark_done;
+use crate::client::state::Shown;
+use crate::client::submission::Submitted;
+use crate::client::{ServerClient, now};
+use crate::error::{CliError, REASON_HINT};
+use crate::people::{People, when_text};
+use crate::prompt;
+use crate::release_names::ReleaseName;
+use crate::session::{Reader, Session};
+use crate::several::Several;
+use crate::shown_release::{ShownRelease, require_release};
+use crate::targets::Target;
+
+const REVOKE: StatementCommand = StatementCommand {
+    kind: StatementKind::Revocation,
+    name: "revoke",
+    names: "NAME",
+    question: "Sign the revocation of this release, for good?",
+    check,
+    check_key,
+    describe: |session, _, to_revoke, you| {
+        let name = session.name_of(to_revoke.path(), Some(to_revoke.subject.project()));
+        let mut lines = describe(&name, to_revoke);
+        lines.push(describe_progress(to_revoke, you));
+        lines
+    },
+    subject: |session, path| Ok(session.name_of(path, None)),
+    say_submitted,
 };
 
 pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliError> {
     if let Some(file) = &args.carried.submit {
-        return offline::submit(session, file, args).await;
+        let (several, done) = REVOKE.submit(session, file).await?;
+        return report_submitted(session, args, several, done).await;
     }
-    if let (Some(file), Some(output)) = (&args.carried.detached, &args.carried.output) {
-        return offline::sign(session, file, output);
+    if let Some(signed) = REVOKE.sign_carried(session, &args.carried) {
+        return signed;
     }
     let name = ReleaseName::parse_one(&args.names)?;
     let Target { client, path, shown: state } = session.find_signable(&name, Reader::Signer).await?;
+    let ShownRelease { index, text, digest } = read_index(&state, &path)?;
+    let subject = SigningRequest::of_index(path.clone(), text, state.history().clone());
     if let Some(file) = &args.carried.export {
-        return offline::export(session, &state, &path, args, file);
+        let begun = find_pending(&state, &subject)?.map(|(begun, _)| begun);
+        // The key is elsewhere, so that a new document names no initiator.
+        let request = choose(args, subject, digest, begun.as_ref(), None)?;
+        // What would be refused offline is refused here already.
+        check(&request)?;
+        return REVOKE.export(session, request, &session.name_of(&path, None), file);
     }
-    let shown = read_index(&state, &path)?;
-    let name = session.name_of(&path, Some(&shown.index.project_id));
+    let name = session.name_of(&path, Some(&index.project_id));
     if let Some(revoked) = state.parsed(&layout::revocation_of(&path), Revocation::parse)? {
         let text = format!("{name} is revoked already, for the reason {}", quoted(&revoked.reason));
         return finish(session, &client, &path, args, text).await;
     }
-    let pending = find_pending(&state, &path, &shown)?;
-    if let Some(pending) = &pending {
+    let pending = find_pending(&state, &subject)?;
+    if let Some((begun, to_revoke)) = &pending {
         let you = session.public_key_of(Some(&path), &state.listed_keys()?)?;
-        if let Some(at) = pending.signed_at(&you).filter(|_| pending.is_meant_by(args)) {
+        let at = signed_at(begun, to_revoke, &you);
+        if let Some(at) = at.filter(|_| is_meant(begun, args.reason.as_ref())) {
             let text = format!(
                 "You signed the revocation of {name} on {}: more signatures are needed",
                 when_text(at)
@@ -53,21 +85,22 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
             return session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": false}));
         }
     }
+    let begun = pending.map(|(begun, _)| begun);
     let key = session.key(Some(&path), &state.listed_keys()?)?;
-    let document = choose_document(args, shown.digest, pending.as_ref(), Some(key.public_key()))?;
-    let to_revoke = check(&request_for(&state, &path, shown, pending.as_ref(), document)?)?;
+    let request = choose(args, subject, digest, begun.as_ref(), Some(key.public_key()))?;
+    let to_revoke = check(&request)?;
     let mut lines = describe(&name, &to_revoke);
     if !to_revoke.signed.is_empty() {
-        lines.push(describe_progress(&to_revoke, Some(key.public_key())));
+        lines.push(describe_progress(&to_revoke, key.public_key()));
     }
     session.output.show_question(&lines.join("\n"), session.confirmation());
     prompt::confirm(session.confirmation(), "Revoke this release, for good?")?;
-    let body = to_revoke.sign(key.public_key(), |digest| key.sign(digest))?;
+    let statement = to_revoke.sign(key.public_key(), |digest| key.sign(digest))?;
     // The server takes another one only if no key that can revoke stands behind the pending one.
-    let submitted = client.submit_revocation(&key, &body).await.map_err(|error| match &pending {
-        Some(pending) if args.reason.is_some() => error.with_hint(format!(
+    let submitted = client.submit_statement(&key, &statement).await.map_err(|error| match &begun {
+        Some(begun) if args.reason.is_some() => error.with_hint(format!(
             "a revocation is pending for the reason {}; leave --reason out to join it",
-            quoted(&pending.to_revoke.document.reason)
+            quoted(&begun.reason().unwrap_or_default())
         )),
         Some(_) | None => error,
     })?;
@@ -92,4 +125,150 @@ async fn finish(
     value["file_path"] = json!(path.as_str());
     value["revoked"] = json!(true);
     session.output.result(&text, &value)
+}
+
+/// Waits only after all are handed in: the next ones need not wait for the witnesses of the first.
+async fn report_submitted(
+    session: &Session,
+    args: &RevokeArgs,
+    mut several: Several,
+    done: Vec<SubmittedStatement>,
+) -> Result<(), CliError> {
+    let mut revocations = Vec::new();
+    for SubmittedStatement { statement, client, submitted } in &done {
+        let path = &statement.file_path;
+        let mut log = Value::Null;
+        if submitted.answer
+            && let Some(mut aftermath) =
+                several.keep_later(path.as_str(), waiting::wait(session, client, path, args).await)
+        {
+            session.output.line(&aftermath.text);
+            log = aftermath.value["log"].take();
+        }
+        let value = json!({
+            "file_path": path.as_str(),
+            "public_key": statement.public_key.to_string(),
+            "revoked": submitted.answer,
+            "log": log,
+        });
+        revocations.push(mark_done(value, submitted.was_done));
+    }
+    several.finish("", json!({"revocations": revocations}))
+}
+
+fn say_done(name: &str, is_revoked: bool) -> String {
+    if is_revoked {
+        format!("Revoked {name}")
+    } else {
+        format!("Recorded. More signatures are needed, each with `countersign revoke {name}`")
+    }
+}
+
+fn say_submitted(name: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
+    match (was_done, answer) {
+        (false, is_revoked) => say_done(name, is_revoked),
+        (true, true) => format!("{name} is revoked already"),
+        (true, false) => {
+            format!("The server has this signature on the revocation of {name}: more are needed")
+        }
+    }
+}
+
+fn read_index(state: &Shown, path: &RepoPath) -> Result<ShownRelease, CliError> {
+    if layout::signable(path) != Some(Signable::Index) {
+        return Err(CliError::usage(
+            format!("{path} cannot be revoked"),
+            "name a release; signers files are replaced with `countersign update`",
+        ));
+    }
+    require_release(state, path)
+}
+
+/// Co-signing signs what others wrote, so it must be about this file, and by someone who may revoke or once might.
+fn find_pending(
+    state: &Shown,
+    subject: &SigningRequest,
+) -> Result<Option<(StatementRequest, ToState)>, CliError> {
+    let Some(begun) = find_begun(state, StatementKind::Revocation, subject)? else { return Ok(None) };
+    let to_revoke = begun.check().and_then(|to_revoke| match to_revoke.signed.is_empty() {
+        true => Err(ToStateError::NotBegun),
+        false => Ok(to_revoke),
+    });
+    let to_revoke = to_revoke.map_err(|error| {
+        CliError::unverified(
+            "the server shows a pending revocation that cannot be joined",
+            "nothing was signed: the server lies or is broken",
+        )
+        .because(error)
+    })?;
+    Ok(Some((begun, to_revoke)))
+}
+
+/// When this key signed a begun revocation. `None` if there is something left for it to do: once a rotation has made the
+/// signatures enough, any revoker can carry it out (D20).
+fn signed_at(begun: &StatementRequest, to_revoke: &ToState, key: &PublicKey) -> Option<Timestamp> {
+    let is_enough = quorum::is_met(&to_revoke.signers().revocation_groups(), &to_revoke.signed);
+    let waits = to_revoke.signed.contains(key) && !is_enough;
+    begun.collected.entries.get(key).filter(|_| waits).map(|entry| entry.collected_at)
+}
+
+fn choose(
+    args: &RevokeArgs,
+    subject: SigningRequest,
+    digest: Sha512,
+    begun: Option<&StatementRequest>,
+    initiator: Option<PublicKey>,
+) -> Result<StatementRequest, CliError> {
+    choose_request(StatementKind::Revocation, subject, args.reason.as_ref(), begun, |reason| {
+        let timestamp = now()?.to_whole_seconds();
+        let document = Revocation { reason, timestamp, subject_digest: Some(digest), initiator }.write();
+        Revocation::parse(&document)
+            .map_err(|error| CliError::usage("this is not a valid revocation", REASON_HINT).because(error))?;
+        Ok(document)
+    })
+}
+
+fn check(request: &StatementRequest) -> Result<ToState, CliError> {
+    request.check().map_err(|error| {
+        CliError::unverified(
+            format!("the revocation of {} is not signed", request.path()),
+            "what is shown is not what its path says: the server lies, or the file was changed on the way",
+        )
+        .because(error)
+    })
+}
+
+fn check_key(to_revoke: &ToState, you: &PublicKey) -> Result<(), CliError> {
+    if to_revoke.accepted_signers().contains(you) {
+        return Ok(());
+    }
+    Err(CliError::other(
+        format!("{you} may not revoke {}", to_revoke.path()),
+        "check --key; `countersign signers check` on the project's signers file shows who may",
+    ))
+}
+
+fn describe(name: &str, to_revoke: &ToState) -> Vec<String> {
+    let files: Vec<&str> = match &to_revoke.subject.subject {
+        Subject::Release { index, .. } => {
+            index.published_files.iter().map(|file| file.file_name.as_str()).collect()
+        }
+        Subject::Proposal { .. } => Vec::new(),
+    };
+    vec![
+        format!("Revocation of {name}"),
+        format!("  project  {}", marked_name(to_revoke.subject.project().as_str())),
+        format!("  files    {}", shown_text(&files.join(", "))),
+        format!("  reason   {}", quoted(to_revoke.document.reason().unwrap_or_default())),
+        format!("  digest   {}", to_revoke.subject.digest().to_prefixed()),
+    ]
+}
+
+/// Who stands behind a document already, under the signers in force.
+fn describe_progress(to_revoke: &ToState, you: PublicKey) -> String {
+    let signers = to_revoke.signers();
+    let tally = Tally::of_revocation(signers, &to_revoke.signed);
+    let names = Names::of([signers]);
+    let people = People { names: &names, you: Some(you) };
+    format!("  signed   {tally}: {}", people.list_or(to_revoke.signed.iter().copied(), "no one yet"))
 }

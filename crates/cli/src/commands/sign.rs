@@ -10,8 +10,8 @@ use countersign_api::{answers::SignedResponse, catalogue::WaitingKind};
 use countersign_core::{
     documents::{
         layout::{self, Signable},
-        revocation::Revocation,
         signatures::SignatureSet,
+        statement::Revocation,
     },
     proof::to_sign::{SigningRequest, ToSign},
     values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp},

@@ -1,58 +1,75 @@
 //! `countersign veto`: the masters say no to proposed signers (D135–D138).
 
-mod offline;
-mod shown;
-
-use countersign_core::{
-    documents::veto::Veto,
-    proof::{
-        to_sign::ToSign,
-        to_veto::{CarriedVeto, ToVeto, update_of},
-    },
-    values::shown::quoted,
-};
-use serde_json::json;
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::documents::statement::{StatementKind, Veto};
+use countersign_core::proof::to_sign::ToSign;
+use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError, update_of};
+use countersign_core::rules::tally::Tally;
+use countersign_core::values::key::PublicKey;
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::shown::quoted;
+use countersign_core::values::time::Timestamp;
+use countersign_explain::progress::Names;
+use serde_json::{Value, json};
 
 use super::sign;
-use crate::{
-    args::VetoArgs,
-    client::now,
-    error::CliError,
-    prompt,
-    proof::Network,
-    release_names::ReleaseName,
-    session::{Reader, Session},
-    targets::Target,
-    waiting::{PendingVeto, Waiting},
+use super::statements::{StatementCommand, SubmittedStatement, choose_request, find_begun};
+use crate::args::VetoArgs;
+use crate::carried::mark_done;
+use crate::client::now;
+use crate::client::submission::Submitted;
+use crate::error::{CliError, REASON_HINT};
+use crate::people::People;
+use crate::prompt;
+use crate::proof::Network;
+use crate::release_names::ReleaseName;
+use crate::review::describe_changes;
+use crate::session::{Reader, Session};
+use crate::several::Several;
+use crate::targets::Target;
+use crate::waiting::{Waiting, due_text};
+
+const QUESTION: &str = "Veto these signers?";
+const VETO: StatementCommand = StatementCommand {
+    kind: StatementKind::Veto,
+    name: "veto",
+    names: "PROJECT",
+    question: QUESTION,
+    check: |request| {
+        let to_sign = sign::check_trusted(&request.subject, Network::Offline)?;
+        request.check_text(to_sign).map_err(not_vetoed)
+    },
+    check_key: check_master,
+    describe: |session, request, to_veto, _| {
+        describe(session, to_veto, request.waits_until, Network::Offline)
+    },
+    subject: |_, path| project_of(path).map(|project| project.to_string()),
+    say_submitted,
 };
 
 pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliError> {
     if let Some(file) = &args.carried.submit {
-        return offline::submit(session, file).await;
+        let (several, done) = VETO.submit(session, file).await?;
+        return report_submitted(several, &done);
     }
-    if let (Some(file), Some(output)) = (&args.carried.detached, &args.carried.output) {
-        return offline::sign(session, file, output);
+    if let Some(signed) = VETO.sign_carried(session, &args.carried) {
+        return signed;
     }
     let name = ReleaseName::parse_one(&args.names)?;
     let target = session.find_signable(&name, Reader::Signer).await?;
     let Target { client, path, shown: state } = &target;
-    let project = shown::project_of(path)?;
+    let project = project_of(path)?;
     let proposal = sign::gather_request(&target)?;
     let to_sign = sign::check_trusted(&proposal, Network::Online)?;
-    let mut waiting = Waiting::find(state)?;
-    let pending = waiting.veto.take();
-    refuse_second(args, &to_sign, pending.as_ref())?;
-    let veto = choose_document(args, &to_sign, pending.as_ref())?;
-    let is_joined = pending.as_ref().is_some_and(|pending| pending.text == veto);
-    let collected = pending.filter(|_| is_joined).map(|pending| pending.collected).unwrap_or_default();
-    let to_veto = ToVeto::check(&to_sign, veto.clone(), &collected).map_err(shown::not_vetoed)?;
+    let waits_until = Waiting::find(state)?.until;
+    let begun = find_begun(state, StatementKind::Veto, &proposal)?;
+    refuse_second(args, &to_sign, begun.as_ref())?;
+    let begin = |reason| write_veto(reason, &to_sign);
+    let request = choose_request(StatementKind::Veto, proposal, args.reason.as_ref(), begun.as_ref(), begin)?;
+    let request = StatementRequest { waits_until, ..request };
+    let to_veto = request.check_text(to_sign).map_err(not_vetoed)?;
     if let Some(file) = &args.carried.export {
-        return offline::export(
-            session,
-            &project,
-            CarriedVeto { proposal, veto, collected, waits_until: waiting.until },
-            file,
-        );
+        return VETO.export(session, request, &format!("the proposed signers of {project}"), file);
     }
     let you = session.public_key_of(Some(path), &state.listed_keys()?)?;
     let done = |text: &str, vetoed: bool| {
@@ -61,51 +78,142 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     if to_veto.signed.contains(&you) {
         return done(&format!("You signed the veto of {project}: more signatures are needed"), false);
     }
-    shown::check_master(&to_veto, &you, &project)?;
-    let lines = shown::describe(session, &to_sign, &to_veto, Some(&waiting));
+    check_master(&to_veto, &you)?;
+    let lines = describe(session, &to_veto, waits_until, Network::Online);
     session.output.show_question(&lines.join("\n"), session.confirmation());
-    prompt::confirm(session.confirmation(), shown::QUESTION)?;
+    prompt::confirm(session.confirmation(), QUESTION)?;
     let key = session.key(Some(path), &state.listed_keys()?)?;
-    let body = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
-    let is_vetoed = client.submit_veto(&key, &body).await?.answer;
-    done(&shown::say_done(&project, is_vetoed), is_vetoed)
+    let statement = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
+    let is_vetoed = client.submit_statement(&key, &statement).await?.answer;
+    done(&say_done(project.as_str(), is_vetoed), is_vetoed)
 }
 
 /// The server takes no second veto beside one that a master has begun. One that no master signed is none.
-fn refuse_second(args: &VetoArgs, to_sign: &ToSign, pending: Option<&PendingVeto>) -> Result<(), CliError> {
-    let (Some(reason), Some(pending)) = (&args.reason, pending) else { return Ok(()) };
-    let begun = ToVeto::check(to_sign, pending.text.clone(), &pending.collected);
-    match begun {
-        Ok(begun) if !begun.signed.is_empty() && begun.document.veto != *reason => Err(CliError::other(
-            format!("another master began this veto, for the reason {}", quoted(&begun.document.veto)),
+fn refuse_second(
+    args: &VetoArgs,
+    to_sign: &ToSign,
+    begun: Option<&StatementRequest>,
+) -> Result<(), CliError> {
+    let (Some(reason), Some(begun)) = (&args.reason, begun) else { return Ok(()) };
+    let said = begun.reason().filter(|said| said != reason);
+    match (said, begun.check_text(to_sign.clone())) {
+        (Some(said), Ok(begun)) if !begun.signed.is_empty() => Err(CliError::other(
+            format!("another master began this veto, for the reason {}", quoted(&said)),
             "leave --reason out to join it; `countersign status PROJECT` shows who began it",
         )),
-        Ok(_) | Err(_) => Ok(()),
+        (_, Ok(_) | Err(_)) => Ok(()),
     }
 }
 
-/// The begun one, byte for byte, or a new one where the reason is another.
-fn choose_document(
-    args: &VetoArgs,
-    to_sign: &ToSign,
-    pending: Option<&PendingVeto>,
-) -> Result<String, CliError> {
-    let has_reason =
-        |text: &str, reason: &str| Veto::parse(text.as_bytes()).is_ok_and(|document| document.veto == reason);
-    let is_meant =
-        |pending: &&PendingVeto| args.reason.as_ref().is_none_or(|reason| has_reason(&pending.text, reason));
-    if let Some(pending) = pending.filter(is_meant) {
-        return Ok(pending.text.clone());
-    }
-    let reason = args.reason.clone().ok_or_else(|| {
-        CliError::usage("a veto needs a reason", "say why with --reason TEXT; everyone can read it")
-    })?;
+fn write_veto(reason: String, to_sign: &ToSign) -> Result<Vec<u8>, CliError> {
     let document = Veto {
         veto: reason,
         project_id: to_sign.project().clone(),
         signers_file_digest: *to_sign.digest(),
-        previous: update_of(to_sign).map_err(shown::not_vetoed)?.last().digest,
+        previous: update_of(to_sign).map_err(not_vetoed)?.last().digest,
         timestamp: now()?.to_whole_seconds(),
     };
-    Ok(String::from_utf8_lossy(&document.write()).into_owned())
+    Ok(document.write())
+}
+
+/// The project whose pending signers these are.
+fn project_of(path: &RepoPath) -> Result<RepoPath, CliError> {
+    match layout::signable(path) {
+        Some(Signable::PendingSigners { project }) => Ok(project),
+        Some(Signable::Index) | None => Err(CliError::usage(
+            format!("{path} cannot be vetoed"),
+            "name a project whose new signers are pending; a release is revoked",
+        )),
+    }
+}
+
+fn check_master(to_veto: &ToState, you: &PublicKey) -> Result<(), CliError> {
+    if to_veto.accepted_signers().contains(you) {
+        return Ok(());
+    }
+    let project = to_veto.subject.project();
+    Err(CliError::other(
+        format!("{you} is not a master key of {project}, and only masters can veto"),
+        "check --key; an admin can replace the pending file: `countersign update SIGNERS_URL`",
+    ))
+}
+
+/// `waits_until` is what the server shows, or showed when the veto was exported. Without a network nothing is known if it is
+/// not there.
+fn describe(
+    session: &Session,
+    to_veto: &ToState,
+    waits_until: Option<Timestamp>,
+    network: Network,
+) -> Vec<String> {
+    let (to_sign, signers) = (&to_veto.subject, to_veto.signers());
+    let names = Names::of([signers]);
+    let people = People { names: &names, you: None };
+    let mut lines = vec![
+        session.output.strong(&format!("Veto of the proposed signers of {}", to_sign.project())),
+        format!("  digest     {}", to_sign.digest().to_prefixed()),
+    ];
+    lines.extend(describe_changes(to_sign, session.output));
+    lines.extend(match (waits_until, network) {
+        (Some(until), _) => Some(format!("  {} unless it is vetoed", due_text(until))),
+        (None, Network::Online) => Some("  does not have all signatures yet".to_owned()),
+        (None, Network::Offline) => None,
+    });
+    lines.push(format!("  reason     {}", quoted(to_veto.document.reason().unwrap_or_default())));
+    let tally = Tally::of(signers.master_groups(), &to_veto.signed);
+    let signed = people.list_or(to_veto.signed.iter().copied(), "no one yet");
+    lines.push(format!("  vetoed by  {signed}: {tally}"));
+    lines
+}
+
+fn report_submitted(several: Several, done: &[SubmittedStatement]) -> Result<(), CliError> {
+    let mut vetoes: Vec<Value> = Vec::new();
+    for SubmittedStatement { statement, submitted, .. } in done {
+        let value = json!({
+            "project_id": project_of(&statement.file_path)?.as_str(),
+            "public_key": statement.public_key.to_string(),
+            "vetoed": submitted.answer,
+        });
+        vetoes.push(mark_done(value, submitted.was_done));
+    }
+    several.finish("", json!({"vetoes": vetoes}))
+}
+
+fn say_done(project: &str, is_vetoed: bool) -> String {
+    if is_vetoed {
+        return format!("Vetoed: the proposed signers of {project} are gone");
+    }
+    format!("Recorded. More masters have to sign, each with `countersign veto {project}`, before it is due")
+}
+
+fn say_submitted(project: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
+    match (was_done, answer) {
+        (false, is_vetoed) => say_done(project, is_vetoed),
+        (true, true) => format!("Vetoed already: the proposed signers of {project} are gone"),
+        (true, false) => format!("The server has this veto of {project}: more masters have to sign"),
+    }
+}
+
+fn not_vetoed(error: ToStateError) -> CliError {
+    match &error {
+        ToStateError::NotAnUpdate | ToStateError::NoMasters => CliError::other(
+            format!("there is no veto here: {error}"),
+            "do not sign what you do not want; an admin can replace the pending file with `countersign update`",
+        ),
+        ToStateError::Document { error: fault, .. } if fault.field == "veto" => {
+            CliError::usage("this is not a valid veto", REASON_HINT).because(error)
+        }
+        ToStateError::Document { .. }
+        | ToStateError::OtherProposal
+        | ToStateError::OtherFile { .. }
+        | ToStateError::NotRevocable(_)
+        | ToStateError::NotARelease(_)
+        | ToStateError::NotBegun
+        | ToStateError::Subject(_) => CliError::unverified(
+            "the veto that is shown cannot be signed",
+            "nothing was signed: the server lies or is broken, or the file was changed on the way. \
+             Your own --reason begins another one",
+        )
+        .because(error),
+    }
 }

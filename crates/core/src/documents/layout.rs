@@ -189,7 +189,12 @@ pub fn pending_revocation_signatures_of(file: &RepoPath) -> RepoPath {
 }
 
 pub fn pending_revocation_of(file: &RepoPath) -> RepoPath {
-    revocation_of(file).with_suffix(wire::PENDING_SUFFIX)
+    pending_of(&revocation_of(file))
+}
+
+/// A statement that waits for more signatures, by the path that it has or would have without waiting.
+pub fn pending_of(statement: &RepoPath) -> RepoPath {
+    statement.with_suffix(wire::PENDING_SUFFIX)
 }
 
 /// The file that says that a pending signers file waits for the delay to pass (D131).
@@ -203,7 +208,7 @@ pub fn veto_of(signers: &RepoPath) -> RepoPath {
 }
 
 pub fn pending_veto_of(signers: &RepoPath) -> RepoPath {
-    veto_of(signers).with_suffix(wire::PENDING_SUFFIX)
+    pending_of(&veto_of(signers))
 }
 
 pub fn request_of(revocation: &RepoPath) -> RepoPath {

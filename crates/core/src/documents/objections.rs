@@ -1,50 +1,19 @@
-//! Objections (D123): what a signer holds against a release, in a document of its own kind, and the file that collects them.
+//! The files that keep objections (D123): those to the release that is there, and those to contents that it had before.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde::Serialize;
 
-use crate::{
-    documents::fields::{parse_digest, parse_key, parse_reason, parse_signature},
-    values::{
-        bounds::{EARLIER_OBJECTIONS, OBJECTION_BYTES, OBJECTIONS},
-        digest::Sha512,
-        json::{self, Field, Json, Object, ParseError},
-        key::{self, PublicKey, Signature},
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use crate::documents::statement::Objection;
+use crate::values::bounds::{EARLIER_OBJECTIONS, OBJECTIONS};
+use crate::values::digest::Sha512;
+use crate::values::json::{self, Field, Json, Object, ParseError};
+use crate::values::key::{self, PublicKey, Signature};
+use crate::values::time::Timestamp;
 
 const VERSION: u64 = 1;
 const ENTRIES: &str = "objections";
 const EARLIER: &str = "earlier_objections";
-
-/// What an objector signs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Objection {
-    /// `None` takes back what the same key said before.
-    #[serde(rename = "objection")]
-    pub text: Option<String>,
-    /// The index that is meant.
-    pub subject_digest: Sha512,
-    pub timestamp: Timestamp,
-}
-
-/// One objection, handed in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ObjectBody {
-    /// The index of the release.
-    pub file_path: RepoPath,
-    /// The exact text of the objection, which is JSON itself.
-    pub objection_json: String,
-    /// Over the SHA-512 digest of that text.
-    pub signature: Signature,
-    /// The objector, who may be another than the caller.
-    #[serde(serialize_with = "PublicKey::serialize_base64")]
-    pub public_key: PublicKey,
-}
 
 /// The newest word of each key about one release.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -85,7 +54,7 @@ pub struct EarlierObjection {
 pub struct StandingObjection<'a> {
     pub key: PublicKey,
     pub text: &'a str,
-    /// As its author says.
+    /// When it was said, as its author says.
     pub timestamp: Timestamp,
     /// Names the content that is meant.
     pub subject_digest: Sha512,
@@ -97,39 +66,6 @@ impl<'a> StandingObjection<'a> {
         let Objection { text, subject_digest, timestamp } = &said.document;
         let text = text.as_deref()?;
         Some(Self { key, text, timestamp: *timestamp, subject_digest: *subject_digest })
-    }
-}
-
-impl Objection {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        if bytes.len() > OBJECTION_BYTES {
-            return Err(ParseError::new("", format!("an objection has at most {OBJECTION_BYTES} bytes")));
-        }
-        let json = Json::parse(bytes)?;
-        let object = json.root().object(&["objection", "subject_digest", "timestamp"])?;
-        Ok(Self {
-            text: object.required("objection")?.nullable(|text| text.parsed(parse_reason))?,
-            subject_digest: object.required("subject_digest")?.parsed(parse_digest)?,
-            timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
-        })
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
-
-impl ObjectBody {
-    /// Unknown fields are ignored, as in all bodies of requests (D5).
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        Ok(Self {
-            file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
-            objection_json: object.required("objection_json")?.string()?.to_owned(),
-            signature: parse_signature(&object.required("signature")?)?,
-            public_key: parse_key(&object.required("public_key")?)?,
-        })
     }
 }
 
@@ -163,7 +99,7 @@ impl ObjectionsFile {
         self.entries.is_empty()
     }
 
-    /// Those that verify, and are about this index: for showing what a server says that it has.
+    /// Keeps those that verify and are about this index, to show what a server says that it has.
     pub fn keep_verifying(&self, index: &Sha512) -> Self {
         let mut kept = self.clone();
         kept.entries.retain(|key, entry| {
@@ -173,7 +109,7 @@ impl ObjectionsFile {
         kept
     }
 
-    /// Those that their authors have not taken back, the oldest first.
+    /// Lists the objections that their authors have not taken back, the oldest first.
     pub fn standing(&self) -> Vec<StandingObjection<'_>> {
         let standing = self.entries.iter().filter_map(|(key, said)| StandingObjection::of(*key, said));
         let mut standing: Vec<_> = standing.collect();
@@ -232,13 +168,12 @@ impl EarlierObjections {
         }
     }
 
-    /// Those that verify, and are about another content than this one: for showing what a server says that it has.
-    pub fn keep_verifying(&self, current: Option<&Sha512>) -> Self {
+    /// Keeps those that verify, to show what a server says that it has. A content can come back after a correction, so one
+    /// that is about the content that is there now stays as well.
+    pub fn keep_verifying(&self) -> Self {
         let mut kept = self.clone();
         kept.entries.retain(|EarlierObjection { public_key, said }| {
-            let digest = Sha512::of(said.text.as_bytes());
-            Some(&said.document.subject_digest) != current
-                && public_key.verify(&digest, &said.signature).is_ok()
+            public_key.verify(&Sha512::of(said.text.as_bytes()), &said.signature).is_ok()
         });
         kept
     }

@@ -18,7 +18,7 @@ use crate::{
 // An attribute takes nothing but a figure.
 const _: () = assert!(REASON_CHARS == 1_000, "the schema of `reason` says so");
 
-/// What is asked for.
+/// What a withdrawal asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WithdrawBody {
@@ -61,7 +61,7 @@ impl Withdrawal {
         Ok(Self { request, body })
     }
 
-    /// As it is stored.
+    /// Reads a withdrawal as it is stored.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         Self::of(SignedRequest::parse(bytes)?)
     }

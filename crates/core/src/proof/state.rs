@@ -347,7 +347,7 @@ fn keep_verifying_release(scratch: &mut Scratch, index: &RepoPath) -> Result<(),
     })?;
     rewrite(scratch, &layout::earlier_objections_of(index), |bytes| {
         // Also those to the content that is there now, if it was there before.
-        let kept = EarlierObjections::parse(bytes).ok().map(|file| file.keep_verifying(None));
+        let kept = EarlierObjections::parse(bytes).ok().map(|file| file.keep_verifying());
         Ok(kept.filter(|kept| !kept.is_empty()).map(|kept| kept.write()))
     })?;
     let sums = text.and_then(|text| render_sha256sums(&ReleaseIndex::parse(&text).ok()?).ok());

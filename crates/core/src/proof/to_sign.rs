@@ -61,7 +61,8 @@ pub struct ToSign {
     pub signed: BTreeSet<PublicKey>,
     /// The objections to a release that were shown and verify. They block nothing.
     pub objections: ObjectionsFile,
-    /// What was said of contents that a release had before, as far as it was shown and verifies.
+    /// What was said of contents that a release had before, as far as it was shown and verifies. The content that is there
+    /// now can be one of them: it came back.
     pub earlier: EarlierObjections,
 }
 
@@ -131,6 +132,18 @@ pub enum ToSignError {
 }
 
 impl SigningRequest {
+    /// An index that no one has signed, with the history of its project's signers.
+    pub fn of_index(path: RepoPath, index: String, history: History) -> Self {
+        Self {
+            files: BTreeMap::from([(path.clone(), index)]),
+            path,
+            history,
+            collected: SignatureSet::default(),
+            objections: ObjectionsFile::default(),
+            earlier: EarlierObjections::default(),
+        }
+    }
+
     pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
         let known =
             ["file_path", "files", "signers_history", "collected", "objections", "earlier_objections"];
@@ -159,7 +172,7 @@ impl SigningRequest {
             self.files.iter().map(|(path, text)| (path.clone(), Sha512::of(text.as_bytes()))).collect();
         let signed = self.collected.verifying_signers(self.files[&self.path].as_bytes());
         let objections = self.objections.keep_verifying(&digests[&self.path]);
-        let earlier = self.earlier.keep_verifying(Some(&digests[&self.path]));
+        let earlier = self.earlier.keep_verifying();
         Ok(ToSign { path: self.path.clone(), digests, subject, signed, objections, earlier })
     }
 

@@ -12,10 +12,10 @@ use crate::{
     documents::{
         history::History,
         index::{PublishedFile, ReleaseIndex},
-        revocation::{Revocation, RevokeBody},
         signatures::SignatureSet,
         signed_request::SignedRequest,
         signers::{Group, SignersFile, keys_of},
+        statement::{Revocation, SignedStatement, StatementKind},
     },
     rules::{
         chain::{self, ChainError, VerifiedChain, VerifiedLink},
@@ -224,10 +224,11 @@ fn check_request(
 ) -> Result<(), RevocationFault> {
     let request = shown.request.as_ref().ok_or(RevocationFault::NoRequest)?;
     request.verify().map_err(|_| RevocationFault::NoRequest)?;
-    let body = RevokeBody::parse(request.payload.as_bytes()).map_err(|_| RevocationFault::NoRequest)?;
+    let body = SignedStatement::parse(StatementKind::Revocation, request.payload.as_bytes());
+    let body = body.map_err(|_| RevocationFault::NoRequest)?;
     let revoker = request.public_key;
     let is_by_revoker = body.public_key == revoker && shown.signatures.entries.contains_key(&revoker);
-    if !is_by_revoker || body.revocation_json != shown.document {
+    if !is_by_revoker || body.text != shown.document {
         return Err(RevocationFault::NoRequest);
     }
     if !quorum::is_met(groups, &BTreeSet::from([revoker])) {

@@ -9,7 +9,7 @@ use countersign_core::{
         signatures::SignatureSet,
         signed_request::SignedRequest,
         signers::{Group, Signer, SignersFile},
-        veto::Veto,
+        statement::Veto,
     },
     rules::{
         consent::Consent,

@@ -7,9 +7,9 @@ use countersign_core::{
         index::ReleaseIndex,
         layout,
         objections::{ObjectionsFile, StandingObjection},
-        revocation::Revocation,
         signatures::SignatureSet,
         signers::{Signer, SignersFile},
+        statement::Revocation,
         withdrawal::Withdrawal,
     },
     rules::{

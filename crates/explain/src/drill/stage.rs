@@ -9,10 +9,9 @@ use countersign_core::{
         index::{AssetName, Digests, PublishedFile},
         layout,
         metadata::{Origin, OriginKind},
-        objections::{ObjectBody, Objection},
-        revocation::Revocation,
         signed_request::SignedRequest,
         signers::SignersFile,
+        statement::{Objection, Revocation, SignedStatement, StatementKind},
         withdrawal::{WithdrawBody, Withdrawal},
     },
     rules::{
@@ -22,7 +21,7 @@ use countersign_core::{
             assets::{Release, register_assets},
             object::object,
             register::register,
-            revoke::{RevokeRequest, revoke},
+            revoke::revoke,
             sign::{Submission, sign},
             update::update,
             withdraw::withdraw,
@@ -216,14 +215,8 @@ impl Stage {
             subject_digest: Sha512::of(&bytes),
             timestamp: self.now.to_whole_seconds(),
         };
-        let text = String::from_utf8_lossy(&objection.write()).into_owned();
-        let body = ObjectBody {
-            file_path: index,
-            signature: thief.secret.sign(&Sha512::of(text.as_bytes())),
-            objection_json: text,
-            public_key: thief.key(),
-        };
-        object(&self.scratch, &body, self.now).is_ok()
+        let statement = sign_statement(StatementKind::Objection, &index, &objection.write(), thief);
+        object(&self.scratch, &statement, self.now).is_ok()
     }
 
     fn can_replace_proposals(&self, thieves: &[Actor]) -> bool {
@@ -321,18 +314,13 @@ impl Stage {
             subject_digest,
             initiator: None,
         };
-        let document = String::from_utf8_lossy(&document.write()).into_owned();
+        let document = document.write();
         for actor in actors {
-            let request = RevokeRequest {
-                file: index.clone(),
-                signature: actor.secret.sign(&Sha512::of(document.as_bytes())),
-                revocation_json: document.clone(),
-                revoker: actor.key(),
-                request: self.request(actor),
-            };
-            let Ok((change, outcome)) = revoke(&self.scratch, &request, self.now) else { continue };
+            let statement = sign_statement(StatementKind::Revocation, &index, &document, actor);
+            let revoked = revoke(&self.scratch, &statement, &self.request(actor), self.now);
+            let Ok((change, outcome)) = revoked else { continue };
             self.scratch.apply(&change);
-            if outcome.is_revoked {
+            if outcome.in_force {
                 steps.push(DrillStep::by(&actor.signer, "signs a revocation: the release is revoked"));
                 return succeeded(Act::Revoke, steps);
             }
@@ -428,6 +416,16 @@ fn parse_path(text: &str) -> Result<RepoPath, DrillFault> {
 
 fn no_release(what: &str) -> DrillFault {
     DrillFault(format!("no release can be {what} under this signers file"))
+}
+
+fn sign_statement(kind: StatementKind, file: &RepoPath, text: &[u8], actor: &Actor) -> SignedStatement {
+    SignedStatement {
+        kind,
+        file_path: file.clone(),
+        text: String::from_utf8_lossy(text).into_owned(),
+        signature: actor.secret.sign(&Sha512::of(text)),
+        public_key: actor.key(),
+    }
 }
 
 fn succeeded(act: Act, steps: Vec<DrillStep>) -> DrillAttempt {

@@ -95,7 +95,7 @@ fn a_revocation_that_lacks_signatures_is_shown_as_begun() {
     let mut world = World::with(&file, &[&alice(), &bob(), &carol()]);
     world.release_signed_by(&[&alice()]);
     let request = world.revoke_request(&world.revocation_document("why not"), &bob());
-    assert!(!world.revoke(&request).unwrap().is_revoked);
+    assert!(!world.revoke(&request).unwrap().in_force);
     let release = seen(&world);
     assert_eq!(release.state, ReleaseState::Complete);
     assert!(release.revocation.is_none());

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use countersign_core::{
     documents::{
-        objections::{ObjectBody, Objection},
-        veto::Veto,
+        statement::{Objection, SignedStatement, StatementKind, Veto},
         withdrawal::{WithdrawBody, Withdrawal},
     },
     rules::decide::{
         activate::{ActivateRefusal, activate_due},
-        object::{ObjectRefusal, object},
-        veto::{VetoRefusal, VetoRequest, veto},
+        object::object,
+        statement::StatementRefusal,
+        veto::veto,
         withdraw::{WithdrawRefusal, withdraw},
     },
     values::{digest::Sha512, key::Signature, time::Timestamp},
@@ -94,12 +94,12 @@ impl Requests<'_> {
         };
         let timestamp = shifted_seconds(self.world.clocks[0], i128::from(word.seconds()));
         let document = Objection { text: word.text().map(str::to_owned), subject_digest, timestamp };
-        let (objection_json, signature) = self.sign_text(contents, by, offered, document.write());
-        let public_key = self.world.people[usize::from(by)].public;
-        let body = ObjectBody { file_path, objection_json, signature, public_key };
-        match object(&View { contents, state, reads }, &body, now) {
+        let (text, signature) = self.sign_text(contents, by, offered, document.write());
+        let (kind, public_key) = (StatementKind::Objection, self.world.people[usize::from(by)].public);
+        let statement = SignedStatement { kind, file_path, text, signature, public_key };
+        match object(&View { contents, state, reads }, &statement, now) {
             Ok((change, _)) => changed(change),
-            Err(ObjectRefusal::Stored(error)) => Decision::Corrupt(error),
+            Err(StatementRefusal::Stored(error)) => Decision::Corrupt(error),
             Err(refusal) => Decision::Refused(refusal.to_string()),
         }
     }
@@ -124,12 +124,12 @@ impl Requests<'_> {
             previous: if says == Says::OfBefore { other } else { previous },
             timestamp: self.world.clocks[0],
         };
-        let (veto_json, signature) = self.sign_text(contents, by, offered, document.write());
-        let master = self.world.people[usize::from(by)].public;
-        let request = VetoRequest { file, veto_json, signature, master };
-        match veto(&View { contents, state, reads }, &request, now) {
+        let (text, signature) = self.sign_text(contents, by, offered, document.write());
+        let (kind, public_key) = (StatementKind::Veto, self.world.people[usize::from(by)].public);
+        let statement = SignedStatement { kind, file_path: file, text, signature, public_key };
+        match veto(&View { contents, state, reads }, &statement, now) {
             Ok((change, _)) => changed(change),
-            Err(VetoRefusal::Stored(error)) => Decision::Corrupt(error),
+            Err(StatementRefusal::Stored(error)) => Decision::Corrupt(error),
             Err(refusal) => Decision::Refused(refusal.to_string()),
         }
     }

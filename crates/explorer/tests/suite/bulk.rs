@@ -1,13 +1,13 @@
 //! Prepared statements that several people hand in, in every order (D218).
 
 use countersign_core::{
-    documents::revocation::Revocation,
-    rules::decide::revoke::RevokeRequest,
+    documents::statement::{Revocation, StatementKind},
     values::{digest::Sha512, key::SecretKey, path::RepoPath},
 };
 use countersign_explorer::bulk::{Statement, hand_in_all};
 use countersign_testing::{
-    PENDING, Signers, World, alice, bob, carol, release, revocation_text, signed_request, signers,
+    PENDING, RevokeRequest, Signers, World, alice, bob, carol, release, revocation_text, signed_request,
+    signed_statement, signers,
 };
 
 const TAGS: [&str; 3] = ["v1", "v2", "v3"];
@@ -46,13 +46,8 @@ fn document(world: &World, index: &RepoPath, reason: &str) -> String {
 }
 
 fn revocation(world: &World, index: &RepoPath, document: &str, by: &SecretKey) -> RevokeRequest {
-    RevokeRequest {
-        file: index.clone(),
-        revocation_json: document.to_owned(),
-        signature: by.sign(&Sha512::of(document.as_bytes())),
-        revoker: by.public_key(),
-        request: signed_request(by, world.now, "{}"),
-    }
+    let statement = signed_statement(StatementKind::Revocation, index, document.as_bytes(), by);
+    RevokeRequest { statement, request: signed_request(by, world.now, "{}") }
 }
 
 /// What alice and carol prepare: they join what one of them has begun.

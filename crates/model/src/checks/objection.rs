@@ -2,9 +2,9 @@
 
 use countersign_core::{
     documents::{
-        objections::{EarlierObjections, Objection, ObjectionsFile},
+        objections::{EarlierObjections, ObjectionsFile},
         registrant::Registrant,
-        revocation::Revocation,
+        statement::{Objection, Revocation},
     },
     values::digest::Sha512,
 };
@@ -27,7 +27,7 @@ pub fn check(data: &[u8]) {
     }
     if let Some(file) = check_document(data, EarlierObjections::parse, EarlierObjections::write) {
         assert!((1..=100).contains(&file.entries.len()));
-        assert!(file.keep_verifying(None).entries.len() <= file.entries.len());
+        assert!(file.keep_verifying().entries.len() <= file.entries.len());
         assert!(file.said().count() <= file.entries.len());
     }
     check_document(data, Registrant::parse, Registrant::write);

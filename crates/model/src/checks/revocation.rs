@@ -1,6 +1,6 @@
 //! The revocation document (D20).
 
-use countersign_core::documents::revocation::Revocation;
+use countersign_core::documents::statement::Revocation;
 
 use super::promises::check_document;
 

@@ -3,10 +3,13 @@
 
 use countersign_api::offline::{parse_requests, parse_signatures, write_requests, write_signatures};
 use countersign_core::{
-    documents::{layout, veto::Veto},
+    documents::{
+        layout,
+        statement::{StatementKind, Veto},
+    },
     proof::{
         to_sign::{SigningRequest, ToSign},
-        to_veto::{ToVeto, update_of},
+        to_state::{StatementRequest, ToState, ToStateError, update_of},
     },
     values::{digest::Sha512, key::SecretKey, time::Timestamp},
 };
@@ -46,9 +49,13 @@ fn check_request(request: &SigningRequest) {
 
 /// Checks that only a veto of this proposal is signed as one.
 fn check_veto(request: &SigningRequest, to_sign: &ToSign) {
-    let none = Default::default();
+    let check = |text: String| -> Result<ToState, ToStateError> {
+        let (kind, subject, collected) = (StatementKind::Veto, request.clone(), Default::default());
+        let request = StatementRequest { kind, subject, text, collected, waits_until: None };
+        request.check_text(to_sign.clone())
+    };
     for shown in request.files.values() {
-        assert!(ToVeto::check(to_sign, shown.clone(), &none).is_err(), "what is proposed is no veto");
+        assert!(check(shown.clone()).is_err(), "what is proposed is no veto");
     }
     let chain = match update_of(to_sign) {
         Ok(chain) => chain,
@@ -62,15 +69,15 @@ fn check_veto(request: &SigningRequest, to_sign: &ToSign) {
         timestamp: Timestamp::from_unix_seconds(1_770_000_000).expect("in the range of timestamps"),
     };
     let text = |veto: &Veto| String::from_utf8(veto.write()).expect("a written veto is UTF-8");
-    let to_veto = ToVeto::check(to_sign, text(&veto), &none).expect("it is a veto of this proposal");
+    let to_veto = check(text(&veto)).expect("it is a veto of this proposal");
     let key = SecretKey::from_seed(&[7; 32]);
     let body =
         to_veto.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).expect("this key signs");
-    assert_eq!((body.file_path, body.veto_json), (request.path.clone(), text(&veto)));
+    assert_eq!((body.file_path, body.text), (request.path.clone(), text(&veto)));
     let others = [
         Veto { signers_file_digest: Sha512::of(b""), ..veto.clone() },
         Veto { previous: Sha512::of(b""), ..veto.clone() },
         Veto { project_id: request.path.clone(), ..veto },
     ];
-    assert!(others.iter().all(|other| ToVeto::check(to_sign, text(other), &none).is_err()));
+    assert!(others.iter().all(|other| check(text(other)).is_err()));
 }

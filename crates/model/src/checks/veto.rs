@@ -2,16 +2,17 @@
 //! (D176).
 
 use countersign_api::offline::{
-    parse_requests, parse_revocation_requests, parse_veto_requests, parse_vetoes, write_veto_requests,
-    write_vetoes,
+    parse_requests, parse_statement_requests, parse_statements, write_statement_requests, write_statements,
 };
-use countersign_core::{
-    documents::{agreement::Agreement, veto::Veto},
-    proof::to_veto::{CarriedVeto, ToVeto},
-    values::{digest::Sha512, key::SecretKey},
-};
+use countersign_core::documents::agreement::Agreement;
+use countersign_core::documents::statement::{Statement, StatementKind, Veto};
+use countersign_core::proof::to_state::StatementRequest;
+use countersign_core::values::digest::Sha512;
+use countersign_core::values::key::SecretKey;
 
 use super::promises::{assert_path, assert_shown, check_document};
+
+const KIND: StatementKind = StatementKind::Veto;
 
 pub fn check(data: &[u8]) {
     if let Some(veto) = check_document(data, Veto::parse, Veto::write) {
@@ -20,29 +21,31 @@ pub fn check(data: &[u8]) {
         assert_path(&veto.project_id);
     }
     check_document(data, Agreement::parse, Agreement::write);
-    if let Ok(bodies) = parse_vetoes(data) {
-        assert_eq!(parse_vetoes(&write_vetoes(&bodies)).as_ref(), Ok(&bodies));
+    if let Ok(bodies) = parse_statements(KIND, data) {
+        assert_eq!(parse_statements(KIND, &write_statements(KIND, &bodies)).as_ref(), Ok(&bodies));
         bodies.iter().for_each(|body| assert_path(&body.file_path));
     }
-    let requests =
-        check_document(data, parse_veto_requests, |requests: &Vec<_>| write_veto_requests(requests));
-    let Some(requests) = requests else { return };
-    assert!(parse_requests(data).is_err() && parse_revocation_requests(data).is_err());
+    let parse = |data: &[u8]| parse_statement_requests(KIND, data);
+    let write = |requests: &Vec<_>| write_statement_requests(KIND, requests);
+    let Some(requests) = check_document(data, parse, write) else { return };
+    let of_revocations = parse_statement_requests(StatementKind::Revocation, data);
+    assert!(parse_requests(data).is_err() && of_revocations.is_err());
     requests.iter().for_each(check_request);
 }
 
-fn check_request(request: &CarriedVeto) {
-    assert_path(&request.proposal.path);
-    let Ok(to_sign) = request.proposal.check() else { return };
-    let to_veto = match ToVeto::check(&to_sign, request.veto.clone(), &request.collected) {
+fn check_request(request: &StatementRequest) {
+    assert_path(request.path());
+    let Ok(to_sign) = request.subject.check() else { return };
+    let to_veto = match request.check_text(to_sign) {
         Ok(to_veto) => to_veto,
         Err(error) => return assert_shown(&error),
     };
-    assert_eq!(to_veto.document.signers_file_digest, *to_sign.digest());
-    assert!(to_veto.masters().next().is_some(), "only masters veto");
+    let Statement::Veto(document) = &to_veto.document else { panic!("it is no veto") };
+    assert_eq!(document.signers_file_digest, *to_veto.subject.digest());
+    assert!(!to_veto.accepted_signers().is_empty(), "only masters veto");
     let key = SecretKey::from_seed(&[7; 32]);
     let body =
         to_veto.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).expect("this key signs");
-    assert_eq!(body.veto_json, request.veto, "what is shown is what is signed");
-    assert!(key.public_key().verify(&Sha512::of(body.veto_json.as_bytes()), &body.signature).is_ok());
+    assert_eq!(body.text, request.text, "what is shown is what is signed");
+    assert!(key.public_key().verify(&Sha512::of(body.text.as_bytes()), &body.signature).is_ok());
 }

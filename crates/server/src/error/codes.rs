@@ -3,13 +3,13 @@
 use countersign_api::error_code::ErrorCode;
 use countersign_cluster::clock_check::WrongNodeClock;
 use countersign_core::{
+    documents::statement::StatementKind,
     rules::{
         auth::{AuthRefusal, Overtaken},
         chain::ChainRefusal,
         decide::{
-            ProposalFault, assets::AssetsRefusal, object::ObjectRefusal, register::RegisterRefusal,
-            revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal, veto::VetoRefusal,
-            withdraw::WithdrawRefusal,
+            ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal,
+            statement::StatementRefusal, update::UpdateRefusal, withdraw::WithdrawRefusal,
         },
         query::StatusRefusal,
         snapshot::ReadError,
@@ -403,48 +403,36 @@ refusals! {
         Corrected: R::OtherIndex(_),
         => Stored
     }
-    ObjectRefusal {
+    StatementRefusal {
         FileNotFound: R::NotFound(_),
-        NotARelease: R::NotARelease(_),
-        InvalidDocument: R::InvalidDocument(_),
-        InvalidSignature: R::BadSignature,
-        TimestampAhead: R::TimestampAhead(_),
-        NotASigner: R::NotASigner { .. },
-        Revoked: R::Revoked(_),
-        Corrected: R::OtherIndex(_),
-        NotLater: R::NotLater { .. },
-        NoObjection: R::NothingToTakeBack(_),
-        TooManyObjections: R::Full(_),
-        => Stored
-    }
-    RevokeRefusal {
-        FileNotFound: R::NotFound(_),
-        NotComplete: R::NotComplete(_),
-        OtherRevocationPending: R::OtherPending { .. },
-        AlreadySigned: R::AlreadySigned(_),
         NotRevocable: R::NotRevocable(_),
+        NotVetoable: R::NotVetoable(_),
+        NotARelease: R::NotARelease(_),
+        NotComplete: R::NotComplete(_),
         AlreadyRevoked: R::AlreadyRevoked(_),
-        InvalidDocument: R::InvalidDocument(_),
+        Revoked: R::Revoked(_),
+        FirstRegistration: R::FirstRegistration(_),
+        NoMasters: R::NoMasters(_),
+        InvalidDocument: R::InvalidDocument { .. },
         DigestMismatch: R::DigestMismatch(_),
-        InvalidSignature: R::BadSignature,
-        MayNotRevoke: R::NotAuthorised { .. },
+        OtherProposal: R::OtherProposal(_),
+        Corrected: R::OtherIndex(_),
+        InvalidSignature: R::BadSignature(_),
+        MayNotRevoke: R::MayNotRevoke { .. },
+        MayNotVeto: R::MayNotVeto { .. },
+        NotASigner: R::NotASigner { .. },
         KeyNotCaller: R::NotCaller,
         SubjectDigestRequired: R::SubjectDigestRequired,
         NotInitiator: R::NotInitiator,
-        => Stored
-    }
-    VetoRefusal {
-        FileNotFound: R::NotFound(_),
-        NoMasters: R::NoMasters(_),
-        MayNotVeto: R::NotAuthorised { .. },
-        FirstRegistration: R::FirstRegistration(_),
-        OtherProposal: R::OtherProposal(_),
         TooLate: R::TooLate { .. },
-        OtherVetoPending: R::OtherPending { .. },
+        OtherRevocationPending: R::OtherPending { kind: StatementKind::Revocation, .. },
+        // Objections do not wait for one another.
+        OtherVetoPending: R::OtherPending { kind: StatementKind::Veto | StatementKind::Objection, .. },
         AlreadySigned: R::AlreadySigned(_),
-        NotVetoable: R::NotVetoable(_),
-        InvalidDocument: R::InvalidDocument(_),
-        InvalidSignature: R::BadSignature,
+        TimestampAhead: R::TimestampAhead(_),
+        NotLater: R::NotLater { .. },
+        NoObjection: R::NothingToTakeBack(_),
+        TooManyObjections: R::Full(_),
         => Stored
     }
     StatusRefusal {

@@ -7,7 +7,7 @@ use std::sync::{
 
 use countersign_core::{
     documents::layout,
-    rules::decide::veto::{VetoRefusal, veto},
+    rules::decide::{statement::StatementRefusal, veto::veto},
     values::{key::SecretKey, time::Timestamp},
 };
 use countersign_server::{due::HeldBack, start::Running, state::App};
@@ -146,11 +146,11 @@ async fn a_veto_and_the_due_time_do_not_both_win() {
         };
         match outcome {
             Ok(outcome) => {
-                assert!(outcome.is_vetoed);
+                assert!(outcome.in_force);
                 vetoed += 1;
                 assert_eq!(scene.signers().await, team("2026-01-31T10:00:00Z").text());
             }
-            Err(VetoRefusal::NotFound(_)) => {
+            Err(StatementRefusal::NotFound(_)) => {
                 in_force += 1;
                 assert_eq!(scene.signers().await, next().text());
             }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use countersign_core::{
+    documents::statement::StatementKind,
     rules::{
         auth::AuthRefusal,
         decide::{
-            ProposalFault, assets::AssetsRefusal, object::ObjectRefusal, register::RegisterRefusal,
-            revoke::RevokeRefusal, sign::SignRefusal, update::UpdateRefusal, veto::VetoRefusal,
-            withdraw::WithdrawRefusal,
+            ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal,
+            statement::StatementRefusal, update::UpdateRefusal, withdraw::WithdrawRefusal,
         },
     },
     values::{json::ParseError, key::SecretKey, path::RepoPath, time::Timestamp},
@@ -38,10 +38,10 @@ fn conflicts() -> Vec<(ApiError, &'static str)> {
     let file = || RepoPath::parse("https/dl.example.org/443/acme/app/1.0/svc.index.json").unwrap();
     let key = SecretKey::from_seed(&[7; 32]).public_key();
     let then = Timestamp::from_unix_seconds(1_800_000_000).unwrap();
-    let (reason, digest) = ("it leaks keys".to_owned(), "sha512:00".to_owned());
-    let other_veto = VetoRefusal::OtherPending { file: file(), reason, digest };
-    let (reason, digest) = ("it leaks keys".to_owned(), "sha512:00".to_owned());
-    let other_revocation = RevokeRefusal::OtherPending { file: file(), reason, digest };
+    let [other_veto, other_revocation] = [StatementKind::Veto, StatementKind::Revocation].map(|kind| {
+        let (reason, digest) = ("it leaks keys".to_owned(), "sha512:00".to_owned());
+        StatementRefusal::OtherPending { kind, file: file(), reason, digest }
+    });
     vec![
         (RegisterRefusal::AlreadyRegistered(project()).into(), "project_registered"),
         (RegisterRefusal::InProgress(project()).into(), "registration_pending"),
@@ -60,19 +60,19 @@ fn conflicts() -> Vec<(ApiError, &'static str)> {
         (WithdrawRefusal::Complete(file()).into(), "already_complete"),
         (WithdrawRefusal::Revoked(file()).into(), "revoked"),
         (WithdrawRefusal::OtherIndex(file()).into(), "corrected"),
-        (ObjectRefusal::Revoked(file()).into(), "revoked"),
-        (ObjectRefusal::OtherIndex(file()).into(), "corrected"),
-        (ObjectRefusal::NotLater { key, newest: then }.into(), "not_later"),
-        (ObjectRefusal::NothingToTakeBack(key).into(), "no_objection"),
-        (ObjectRefusal::Full(file()).into(), "too_many_objections"),
-        (RevokeRefusal::NotComplete(file()).into(), "not_complete"),
+        (StatementRefusal::Revoked(file()).into(), "revoked"),
+        (StatementRefusal::OtherIndex(file()).into(), "corrected"),
+        (StatementRefusal::NotLater { key, newest: then }.into(), "not_later"),
+        (StatementRefusal::NothingToTakeBack(key).into(), "no_objection"),
+        (StatementRefusal::Full(file()).into(), "too_many_objections"),
+        (StatementRefusal::NotComplete(file()).into(), "not_complete"),
         (other_revocation.into(), "other_revocation_pending"),
-        (RevokeRefusal::AlreadySigned(key).into(), "already_signed"),
-        (VetoRefusal::FirstRegistration(project()).into(), "first_registration"),
-        (VetoRefusal::OtherProposal(file()).into(), "other_proposal"),
-        (VetoRefusal::TooLate { file: file(), since: then }.into(), "too_late"),
+        (StatementRefusal::AlreadySigned(key).into(), "already_signed"),
+        (StatementRefusal::FirstRegistration(project()).into(), "first_registration"),
+        (StatementRefusal::OtherProposal(file()).into(), "other_proposal"),
+        (StatementRefusal::TooLate { file: file(), since: then }.into(), "too_late"),
         (other_veto.into(), "other_veto_pending"),
-        (VetoRefusal::AlreadySigned(key).into(), "already_signed"),
+        (StatementRefusal::AlreadySigned(key).into(), "already_signed"),
         (
             CapRefusal::Registrations { dir: project(), pending: 9, key: "per_owner" }.into(),
             "too_many_registrations",
@@ -92,7 +92,7 @@ fn others() -> Vec<ApiError> {
     let url = Url::parse("https://dl.example.org/acme/SHA256SUMS").unwrap();
     let invalid = ProposalFault::InvalidSigners { url: url.to_string(), error: ParseError::new("", "no") };
     vec![
-        RevokeRefusal::NotAuthorised { key, project: project.clone() }.into(),
+        StatementRefusal::MayNotRevoke { key, project: project.clone() }.into(),
         UpdateRefusal::NotListed { key, project: project.clone() }.into(),
         AssetsRefusal::NotASigner { key, project }.into(),
         NotTheOrigin { origin }.into(),

@@ -3,16 +3,15 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use countersign_api::offline::write_revocation_requests;
+use countersign_api::offline::write_statement_requests;
 use countersign_core::{
     documents::{
         history::History,
         layout,
-        revocation::Revocation,
-        signatures::SignatureSet,
         signers::{Group, Signer, SignersFile, keys_of},
+        statement::{Revocation, StatementKind},
     },
-    proof::to_revoke::RevocationRequest,
+    proof::to_state::StatementRequest,
     rules::{
         chain::{self, VerifiedChain},
         quorum,
@@ -66,13 +65,13 @@ pub(super) struct PreparedProject {
     /// Below the directory that was asked for.
     dir_name: String,
     next: Option<SignersFile>,
-    revocations: Vec<RevocationRequest>,
+    revocations: Vec<StatementRequest>,
     steps: Vec<ResponseStep>,
 }
 
 /// The revocation of one release, to be signed.
 struct PreparedRevocation {
-    request: RevocationRequest,
+    request: StatementRequest,
     /// It takes the place of one that only named keys began.
     replaces: bool,
 }
@@ -183,7 +182,7 @@ impl Preparation {
                 write_new(&below.join(wire::SIGNERS_FILE), &next.write(), 0o666)?;
             }
             if !prepared.revocations.is_empty() {
-                let requests = write_revocation_requests(&prepared.revocations);
+                let requests = write_statement_requests(StatementKind::Revocation, &prepared.revocations);
                 write_new(&below.join(REVOCATIONS_FILE), &requests, 0o666)?;
             }
         }
@@ -406,19 +405,15 @@ impl<S: Snapshot> Planner<'_, S> {
             subject_digest: Some(Sha512::of(index.as_bytes())),
             initiator: None,
         };
-        let request = RevocationRequest {
-            path: path.clone(),
-            index,
-            revocation: String::from_utf8_lossy(&document.write()).into_owned(),
-            history: history.clone(),
-            collected: SignatureSet::default(),
-        };
+        let text = String::from_utf8_lossy(&document.write()).into_owned();
+        let (kind, history) = (StatementKind::Revocation, history.clone());
+        let request = StatementRequest::of_release(kind, path.clone(), index, history, text);
         let mut prepared = PreparedRevocation { request, replaces: false };
         if self.snapshot.contains(&layout::pending_revocation_of(path)) {
             let begun = layout::pending_revocation_signatures_of(path);
             let collected = self.snapshot.read_signatures(&begun).map_err(unreadable)?.unwrap_or_default();
-            let revocation = self.read_text(&layout::pending_revocation_of(path))?;
-            let joined = RevocationRequest { revocation, collected, ..prepared.request.clone() };
+            let text = self.read_text(&layout::pending_revocation_of(path))?;
+            let joined = StatementRequest { text, collected, ..prepared.request.clone() };
             let groups = current.revocation_groups();
             let counts = |key: &PublicKey| keys_of(&groups).any(|listed| listed == *key);
             match joined.check() {

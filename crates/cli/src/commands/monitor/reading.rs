@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
-    documents::{agreement::Agreement, layout, signers::SignersFile, transparency::Transparency, veto::Veto},
+    documents::{
+        agreement::Agreement, layout, signers::SignersFile, statement::Veto, transparency::Transparency,
+    },
     log::{
         leaf::{Leaf, digest_changes, parse_bundle},
         tile::{TILE_WIDTH, TileKind, TileName},

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use countersign_api::state::StateResponse;
 use countersign_core::{
     log::record::LoggedState,
     proof::{
@@ -9,14 +10,14 @@ use countersign_core::{
         log_pin::latest_older_proof,
         verify::{RevokedArtifact, VerifyError, verify},
     },
-    values::{path::RepoPath, time::Timestamp},
+    values::{path::RepoPath, shown::shown_text, time::Timestamp},
 };
 use countersign_explain::logs::shown_age;
 use serde_json::{Value, json};
 
 use crate::{
     args::RevokeArgs,
-    client::{ServerClient, log::ShownProof, now},
+    client::{ServerClient, now},
     error::{CliError, ErrorKind},
     evidence::require_evidence,
     freshness::shown_time,
@@ -118,9 +119,10 @@ async fn look(
     chosen: &ChosenPolicy,
 ) -> Result<Witnessing, CliError> {
     let artifact = &revoked.artifact;
-    let staple = match client.proof(&artifact.path).await? {
-        ShownProof::Staple(staple) => staple,
-        ShownProof::Absent(said) | ShownProof::NotYet(said) => return Ok(Witnessing::NotYet(said)),
+    let StateResponse { staple, log, .. } = client.state_at(&artifact.path).await?.answer;
+    let Some(staple) = staple else {
+        let said = log.no_staple.as_deref().map_or_else(|| "the server keeps no log".to_owned(), shown_text);
+        return Ok(Witnessing::NotYet(said));
     };
     let (trust, now) = (LogTrust::Policy(&chosen.policy), now()?);
     let freshness = match verify_staple(&staple, &StapleSubject::of(artifact), trust, now) {

@@ -11,11 +11,11 @@ use countersign_api::{
     catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
     error_code::ErrorCode,
     event::EventBody,
-    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
+    requests::{AssetsBody, ProposeBody, SignaturesBody, SignedStatement, WithdrawBody},
     state::StateResponse,
 };
 use countersign_core::{
-    documents::signers::SignersFile as Signers,
+    documents::{signers::SignersFile as Signers, statement::StatementKind},
     log::{
         checkpoint::Checkpoint,
         note::{Note, NoteSignature},
@@ -213,10 +213,10 @@ fn examples_are_read_by_the_server_and_by_the_client() {
             let read = match row.endpoint.id {
                 "register_repo" | "update_signers" => ProposeBody::parse(&bytes).map(drop),
                 "submit_signatures" => SignaturesBody::parse(&bytes).map(drop),
-                "revoke" => RevokeBody::parse(&bytes).map(drop),
+                "revoke" => SignedStatement::parse(StatementKind::Revocation, &bytes).map(drop),
                 "withdraw" => WithdrawBody::parse(&bytes).map(drop),
-                "object" => ObjectBody::parse(&bytes).map(drop),
-                "veto" => VetoBody::parse(&bytes).map(drop),
+                "object" => SignedStatement::parse(StatementKind::Objection, &bytes).map(drop),
+                "veto" => SignedStatement::parse(StatementKind::Veto, &bytes).map(drop),
                 "assets" => AssetsBody::parse(&bytes).map(drop),
                 "add_checkpoint" => {
                     WitnessRequest::parse(example.as_str().expect("text").as_bytes()).unwrap();

@@ -53,9 +53,8 @@ fn every_command_that_shows_a_project_notices_an_older_history() {
 #[test]
 fn the_chain_of_a_project_whose_history_was_rolled_back_is_not_shown_as_verified() {
     let (scene, before) = rotated();
-    let active = scene.world.active_path("acme/app");
-    scene.hostile.show_chain(&active, &before);
-    for path in [scene.project(), active] {
+    scene.hostile.show_history(&scene.project(), &scene.index("2.0"), &before);
+    for path in [scene.project(), scene.world.active_path("acme/app")] {
         scene.regular.run(&["chain", &path]).failed(5).says(&["behind", "older history"]);
     }
 }

@@ -113,7 +113,6 @@ fn paths_inside_documents_are_shown_harmlessly() {
     let forged = Forgery::of(EVIL_PATH).then(&file, &origin("file_server", EVIL), &[&mallory()]);
     scene.hostile.show_history(&scene.project(), &scene.index("2.0"), &forged.history());
     scene.refused(3, &[]);
-    scene.hostile.show_chain(&scene.world.active_path("acme/app"), &forged.history());
     assert_shown(&scene.newcomer.run(&["chain", &scene.project()]), 3);
 }
 
@@ -135,7 +134,6 @@ fn the_origin_of_a_signers_file_is_shown_harmlessly() {
     ] {
         let forged = Forgery::of(&project).then(&file, &origin("file_server", &evil), &[&mallory()]);
         forged.show(&server, &index, &text, &[&mallory()]);
-        server.show_chain(&format!("{project}/svc.signers/svc.signers.json"), &forged.history());
         let victim = Victim::of(&server);
         let ran = victim.refuses(&url, 3, &[]);
         assert!(ran.stderr.len() < 5_000, "{} bytes are shown", ran.stderr.len());
@@ -158,12 +156,12 @@ fn with_json_what_a_server_says_is_escaped_as_well() {
     scene.hostile.show_file(&format!("{revocation}.signers.json"), signers);
     scene.hostile.hide_file(&format!("{revocation}.request.json"));
     scene.regular.refuses(&scene.url("2.0"), 4, &["REVOKED"]);
-    let file = SignersFile::of(1, &[&mallory()]).bytes();
-    let forged = Forgery::of(&project).then(&file, &origin("file_server", EVIL), &[&mallory()]);
-    scene.hostile.show_chain(&scene.world.active_path("acme/app"), &forged.history());
     let reason = |json: &Value| json["reason"].as_str().map(str::to_owned);
     let status = scene.newcomer.run(&["status", &index, "--json"]);
     assert_eq!(reason(&status.json()).as_deref(), Some(EVIL), "a program reads what was said");
+    let file = SignersFile::of(1, &[&mallory()]).bytes();
+    let forged = Forgery::of(&project).then(&file, &origin("file_server", EVIL), &[&mallory()]);
+    scene.hostile.show_history(&project, &index, &forged.history());
     for ran in [
         status,
         scene.regular.run(&["trust", "list", "--json"]),

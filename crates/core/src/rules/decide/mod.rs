@@ -11,6 +11,7 @@ mod proposal;
 pub mod register;
 pub mod revoke;
 pub mod sign;
+pub mod statement;
 pub mod titles;
 pub mod update;
 pub mod veto;

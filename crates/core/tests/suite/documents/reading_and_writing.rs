@@ -6,10 +6,10 @@ use countersign_core::{
         index::{AssetName, Digests, PublishedFile, ReleaseIndex},
         metadata::{Metadata, OriginKind},
         repository::RepositoryMarker,
-        revocation::Revocation,
         signatures::{Collected, SignatureSet},
         signed_request::SignedRequest,
         signers::SignersFile,
+        statement::Revocation,
     },
     values::{digest::Sha512, path::RepoPath, time::Timestamp},
 };

@@ -1,11 +1,14 @@
 //! An objector is no oracle (D34): what is not an objection to this release gets no signature.
 
 use countersign_core::{
-    documents::{history::History, objections::Objection},
+    documents::{
+        history::History,
+        statement::{Objection, StatementKind},
+    },
     proof::{
         shown_release::ShownReleaseError,
-        to_object::{ObjectionRequest, ToObjectError},
         to_sign::{SigningRequest, ToSignError},
+        to_state::{StatementRequest, ToStateError},
     },
     values::{bounds::OBJECTION_BYTES, digest::Sha512, json::Json},
 };
@@ -16,31 +19,36 @@ use countersign_testing::{
     signing::index_request,
 };
 
-fn request(text: Option<&str>) -> ObjectionRequest {
-    ObjectionRequest {
-        path: path(INDEX),
-        index: good().index,
-        history: good().history,
-        text: text.map(str::to_owned),
-        timestamp: at("2026-02-01T12:00:00.5Z"),
-    }
+fn request(text: Option<&str>) -> StatementRequest {
+    about(INDEX, good().index, good().history, text)
+}
+
+fn about(file: &str, index: String, history: History, text: Option<&str>) -> StatementRequest {
+    let subject_digest = Sha512::of(index.as_bytes());
+    let timestamp = at("2026-02-01T12:00:00.5Z");
+    let document = Objection { text: text.map(str::to_owned), subject_digest, timestamp };
+    let text = String::from_utf8(document.write()).expect("our documents are text");
+    StatementRequest::of_release(StatementKind::Objection, path(file), index, history, text)
 }
 
 #[track_caller]
-fn refusal(request: &ObjectionRequest) -> ToObjectError {
+fn refusal(request: &StatementRequest) -> ToStateError {
     request.check().expect_err("it would be signed")
 }
 
 #[test]
 fn an_objection_to_this_release_is_signed_and_nothing_but_it() {
     for text in [Some("linux-arm64 does not match my build"), None] {
+        assert_eq!(request(text).reason().as_deref(), text);
         let to_object = request(text).check().expect("an objection");
+        assert_eq!(to_object.document.reason(), text);
+        assert_eq!(to_object.accepted_signers(), to_object.signers().keys(), "whoever is listed can object");
         let body =
             to_object.sign(bob().public_key(), |digest| Ok::<_, ()>(bob().sign(digest))).expect("signed");
-        let document = Objection::parse(body.objection_json.as_bytes()).expect("an objection");
+        let document = Objection::parse(body.text.as_bytes()).expect("an objection");
         assert_eq!(document.text.as_deref(), text);
         assert_eq!(document.subject_digest, Sha512::of(good().index.as_bytes()));
-        let digest = Sha512::of(body.objection_json.as_bytes());
+        let digest = Sha512::of(body.text.as_bytes());
         bob().public_key().verify(&digest, &body.signature).expect("over the document");
         assert_eq!((body.file_path, body.public_key), (path(INDEX), bob().public_key()));
     }
@@ -49,7 +57,7 @@ fn an_objection_to_this_release_is_signed_and_nothing_but_it() {
 #[test]
 fn the_text_has_one_to_a_thousand_characters() {
     for text in ["", &"x".repeat(1_001)] {
-        assert!(matches!(refusal(&request(Some(text))), ToObjectError::Objection(_)));
+        assert!(matches!(refusal(&request(Some(text))), ToStateError::Document { .. }));
     }
     // Control characters take the most bytes of all characters.
     for character in ["x", "\u{1f}", "\u{1f600}", "\""] {
@@ -69,17 +77,22 @@ fn an_objection_has_at_most_eight_kibibytes() {
 
 #[test]
 fn the_index_must_be_that_of_its_path_and_its_history_must_hold() {
-    let elsewhere = ObjectionRequest { path: path(&index_path("v2")), ..request(None) };
-    assert!(matches!(refusal(&elsewhere), ToObjectError::Release(ShownReleaseError::Place { .. })));
-    let signers = path(&format!("{PROJECT}/svc.signers/svc.signers.json"));
-    assert!(matches!(
-        refusal(&ObjectionRequest { path: signers, ..request(None) }),
-        ToObjectError::NotARelease(_)
-    ));
-    let other = ObjectionRequest { index: "{}".to_owned(), ..request(None) };
-    assert!(matches!(refusal(&other), ToObjectError::Release(ShownReleaseError::Index { .. })));
-    let unknown = ObjectionRequest { history: History::default(), ..request(None) };
-    assert!(matches!(refusal(&unknown), ToObjectError::Release(ShownReleaseError::History(_))));
+    let elsewhere = about(&index_path("v2"), good().index, good().history, None);
+    let of_release = |error: ToStateError| match error {
+        ToStateError::Subject(ToSignError::Release(error)) => error,
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(of_release(refusal(&elsewhere)), ShownReleaseError::Place { .. }));
+    let signers = format!("{PROJECT}/svc.signers/svc.signers.json");
+    let signers = about(&signers, good().index, good().history, None);
+    assert!(matches!(refusal(&signers), ToStateError::NotARelease(_)));
+    let other = about(INDEX, "{}".to_owned(), good().history, None);
+    assert!(matches!(of_release(refusal(&other)), ShownReleaseError::Index { .. }));
+    let unknown = about(INDEX, good().index, History::default(), None);
+    assert!(matches!(of_release(refusal(&unknown)), ShownReleaseError::History(_)));
+    let mut later = request(None);
+    later.subject = about(INDEX, good().index + " ", good().history, None).subject;
+    assert!(matches!(refusal(&later), ToStateError::OtherFile { .. }), "a byte more is another index");
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use countersign_core::{
-    documents::signatures::SignatureSet,
+    documents::{history::History, statement::StatementKind},
     proof::{
         shown_release::ShownReleaseError,
-        to_revoke::{RevocationRequest, ToRevokeError},
+        to_sign::{Subject, ToSignError},
+        to_state::{StatementRequest, ToStateError},
     },
     values::{
         digest::Sha512,
@@ -23,20 +24,19 @@ use countersign_testing::{
 };
 
 /// A new revocation of the release, under the signers of now.
-fn request() -> RevocationRequest {
-    let index = good().index;
-    let digest = Sha512::of(index.as_bytes());
-    RevocationRequest {
-        path: path(INDEX),
-        revocation: revocation_text(&revocation_document(Some(digest))),
-        index,
-        history: good().history,
-        collected: SignatureSet::default(),
-    }
+fn request() -> StatementRequest {
+    about(INDEX, good().index, good().history)
+}
+
+/// The same document, shown with another path, index or history.
+fn about(file: &str, index: String, history: History) -> StatementRequest {
+    let digest = Sha512::of(good().index.as_bytes());
+    let text = revocation_text(&revocation_document(Some(digest)));
+    StatementRequest::of_release(StatementKind::Revocation, path(file), index, history, text)
 }
 
 #[track_caller]
-fn refusal(request: &RevocationRequest) -> ToRevokeError {
+fn refusal(request: &StatementRequest) -> ToStateError {
     request.check().expect_err("it would be signed")
 }
 
@@ -48,65 +48,78 @@ fn sign(key: &SecretKey) -> impl FnOnce(&Sha512) -> Result<Signature, ()> + '_ {
 fn a_revocation_of_this_release_is_signed_and_nothing_but_it() {
     let request = request();
     let to_revoke = request.check().expect("a revocation");
-    assert_eq!((to_revoke.path(), &to_revoke.index), (&path(INDEX), &release_index("v1")));
+    assert_eq!(to_revoke.path(), &path(INDEX));
+    let is_release = |subject: &Subject| matches!(subject, Subject::Release { index, .. } if *index == release_index("v1"));
+    assert!(is_release(&to_revoke.subject.subject));
     let body = to_revoke.sign(alice().public_key(), sign(&alice())).expect("a signature");
-    assert_eq!(body.revocation_json, request.revocation);
-    let digest = Sha512::of(request.revocation.as_bytes());
+    assert_eq!(body.text, request.text);
+    let digest = Sha512::of(request.text.as_bytes());
     alice().public_key().verify(&digest, &body.signature).expect("over the document");
     // No revocation keys are listed, so that the admins revoke.
     let admins = BTreeSet::from([alice().public_key(), bob().public_key()]);
     assert_eq!(to_revoke.accepted_signers(), admins);
-    assert_eq!(to_revoke.chain.last().digest, last_signers(&good()));
+    assert_eq!(to_revoke.chain().last().digest, last_signers(&good()));
 }
 
 #[test]
 fn what_is_no_revocation_of_this_release_is_not_signed() {
-    let of = |text: &str| RevocationRequest { revocation: text.to_owned(), ..request() };
+    let of = |text: &str| StatementRequest { text: text.to_owned(), ..request() };
     let other = Sha512::of(b"another index");
     for revocation in
         [revocation_text(&revocation_document(Some(other))), revocation_text(&revocation_document(None))]
     {
-        assert!(matches!(refusal(&of(&revocation)), ToRevokeError::OtherFile(_)), "{revocation}");
+        assert!(matches!(refusal(&of(&revocation)), ToStateError::OtherFile { .. }), "{revocation}");
     }
-    for text in ["", "{}", "2026-01-31T10:00:00+00:00##9f0e##{}", &request().index] {
-        assert!(matches!(refusal(&of(text)), ToRevokeError::Document(_)), "{text}");
+    for text in ["", "{}", "2026-01-31T10:00:00+00:00##9f0e##{}", &good().index] {
+        assert!(matches!(refusal(&of(text)), ToStateError::Document { .. }), "{text}");
     }
 }
 
 #[test]
 fn the_index_must_be_that_of_its_path_and_its_history_must_hold() {
-    let elsewhere = RevocationRequest { path: path(&index_path("v2")), ..request() };
-    assert!(matches!(refusal(&elsewhere), ToRevokeError::Release(ShownReleaseError::Place { .. })));
-    let signers =
-        RevocationRequest { path: path(&format!("{PROJECT}/svc.signers/svc.signers.json")), ..request() };
-    assert!(matches!(refusal(&signers), ToRevokeError::NotRevocable(_)));
-    let none = RevocationRequest { index: "{}".to_owned(), ..request() };
-    assert!(matches!(refusal(&none), ToRevokeError::Release(ShownReleaseError::Index { .. })));
-    let changed = RevocationRequest { index: index_text(&release_index("v1")) + " ", ..request() };
-    assert!(matches!(refusal(&changed), ToRevokeError::OtherFile(_)), "a byte more is another index");
+    let elsewhere = about(&index_path("v2"), good().index, good().history);
+    assert!(matches!(
+        refusal(&elsewhere),
+        ToStateError::Subject(ToSignError::Release(ShownReleaseError::Place { .. }))
+    ));
+    let signers = format!("{PROJECT}/svc.signers/svc.signers.json");
+    let signers = about(&signers, good().index, good().history);
+    assert!(matches!(refusal(&signers), ToStateError::NotRevocable(_)));
+    let none = about(INDEX, "{}".to_owned(), good().history);
+    assert!(matches!(
+        refusal(&none),
+        ToStateError::Subject(ToSignError::Release(ShownReleaseError::Index { .. }))
+    ));
+    let changed = about(INDEX, index_text(&release_index("v1")) + " ", good().history);
+    assert!(matches!(refusal(&changed), ToStateError::OtherFile { .. }), "a byte more is another index");
     let mut cut = request();
-    cut.history = rotated(PROJECT).history;
-    cut.history.entries.remove(0);
-    assert!(matches!(refusal(&cut), ToRevokeError::Release(ShownReleaseError::History(_))));
+    cut.subject.history = rotated(PROJECT).history;
+    cut.subject.history.entries.remove(0);
+    assert!(matches!(
+        refusal(&cut),
+        ToStateError::Subject(ToSignError::Release(ShownReleaseError::History(_)))
+    ));
 }
 
 #[test]
 fn a_revocation_that_others_are_said_to_have_signed_must_be_begun_by_a_revoker() {
     let begun = |by: &SecretKey| {
         let request = request();
-        RevocationRequest { collected: signed_by(&request.revocation, &[by]), ..request }
+        StatementRequest { collected: signed_by(&request.text, &[by]), ..request }
     };
     assert!(begun(&alice()).check().expect("alice may revoke").signed.contains(&alice().public_key()));
-    assert!(matches!(refusal(&begun(&mallory())), ToRevokeError::NotBegun));
-    let over_other = RevocationRequest { collected: signed_by("something else", &[&alice()]), ..request() };
-    assert!(matches!(refusal(&over_other), ToRevokeError::NotBegun));
+    assert!(matches!(refusal(&begun(&mallory())), ToStateError::NotBegun));
+    let over_other = StatementRequest { collected: signed_by("something else", &[&alice()]), ..request() };
+    assert!(matches!(refusal(&over_other), ToStateError::NotBegun));
 }
 
 #[test]
 fn a_request_is_read_strictly() {
     let text = serde_json::to_string(&request()).expect("JSON");
-    let parse =
-        |text: &str| RevocationRequest::parse_field(&Json::parse(text.as_bytes()).expect("JSON").root());
+    let parse = |text: &str| {
+        let json = Json::parse(text.as_bytes()).expect("JSON");
+        StatementRequest::parse_field(StatementKind::Revocation, &json.root())
+    };
     assert_eq!(parse(&text), Ok(request()));
     for (from, to) in [
         ("\"index\":", "\"extra\": 1, \"index\":"),

@@ -3,7 +3,13 @@
 use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
 use countersign_core::{
-    documents::{history::History, sha256sums::render_sha256sums, signatures::SignatureSet},
+    documents::{
+        history::History,
+        objections::{EarlierObjection, StoredObjection},
+        sha256sums::render_sha256sums,
+        signatures::SignatureSet,
+        statement::Objection,
+    },
     proof::{
         shown_release::{ShownHistoryError, ShownReleaseError},
         to_sign::{NoFormats, SigningRequest, Subject, ToSignError},
@@ -15,6 +21,7 @@ use countersign_core::{
     },
     values::{
         digest::Sha512,
+        key::SecretKey,
         other_format::{OtherFormat, ReleaseSums},
         path::RepoPath,
     },
@@ -366,4 +373,22 @@ fn a_refusal_names_the_path_and_escapes_what_a_stranger_wrote() {
     let message = refusal(&index_request(&index_text(&index))).to_string();
     assert!(!message.contains(['\u{1b}', '\u{202e}']), "{message:?}");
     assert_mentions(&message, &[INDEX, "evil.example"]);
+}
+
+#[test]
+fn a_signer_sees_earlier_objections_to_the_content_that_came_back() {
+    let mut request = index_request(&good().index);
+    let said = |subject: &str, by: &SecretKey, signed_by: &SecretKey| {
+        let subject_digest = Sha512::of(subject.as_bytes());
+        let document = Objection { text: Some("not my build".to_owned()), subject_digest, timestamp: noon() };
+        let text = String::from_utf8(document.write()).expect("our documents are text");
+        let signature = signed_by.sign(&Sha512::of(text.as_bytes()));
+        let said = StoredObjection { text, document, signature, collected_at: noon() };
+        EarlierObjection { public_key: by.public_key(), said }
+    };
+    let (back, other) = (said(&good().index, &bob(), &bob()), said("another content", &carol(), &carol()));
+    let forged = said(&good().index, &dave(), &mallory());
+    request.earlier.entries = vec![back.clone(), forged, other.clone()];
+    let to_sign = request.check().expect("an index");
+    assert_eq!(to_sign.earlier.entries, [back, other]);
 }

@@ -1,10 +1,13 @@
 //! A master is no oracle (D34, D138): what is not a veto of this proposal gets no signature.
 
 use countersign_core::{
-    documents::{signatures::SignatureSet, veto::Veto},
+    documents::{
+        signatures::SignatureSet,
+        statement::{StatementKind, Veto},
+    },
     proof::{
-        to_sign::ToSign,
-        to_veto::{ToVeto, ToVetoError},
+        to_sign::SigningRequest,
+        to_state::{StatementRequest, ToState, ToStateError},
     },
     values::digest::Sha512,
 };
@@ -16,8 +19,8 @@ use countersign_testing::{
     signing::{index_request, proposal_of},
 };
 
-fn proposal() -> ToSign {
-    proposal_of(&rotated(PROJECT)).check().expect("a proposal")
+fn proposal() -> SigningRequest {
+    proposal_of(&rotated(PROJECT))
 }
 
 fn right() -> Veto {
@@ -35,26 +38,39 @@ fn text(document: &Veto) -> String {
     String::from_utf8(document.write()).expect("our documents are text")
 }
 
+/// The veto of what is shown, read apart from it.
+fn check(of: &SigningRequest, text: String, collected: &SignatureSet) -> Result<ToState, ToStateError> {
+    let (kind, subject, collected) = (StatementKind::Veto, of.clone(), collected.clone());
+    let request = StatementRequest { kind, subject, text, collected, waits_until: None };
+    let checked = request.check_text(of.check().expect("a release or a proposal"));
+    assert_eq!(
+        request.check().map_err(|error| error.to_string()).err(),
+        checked.as_ref().err().map(ToString::to_string)
+    );
+    checked
+}
+
 #[track_caller]
-fn refusal(of: &ToSign, text: String) -> ToVetoError {
-    ToVeto::check(of, text, &SignatureSet::default()).expect_err("it would be signed")
+fn refusal(of: &SigningRequest, text: String) -> ToStateError {
+    check(of, text, &SignatureSet::default()).expect_err("it would be signed")
 }
 
 #[test]
 fn a_veto_of_this_proposal_is_signed_and_nothing_but_it() {
     let (proposal, document) = (proposal(), text(&right()));
     let collected = signed_by(&document, &[&dave()]);
-    let to_veto = ToVeto::check(&proposal, document.clone(), &collected).expect("a veto");
-    assert_eq!(to_veto.masters().collect::<Vec<_>>(), [dave().public_key()]);
+    let to_veto = check(&proposal, document.clone(), &collected).expect("a veto");
+    assert_eq!(to_veto.accepted_signers(), [dave().public_key()].into());
     assert!(to_veto.signed.contains(&dave().public_key()));
+    assert_eq!(to_veto.document.reason(), Some("not by us"));
     let body =
         to_veto.sign(dave().public_key(), |digest| Ok::<_, ()>(dave().sign(digest))).expect("a signature");
-    assert_eq!((body.file_path.as_str(), &body.veto_json), (PENDING, &document));
+    assert_eq!((body.file_path.as_str(), &body.text), (PENDING, &document));
     let digest = Sha512::of(document.as_bytes());
     dave().public_key().verify(&digest, &body.signature).expect("over the document");
     // Signatures that do not verify are not shown as if they did.
     let forged = signed_by("another text", &[&dave()]);
-    assert!(ToVeto::check(&proposal, document, &forged).expect("a veto").signed.is_empty());
+    assert!(check(&proposal, document, &forged).expect("a veto").signed.is_empty());
 }
 
 #[test]
@@ -65,25 +81,25 @@ fn what_is_no_veto_of_this_proposal_is_not_signed() {
         Veto { signers_file_digest: other, ..right() },
         Veto { previous: other, ..right() },
     ] {
-        assert_eq!(refusal(&proposal, text(&wrong)), ToVetoError::OtherProposal);
+        assert!(matches!(refusal(&proposal, text(&wrong)), ToStateError::OtherProposal));
     }
     for kind in KINDS.iter().filter(|kind| kind.name != "veto") {
         let refused = refusal(&proposal, kind.example_text());
-        assert!(matches!(refused, ToVetoError::Document(_)), "{}: {refused:?}", kind.name);
+        assert!(matches!(refused, ToStateError::Document { .. }), "{}: {refused:?}", kind.name);
     }
-    assert!(matches!(refusal(&proposal, "2026##x##{}".to_owned()), ToVetoError::Document(_)));
+    assert!(matches!(refusal(&proposal, "2026##x##{}".to_owned()), ToStateError::Document { .. }));
 }
 
 #[test]
 fn only_an_update_of_signers_with_masters_is_vetoed() {
-    let release = index_request(&countersign_testing::evidence::good().index).check().expect("a release");
-    assert_eq!(refusal(&release, text(&right())), ToVetoError::NotAnUpdate);
+    let release = index_request(&countersign_testing::evidence::good().index);
+    assert!(matches!(refusal(&release, text(&right())), ToStateError::NotAnUpdate));
     let first = Past::of(PROJECT).then(&founders(), &[&alice(), &bob(), &carol(), &dave()]);
-    let first = proposal_of(&first).check().expect("a first registration");
-    assert_eq!(refusal(&first, text(&right())), ToVetoError::NotAnUpdate);
+    let first = proposal_of(&first);
+    assert!(matches!(refusal(&first, text(&right())), ToStateError::NotAnUpdate));
     let lone = Past::of(PROJECT)
         .then(&signers("2026-01-01T00:00:00Z").artifact(1, [&mallory()]), &[&mallory()])
         .then(&signers("2026-01-02T00:00:00Z").artifact(1, [&mallory()]), &[&mallory()]);
-    let lone = proposal_of(&lone).check().expect("a proposal");
-    assert_eq!(refusal(&lone, text(&right())), ToVetoError::NoMasters);
+    let lone = proposal_of(&lone);
+    assert!(matches!(refusal(&lone, text(&right())), ToStateError::NoMasters));
 }

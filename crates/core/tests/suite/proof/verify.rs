@@ -119,7 +119,7 @@ fn what_our_own_server_shows_of_a_release_that_a_request_revoked_is_revoked() {
     let named = revocation_by_request(&good(), &alice(), &path(INDEX)).request.expect("a request");
     let mut request = world.revoke_request(&document, &alice());
     request.request = named;
-    assert!(world.revoke(&request).expect("a revocation").is_revoked);
+    assert!(world.revoke(&request).expect("a revocation").in_force);
     assert!(world.repo.has(&format!("{INDEX}.revocation.json.request.json")));
     withdrawn(&shown_by_server(&world));
 }

@@ -1,9 +1,9 @@
 //! Objecting to a release, and taking it back (D123–D125).
 
 use countersign_core::{
-    documents::objections::{ObjectBody, Objection},
+    documents::statement::{Objection, SignedStatement, StatementKind},
     rules::{
-        decide::object::{ObjectRefusal, Objected},
+        decide::statement::{Stated, StatementRefusal},
         stored,
     },
     values::{
@@ -43,7 +43,7 @@ fn standing(world: &World) -> Vec<(PublicKey, String)> {
 fn a_key_of_any_role_may_object_and_it_blocks_nothing() {
     let mut world = collecting();
     for person in [alice(), carol(), dave(), key(6)] {
-        assert_eq!(world.object(Some("it does not match my build"), &person), Ok(Objected { stands: true }));
+        assert_eq!(world.object(Some("it does not match my build"), &person), Ok(Stated { in_force: true }));
         world.pass(1);
     }
     assert_eq!(standing(&world).len(), 4);
@@ -51,13 +51,13 @@ fn a_key_of_any_role_may_object_and_it_blocks_nothing() {
     world.sign_all(INDEX, &[&alice(), &bob()]);
     assert!(world.repo.has(&format!("{INDEX}.signatures.json")));
     assert_eq!(standing(&world).len(), 4, "completion keeps them");
-    assert_eq!(world.object(Some("a complete one, too"), &bob()), Ok(Objected { stands: true }));
+    assert_eq!(world.object(Some("a complete one, too"), &bob()), Ok(Stated { in_force: true }));
 }
 
 #[test]
 fn a_registrar_and_strangers_may_not() {
     for person in [machine(), mallory()] {
-        let expected = ObjectRefusal::NotASigner { key: person.public_key(), project: path(PROJECT) };
+        let expected = StatementRefusal::NotASigner { key: person.public_key(), project: path(PROJECT) };
         assert_eq!(collecting().object(Some("no"), &person), Err(expected));
     }
 }
@@ -70,13 +70,13 @@ fn a_later_word_replaces_an_earlier_one_and_an_equal_or_older_one_is_refused() {
     let newest = world.now;
     assert_eq!(
         world.object(Some("at the same time"), &bob()),
-        Err(ObjectRefusal::NotLater { key: bob().public_key(), newest })
+        Err(StatementRefusal::NotLater { key: bob().public_key(), newest })
     );
     world.pass(1);
     world.object(Some("second"), &bob()).unwrap();
     assert_eq!(standing(&world), [(bob().public_key(), "second".to_owned())]);
     let newest = world.now;
-    let expected = Err(ObjectRefusal::NotLater { key: bob().public_key(), newest });
+    let expected = Err(StatementRefusal::NotLater { key: bob().public_key(), newest });
     assert_eq!(world.object_as(&first), expected);
 }
 
@@ -86,28 +86,28 @@ fn what_was_taken_back_cannot_be_submitted_again() {
     let objection = world.objection(Some("no"), &bob());
     world.object_as(&objection).unwrap();
     world.pass(1);
-    assert_eq!(world.object(None, &bob()), Ok(Objected { stands: false }));
+    assert_eq!(world.object(None, &bob()), Ok(Stated { in_force: false }));
     assert_mentions(&world.last.message, &["Take back the objection to", INDEX]);
     assert!(standing(&world).is_empty());
     world.pass(1);
     // By anyone, now or later.
-    assert!(matches!(world.object_as(&objection), Err(ObjectRefusal::NotLater { .. })));
+    assert!(matches!(world.object_as(&objection), Err(StatementRefusal::NotLater { .. })));
     assert_eq!(
         world.object(None, &bob()),
-        Err(ObjectRefusal::NothingToTakeBack(bob().public_key())),
+        Err(StatementRefusal::NothingToTakeBack(bob().public_key())),
         "it is taken back already"
     );
-    assert_eq!(world.object(Some("again"), &bob()), Ok(Objected { stands: true }));
+    assert_eq!(world.object(Some("again"), &bob()), Ok(Stated { in_force: true }));
 }
 
 #[test]
 fn there_must_be_something_to_take_back() {
     let mut world = collecting();
-    let expected = Err(ObjectRefusal::NothingToTakeBack(bob().public_key()));
+    let expected = Err(StatementRefusal::NothingToTakeBack(bob().public_key()));
     assert_eq!(world.object(None, &bob()), expected);
     world.object(Some("no"), &alice()).unwrap();
     assert_eq!(world.object(None, &bob()), expected);
-    assert!(matches!(world.object(None, &mallory()), Err(ObjectRefusal::NotASigner { .. })));
+    assert!(matches!(world.object(None, &mallory()), Err(StatementRefusal::NotASigner { .. })));
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn a_removed_signer_takes_back_but_says_nothing_new() {
     world.rotate(&next, &[&carol()]);
     assert_eq!(standing(&world).len(), 1, "a rotation keeps it");
     world.pass(1);
-    let expected = ObjectRefusal::NotASigner { key: bob().public_key(), project: path(PROJECT) };
+    let expected = StatementRefusal::NotASigner { key: bob().public_key(), project: path(PROJECT) };
     assert_eq!(world.object(Some("more"), &bob()), Err(expected));
-    assert_eq!(world.object(None, &bob()), Ok(Objected { stands: false }));
+    assert_eq!(world.object(None, &bob()), Ok(Stated { in_force: false }));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_correction_and_a_withdrawal_set_objections_aside_and_a_revocation_ends_them
     world.object_as(&old).unwrap();
     world.add_release(&release("v1", "two"), &alice()).unwrap();
     assert!(!world.repo.has(&file));
-    assert_eq!(world.object_as(&old), Err(ObjectRefusal::OtherIndex(path(INDEX))));
+    assert_eq!(world.object_as(&old), Err(StatementRefusal::OtherIndex(path(INDEX))));
     world.object(Some("no"), &bob()).unwrap();
     world.withdraw(&alice()).unwrap();
     assert!(!world.repo.has(&file));
@@ -144,14 +144,14 @@ fn a_correction_and_a_withdrawal_set_objections_aside_and_a_revocation_ends_them
     assert!(world.repo.has(&file), "what was said stays");
     world.pass(1);
     for request in [stands, taken] {
-        assert_eq!(world.object_as(&request), Err(ObjectRefusal::Revoked(path(INDEX))));
+        assert_eq!(world.object_as(&request), Err(StatementRefusal::Revoked(path(INDEX))));
     }
 }
 
 /// What was said of contents before: of which, by whom, and what.
 fn earlier(world: &World) -> Vec<(Sha512, PublicKey, String)> {
     let file = stored::earlier_objections(&world.repo, &path(INDEX)).expect("readable");
-    assert_eq!(file.keep_verifying(None), file, "each has its signature");
+    assert_eq!(file.keep_verifying(), file, "each has its signature");
     let subjects = file.entries.iter().map(|entry| entry.said.document.subject_digest);
     file.said().zip(subjects).map(|(said, subject)| (subject, said.key, said.text.to_owned())).collect()
 }
@@ -211,22 +211,22 @@ fn a_release_keeps_a_hundred_earlier_objections_and_no_key_pushes_out_the_word_o
 fn only_releases_that_are_there_are_objected_to() {
     let mut world = collecting();
     let right = world.objection(Some("no"), &bob());
-    let at = |file: &str| ObjectBody { file_path: path(file), ..right.clone() };
-    assert_eq!(world.object_as(&at(ACTIVE)), Err(ObjectRefusal::NotARelease(path(ACTIVE))));
+    let at = |file: &str| SignedStatement { file_path: path(file), ..right.clone() };
+    assert_eq!(world.object_as(&at(ACTIVE)), Err(StatementRefusal::NotARelease(path(ACTIVE))));
     let missing = format!("{PROJECT}/releases/tag/v9/svc.index.json");
-    assert_eq!(world.object_as(&at(&missing)), Err(ObjectRefusal::NotFound(path(&missing))));
+    assert_eq!(world.object_as(&at(&missing)), Err(StatementRefusal::NotFound(path(&missing))));
     world.withdraw(&alice()).unwrap();
-    assert_eq!(world.object_as(&right), Err(ObjectRefusal::NotFound(path(INDEX))));
+    assert_eq!(world.object_as(&right), Err(StatementRefusal::NotFound(path(INDEX))));
 }
 
 #[test]
 fn the_signature_must_be_of_the_objector_over_the_exact_text() {
     let mut world = collecting();
     let right = world.objection(Some("no"), &bob());
-    let spaced = ObjectBody { objection_json: format!("{} ", right.objection_json), ..right.clone() };
-    let in_anothers_name = ObjectBody { public_key: alice().public_key(), ..right.clone() };
+    let spaced = SignedStatement { text: format!("{} ", right.text), ..right.clone() };
+    let in_anothers_name = SignedStatement { public_key: alice().public_key(), ..right.clone() };
     for wrong in [spaced, in_anothers_name] {
-        assert_eq!(world.object_as(&wrong), Err(ObjectRefusal::BadSignature));
+        assert_eq!(world.object_as(&wrong), Err(StatementRefusal::BadSignature(StatementKind::Objection)));
     }
     assert!(world.object_as(&right).is_ok());
 }
@@ -244,9 +244,9 @@ fn a_time_can_be_ten_minutes_ahead_and_no_more() {
         timestamp: shifted_seconds(whole, seconds),
     };
     let late = world.objection_of(&ahead(601), &bob());
-    assert_eq!(world.object_as(&late), Err(ObjectRefusal::TimestampAhead(ahead(601).timestamp)));
+    assert_eq!(world.object_as(&late), Err(StatementRefusal::TimestampAhead(ahead(601).timestamp)));
     let limit = world.objection_of(&ahead(600), &bob());
-    assert_eq!(world.object_as(&limit), Ok(Objected { stands: true }));
+    assert_eq!(world.object_as(&limit), Ok(Stated { in_force: true }));
 }
 
 #[test]
@@ -260,12 +260,12 @@ fn a_release_has_a_hundred_objections_and_no_more() {
     for person in others {
         // Line ends take the most room in the file: each is escaped.
         let mut request = world.objection(Some("no"), person);
-        let short = OBJECTION_BYTES - request.objection_json.len();
-        request.objection_json.push_str(&"\n".repeat(short));
-        request.signature = person.sign(&Sha512::of(request.objection_json.as_bytes()));
+        let short = OBJECTION_BYTES - request.text.len();
+        request.text.push_str(&"\n".repeat(short));
+        request.signature = person.sign(&Sha512::of(request.text.as_bytes()));
         world.object_as(&request).unwrap();
     }
-    assert_eq!(world.object(Some("one more"), last), Err(ObjectRefusal::Full(path(INDEX))));
+    assert_eq!(world.object(Some("one more"), last), Err(StatementRefusal::Full(path(INDEX))));
     let bytes = world.repo.bytes(&format!("{INDEX}.objections.json")).len();
     assert!((FILE_BYTES / 2..FILE_BYTES).contains(&bytes), "{bytes}");
     let mut replaced = world.clone();
@@ -277,7 +277,7 @@ fn a_release_has_a_hundred_objections_and_no_more() {
     world.object(None, &others[0]).unwrap();
     assert_eq!(
         world.object(Some("one more"), last),
-        Err(ObjectRefusal::Full(path(INDEX))),
+        Err(StatementRefusal::Full(path(INDEX))),
         "one that was taken back still takes a place"
     );
 }

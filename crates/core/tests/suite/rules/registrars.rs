@@ -5,7 +5,7 @@ use countersign_core::{
     rules::{
         consent::Consent,
         decide::{
-            assets::AssetsRefusal, register::RegisterRefusal, revoke::RevokeRefusal, sign::SignRefusal,
+            assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal, statement::StatementRefusal,
             update::UpdateRefusal,
         },
         query::{StatusRefusal, file_status},
@@ -74,7 +74,7 @@ fn a_registrar_proposes_and_revokes_nothing_and_asks_for_no_state() {
     assert!(matches!(world.update(&next, &carol()), Err(UpdateRefusal::NotListed { .. })));
     world.release_signed_by(&[&alice(), &bob()]);
     let request = world.revoke_request(&world.revocation_document("a bad build"), &carol());
-    assert!(matches!(world.revoke(&request), Err(RevokeRefusal::NotAuthorised { .. })));
+    assert!(matches!(world.revoke(&request), Err(StatementRefusal::MayNotRevoke { .. })));
     let asked = file_status(&world.repo, &path(INDEX), &carol().public_key());
     assert!(matches!(asked, Err(StatusRefusal::NotASigner { .. })));
     assert!(matches!(World::new().register(&team(), &carol()), Err(RegisterRefusal::NotListed(_))));

@@ -1,8 +1,11 @@
 //! Revoking a complete file (spec §4.9; D20).
 
 use countersign_core::{
-    documents::{revocation::Revocation, signed_request::SignedRequest},
-    rules::decide::revoke::RevokeRefusal,
+    documents::{
+        signed_request::SignedRequest,
+        statement::{Revocation, StatementKind},
+    },
+    rules::decide::statement::StatementRefusal,
     values::{digest::Sha512, key::SecretKey},
 };
 use countersign_testing::{
@@ -74,7 +77,7 @@ fn one_admin_key_is_enough_where_no_revocation_keys_are_given() {
 fn others_than_the_revocation_role_may_not_revoke() {
     let document = complete().revocation_document("x");
     for outsider in [dave(), mallory()] {
-        let expected = RevokeRefusal::NotAuthorised { key: outsider.public_key(), project: path(PROJECT) };
+        let expected = StatementRefusal::MayNotRevoke { key: outsider.public_key(), project: path(PROJECT) };
         assert_eq!(refusal(&mut complete(), &document, &outsider), expected);
     }
     let mut explicit = two_of_three();
@@ -93,7 +96,7 @@ fn the_current_signers_file_decides_who_may_revoke() {
         &[&dave(), &carol()],
     );
     let document = world.revocation_document("x");
-    assert!(matches!(refusal(&mut world, &document, &alice()), RevokeRefusal::NotAuthorised { .. }));
+    assert!(matches!(refusal(&mut world, &document, &alice()), StatementRefusal::MayNotRevoke { .. }));
     assert_eq!(post(&mut world, &document, &carol()), REVOKED);
     assert_eq!(
         world.repo.text(&format!("{INDEX}.signers.json")),
@@ -111,8 +114,8 @@ fn the_current_signers_file_decides_who_may_revoke() {
 fn a_file_that_is_not_there_is_not_found_whatever_the_document() {
     let mut world = complete();
     let mut request = world.revoke_request("nonsense", &mallory());
-    request.file = path(&format!("{PROJECT}/releases/tag/v9/svc.index.json"));
-    assert_eq!(world.revoke(&request), Err(RevokeRefusal::NotFound(request.file.clone())));
+    request.statement.file_path = path(&format!("{PROJECT}/releases/tag/v9/svc.index.json"));
+    assert_eq!(world.revoke(&request), Err(StatementRefusal::NotFound(request.statement.file_path.clone())));
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn a_file_is_revoked_once() {
     world.revoke_index(&alice());
     let document = world.revocation_document("again");
     for key in [bob(), mallory()] {
-        assert_eq!(refusal(&mut world, &document, &key), RevokeRefusal::AlreadyRevoked(path(INDEX)));
+        assert_eq!(refusal(&mut world, &document, &key), StatementRefusal::AlreadyRevoked(path(INDEX)));
     }
 }
 
@@ -139,8 +142,8 @@ fn signers_files_are_rotated_and_not_revoked() {
     world.update(&signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]), &alice()).unwrap();
     for file in [ACTIVE.to_owned(), PENDING.to_owned(), format!("{ACTIVE}.metadata.json")] {
         let mut request = world.revoke_request(&without_subject(&world, "x"), &alice());
-        request.file = path(&file);
-        assert_eq!(world.revoke(&request), Err(RevokeRefusal::NotRevocable(path(&file))));
+        request.statement.file_path = path(&file);
+        assert_eq!(world.revoke(&request), Err(StatementRefusal::NotRevocable(path(&file))));
     }
 }
 
@@ -158,7 +161,7 @@ fn a_document_that_is_no_revocation_is_refused() {
         r#"{"reason": "x", "reason": "y", "timestamp": 0}"#,
     ] {
         assert!(
-            matches!(refusal(&mut world, document, &alice()), RevokeRefusal::InvalidDocument(_)),
+            matches!(refusal(&mut world, document, &alice()), StatementRefusal::InvalidDocument { .. }),
             "{document}"
         );
     }
@@ -170,7 +173,7 @@ fn the_subject_digest_is_that_of_the_file() {
     let digest = Sha512::of(&world.repo.bytes(INDEX)).to_prefixed();
     let other = world.revocation_document("x").replace(&digest, &Sha512::of(b"other").to_prefixed());
     let refused = refusal(&mut world, &other, &alice());
-    assert_eq!(refused, RevokeRefusal::DigestMismatch(path(INDEX)));
+    assert_eq!(refused, StatementRefusal::DigestMismatch(path(INDEX)));
     assert_mentions(&refused.to_string().to_lowercase(), &["digest mismatch"]);
 }
 
@@ -178,11 +181,11 @@ fn the_subject_digest_is_that_of_the_file() {
 fn a_signature_over_other_text_is_refused() {
     let mut world = complete();
     let mut request = world.revoke_request(&world.revocation_document("x"), &alice());
-    request.revocation_json.push('\n');
-    assert_eq!(world.revoke(&request), Err(RevokeRefusal::BadSignature));
+    request.statement.text.push('\n');
+    assert_eq!(world.revoke(&request), Err(StatementRefusal::BadSignature(StatementKind::Revocation)));
     let mut posed = world.revoke_request(&world.revocation_document("x"), &mallory());
-    posed.revoker = alice().public_key();
-    assert_eq!(world.revoke(&posed), Err(RevokeRefusal::BadSignature));
+    posed.statement.public_key = alice().public_key();
+    assert_eq!(world.revoke(&posed), Err(StatementRefusal::BadSignature(StatementKind::Revocation)));
 }
 
 #[test]
@@ -200,7 +203,7 @@ fn a_document_without_a_subject_is_posted_by_the_revoker_and_the_request_is_kept
     let document = without_subject(&world, "x");
     let mut relayed = world.revoke_request(&document, &alice());
     relayed.request = signed_request(&bob(), world.now, "{}");
-    assert_eq!(world.revoke(&relayed), Err(RevokeRefusal::NotCaller));
+    assert_eq!(world.revoke(&relayed), Err(StatementRefusal::NotCaller));
     assert_eq!(post(&mut world, &document, &alice()), REVOKED);
     let kept =
         SignedRequest::parse(&world.repo.bytes(&format!("{INDEX}.revocation.json.request.json"))).unwrap();
@@ -219,7 +222,7 @@ fn explicit_revocation_keys_with_threshold_1_need_no_subject() {
 fn a_threshold_above_1_makes_the_subject_a_must() {
     let mut world = two_of_three();
     let document = without_subject(&world, "x");
-    assert_eq!(refusal(&mut world, &document, &carol()), RevokeRefusal::SubjectDigestRequired);
+    assert_eq!(refusal(&mut world, &document, &carol()), StatementRefusal::SubjectDigestRequired);
 }
 
 #[test]
@@ -251,7 +254,10 @@ fn the_same_key_cannot_co_sign_twice() {
     let mut world = two_of_three();
     let document = world.revocation_document("x");
     assert_eq!(post(&mut world, &document, &carol()), RECORDED);
-    assert_eq!(refusal(&mut world, &document, &carol()), RevokeRefusal::AlreadySigned(carol().public_key()));
+    assert_eq!(
+        refusal(&mut world, &document, &carol()),
+        StatementRefusal::AlreadySigned(carol().public_key())
+    );
 }
 
 #[test]
@@ -262,24 +268,24 @@ fn another_document_is_refused_while_one_is_pending_and_told_which() {
     let other = world.revocation_document("the second reason");
     for key in [carol(), key(5)] {
         let refused = refusal(&mut world, &other, &key);
-        assert!(matches!(refused, RevokeRefusal::OtherPending { .. }), "{refused}");
+        assert!(matches!(refused, StatementRefusal::OtherPending { .. }), "{refused}");
         assert_mentions(&refused.to_string(), &[INDEX, "the first reason"]);
     }
     let spaced = pending.replace("  ", " ");
     let refused = refusal(&mut world, &spaced, &key(5));
-    assert!(matches!(refused, RevokeRefusal::OtherPending { .. }), "the same text means the same bytes");
+    assert!(matches!(refused, StatementRefusal::OtherPending { .. }), "the same text means the same bytes");
 }
 
 #[test]
 fn the_initiator_is_the_one_who_posts_first() {
     let mut world = two_of_three();
     let document = with_initiator(&world, &carol());
-    assert_eq!(refusal(&mut world, &document, &key(5)), RevokeRefusal::NotInitiator);
+    assert_eq!(refusal(&mut world, &document, &key(5)), StatementRefusal::NotInitiator);
     assert_eq!(post(&mut world, &document, &carol()), RECORDED);
     assert_eq!(post(&mut world, &document, &key(5)), REVOKED);
     let mut alone = complete();
     let document = with_initiator(&alone, &bob());
-    assert_eq!(refusal(&mut alone, &document, &alice()), RevokeRefusal::NotInitiator);
+    assert_eq!(refusal(&mut alone, &document, &alice()), StatementRefusal::NotInitiator);
     assert_eq!(post(&mut alone, &document, &bob()), REVOKED);
 }
 

@@ -1,7 +1,7 @@
 //! A rotation while a revocation collects signatures: the role of today counts (D20).
 
 use countersign_core::{
-    rules::decide::revoke::RevokeRefusal,
+    rules::decide::statement::StatementRefusal,
     values::{
         bounds::SIGNATURES,
         digest::Sha512,
@@ -42,7 +42,7 @@ fn a_pending_document_without_a_counted_signature_may_be_replaced() {
     let other = world.revocation_document("a better reason");
     assert_eq!(post(&mut world, &other, &key(5)), RECORDED);
     assert_eq!(set(&world, ".revocation.json.signatures.json.pending").signers(), public([&key(5)]));
-    assert!(matches!(refusal(&mut world, &document, &key(6)), RevokeRefusal::OtherPending { .. }));
+    assert!(matches!(refusal(&mut world, &document, &key(6)), StatementRefusal::OtherPending { .. }));
     assert_eq!(post(&mut world, &other, &key(6)), REVOKED);
     assert_eq!(world.repo.text(&format!("{INDEX}.revocation.json")), other);
 }
@@ -60,7 +60,7 @@ fn a_replacing_document_that_is_complete_at_once_leaves_nothing_pending() {
 fn a_pending_document_with_a_counted_signature_stays() {
     let (mut world, _) = rotated(|file| file.revocation(2, [&carol(), &key(7)]), &[&dave(), &key(7)]);
     let other = world.revocation_document("a better reason");
-    assert!(matches!(refusal(&mut world, &other, &key(7)), RevokeRefusal::OtherPending { .. }));
+    assert!(matches!(refusal(&mut world, &other, &key(7)), StatementRefusal::OtherPending { .. }));
 }
 
 #[test]
@@ -100,7 +100,10 @@ fn somebody_new_may_carry_out_what_is_enough_already() {
 #[test]
 fn while_the_signatures_are_not_enough_the_same_key_again_is_refused() {
     let (mut world, document) = rotated(|file| file.revocation(2, [&carol(), &key(5)]), &[&dave()]);
-    assert_eq!(refusal(&mut world, &document, &carol()), RevokeRefusal::AlreadySigned(carol().public_key()));
+    assert_eq!(
+        refusal(&mut world, &document, &carol()),
+        StatementRefusal::AlreadySigned(carol().public_key())
+    );
     assert_eq!(post(&mut world, &document, &key(5)), REVOKED);
 }
 
@@ -108,7 +111,7 @@ fn while_the_signatures_are_not_enough_the_same_key_again_is_refused() {
 fn one_who_lost_the_role_cannot_carry_out_what_others_signed() {
     let (mut world, document) = rotated(|file| file.revocation(1, [&carol()]), &[&dave()]);
     let refused = refusal(&mut world, &document, &key(5));
-    assert_eq!(refused, RevokeRefusal::NotAuthorised { key: key(5).public_key(), project: path(PROJECT) });
+    assert_eq!(refused, StatementRefusal::MayNotRevoke { key: key(5).public_key(), project: path(PROJECT) });
 }
 
 #[test]

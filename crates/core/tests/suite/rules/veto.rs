@@ -1,10 +1,14 @@
 //! Vetoes (D135, D136): who, of what, when, and what stays.
 
 use countersign_core::{
-    documents::{layout, veto::Veto},
+    documents::{
+        layout,
+        statement::{StatementKind, Veto},
+    },
     rules::decide::{
+        statement::{Stated, StatementRefusal},
         update::UpdateRefusal,
-        veto::{VetoOutcome, VetoRefusal, find_veto},
+        veto::find_veto,
     },
     values::{bounds::VETO_RECORDS, digest::Sha512, key::SecretKey, path::RepoPath},
 };
@@ -14,8 +18,8 @@ use countersign_testing::{
 
 const DELAY: i128 = 48 * 3_600;
 const REASON: &str = "no one of us has asked for this";
-const VETOED: Result<VetoOutcome, VetoRefusal> = Ok(VetoOutcome { is_vetoed: true });
-const RECORDED: Result<VetoOutcome, VetoRefusal> = Ok(VetoOutcome { is_vetoed: false });
+const VETOED: Result<Stated, StatementRefusal> = Ok(Stated { in_force: true });
+const RECORDED: Result<Stated, StatementRefusal> = Ok(Stated { in_force: false });
 
 /// Bob and Carol administrate. One of Dave and key 5, and one of key 6, are masters.
 fn team_at(time: &str) -> Signers {
@@ -48,7 +52,7 @@ fn waiting() -> World {
     world
 }
 
-fn veto_by(world: &mut World, by: &SecretKey) -> Result<VetoOutcome, VetoRefusal> {
+fn veto_by(world: &mut World, by: &SecretKey) -> Result<Stated, StatementRefusal> {
     let path = layout::pending_veto_of(&path(PENDING));
     let document = match world.repo.has(path.as_str()) {
         true => Veto::parse(&world.repo.bytes(path.as_str())).expect("a veto"),
@@ -82,13 +86,13 @@ fn the_masters_veto_by_their_own_quorum_waiting_or_not() {
 fn no_one_else_vetoes() {
     for person in [alice(), bob(), mallory()] {
         let mut world = waiting();
-        let refused = VetoRefusal::NotAuthorised { key: person.public_key(), project: path(PROJECT) };
+        let refused = StatementRefusal::MayNotVeto { key: person.public_key(), project: path(PROJECT) };
         assert_eq!(veto_by(&mut world, &person), Err(refused));
     }
     let mut world = waiting();
     let mut request = world.veto_request(&world.veto_document(REASON), &mallory());
-    request.master = dave().public_key();
-    assert_eq!(world.veto(&request), Err(VetoRefusal::BadSignature));
+    request.public_key = dave().public_key();
+    assert_eq!(world.veto(&request), Err(StatementRefusal::BadSignature(StatementKind::Veto)));
 }
 
 #[test]
@@ -97,7 +101,7 @@ fn the_masters_of_the_proposed_file_have_no_say() {
     let theirs = signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]).master(1, [&key(9)]);
     world.update(&theirs, &bob()).expect("an update");
     let refused = veto_by(&mut world, &key(9));
-    assert!(matches!(refused, Err(VetoRefusal::NotAuthorised { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StatementRefusal::MayNotVeto { .. })), "{refused:?}");
 }
 
 #[test]
@@ -105,7 +109,7 @@ fn a_project_without_masters_has_no_veto() {
     let alone = |time| signers(time).artifact(1, [&alice()]).delay(1);
     let mut world = World::with(&alone("2026-01-31T10:00:00Z"), &[&alice()]);
     world.update(&alone("2026-02-01T09:00:00Z"), &alice()).expect("an update");
-    assert_eq!(veto_by(&mut world, &alice()), Err(VetoRefusal::NoMasters(path(PROJECT))));
+    assert_eq!(veto_by(&mut world, &alice()), Err(StatementRefusal::NoMasters(path(PROJECT))));
 }
 
 #[test]
@@ -120,14 +124,14 @@ fn only_a_pending_update_is_vetoed() {
         timestamp: first.now,
     };
     let request = first.veto_request(&document, &dave());
-    assert_eq!(first.veto(&request), Err(VetoRefusal::FirstRegistration(path(PROJECT))));
+    assert_eq!(first.veto(&request), Err(StatementRefusal::FirstRegistration(path(PROJECT))));
 
     let mut world = active();
-    assert_eq!(world.veto(&request), Err(VetoRefusal::NotFound(path(PENDING))));
+    assert_eq!(world.veto(&request), Err(StatementRefusal::NotFound(path(PENDING))));
     for file in [INDEX, ACTIVE, PROJECT] {
         let mut elsewhere = request.clone();
-        elsewhere.file = path(file);
-        assert_eq!(world.veto(&elsewhere), Err(VetoRefusal::NotVetoable(path(file))));
+        elsewhere.file_path = path(file);
+        assert_eq!(world.veto(&elsewhere), Err(StatementRefusal::NotVetoable(path(file))));
     }
 }
 
@@ -142,13 +146,13 @@ fn a_veto_names_the_project_and_both_files() {
         Veto { previous: other, ..right.clone() },
     ] {
         let request = world.veto_request(&wrong, &dave());
-        assert_eq!(world.veto(&request), Err(VetoRefusal::OtherProposal(path(PENDING))));
+        assert_eq!(world.veto(&request), Err(StatementRefusal::OtherProposal(path(PENDING))));
     }
     for text in ["", "{}", "[]", "null"] {
         let mut request = world.veto_request(&right, &dave());
-        request.veto_json = text.to_owned();
+        request.text = text.to_owned();
         request.signature = dave().sign(&Sha512::of(text.as_bytes()));
-        assert!(matches!(world.veto(&request), Err(VetoRefusal::InvalidDocument(_))), "{text}");
+        assert!(matches!(world.veto(&request), Err(StatementRefusal::InvalidDocument { .. })), "{text}");
     }
     assert!(!world.repo.has(layout::pending_veto_of(&path(PENDING)).as_str()));
 }
@@ -162,7 +166,7 @@ fn it_is_too_late_at_the_second_at_which_the_file_takes_force() {
     assert_eq!(veto_by(&mut world, &key(6)), VETOED);
     late.pass(1);
     let refused = veto_by(&mut late, &key(6));
-    assert_eq!(refused, Err(VetoRefusal::TooLate { file: path(PENDING), since: late.now }));
+    assert_eq!(refused, Err(StatementRefusal::TooLate { file: path(PENDING), since: late.now }));
     late.activate_due().expect("it is due");
     // The begun veto goes with what it was about.
     let left = late.repo.names().into_iter().filter(|name| name.contains("veto")).count();
@@ -175,7 +179,7 @@ fn the_first_fixes_the_text_and_no_one_signs_twice() {
     let document = world.veto_document(REASON);
     assert_eq!(world.veto(&world.veto_request(&document, &dave())), RECORDED);
     let again = world.veto_request(&document, &dave());
-    assert_eq!(world.veto(&again), Err(VetoRefusal::AlreadySigned(dave().public_key())));
+    assert_eq!(world.veto(&again), Err(StatementRefusal::AlreadySigned(dave().public_key())));
     let other = world.veto_request(&world.veto_document("something else"), &key(6));
     let refused = world.veto(&other).expect_err("another text");
     assert!(refused.to_string().contains(REASON), "{refused}");
@@ -213,7 +217,7 @@ fn a_veto_of_before_a_rotation_says_nothing_after_it() {
     // The same bytes, proposed to other signers.
     world.sign_all(PENDING, &[&dave(), &key(6)]);
     world.update(&later, &bob()).expect("an update");
-    assert_eq!(world.veto(&old), Err(VetoRefusal::OtherProposal(path(PENDING))));
+    assert_eq!(world.veto(&old), Err(StatementRefusal::OtherProposal(path(PENDING))));
 }
 
 #[test]
@@ -265,7 +269,7 @@ fn a_reason_has_bounds() {
     let mut request = world.veto_request(&world.veto_document(REASON), &dave());
     for (text, is_fine) in [(padded.clone(), true), (padded + " ", false)] {
         request.signature = dave().sign(&Sha512::of(text.as_bytes()));
-        request.veto_json = text;
+        request.text = text;
         assert_eq!(world.clone().veto(&request).is_ok(), is_fine);
     }
     world.pass(1);

@@ -1,7 +1,7 @@
 //! Lies about the index, its signatures and its signers.
 
 use countersign_core::{
-    documents::{history::History, objections::Objection},
+    documents::{history::History, statement::Objection},
     proof::verify::Evidence,
     values::digest::Sha512,
 };

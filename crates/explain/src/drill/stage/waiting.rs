@@ -1,20 +1,19 @@
 //! What lies between consent and force: a time to wait, in which the masters can veto (D130–D136).
 
 use countersign_core::{
-    documents::{layout, veto::Veto},
+    documents::{
+        layout,
+        statement::{StatementKind, Veto},
+    },
     rules::{
-        decide::{
-            activate::activate_due,
-            update::update,
-            veto::{VetoRequest, veto},
-        },
+        decide::{activate::activate_due, update::update, veto::veto},
         snapshot::Snapshot as _,
         stored::{self, StoredProposal},
     },
     values::digest::Sha512,
 };
 
-use super::{Actor, DrillStep, Opponents, SECOND, Stage};
+use super::{Actor, DrillStep, Opponents, SECOND, Stage, sign_statement};
 use crate::delay::shown_hours;
 
 impl Stage {
@@ -79,17 +78,12 @@ impl Stage {
             previous: Sha512::of(&active.bytes),
             timestamp: self.now.to_whole_seconds(),
         };
-        let text = String::from_utf8_lossy(&document.write()).into_owned();
+        let document = document.write();
         for opponent in opponents {
-            let request = VetoRequest {
-                file: file.clone(),
-                signature: opponent.secret.sign(&Sha512::of(text.as_bytes())),
-                veto_json: text.clone(),
-                master: opponent.key(),
-            };
-            let Ok((change, outcome)) = veto(&self.scratch, &request, self.now) else { continue };
+            let statement = sign_statement(StatementKind::Veto, &file, &document, opponent);
+            let Ok((change, outcome)) = veto(&self.scratch, &statement, self.now) else { continue };
             self.scratch.apply(&change);
-            if outcome.is_vetoed {
+            if outcome.in_force {
                 steps.push(DrillStep::by(&opponent.signer, "signs a veto in time: the new signers are gone"));
                 return true;
             }

@@ -19,17 +19,16 @@ use countersign_core::{
         layout::{self, Signable},
         metadata::Origin,
         repository::RepositoryMarker,
-        revocation::RevokeBody,
         signatures::Collected,
         signed_request::SignedRequest,
+        statement::{SignedStatement, StatementKind},
     },
     rules::{
         auth::{AuthHeaders, AuthRefusal, VerifiedRequest, verify_request},
         decide::{
             self,
             assets::{self, CollectingLimits, Release},
-            drop,
-            revoke::{self, RevokeRequest},
+            drop, revoke,
             sign::{self, Submission},
         },
         place::{self, PlaceError},
@@ -132,23 +131,21 @@ impl Replay {
         } else {
             (layout::pending_revocation_of(file), layout::pending_revocation_signatures_of(file))
         };
-        let document = read(after, &document_path)?;
-        let document = String::from_utf8(document.to_vec()).map_err(|_| {
-            Violation::at(&document_path, ReplayFault::Unreadable("it is not UTF-8".to_owned()))
-        })?;
+        let text = read_text(after, &document_path)?;
         let collected = signature_in(after, &set_path, revoker)?;
+        let statement = SignedStatement {
+            kind: StatementKind::Revocation,
+            file_path: file.clone(),
+            text,
+            signature: collected.signature,
+            public_key: *revoker,
+        };
         let request_path = layout::request_of(&revocation);
         let request = match after.read(&request_path)? {
             Some(bytes) => {
                 let request = stored::parse_stored(&request_path, SignedRequest::parse(&bytes))?;
-                let expected = RevokeBody {
-                    file_path: file.clone(),
-                    revocation_json: document.clone(),
-                    signature: collected.signature,
-                    public_key: *revoker,
-                };
-                let body = RevokeBody::parse(request.payload.as_bytes());
-                if body.map_err(|error| Violation::unproven(&request_path, error))? != expected {
+                let body = SignedStatement::parse(statement.kind, request.payload.as_bytes());
+                if body.map_err(|error| Violation::unproven(&request_path, error))? != statement {
                     return Err(Violation::unproven(&request_path, "it asks for another revocation"));
                 }
                 self.check_request(&request_path, &request, around(collected.collected_at), time)?;
@@ -157,15 +154,8 @@ impl Replay {
             // Where the document names its subject, the request is neither needed nor stored.
             None => unstored_request(*revoker),
         };
-        let request = RevokeRequest {
-            file: file.clone(),
-            revocation_json: document,
-            signature: collected.signature,
-            revoker: *revoker,
-            request,
-        };
-        let (change, outcome) =
-            revoke::revoke(before, &request, collected.collected_at).map_err(refused(file))?;
+        let revoked = revoke::revoke(before, &statement, &request, collected.collected_at);
+        let (change, outcome) = revoked.map_err(refused(file))?;
         // After a rotation, the signatures may suffice; the signer who carries it out has signed before.
         let earlier = before.read_signatures(&layout::pending_revocation_signatures_of(file))?;
         let is_new = earlier.is_none_or(|set| set.entries.get(revoker) != Some(&collected));
@@ -173,7 +163,7 @@ impl Replay {
             change,
             evidence: [document_path, set_path.clone(), request_path].into(),
             stated: is_new.then(|| (set_path.clone(), collected.collected_at)),
-            outcome: compare_outcome(&set_path, completes, outcome.is_revoked),
+            outcome: compare_outcome(&set_path, completes, outcome.in_force),
         })
     }
 
@@ -369,6 +359,11 @@ pub(crate) fn unstored_request(public_key: PublicKey) -> SignedRequest {
 
 pub(crate) fn read(after: &impl Snapshot, path: &RepoPath) -> Result<Arc<[u8]>, Violation> {
     after.read(path)?.ok_or_else(|| Violation::at(path, ReplayFault::Absent))
+}
+
+pub(super) fn read_text(after: &impl Snapshot, path: &RepoPath) -> Result<String, Violation> {
+    String::from_utf8(read(after, path)?.to_vec())
+        .map_err(|_| Violation::at(path, ReplayFault::Unreadable("it is not UTF-8".to_owned())))
 }
 
 pub(crate) fn refused<R: Display>(subject: &RepoPath) -> impl FnOnce(R) -> Violation {

@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::{
-    rerun::{Between, Replay, Rerun, compare_outcome, read, refused, signature_in},
+    rerun::{Between, Replay, Rerun, compare_outcome, read, read_text, refused, signature_in},
     times::MAX_WAIT,
     violation::{ReplayFault, Violation},
 };
 use countersign_core::{
-    documents::{history::EntryFacts, layout},
+    documents::{
+        history::EntryFacts,
+        layout,
+        statement::{SignedStatement, StatementKind},
+    },
     rules::{
-        decide::{
-            activate::activate_due,
-            veto::{self, VetoRequest},
-        },
+        decide::{activate::activate_due, veto},
         snapshot::Snapshot,
         stored::{self, StoredProposal},
     },
@@ -52,18 +53,18 @@ impl Replay {
         } else {
             (layout::pending_veto_of(&file), layout::pending_signatures_of(&layout::veto_of(&file)))
         };
-        let text = String::from_utf8(read(after, &document)?.to_vec());
-        let veto_json = text
-            .map_err(|_| Violation::at(&document, ReplayFault::Unreadable("it is not UTF-8".to_owned())))?;
+        let text = read_text(after, &document)?;
         let collected = signature_in(after, &set, master)?;
-        let request = VetoRequest { file, veto_json, signature: collected.signature, master: *master };
-        let vetoed = veto::veto(before, &request, collected.collected_at);
-        let (change, outcome) = vetoed.map_err(refused(&request.file))?;
+        let (signature, public_key) = (collected.signature, *master);
+        let kind = StatementKind::Veto;
+        let statement = SignedStatement { kind, file_path: file, text, signature, public_key };
+        let vetoed = veto::veto(before, &statement, collected.collected_at);
+        let (change, outcome) = vetoed.map_err(refused(&statement.file_path))?;
         Ok(Rerun {
             change,
             evidence: BTreeSet::from([document, set.clone()]),
             stated: Some((set.clone(), collected.collected_at)),
-            outcome: compare_outcome(&set, completes, outcome.is_vetoed),
+            outcome: compare_outcome(&set, completes, outcome.in_force),
         })
     }
 }

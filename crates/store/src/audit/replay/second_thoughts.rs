@@ -6,7 +6,11 @@ use super::{
     violation::{ReplayFault, Violation},
 };
 use countersign_core::{
-    documents::{layout, objections::ObjectBody, withdrawal::Withdrawal},
+    documents::{
+        layout,
+        statement::{SignedStatement, StatementKind},
+        withdrawal::Withdrawal,
+    },
     rules::{
         decide::{object, withdraw},
         snapshot::Snapshot,
@@ -44,13 +48,14 @@ impl Replay {
         let path = layout::objections_of(index);
         let entry = stored::objections(after, index)?.entries.remove(objector);
         let entry = entry.ok_or_else(|| Violation::at(&path, ReplayFault::NoSignature(*objector)))?;
-        let request = ObjectBody {
+        let statement = SignedStatement {
+            kind: StatementKind::Objection,
             file_path: index.clone(),
-            objection_json: entry.text,
+            text: entry.text,
             signature: entry.signature,
             public_key: *objector,
         };
-        let objected = object::object(before, &request, entry.collected_at);
+        let objected = object::object(before, &statement, entry.collected_at);
         // The message says whether an objection stands, and is compared.
         let (change, _) = objected.map_err(refused(index))?;
         Ok(Rerun {

@@ -163,7 +163,7 @@ impl World {
     async fn revoke(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
         let file = self.release(project);
         let request = revocation(file, &self.keys[key], now);
-        let decide = move |head: &Head, _| revoke::revoke(head, &request, now);
+        let decide = move |head: &Head, _| revoke::revoke(head, &request.statement, &request.request, now);
         self.note(store.transact(decide).await.unwrap().is_ok(), "revoke");
     }
 }

@@ -8,10 +8,11 @@ use countersign_core::{
         layout::{self, Signable},
         metadata::{Origin, OriginKind},
         signed_request::SignedRequest,
+        statement::StatementKind,
     },
     rules::{
         auth::sign_request,
-        decide::{Proposal, assets, revoke, sign},
+        decide::{Proposal, assets, sign},
         snapshot::Snapshot,
     },
     values::{
@@ -22,6 +23,7 @@ use countersign_core::{
     },
 };
 use countersign_store::Head;
+use countersign_testing::{RevokeRequest, signed_statement};
 
 /// Signers for `project`: all of `members` are needed.
 pub(crate) fn proposal(
@@ -75,15 +77,10 @@ pub(crate) fn release(dir: RepoPath, variant: usize) -> assets::Release {
     assets::Release { dir, release_url: None, published_on: None, published_files }
 }
 
-pub(crate) fn revocation(file: RepoPath, revoker: &SecretKey, now: Timestamp) -> revoke::RevokeRequest {
-    let revocation_json = format!(r#"{{"reason":"bad","timestamp":"{now}"}}"#);
-    revoke::RevokeRequest {
-        file,
-        signature: revoker.sign(&Sha512::of(revocation_json.as_bytes())),
-        revocation_json,
-        revoker: revoker.public_key(),
-        request: signed_request(revoker, now),
-    }
+pub(crate) fn revocation(file: RepoPath, revoker: &SecretKey, now: Timestamp) -> RevokeRequest {
+    let document = format!(r#"{{"reason":"bad","timestamp":"{now}"}}"#);
+    let statement = signed_statement(StatementKind::Revocation, &file, document.as_bytes(), revoker);
+    RevokeRequest { statement, request: signed_request(revoker, now) }
 }
 
 fn signed_request(key: &SecretKey, now: Timestamp) -> SignedRequest {

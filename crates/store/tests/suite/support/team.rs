@@ -4,14 +4,14 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use countersign_core::{
-    documents::revocation::Revocation,
+    documents::statement::{Revocation, StatementKind},
     rules::{
         decide::{
             Proposal,
             assets::{Release, register_assets},
             drop::drop_pending,
             register::register,
-            revoke::{RevokeRequest, revoke},
+            revoke::revoke,
             sign::sign,
             update::update,
         },
@@ -28,7 +28,7 @@ use countersign_store::{
     Head, Store,
     catalogue::{Catalogue, FileDigest},
 };
-use countersign_testing::{FOURTEEN_DAYS, Signers, origin, published, signed_request};
+use countersign_testing::{FOURTEEN_DAYS, Signers, origin, published, signed_request, signed_statement};
 
 use super::{Fixture, path, requests::submission};
 
@@ -167,14 +167,9 @@ impl Team {
     /// Gives whether it is revoked now.
     pub(crate) async fn revoke(&self, index: &str, document: &str, by: &SecretKey) -> bool {
         let now = self.pass();
-        let request = RevokeRequest {
-            file: path(index),
-            revocation_json: document.to_owned(),
-            signature: by.sign(&Sha512::of(document.as_bytes())),
-            revoker: by.public_key(),
-            request: signed_request(by, now, "{}"),
-        };
-        self.decide(move |head| revoke(head, &request, now)).await.is_revoked
+        let statement = signed_statement(StatementKind::Revocation, &path(index), document.as_bytes(), by);
+        let request = signed_request(by, now, "{}");
+        self.decide(move |head| revoke(head, &statement, &request, now)).await.in_force
     }
 }
 

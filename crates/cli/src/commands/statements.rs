@@ -1,0 +1,179 @@
+//! What the commands that state something share: a statement that others began is joined, and one that is signed on a
+//! computer without a network is prepared, carried there, signed, carried back and submitted (D176).
+
+use std::path::Path;
+
+use countersign_api::offline;
+use countersign_core::documents::layout;
+use countersign_core::documents::signatures::SignatureSet;
+use countersign_core::documents::statement::{SignedStatement, StatementKind};
+use countersign_core::proof::to_sign::SigningRequest;
+use countersign_core::proof::to_state::{StatementRequest, ToState};
+use countersign_core::values::key::PublicKey;
+use countersign_core::values::path::RepoPath;
+use serde_json::json;
+
+use crate::args::CarriedArgs;
+use crate::carried::{SignedFile, check_output, read, submit_all};
+use crate::client::ServerClient;
+use crate::client::state::Shown;
+use crate::client::submission::Submitted;
+use crate::error::CliError;
+use crate::files::write;
+use crate::paths::shown_path;
+use crate::prompt;
+use crate::session::Session;
+use crate::several::Several;
+
+/// A command for one kind of statement: what is its own.
+pub(super) struct StatementCommand {
+    pub(super) kind: StatementKind,
+    pub(super) name: &'static str,
+    /// What the command is called with to prepare a statement.
+    pub(super) names: &'static str,
+    /// What a signer without a network is asked.
+    pub(super) question: &'static str,
+    /// Reads a carried request as what it must be.
+    pub(super) check: fn(&StatementRequest) -> Result<ToState, CliError>,
+    /// Refuses a key whose signature the server would not accept.
+    pub(super) check_key: fn(&ToState, &PublicKey) -> Result<(), CliError>,
+    /// What a signer without a network is shown.
+    pub(super) describe: fn(&Session, &StatementRequest, &ToState, PublicKey) -> Vec<String>,
+    /// What people call that which a statement is about.
+    pub(super) subject: fn(&Session, &RepoPath) -> Result<String, CliError>,
+    /// What became of a statement about this subject.
+    pub(super) say_submitted: fn(&str, Submitted<bool>) -> String,
+}
+
+/// A statement that was handed in.
+pub(super) struct SubmittedStatement {
+    pub(super) statement: SignedStatement,
+    pub(super) client: ServerClient,
+    pub(super) submitted: Submitted<bool>,
+}
+
+impl StatementCommand {
+    /// Signs a carried file if the arguments ask for it. `None` if they do not.
+    pub(super) fn sign_carried(&self, session: &Session, args: &CarriedArgs) -> Option<Result<(), CliError>> {
+        let (file, output) = (args.detached.as_ref()?, args.output.as_ref()?);
+        Some(self.sign(session, file, output))
+    }
+
+    /// Writes a request for a computer without a network. Needs no key.
+    pub(super) fn export(
+        &self,
+        session: &Session,
+        request: StatementRequest,
+        subject: &str,
+        file: &Path,
+    ) -> Result<(), CliError> {
+        let (shown, path) = (shown_path(file), request.path().to_string());
+        write(file, &offline::write_statement_requests(self.kind, &[request]))?;
+        let Self { kind, name, .. } = self;
+        let noun = kind.noun();
+        let text = format!(
+            "Wrote {} of {subject} to {shown}\nWhere the key is: countersign {name} --detached {shown} -o {noun}.json",
+            kind.title()
+        );
+        session.output.result(&text, &json!({"export": file.display().to_string(), "file_paths": [path]}))
+    }
+
+    fn sign(&self, session: &Session, file: &Path, output: &Path) -> Result<(), CliError> {
+        check_output(file, output)?;
+        let made_by = format!("countersign {} {} --reason TEXT --export FILE", self.name, self.names);
+        let parse = |bytes: &[u8]| offline::parse_statement_requests(self.kind, bytes);
+        let requests = read(file, parse, &made_by)?;
+        let mut several = Several::new(session.output);
+        let checked = requests.iter().filter_map(|request| {
+            Some((request, several.keep(request.path().as_str(), (self.check)(request))?))
+        });
+        let checked: Vec<(&StatementRequest, ToState)> = checked.collect();
+        let Some((first, _)) = checked.first() else { return several.finish("", json!({})) };
+        let accepted = checked.iter().flat_map(|(_, to_state)| to_state.accepted_signers());
+        let key = session.key(Some(first.path()), &accepted.collect::<Vec<_>>())?;
+        let you = key.public_key();
+        let sign_one = |request: &StatementRequest, to_state: &ToState| {
+            (self.check_key)(to_state, &you)?;
+            let lines = (self.describe)(session, request, to_state, you);
+            session.output.show_question(&lines.join("\n"), session.confirmation());
+            match prompt::ask(session.confirmation(), self.question)? {
+                true => to_state.sign(you, |digest| key.sign(digest)).map(Some),
+                false => Ok(None),
+            }
+        };
+        let signed = checked.iter().filter_map(|(request, to_state)| {
+            several.keep_later(request.path().as_str(), sign_one(request, to_state)).flatten()
+        });
+        let signed: Vec<SignedStatement> = signed.collect();
+        let paths = signed.iter().map(|statement| &statement.file_path).collect();
+        let bytes = offline::write_statements(self.kind, &signed);
+        SignedFile { command: self.name, by: you, paths, bytes }.hand_over(several, output)
+    }
+
+    /// Hands in what was signed elsewhere, and says of each what became of it.
+    pub(super) async fn submit(
+        &self,
+        session: &Session,
+        file: &Path,
+    ) -> Result<(Several, Vec<SubmittedStatement>), CliError> {
+        let made_by = format!("countersign {} --detached FILE -o SIGNATURES", self.name);
+        let parse = |bytes: &[u8]| offline::parse_statements(self.kind, bytes);
+        let statements = read(file, parse, &made_by)?;
+        let (several, done) = submit_all(
+            session,
+            &statements,
+            |statement| &statement.file_path,
+            async |client, key, statement: &SignedStatement| {
+                let subject = (self.subject)(session, &statement.file_path)?;
+                let submitted = client.submit_statement(key, statement).await?;
+                session.output.line(&(self.say_submitted)(&subject, submitted));
+                Ok(submitted)
+            },
+        )
+        .await;
+        let done = done.into_iter().map(|(statement, client, submitted)| {
+            let statement = statement.clone();
+            SubmittedStatement { statement, client, submitted }
+        });
+        Ok((several, done.collect()))
+    }
+}
+
+/// A statement that others began, as the server shows it.
+pub(super) fn find_begun(
+    state: &Shown,
+    kind: StatementKind,
+    subject: &SigningRequest,
+) -> Result<Option<StatementRequest>, CliError> {
+    let place = kind.path_of(&subject.path);
+    let Some(text) = state.document(&layout::pending_of(&place)) else { return Ok(None) };
+    let collected = state.parsed(&layout::pending_signatures_of(&place), SignatureSet::parse)?;
+    let (subject, collected) = (subject.clone(), collected.unwrap_or_default());
+    Ok(Some(StatementRequest { kind, subject, text, collected, waits_until: None }))
+}
+
+/// Whether someone who gives this reason, or none, means the statement that others began.
+pub(super) fn is_meant(begun: &StatementRequest, reason: Option<&String>) -> bool {
+    reason.is_none_or(|reason| begun.reason().as_ref() == Some(reason))
+}
+
+/// The begun statement, byte for byte, or a new one where the reason is another. `begin` writes its document.
+pub(super) fn choose_request(
+    kind: StatementKind,
+    subject: SigningRequest,
+    reason: Option<&String>,
+    begun: Option<&StatementRequest>,
+    begin: impl FnOnce(String) -> Result<Vec<u8>, CliError>,
+) -> Result<StatementRequest, CliError> {
+    if let Some(begun) = begun.filter(|begun| is_meant(begun, reason)) {
+        return Ok(begun.clone());
+    }
+    let reason = reason.cloned().ok_or_else(|| {
+        CliError::usage(
+            format!("{} needs a reason", kind.title()),
+            "say why with --reason TEXT; everyone can read it",
+        )
+    })?;
+    let text = String::from_utf8_lossy(&begin(reason)?).into_owned();
+    Ok(StatementRequest { kind, subject, text, collected: SignatureSet::default(), waits_until: None })
+}

@@ -1,0 +1,256 @@
+//! Statements: what a key says about a release or about proposed signers, in a text of its own that it signs. A revocation
+//! (spec §2.5, D20), a veto (D135) and an objection (D123) have documents of their own; they are handed in, signed and
+//! collected in one way.
+
+use serde::Serialize;
+use serde::ser::{SerializeStruct as _, Serializer};
+
+use crate::documents::fields::{parse_digest, parse_key, parse_path, parse_reason, parse_signature};
+use crate::documents::layout::{self, Signable};
+use crate::values::bounds::{OBJECTION_BYTES, REVOCATION_BYTES, VETO_BYTES};
+use crate::values::digest::Sha512;
+use crate::values::json::{self, Field, Json, ParseError};
+use crate::values::key::{PublicKey, Signature};
+use crate::values::path::RepoPath;
+use crate::values::shown::shown_bytes;
+use crate::values::time::Timestamp;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StatementKind {
+    Revocation,
+    Veto,
+    Objection,
+}
+
+/// The document of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Statement {
+    Revocation(Revocation),
+    Veto(Veto),
+    Objection(Objection),
+}
+
+/// Says why and since when a release is revoked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Revocation {
+    pub reason: String,
+    pub timestamp: Timestamp,
+    /// The file that is meant. Without it the document alone does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject_digest: Option<Sha512>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initiator: Option<PublicKey>,
+}
+
+/// Says that the masters do not want proposed signers in force, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Veto {
+    /// The reason.
+    pub veto: String,
+    pub project_id: RepoPath,
+    /// The proposed signers file.
+    pub signers_file_digest: Sha512,
+    /// The signers file in force, whose masters speak: under another one the same words say nothing.
+    pub previous: Sha512,
+    pub timestamp: Timestamp,
+}
+
+/// Says what a signer holds against a release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Objection {
+    /// `None` takes back what the same key said before.
+    #[serde(rename = "objection")]
+    pub text: Option<String>,
+    /// The index that is meant.
+    pub subject_digest: Sha512,
+    pub timestamp: Timestamp,
+}
+
+/// One signature on a statement, as it is handed in and as it travels to a computer with a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedStatement {
+    pub kind: StatementKind,
+    /// The index or the pending signers file that the statement is about.
+    pub file_path: RepoPath,
+    /// The exact text of the document.
+    pub text: String,
+    /// Over the SHA-512 digest of that text.
+    pub signature: Signature,
+    /// Whose signature it is. The caller may be another one.
+    pub public_key: PublicKey,
+}
+
+impl StatementKind {
+    /// The name of a statement in documents and messages.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Revocation => "revocation",
+            Self::Veto => "veto",
+            Self::Objection => "objection",
+        }
+    }
+
+    /// The name with its article.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Revocation => "a revocation",
+            Self::Veto => "a veto",
+            Self::Objection => "an objection",
+        }
+    }
+
+    /// The field of a request that holds the text.
+    fn text_field(self) -> &'static str {
+        match self {
+            Self::Revocation => "revocation_json",
+            Self::Veto => "veto_json",
+            Self::Objection => "objection_json",
+        }
+    }
+
+    /// Whether a statement of this kind can be about what has this path.
+    pub fn is_about(self, path: &RepoPath) -> bool {
+        match layout::signable(path) {
+            Some(Signable::Index) => matches!(self, Self::Revocation | Self::Objection),
+            Some(Signable::PendingSigners { .. }) => self == Self::Veto,
+            None => false,
+        }
+    }
+
+    /// The file beside `file` that keeps statements of this kind. The names of those that wait for more signatures are made
+    /// from it.
+    pub fn path_of(self, file: &RepoPath) -> RepoPath {
+        match self {
+            Self::Revocation => layout::revocation_of(file),
+            Self::Veto => layout::veto_of(file),
+            Self::Objection => layout::objections_of(file),
+        }
+    }
+
+    /// Reads a text of bounded length as JSON.
+    fn open(self, bytes: &[u8]) -> Result<Json<'_>, ParseError> {
+        let max_bytes = match self {
+            Self::Revocation => REVOCATION_BYTES,
+            Self::Veto => VETO_BYTES,
+            Self::Objection => OBJECTION_BYTES,
+        };
+        if bytes.len() <= max_bytes {
+            return Json::parse(bytes);
+        }
+        let too_long = match self {
+            Self::Revocation => format!("a revocation document has at most {}", shown_bytes(max_bytes)),
+            Self::Veto => format!("a veto has at most {}", shown_bytes(max_bytes)),
+            Self::Objection => format!("an objection has at most {max_bytes} bytes"),
+        };
+        Err(ParseError::new("", too_long))
+    }
+}
+
+impl Statement {
+    pub fn parse(kind: StatementKind, bytes: &[u8]) -> Result<Self, ParseError> {
+        match kind {
+            StatementKind::Revocation => Revocation::parse(bytes).map(Self::Revocation),
+            StatementKind::Veto => Veto::parse(bytes).map(Self::Veto),
+            StatementKind::Objection => Objection::parse(bytes).map(Self::Objection),
+        }
+    }
+
+    /// What its author says. `None` takes an objection back.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Revocation(document) => Some(&document.reason),
+            Self::Veto(document) => Some(&document.veto),
+            Self::Objection(document) => document.text.as_deref(),
+        }
+    }
+}
+
+impl Revocation {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = StatementKind::Revocation.open(bytes)?;
+        let object = json.root().object(&["reason", "timestamp", "subject_digest", "initiator"])?;
+        Ok(Self {
+            reason: object.required("reason")?.parsed(parse_reason)?,
+            timestamp: parse_time(&object.required("timestamp")?)?,
+            subject_digest: object.optional("subject_digest").map(|f| f.parsed(parse_digest)).transpose()?,
+            initiator: object.optional("initiator").map(|f| f.parsed(PublicKey::parse)).transpose()?,
+        })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(self)
+    }
+}
+
+impl Veto {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = StatementKind::Veto.open(bytes)?;
+        let fields = ["veto", "project_id", "signers_file_digest", "previous", "timestamp"];
+        let object = json.root().object(&fields)?;
+        Ok(Self {
+            veto: object.required("veto")?.parsed(parse_reason)?,
+            project_id: parse_path(&object.required("project_id")?)?,
+            signers_file_digest: object.required("signers_file_digest")?.parsed(parse_digest)?,
+            previous: object.required("previous")?.parsed(parse_digest)?,
+            timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
+        })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(self)
+    }
+}
+
+impl Objection {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = StatementKind::Objection.open(bytes)?;
+        let object = json.root().object(&["objection", "subject_digest", "timestamp"])?;
+        Ok(Self {
+            text: object.required("objection")?.nullable(|text| text.parsed(parse_reason))?,
+            subject_digest: object.required("subject_digest")?.parsed(parse_digest)?,
+            timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
+        })
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(self)
+    }
+}
+
+impl SignedStatement {
+    /// Unknown fields are ignored, as in all bodies of requests (D5).
+    pub fn parse(kind: StatementKind, bytes: &[u8]) -> Result<Self, ParseError> {
+        Self::parse_field(kind, &Json::parse(bytes)?.root())
+    }
+
+    pub fn parse_field(kind: StatementKind, field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.open_object()?;
+        Ok(Self {
+            kind,
+            file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
+            text: object.required(kind.text_field())?.string()?.to_owned(),
+            signature: parse_signature(&object.required("signature")?)?,
+            public_key: parse_key(&object.required("public_key")?)?,
+        })
+    }
+}
+
+impl Serialize for SignedStatement {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut body = serializer.serialize_struct("SignedStatement", 4)?;
+        body.serialize_field("file_path", &self.file_path)?;
+        body.serialize_field(self.kind.text_field(), &self.text)?;
+        body.serialize_field("signature", &self.signature)?;
+        body.serialize_field("public_key", &self.public_key.to_base64())?;
+        body.end()
+    }
+}
+
+/// RFC 3339, or whole seconds since 1970.
+fn parse_time(field: &Field<'_>) -> Result<Timestamp, ParseError> {
+    if !field.is_integer() {
+        return field.parsed(Timestamp::parse);
+    }
+    let seconds = i64::try_from(field.integer()?).map_err(|error| field.error(error))?;
+    Timestamp::from_unix_seconds(seconds).map_err(|error| field.error(error))
+}
