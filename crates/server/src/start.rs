@@ -25,15 +25,14 @@ use self::{
     serving::{bind, bind_admin, serve_admin, serve_main, serve_metrics},
 };
 use crate::{
+    answer::http_date,
     asking::CosigningStats,
     catalogue,
     config::Settings,
     connections::Connections,
-    date::http_date,
     disk_space,
     due::{self, DueRotations},
     events::Audience,
-    known_chains::KnownChains,
     limits::{
         Limiter,
         places::{MinimumPace, PlaceRules, SharedPlaces},
@@ -190,7 +189,6 @@ fn build_app(
         large_bodies: SharedPlaces::new(LARGE_BODIES),
         renderings: Renderings::default(),
         sending: Sending::default(),
-        chains: KnownChains::default(),
         is_tls,
         limits,
         limiter: settings.rates.map(Limiter::new).map(Arc::new),

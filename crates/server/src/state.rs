@@ -20,7 +20,6 @@ use crate::{
     health::NotReady,
     held_store::HeldStore,
     journal::Followers,
-    known_chains::KnownChains,
     limits::{Limiter, places::SharedPlaces},
     log_slot::LogSlot,
     metrics::Requests,
@@ -55,7 +54,6 @@ pub struct AppParts {
     pub large_bodies: Arc<SharedPlaces>,
     pub renderings: Renderings,
     pub sending: Sending,
-    pub chains: KnownChains,
     /// Whether the server itself encrypts connections.
     pub is_tls: bool,
     pub limits: ServiceLimits,
