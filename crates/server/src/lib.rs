@@ -35,7 +35,6 @@ pub mod origin;
 pub mod patience;
 pub mod proxies;
 mod query;
-pub mod rendering;
 pub mod request_id;
 pub mod role;
 mod rounds;
