@@ -7,7 +7,7 @@ use countersign_store::catalogue::{Catalogue, Look};
 use tokio::time::timeout;
 
 use crate::{
-    error::ApiError, limits::semaphore::Claimant, origin::RequestOrigin, rounds::Rounds,
+    background::Rounds, error::ApiError, limits::semaphore::Claimant, origin::RequestOrigin,
     sending::run_in_turn, state::App,
 };
 

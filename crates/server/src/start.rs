@@ -1,6 +1,5 @@
 //! Start and end of the server: the one place that knows all its parts.
 
-mod background;
 mod error;
 mod following;
 mod opening;
@@ -19,7 +18,6 @@ use tokio::{runtime::Handle, sync::watch};
 
 pub use self::error::StartError;
 use self::{
-    background::Background,
     following::{start_following, start_witnessing},
     opening::{Opened, OpenedState},
     serving::{bind, bind_admin, serve_admin, serve_main, serve_metrics},
@@ -27,6 +25,7 @@ use self::{
 use crate::{
     answer::http_date,
     asking::CosigningStats,
+    background::{Background, Rounds},
     catalogue,
     config::Settings,
     connections::Connections,
@@ -39,7 +38,6 @@ use crate::{
     },
     log_slot::LogSlot,
     openapi::Reference,
-    rounds::Rounds,
     sending::{Sending, few_turns},
     state::{App, AppParts},
     table,
