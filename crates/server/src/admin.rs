@@ -5,7 +5,7 @@ use std::{
     fs, io,
     os::unix::fs::PermissionsExt as _,
     path::Path,
-    sync::{Arc, atomic::Ordering},
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{UnixListener, UnixStream},
-    sync::{Semaphore, watch},
+    sync::watch,
     task::JoinSet,
     time::timeout,
 };
@@ -30,6 +30,7 @@ use tokio::{
 use crate::{
     blocks::{BlockedThing, Blocks},
     disk_space::DiskSpace,
+    limits::semaphore::{Claimant, FairSemaphore, SemaphoreRules},
     mirror::MirrorState,
     state::App,
 };
@@ -79,7 +80,7 @@ pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
 
 /// Answers until it is told to stop.
 pub(crate) async fn serve(listener: UnixListener, app: App, mut stopped: watch::Receiver<bool>) {
-    let (places, mut open) = (Arc::new(Semaphore::new(MAX_CONNECTIONS)), JoinSet::new());
+    let (permits, mut open) = (FairSemaphore::new(SemaphoreRules::of(MAX_CONNECTIONS)), JoinSet::new());
     loop {
         let accepted = tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => break,
@@ -90,13 +91,13 @@ pub(crate) async fn serve(listener: UnixListener, app: App, mut stopped: watch::
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let Ok(permit) = permits.try_take(Claimant::default()) else { continue };
         let app = app.clone();
         open.spawn(async move {
             if let Ok(Err(error)) = timeout(MAX_TIME, converse(stream, &app)).await {
                 tracing::debug!(%error, "a connection of the operator ended early");
             }
-            drop(place);
+            drop(permit);
         });
     }
     // The lock is still ours, so the socket is as well.
@@ -281,7 +282,7 @@ fn describe(app: &App) -> Value {
         "changes_waiting": store.waiting(),
         "failures": store.failures(),
         "packs": app.store.packs(),
-        "connections": app.connections.open(),
+        "connections": app.connections.permits.held(),
         "listeners": app.events.listeners(),
         "blocks": app.blocks.list().len(),
         "disk_free_bytes": space.map(|space| space.free),

@@ -4,7 +4,7 @@ use std::{
     net::IpAddr,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use axum::{
@@ -16,13 +16,13 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use countersign_core::values::wire;
+use countersign_store::clock::{LAST_SECOND, since_1970};
 use hyper::{Request, body::Incoming, service::Service as _};
 use hyper_util::service::TowerToHyperService;
 use tokio::{runtime::Handle, task::JoinSet};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::{
-    date::http_date,
     due::DueRotations,
     error::{ApiError, LoggedReason},
     gravity::Gravity,
@@ -163,6 +163,17 @@ pub(crate) fn complete(response: &mut Response, id: String) {
     if let Ok(value) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
+}
+
+/// The `Date` of an answer; `None` if the clock is outside the range of that header, where hyper would panic.
+pub(crate) fn http_date() -> Option<HeaderValue> {
+    write_date(since_1970()?.as_secs())
+}
+
+pub fn write_date(seconds: u64) -> Option<HeaderValue> {
+    i64::try_from(seconds).ok().filter(|seconds| *seconds <= LAST_SECOND)?;
+    let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds));
+    HeaderValue::from_str(&date).ok()
 }
 
 /// Works on a request away from the connection's thread, which serves others meanwhile. Ends with the connection.

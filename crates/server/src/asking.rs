@@ -6,7 +6,7 @@ pub mod stats;
 mod taking;
 mod task;
 
-pub(crate) use self::{first_answers::Restored, taking::take_cosignatures, task::ask_all};
+pub(crate) use self::{first_answers::Restored, taking::take_cosignatures, task::AskedWitnesses};
 pub use self::{
     settings::{AskedWitness, BadWitnessUrl},
     stats::CosigningStats,

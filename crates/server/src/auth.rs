@@ -28,7 +28,7 @@ use crate::{
     error::ApiError,
     limits::{
         MeteredClient,
-        places::{Claimant, GaveWay},
+        semaphore::{Claimant, GaveWay},
     },
     observe::{self, RequestFact},
     origin::RequestOrigin,

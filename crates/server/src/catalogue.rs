@@ -6,7 +6,10 @@ use axum::Extension;
 use countersign_store::catalogue::{Catalogue, Look};
 use tokio::time::timeout;
 
-use crate::{error::ApiError, limits::places::Claimant, origin::RequestOrigin, rounds::Rounds, state::App};
+use crate::{
+    background::Rounds, error::ApiError, limits::semaphore::Claimant, origin::RequestOrigin,
+    sending::run_in_turn, state::App,
+};
 
 /// Between two rounds. Questions bring the catalogue up to date themselves; this keeps what they find to do small, and
 /// does at once what many commits have touched.
@@ -38,5 +41,5 @@ pub(crate) async fn ask<T: Send + 'static>(
     let client = origin.and_then(|origin| origin.client.as_ref());
     let visitor = Claimant::at(client.map(|client| client.network));
     let catalogue = Arc::clone(&app.catalogue);
-    app.questions.run(visitor, move || question(&catalogue.look())).await
+    run_in_turn(&app.questions, visitor, move || question(&catalogue.look())).await
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::rounds::Rounds;
+use crate::background::Rounds;
 
 /// How often the server looks.
 const LOOK: Duration = Duration::from_secs(60);

@@ -23,7 +23,7 @@ use countersign_store::snapshot::index::WaitingSigners;
 use futures_util::future::join_all;
 use tokio::{runtime::Handle, time::timeout};
 
-use crate::{rounds::Rounds, state::App};
+use crate::{background::Rounds, state::App};
 
 /// How soon signers take effect when no request comes.
 const ROUND: Duration = Duration::from_secs(1);

@@ -17,7 +17,7 @@ pub use self::{
     },
     sent::SentJournal,
 };
-use crate::{error::ApiError, held_store::HeldStore, limits::places::Claimant};
+use crate::{error::ApiError, held_store::HeldStore, limits::semaphore::Claimant};
 
 /// The journal after what a follower has.
 pub(crate) async fn begin(

@@ -5,8 +5,7 @@
 //! forgotten one starts anew.
 
 pub mod caps;
-pub mod places;
-mod share;
+pub mod semaphore;
 
 use std::{
     net::{IpAddr, Ipv6Addr},
@@ -18,8 +17,7 @@ use countersign_core::values::key::PublicKey;
 use quick_cache::sync::Cache;
 use thiserror::Error;
 
-use self::share::Count;
-pub use self::share::Share;
+use self::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
 use crate::counting::{Counter, named};
 use countersign_store::bucket::{Bucket, Rate, find_or_make};
 use countersign_store::clock::uptime_nanos;
@@ -27,14 +25,14 @@ use countersign_store::clock::uptime_nanos;
 const MAX_ADDRESSES: usize = 65_536;
 const MAX_KEYS: usize = 16_384;
 /// Requests of one key, and from one address, that can fetch at the same time (`upstream`).
-const FETCHING_PER_KEY: u32 = 8;
-const FETCHING_PER_ADDRESS: u32 = 16;
+const FETCHING_PER_KEY: usize = 8;
+const FETCHING_PER_ADDRESS: usize = 16;
 /// Bytes of large answers on their way to one address (`sending`).
-const SENDING_PER_ADDRESS: u32 = 32 << 20;
+const SENDING_PER_ADDRESS: usize = 32 << 20;
 /// Pages that are made for one address at the same time, or wait for it. A browser has six connections.
-const PAGES_PER_ADDRESS: u32 = 16;
+const PAGES_PER_ADDRESS: usize = 16;
 /// Listeners to events at one address.
-const LISTENING_PER_ADDRESS: u32 = 1_024;
+const LISTENING_PER_ADDRESS: usize = 1_024;
 
 /// What the operator allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +95,11 @@ pub struct Limiter {
     addresses: Cache<IpAddr, Arc<Address>>,
     keys: Cache<PublicKey, Arc<Key>>,
     refused: [Counter; Limit::ALL.len()],
+    fetching_keys: Arc<FairSemaphore>,
+    fetching_addresses: Arc<FairSemaphore>,
+    listening: Arc<FairSemaphore>,
+    pages: Arc<FairSemaphore>,
+    sending: Arc<FairSemaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -104,17 +107,12 @@ struct Address {
     requests: Bucket,
     authenticated: Bucket,
     fetches: Bucket,
-    fetching: Arc<Count>,
-    listening: Arc<Count>,
-    pages: Arc<Count>,
-    sending: Arc<Count>,
 }
 
 #[derive(Debug, Default)]
 struct Key {
     requests: Bucket,
     fetches: Bucket,
-    fetching: Arc<Count>,
 }
 
 /// The client, as the limits see it.
@@ -128,11 +126,17 @@ pub struct MeteredClient {
 
 impl Limiter {
     pub fn new(rates: Rates) -> Self {
+        let each = |share| FairSemaphore::new(SemaphoreRules::each(share));
         Self {
             rates,
             addresses: Cache::new(MAX_ADDRESSES),
             keys: Cache::new(MAX_KEYS),
             refused: Default::default(),
+            fetching_keys: each(FETCHING_PER_KEY),
+            fetching_addresses: each(FETCHING_PER_ADDRESS),
+            listening: each(LISTENING_PER_ADDRESS),
+            pages: each(PAGES_PER_ADDRESS),
+            sending: each(SENDING_PER_ADDRESS),
         }
     }
 
@@ -184,30 +188,37 @@ impl MeteredClient {
     }
 
     /// A request's share of what its key and its address can fetch at the same time.
-    pub fn share_fetching(&self, key: &PublicKey) -> Result<[Share; 2], Limited> {
-        let key = find_or_make(&self.limiter.keys, *key);
-        let own = self.hold(&key.fetching, 1, FETCHING_PER_KEY, Limit::KeyFetching)?;
-        let shared = self.hold(&self.address.fetching, 1, FETCHING_PER_ADDRESS, Limit::AddressFetching)?;
-        Ok([own, shared])
+    pub fn share_fetching(&self, key: &PublicKey) -> Result<[Permit; 2], Limited> {
+        let Limiter { fetching_keys, fetching_addresses, .. } = &*self.limiter;
+        let own = Claimant::default().with_key(key);
+        let own = fetching_keys.try_take(own).map_err(|_| self.refuse_share(Limit::KeyFetching))?;
+        Ok([own, self.share(fetching_addresses, 1, Limit::AddressFetching)?])
     }
 
-    pub fn share_listening(&self) -> Result<Share, Limited> {
-        self.hold(&self.address.listening, 1, LISTENING_PER_ADDRESS, Limit::AddressListening)
+    pub fn share_listening(&self) -> Result<Permit, Limited> {
+        self.share(&self.limiter.listening, 1, Limit::AddressListening)
     }
 
     /// A page, from its request to its answer. A flood is refused before anything works on it (D229).
-    pub fn share_pages(&self) -> Result<Share, Limited> {
-        self.hold(&self.address.pages, 1, PAGES_PER_ADDRESS, Limit::AddressPages)
+    pub fn share_pages(&self) -> Result<Permit, Limited> {
+        self.share(&self.limiter.pages, 1, Limit::AddressPages)
     }
 
     /// Room for an answer of so many bytes. An answer larger than the share of an address takes all of it.
-    pub fn share_sending(&self, bytes: usize) -> Result<Share, Limited> {
-        let bytes = u32::try_from(bytes).map_or(SENDING_PER_ADDRESS, |bytes| bytes.min(SENDING_PER_ADDRESS));
-        self.hold(&self.address.sending, bytes, SENDING_PER_ADDRESS, Limit::AddressSending)
+    pub fn share_sending(&self, bytes: usize) -> Result<Permit, Limited> {
+        self.share(&self.limiter.sending, bytes.min(SENDING_PER_ADDRESS), Limit::AddressSending)
     }
 
-    fn hold(&self, count: &Arc<Count>, more: u32, most: u32, limit: Limit) -> Result<Share, Limited> {
-        count.hold(more, most).ok_or_else(|| self.limiter.refuse(limit, Duration::from_secs(1)))
+    fn share(&self, of: &Arc<FairSemaphore>, weight: usize, limit: Limit) -> Result<Permit, Limited> {
+        of.try_take_many(self.claimant(), weight).map_err(|_| self.refuse_share(limit))
+    }
+
+    fn refuse_share(&self, limit: Limit) -> Limited {
+        self.limiter.refuse(limit, Duration::from_secs(1))
+    }
+
+    fn claimant(&self) -> Claimant {
+        Claimant::at(Some(self.network))
     }
 
     fn charge(&self, bucket: &Bucket, rate: Rate, limit: Limit, now: Instant) -> Result<(), Limited> {

@@ -1,6 +1,5 @@
 //! Connections: accepting them, bounding them, and ending them.
 
-pub mod courtesy;
 mod lanes;
 mod refusal;
 pub mod stream;

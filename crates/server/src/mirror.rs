@@ -14,8 +14,8 @@ pub mod settings;
 pub mod state;
 
 pub(crate) use self::{
-    follower::follow,
-    log::{CopyParts, copy_log},
+    follower::Follower,
+    log::LogCopier,
     open::{OpenedMirror, open, promote},
 };
 pub use self::{

@@ -37,7 +37,9 @@ pub struct Patience {
     pub(crate) answer: AtomicU8,
     /// When the newest request came, or else the connection.
     since: AtomicU64,
-    has_to_go: Notify,
+    /// Others need the connection's place.
+    has_to_go: AtomicBool,
+    told_to_go: Notify,
 }
 
 /// No answer of ours is being sent. What hyper writes now is its own answer to an invalid request.
@@ -139,14 +141,18 @@ impl Patience {
 
     /// Ends the connection as soon as it waits for its client.
     pub fn give_way(&self) {
-        self.has_to_go.notify_one();
+        self.has_to_go.store(true, Ordering::Relaxed);
+        self.told_to_go.notify_one();
+    }
+
+    pub fn has_to_go(&self) -> bool {
+        self.has_to_go.load(Ordering::Relaxed)
     }
 
     /// Ends when the client has kept the server waiting for too long, or when others need the place.
     pub async fn run_out(&self) -> Dropped {
         let mut seen = self.progress.load(Ordering::Relaxed);
         let mut waited = 0;
-        let mut has_to_go = false;
         loop {
             tokio::select! {
                 () = tokio::time::sleep(CLIENT_TIMEOUT / LOOKS) => {
@@ -154,9 +160,9 @@ impl Patience {
                     waited = if now == seen && self.awaits_client() { waited + 1 } else { 0 };
                     seen = now;
                 }
-                () = self.has_to_go.notified() => has_to_go = true,
+                () = self.told_to_go.notified() => {}
             }
-            if has_to_go && self.is_waiting() {
+            if self.has_to_go() && self.is_waiting() {
                 return Dropped::GaveWay;
             }
             if waited >= LOOKS {

@@ -1,4 +1,4 @@
-//! Large answers (D45). Their bytes are read away from the threads that serve connections, shared among all readers of
+//! Work beside the threads that serve connections, in turns, and large answers (D45). Their bytes are read away from the threads that serve connections, shared among all readers of
 //! the same content, and sent in pieces. The bytes on their way at the same time are bounded, in all and for each
 //! address, so that slow clients do not fill the memory.
 
@@ -19,13 +19,11 @@ use axum::{
 use countersign_core::rules::snapshot::ReadError;
 use futures_util::stream;
 use hyper::body::{Frame, SizeHint};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    task::spawn_blocking,
-    time::timeout,
-};
+use tokio::task::spawn_blocking;
 
-use crate::{error::ApiError, limits::Share, origin::RequestOrigin};
+use crate::error::ApiError;
+use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
+use crate::origin::RequestOrigin;
 
 /// Answers up to this size do not wait for room.
 pub const SMALL_BYTES: usize = 64 << 10;
@@ -35,23 +33,18 @@ pub const MOST_BYTES: usize = 96 << 20;
 pub const PIECE_BYTES: usize = 64 << 10;
 /// How long a request waits for room, and for its turn to read.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// The unit in which room is counted.
-const UNIT_BYTES: usize = 1 << 10;
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sending {
-    room: Arc<Semaphore>,
+    /// Counted in bytes.
+    room: Arc<FairSemaphore>,
     /// Bounds how many requests read large content at the same time.
-    readers: Arc<Semaphore>,
+    readers: Arc<FairSemaphore>,
 }
 
-/// The room that an answer takes until all of it is sent.
-#[derive(Debug)]
-pub struct Room {
-    _room: OwnedSemaphorePermit,
-    _share: Option<Share>,
-}
+/// The room that an answer takes until all of it is sent: of all, and of its address.
+pub type Room = (Permit, Option<Permit>);
 
 /// A part of a body that is read in parts.
 #[derive(Debug)]
@@ -63,11 +56,12 @@ pub struct BodyPart {
 
 impl Default for Sending {
     fn default() -> Self {
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        Self {
-            room: Arc::new(Semaphore::new(MOST_BYTES / UNIT_BYTES)),
-            readers: Arc::new(Semaphore::new(processors.max(2))),
-        }
+        let bound = |total| {
+            let rules =
+                SemaphoreRules { waiting: usize::MAX, max_wait: MAX_WAIT, ..SemaphoreRules::of(total) };
+            FairSemaphore::new(rules)
+        };
+        Self { room: bound(MOST_BYTES), readers: bound(processors().max(2)) }
     }
 }
 
@@ -76,10 +70,8 @@ impl Sending {
     pub async fn hold(&self, bytes: usize, origin: Option<&RequestOrigin>) -> Result<Room, ApiError> {
         let client = origin.and_then(|origin| origin.client.as_ref());
         let share = client.map(|client| client.share_sending(bytes)).transpose()?;
-        let units = u32::try_from(bytes.min(MOST_BYTES).div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
-        let room = timeout(MAX_WAIT, Arc::clone(&self.room).acquire_many_owned(units)).await;
-        let Ok(Ok(room)) = room else { return Err(ApiError::busy()) };
-        Ok(Room { _room: room, _share: share })
+        let claimant = Claimant::at(client.map(|client| client.network));
+        Ok((self.room.take_within(claimant, bytes.min(MOST_BYTES), MAX_WAIT).await?, share))
     }
 
     /// Reads outside the runtime, when it is its turn. An abandoned request does not begin.
@@ -87,12 +79,7 @@ impl Sending {
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let turn = timeout(MAX_WAIT, self.take_turn()).await.map_err(|_| ApiError::busy())?;
-        run_beside(turn, read).await
-    }
-
-    async fn take_turn(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.readers).acquire_owned().await.ok()
+        run_in_turn(&self.readers, Claimant::default(), read).await
     }
 
     /// A body of bytes that are in memory already.
@@ -135,8 +122,28 @@ impl Sending {
 
     /// How many bytes of large answers are being sent.
     pub fn bytes(&self) -> usize {
-        MOST_BYTES.saturating_sub(self.room.available_permits() * UNIT_BYTES)
+        self.room.held()
     }
+}
+
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Turns for work that leaves half of the processors to other work. Work that has begun cannot be stopped, so no one
+/// loses a turn.
+pub fn few_turns(most: usize, waiting: usize, max_wait: Duration) -> Arc<FairSemaphore> {
+    let total = (processors() / 2).clamp(1, most);
+    FairSemaphore::new(SemaphoreRules { waiting, max_wait, ..SemaphoreRules::of(total) })
+}
+
+/// Works outside the runtime when it is its turn. Work that has begun goes on without its request, and keeps its turn.
+pub async fn run_in_turn<T: Send + 'static>(
+    turns: &Arc<FairSemaphore>,
+    claimant: Claimant,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    run_beside(turns.take(claimant).await?, work).await
 }
 
 /// Works outside the runtime. Work that has begun goes on without its request, and keeps its turn.
@@ -166,7 +173,7 @@ impl<R: Fn(usize) -> Result<BodyPart, ReadError> + Send + Sync + 'static> Stream
         while let Some(from) = self.next.filter(|_| self.rest.is_empty()) {
             let read = Arc::clone(&self.read);
             // Others can go first for a while, but an answer that has begun is never given up for them.
-            let turn = self.sending.take_turn().await;
+            let turn = self.sending.readers.take_within(Claimant::default(), 1, Duration::MAX).await;
             let part = run_beside(turn, move || read(from)).await??;
             (self.rest, self.next) = (part.bytes, part.next);
         }

@@ -1,6 +1,5 @@
 //! Start and end of the server: the one place that knows all its parts.
 
-mod background;
 mod error;
 mod following;
 mod opening;
@@ -19,37 +18,33 @@ use tokio::{runtime::Handle, sync::watch};
 
 pub use self::error::StartError;
 use self::{
-    background::Background,
     following::{start_following, start_witnessing},
     opening::{Opened, OpenedState},
     serving::{bind, bind_admin, serve_admin, serve_main, serve_metrics},
 };
 use crate::{
+    answer::http_date,
     asking::CosigningStats,
+    background::{Background, Rounds},
     catalogue,
     config::Settings,
     connections::Connections,
-    date::http_date,
     disk_space,
     due::{self, DueRotations},
     events::Audience,
-    known_chains::KnownChains,
     limits::{
         Limiter,
-        places::{MinimumPace, PlaceRules, SharedPlaces},
+        semaphore::{FairSemaphore, MinimumPace, SemaphoreRules},
     },
     log_slot::LogSlot,
     openapi::Reference,
-    rendering::Renderings,
-    rounds::Rounds,
-    sending::Sending,
+    sending::{Sending, few_turns},
     state::{App, AppParts},
     table,
     tls::{Tls, TlsError},
     upstream::{
-        Upstream,
+        FetchTurns, Upstream,
         releases::{ReleaseLimits, Releases},
-        turns::FetchTurns,
     },
     webhooks::stats::WebhookStats,
 };
@@ -58,15 +53,18 @@ use crate::{
 const MAX_LARGE_BODIES: usize = 32;
 /// The server does not know the sender before the whole body is there. So addresses share the places, and bodies have a
 /// minimum pace.
-const LARGE_BODIES: PlaceRules = PlaceRules {
-    total: MAX_LARGE_BODIES,
+const LARGE_BODIES: SemaphoreRules = SemaphoreRules {
     share: MAX_LARGE_BODIES / 2,
-    strangers: MAX_LARGE_BODIES,
     waiting: 64,
     max_wait: Duration::from_secs(1),
     grace: Some(Duration::from_millis(500)),
     pace: Some(MinimumPace { bytes_per_second: 16 * 1024, after: Duration::from_secs(5) }),
+    ..SemaphoreRules::of(MAX_LARGE_BODIES)
 };
+/// How many visitors can wait for a page or an answer of the catalogue, and how long. If many come from one address,
+/// others go first.
+const MAX_VISITORS: usize = 256;
+const VISITOR_WAIT: Duration = Duration::from_secs(5);
 /// Enough for any release that signers would wait for.
 const RELEASE_TIME: Duration = Duration::from_secs(6 * 60 * 60);
 static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().rows));
@@ -183,14 +181,13 @@ fn build_app(
         cosigning: policy.as_ref().map(CosigningStats::of).unwrap_or_default(),
         witness,
         catalogue: Arc::new(store.catalogue()),
-        questions: Renderings::default(),
+        questions: few_turns(4, MAX_VISITORS, VISITOR_WAIT),
         events: Arc::new(Audience::start(store.recent_commits(), listeners)),
         store: Arc::new(store),
         upstream,
-        large_bodies: SharedPlaces::new(LARGE_BODIES),
-        renderings: Renderings::default(),
+        large_bodies: FairSemaphore::new(LARGE_BODIES),
+        renderings: few_turns(4, MAX_VISITORS, VISITOR_WAIT),
         sending: Sending::default(),
-        chains: KnownChains::default(),
         is_tls,
         limits,
         limiter: settings.rates.map(Limiter::new).map(Arc::new),

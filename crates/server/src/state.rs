@@ -20,12 +20,10 @@ use crate::{
     health::NotReady,
     held_store::HeldStore,
     journal::Followers,
-    known_chains::KnownChains,
-    limits::{Limiter, places::SharedPlaces},
+    limits::{Limiter, semaphore::FairSemaphore},
     log_slot::LogSlot,
     metrics::Requests,
     openapi::Reference,
-    rendering::Renderings,
     role::ServerRole,
     sending::Sending,
     upstream::Upstream,
@@ -49,13 +47,13 @@ pub struct AppParts {
     /// What is stored, by digest, project, name and key. Ask it through `catalogue::ask`.
     pub catalogue: Arc<Catalogue>,
     /// The turns of those who ask it.
-    pub questions: Renderings,
+    pub questions: Arc<FairSemaphore>,
     pub upstream: Upstream,
     /// For large bodies, whose senders are not yet proved.
-    pub large_bodies: Arc<SharedPlaces>,
-    pub renderings: Renderings,
+    pub large_bodies: Arc<FairSemaphore>,
+    /// Turns to make pages.
+    pub renderings: Arc<FairSemaphore>,
     pub sending: Sending,
-    pub chains: KnownChains,
     /// Whether the server itself encrypts connections.
     pub is_tls: bool,
     pub limits: ServiceLimits,

@@ -1,9 +1,8 @@
 //! Fetches for handlers: signers files, checksums files and releases, each when it is its turn.
 
 pub mod releases;
-pub mod turns;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use countersign_core::{rules::decide::assets::Release, values::shown::shown_text};
 use countersign_forge::{
@@ -15,14 +14,43 @@ use countersign_store::audit::replay::MAX_FETCH;
 use thiserror::Error;
 use url::Url;
 
-use self::{
-    releases::{DownloadError, ReleaseLimits, Releases},
-    turns::{FetchKind, FetchOutcome, FetchTurn, FetchTurns},
+use self::releases::{DownloadError, ReleaseLimits, Releases};
+use crate::counting::{Counter, named};
+use crate::limits::semaphore::{Claimant, FairSemaphore, GaveWay, NoPermit, Permit, SemaphoreRules};
+
+/// Requests that fetch, or wait for the writer with what they fetched. Each has up to 8 MiB in memory. Strangers
+/// together, and any single address, project or key, can have at most half of the turns.
+pub const MAX_FETCHING: usize = 32;
+/// How many requests can wait for their turn.
+pub const MAX_WAITING: usize = 256;
+const TURNS: SemaphoreRules = SemaphoreRules {
+    share: MAX_FETCHING / 2,
+    strangers: MAX_FETCHING / 2,
+    waiting: MAX_WAITING,
+    max_wait: Duration::from_secs(10),
+    // Most fetches are done by then.
+    grace: Some(Duration::from_millis(500)),
+    ..SemaphoreRules::of(MAX_FETCHING)
 };
-use crate::limits::{
-    Share,
-    places::{Claimant, GaveWay},
-};
+
+named! {
+    pub enum FetchKind {
+        Signers = "signers",
+        Checksums = "checksums",
+        Release = "release",
+    }
+}
+
+named! {
+    pub enum FetchOutcome {
+        Fetched = "fetched",
+        /// The URL or its address is not allowed.
+        Refused = "refused",
+        Failed = "failed",
+        /// Too many others.
+        Busy = "busy",
+    }
+}
 
 /// Why something could not be fetched.
 #[derive(Debug, Error)]
@@ -57,15 +85,58 @@ pub struct Upstream {
 pub struct FetchClaim {
     pub claimant: Claimant,
     /// The share of what one address and one key can fetch at the same time.
-    pub share: Option<[Share; 2]>,
+    pub share: Option<[Permit; 2]>,
+}
+
+/// Turns to make the server fetch. Strangers can ask for them, so there are bounds for all strangers together and for
+/// each.
+#[derive(Debug)]
+pub struct FetchTurns {
+    pub turns: Arc<FairSemaphore>,
+    counts: [[Counter; FetchOutcome::ALL.len()]; FetchKind::ALL.len()],
+}
+
+/// Proves that its holder can fetch.
+#[derive(Debug)]
+pub struct FetchTurn {
+    kind: FetchKind,
+    permit: Permit,
+    _share: Option<[Permit; 2]>,
+}
+
+impl Default for FetchTurns {
+    fn default() -> Self {
+        Self { turns: FairSemaphore::new(TURNS), counts: Default::default() }
+    }
+}
+
+impl FetchTurns {
+    /// Waits for a turn to fetch.
+    pub async fn begin(&self, kind: FetchKind, claim: FetchClaim) -> Result<FetchTurn, UpstreamError> {
+        match self.turns.take(claim.claimant).await {
+            Ok(permit) => Ok(FetchTurn { kind, permit, _share: claim.share }),
+            Err(NoPermit) => {
+                self.note(kind, FetchOutcome::Busy);
+                Err(UpstreamError::Busy)
+            }
+        }
+    }
+
+    fn note(&self, kind: FetchKind, outcome: FetchOutcome) {
+        self.counts[kind as usize][outcome as usize].add(1);
+    }
+
+    pub fn count(&self, kind: FetchKind, outcome: FetchOutcome) -> u64 {
+        self.counts[kind as usize][outcome as usize].get()
+    }
+
+    /// Requests that have a turn or wait for one.
+    pub fn under_way(&self) -> usize {
+        self.turns.held() + self.turns.waiting()
+    }
 }
 
 impl Upstream {
-    /// Waits for a turn to fetch.
-    pub async fn begin(&self, kind: FetchKind, claim: FetchClaim) -> Result<FetchTurn, UpstreamError> {
-        self.turns.begin(kind, claim.claimant, claim.share).await.ok_or(UpstreamError::Busy)
-    }
-
     pub async fn fetch_signers(
         &self,
         turn: &FetchTurn,
@@ -73,7 +144,7 @@ impl Upstream {
     ) -> Result<FetchedSigners, UpstreamError> {
         let fetching = self.fetcher.fetch_signers(source, self.signers_file_bytes);
         // One fetch can ask a forge several times, each with its own limit.
-        let fetching = turn.place.keep(tokio::time::timeout(MAX_FETCH, fetching));
+        let fetching = turn.permit.keep(tokio::time::timeout(MAX_FETCH, fetching));
         let fetched = fetching.await?.unwrap_or_else(|_| {
             Err(FetchError::TimedOut { url: shown_text(&source.url), wait: Wait::Total(MAX_FETCH) })
         });
@@ -109,7 +180,7 @@ impl Upstream {
         url: &Url,
         limits: fetch::FetchLimits,
     ) -> Result<Vec<u8>, UpstreamError> {
-        let fetched = turn.place.keep(self.fetcher.get(url, limits)).await?;
+        let fetched = turn.permit.keep(self.fetcher.get(url, limits)).await?;
         self.note(turn.kind, &fetched);
         fetched?.ok_or_else(|| UpstreamError::Missing(url.clone()))
     }

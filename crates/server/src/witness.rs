@@ -8,6 +8,6 @@ mod watching;
 pub(crate) use self::{
     cosigning::cosign,
     open::open,
-    watching::{WatchParts, watch},
+    watching::{WatchParts, Watcher},
 };
 pub use self::{open::WitnessError, settings::WitnessSettings};

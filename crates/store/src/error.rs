@@ -65,6 +65,10 @@ impl StoreError {
         Self::Corrupt { subject: subject.to_string(), reason: reason.to_string() }
     }
 
+    pub(crate) fn collision(subject: impl fmt::Display) -> Self {
+        Self::corrupt(subject, "its content was made to have the id of other content")
+    }
+
     pub(crate) fn halted(reason: impl Into<String>) -> Self {
         Self::Halted(Arc::new(reason.into()))
     }

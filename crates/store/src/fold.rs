@@ -26,6 +26,7 @@ use gix::{
     },
     zlib::Inflate,
 };
+use sha1::{Digest as _, Sha1};
 
 use crate::{
     disk::{Disk, DiskError, unfinished},
@@ -37,7 +38,6 @@ use crate::{
         pack::{IndexEntry, encode_index, header},
         packs::Pack,
         stored,
-        sums::Checksum,
     },
     repository::finish_pack,
     thread::JoinedThread,
@@ -213,7 +213,7 @@ pub fn concatenate(
         sources.iter().flat_map(|pack| pack.bundle.index.iter()).map(|entry| entry.oid).collect();
     let mut new = NewPack {
         out,
-        checksum: Checksum::default(),
+        checksum: Sha1::new(),
         written: 0,
         index: Vec::with_capacity(distinct.len()),
         places: HashMap::with_capacity(distinct.len()),
@@ -224,7 +224,7 @@ pub fn concatenate(
     for pack in sources {
         new.append_pack(pack, stop)?;
     }
-    let id = new.checksum.finish();
+    let id = ObjectId::Sha1(new.checksum.finalize().into());
     new.out.write_all(id.as_slice())?;
     Ok((id, new.index))
 }
@@ -232,8 +232,8 @@ pub fn concatenate(
 /// A pack that is being written.
 struct NewPack<'a> {
     out: &'a mut dyn Write,
-    /// The checksum of what was written.
-    checksum: Checksum,
+    /// Of what was written.
+    checksum: Sha1,
     written: u64,
     index: Vec<IndexEntry>,
     places: HashMap<ObjectId, u64>,

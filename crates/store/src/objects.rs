@@ -10,7 +10,6 @@ pub mod packs;
 mod parsed;
 pub mod spot;
 pub mod stored;
-pub mod sums;
 mod unpacked;
 
 use std::{
@@ -42,7 +41,6 @@ use crate::{
         packs::{Pack, list_packs},
         parsed::{ByBytes, ParsedObjects},
         spot::{Known, Spot},
-        sums::hash,
         unpacked::Unpacked,
     },
 };
@@ -52,6 +50,11 @@ use crate::{
 const MAX_CHECKED_BYTES: usize = 256 << 20;
 /// How often we look again at a directory whose packs are being replaced. `git gc` replaces them once.
 const MAX_LOOKS: usize = 16;
+
+/// The id of an object; `None` where the content was made to collide.
+pub fn hash(kind: Kind, bytes: &[u8]) -> Option<ObjectId> {
+    gix::objs::compute_hash(HashKind::Sha1, kind, bytes).ok()
+}
 
 pub(crate) struct Objects {
     /// The directories of packs: our own, and those of repositories that this one borrows from.

@@ -39,56 +39,35 @@ pub struct ChainPlace {
 
 /// Locates the chain up to the signers file that governs `path`.
 pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, ChainRefusal> {
-    Ok(ChainedFile::find(snapshot, path)?.locate(snapshot)?)
-}
-
-/// A file that has a chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChainedFile<'a> {
-    path: &'a RepoPath,
-    pub project: RepoPath,
-    /// Whether the file is a release. Otherwise it is an active signers file.
-    pub is_release: bool,
-}
-
-impl<'a> ChainedFile<'a> {
-    pub fn find(snapshot: &impl Snapshot, path: &'a RepoPath) -> Result<Self, ChainRefusal> {
-        let not_signed = || ChainRefusal::NotSigned(path.clone());
-        if let Some(project) = layout::project_of_active_signers(path) {
-            let is_there = snapshot.contains(path);
-            return is_there.then_some(Self { path, project, is_release: false }).ok_or_else(not_signed);
-        }
-        if layout::signable(path) != Some(Signable::Index) {
+    let not_signed = || ChainRefusal::NotSigned(path.clone());
+    if let Some(project) = layout::project_of_active_signers(path) {
+        if !snapshot.contains(path) {
             return Err(not_signed());
         }
-        match stored::index_state(snapshot, path)? {
-            Some(ReleaseState::Complete | ReleaseState::Revoked) => {}
-            Some(ReleaseState::Collecting) | None => return Err(not_signed()),
-        }
-        let project = snapshot.governing_project(path).ok_or_else(|| stored::ungoverned(path))?;
-        Ok(Self { path, project, is_release: true })
+        return match stored::history_len(snapshot, &project) {
+            0 => Err(stored::corrupt(path, "its project has no history").into()),
+            last => Ok(ChainPlace { project, last }),
+        };
     }
-
-    /// Locates its chain. For a release, this depends on its copy of the signers file and on the history alone.
-    pub fn locate(self, snapshot: &impl Snapshot) -> Result<ChainPlace, ReadError> {
-        let Self { path, project, is_release } = self;
-        let newest = stored::history_len(snapshot, &project);
-        if !is_release {
-            return match newest {
-                0 => Err(stored::corrupt(path, "its project has no history")),
-                last => Ok(ChainPlace { project, last }),
-            };
-        }
-        let copy = stored::signers_copy(snapshot, path)?.digest;
-        // From the end: most releases are governed by the newest. Bytes never recur in a history, since each file's
-        // timestamp is later than the one before.
-        for last in (1..=newest).rev() {
-            if stored::entry_facts(snapshot, &project, last)?.signers == copy {
-                return Ok(ChainPlace { project, last });
-            }
-        }
-        Err(stored::corrupt(path, "its signers file is not in the project's history"))
+    if layout::signable(path) != Some(Signable::Index) {
+        return Err(not_signed());
     }
+    match stored::index_state(snapshot, path)? {
+        Some(ReleaseState::Complete | ReleaseState::Revoked) => {}
+        Some(ReleaseState::Collecting) | None => return Err(not_signed()),
+    }
+    let project = snapshot.governing_project(path).ok_or_else(|| stored::ungoverned(path))?;
+    let copy = stored::signers_copy(snapshot, path)?.digest;
+    // From the beginning, since a reader of the chain reads all its entries. Bytes never recur in a history: each
+    // file's timestamp is later than the one before.
+    let mut last = 1;
+    while let Some(facts) = snapshot.read_entry_facts(&layout::history_entry(&project, last))? {
+        if facts.signers == copy {
+            return Ok(ChainPlace { project, last });
+        }
+        last += 1;
+    }
+    Err(stored::corrupt(path, "its signers file is not in the project's history").into())
 }
 
 /// A chain in which every step was agreed to by those who had to.

@@ -1,7 +1,7 @@
 //! The tasks that ask: one for each witness.
 
 use std::{
-    pin::Pin,
+    future::pending,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -15,11 +15,11 @@ use countersign_core::{
     values::bounds::NOTE_BYTES,
 };
 use countersign_forge::https::SetupError;
-use countersign_log::{CosignError, LogError, TakeError, TransparencyLog};
+use countersign_log::{CheckpointRound, CosignError, LogError, TakeError, TransparencyLog};
 use countersign_store::clock::Clock;
 use futures_util::future::join_all;
 use thiserror::Error;
-use tokio::{sync::watch, task::spawn_blocking, time::sleep};
+use tokio::{sync::watch, task::spawn_blocking};
 
 use super::{
     first_answers::{FirstAnswers, Restored},
@@ -28,53 +28,56 @@ use super::{
     taking::take_cosignatures,
 };
 use crate::{
-    backoff::{Backoff, Retries, chance},
+    background::{Attempt, Backoff, Retries, keep_trying, until_stopped},
     brief_client::{BriefAnswer, BriefClient, BriefError},
 };
 
 /// A witness says its size once; a second time if someone else has asked it meanwhile.
 const MAX_QUESTIONS: usize = 4;
 
-pub(crate) type AskWork = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// The witnesses that this server asks.
+#[derive(Debug)]
+pub(crate) struct AskedWitnesses {
+    asking: Vec<Asking>,
+    first: Option<Arc<FirstAnswers>>,
+}
 
-/// Asks all of them until it is told to stop.
-pub(crate) fn ask_all(
-    log: &Arc<TransparencyLog>,
-    asked: Vec<AskedWitness>,
-    stats: Vec<Arc<CosigningStats>>,
-    restored: Restored,
-    clock: Clock,
-) -> Result<impl FnOnce(watch::Receiver<bool>) -> AskWork, SetupError> {
-    let client = BriefClient::new(NOTE_BYTES)?;
-    let first = log.policy().map(|policy| FirstAnswers::of(Arc::clone(log), policy, &asked, restored));
-    let first = first.map(Arc::new);
-    let tasks: Vec<_> = asked
-        .into_iter()
-        .filter_map(|witness| {
+impl AskedWitnesses {
+    pub(crate) fn new(
+        log: &Arc<TransparencyLog>,
+        asked: Vec<AskedWitness>,
+        stats: Vec<Arc<CosigningStats>>,
+        restored: Restored,
+        clock: Clock,
+    ) -> Result<Self, SetupError> {
+        let client = BriefClient::new(NOTE_BYTES)?;
+        let first = log.policy().map(|policy| FirstAnswers::of(Arc::clone(log), policy, &asked, restored));
+        let first = first.map(Arc::new);
+        let asking = asked.into_iter().filter_map(|witness| {
             let (log, client, first) = (Arc::clone(log), client.clone(), Arc::clone(first.as_ref()?));
-            let (stats, clock) = (stats.clone(), clock.clone());
-            Some(Asking { log, witness, client, first, stats, clock, known: None })
-        })
-        .collect();
-    Ok(|mut stop: watch::Receiver<bool>| {
-        Box::pin(async move {
-            let asking = join_all(tasks.into_iter().map(Asking::run));
-            let waiting = async {
-                if let Some(first) = first {
-                    first.give_up().await;
-                }
-            };
-            tokio::select! {
-                _ = async { tokio::join!(asking, waiting) } => {}
-                _ = stop.wait_for(|stop| *stop) => {}
+            let (rounds, stats, clock) = (log.rounds(), stats.clone(), clock.clone());
+            Some(Asking { log, rounds, witness, client, first, stats, clock, known: None })
+        });
+        Ok(Self { asking: asking.collect(), first })
+    }
+
+    /// Asks all of them until the server stops.
+    pub(crate) async fn run(self, stop: watch::Receiver<bool>) {
+        let keep_asking = |asking| keep_trying(asking, Retries::default(), stop.clone());
+        let asking = join_all(self.asking.into_iter().map(keep_asking));
+        let first = async {
+            if let Some(first) = self.first {
+                until_stopped(stop.clone(), first.give_up()).await;
             }
-        }) as AskWork
-    })
+        };
+        tokio::join!(asking, first);
+    }
 }
 
 #[derive(Debug)]
 struct Asking {
     log: Arc<TransparencyLog>,
+    rounds: watch::Receiver<CheckpointRound>,
     witness: AskedWitness,
     client: BriefClient,
     first: Arc<FirstAnswers>,
@@ -128,44 +131,47 @@ enum Told {
     Stopped(String),
 }
 
-impl Asking {
-    async fn run(mut self) {
-        let mut rounds = self.log.rounds();
-        let (mut backoff, mut is_failing) = (Backoff::new(Retries::default()), false);
-        loop {
-            rounds.borrow_and_update();
-            let asked = self.ask().await;
-            let name = &self.witness.name;
-            match asked {
-                Ok(()) => {
-                    backoff = Backoff::new(Retries::default());
-                    self.note_stopped(false);
-                    if std::mem::take(&mut is_failing) {
-                        tracing::info!(witness = name, "the witness answers again");
-                    }
-                    if rounds.changed().await.is_err() {
-                        return;
-                    }
-                }
-                Err(failure) => {
-                    self.note_failure();
-                    let is_stopped = matches!(failure, AskFailure::Stopped(_));
-                    if is_stopped {
-                        if !self.note_stopped(true) {
-                            tracing::error!(witness = name, %failure, "the witness has stopped: ask its operator");
-                        }
-                        is_failing = true;
-                    } else if !std::mem::replace(&mut is_failing, true) {
-                        tracing::warn!(witness = name, %failure, "the witness does not cosign; it is asked again");
-                    } else {
-                        tracing::debug!(witness = name, %failure, "the witness still does not cosign");
-                    }
-                    sleep(backoff.next_wait(chance(), failure.asked_wait())).await;
-                }
+impl Attempt for Asking {
+    type Failure = AskFailure;
+
+    async fn attempt(&mut self) -> Result<(), AskFailure> {
+        self.rounds.mark_unchanged();
+        self.ask().await?;
+        self.note_stopped(false);
+        Ok(())
+    }
+
+    fn report(&mut self, failure: &AskFailure, was_failing: bool) {
+        self.note_failure();
+        let witness = &self.witness.name;
+        if matches!(failure, AskFailure::Stopped(_)) {
+            if !self.note_stopped(true) {
+                tracing::error!(witness, %failure, "the witness has stopped: ask its operator");
             }
+        } else if was_failing {
+            tracing::debug!(witness, %failure, "the witness still does not cosign");
+        } else {
+            tracing::warn!(witness, %failure, "the witness does not cosign; it is asked again");
         }
     }
 
+    fn recover(&mut self) {
+        tracing::info!(witness = self.witness.name, "the witness answers again");
+    }
+
+    fn wait(&mut self, failure: &AskFailure, backoff: &mut Backoff) -> Duration {
+        backoff.wait(failure.asked_wait())
+    }
+
+    /// Until there is something new to ask for. A log that is gone has nothing new.
+    async fn rest(&mut self) {
+        if self.rounds.changed().await.is_err() {
+            pending().await
+        }
+    }
+}
+
+impl Asking {
     /// Whether it was so before.
     fn note_stopped(&self, is_stopped: bool) -> bool {
         let key = self.witness.key.key();

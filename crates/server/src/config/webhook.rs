@@ -10,7 +10,7 @@ use url::Url;
 
 use super::error::{ConfigError, MAX_SECONDS, WebhookProblem};
 use crate::{
-    backoff::Retries,
+    background::Retries,
     webhooks::{
         Secret,
         settings::{Webhook, WebhookName},

@@ -32,7 +32,7 @@ use crate::{
     limits::{
         Limited,
         caps::CapRefusal,
-        places::{GaveWay, NoPlace},
+        semaphore::{GaveWay, NoPermit},
     },
     mirror::state::NotTheOrigin,
     upstream::{UpstreamError, releases::DownloadError},
@@ -105,8 +105,8 @@ impl From<Limited> for ApiError {
     }
 }
 
-impl From<NoPlace> for ApiError {
-    fn from(_: NoPlace) -> Self {
+impl From<NoPermit> for ApiError {
+    fn from(_: NoPermit) -> Self {
         Self::busy()
     }
 }

@@ -1,19 +1,13 @@
 //! All listeners: how many there are, how they wake, and how much work they cause.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use countersign_store::recent_commits::RecentCommits;
 use tokio::sync::watch;
 
 use crate::{
     counting::Counter,
-    limits::places::{Claimant, HeldPlace, PlaceRules, SharedPlaces},
+    limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules},
 };
 
 /// The time between two looks, counted over all listeners, while much happens.
@@ -21,8 +15,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub struct Audience {
-    pub places: Arc<SharedPlaces>,
-    listeners: AtomicUsize,
+    pub places: Arc<FairSemaphore>,
     /// Listeners since the start.
     admitted: Counter,
     /// How many events were sent, over all listeners.
@@ -35,7 +28,7 @@ pub struct Audience {
 #[derive(Debug)]
 pub(super) struct ListenerSlot {
     pub(super) events: Arc<Audience>,
-    pub(super) held: HeldPlace,
+    pub(super) held: Permit,
     /// Spreads listeners that began to rest together.
     spread: u32,
 }
@@ -45,19 +38,10 @@ impl Audience {
     pub fn start(commits: &RecentCommits, max_listeners: usize) -> Self {
         let end = Arc::new(watch::Sender::new(commits.end()));
         tokio::spawn(pass_on(commits.subscribe(), Arc::clone(&end)));
-        let places = SharedPlaces::new(PlaceRules {
-            total: max_listeners,
-            // The limits of addresses bound how many listeners one address has.
-            share: max_listeners,
-            strangers: max_listeners,
-            waiting: 0,
-            max_wait: Duration::ZERO,
-            grace: Some(Duration::ZERO),
-            pace: None,
-        });
+        // The limits of addresses bound how many listeners one address has.
+        let rules = SemaphoreRules { grace: Some(Duration::ZERO), ..SemaphoreRules::of(max_listeners) };
         Self {
-            places,
-            listeners: AtomicUsize::new(0),
+            places: FairSemaphore::new(rules),
             admitted: Counter::default(),
             sent: Counter::default(),
             end,
@@ -71,12 +55,11 @@ impl Audience {
     }
 
     pub fn listeners(&self) -> usize {
-        self.listeners.load(Ordering::Relaxed)
+        self.places.held()
     }
 
     pub(super) fn admit(self: &Arc<Self>, claimant: Claimant) -> Option<ListenerSlot> {
         let held = self.places.try_take(claimant).ok()?;
-        self.listeners.fetch_add(1, Ordering::Relaxed);
         let spread = (self.admitted.add(1) % 8) as u32;
         Some(ListenerSlot { events: Arc::clone(self), held, spread })
     }
@@ -87,12 +70,6 @@ impl ListenerSlot {
         let listeners = u32::try_from(self.events.listeners()).unwrap_or(u32::MAX);
         // Between 12/16 and 19/16.
         BETWEEN_LOOKS * listeners * (12 + self.spread) / 16
-    }
-}
-
-impl Drop for ListenerSlot {
-    fn drop(&mut self) {
-        self.events.listeners.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     error::ApiError,
     held_store::HeldStore,
-    limits::{Share, places::Claimant},
+    limits::semaphore::{Claimant, Permit},
     origin::RequestOrigin,
     patience::Listening,
     sending::run_beside,
@@ -64,7 +64,7 @@ pub struct Listener {
     end: watch::Receiver<i64>,
     client: Option<Listening>,
     place: ListenerSlot,
-    _share: Option<Share>,
+    _share: Option<Permit>,
 }
 
 enum Look {

@@ -1,18 +1,15 @@
 //! How many can follow at a time, and in what order they read.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use countersign_store::{ObjectId, Store};
-use tokio::{
-    sync::{Semaphore, watch},
-    time::timeout,
-};
+use tokio::{sync::watch, time::timeout};
 
 use crate::{
     counting::Counter,
     error::ApiError,
-    limits::places::{Claimant, MinimumPace, PlaceRules, SharedPlaces},
-    sending::run_beside,
+    limits::semaphore::{Claimant, FairSemaphore, MinimumPace, SemaphoreRules},
+    sending::{few_turns, run_in_turn},
 };
 
 /// Followers that read at the same time, and those of one address.
@@ -25,31 +22,26 @@ pub const MAX_WAITING_PER_ADDRESS: usize = 64;
 /// A follower that is slower loses its place, if others want it.
 pub const MIN_BYTES_PER_SECOND: usize = 32 << 10;
 
-const READING: PlaceRules = PlaceRules {
-    total: MAX_READING,
+const READING: SemaphoreRules = SemaphoreRules {
     share: MAX_READING_PER_ADDRESS,
-    strangers: MAX_READING,
     waiting: 2 * MAX_READING,
     max_wait: Duration::from_secs(10),
     grace: Some(Duration::from_secs(3)),
     pace: Some(MinimumPace { bytes_per_second: MIN_BYTES_PER_SECOND as u64, after: Duration::from_secs(3) }),
+    ..SemaphoreRules::of(MAX_READING)
 };
-const WAITING: PlaceRules = PlaceRules {
-    total: MAX_WAITING,
+const WAITING: SemaphoreRules = SemaphoreRules {
     share: MAX_WAITING_PER_ADDRESS,
-    strangers: MAX_WAITING,
-    waiting: 0,
-    max_wait: Duration::ZERO,
     grace: Some(Duration::ZERO),
-    pace: None,
+    ..SemaphoreRules::of(MAX_WAITING)
 };
 
 #[derive(Debug)]
 pub struct Followers {
-    pub reading: Arc<SharedPlaces>,
-    pub waiting: Arc<SharedPlaces>,
+    pub reading: Arc<FairSemaphore>,
+    pub waiting: Arc<FairSemaphore>,
     /// How many read from disk at the same time.
-    turns: Arc<Semaphore>,
+    turns: Arc<FairSemaphore>,
     /// Commits that were sent, to all of them.
     pub sent: Counter,
 }
@@ -72,11 +64,10 @@ pub struct CommitNews {
 
 impl Default for Followers {
     fn default() -> Self {
-        let processors = thread::available_parallelism().map_or(1, usize::from);
         Self {
-            reading: SharedPlaces::new(READING),
-            waiting: SharedPlaces::new(WAITING),
-            turns: Arc::new(Semaphore::new((processors / 2).max(1))),
+            reading: FairSemaphore::new(READING),
+            waiting: FairSemaphore::new(WAITING),
+            turns: few_turns(usize::MAX, usize::MAX, Duration::MAX),
             sent: Counter::default(),
         }
     }
@@ -113,7 +104,6 @@ impl Followers {
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let turn = Arc::clone(&self.turns).acquire_owned().await;
-        run_beside(turn, read).await
+        run_in_turn(&self.turns, Claimant::default(), read).await
     }
 }

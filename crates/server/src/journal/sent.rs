@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::followers::Followers;
 use crate::{
-    limits::places::{Claimant, GaveWay, HeldPlace},
+    limits::semaphore::{Claimant, GaveWay, Permit},
     patience::Listening,
     sending::PIECE_BYTES,
 };
@@ -28,7 +28,7 @@ const LAP_BYTES: u64 = 128 << 10;
 pub struct SentJournal {
     pub(super) followers: Arc<Followers>,
     pub(super) export: JournalExport,
-    pub(super) place: HeldPlace,
+    pub(super) place: Permit,
     pub(super) claimant: Claimant,
 }
 

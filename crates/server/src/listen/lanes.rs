@@ -17,8 +17,6 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::courtesy::Courtesy;
-
 #[derive(Debug)]
 pub struct Lanes(Vec<Arc<Lane>>);
 
@@ -67,9 +65,8 @@ impl Lane {
     fn start(number: usize) -> io::Result<Self> {
         let (running, ended) = oneshot::channel();
         let (started, start) = mpsc::channel();
-        let courtesy = Courtesy::default();
         let mut builder = Builder::new_current_thread();
-        builder.enable_io().enable_time().on_thread_park(move || courtesy.offer());
+        builder.enable_io().enable_time();
         // New connections, and answers that other threads made, take turns with requests that this thread answers
         // alone. Else they get one turn in 31, and a flood that is refused here would hold up the pages of others.
         builder.global_queue_interval(2);

@@ -9,10 +9,7 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::{
-    connections::{Connections, LargeHead},
-    patience::Patience,
-};
+use crate::{connections::Connections, limits::semaphore::Permit, patience::Patience};
 
 /// Hyper's first buffer. Nearly every head is much smaller.
 const SMALL_HEAD_BYTES: usize = 8 * 1024;
@@ -30,7 +27,7 @@ pub struct Stream<S> {
     head: HeadBytes,
     /// Counts large heads.
     connections: Arc<Connections>,
-    large_head: Option<LargeHead>,
+    large_head: Option<Permit>,
     /// Hyper has answered by itself, which ends the connection.
     left_out: bool,
 }

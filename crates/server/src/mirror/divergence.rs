@@ -26,7 +26,7 @@ pub(super) enum OriginPast {
 }
 
 #[derive(Debug, Error)]
-pub(super) enum CompareError {
+pub(crate) enum CompareError {
     #[error(transparent)]
     Ask(#[from] AskError),
     #[error("the mirror's own commits cannot be read")]

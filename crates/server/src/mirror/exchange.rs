@@ -52,7 +52,7 @@ pub(super) struct JournalAnswer {
 
 /// Why there is no journal, or no more of it. None of these says that the origin lies.
 #[derive(Debug, Error)]
-pub(super) enum AskError {
+pub(crate) enum AskError {
     #[error("the origin does not know the commit {0}")]
     UnknownCommit(ObjectId),
     #[error("the origin cannot be reached")]

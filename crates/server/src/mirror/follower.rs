@@ -24,27 +24,13 @@ use super::{
     state::MirrorState,
 };
 use crate::{
-    backoff::{Backoff, Retries, chance},
+    background::{Attempt, Backoff, Retries, keep_trying},
     held_store::HeldStore,
 };
 
 const MIN_RETRY: Duration = Duration::from_millis(250);
 /// Between two questions that an origin answers with nothing, without waiting as it was asked to.
 const MIN_ROUND: Duration = Duration::from_secs(1);
-
-/// Follows until it is told to stop.
-pub(crate) fn follow(
-    state: Arc<MirrorState>,
-    store: Arc<HeldStore>,
-    clock: Clock,
-) -> Result<impl FnOnce(watch::Receiver<bool>) -> FollowWork, SetupError> {
-    let origin = JournalClient::new(state.origin.clone(), state.max_lag)?;
-    let retries = Retries { min: MIN_RETRY, max: origin.patience() };
-    let follower = Follower { origin, state, store, clock, past: None, retries };
-    Ok(|stop| Box::pin(follower.run(stop)) as FollowWork)
-}
-
-pub(crate) type FollowWork = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The origin's newest commit when it began to answer. A mirror that has it was up to date then.
 #[derive(Debug, Clone, Copy)]
@@ -56,19 +42,21 @@ struct Promise {
 type Repeating = Pin<Box<dyn Future<Output = Result<(), FollowError>> + Send>>;
 
 #[derive(Debug)]
-struct Follower {
+pub(crate) struct Follower {
     origin: JournalClient,
     state: Arc<MirrorState>,
     store: Arc<HeldStore>,
     clock: Clock,
     /// Kept while the origin does not know the newest commit.
     past: Option<OwnPast>,
-    retries: Retries,
+    /// When the newest round began, and whether it brought commits.
+    begun: Instant,
+    has_followed: bool,
 }
 
 /// Why a round did not end well.
 #[derive(Debug, Error)]
-enum Setback {
+pub(crate) enum Setback {
     #[error(transparent)]
     Ask(#[from] AskError),
     #[error(transparent)]
@@ -81,58 +69,28 @@ enum Setback {
     Refused(Box<FollowRefusal>),
 }
 
-impl Follower {
-    async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        let state = Arc::clone(&self.state);
-        tokio::select! {
-            () = self.follow_on() => {}
-            // What the store works on it finishes.
-            _ = stop.wait_for(|stop| *stop) => tracing::debug!(origin = %state.origin, "stopped following"),
-        }
-    }
+impl Attempt for Follower {
+    type Failure = Setback;
 
-    async fn follow_on(&mut self) {
-        let mut resumed = self.state.subscribe_resumed();
-        let (mut backoff, mut is_failing) = (Backoff::new(self.retries), false);
-        if let Some(refusal) = self.state.refusal() {
-            let FollowRefusal { origin, at, reason, .. } = &*refusal;
-            tracing::error!(origin, at, reason, "the mirror does not follow, and serves what it has");
-        }
+    async fn attempt(&mut self) -> Result<(), Setback> {
         loop {
-            resumed.mark_unchanged();
-            if self.state.refusal().is_some() {
-                let _ = resumed.changed().await;
-                tracing::info!(origin = %self.state.origin, "the operator lets the mirror try again");
-                continue;
-            }
-            let (begun, before) = (Instant::now(), self.state.followed.get());
+            self.wait_until_allowed().await;
+            let before = self.state.followed.get();
+            self.begun = Instant::now();
             let round = self.round().await;
-            let has_followed = self.state.followed.get() > before;
-            if has_followed || round.is_ok() {
-                backoff = Backoff::new(self.retries);
-            }
+            self.has_followed = self.state.followed.get() > before;
             match round {
-                Ok(()) => {
-                    if std::mem::take(&mut is_failing) {
-                        tracing::info!(origin = %self.state.origin, "the mirror follows again");
-                    }
-                    self.past = None;
-                    if !has_followed {
-                        sleep(MIN_ROUND.saturating_sub(begun.elapsed())).await;
-                    }
-                }
                 Err(Setback::Refused(refusal)) => self.state.refuse(*refusal),
-                Err(setback) => {
-                    self.report(&setback, std::mem::replace(&mut is_failing, true));
-                    let asked = setback.asked_wait().unwrap_or_default();
-                    sleep(backoff.next_wait(chance(), None).max(asked)).await;
+                Err(setback) => return Err(setback),
+                Ok(()) => {
+                    self.past = None;
+                    return Ok(());
                 }
             }
         }
     }
 
-    /// Says when failures begin, and not each of them.
-    fn report(&self, setback: &Setback, was_failing: bool) {
+    fn report(&mut self, setback: &Setback, was_failing: bool) {
         let (origin, reason) = (&self.state.origin, describe(setback));
         self.state.note_failure(&reason);
         let is_news = match setback {
@@ -143,6 +101,53 @@ impl Follower {
             tracing::warn!(%origin, reason, "the mirror cannot follow; it keeps what it has and tries again");
         } else {
             tracing::debug!(%origin, reason, "the mirror still cannot follow");
+        }
+    }
+
+    fn recover(&mut self) {
+        tracing::info!(origin = %self.state.origin, "the mirror follows again");
+    }
+
+    fn wait(&mut self, setback: &Setback, backoff: &mut Backoff) -> Duration {
+        if self.has_followed {
+            backoff.reset();
+        }
+        backoff.wait(None).max(setback.asked_wait().unwrap_or_default())
+    }
+
+    async fn rest(&mut self) {
+        if !self.has_followed {
+            sleep(MIN_ROUND.saturating_sub(self.begun.elapsed())).await;
+        }
+    }
+}
+
+impl Follower {
+    pub(crate) fn new(
+        state: Arc<MirrorState>,
+        store: Arc<HeldStore>,
+        clock: Clock,
+    ) -> Result<Self, SetupError> {
+        let origin = JournalClient::new(state.origin.clone(), state.max_lag)?;
+        Ok(Self { origin, state, store, clock, past: None, begun: Instant::now(), has_followed: false })
+    }
+
+    /// Follows until the server stops. What the store works on it finishes.
+    pub(crate) async fn run(self, stop: watch::Receiver<bool>) {
+        if let Some(refusal) = self.state.refusal() {
+            let FollowRefusal { origin, at, reason, .. } = &*refusal;
+            tracing::error!(origin, at, reason, "the mirror does not follow, and serves what it has");
+        }
+        let retries = Retries { min: MIN_RETRY, max: self.origin.patience() };
+        let follower = keep_trying(self, retries, stop).await;
+        tracing::debug!(origin = %follower.state.origin, "stopped following");
+    }
+
+    async fn wait_until_allowed(&self) {
+        let mut resumed = self.state.subscribe_resumed();
+        while self.state.refusal().is_some() {
+            let _ = resumed.changed().await;
+            tracing::info!(origin = %self.state.origin, "the operator lets the mirror try again");
         }
     }
 

@@ -1,6 +1,6 @@
 //! A mirror's copy of its origin's log (D118), so that it can prove the newest state of a release as the origin does.
 
-use std::{path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::{
     log::{
@@ -23,7 +23,7 @@ use super::{
     state::MirrorState,
 };
 use crate::{
-    backoff::{Backoff, Retries, chance},
+    background::{Attempt, Backoff, Retries, keep_trying},
     held_store::HeldStore,
     log_slot::LogSlot,
 };
@@ -35,45 +35,18 @@ const NO_LOG_PAUSE: Duration = Duration::from_secs(60);
 const RETRIES: Retries = Retries { min: Duration::from_millis(500), max: Duration::from_secs(30) };
 const KEY_BYTES: u64 = 1_024;
 
-pub(crate) type CopyWork = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 #[derive(Debug)]
-pub(crate) struct CopyParts {
-    pub(crate) mirror: Arc<MirrorState>,
-    pub(crate) store: Arc<HeldStore>,
-    pub(crate) slot: LogSlot,
-}
-
-/// Works until it is told to stop.
-pub(crate) fn copy_log(
-    parts: CopyParts,
-) -> Result<impl FnOnce(watch::Receiver<bool>) -> CopyWork, SetupError> {
-    let copier = Copier {
-        dir: parts.store.data_dir.log_copy(),
-        client: OriginClient::new(parts.mirror.origin.clone())?,
-        parts,
-        copy: None,
-    };
-    Ok(|mut stop: watch::Receiver<bool>| {
-        Box::pin(async move {
-            tokio::select! {
-                () = copier.run() => {}
-                _ = stop.wait_for(|stop| *stop) => {}
-            }
-        }) as CopyWork
-    })
-}
-
-#[derive(Debug)]
-struct Copier {
-    parts: CopyParts,
+pub(crate) struct LogCopier {
+    mirror: Arc<MirrorState>,
+    store: Arc<HeldStore>,
+    slot: LogSlot,
     dir: PathBuf,
     client: OriginClient,
     copy: Option<LogCopy>,
 }
 
 #[derive(Debug, Error)]
-enum CopyFailure {
+pub(crate) enum CopyFailure {
     #[error(transparent)]
     Origin(#[from] OriginError),
     #[error(
@@ -101,30 +74,50 @@ impl CopyFailure {
     }
 }
 
-impl Copier {
-    async fn run(mut self) {
-        let (mut backoff, mut is_failing) = (Backoff::new(RETRIES), false);
-        loop {
-            let pause = match self.look().await {
-                Ok(()) => {
-                    backoff = Backoff::new(RETRIES);
-                    if std::mem::take(&mut is_failing) {
-                        tracing::info!(origin = %self.parts.mirror.origin, "the mirror sees the origin's checkpoints again");
-                    }
-                    PAUSE
-                }
-                Err(failure) if failure.is_absence() => NO_LOG_PAUSE,
-                Err(failure) => {
-                    if !std::mem::replace(&mut is_failing, true) {
-                        let (origin, cause) =
-                            (&self.parts.mirror.origin, std::error::Error::source(&failure));
-                        tracing::warn!(%origin, %failure, cause, "the mirror cannot copy the origin's log; it tries again");
-                    }
-                    backoff.next_wait(chance(), failure.asked_wait())
-                }
-            };
-            sleep(pause).await;
+impl Attempt for LogCopier {
+    type Failure = CopyFailure;
+
+    async fn attempt(&mut self) -> Result<(), CopyFailure> {
+        self.look().await
+    }
+
+    fn report(&mut self, failure: &CopyFailure, was_failing: bool) {
+        if !was_failing {
+            let (origin, cause) = (&self.mirror.origin, std::error::Error::source(failure));
+            tracing::warn!(%origin, %failure, cause, "the mirror cannot copy the origin's log; it tries again");
         }
+    }
+
+    fn recover(&mut self) {
+        tracing::info!(origin = %self.mirror.origin, "the mirror sees the origin's checkpoints again");
+    }
+
+    fn wait(&mut self, failure: &CopyFailure, backoff: &mut Backoff) -> Duration {
+        if failure.is_absence() { NO_LOG_PAUSE } else { backoff.wait(failure.asked_wait()) }
+    }
+
+    fn is_expected(&self, failure: &CopyFailure) -> bool {
+        failure.is_absence()
+    }
+
+    async fn rest(&mut self) {
+        sleep(PAUSE).await;
+    }
+}
+
+impl LogCopier {
+    pub(crate) fn new(
+        mirror: Arc<MirrorState>,
+        store: Arc<HeldStore>,
+        slot: LogSlot,
+    ) -> Result<Self, SetupError> {
+        let client = OriginClient::new(mirror.origin.clone())?;
+        Ok(Self { dir: store.data_dir.log_copy(), mirror, store, slot, client, copy: None })
+    }
+
+    /// Works until the server stops.
+    pub(crate) async fn run(self, stop: watch::Receiver<bool>) {
+        keep_trying(self, RETRIES, stop).await;
     }
 
     async fn look(&mut self) -> Result<(), CopyFailure> {
@@ -135,7 +128,7 @@ impl Copier {
                 None => return Ok(()),
             },
         };
-        if !self.parts.mirror.is_in_contact() {
+        if !self.mirror.is_in_contact() {
             return Ok(());
         }
         let body = self.client.get(LOG_COSIGNED).await?;
@@ -160,14 +153,14 @@ impl Copier {
                 let key = VerifierKey::parse_kind(text.trim(), KeyKind::Log);
                 Ok(Some(key.map_err(OriginError::Key)?))
             }
-            None if self.parts.mirror.is_in_contact() => Ok(Some(self.client.log_key().await?)),
+            None if self.mirror.is_in_contact() => Ok(Some(self.client.log_key().await?)),
             None => Ok(None),
         }
     }
 
     async fn begin(&mut self, key: VerifierKey) -> Result<LogCopy, CopyFailure> {
         let (store, dir, file, own) =
-            (Arc::clone(&self.parts.store), self.dir.clone(), self.key_file(), key.clone());
+            (Arc::clone(&self.store), self.dir.clone(), self.key_file(), key.clone());
         let started = spawn_blocking(move || {
             std::fs::create_dir_all(&dir)?;
             durable::replace(&file, &format!("{own}\n"))?;
@@ -175,8 +168,8 @@ impl Copier {
         });
         let started = started.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         let copy = started.map_err(|error| self.unusable(error))??;
-        tracing::info!(%key, origin = %self.parts.mirror.origin, "the mirror copies the log with this key");
-        self.parts.slot.set(Arc::clone(&copy.log));
+        tracing::info!(%key, origin = %self.mirror.origin, "the mirror copies the log with this key");
+        self.slot.set(Arc::clone(&copy.log));
         self.copy = Some(copy.clone());
         Ok(copy)
     }

@@ -24,10 +24,7 @@ use crate::{
     error::ApiError,
     observe::{self, RequestFact},
     state::App,
-    upstream::{
-        FetchClaim,
-        turns::{FetchKind, FetchTurn},
-    },
+    upstream::{FetchClaim, FetchKind, FetchTurn},
 };
 
 /// Checksums files of one release to fetch at the same time. Most often there are two, SHA-256 and SHA-512.
@@ -95,7 +92,7 @@ async fn fetch_from_checksums(
     let located = locate_checksums(urls);
     let source = located.inspect_err(|_| observe::note(RequestFact::File, &urls.join(" ")))?;
     let (project, claim) = admit(app, request, &source.dir)?;
-    let turn = app.upstream.begin(FetchKind::Checksums, claim).await?;
+    let turn = app.upstream.turns.begin(FetchKind::Checksums, claim).await?;
     let release = fetch_checksums(app, &turn, &source).await?;
     let files = source.files.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
     let message = "Assets registered successfully";

@@ -10,7 +10,7 @@ use countersign_api::assembly::Assembly;
 use countersign_core::{
     documents::{history::EntryFacts, layout},
     rules::{
-        chain::{self, ChainPlace, ChainRefusal, ChainedFile},
+        chain::{self, ChainPlace, ChainRefusal},
         snapshot::{ReadError, Snapshot, StoredSigners},
         stored,
     },
@@ -19,7 +19,6 @@ use countersign_core::{
 
 use crate::{
     error::ApiError,
-    known_chains::{KnownChain, KnownChains},
     origin::RequestOrigin,
     sending::{BodyPart, SMALL_BYTES},
     state::App,
@@ -98,30 +97,17 @@ impl HistoryEntries {
 
 /// The chain of a signed file if it is short and in memory; `None` if it has to be searched for.
 pub(crate) fn chain_at_hand(app: &App, path: &RepoPath) -> Result<Option<Bytes>, ChainRefusal> {
-    match find_at_hand(&app.chains, &app.store.glance(), path) {
+    let head = app.store.glance();
+    match chain::locate(&AtHand { head: &head, looks: Cell::new(0) }, path) {
+        Ok(place) => Ok(assemble_at_hand(&head, place)),
         Err(ChainRefusal::Stored(_)) => Ok(None),
-        found => found,
+        Err(refusal @ ChainRefusal::NotSigned(_)) => Err(refusal),
     }
 }
 
-fn find_at_hand(chains: &KnownChains, head: &Head, path: &RepoPath) -> Result<Option<Bytes>, ChainRefusal> {
-    let at_hand = AtHand { head, looks: Cell::new(0) };
-    let file = ChainedFile::find(&at_hand, path)?;
-    let copy = if file.is_release { head.file(&layout::signers_copy_of(path)) } else { None };
-    if let Some(known) = copy.and_then(|copy| chains.find(head, &copy.id, &file.project)) {
-        return Ok(Some(known));
-    }
-    let Some(chain) = assemble_at_hand(head, file.locate(&at_hand)?) else { return Ok(None) };
-    let text = chain.text.clone();
-    if let Some(copy) = copy {
-        chains.remember(copy.id, chain);
-    }
-    Ok(Some(text))
-}
-
-fn assemble_at_hand(head: &Head, ChainPlace { project, last }: ChainPlace) -> Option<KnownChain> {
+fn assemble_at_hand(head: &Head, ChainPlace { project, last }: ChainPlace) -> Option<Bytes> {
     let assembly = Assembly::chain(last);
-    let (mut entries, mut text) = (Vec::new(), Vec::new());
+    let mut text = Vec::new();
     for number in 1..=last {
         let found = head.file(&layout::history_entry(&project, number))?;
         let content = head.content_at_hand(found, SMALL_BYTES)?;
@@ -130,14 +116,11 @@ fn assemble_at_hand(head: &Head, ChainPlace { project, last }: ChainPlace) -> Op
         }
         text.reserve(content.len() + 64);
         assembly.append(number, &content, &mut text);
-        entries.push(found.id);
     }
-    let (first, later) = entries.split_first()?;
-    Some(KnownChain { first: *first, later: later.to_vec(), text: text.into_boxed_slice().into() })
+    Some(text.into())
 }
 
-/// How many entries the connection's thread looks at. A short chain has fewer. But it can be the beginning of a history
-/// of thousands, which is searched from its end.
+/// How many entries the connection's thread looks at. A short chain has fewer.
 const MOST_LOOKS: usize = 64;
 
 /// What a head knows without reading. Anything that it would have to read or search for is an error here.

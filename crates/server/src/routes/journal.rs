@@ -17,7 +17,7 @@ use crate::{
     commit_id::parse_commit_id,
     error::ApiError,
     journal::{self, CommitNews, FollowRequest},
-    limits::places::Claimant,
+    limits::semaphore::Claimant,
     origin::RequestOrigin,
     query::Query,
     state::App,

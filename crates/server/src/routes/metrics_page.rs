@@ -10,12 +10,12 @@ use crate::{
     asking::CosigningStats,
     disk_space::DiskSpace,
     gravity::UpstreamFault,
-    limits::{Limit, places::SharedPlaces},
+    limits::{Limit, semaphore::FairSemaphore},
     metrics::{BOUNDS, Latencies, RequestKinds, Requests},
     mirror::MirrorState,
     observe::{self, LogStats},
     state::App,
-    upstream::turns::{FetchKind, FetchOutcome},
+    upstream::{FetchKind, FetchOutcome},
     webhooks::stats::{DeliveryOutcome, WebhookStats},
 };
 use countersign_cluster::node::{NodeState, Reachability};
@@ -84,10 +84,10 @@ fn write_requests(page: &mut Page, kinds: &RequestKinds, requests: &Requests) {
 
 fn write_clients(page: &mut Page, app: &App) {
     let of = &app.connections;
-    page.value("countersign_connections_open", "Open connections.", of.open());
+    page.value("countersign_connections_open", "Open connections.", of.permits.held());
     page.value("countersign_connections_accepted_total", "Accepted connections.", of.accepted.get());
     let name = "countersign_connections_dropped_total";
-    let reasons = [("too_slow", &of.too_slow), ("gave_way", &of.gave_way), ("no_room", &of.refused)];
+    let reasons = [("too_slow", &of.too_slow), ("gave_way", &of.gave_way), ("no_room", &of.permits.refused)];
     let reasons = reasons.map(|(reason, count)| (reason, count.get()));
     page.values(name, "Connections that the server ended, by reason.", "reason", reasons);
     let name = "countersign_rate_limited_total";
@@ -106,9 +106,9 @@ fn write_places(page: &mut Page, app: &App) {
         ("journal_followers", &app.followers.reading),
         ("waiting_followers", &app.followers.waiting),
         ("large_bodies", &app.large_bodies),
-        ("pages", &app.renderings.turns),
+        ("pages", &app.renderings),
     ];
-    let mut write = |name: &str, help: &str, value: fn(&SharedPlaces) -> u64| {
+    let mut write = |name: &str, help: &str, value: fn(&FairSemaphore) -> u64| {
         page.values(name, help, "of", kinds.map(|(of, places)| (of, value(places))));
     };
     write("countersign_places", "Places in total.", |places| places.total() as u64);
@@ -116,7 +116,7 @@ fn write_places(page: &mut Page, app: &App) {
     write("countersign_places_awaited", "Requests that wait for a place.", |places| places.waiting() as u64);
     write("countersign_places_refused_total", "Requests that got no place.", |places| places.refused.get());
     let help = "Places that their holders lost to others.";
-    write("countersign_places_given_up_total", help, SharedPlaces::gave_way);
+    write("countersign_places_given_up_total", help, FairSemaphore::gave_way);
 }
 
 fn write_store(page: &mut Page, app: &App) {

@@ -13,7 +13,7 @@ use crate::{
     error::ApiError,
     observe::{self, RequestFact},
     state::App,
-    upstream::turns::{FetchKind, FetchTurn},
+    upstream::{FetchKind, FetchTurn},
 };
 use countersign_store::Head;
 
@@ -26,7 +26,7 @@ pub async fn register_repo(
     register::check_register(&*app.store.head(), &source.project, expiry, app.now())?;
     caps.check_register(&*app.store.head(), &source.project, expiry, app.now())?;
     let claim = request.claim_fetch(request.claimant().as_stranger())?;
-    let turn = app.upstream.begin(FetchKind::Signers, claim).await?;
+    let turn = app.upstream.turns.begin(FetchKind::Signers, claim).await?;
     let proposal = fetch(&app, &turn, source, signed).await?;
     let decide = move |head: &Head, now| {
         let registered = register::register(head, &proposal.retrieved_at(now), expiry, now)?;
@@ -48,7 +48,7 @@ pub async fn update_signers(
     update::check_update(&*app.store.head(), &source.project, &request.caller)?;
     caps.check_rotations(&*app.store.head(), &source.project, app.now())?;
     let claimant = request.claimant().with_project(&source.project);
-    let turn = app.upstream.begin(FetchKind::Signers, request.claim_fetch(claimant)?).await?;
+    let turn = app.upstream.turns.begin(FetchKind::Signers, request.claim_fetch(claimant)?).await?;
     let proposal = fetch(&app, &turn, source, signed).await?;
     let decide = move |head: &Head, now| {
         let updated = update::update(head, &proposal.retrieved_at(now), now)?;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use countersign_store::clock::Clock;
 
-use super::{background::Background, error::StartError};
+use super::error::StartError;
 use crate::{
-    asking::{self, AskedWitness, Restored},
-    mirror::{self, CopyParts, MirrorError},
+    asking::{AskedWitness, AskedWitnesses, Restored},
+    background::Background,
+    mirror::{Follower, LogCopier, MirrorError},
     role::ServerRole,
     state::App,
-    witness::{self, WatchParts, WitnessSettings},
+    witness::{WatchParts, Watcher, WitnessSettings},
 };
 
 /// A node follows the order, and a mirror its origin.
@@ -19,9 +20,10 @@ pub(super) fn start_following(app: &App, clock: Clock) -> Result<Option<Backgrou
     Ok(match &app.role {
         ServerRole::Single { .. } => None,
         ServerRole::Node(node) => Some(Background::start(|stopped| node.follow(store, stopped))),
-        ServerRole::Mirror(state) => Some(Background::start(
-            mirror::follow(Arc::clone(state), store, clock).map_err(MirrorError::from)?,
-        )),
+        ServerRole::Mirror(state) => {
+            let follower = Follower::new(Arc::clone(state), store, clock).map_err(MirrorError::from)?;
+            Some(Background::start(|stop| follower.run(stop)))
+        }
     })
 }
 
@@ -34,10 +36,11 @@ pub(super) fn start_witnessing(
     let mut witnessing = Vec::new();
     if let (Some(log), Some(asked)) = (app.log.get(), asked) {
         let (stats, restored) = (app.cosigning.clone(), Restored::of(&app.role, app.now()));
-        witnessing.push(Background::start(asking::ask_all(log, asked, stats, restored, app.clock.clone())?));
+        let asking = AskedWitnesses::new(log, asked, stats, restored, app.clock.clone())?;
+        witnessing.push(Background::start(|stop| asking.run(stop)));
     }
     if let (Some(witness), Some(settings), Some(mirror)) = (&app.witness, watching, app.role.mirror()) {
-        witnessing.push(Background::start(witness::watch(WatchParts {
+        let watcher = Watcher::new(WatchParts {
             witness: Arc::clone(witness),
             settings,
             origin: mirror.origin.clone(),
@@ -45,15 +48,13 @@ pub(super) fn start_witnessing(
             // For files that can be deleted.
             dir: app.store.data_dir.witness().join("replay"),
             clock: app.clock.clone(),
-        })?));
+        })?;
+        witnessing.push(Background::start(|stop| watcher.run(stop)));
     }
     // A witness derives the log already, and need not be asked for it.
     if let (ServerRole::Mirror(mirror), None) = (&app.role, &app.witness) {
-        witnessing.push(Background::start(mirror::copy_log(CopyParts {
-            mirror: Arc::clone(mirror),
-            store: Arc::clone(&app.store),
-            slot: app.log.clone(),
-        })?));
+        let copier = LogCopier::new(Arc::clone(mirror), Arc::clone(&app.store), app.log.clone())?;
+        witnessing.push(Background::start(|stop| copier.run(stop)));
     }
     Ok(witnessing)
 }

@@ -8,10 +8,11 @@ use tokio::{
     runtime::Handle,
 };
 
-use super::{background::Background, error::StartError};
+use super::error::StartError;
 use crate::{
     admin,
     answer::{RequestHead, Service},
+    background::Background,
     connections::{ConnectionLimits, Connections},
     due::DueRotations,
     listen::{self, Gate, Lanes},

@@ -28,7 +28,7 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
     counting::Counter,
-    limits::places::{Claimant, GaveWay, HeldPlace, MinimumPace, PlaceRules, SharedPlaces},
+    limits::semaphore::{Claimant, FairSemaphore, GaveWay, MinimumPace, Permit, SemaphoreRules},
 };
 
 /// How long a download continues while no client waits, and how long its result is kept for clients that come back.
@@ -36,8 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Each download has a few connections, and a thread for each hash function of each of them. One address, project or
 /// key can have at most half of them, so that it cannot keep all others from registering releases.
 const MAX_DOWNLOADS: usize = 8;
-const DOWNLOADS: PlaceRules = PlaceRules {
-    total: MAX_DOWNLOADS,
+const DOWNLOADS: SemaphoreRules = SemaphoreRules {
     share: MAX_DOWNLOADS / 2,
     // Only signers of a project can ask.
     strangers: 0,
@@ -45,6 +44,7 @@ const DOWNLOADS: PlaceRules = PlaceRules {
     max_wait: Duration::from_secs(1),
     grace: Some(Duration::from_secs(10)),
     pace: Some(MinimumPace { bytes_per_second: 64 * 1024, after: Duration::from_secs(10) }),
+    ..SemaphoreRules::of(MAX_DOWNLOADS)
 };
 /// Downloads under way, and results that are kept for clients that come back.
 const MAX_KNOWN: usize = 16;
@@ -57,7 +57,7 @@ const PROGRESS_BYTES: u64 = 64 << 20;
 pub struct Releases {
     known: Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>,
     /// Held by downloads, not by the clients that wait: a client that leaves makes no room for another download.
-    pub places: Arc<SharedPlaces>,
+    pub places: Arc<FairSemaphore>,
     patience: Duration,
 }
 
@@ -102,7 +102,7 @@ impl Default for Releases {
 
 impl Releases {
     pub fn with_patience(patience: Duration) -> Self {
-        Self { known: Arc::default(), places: SharedPlaces::new(DOWNLOADS), patience }
+        Self { known: Arc::default(), places: FairSemaphore::new(DOWNLOADS), patience }
     }
 
     /// Downloads the release and computes the digests of its assets, or joins a download under way.
@@ -145,7 +145,7 @@ impl Releases {
         fetcher: &Fetcher,
         source: ReleaseSource,
         limits: ReleaseLimits,
-        place: HeldPlace,
+        place: Permit,
     ) -> watch::Receiver<Option<DownloadOutcome>> {
         let mut known = self.lock();
         let key = source.dir.clone();

@@ -30,7 +30,7 @@ use super::{
     projects::count_releases,
     visit::Visit,
 };
-use crate::{routing::tail::parse_tail, state::App};
+use crate::{routing::tail::parse_tail, sending::run_in_turn, state::App};
 use countersign_store::Head;
 
 const HEIGHT: usize = 20;
@@ -60,7 +60,7 @@ pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
     let path = links::below(BADGES, &visit.path).and_then(|tail| tail.strip_suffix(".svg"));
     let found = match path.map(parse_tail) {
         // Reading a large index takes time.
-        Some(Ok(path)) => app.renderings.run(visit.visitor(), move || find(&head, &path)).await,
+        Some(Ok(path)) => run_in_turn(&app.renderings, visit.visitor(), move || find(&head, &path)).await,
         Some(Err(_)) | None => Ok(Ok(None)),
     };
     match found.and_then(|found| Ok(found?)) {

@@ -17,7 +17,7 @@ use countersign_core::{
 use maud::{Markup, html};
 
 use super::{assets::STYLE_ADDRESS, frame::Page, links, visit::Visit};
-use crate::{error::ApiError, state::App};
+use crate::{error::ApiError, sending::run_in_turn, state::App};
 use countersign_store::{Head, ObjectId};
 
 const FEED_TYPE: &str = "application/atom+xml; charset=utf-8";
@@ -67,7 +67,7 @@ pub(super) async fn reply(
     }
     let (source, asked) = (visit.source.clone(), visit.clone());
     let shared = app.clone();
-    let rendered = app.renderings.run(visit.visitor(), move || {
+    let rendered = run_in_turn(&app.renderings, visit.visitor(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
             Reply::Page(page) => {

@@ -20,7 +20,9 @@ use super::{
     release::begun_revocation,
     visit::{Visit, find_field},
 };
-use crate::{error::ApiError, openapi::pages, routing::route_table::RouteTable, state::App};
+use crate::{
+    error::ApiError, openapi::pages, routing::route_table::RouteTable, sending::run_in_turn, state::App,
+};
 
 /// A part of the script.
 #[derive(Clone, Copy)]
@@ -81,7 +83,7 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
             let (head, named) = (app.store.head(), asked.named_release().cloned());
             // What speaks against it takes time to read.
             let find = move || named.and_then(|index| describe_release(&*head, &index).ok().flatten());
-            let release = app.renderings.run(visit.visitor(), find).await?;
+            let release = run_in_turn(&app.renderings, visit.visitor(), find).await?;
             asked.render(release.as_ref(), &visit)
         }
         Err(refused) => refused.render(),

@@ -17,7 +17,7 @@ use countersign_core::values::{
 use url::form_urlencoded;
 
 use crate::{
-    limits::places::Claimant,
+    limits::semaphore::Claimant,
     mirror::{MirrorState, address::OriginAddress},
     origin::RequestOrigin,
     state::App,

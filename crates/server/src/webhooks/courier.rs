@@ -16,7 +16,7 @@ use super::{
     stats::{DeliveryOutcome, WebhookStats},
 };
 use crate::{
-    backoff::{Backoff, chance},
+    background::{Attempt, Backoff, Trying, until_stopped},
     held_store::HeldStore,
 };
 use countersign_store::{ObjectId, Store, StoreError, clock::Clock, recent_commits::RecentCommit};
@@ -206,25 +206,10 @@ impl Courier {
     /// Tries until the receiver accepts it.
     async fn deliver(&mut self, commit: &RecentCommit, number: usize, event: &Event) -> Result<(), Stopped> {
         let post = self.post_for(commit, number, event);
-        let mut backoff = Backoff::new(self.webhook.retries);
-        let mut failures = 0_u64;
-        loop {
-            let fetcher = self.fetcher.clone();
-            let url = self.webhook.url.clone();
-            let sending = fetcher.post(&url, post.clone());
-            match self.unless_stopped(sending).await? {
-                Ok(()) => {
-                    self.note_success(failures);
-                    return Ok(());
-                }
-                Err(error) => {
-                    self.note_failure(&error, failures);
-                    failures += 1;
-                    let asked = error.again().and_then(|again| self.until(again));
-                    self.wait(backoff.next_wait(chance(), asked)).await?;
-                }
-            }
-        }
+        let mut trying = Trying::new(self.webhook.retries, self.stats.is_failing());
+        let stop = self.stop.clone();
+        let mut delivery = Delivery { courier: self, post, failures: 0 };
+        until_stopped(stop, trying.succeed(&mut delivery)).await.ok_or(Stopped)
     }
 
     fn post_for(&self, commit: &RecentCommit, number: usize, event: &Event) -> Post {
@@ -240,31 +225,6 @@ impl Courier {
             ),
         ]);
         Post { headers, body: body.into(), timeout: self.webhook.timeout }
-    }
-
-    fn note_success(&mut self, failures: u64) {
-        if self.stats.is_failing() {
-            let (webhook, behind) = (&self.webhook.name, self.behind());
-            tracing::info!(%webhook, failures, behind, "the webhook works again");
-        }
-        self.said.is_gone = false;
-        self.stats.note(DeliveryOutcome::Delivered);
-    }
-
-    /// Logs when failures begin, and when the receiver first says that it is gone for good, but not each try.
-    fn note_failure(&mut self, error: &SendError, failures: u64) {
-        let (webhook, behind) = (&self.webhook.name, self.behind());
-        let is_gone = matches!(error, SendError::Status { status: GONE, .. });
-        if !self.stats.is_failing() {
-            tracing::warn!(%webhook, %error, behind, "the webhook fails; the server tries again until it works");
-        } else {
-            tracing::debug!(%webhook, %error, failures, behind, "the webhook still fails");
-        }
-        if is_gone && !self.said.is_gone {
-            self.said.is_gone = true;
-            tracing::warn!(%webhook, "the receiver says that it is gone for good: remove the webhook, or change its URL");
-        }
-        self.stats.note(if error.is_refused() { DeliveryOutcome::Refused } else { DeliveryOutcome::Failed });
     }
 
     fn behind(&self) -> Option<i64> {
@@ -319,14 +279,52 @@ impl Courier {
     }
 
     async fn wait(&mut self, time: Duration) -> Result<(), Stopped> {
-        self.unless_stopped(tokio::time::sleep(time)).await
+        until_stopped(self.stop.clone(), tokio::time::sleep(time)).await.ok_or(Stopped)
+    }
+}
+
+/// One event on its way.
+struct Delivery<'a> {
+    courier: &'a mut Courier,
+    post: Post,
+    failures: u64,
+}
+
+impl Attempt for Delivery<'_> {
+    type Failure = SendError;
+
+    async fn attempt(&mut self) -> Result<(), SendError> {
+        self.courier.fetcher.post(&self.courier.webhook.url, self.post.clone()).await?;
+        self.courier.said.is_gone = false;
+        self.courier.stats.note(DeliveryOutcome::Delivered);
+        Ok(())
     }
 
-    async fn unless_stopped<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Stopped> {
-        tokio::select! {
-            done = work => Ok(done),
-            stopped = wait_until_stopped(&mut self.stop) => Err(stopped),
+    /// Logs when failures begin, and when the receiver first says that it is gone for good, but not each try.
+    fn report(&mut self, error: &SendError, was_failing: bool) {
+        let (webhook, behind, failures) = (&self.courier.webhook.name, self.courier.behind(), self.failures);
+        let is_gone = matches!(error, SendError::Status { status: GONE, .. });
+        if !was_failing {
+            tracing::warn!(%webhook, %error, behind, "the webhook fails; the server tries again until it works");
+        } else {
+            tracing::debug!(%webhook, %error, failures, behind, "the webhook still fails");
         }
+        if is_gone && !self.courier.said.is_gone {
+            tracing::warn!(%webhook, "the receiver says that it is gone for good: remove the webhook, or change its URL");
+            self.courier.said.is_gone = true;
+        }
+        self.failures += 1;
+        let outcome = if error.is_refused() { DeliveryOutcome::Refused } else { DeliveryOutcome::Failed };
+        self.courier.stats.note(outcome);
+    }
+
+    fn recover(&mut self) {
+        let (webhook, behind) = (&self.courier.webhook.name, self.courier.behind());
+        tracing::info!(%webhook, failures = self.failures, behind, "the webhook works again");
+    }
+
+    fn wait(&mut self, error: &SendError, backoff: &mut Backoff) -> Duration {
+        backoff.wait(error.again().and_then(|again| self.courier.until(again)))
     }
 }
 

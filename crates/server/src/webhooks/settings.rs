@@ -7,7 +7,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::secret::Secret;
-use crate::backoff::Retries;
+use crate::background::Retries;
 
 const MAX_NAME_BYTES: usize = 64;
 

@@ -3,7 +3,6 @@
 
 use std::{
     path::PathBuf,
-    pin::Pin,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -24,7 +23,7 @@ use tokio::{
 
 use super::{cosigning::unix_seconds, settings::WitnessSettings};
 use crate::{
-    backoff::{Backoff, Retries, chance},
+    background::{Attempt, Backoff, Retries, keep_trying},
     held_store::HeldStore,
     mirror::{
         address::OriginAddress,
@@ -40,8 +39,6 @@ const RETRIES: Retries = Retries { min: Duration::from_millis(500), max: Duratio
 /// How long to wait until the mirror has come as far as a checkpoint.
 const FOLLOWING: Duration = Duration::from_secs(30);
 
-pub(crate) type WatchWork = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 #[derive(Debug)]
 pub(crate) struct WatchParts {
     pub(crate) witness: Arc<LogWitness>,
@@ -53,27 +50,17 @@ pub(crate) struct WatchParts {
     pub(crate) clock: Clock,
 }
 
-/// Works until it is told to stop.
-pub(crate) fn watch(
-    parts: WatchParts,
-) -> Result<impl FnOnce(watch::Receiver<bool>) -> WatchWork, SetupError> {
-    let client = OriginClient::new(parts.origin.clone())?;
-    let watcher = Watcher { parts, client, replay: None, is_failing: false, posted: None };
-    Ok(|stop| Box::pin(watcher.run(stop)) as WatchWork)
-}
-
 #[derive(Debug)]
-struct Watcher {
+pub(crate) struct Watcher {
     parts: WatchParts,
     client: OriginClient,
     replay: Option<LogReplay>,
-    is_failing: bool,
     /// The size of the checkpoint that was posted last.
     posted: Option<u64>,
 }
 
 #[derive(Debug, Error)]
-enum WatchFailure {
+pub(crate) enum WatchFailure {
     #[error(transparent)]
     Origin(#[from] OriginError),
     #[error("the key of the origin's log is the key of this witness: make a key of its own for it")]
@@ -88,43 +75,37 @@ enum WatchFailure {
     Memory(#[from] WitnessMemoryError),
 }
 
-impl Watcher {
-    async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        tokio::select! {
-            () = self.look_on() => {}
-            _ = stop.wait_for(|stop| *stop) => {}
+impl Attempt for Watcher {
+    type Failure = WatchFailure;
+
+    async fn attempt(&mut self) -> Result<(), WatchFailure> {
+        if let Some(replay) = &self.replay {
+            replay.note_size(Instant::now());
         }
-        if let Some(replay) = self.replay.take() {
-            let _ = spawn_blocking(move || replay.stop()).await;
+        self.look().await
+    }
+
+    fn report(&mut self, failure: &WatchFailure, was_failing: bool) {
+        let origin = &self.parts.origin;
+        if was_failing {
+            tracing::debug!(%origin, %failure, "the witness still cannot use the origin's checkpoints");
+        } else {
+            tracing::warn!(%origin, %failure, "the witness cannot use the origin's checkpoints; it tries again");
         }
     }
 
-    async fn look_on(&mut self) {
-        let mut backoff = Backoff::new(RETRIES);
-        loop {
-            if let Some(replay) = &self.replay {
-                replay.note_size(Instant::now());
-            }
-            match self.look().await {
-                Ok(()) => {
-                    backoff = Backoff::new(RETRIES);
-                    if std::mem::take(&mut self.is_failing) {
-                        tracing::info!(origin = %self.parts.origin, "the witness sees the origin's checkpoints again");
-                    }
-                    self.rest().await;
-                }
-                Err(failure) => {
-                    self.report(&failure);
-                    let wait = backoff.next_wait(chance(), failure.asked_wait());
-                    // A log begins with nothing to see, and a poller should not miss its first checkpoint by a minute.
-                    sleep(if failure.is_young() { SHORT_PAUSE } else { wait }).await;
-                }
-            }
-        }
+    fn recover(&mut self) {
+        tracing::info!(origin = %self.parts.origin, "the witness sees the origin's checkpoints again");
+    }
+
+    fn wait(&mut self, failure: &WatchFailure, backoff: &mut Backoff) -> Duration {
+        let wait = backoff.wait(failure.asked_wait());
+        // A log begins with nothing to see, and a poller should not miss its first checkpoint by a minute.
+        if failure.is_young() { SHORT_PAUSE } else { wait }
     }
 
     /// Until the next look. One who polls looks earlier if there are new commits, which a checkpoint will cover.
-    async fn rest(&self) {
+    async fn rest(&mut self) {
         let Some(replay) = self.replay.as_ref().filter(|_| self.parts.settings.is_polling) else {
             return sleep(PAUSE).await;
         };
@@ -135,13 +116,19 @@ impl Watcher {
         };
         let _ = timeout(PAUSE, news).await;
     }
+}
 
-    fn report(&mut self, failure: &WatchFailure) {
-        let (origin, was_failing) = (&self.parts.origin, std::mem::replace(&mut self.is_failing, true));
-        if was_failing {
-            tracing::debug!(%origin, %failure, "the witness still cannot use the origin's checkpoints");
-        } else {
-            tracing::warn!(%origin, %failure, "the witness cannot use the origin's checkpoints; it tries again");
+impl Watcher {
+    pub(crate) fn new(parts: WatchParts) -> Result<Self, SetupError> {
+        let client = OriginClient::new(parts.origin.clone())?;
+        Ok(Self { parts, client, replay: None, posted: None })
+    }
+
+    /// Works until the server stops.
+    pub(crate) async fn run(self, stop: watch::Receiver<bool>) {
+        let watcher = keep_trying(self, RETRIES, stop).await;
+        if let Some(replay) = watcher.replay {
+            let _ = spawn_blocking(move || replay.stop()).await;
         }
     }
 

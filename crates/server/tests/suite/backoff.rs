@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_server::backoff::{Backoff, Retries};
+use countersign_server::background::{Backoff, Retries};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -6,7 +6,7 @@ use countersign_server::{
     journal::{
         CommitNews, FollowRequest, MAX_READING, MAX_READING_PER_ADDRESS, MAX_WAITING, MAX_WAITING_PER_ADDRESS,
     },
-    limits::places::Claimant,
+    limits::semaphore::Claimant,
     state::App,
 };
 use futures_util::FutureExt as _;

@@ -9,7 +9,6 @@ mod disk_space;
 mod due;
 mod events;
 mod journal;
-mod known_chains;
 mod limits;
 mod listen;
 mod model;

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 pub use self::fault::JournalFault;
 use self::lines::{FileChange, parse_author, parse_data, parse_file, parse_id};
-use crate::{commit::Author, journal::entry::JournalEntry, objects::sums::hash, repository::refs::BRANCH};
+use crate::{commit::Author, journal::entry::JournalEntry, objects::hash, repository::refs::BRANCH};
 
 /// Reads a stream that arrives in pieces of any size. After an error it gives nothing more.
 #[derive(Debug, Default)]

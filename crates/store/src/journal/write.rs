@@ -8,7 +8,7 @@ use std::{
 use countersign_core::values::{path::RepoPath, time::Timestamp};
 use gix::{ObjectId, objs::Kind};
 
-use crate::{commit::Author, journal::entry::JournalEntry, objects::sums::hash, repository::refs::BRANCH};
+use crate::{commit::Author, journal::entry::JournalEntry, objects::hash, repository::refs::BRANCH};
 
 /// Writes a stream of entries, each of which continues the one before.
 #[derive(Debug, Clone, Default)]

@@ -5,8 +5,9 @@
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use gix::{ObjectId, objs::Kind, odb::pack::data::entry::Header};
+use sha1::{Digest as _, Sha1};
 
-use crate::objects::{delta::encode_delta, stored, sums::Checksum};
+use crate::objects::{delta::encode_delta, stored};
 
 const HEADER_BYTES: usize = 12;
 /// The most differences that lead to any object, through however many folds it went: a reader has to walk all of them.
@@ -74,7 +75,7 @@ pub fn encode(objects: &[PackObject]) -> EncodedPack {
         let crc32 = crc32fast::hash(&pack[start..]);
         index.push(IndexEntry { id: object.id, crc32, offset: start as u64 });
     }
-    let id = Checksum::of(&pack);
+    let id = ObjectId::Sha1(Sha1::digest(&pack).into());
     pack.extend_from_slice(id.as_slice());
     EncodedPack { id, index: encode_index(index, id), pack }
 }
@@ -114,7 +115,7 @@ pub fn encode_index(mut entries: Vec<IndexEntry>, pack: ObjectId) -> Vec<u8> {
     }
     large.iter().for_each(|offset| out.extend_from_slice(&offset.to_be_bytes()));
     out.extend_from_slice(pack.as_slice());
-    let own = Checksum::of(&out);
+    let own = ObjectId::Sha1(Sha1::digest(&out).into());
     out.extend_from_slice(own.as_slice());
     out
 }

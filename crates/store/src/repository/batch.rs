@@ -17,10 +17,9 @@ use crate::{
     commit::commit_text,
     error::StoreError,
     objects::{
-        Objects,
+        Objects, hash,
         pack::{MAX_CHAIN, PackObject},
         stored,
-        sums::hash,
     },
     snapshot::head::Head,
     tree::{
@@ -90,11 +89,11 @@ impl Batch {
                 return Err(StoreError::TooLarge { path: path.clone(), bytes });
             }
             let hashed = content.as_ref().map(|bytes| hash(Kind::Blob, bytes).ok_or(path));
-            edits.push((path, hashed.transpose().map_err(collision)?));
+            edits.push((path, hashed.transpose().map_err(StoreError::collision)?));
         }
         let (root, trees) = edit::apply(&head.root, &edits)?;
         let text = commit_text(root.id, parent, &change.recorded_message(), who);
-        let tip = hash(Kind::Commit, &text).ok_or_else(|| collision("the commit"))?;
+        let tip = hash(Kind::Commit, &text).ok_or_else(|| StoreError::collision("the commit"))?;
         // What the branch reaches is not written again: a file that stays or moves, and the signers file that lies beside
         // every release of a project. No other object counts as there (D200): a crash may have left it, and then
         // `git gc` takes it away.
@@ -161,8 +160,4 @@ impl Batch {
             places.push(self.places[&id]);
         }
     }
-}
-
-fn collision(what: impl std::fmt::Display) -> StoreError {
-    StoreError::corrupt(what, "its content was made to have the id of other content")
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use countersign_core::values::path::RepoPath;
-use gix::ObjectId;
+use gix::{ObjectId, objs::Kind};
 
 use crate::{
     error::StoreError,
-    objects::sums::hash_tree,
+    objects::hash,
     tree::{
         dir::{At, Dir, DirEntries, DirEntry, TreeNode},
         names::intern,
@@ -87,7 +87,7 @@ fn edit_dir(
     }
     let here = edits[0].0;
     let bytes = entries.encode();
-    let id = hash_tree(&bytes);
+    let id = hash(Kind::Tree, &bytes).ok_or_else(|| StoreError::collision(&here.as_str()[..at]))?;
     trees.push(EncodedTree { path: here.as_str()[..at].to_owned(), id, bytes, changed });
     Ok(Some(Arc::new(Dir { id, entries })))
 }

@@ -1,6 +1,6 @@
 //! The `Date` header.
 
-use countersign_server::date::write_date;
+use countersign_server::answer::write_date;
 use countersign_store::clock::LAST_SECOND;
 
 #[test]

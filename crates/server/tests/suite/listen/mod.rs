@@ -1,7 +1,6 @@
 //! Connections: whom the server admits, and whom it lets go.
 
 mod connections;
-mod courtesy;
 mod host;
 mod lanes;
 mod listeners;

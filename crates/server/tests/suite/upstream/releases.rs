@@ -20,7 +20,7 @@ use countersign_forge::{
     resolver::SystemResolver,
 };
 use countersign_server::{
-    limits::places::Claimant,
+    limits::semaphore::Claimant,
     upstream::releases::{DownloadError, ReleaseLimits, Releases},
 };
 use tokio::{

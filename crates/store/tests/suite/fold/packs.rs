@@ -11,10 +11,10 @@ use countersign_store::{
     ObjectId,
     fold::concatenate,
     objects::{
+        hash,
         pack::{IndexEntry, MAX_CHAIN, PackObject, encode, encode_index},
         packs::Pack,
         stored,
-        sums::hash,
     },
 };
 use gix::{objs::Kind, odb::pack::cache, zlib::Inflate};

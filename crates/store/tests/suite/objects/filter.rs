@@ -2,7 +2,7 @@
 
 use countersign_store::{
     ObjectId,
-    objects::{filter::Filter, sums::hash},
+    objects::{filter::Filter, hash},
 };
 use gix::objs::Kind;
 

@@ -3,4 +3,3 @@ mod filter;
 mod pack;
 mod spot;
 mod stored;
-mod sums;

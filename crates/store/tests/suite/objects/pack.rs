@@ -5,8 +5,8 @@ use countersign_store::{
     ObjectId,
     objects::{
         delta::encode_delta,
+        hash,
         pack::{EncodedPack, IndexEntry, MAX_STORED, PackObject, encode, encode_index},
-        sums::hash,
     },
 };
 use gix::{

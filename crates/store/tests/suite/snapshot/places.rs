@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use countersign_core::values::{path::RepoPath, wire};
 use countersign_store::{
     ObjectId,
-    objects::sums::hash,
+    objects::hash,
     snapshot::{
         places::{NEAR, Places},
         trie::Node,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use countersign_store::{
     ObjectId,
-    objects::{spot::Spot, sums::hash as hash_object},
+    objects::{hash as hash_object, spot::Spot},
     snapshot::trie::{FilePlace, Node, WIDTH},
 };
 use gix::objs::Kind;

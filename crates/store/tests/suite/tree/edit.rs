@@ -5,7 +5,7 @@ use std::sync::Arc;
 use countersign_core::values::path::RepoPath;
 use countersign_store::{
     ObjectId, StoreError,
-    objects::sums::hash,
+    objects::hash,
     tree::{
         dir::{Dir, DirEntry, TreeNode},
         edit::{Edit, apply},

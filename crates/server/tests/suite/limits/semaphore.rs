@@ -1,4 +1,4 @@
-//! Places that many want and few can have.
+//! Permits that many want and few can have.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -6,15 +6,15 @@ use countersign_core::values::{
     key::{PublicKey, SecretKey},
     path::RepoPath,
 };
-use countersign_server::limits::places::{
-    BETWEEN_LOOKS, Claimant, GaveWay, HeldPlace, MinimumPace, NoPlace, PlaceRules, SharedPlaces,
+use countersign_server::limits::semaphore::{
+    BETWEEN_LOOKS, Claimant, FairSemaphore, GaveWay, MinimumPace, NoPermit, Permit, SemaphoreRules,
 };
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
 const PACE: MinimumPace = MinimumPace { bytes_per_second: 1_000, after: Duration::ZERO };
 
-const RULES: PlaceRules = PlaceRules {
+const RULES: SemaphoreRules = SemaphoreRules {
     total: 8,
     share: 4,
     strangers: 4,
@@ -36,20 +36,20 @@ fn project(name: &str) -> RepoPath {
     RepoPath::parse(&format!("https/github.com/443/{name}/app")).unwrap()
 }
 
-fn has_lost(place: &HeldPlace) -> bool {
+fn has_lost(place: &Permit) -> bool {
     place.lost().now_or_never().is_some()
 }
 
-fn take(places: &Arc<SharedPlaces>, claimant: Claimant, count: usize) -> Vec<HeldPlace> {
+fn take(places: &Arc<FairSemaphore>, claimant: Claimant, count: usize) -> Vec<Permit> {
     (0..count).map(|_| places.try_take(claimant.clone()).unwrap()).collect()
 }
 
 #[test]
 fn an_address_a_project_and_a_key_each_get_their_share_and_no_more() {
     for claimant in [at(1), at(9).with_key(&key(1)), at(9).with_project(&project("acme"))] {
-        let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
+        let places = FairSemaphore::new(SemaphoreRules { waiting: 0, ..RULES });
         let held = take(&places, claimant.clone(), 4);
-        assert_eq!(places.try_take(claimant.clone()).unwrap_err(), NoPlace);
+        assert_eq!(places.try_take(claimant.clone()).unwrap_err(), NoPermit);
         assert!(!held.iter().any(has_lost), "its own places do not make room for it");
         take(&places, at(2), 4);
         drop(held);
@@ -61,7 +61,7 @@ fn an_address_a_project_and_a_key_each_get_their_share_and_no_more() {
 
 #[test]
 fn one_key_at_many_addresses_has_one_share() {
-    let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
+    let places = FairSemaphore::new(SemaphoreRules { waiting: 0, ..RULES });
     let _held: Vec<_> = (0..4).map(|n| places.try_take(at(n).with_key(&key(1))).unwrap()).collect();
     places.try_take(at(5).with_key(&key(1))).unwrap_err();
     places.try_take(at(5).with_key(&key(2))).unwrap();
@@ -70,7 +70,7 @@ fn one_key_at_many_addresses_has_one_share() {
 /// Four addresses with any number of keys hold everything. A newcomer that holds nothing still gets in.
 #[test]
 fn a_newcomer_takes_a_place_from_those_who_hold_most_until_it_holds_as_many() {
-    let places = SharedPlaces::new(PlaceRules { total: 64, share: 32, ..RULES });
+    let places = FairSemaphore::new(SemaphoreRules { total: 64, share: 32, ..RULES });
     let mut crowd = Vec::new();
     for n in 0..64 {
         crowd.push(places.try_take(at(n % 4).with_key(&key(n))).unwrap());
@@ -90,7 +90,7 @@ fn a_newcomer_takes_a_place_from_those_who_hold_most_until_it_holds_as_many() {
 
 #[test]
 fn those_who_hold_one_each_keep_it() {
-    let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
+    let places = FairSemaphore::new(SemaphoreRules { waiting: 0, ..RULES });
     let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
     places.try_take(at(9)).unwrap_err();
     assert!(!held.iter().any(has_lost));
@@ -98,7 +98,7 @@ fn those_who_hold_one_each_keep_it() {
 
 #[test]
 fn signers_find_a_place_whatever_strangers_hold() {
-    let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
+    let places = FairSemaphore::new(SemaphoreRules { waiting: 0, ..RULES });
     let strangers: Vec<_> = (0..4).map(|n| places.try_take(at(n).as_stranger()).unwrap()).collect();
     places.try_take(at(5).as_stranger()).unwrap_err();
     let _signer = take(&places, at(6).with_project(&project("acme")), 4);
@@ -107,7 +107,7 @@ fn signers_find_a_place_whatever_strangers_hold() {
 
 #[test]
 fn a_stranger_takes_its_place_from_strangers_alone() {
-    let places = SharedPlaces::new(PlaceRules { waiting: 0, ..RULES });
+    let places = FairSemaphore::new(SemaphoreRules { waiting: 0, ..RULES });
     let signer = take(&places, at(6).with_project(&project("acme")), 4);
     let strangers = take(&places, at(1).as_stranger(), 4);
     let newcomer = places.try_take(at(2).as_stranger()).unwrap();
@@ -118,7 +118,7 @@ fn a_stranger_takes_its_place_from_strangers_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_place_is_kept_for_a_while_and_taken_then() {
     let grace = Duration::from_secs(3);
-    let places = SharedPlaces::new(PlaceRules { grace: Some(grace), ..RULES });
+    let places = FairSemaphore::new(SemaphoreRules { grace: Some(grace), ..RULES });
     let held = [take(&places, at(1), 4), take(&places, at(2), 4)].concat_all();
     places.try_take(at(3)).unwrap_err();
     let began = Instant::now();
@@ -133,8 +133,8 @@ async fn a_place_is_kept_for_a_while_and_taken_then() {
 #[tokio::test(start_paused = true)]
 async fn the_slow_lose_their_places_first_and_only_when_others_want_them() {
     let grace = Duration::from_secs(2);
-    let rules = PlaceRules { grace: Some(grace), pace: Some(PACE), waiting: 0, ..RULES };
-    let places = SharedPlaces::new(rules);
+    let rules = SemaphoreRules { grace: Some(grace), pace: Some(PACE), waiting: 0, ..RULES };
+    let places = FairSemaphore::new(rules);
     let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
     tokio::time::advance(grace * 2).await;
     for (n, place) in held.iter().enumerate() {
@@ -150,8 +150,8 @@ async fn the_slow_lose_their_places_first_and_only_when_others_want_them() {
 
 #[tokio::test(start_paused = true)]
 async fn without_addresses_the_slow_make_room_too() {
-    let rules = PlaceRules { grace: Some(Duration::from_secs(2)), pace: Some(PACE), waiting: 0, ..RULES };
-    let places = SharedPlaces::new(rules);
+    let rules = SemaphoreRules { grace: Some(Duration::from_secs(2)), pace: Some(PACE), waiting: 0, ..RULES };
+    let places = FairSemaphore::new(rules);
     let held = take(&places, Claimant::default(), 8);
     places.try_take(Claimant::default()).unwrap_err();
     tokio::time::advance(Duration::from_secs(2)).await;
@@ -161,7 +161,7 @@ async fn without_addresses_the_slow_make_room_too() {
 
 #[tokio::test(start_paused = true)]
 async fn of_those_who_wait_the_one_that_holds_least_is_next_whenever_it_came() {
-    let places = SharedPlaces::new(PlaceRules { total: 2, share: 2, grace: None, ..RULES });
+    let places = FairSemaphore::new(SemaphoreRules { total: 2, share: 2, grace: None, ..RULES });
     let mut held = take(&places, at(1), 2);
     let mut crowd: Vec<_> = (0..3).map(|_| Box::pin(places.take(at(1)))).collect();
     assert!(crowd.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()));
@@ -178,7 +178,7 @@ async fn of_those_who_wait_the_one_that_holds_least_is_next_whenever_it_came() {
 /// With one place, every claimant holds nothing whenever it becomes free.
 #[tokio::test(start_paused = true)]
 async fn addresses_that_wait_take_turns() {
-    let places = SharedPlaces::new(PlaceRules { total: 1, share: 1, waiting: 20, grace: None, ..RULES });
+    let places = FairSemaphore::new(SemaphoreRules { total: 1, share: 1, waiting: 20, grace: None, ..RULES });
     let first = places.try_take(at(1)).unwrap();
     let wait = |n: u8| {
         let places = Arc::clone(&places);
@@ -203,27 +203,47 @@ async fn addresses_that_wait_take_turns() {
 
 #[tokio::test(start_paused = true)]
 async fn only_so_many_wait_and_the_crowd_makes_room_among_those_too() {
-    let places = SharedPlaces::new(PlaceRules { grace: None, ..RULES });
+    let places = FairSemaphore::new(SemaphoreRules { grace: None, ..RULES });
     let _held = [take(&places, at(1), 4), take(&places, at(2), 4)].concat_all();
     let mut crowd: Vec<_> = (0..4).map(|_| Box::pin(places.take(at(1)))).collect();
     assert!(crowd.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()));
-    assert_eq!(places.take(at(1)).now_or_never().unwrap().unwrap_err(), NoPlace);
+    assert_eq!(places.take(at(1)).now_or_never().unwrap().unwrap_err(), NoPermit);
     let mut honest = Box::pin(places.take(at(3)));
     assert!(honest.as_mut().now_or_never().is_none(), "it waits");
     assert_eq!(places.waiting(), 4);
-    assert_eq!(crowd[3].as_mut().now_or_never().unwrap().unwrap_err(), NoPlace);
+    assert_eq!(crowd[3].as_mut().now_or_never().unwrap().unwrap_err(), NoPermit);
     let began = Instant::now();
-    assert_eq!(honest.await.unwrap_err(), NoPlace);
+    assert_eq!(honest.await.unwrap_err(), NoPermit);
     assert_eq!(began.elapsed(), RULES.max_wait);
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_who_leaves_while_waiting_leaves_nothing_behind() {
-    let places = SharedPlaces::new(RULES);
+    let places = FairSemaphore::new(RULES);
     let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
     let mut waiting = Box::pin(places.take(at(9).with_key(&key(1)).as_stranger()));
     assert!(waiting.as_mut().now_or_never().is_none());
     drop(waiting);
+    drop(held);
+    assert!(places.is_empty());
+}
+
+/// Else those who want little would hold up one who wants much for ever.
+#[tokio::test(start_paused = true)]
+async fn one_who_wants_many_is_not_passed_over() {
+    let places = FairSemaphore::new(SemaphoreRules { share: 8, grace: None, ..RULES });
+    let mut held: Vec<_> = (1..=2).map(|n| places.try_take_many(at(n), 3).unwrap()).collect();
+    places.try_take_many(at(3), 3).unwrap_err();
+    let mut large = Box::pin(places.take_within(at(3), 5, RULES.max_wait));
+    assert!(large.as_mut().now_or_never().is_none());
+    let mut small = Box::pin(places.take(at(4)));
+    assert!(small.as_mut().now_or_never().is_none(), "there is room for it, but it is not next");
+    held.pop();
+    let large = large.as_mut().now_or_never().unwrap().unwrap();
+    assert_eq!((places.held(), places.waiting()), (8, 1));
+    drop(large);
+    assert!(small.as_mut().now_or_never().unwrap().is_ok());
+    drop(small);
     drop(held);
     assert!(places.is_empty());
 }

@@ -1,0 +1,593 @@
+//! What only few can hold at a time, shared fairly (D46): connections, turns to fetch, downloads, listeners, followers, large
+//! bodies, pages, and the bytes of large answers.
+//!
+//! A permit belongs to an address, a project and a key, as far as they are known. Each of them is limited to its share.
+//! When all permits are held, a newcomer can take the permit of a holder that has more than its part, is too slow, or is a
+//! connection that waits for its client. Among those that wait, the one that holds least is next.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use countersign_core::values::{key::PublicKey, path::RepoPath};
+use thiserror::Error;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
+
+use crate::{counting::Counter, patience::Patience};
+
+/// How often a waiting newcomer checks whether a holder has become too slow.
+pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+/// The part of the connections that make room at once. Checking all of them for each new one would cost more.
+const PART: usize = 32;
+
+#[derive(Debug, Clone, Copy)]
+pub struct SemaphoreRules {
+    pub total: usize,
+    /// For one address, one project or one key.
+    pub share: usize,
+    /// For all strangers together: callers that are not signers of an active project.
+    pub strangers: usize,
+    /// How many can wait, and how long.
+    pub waiting: usize,
+    pub max_wait: Duration,
+    /// A holder keeps its permit for at least this long. `None`: until it gives the permit back.
+    pub grace: Option<Duration>,
+    pub pace: Option<MinimumPace>,
+}
+
+/// A holder that moves fewer bytes after this time is too slow.
+#[derive(Debug, Clone, Copy)]
+pub struct MinimumPace {
+    pub bytes_per_second: u64,
+    pub after: Duration,
+}
+
+impl SemaphoreRules {
+    /// Anyone can have all of them, no one waits, and no holder loses its permit.
+    pub const fn of(total: usize) -> Self {
+        Self {
+            total,
+            share: total,
+            strangers: total,
+            waiting: 0,
+            max_wait: Duration::ZERO,
+            grace: None,
+            pace: None,
+        }
+    }
+
+    /// There is no limit but that for one address, one project or one key.
+    pub const fn each(share: usize) -> Self {
+        Self { share, ..Self::of(usize::MAX) }
+    }
+}
+
+/// Who claims a permit, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub struct Claimant {
+    parts: Vec<ClaimantPart>,
+    is_stranger: bool,
+}
+
+/// What a permit is counted for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum ClaimantPart {
+    Address(IpAddr),
+    Project(RepoPath),
+    Key(PublicKey),
+}
+
+impl Claimant {
+    /// There is no address if limits are switched off.
+    pub fn at(address: Option<IpAddr>) -> Self {
+        Self { parts: address.map(ClaimantPart::Address).into_iter().collect(), is_stranger: false }
+    }
+
+    pub fn with_key(mut self, key: &PublicKey) -> Self {
+        self.parts.push(ClaimantPart::Key(*key));
+        self
+    }
+
+    pub fn with_project(mut self, project: &RepoPath) -> Self {
+        self.parts.push(ClaimantPart::Project(project.clone()));
+        self
+    }
+
+    /// Marks a key that no active project lists.
+    pub fn as_stranger(mut self) -> Self {
+        self.is_stranger = true;
+        self
+    }
+}
+
+/// Too many others hold or want a permit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoPermit;
+
+/// The permit went to another claimant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("this request had to make room for others that waited. Try again in a moment")]
+pub struct GaveWay;
+
+#[derive(Debug)]
+pub struct FairSemaphore {
+    rules: SemaphoreRules,
+    state: Mutex<State>,
+    /// How many claimants got no permit since the start.
+    pub refused: Counter,
+}
+
+/// A permit, or a position among those that wait. Dropping it gives it back.
+#[derive(Debug)]
+pub struct Permit {
+    semaphore: Arc<FairSemaphore>,
+    number: u64,
+    signals: Signals,
+}
+
+impl FairSemaphore {
+    pub fn new(rules: SemaphoreRules) -> Arc<Self> {
+        Arc::new(Self { rules, state: Mutex::default(), refused: Counter::default() })
+    }
+
+    /// Takes a permit, or waits for one as long as the rules say.
+    pub async fn take(self: &Arc<Self>, claimant: Claimant) -> Result<Permit, NoPermit> {
+        self.take_within(claimant, 1, self.rules.max_wait).await
+    }
+
+    /// Takes so many as one, or waits for them. Only single ones can be taken from a holder.
+    pub async fn take_within(
+        self: &Arc<Self>,
+        claimant: Claimant,
+        weight: usize,
+        max_wait: Duration,
+    ) -> Result<Permit, NoPermit> {
+        let permit = self.enter(claimant, weight, None)?;
+        let (wake, begun) = (Arc::clone(&permit.signals.changed), Instant::now());
+        loop {
+            let changed = wake.notified();
+            match permit.standing() {
+                Standing::Holds => return Ok(permit),
+                Standing::Lost => return Err(self.refuse()),
+                Standing::Waits => {}
+            }
+            let left = max_wait.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Err(self.refuse());
+            }
+            if timeout(left.min(BETWEEN_LOOKS), changed).await.is_err() {
+                self.lock().admit(&self.rules, permit.number, Instant::now());
+            }
+        }
+    }
+
+    /// Takes a permit if one is free now, or can be taken from a holder.
+    pub fn try_take(self: &Arc<Self>, claimant: Claimant) -> Result<Permit, NoPermit> {
+        self.try_take_many(claimant, 1)
+    }
+
+    /// Takes so many as one, if they are free now.
+    pub fn try_take_many(self: &Arc<Self>, claimant: Claimant, weight: usize) -> Result<Permit, NoPermit> {
+        let permit = self.enter(claimant, weight, None)?;
+        if permit.standing() == Standing::Holds { Ok(permit) } else { Err(self.refuse()) }
+    }
+
+    /// Takes a permit for a connection. Connections that wait for their clients make room for it, those first that have
+    /// waited longest.
+    pub fn admit_connection(
+        self: &Arc<Self>,
+        claimant: Claimant,
+        patience: Arc<Patience>,
+    ) -> Result<Permit, NoPermit> {
+        self.enter(claimant, 1, Some(patience))
+    }
+
+    /// Ends some connections that wait for their clients and are like this, if there are more than `limit`.
+    pub fn end_idle(&self, limit: usize, is_like: impl Fn(&Patience) -> bool) {
+        let mut state = self.lock();
+        let is_like = |entry: &Entry| entry.patience.as_deref().is_some_and(&is_like);
+        if state.idle_connections(is_like).count() > limit {
+            let victims = state.find_idle(limit, is_like);
+            state.evict(&victims);
+        }
+    }
+
+    fn enter(
+        self: &Arc<Self>,
+        claimant: Claimant,
+        weight: usize,
+        patience: Option<Arc<Patience>>,
+    ) -> Result<Permit, NoPermit> {
+        let (signals, since) = (Signals::default(), Instant::now());
+        let entry = Entry {
+            claimant,
+            weight: weight.max(1),
+            standing: Standing::Waits,
+            since,
+            signals: signals.clone(),
+            patience,
+        };
+        let number = self.lock().enter(&self.rules, entry).ok_or_else(|| self.refuse())?;
+        Ok(Permit { semaphore: Arc::clone(self), number, signals })
+    }
+
+    fn refuse(&self) -> NoPermit {
+        self.refused.add(1);
+        NoPermit
+    }
+
+    pub fn total(&self) -> usize {
+        self.rules.total
+    }
+
+    pub fn held(&self) -> usize {
+        self.lock().totals.holding
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.lock().totals.waiting
+    }
+
+    /// How many holders lost their permit to others since the start.
+    pub fn gave_way(&self) -> u64 {
+        self.lock().gave_way
+    }
+
+    /// Whether no permit is held or awaited, and no claimant is remembered.
+    pub fn is_empty(&self) -> bool {
+        let state = self.lock();
+        state.entries.is_empty() && state.by_part.is_empty() && state.totals == Tally::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Permit {
+    /// Does `work` until the permit is lost.
+    pub async fn keep<T>(&self, work: impl Future<Output = T>) -> Result<T, GaveWay> {
+        tokio::select! {
+            biased;
+            () = self.lost() => Err(GaveWay),
+            done = work => Ok(done),
+        }
+    }
+
+    /// Returns when the permit went to another claimant.
+    pub async fn lost(&self) {
+        loop {
+            let changed = self.signals.changed.notified();
+            if self.standing() == Standing::Lost {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Counts the bytes that the holder has moved, for work that reports its progress.
+    pub fn meter(&self) -> Arc<Counter> {
+        Arc::clone(&self.signals.moved)
+    }
+
+    fn standing(&self) -> Standing {
+        self.semaphore.lock().entries.get(&self.number).map_or(Standing::Lost, |entry| entry.standing)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.semaphore.lock();
+        state.remove(self.number);
+        state.grant_waiting(&self.semaphore.rules, Instant::now());
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Waits,
+    Holds,
+    /// To another claimant.
+    Lost,
+}
+
+/// What the holder and the semaphore tell each other.
+#[derive(Debug, Clone, Default)]
+struct Signals {
+    moved: Arc<Counter>,
+    changed: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// In order of arrival.
+    entries: BTreeMap<u64, Entry>,
+    next: u64,
+    totals: Tally,
+    strangers: Tally,
+    by_part: HashMap<ClaimantPart, Tally>,
+    /// How many permits were granted so far.
+    granted: u64,
+    gave_way: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    claimant: Claimant,
+    weight: usize,
+    standing: Standing,
+    since: Instant,
+    signals: Signals,
+    /// The permit's connection, if it is for one.
+    patience: Option<Arc<Patience>>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Tally {
+    /// By weight.
+    holding: usize,
+    waiting: usize,
+    /// When one of them last got a permit, as a number that grows.
+    granted: u64,
+}
+
+/// Why there is no permit for a newcomer, although another holder could make room.
+#[derive(Debug, PartialEq, Eq)]
+enum Obstacle {
+    /// Too few are left.
+    Total,
+    /// Strangers hold all that they can have.
+    Strangers,
+    /// An address, a project or a key would hold more than its share.
+    Share(ClaimantPart),
+}
+
+impl Tally {
+    fn change(&mut self, standing: Standing, by: isize) {
+        match standing {
+            Standing::Waits => self.waiting = self.waiting.saturating_add_signed(by.signum()),
+            Standing::Holds => self.holding = self.holding.saturating_add_signed(by),
+            Standing::Lost => {}
+        }
+    }
+}
+
+impl Entry {
+    fn is_beyond_grace(&self, rules: &SemaphoreRules, now: Instant) -> bool {
+        rules.grace.is_some_and(|grace| now.saturating_duration_since(self.since) >= grace)
+    }
+
+    fn is_slow(&self, rules: &SemaphoreRules, now: Instant) -> bool {
+        let Some(pace) = rules.pace else { return false };
+        let held = now.saturating_duration_since(self.since);
+        let moved = u128::from(self.signals.moved.get());
+        held >= pace.after && moved * 1_000 < u128::from(pace.bytes_per_second) * held.as_millis()
+    }
+
+    fn is_behind(&self, obstacle: &Obstacle) -> bool {
+        match obstacle {
+            Obstacle::Total => true,
+            Obstacle::Strangers => self.claimant.is_stranger,
+            Obstacle::Share(part) => self.claimant.parts.contains(part),
+        }
+    }
+}
+
+impl State {
+    /// The number of a newcomer that holds a permit or waits; `None` if there is no room to wait.
+    fn enter(&mut self, rules: &SemaphoreRules, entry: Entry) -> Option<u64> {
+        let (number, now) = (self.next, entry.since);
+        self.next += 1;
+        self.tally(&entry.claimant, Standing::Waits, 1);
+        self.entries.insert(number, entry);
+        self.admit(rules, number, now);
+        if self.entries[&number].standing != Standing::Waits || self.totals.waiting <= rules.waiting {
+            return Some(number);
+        }
+        if rules.waiting == 0 {
+            self.remove(number);
+            return None;
+        }
+        // The newest entry of the claimant that waits most often has to go. That can be the newcomer.
+        let most = self.waiting().max_by_key(|(n, entry)| {
+            let waiting = self.tallies(&entry.claimant, &[]).map(|tally| tally.waiting).max();
+            (waiting, *n == number, *n)
+        });
+        let most = most.map_or(number, |(n, _)| n);
+        if most == number {
+            self.remove(number);
+            return None;
+        }
+        self.change(most, Standing::Lost);
+        Some(number)
+    }
+
+    /// Gives a permit to one that waits, if enough are free or a holder has to give way.
+    fn admit(&mut self, rules: &SemaphoreRules, number: u64, now: Instant) {
+        let do_others_wait = self.totals.waiting > 1;
+        if do_others_wait {
+            self.grant_waiting(rules, now);
+        }
+        let Some(entry) = self.entries.get(&number).filter(|entry| entry.standing == Standing::Waits) else {
+            return;
+        };
+        let obstacles = self.obstacles(rules, entry);
+        if !obstacles.is_empty() {
+            let victims = match entry.patience {
+                Some(_) => {
+                    let is_share = obstacles.iter().any(|obstacle| matches!(obstacle, Obstacle::Share(_)));
+                    let limit = if is_share { rules.share } else { rules.total };
+                    self.find_idle(limit, |other| obstacles.iter().all(|obstacle| other.is_behind(obstacle)))
+                }
+                None => self.find_victim(rules, entry, &obstacles, now).into_iter().collect(),
+            };
+            if victims.is_empty() {
+                return;
+            }
+            self.evict(&victims);
+        } else if do_others_wait {
+            // One that wants more than is free is next.
+            return;
+        }
+        self.grant(number, now);
+    }
+
+    /// Gives permits to those that wait, as far as there are enough. One that wants many is not passed over.
+    fn grant_waiting(&mut self, rules: &SemaphoreRules, now: Instant) {
+        while let Some(next) = self.find_next(rules) {
+            self.grant(next, now);
+        }
+    }
+
+    /// Who holds least is next. Ties go to the one that got its last permit longest ago, then to the first to come.
+    fn find_next(&self, rules: &SemaphoreRules) -> Option<u64> {
+        if self.totals.waiting == 0 || self.totals.holding >= rules.total {
+            return None;
+        }
+        let is_total = |obstacle: &Obstacle| *obstacle == Obstacle::Total;
+        let may_go = self.waiting().filter(|(_, entry)| self.obstacles(rules, entry).iter().all(is_total));
+        let (number, next) = may_go.min_by_key(|(number, entry)| {
+            let granted = self.tallies(&entry.claimant, &[]).map(|tally| tally.granted).max();
+            (self.weigh(&entry.claimant, &[]), granted, *number)
+        })?;
+        self.obstacles(rules, next).is_empty().then_some(number)
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = (u64, &Entry)> {
+        let entries = self.entries.iter().map(|(number, entry)| (*number, entry));
+        entries.filter(|(_, entry)| entry.standing == Standing::Waits)
+    }
+
+    fn obstacles(&self, rules: &SemaphoreRules, entry: &Entry) -> Vec<Obstacle> {
+        let (claimant, weight) = (&entry.claimant, entry.weight);
+        let mut obstacles = Vec::new();
+        if self.totals.holding.saturating_add(weight) > rules.total {
+            obstacles.push(Obstacle::Total);
+        }
+        if claimant.is_stranger && self.strangers.holding.saturating_add(weight) > rules.strangers {
+            obstacles.push(Obstacle::Strangers);
+        }
+        let holding = |part| self.by_part.get(part).map_or(0, |tally| tally.holding);
+        let full = claimant.parts.iter().filter(|part| holding(part).saturating_add(weight) > rules.share);
+        obstacles.extend(full.cloned().map(Obstacle::Share));
+        obstacles
+    }
+
+    /// The holder that has to make room for a newcomer: the oldest that is too slow, or else the oldest of those that
+    /// hold most, if that is more than the newcomer will hold. A share that both have used up does not count.
+    fn find_victim(
+        &self,
+        rules: &SemaphoreRules,
+        newcomer: &Entry,
+        obstacles: &[Obstacle],
+        now: Instant,
+    ) -> Option<u64> {
+        rules.grace?;
+        let own = self.weigh(&newcomer.claimant, obstacles);
+        // Checking all holders for each newcomer would cost more than most answers.
+        let most = self.by_part.values().map(|tally| tally.holding).max().unwrap_or(0);
+        if rules.pace.is_none() && most <= own + 1 {
+            return None;
+        }
+        let holding = self.entries.iter().filter(|(_, entry)| {
+            entry.standing == Standing::Holds
+                && entry.is_beyond_grace(rules, now)
+                && obstacles.iter().all(|obstacle| entry.is_behind(obstacle))
+        });
+        let weighed = holding.map(|(number, entry)| {
+            (entry.is_slow(rules, now), self.weigh(&entry.claimant, obstacles), *number)
+        });
+        let found = weighed.filter(|(is_slow, weight, _)| *is_slow || *weight > own + 1);
+        let found = found.max_by_key(|(is_slow, weight, number)| {
+            (*is_slow, if *is_slow { 0 } else { *weight }, Reverse(*number))
+        });
+        found.map(|(_, _, number)| number)
+    }
+
+    fn idle_connections(&self, may_go: impl Fn(&Entry) -> bool) -> impl Iterator<Item = (u64, u64)> {
+        let holding = self.entries.iter().filter(move |(_, e)| e.standing == Standing::Holds && may_go(e));
+        let with_patience = holding.filter_map(|(number, entry)| Some((*number, entry.patience.as_ref()?)));
+        let waiting = with_patience.filter(|(_, patience)| patience.is_waiting());
+        waiting.map(|(number, patience)| (patience.since(), number))
+    }
+
+    /// Some of the connections that have waited longest for their clients: a part of `limit`.
+    fn find_idle(&self, limit: usize, may_go: impl Fn(&Entry) -> bool) -> Vec<u64> {
+        let mut waiting: Vec<_> = self.idle_connections(may_go).collect();
+        let count = (limit / PART).max(1).min(waiting.len());
+        if count > 0 {
+            waiting.select_nth_unstable(count - 1);
+        }
+        waiting[..count].iter().map(|(_, number)| *number).collect()
+    }
+
+    /// What the claimant's address, project or key holds, whichever holds most.
+    fn weigh(&self, claimant: &Claimant, except: &[Obstacle]) -> usize {
+        self.tallies(claimant, except).map(|tally| tally.holding).max().unwrap_or(0)
+    }
+
+    fn tallies(&self, claimant: &Claimant, except: &[Obstacle]) -> impl Iterator<Item = Tally> {
+        let counted = claimant.parts.iter().filter(|part| {
+            !except.iter().any(|obstacle| matches!(obstacle, Obstacle::Share(full) if full == *part))
+        });
+        counted.filter_map(|part| self.by_part.get(part).copied())
+    }
+
+    fn grant(&mut self, number: u64, now: Instant) {
+        self.change(number, Standing::Holds);
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        entry.since = now;
+        self.granted += 1;
+        for part in &entry.claimant.parts {
+            if let Some(tally) = self.by_part.get_mut(part) {
+                tally.granted = self.granted;
+            }
+        }
+    }
+
+    fn evict(&mut self, victims: &[u64]) {
+        self.gave_way += victims.len() as u64;
+        victims.iter().for_each(|number| self.change(*number, Standing::Lost));
+    }
+
+    fn change(&mut self, number: u64, to: Standing) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let from = std::mem::replace(&mut entry.standing, to);
+        entry.signals.changed.notify_waiters();
+        if let Some(patience) = entry.patience.as_ref().filter(|_| to == Standing::Lost) {
+            patience.give_way();
+        }
+        let (claimant, weight) = (entry.claimant.clone(), entry.weight.cast_signed());
+        // Add first, then remove: an empty tally would be forgotten in between.
+        self.tally(&claimant, to, weight);
+        self.tally(&claimant, from, -weight);
+    }
+
+    /// The end of a permit, or of the wait for it.
+    fn remove(&mut self, number: u64) {
+        if let Some(entry) = self.entries.remove(&number) {
+            self.tally(&entry.claimant, entry.standing, -entry.weight.cast_signed());
+        }
+    }
+
+    fn tally(&mut self, claimant: &Claimant, standing: Standing, by: isize) {
+        self.totals.change(standing, by);
+        if claimant.is_stranger {
+            self.strangers.change(standing, by);
+        }
+        for part in &claimant.parts {
+            let tally = self.by_part.entry(part.clone()).or_default();
+            tally.change(standing, by);
+            if tally.holding == 0 && tally.waiting == 0 {
+                self.by_part.remove(part);
+            }
+        }
+    }
+}
