@@ -17,8 +17,33 @@ use crate::{
 };
 
 const TOO_MANY_REQUESTS: u16 = 429;
-pub(super) const JSON: &str = "application/json";
-pub(super) const HTML: &str = "text/html";
+pub const JSON: &str = "application/json";
+pub const HTML: &str = "text/html";
+
+/// A route, as the reference shows it.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub method: Verb,
+    /// With `{path}` for the rest of it.
+    pub path: String,
+    pub endpoint: Endpoint,
+}
+
+/// Every GET is also a HEAD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    Post,
+}
+
+impl Verb {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 pub struct Endpoint {
@@ -112,45 +137,45 @@ impl Section {
     pub const ALL: [Self; 5] = [Self::Changing, Self::Signing, Self::Reading, Self::Watching, Self::Pages];
 
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Changing => "Projects and releases",
-            Self::Signing => "Signing",
-            Self::Reading => "Reading and checking",
-            Self::Watching => "The service",
-            Self::Pages => "Pages",
-        }
+        self.texts().0
     }
 
     /// In the address of its page.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Changing => "projects",
-            Self::Signing => "signing",
-            Self::Reading => "reading",
-            Self::Watching => "service",
-            Self::Pages => "pages",
-        }
+        self.texts().1
     }
 
     pub fn about(self) -> &'static str {
+        self.texts().2
+    }
+
+    /// Its title, its name in addresses, and what it is about.
+    fn texts(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Changing => "Who signs for a project, and which releases there are.",
-            Self::Signing => "What waits for signatures, and how to submit them.",
-            Self::Reading => "Everything that you need to check a release. Public.",
-            Self::Watching => "Is the server there, and what does it offer?",
-            Self::Pages => "For people, in a browser.",
+            Self::Changing => (
+                "Projects and releases",
+                "projects",
+                "Who signs for a project, and which releases there are.",
+            ),
+            Self::Signing => ("Signing", "signing", "What waits for signatures, and how to submit them."),
+            Self::Reading => {
+                ("Reading and checking", "reading", "Everything that you need to check a release. Public.")
+            }
+            Self::Watching => ("The service", "service", "Is the server there, and what does it offer?"),
+            Self::Pages => ("Pages", "pages", "For people, in a browser."),
         }
     }
 }
 
 impl Endpoint {
-    pub fn new(id: &'static str, section: Section, summary: &'static str, about: &str) -> Self {
+    /// The prose follows with [`Endpoint::about`].
+    pub fn new(id: &'static str, section: Section, summary: &'static str) -> Self {
         Self {
             id,
             counted_as: if section == Section::Pages { PAGE } else { id },
             section,
             summary,
-            about: about.to_owned(),
+            about: String::new(),
             access: EndpointAccess::Open,
             parameters: Vec::new(),
             body: None,
@@ -163,7 +188,13 @@ impl Endpoint {
         self
     }
 
-    pub fn with_parameter(mut self, parameter: Parameter) -> Self {
+    /// Paragraphs with empty lines between them. Text in backticks is code.
+    pub fn about(mut self, text: impl Into<String>) -> Self {
+        self.about = text.into();
+        self
+    }
+
+    pub fn takes(mut self, parameter: Parameter) -> Self {
         self.parameters.push(parameter);
         self
     }
@@ -174,8 +205,12 @@ impl Endpoint {
         self
     }
 
-    pub fn with_body<T: ToSchema>(mut self, examples: &[(&'static str, &str)]) -> Self {
-        self.body = Some(Content::of::<T>(examples));
+    pub fn with_body<T: ToSchema>(self, examples: &[(&'static str, &str)]) -> Self {
+        self.with_raw_body(Content::of::<T>(examples))
+    }
+
+    pub fn with_raw_body(mut self, body: Content) -> Self {
+        self.body = Some(body);
         self
     }
 
@@ -212,7 +247,7 @@ impl Endpoint {
         let example = json!({ "error": error.message, "code": error.code });
         let mut answer = DescribedAnswer::error(error.code.status(), about, example);
         if error.retry_after.is_some() {
-            answer = answer.with_header(RETRY_AFTER);
+            answer = answer.with_headers([RETRY_AFTER]);
         }
         self.answers(answer)
     }
@@ -281,13 +316,16 @@ impl DescribedAnswer {
     }
 
     pub fn not_modified() -> Self {
-        Self::new(304, "your copy is still current").with_header(ETAG).with_header(CACHE_CONTROL)
+        Self::new(304, "your copy is still current").with_headers([ETAG, CACHE_CONTROL])
     }
 
     pub fn error(status: u16, about: &str, example: Value) -> Self {
         let schema = ContentSchema::of::<ErrorResponse>();
-        let content = Content { media_type: JSON, schema, examples: vec![("error", example)] };
-        Self::new(status, about).with_content(content)
+        Self::new(status, about).with_content(Content {
+            media_type: JSON,
+            schema,
+            examples: vec![("error", example)],
+        })
     }
 
     pub fn with_content(mut self, content: Content) -> Self {
@@ -295,8 +333,8 @@ impl DescribedAnswer {
         self
     }
 
-    pub fn with_header(mut self, header: Header) -> Self {
-        self.headers.push(header);
+    pub fn with_headers<const N: usize>(mut self, headers: [Header; N]) -> Self {
+        self.headers.extend(headers);
         self
     }
 }
@@ -312,21 +350,31 @@ impl Content {
         Self { media_type, schema: ContentSchema::Text, examples: Vec::new() }
     }
 
-    pub fn bytes() -> Self {
-        Self { media_type: "application/octet-stream", schema: ContentSchema::Bytes, examples: Vec::new() }
+    /// Content that no schema describes, such as a stream without an end.
+    pub fn bytes(media_type: &'static str) -> Self {
+        Self { media_type, schema: ContentSchema::Bytes, examples: Vec::new() }
+    }
+
+    /// An object with any fields.
+    pub fn object() -> Self {
+        Self { media_type: JSON, schema: ContentSchema::Object, examples: Vec::new() }
+    }
+
+    pub fn with_example(mut self, name: &'static str, example: impl Into<Value>) -> Self {
+        self.examples.push((name, example.into()));
+        self
     }
 }
 
-pub(super) const REQUEST_ID: Header =
+pub const REQUEST_ID: Header =
     Header { name: "X-Request-Id", about: "The id of this request. The server's log lines repeat it." };
-pub(super) const RETRY_AFTER: Header =
+pub const RETRY_AFTER: Header =
     Header { name: "Retry-After", about: "Seconds to wait before you try again." };
-pub(super) const ETAG: Header =
+pub const ETAG: Header =
     Header { name: "ETag", about: "The tag of this version. Send it back in `If-None-Match`." };
-pub(super) const CACHE_CONTROL: Header =
-    Header { name: "Cache-Control", about: "How long you can use a copy." };
-pub(super) const LOCATION: Header = Header { name: "Location", about: "The other address." };
-pub(super) const CONTENT_LENGTH: Header = Header { name: "Content-Length", about: "In bytes." };
+pub const CACHE_CONTROL: Header = Header { name: "Cache-Control", about: "How long you can use a copy." };
+pub const LOCATION: Header = Header { name: "Location", about: "The other address." };
+pub const CONTENT_LENGTH: Header = Header { name: "Content-Length", about: "In bytes." };
 
 /// The decisions themselves make these; a test of core writes the file.
 static EXAMPLES: LazyLock<Value> = LazyLock::new(|| {
@@ -335,6 +383,6 @@ static EXAMPLES: LazyLock<Value> = LazyLock::new(|| {
 
 /// # Panics
 /// If no example has this name. A test builds the whole document.
-pub(super) fn find_example(name: &str) -> Value {
+pub fn find_example(name: &str) -> Value {
     EXAMPLES.get(name).unwrap_or_else(|| panic!("no example is named {name}")).clone()
 }

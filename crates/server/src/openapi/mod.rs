@@ -1,32 +1,20 @@
-//! The API's description: what each endpoint takes and answers. `Reference` is the OpenAPI 3.1 document; `web::docs`
-//! shows the same to people. The schemas come from the types that are sent and received: most are in `api`, some in `core`.
+//! How a route is described: what it takes and answers. `Reference` is the OpenAPI 3.1 document; `web::docs` shows the
+//! same to people, and a test writes docs/api.md from it. Each description stands beside its handler, in `routes` and `web`.
+//! The schemas come from the types that are sent and received: most are in `api`, some in `core`.
 
-pub mod catalogue;
-pub mod changes;
 mod endpoint;
-pub mod events;
-pub mod journal;
-pub mod log;
-pub mod pages;
-pub mod parameters;
-pub mod reads;
-mod row;
+mod pages;
+mod parameters;
 mod schemas;
-pub mod service;
-pub mod witness;
 mod write;
 
 use countersign_core::values::digest::Sha256;
 
-pub use self::{
-    endpoint::{
-        Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess, Header, Parameter, ParameterPlace,
-        Section,
-    },
-    row::{Row, Verb},
-    schemas::{SchemaField, Type},
-    write::{ABOUT, AUTHENTICATION, AuthHeader},
-};
+pub use self::endpoint::*;
+pub use self::pages::*;
+pub use self::parameters::*;
+pub use self::schemas::{SchemaField, Type};
+pub use self::write::{ABOUT, AUTHENTICATION, AuthHeader};
 
 /// Every endpoint, and the document that describes them.
 #[derive(Debug)]

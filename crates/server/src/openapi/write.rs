@@ -6,14 +6,11 @@ use countersign_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{
-    endpoint::{
-        Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess, Header, Parameter, ParameterPlace,
-        Section, find_example,
-    },
-    schemas::{PLACE, Schemas},
+use super::endpoint::{
+    Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess, Header, Parameter, ParameterPlace,
+    Row, Section, find_example,
 };
-use crate::openapi::row::Row;
+use super::schemas::{PLACE, Schemas};
 
 /// What holds for every endpoint.
 pub const ABOUT: &str = "Countersign collects signatures on software releases, and publishes everything that you \

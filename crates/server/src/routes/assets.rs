@@ -2,30 +2,28 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::Json;
+use axum::extract::State;
+use countersign_api::answers::{AssetsResponse, ReplacedIndex};
 use countersign_api::error_code::ErrorCode;
-use countersign_api::{
-    answers::{AssetsResponse, ReplacedIndex},
-    requests::AssetsBody,
-};
-use countersign_core::{
-    rules::decide::assets::{self, Release},
-    values::path::RepoPath,
-};
-use countersign_forge::{
-    checksums::{ChecksumsSource, file::Checksums, locate_checksums},
-    fetch::{FetchLimits, Redirects},
-};
+use countersign_api::requests::AssetsBody;
+use countersign_core::rules::decide::assets::{self, Release};
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::wire::routes as paths;
+use countersign_forge::checksums::file::Checksums;
+use countersign_forge::checksums::{ChecksumsSource, locate_checksums};
+use countersign_forge::fetch::{FetchLimits, Redirects};
 use countersign_store::Head;
 use futures_util::{StreamExt as _, stream};
 
-use crate::{
-    auth::Authenticated,
-    error::ApiError,
-    observe::{self, RequestFact},
-    state::App,
-    upstream::{FetchClaim, FetchKind, FetchTurn},
-};
+use crate::auth::Authenticated;
+use crate::error::ApiError;
+use crate::observe::{self, RequestFact};
+use crate::openapi::{Endpoint, Section};
+use crate::routing::route_table::RouteTable;
+use crate::state::App;
+use crate::upstream::FetchClaim;
+use crate::upstream::{FetchKind, FetchTurn};
 
 /// Checksums files of one release to fetch at the same time. Most often there are two, SHA-256 and SHA-512.
 const AT_ONCE: usize = 2;
@@ -40,10 +38,26 @@ struct FetchedRelease {
     turn: Option<FetchTurn>,
 }
 
-pub async fn register(
-    State(app): State<App>,
-    request: Authenticated,
-) -> Result<Json<AssetsResponse>, ApiError> {
+pub(crate) fn routes() -> RouteTable {
+    RouteTable::default()
+        .post(paths::ASSETS, register, Endpoint::new("assets", Section::Changing, "Register a release")
+            .about(
+                "Registers a release, by its page on a code forge or by checksums files. The server makes an index of names \
+                 and digests, which then waits for signatures. The files themselves are not kept.\n\n\
+                 Every key of the signers file in force there can do this, in any role. The server downloads all files of a \
+                 release on a forge, which can take minutes. If the connection ends meanwhile, send the request again: it \
+                 joins the download under way.",
+            )
+            .signed()
+            .with_body::<AssetsBody>(&[("release", "assets.request"), ("checksums", "assets.request.checksums")])
+            .answers_with::<AssetsResponse>(200, "registered, and waiting for signatures", &[("release", "assets"), ("replaced", "assets.replaced")])
+            .refuses(400, "neither or both of the fields; a URL or address is refused; the URLs do not share a directory; no signers file is in force there; the host is not a known code forge", "assets.400")
+            .refuses(403, "the caller is not in the current signers file, or is a registrar and would correct an index; the operator has blocked the key, the host or the project; or this is a mirror", "assets.403")
+            .refuses(409, "the index is complete or revoked, or is collecting with the same content; or the project has too many collecting indexes", "assets.409")
+            .can_fail(", or the release could not be fetched or is not valid"))
+}
+
+async fn register(State(app): State<App>, request: Authenticated) -> Result<Json<AssetsResponse>, ApiError> {
     let FetchedRelease { project, release, source, message, turn } = match AssetsBody::parse(&request.body)? {
         AssetsBody::Release(url) => fetch_from_forge(&app, &request, &url).await?,
         AssetsBody::Checksums(urls) => fetch_from_checksums(&app, &request, &urls).await?,

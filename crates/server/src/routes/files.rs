@@ -1,35 +1,33 @@
-//! Stored files: raw, the signers file that governs a path, and what to sign for a path.
+//! Stored files: raw, the signers file that governs a path, and the signers history behind an artifact.
 
 use std::sync::Arc;
 
-use axum::{
-    Extension,
-    body::{Body, Bytes},
-    extract::State,
-    http::{
-        HeaderMap, HeaderValue, StatusCode,
-        header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS},
-    },
-    response::{IntoResponse, Response},
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
 };
-use countersign_api::{answers::FilesToSignResponse, error_code::ErrorCode};
-use countersign_core::{
-    documents::layout,
-    rules::{decide::veto::list_records, query, stored},
-    values::path::RepoPath,
-};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use countersign_api::answers::ChainResponse;
+use countersign_api::error_code::ErrorCode;
+use countersign_api::schemas::SignersConfig;
+use countersign_core::documents::layout;
+use countersign_core::rules::decide::veto::list_records;
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::wire::routes as paths;
+use countersign_store::{FoundFile, Head, ObjectId, PathEntry, unreadable};
 use serde::Serialize;
 
-use super::history::HistoryEntries;
-use crate::{
-    auth::Authenticated,
-    error::ApiError,
-    origin::RequestOrigin,
-    routing::tail::{Tail, parse_tail},
-    sending::SMALL_BYTES,
-    state::App,
-};
-use countersign_store::{FoundFile, Head, ObjectId, PathEntry, unreadable};
+use super::history::{HistoryEntries, chain_at_hand};
+use crate::error::ApiError;
+use crate::openapi::{self, Content, DescribedAnswer, Endpoint, Section, any_path, file_path, if_none_match};
+use crate::origin::RequestOrigin;
+use crate::routing::route_table::RouteTable;
+use crate::routing::tail::{Tail, parse_tail};
+use crate::sending::SMALL_BYTES;
+use crate::state::App;
 
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -38,49 +36,60 @@ const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 /// Forty hexadecimal digits and two quotation marks.
 const TAG_BYTES: usize = 42;
 
-pub(crate) async fn to_sign(
-    State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
-    tail: Tail,
-    _: Authenticated,
-) -> Result<Response, ApiError> {
-    let path = tail.parse()?;
-    let head = app.store.head();
-    let answer = app.sending.read(move || list_to_sign(&head, &path)).await??;
-    send_json(&app, answer, origin.as_deref()).await
+pub(crate) fn routes() -> RouteTable {
+    RouteTable::default()
+        .get_below(paths::FILES, raw, Endpoint::new("file", Section::Reading, "A stored file")
+            .about(
+                "The bytes of any stored file. You can keep copies, but ask again before you use one: the file at a path \
+                 can change.",
+            )
+            .counted_as("files")
+            .takes(file_path())
+            .takes(if_none_match())
+            .answers(describe_stored("the bytes").with_content(Content::bytes("application/octet-stream")))
+            .answers(DescribedAnswer::not_modified())
+            .refuses(400, "invalid path, or a directory", "path.400")
+            .refuses(404, "no file at the path", "status.404")
+            .can_fail("")
+            .can_be_busy()
+            .limited())
+        .get_below(paths::GET_SIGNERS, signers, Endpoint::new("get_signers", Section::Reading, "The signers in force for a path")
+            .about("The nearest signers file in force at or above the path, byte for byte as it was published.")
+            .takes(any_path())
+            .takes(if_none_match())
+            .answers(describe_stored("the signers file").with_content(Content::of::<SignersConfig>(&[("two_of_two", "get_signers")])))
+            .answers(DescribedAnswer::not_modified())
+            .refuses(400, "invalid path", "path.400")
+            .fails("no signers file in any parent directory", &ApiError::no_signers("https/github.com/443/acme/other"))
+            .can_fail("")
+            .can_be_busy()
+            .limited())
+        .get_below(paths::GET_SIGNERS_CHAIN, chain, describe_chain("get_signers_chain", ""))
+        // Another name for it in the specification.
+        .get_below(paths::GET_ARTIFACT_SIGNERS_CHAIN, chain, describe_chain("get_artifact_signers_chain", "\n\nThe same as `get_signers_chain`, under another name."))
 }
 
-/// An answer in JSON. It waits for room if it is large (D45).
-pub(super) async fn send_json(
-    app: &App,
-    answer: Bytes,
-    origin: Option<&RequestOrigin>,
-) -> Result<Response, ApiError> {
-    let length = answer.len();
-    Ok(sized(app.sending.body(answer, origin).await?, JSON, length))
+fn describe_chain(id: &'static str, note: &str) -> Endpoint {
+    Endpoint::new(id, Section::Reading, "The history of a file's signers")
+        .about(format!(
+            "The project's signers files in order, from the first to the one that governs the file. The path must be that of \
+             a complete or revoked index, or of a signers file in force. Any other path, well-formed or not, gets 400.{note}",
+        ))
+        .counted_as("get_signers_chain")
+        .takes(file_path())
+        .answers_with::<ChainResponse>(200, "the history of the signers", &[("first_signers", "chain")])
+        .refuses(400, "invalid path, nothing there, not complete, or of another kind", "chain.400")
+        .can_fail("")
+        .can_be_busy()
+        .limited()
 }
 
-/// The same for an answer that is not written yet.
-pub(super) async fn write_and_send(
-    app: &App,
-    answer: &impl Serialize,
-    origin: Option<&RequestOrigin>,
-) -> Result<Response, ApiError> {
-    let answer = serde_json::to_vec(answer).expect("lists of text and numbers are always JSON");
-    send_json(app, answer.into(), origin).await
+pub(super) fn describe_stored(about: &str) -> DescribedAnswer {
+    let headers = [openapi::ETAG, openapi::CACHE_CONTROL, openapi::CONTENT_LENGTH];
+    DescribedAnswer::new(200, about).with_headers(headers)
 }
 
-fn list_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
-    let files = query::files_to_sign(head, path)?.ok_or_else(|| file_not_found(path))?;
-    let text = |(path, bytes): (RepoPath, Arc<[u8]>)| match String::from_utf8(bytes.to_vec()) {
-        Ok(text) => Ok((path, text)),
-        Err(_) => Err(stored::corrupt(&path, "it is not UTF-8")),
-    };
-    let answer = FilesToSignResponse { files: files.into_iter().map(text).collect::<Result<_, _>>()? };
-    Ok(serde_json::to_vec(&answer).expect("text by text is always JSON").into())
-}
-
-pub(crate) async fn raw(
+async fn raw(
     State(app): State<App>,
     origin: Option<Extension<RequestOrigin>>,
     tail: Tail,
@@ -102,7 +111,7 @@ pub(crate) async fn raw(
     }
 }
 
-pub(crate) async fn signers(
+async fn signers(
     State(app): State<App>,
     origin: Option<Extension<RequestOrigin>>,
     tail: Tail,
@@ -111,6 +120,19 @@ pub(crate) async fn signers(
     let (path, head) = (tail.parse()?, app.store.head());
     let question = FileQuestion { app: &app, origin: origin.as_deref(), headers: &headers };
     question.send_file(head, path, Wanted::Signers).await
+}
+
+async fn chain(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    tail: Tail,
+) -> Result<Response, ApiError> {
+    let path = parse_artifact(&tail.0)?;
+    let head = app.store.head();
+    let entries = app.sending.read(move || HistoryEntries::chain(head, &path)).await??;
+    let length = entries.len();
+    let body = entries.send(&app, origin.as_deref()).await?;
+    Ok(sized(body, JSON, length))
 }
 
 /// Answers with a stored file without waiting; `None` leaves the request to the handler.
@@ -135,6 +157,17 @@ pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option
     let (path, head) = (parse_tail(tail)?, app.store.glance());
     let file = head.nearest_signers(&path).ok_or_else(|| ApiError::no_signers(path.as_str()))?;
     Ok(serve_at_hand(&head, file, JSON, headers))
+}
+
+/// Answers with a chain without waiting; `None` leaves the request to the handler.
+pub fn read_chain(app: &App, tail: &str) -> Result<Option<Response>, ApiError> {
+    let chain = chain_at_hand(app, &parse_artifact(tail)?)?;
+    Ok(chain.map(|chain| ([(CONTENT_TYPE, JSON)], chain).into_response()))
+}
+
+fn parse_artifact(tail: &str) -> Result<RepoPath, ApiError> {
+    parse_tail(tail)
+        .map_err(|error| ApiError { message: format!("Invalid artifact path: {}", error.message), ..error })
 }
 
 /// Where the newest veto of a project, or its signatures, lies (D220).
@@ -244,6 +277,26 @@ impl FileQuestion<'_> {
         let body = entries.send(self.app, self.origin).await?;
         Ok(tagged(sized(body, OCTET_STREAM, length), OCTET_STREAM, &tag))
     }
+}
+
+/// Sends an answer in JSON. It waits for room if it is large (D45).
+pub(super) async fn send_json(
+    app: &App,
+    answer: Bytes,
+    origin: Option<&RequestOrigin>,
+) -> Result<Response, ApiError> {
+    let length = answer.len();
+    Ok(sized(app.sending.body(answer, origin).await?, JSON, length))
+}
+
+/// Writes an answer as JSON and sends it. It waits for room if it is large.
+pub(super) async fn write_and_send(
+    app: &App,
+    answer: &impl Serialize,
+    origin: Option<&RequestOrigin>,
+) -> Result<Response, ApiError> {
+    let answer = serde_json::to_vec(answer).expect("lists of text and numbers are always JSON");
+    send_json(app, answer.into(), origin).await
 }
 
 /// An answer whose length is known before its body.

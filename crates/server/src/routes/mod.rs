@@ -1,23 +1,16 @@
-//! One file per noun. A handler parses, calls, answers; it decides nothing.
+//! One file per subject: each route with its description and its handler. A handler parses, calls, answers; it decides
+//! nothing.
 
 pub mod assets;
-pub mod chain;
-pub mod events;
+pub mod catalogue;
 pub mod files;
-pub mod health;
-pub mod history;
-pub mod journal;
-pub mod keys;
+mod history;
 pub mod log;
 pub(crate) mod metrics;
 mod metrics_page;
-pub mod pending;
-pub mod ping;
 pub mod propose;
-pub mod reference;
-pub mod releases;
+pub mod service;
 pub mod signatures;
 pub mod state;
-pub mod statement;
-pub mod withdraw;
-pub mod witness;
+pub mod statements;
+pub mod streams;

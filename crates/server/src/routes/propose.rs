@@ -1,23 +1,59 @@
 //! Registers a project, and proposes new signers for it.
 
-use axum::{Json, extract::State};
-use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
-use countersign_core::{
-    documents::{metadata::Origin, signed_request::SignedRequest},
-    rules::decide::{self, Proposal, Proposed, register, update},
-};
-use countersign_forge::{forges::SignersSource, url::SourceUrl};
-
-use crate::{
-    auth::Authenticated,
-    error::ApiError,
-    observe::{self, RequestFact},
-    state::App,
-    upstream::{FetchKind, FetchTurn},
-};
+use axum::Json;
+use axum::extract::State;
+use countersign_api::answers::ProposedResponse;
+use countersign_api::requests::ProposeBody;
+use countersign_core::documents::metadata::Origin;
+use countersign_core::documents::signed_request::SignedRequest;
+use countersign_core::rules::decide::{self, MAX_LEAD_MINUTES, Proposal, Proposed, register, update};
+use countersign_core::values::wire::routes as paths;
+use countersign_forge::forges::SignersSource;
+use countersign_forge::url::SourceUrl;
 use countersign_store::Head;
 
-pub async fn register_repo(
+use crate::auth::Authenticated;
+use crate::error::ApiError;
+use crate::observe::{self, RequestFact};
+use crate::openapi::{Endpoint, Section};
+use crate::routing::route_table::RouteTable;
+use crate::state::App;
+use crate::upstream::{FetchKind, FetchTurn};
+
+pub(crate) fn routes() -> RouteTable {
+    RouteTable::default()
+        .post(paths::REGISTER_REPO, register_repo, Endpoint::new("register_repo", Section::Changing, "Register a project")
+            .about(
+                "Registers a project by the signers file at a URL. The server fetches the file, stores it as pending, and \
+                 keeps the signed request as proof of who sent it.\n\n\
+                 `public_key` must be the key that signs the request, and must be listed in the file. The submitter \
+                 signs the file like every other signer. `required_signers` lists the keys that have yet to sign.",
+            )
+            .signed()
+            .is_kept()
+            .with_body::<ProposeBody>(&[("register", "propose.request")])
+            .answers_with::<ProposedResponse>(200, "registered, and waiting for signatures", &[("registered", "register")])
+            .refuses(400, &format!("the body, the URL or the address of its host is refused; `public_key` is invalid, not the caller's, or not in the file; the file's `timestamp` is more than {MAX_LEAD_MINUTES} minutes ahead"), "propose.400")
+            .refuses(409, "the project is registered, its registration is in progress, or it overlaps with another project; or too many registrations beside it wait for signatures", "register.409")
+            .can_be_blocked()
+            .can_fail(", or the signers file could not be fetched or is not valid"))
+        .post(paths::UPDATE_SIGNERS, update_signers, Endpoint::new("update_signers", Section::Changing, "Propose new signers")
+            .about(
+                "Proposes a new signers file for a project that has one in force. The URL decides the project.\n\n\
+                 `public_key` must be the key that signs the request, and be listed in the current file, in any role. \
+                 Proposing the pending file again changes nothing; the answer lists who is missing.",
+            )
+            .signed()
+            .is_kept()
+            .with_body::<ProposeBody>(&[("update", "propose.request")])
+            .answers_with::<ProposedResponse>(200, "proposed, and waiting for signatures", &[("proposed", "update")])
+            .refuses(400, &format!("the body, the URL or the address is refused; the project is not registered, or its first signers file is not in force yet; `public_key` is invalid, not the caller's, or not in the current file; the new `timestamp` is not later than the current one, or more than {MAX_LEAD_MINUTES} minutes ahead"), "update.400")
+            .refuses(409, "another proposal is pending, and the caller is neither admin nor master, or an admin where a master has a part in it and rotations wait; the masters have vetoed this very file; or too many proposals were replaced already", "update.409")
+            .can_be_blocked()
+            .can_fail(", or the signers file could not be fetched or is not valid"))
+}
+
+async fn register_repo(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
@@ -39,7 +75,7 @@ pub async fn register_repo(
     Ok(answer(proposed, "Project registered successfully. Collect signatures to activate."))
 }
 
-pub async fn update_signers(
+async fn update_signers(
     State(app): State<App>,
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {

@@ -2,48 +2,67 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Extension,
-    body::Bytes,
-    extract::State as AppState,
-    http::{HeaderMap, Uri},
-    response::Response,
-};
-use countersign_api::{
-    error_code::ErrorCode,
-    state::{DroppedReleases, LogAnswer, LogConsistency, StateResponse},
-};
-use countersign_core::{
-    documents::{fields::parse_digest, layout},
-    proof::{
-        staple::Staple,
-        state::{State, StateSubject},
-    },
-    rules::snapshot::Snapshot as _,
-    values::{
-        bounds::LIST_ENTRIES,
-        digest::{Sha256, Sha512},
-        path::RepoPath,
-    },
-};
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::State as AppState;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use countersign_api::error_code::ErrorCode;
+use countersign_api::state::{DroppedReleases, LogAnswer, LogConsistency, StateDocument, StateResponse};
+use countersign_core::documents::fields::parse_digest;
+use countersign_core::documents::layout;
+use countersign_core::proof::staple::Staple;
+use countersign_core::proof::state::{State, StateSubject};
+use countersign_core::rules::snapshot::Snapshot as _;
+use countersign_core::values::bounds::LIST_ENTRIES;
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::wire::routes as paths;
 use countersign_explain::describe::proposal::{DroppedSignatures, list_dropped};
 use countersign_log::NoStaple;
 use countersign_store::Head;
+use serde_json::json;
 
-use super::files::{JSON, file_not_found, matches_tag, not_modified, tagged};
-use crate::{
-    catalogue::ask,
-    error::ApiError,
-    origin::RequestOrigin,
-    query::{Query, bad},
-    routing::tail::Tail,
-    state::App,
-};
+use super::files::{JSON, describe_stored, file_not_found, matches_tag, not_modified, tagged};
+use crate::catalogue::ask;
+use crate::error::ApiError;
+use crate::openapi::{self, Content, DescribedAnswer, Endpoint, Parameter, Section};
+use crate::origin::RequestOrigin;
+use crate::query::{Query, bad};
+use crate::routing::route_table::RouteTable;
+use crate::routing::tail::Tail;
+use crate::state::App;
 
 /// How often the newest release can be revoked while a question for it is answered.
 const MOST_LOOKS: usize = 4;
 
-pub(crate) async fn state(
+pub(crate) fn routes() -> RouteTable {
+    RouteTable::default()
+        .get_below(paths::STATE, state, Endpoint::new("state", Section::Reading, "The state of a release or a project")
+            .about(
+                "Everything that the server has about one release, or about the signers of one project, as of one commit. The path \
+                 is that of an index, of a release's directory, of a project, or of a signers file. For a complete or revoked \
+                 release, `bundle` is the bundle that `countersign bundle` writes, with what the log proves; the saved answer \
+                 verifies like a bundle. For everything else, `files` has the exact stored texts: signatures so far, signers that \
+                 are proposed, objections, a begun revocation or veto, a withdrawal. The server's word is a hint where to look: \
+                 check signatures yourself.",
+            )
+            .takes(openapi::any_path())
+            .takes(Parameter::query("tag", "The release of the project at the path that has this tag, or this directory.", openapi::path(), "v1"))
+            .takes(Parameter::query("newest", "The newest release of the project at the path: the highest complete version that no one has begun to revoke. `skipped` lists the higher versions that were passed over. If the project has no such release, the answer is about the project. With `tag`, this parameter changes nothing.", openapi::one_of(&["true"]), "true"))
+            .takes(Parameter::query("history_after", "Leave out the entries of the history up to that of the signers file with this digest, which you have. If the history has no such entry, it is whole.", openapi::matching("^sha512:[0-9a-f]{128}$"), format!("sha512:{}", "0".repeat(128))))
+            .takes(Parameter::query("log_size", "The size of the log that you have seen. `log.consistency` then proves that the staple is of the same log.", json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX }), 7))
+            .takes(openapi::if_none_match())
+            .answers(describe_stored("the state").with_content(Content::of::<StateDocument<'_>>(&[("complete", "state")])))
+            .answers(DescribedAnswer::not_modified())
+            .refuses(400, "invalid path or question", "path.400")
+            .refuses(404, "no release and no project at the path", "status.404")
+            .can_fail("")
+            .can_be_busy()
+            .limited())
+}
+
+async fn state(
     AppState(app): AppState<App>,
     origin: Option<Extension<RequestOrigin>>,
     tail: Tail,

@@ -15,13 +15,14 @@ use countersign_core::{
         stored::ReleaseState,
         tally::Tally,
     },
-    values::{digest::Sha512, path::RepoPath, wire::routes::BADGES},
+    values::{bounds::PATH_BYTES, digest::Sha512, path::RepoPath, wire::routes::BADGES},
 };
 use countersign_explain::describe::{
     proposal::tally_proposal,
     release::{ReleaseSummary, summarise_release},
 };
 use maud::{Markup, html};
+use serde_json::json;
 
 use super::{
     links,
@@ -30,7 +31,11 @@ use super::{
     projects::count_releases,
     visit::Visit,
 };
-use crate::{routing::tail::parse_tail, sending::run_in_turn, state::App};
+use crate::openapi::{self, Content, DescribedAnswer, EXAMPLE_PROJECT, Endpoint, Parameter, Section};
+use crate::routing::route_table::RouteTable;
+use crate::routing::tail::parse_tail;
+use crate::sending::run_in_turn;
+use crate::state::App;
 use countersign_store::Head;
 
 const HEIGHT: usize = 20;
@@ -55,7 +60,28 @@ enum Colour {
     Grey,
 }
 
-pub(super) async fn show(State(app): State<App>, visit: Visit) -> Response {
+pub(super) fn routes() -> RouteTable {
+    let picture = |status, about| {
+        let content = Content::text("image/svg+xml");
+        DescribedAnswer::new(status, about).with_headers([openapi::CACHE_CONTROL]).with_content(content)
+    };
+    let pattern = r"^[^\\\x00-\x1f\x7f-\x9f]+\.svg$";
+    let schema = json!({ "type": "string", "maxLength": PATH_BYTES, "pattern": pattern });
+    let about = "The path of a project, a release or a pending signers file, and `.svg`.";
+    let described = Endpoint::new("badge", Section::Pages, "A badge")
+        .about("A small picture that says how far a release is signed, or how many signers a project has.")
+        .counted_as("badge")
+        .takes(Parameter::path("path", about, schema, format!("{EXAMPLE_PROJECT}.svg")))
+        .takes(openapi::if_none_match())
+        .answers(picture(200, "the picture").with_headers([openapi::ETAG]))
+        .answers(DescribedAnswer::not_modified())
+        .answers(picture(404, "a picture that says `unknown`"))
+        .can_fail("")
+        .limited();
+    RouteTable::default().get_below(BADGES, show, described)
+}
+
+async fn show(State(app): State<App>, visit: Visit) -> Response {
     let head = app.store.head();
     let path = links::below(BADGES, &visit.path).and_then(|tail| tail.strip_suffix(".svg"));
     let found = match path.map(parse_tail) {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{frame::Page, links, visit::Visit};
 use crate::openapi::{
     ABOUT, AUTHENTICATION, AuthHeader, Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess,
-    Parameter, ParameterPlace, Row, SchemaField, Section, Type, Verb, pages,
+    Parameter, ParameterPlace, Row, SchemaField, Section, Type, Verb, lasting_page,
 };
 use crate::{routing::route_table::RouteTable, state::App};
 
@@ -22,14 +22,21 @@ const SERVER: &str = "https://sign.example.org";
 static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
 
 pub(super) fn routes() -> RouteTable {
-    let overview = RouteTable::default().get(
-        links::DOCS,
-        async |State(app): State<App>, visit: Visit| show(&app, None).at(&visit),
-        pages::docs(),
-    );
+    let overview = lasting_page("docs_page", "This reference, for people")
+        .about("Every endpoint with its parameters, answers and examples.");
+    let show_overview = async |State(app): State<App>, visit: Visit| show(&app, None).at(&visit);
+    let overview = RouteTable::default().get(links::DOCS, show_overview, overview);
     Section::ALL.into_iter().fold(overview, |routes, section| {
         let show = async move |State(app): State<App>, visit: Visit| show(&app, Some(section)).at(&visit);
-        routes.get(&address(section), show, pages::docs_section(section))
+        let id = match section {
+            Section::Changing => "docs_projects_page",
+            Section::Signing => "docs_signing_page",
+            Section::Reading => "docs_reading_page",
+            Section::Watching => "docs_service_page",
+            Section::Pages => "docs_pages_page",
+        };
+        let described = lasting_page(id, "A part of this reference").about("The endpoints of one group.");
+        routes.get(&address(section), show, described)
     })
 }
 

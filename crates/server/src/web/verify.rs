@@ -20,9 +20,11 @@ use super::{
     release::begun_revocation,
     visit::{Visit, find_field},
 };
-use crate::{
-    error::ApiError, openapi::pages, routing::route_table::RouteTable, sending::run_in_turn, state::App,
-};
+use crate::error::ApiError;
+use crate::openapi::{EXAMPLE_PROJECT, Parameter, asset, lasting_page, text};
+use crate::routing::route_table::RouteTable;
+use crate::sending::run_in_turn;
+use crate::state::App;
 
 /// A part of the script.
 #[derive(Clone, Copy)]
@@ -61,9 +63,19 @@ const MODULES: [Module; 11] = [
 ];
 
 pub(super) fn routes() -> RouteTable {
-    let page = RouteTable::default().get(links::VERIFY, page, pages::verify());
+    let file = "https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
+    let described = lasting_page("verify_page", "Verify a file")
+        .about("A form that checks a file in your browser. The file is not sent anywhere.")
+        .takes(Parameter::query(
+            "path",
+            "The path of the index that lists the file.",
+            text(),
+            EXAMPLE_PROJECT,
+        ))
+        .takes(Parameter::query("url", "The address that the file came from.", text(), file));
+    let page = RouteTable::default().get(links::VERIFY, page, described);
     MODULES.into_iter().fold(page, |routes, Module { path, id, text }| {
-        routes.get(path, async move || send_module(text), pages::script(id))
+        routes.get(path, async move || send_module(text), asset(id, "A script", "text/javascript"))
     })
 }
 

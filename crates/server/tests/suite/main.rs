@@ -15,6 +15,7 @@ mod model;
 mod observe;
 mod overview;
 mod overview_lists;
+mod reference;
 mod support;
 mod upstream;
 mod web;
