@@ -2,21 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::documents::fields::{parse_by_any_path, parse_key, parse_signature};
+use countersign_core::documents::other_formats::{FormatTexts, parse_texts};
 pub use countersign_core::documents::{
     objections::ObjectBody, revocation::RevokeBody, veto::VetoBody, withdrawal::WithdrawBody,
 };
-use countersign_core::{
-    documents::{
-        fields::{parse_key, parse_signature},
-        other_formats::{FormatTexts, parse_texts},
-    },
-    rules::decide::sign::Submission,
-    values::{
-        json::{Field, Json, ParseError},
-        key::{PublicKey, Signature},
-        path::RepoPath,
-    },
-};
+use countersign_core::json_fields;
+use countersign_core::rules::decide::sign::Submission;
+use countersign_core::values::json::{FromField as _, Json, ParseError};
+use countersign_core::values::key::{PublicKey, Signature};
+use countersign_core::values::path::RepoPath;
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
 /// Body of `register_repo` and of `update_signers`.
@@ -58,44 +53,11 @@ pub enum AssetsBody {
     Checksums(Vec<String>),
 }
 
-impl ProposeBody {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        Ok(Self {
-            signers_file_url: object.required("signers_file_url")?.string()?.to_owned(),
-            public_key: parse_key(&object.required("public_key")?)?,
-        })
-    }
-}
-
-impl SignaturesBody {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        Self::parse_field(&Json::parse(bytes)?.root())
-    }
-
-    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.open_object()?;
-        let mut signatures = BTreeMap::new();
-        for (path, field) in object.required("signatures")?.entries()? {
-            let path = RepoPath::parse(path).map_err(|error| field.error(error))?;
-            let signature = parse_signature(&field)?;
-            if signatures.insert(path, signature).is_some() {
-                return Err(field.error("two spellings of one path"));
-            }
-        }
-        Ok(Self {
-            file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
-            public_key: parse_key(&object.required("public_key")?)?,
-            signatures,
-            other_formats: object
-                .optional("other_formats")
-                .map(|texts| parse_texts(&texts))
-                .transpose()?
-                .unwrap_or_default(),
-        })
-    }
-}
+json_fields!(body ProposeBody { signers_file_url, public_key: with(parse_key) });
+json_fields!(body SignaturesBody {
+    signatures: with(|field| parse_by_any_path(field, parse_signature)), file_path, public_key: with(parse_key),
+    other_formats: or_default_with(parse_texts),
+});
 
 impl From<Submission> for SignaturesBody {
     fn from(Submission { file, signer, signatures, other_formats }: Submission) -> Self {
@@ -119,12 +81,8 @@ impl AssetsBody {
                 Err(ParseError::new("", "forge_release_url and csum_files are mutually exclusive"))
             }
             (None, None) => Err(ParseError::new("", "one of forge_release_url and csum_files is required")),
-            (Some(url), None) => Ok(Self::Release(url.string()?.to_owned())),
-            (None, Some(list)) => {
-                let urls = list.array()?;
-                let urls = urls.iter().map(|url| url.string().map(str::to_owned));
-                Ok(Self::Checksums(urls.collect::<Result<_, _>>()?))
-            }
+            (Some(url), None) => Ok(Self::Release(String::parse_field(&url)?)),
+            (None, Some(list)) => Ok(Self::Checksums(Vec::parse_field(&list)?)),
         }
     }
 }
