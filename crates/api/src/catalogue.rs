@@ -8,6 +8,6 @@ pub use self::{
         KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, SignedRelease, WaitingFile,
         WaitingKind,
     },
-    releases::{ListedRelease, ProjectsResponse, ReleasesResponse, SignatureCount},
+    releases::{ListedRelease, ProjectsResponse, ReleasesResponse},
 };
 pub use countersign_core::rules::stored::ReleaseState;

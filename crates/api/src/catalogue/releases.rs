@@ -5,21 +5,6 @@ use countersign_core::rules::{stored::ReleaseState, tally::Tally};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
 use serde::Serialize;
 
-/// Signatures that count, and signatures that are needed. Each group of signers counts up to its threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct SignatureCount {
-    pub collected: usize,
-    pub needed: usize,
-}
-
-impl From<Tally> for SignatureCount {
-    fn from(Tally { collected, needed }: Tally) -> Self {
-        Self { collected, needed }
-    }
-}
-
-json_fields!(part SignatureCount { collected, needed });
-
 /// A release, in a list of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct ListedRelease {
@@ -53,9 +38,9 @@ pub struct ListedRelease {
     /// How far a revocation has come that waits for more signatures. Absent if none was begun.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub revocation_begun: Option<SignatureCount>,
+    pub revocation_begun: Option<Tally>,
     /// On the release itself.
-    pub signatures: SignatureCount,
+    pub signatures: Tally,
     /// How many signers object to it. Absent if none does.
     #[schema(value_type = Option<usize>, nullable = false)]
     #[serde(skip_serializing_if = "is_zero")]

@@ -21,7 +21,7 @@ use crate::{
     },
     json_fields,
     proof::shown_release::{ReadRelease, ShownHistoryError, ShownReleaseError, verify_history},
-    rules::{chain::VerifiedChain, consent::Consent, decide::sign::Submission},
+    rules::{chain::VerifiedChain, consent::Consent, decide::sign::SignaturesBody},
     values::{
         digest::Sha512,
         json::ParseError,
@@ -240,12 +240,17 @@ impl ToSign {
     /// Signs every file of the request; `sign` is the key's own operation, over a digest (D3).
     pub fn sign<E>(
         &self,
-        signer: PublicKey,
+        public_key: PublicKey,
         sign: impl Fn(&Sha512) -> Result<Signature, E>,
-    ) -> Result<Submission, E> {
+    ) -> Result<SignaturesBody, E> {
         let signatures = self.digests.iter().map(|(path, digest)| Ok((path.clone(), sign(digest)?)));
         let signatures = signatures.collect::<Result<_, E>>()?;
-        Ok(Submission { file: self.path.clone(), signer, signatures, other_formats: FormatTexts::new() })
+        Ok(SignaturesBody {
+            file_path: self.path.clone(),
+            public_key,
+            signatures,
+            other_formats: FormatTexts::new(),
+        })
     }
 
     /// The formats besides our own that the signers in force ask for (D100); none for a signers file.
