@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use countersign_core::{
     documents::{revocation::RevokeBody, veto::VetoBody},
     proof::{to_revoke::RevocationRequest, to_sign::SigningRequest, to_veto::CarriedVeto},
-    values::json::{self, Field, Json, ParseError},
+    values::json::{self, Field, FromField as _, Json, ParseError},
 };
 use serde::Serialize;
 
@@ -81,7 +81,7 @@ fn parse_list<T>(
     let json = Json::parse(bytes)?;
     let object = json.root().object(&["version", name])?;
     object.require_version(VERSION)?;
-    object.required(name)?.array()?.iter().map(parse).collect()
+    object.required(name)?.list(parse)
 }
 
 fn write_list(name: &str, list: &[impl Serialize]) -> Vec<u8> {

@@ -5,7 +5,7 @@
 
 use countersign_core::rules::decide::{
     revoke::{RevokeRefusal, RevokeRequest},
-    sign::{SignRefusal, Submission},
+    sign::{SignRefusal, SignaturesBody},
 };
 use countersign_testing::World;
 
@@ -13,7 +13,7 @@ use countersign_testing::World;
 #[derive(Debug, Clone)]
 pub enum Statement {
     Revoke(Box<RevokeRequest>),
-    Sign(Submission),
+    Sign(SignaturesBody),
 }
 
 /// What became of a statement.

@@ -19,7 +19,7 @@ use crate::{
     rules::chain::{VerifiedChain, VerifiedLink},
     values::{
         digest::Sha512,
-        json::{Field, ParseError},
+        json::{Field, FromField as _, ParseError},
         key::{PublicKey, Signature},
         path::RepoPath,
         shown::shown_text,

@@ -15,7 +15,7 @@ use crate::{
     rules::chain::VerifiedChain,
     values::{
         digest::Sha512,
-        json::{Field, ParseError},
+        json::{Field, FromField as _, ParseError},
         key::{PublicKey, Signature},
         path::RepoPath,
         time::Timestamp,

@@ -33,7 +33,7 @@ pub fn locate_claimed(url: &str, claimed: OriginKind) -> Result<SignersSource, U
         if source.kind == claimed {
             return Ok(source);
         }
-        let (host, known) = (host.clone(), source.kind.as_str());
+        let (host, known) = (host.clone(), source.kind.name());
         return Err(refuse(UrlProblem::OtherKind { host, known, claimed: claimed.as_str() }));
     }
     if let Some(kind) = ForgeKind::of(claimed) {

@@ -5,10 +5,7 @@ use countersign_api::{
     answers::{SignedResponse, StatusResponse},
     requests::SignaturesBody,
 };
-use countersign_core::rules::{
-    decide::sign::{self, Submission},
-    query, stored,
-};
+use countersign_core::rules::{decide::sign, query, stored};
 
 use crate::{
     auth::Authenticated,
@@ -25,7 +22,7 @@ pub async fn submit(
     let body = SignaturesBody::parse(&request.body)?;
     observe::note(RequestFact::File, &body.file_path);
     app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
-    let prepared = Submission::from(body).prepare(&*app.store.head());
+    let prepared = body.prepare(&*app.store.head());
     let signed = request.change(&app, move |head, now| sign::sign_prepared(head, &prepared, now)).await?;
     Ok(Json(SignedResponse { is_complete: signed.is_complete, waits_until: signed.waits_until }))
 }
