@@ -1,23 +1,24 @@
 //! Answers of the server (spec §4): what the server writes, the client reads with `parse`.
 //!
-//! A client takes only what it uses; other fields are ignored, and text for people need not be there.
+//! A client takes only what it uses; other fields are ignored, and text for people need not be there: no program depends
+//! on it.
 
 use std::collections::BTreeMap;
 
-use countersign_core::{
-    documents::history::History,
-    rules::stored::ReleaseState,
-    values::{
-        json::{Field, Json, Object, ParseError},
-        key::{PublicKey, decode_base64, encode_base64},
-        path::RepoPath,
-        time::Timestamp,
-        wire::routes,
-    },
-};
+use countersign_core::documents::fields::parse_by_any_path;
+use countersign_core::documents::history::History;
+use countersign_core::json_fields;
+use countersign_core::rules::stored::ReleaseState;
+use countersign_core::values::json::{Field, FromField, Json, ParseError};
+use countersign_core::values::key::{PublicKey, decode_base64, encode_base64};
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::time::Timestamp;
+use countersign_core::values::wire::routes;
 use serde::{Serialize, Serializer};
 
-use crate::{catalogue::WaitingFile, error_code::ErrorCode, objected::PendingObjection};
+use crate::catalogue::WaitingFile;
+use crate::error_code::ErrorCode;
+use crate::objected::PendingObjection;
 
 /// A signers file waits for signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -46,16 +47,11 @@ impl ProposedResponse {
             signature_submission_url: routes::SIGNATURES,
         }
     }
-
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        let signers = object.required("required_signers")?.array()?;
-        let project_id = object.required("project_id")?.parsed(RepoPath::parse)?;
-        let signers = signers.iter().map(|key| key.parsed(PublicKey::parse)).collect::<Result<_, _>>()?;
-        Ok(Self::new(project_id, signers, message_of(&object)))
-    }
 }
+
+json_fields!(body ProposedResponse {
+    required_signers, project_id, message: lenient, success = true, signature_submission_url = routes::SIGNATURES,
+});
 
 /// A signature was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -68,16 +64,7 @@ pub struct SignedResponse {
     pub waits_until: Option<Timestamp>,
 }
 
-impl SignedResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        Ok(Self {
-            is_complete: object.required("is_complete")?.boolean()?,
-            waits_until: object.optional("waits_until").map(|f| f.parsed(Timestamp::parse)).transpose()?,
-        })
-    }
-}
+json_fields!(body SignedResponse { is_complete, waits_until: maybe });
 
 /// How far a file has come.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -118,20 +105,13 @@ pub struct FilesToSignResponse {
     pub files: BTreeMap<RepoPath, String>,
 }
 
-impl FilesToSignResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let mut files = BTreeMap::new();
-        for (name, content) in json.root().open_object()?.required("files")?.entries()? {
-            let path = RepoPath::parse(name).map_err(|error| content.error(error))?;
-            let text = decode_base64(content.string()?).and_then(|bytes| String::from_utf8(bytes).ok());
-            let text = text.ok_or_else(|| content.error("must be base64 of UTF-8 text"))?;
-            if files.insert(path, text).is_some() {
-                return Err(content.error("two spellings of one path"));
-            }
-        }
-        Ok(Self { files })
-    }
+json_fields!(body FilesToSignResponse { files: with(parse_contents) });
+
+fn parse_contents(field: &Field<'_>) -> Result<BTreeMap<RepoPath, String>, ParseError> {
+    parse_by_any_path(field, |content| {
+        let text = decode_base64(content.string()?).and_then(|bytes| String::from_utf8(bytes).ok());
+        text.ok_or_else(|| content.error("must be base64 of UTF-8 text"))
+    })
 }
 
 /// How the signers of a file came to be.
@@ -140,13 +120,7 @@ pub struct ChainResponse {
     pub history: History,
 }
 
-impl ChainResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let history = History::parse_field(&json.root().open_object()?.required("history")?)?;
-        Ok(Self { history })
-    }
-}
+json_fields!(body ChainResponse { history });
 
 /// A revocation was taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -158,14 +132,7 @@ pub struct RevokedResponse {
     pub revoked: bool,
 }
 
-impl RevokedResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        let revoked = object.required("revoked")?.boolean()?;
-        Ok(Self { success: true, message: message_of(&object), revoked })
-    }
-}
+json_fields!(body RevokedResponse { revoked, message: lenient, success = true });
 
 /// A change was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -179,12 +146,9 @@ impl ChangedResponse {
     pub fn new(message: impl Into<String>) -> Self {
         Self { success: true, message: message.into() }
     }
-
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        Ok(Self::new(message_of(&json.root().open_object()?)))
-    }
 }
+
+json_fields!(body ChangedResponse { message: lenient, success = true });
 
 /// A veto was taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -196,14 +160,7 @@ pub struct VetoedResponse {
     pub vetoed: bool,
 }
 
-impl VetoedResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        let vetoed = object.required("vetoed")?.boolean()?;
-        Ok(Self { success: true, message: message_of(&object), vetoed })
-    }
-}
+json_fields!(body VetoedResponse { vetoed, message: lenient, success = true });
 
 /// A release has an index, which waits for signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -228,24 +185,8 @@ pub struct ReplacedIndex {
     pub signatures: Vec<PublicKey>,
 }
 
-impl AssetsResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        let index_file_path = object.required("index_file_path")?.parsed(RepoPath::parse)?;
-        let replaced = object.optional("replaced").map(|replaced| ReplacedIndex::parse_field(&replaced));
-        let replaced = replaced.transpose()?;
-        Ok(Self { success: true, message: message_of(&object), index_file_path, replaced })
-    }
-}
-
-impl ReplacedIndex {
-    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let keys = field.open_object()?.required("signatures")?.array()?;
-        let signatures = keys.iter().map(|key| key.parsed(PublicKey::parse)).collect::<Result<_, _>>()?;
-        Ok(Self { signatures })
-    }
-}
+json_fields!(body AssetsResponse { index_file_path, replaced: maybe, message: lenient, success = true });
+json_fields!(part ReplacedIndex { signatures });
 
 /// What waits for the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -268,24 +209,9 @@ pub struct PendingResponse {
     pub objections: Vec<PendingObjection>,
 }
 
-impl PendingResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        let paths = object.required("file_paths")?.array()?;
-        let left_out = object.optional("left_out").map(|count| count.integer()).transpose()?;
-        let revocations = object.optional("revocations").map(|list| list.array()).transpose()?;
-        let revocations = revocations.unwrap_or_default();
-        let objections = object.optional("objections").map(|list| list.array()).transpose()?;
-        let objections = objections.unwrap_or_default();
-        Ok(Self {
-            file_paths: paths.iter().map(|path| path.parsed(RepoPath::parse)).collect::<Result<_, _>>()?,
-            left_out: left_out.map_or(0, |count| usize::try_from(count).unwrap_or(usize::MAX)),
-            revocations: revocations.iter().map(WaitingFile::parse_field).collect::<Result<_, _>>()?,
-            objections: objections.iter().map(PendingObjection::parse_field).collect::<Result<_, _>>()?,
-        })
-    }
-}
+json_fields!(body PendingResponse {
+    file_paths, left_out: or_default, revocations: or_default, objections: or_default,
+});
 
 /// The server is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -318,31 +244,21 @@ impl PingResponse {
     pub fn new(auth: PingAuth) -> Self {
         Self { message: "pong", auth }
     }
-
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        let message = object.required("message")?;
-        if message.string()? != "pong" {
-            return Err(message.error("must be \"pong\""));
-        }
-        PingAuth::parse_field(&object.required("auth")?).map(Self::new)
-    }
 }
 
-impl PingAuth {
+json_fields!(body PingResponse {
+    message: text(|text| (text == "pong").then_some("pong").ok_or("must be \"pong\"")), auth,
+});
+
+impl FromField for PingAuth {
     fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
         let auth = field.open_object()?;
         let status = auth.required("status")?;
         match status.string()? {
             "unauthenticated" => Ok(Self::Unauthenticated),
-            "success" => {
-                Ok(Self::Success { public_key: auth.required("public_key")?.parsed(PublicKey::parse)? })
-            }
+            "success" => Ok(Self::Success { public_key: auth.get("public_key")? }),
             "failed" => {
-                let public_key =
-                    auth.optional("public_key").and_then(|key| key.parsed(PublicKey::parse).ok());
-                Ok(Self::Failed { public_key, reason: auth.required("reason")?.string()?.to_owned() })
+                Ok(Self::Failed { public_key: auth.lenient("public_key")?, reason: auth.get("reason")? })
             }
             _ => Err(status.error("must be unauthenticated, success or failed")),
         }
@@ -383,20 +299,14 @@ impl ToldError {
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let json = Json::parse(bytes).ok()?;
         let object = json.root().open_object().ok()?;
-        let error = object.required("error").ok()?.string().ok()?.to_owned();
-        let code = object.optional("code").and_then(|code| code.string().ok().map(str::to_owned));
-        Some(Self { error, code: code.filter(|code| ErrorCode::is_well_formed(code)) })
+        let code: Option<String> = object.lenient("code").ok()?;
+        let code = code.filter(|code| ErrorCode::is_well_formed(code));
+        Some(Self { error: object.get("error").ok()?, code })
     }
 
     pub fn known_code(&self) -> Option<ErrorCode> {
         self.code.as_deref().and_then(ErrorCode::parse)
     }
-}
-
-/// The message, which is for people, so that no client depends on it.
-fn message_of(object: &Object<'_>) -> String {
-    let message = object.optional("message");
-    message.and_then(|message| message.string().ok().map(str::to_owned)).unwrap_or_default()
 }
 
 fn as_base64<S: Serializer>(keys: &[PublicKey], serializer: S) -> Result<S::Ok, S::Error> {

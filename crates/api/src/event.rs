@@ -2,16 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::layout,
-    values::{
-        json::{Json, ParseError},
-        key::{KeyError, PublicKey},
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
-use serde::{Serialize, Serializer};
+use countersign_core::documents::layout;
+use countersign_core::json_words;
+use countersign_core::values::json::{Json, ParseError};
+use countersign_core::values::key::{KeyError, PublicKey};
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::time::Timestamp;
+use serde::Serialize;
 
 use crate::claim::Claim;
 
@@ -96,55 +93,23 @@ impl Event {
     }
 }
 
-impl EventKind {
-    pub const ALL: [Self; 15] = [
-        Self::Registration,
-        Self::Proposal,
-        Self::Signature,
-        Self::Complete,
-        Self::Agreed,
-        Self::Veto,
-        Self::Vetoed,
-        Self::Activated,
-        Self::Release,
-        Self::Withdrawn,
-        Self::Objection,
-        Self::ObjectionWithdrawn,
-        Self::Revocation,
-        Self::Revoked,
-        Self::Dropped,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Registration => "registration",
-            Self::Proposal => "proposal",
-            Self::Signature => "signature",
-            Self::Complete => "complete",
-            Self::Agreed => "agreed",
-            Self::Veto => "veto",
-            Self::Vetoed => "vetoed",
-            Self::Activated => "activated",
-            Self::Release => "release",
-            Self::Withdrawn => "withdrawn",
-            Self::Objection => "objection",
-            Self::ObjectionWithdrawn => "objection-withdrawn",
-            Self::Revocation => "revocation",
-            Self::Revoked => "revoked",
-            Self::Dropped => "dropped",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
-impl Serialize for EventKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
+json_words!(EventKind {
+    Registration = "registration",
+    Proposal = "proposal",
+    Signature = "signature",
+    Complete = "complete",
+    Agreed = "agreed",
+    Veto = "veto",
+    Vetoed = "vetoed",
+    Activated = "activated",
+    Release = "release",
+    Withdrawn = "withdrawn",
+    Objection = "objection",
+    ObjectionWithdrawn = "objection-withdrawn",
+    Revocation = "revocation",
+    Revoked = "revoked",
+    Dropped = "dropped",
+} "must be a kind of event");
 
 /// What a commit with this message made happen, in order: a signature may also complete what it signs. Nothing for the
 /// first commit, nor for one that is not ours.
@@ -233,19 +198,15 @@ impl EventBody {
     pub fn parse(bytes: &[u8]) -> Result<Option<Self>, ParseError> {
         let json = Json::parse(bytes)?;
         let object = json.root().open_object()?;
-        let Some(kind) = EventKind::parse(object.required("type")?.string()?) else { return Ok(None) };
-        let commit = object.required("commit")?;
-        if !is_commit_id(commit.string()?) {
-            return Err(commit.error("must be the id of a commit"));
-        }
-        let key = object.optional("key").filter(|key| !key.is_null());
+        let Ok(kind) = EventKind::parse(object.required("type")?.string()?) else { return Ok(None) };
+        let commit_id = |text: &str| is_commit_id(text).then(|| text.to_owned());
         Ok(Some(Self {
             kind,
-            path: object.required("path")?.parsed(RepoPath::parse)?,
-            key: key.map(|key| key.parsed(PublicKey::parse)).transpose()?,
-            time: object.required("time")?.parsed(Timestamp::parse)?,
-            commit: commit.string()?.to_owned(),
-            due: object.optional("due").map(|due| due.parsed(Timestamp::parse)).transpose()?,
+            commit: object.text("commit", |text| commit_id(text).ok_or("must be the id of a commit"))?,
+            path: object.get("path")?,
+            key: object.maybe("key")?.flatten(),
+            time: object.get("time")?,
+            due: object.maybe("due")?,
         }))
     }
 

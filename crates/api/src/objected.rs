@@ -1,19 +1,13 @@
 //! Objections that stand, as answers tell of them (D126).
 
-use countersign_core::{
-    documents::{
-        layout,
-        objections::{ObjectionsFile, StandingObjection},
-    },
-    rules::{snapshot::Snapshot, stored},
-    values::{
-        bounds::LIST_ENTRIES,
-        json::{Field, ParseError},
-        key::PublicKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::layout;
+use countersign_core::documents::objections::{ObjectionsFile, StandingObjection};
+use countersign_core::json_fields;
+use countersign_core::rules::{snapshot::Snapshot, stored};
+use countersign_core::values::bounds::LIST_ENTRIES;
+use countersign_core::values::key::PublicKey;
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::time::Timestamp;
 use serde::Serialize;
 
 /// What a signer holds against a release.
@@ -56,16 +50,10 @@ impl ListedObjection {
         let Self { public_key, objection, timestamp } = self;
         PendingObjection { file_path, public_key, objection, timestamp }
     }
-
-    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.open_object()?;
-        Ok(Self {
-            public_key: object.required("public_key")?.parsed(PublicKey::parse)?,
-            objection: object.required("objection")?.string()?.to_owned(),
-            timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
-        })
-    }
 }
+
+json_fields!(part ListedObjection { public_key, objection, timestamp });
+json_fields!(part PendingObjection { file_path, public_key, objection, timestamp });
 
 impl PendingObjection {
     /// Lists the objections to these releases, as many as one answer has room for (D41). A file that cannot be read
@@ -87,10 +75,5 @@ impl PendingObjection {
         }
         listed.truncate(LIST_ENTRIES);
         listed
-    }
-
-    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let file_path = field.open_object()?.required("file_path")?.parsed(RepoPath::parse)?;
-        Ok(ListedObjection::parse_field(field)?.to(file_path))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use countersign_core::documents::statement::{SignedStatement, StatementKind};
 use countersign_core::proof::to_sign::SigningRequest;
 use countersign_core::proof::to_state::StatementRequest;
-use countersign_core::values::json::{self, Field, Json, ParseError};
+use countersign_core::values::json::{self, Field, FromField as _, Json, ParseError};
 use serde::Serialize;
 
 use crate::requests::SignaturesBody;
@@ -70,7 +70,7 @@ fn parse_list<T>(
     let json = Json::parse(bytes)?;
     let object = json.root().object(&["version", name])?;
     object.require_version(VERSION)?;
-    object.required(name)?.array()?.iter().map(parse).collect()
+    object.required(name)?.list(parse)
 }
 
 fn write_list(name: &str, list: &[impl Serialize]) -> Vec<u8> {

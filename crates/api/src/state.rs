@@ -2,22 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::{
-    documents::{fields::parse_digest, history::History},
-    log::tree::{Hash, parse_hash, write_hash},
-    proof::{
-        bundle::Bundle,
-        staple::Staple,
-        state::{State, StateSubject},
-    },
-    values::{
-        digest::Sha512,
-        json::{Field, Json, ParseError},
-        path::RepoPath,
-        time::Timestamp,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::documents::fields::parse_by_any_path;
+use countersign_core::documents::history::History;
+use countersign_core::json_fields;
+use countersign_core::log::tree::{Hash, parse_hash, write_hash};
+use countersign_core::proof::bundle::Bundle;
+use countersign_core::proof::staple::Staple;
+use countersign_core::proof::state::{State, StateSubject};
+use countersign_core::values::digest::Sha512;
+use countersign_core::values::json::{Field, FromField as _, Json, ParseError};
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::time::Timestamp;
+use countersign_core::values::verifier_key::VerifierKey;
 use serde::{Serialize, Serializer};
 
 use crate::catalogue::ListedRelease;
@@ -46,7 +42,6 @@ pub struct StateResponse {
 pub struct LogAnswer {
     /// The log's verifier key, by the server's word; `null` if the server keeps no log.
     #[schema(value_type = Option<String>)]
-    #[serde(serialize_with = "write_key")]
     pub key: Option<VerifierKey>,
     /// Why a release has no staple; `null` if it has one, or needs none.
     pub no_staple: Option<String>,
@@ -156,101 +151,63 @@ impl StateResponse {
     }
 
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        Self::parse_field(&Json::parse(bytes)?.root())
-    }
-
-    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.open_object()?;
+        let json = Json::parse(bytes)?;
+        let object = json.root().open_object()?;
         object.require_version(VERSION)?;
-        let project = object.required("project_id")?.parsed(RepoPath::parse)?;
-        let path = object.required("path")?;
-        let subject = match object.required("kind")?.string()? {
-            "release" => StateSubject::Release(path.parsed(RepoPath::parse)?),
-            "project" => StateSubject::Project(path.parsed(RepoPath::parse)?),
-            _ => return Err(object.required("kind")?.error("must be release or project")),
-        };
+        let project: RepoPath = object.get("project_id")?;
+        let subject_of = object.text("kind", |kind| match kind {
+            "release" => Ok(StateSubject::Release as fn(RepoPath) -> _),
+            "project" => Ok(StateSubject::Project as fn(RepoPath) -> _),
+            _ => Err("must be release or project"),
+        })?;
+        let subject = subject_of(object.get("path")?);
         let is_of_project = match &subject {
             StateSubject::Release(index) => index.is_inside(&project),
             StateSubject::Project(path) => *path == project,
         };
         if !is_of_project {
-            return Err(path.error(format!("it is not in {project}, which `project_id` names")));
+            return Err(object
+                .required("path")?
+                .error(format!("it is not in {project}, which `project_id` names")));
         }
-        let mut files = BTreeMap::new();
-        for (name, text) in object.required("files")?.entries()? {
-            let path = RepoPath::parse(name).map_err(|error| text.error(error))?;
-            if files.insert(path, text.string()?.to_owned()).is_some() {
-                return Err(text.error("two spellings of one path"));
-            }
-        }
-        let bundle = object.required("bundle")?.nullable(Bundle::parse_field)?;
-        let history = object.required("signers_history")?.nullable(History::parse_field)?;
-        let (evidence, staple) = match bundle {
+        let files = object.with("files", |files| parse_by_any_path(files, String::parse_field))?;
+        let (evidence, staple) = match object.get("bundle")? {
             Some(Bundle { evidence, staple, .. }) if evidence.path == *subject.path() => {
                 (Some(evidence), staple)
             }
             Some(_) => return Err(object.required("bundle")?.error("it is about another release")),
             None => (None, None),
         };
-        let skipped = object.required("skipped")?.array()?;
-        let log = object.required("log")?;
         Ok(Self {
-            commit: object.required("commit")?.string()?.to_owned(),
-            committed_at: object.required("committed_at")?.parsed(Timestamp::parse)?,
-            log: parse_log(&log)?,
-            history_after: object
-                .required("history_after")?
-                .nullable(|digest| digest.parsed(parse_digest))?,
-            drops: parse_drops(&object.required("drops")?)?,
-            skipped: skipped.iter().map(ListedRelease::parse_field).collect::<Result<_, _>>()?,
-            state: State { subject, project, evidence, history, files },
+            commit: object.get("commit")?,
+            committed_at: object.get("committed_at")?,
+            log: object.get("log")?,
+            history_after: object.get("history_after")?,
+            drops: object.get("drops")?,
+            skipped: object.get("skipped")?,
+            state: State { subject, project, evidence, history: object.get("signers_history")?, files },
             staple,
         })
     }
 }
+
+json_fields!(part LogAnswer { key: with(parse_log_key), no_staple, is_soon, consistency });
+json_fields!(part LogConsistency { from, to, hashes: with(parse_hashes) });
+json_fields!(part DroppedReleases { releases, more });
 
 /// Whether a document is the saved answer of a server, and not a bundle alone.
 pub fn is_answer(bytes: &[u8]) -> Result<bool, ParseError> {
     Ok(Json::parse(bytes)?.root().open_object()?.optional("bundle").is_some())
 }
 
-fn parse_log(field: &Field<'_>) -> Result<LogAnswer, ParseError> {
-    let object = field.open_object()?;
-    let parse_key = |key: &Field<'_>| key.parsed(|text| VerifierKey::parse_kind(text, KeyKind::Log));
-    Ok(LogAnswer {
-        key: object.required("key")?.nullable(parse_key)?,
-        no_staple: object.required("no_staple")?.nullable(|said| said.string().map(str::to_owned))?,
-        is_soon: object.required("is_soon")?.boolean()?,
-        consistency: object.required("consistency")?.nullable(parse_consistency)?,
-    })
+fn parse_log_key(field: &Field<'_>) -> Result<Option<VerifierKey>, ParseError> {
+    field.nullable(|key| key.parsed(VerifierKey::parse_log))
 }
 
-fn parse_consistency(field: &Field<'_>) -> Result<LogConsistency, ParseError> {
-    let object = field.open_object()?;
-    let hash = |hash: &Field<'_>| hash.parsed(|text| parse_hash(text).ok_or("must be a hash in base64"));
-    Ok(LogConsistency {
-        from: object.required("from")?.integer()?,
-        to: object.required("to")?.integer()?,
-        hashes: object.required("hashes")?.array()?.iter().map(hash).collect::<Result<_, _>>()?,
-    })
+fn parse_hashes(list: &Field<'_>) -> Result<Vec<Hash>, ParseError> {
+    list.list(|hash| hash.parsed(|text| parse_hash(text).ok_or("must be a hash in base64")))
 }
 
 fn write_hashes<S: Serializer>(hashes: &[Hash], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(hashes.iter().map(write_hash))
-}
-
-fn parse_drops(field: &Field<'_>) -> Result<DroppedReleases, ParseError> {
-    let object = field.open_object()?;
-    let releases = object.required("releases")?.array()?;
-    Ok(DroppedReleases {
-        releases: releases.iter().map(|path| path.parsed(RepoPath::parse)).collect::<Result<_, _>>()?,
-        more: object.required("more")?.boolean()?,
-    })
-}
-
-fn write_key<S: Serializer>(key: &Option<VerifierKey>, serializer: S) -> Result<S::Ok, S::Error> {
-    match key {
-        Some(key) => serializer.collect_str(key),
-        None => serializer.serialize_none(),
-    }
 }

@@ -4,7 +4,7 @@
 //! Each person goes through all of their statements in their own order, whatever becomes of each.
 
 use countersign_core::rules::decide::{
-    sign::{SignRefusal, Submission},
+    sign::{SignRefusal, SignaturesBody},
     statement::StatementRefusal,
 };
 use countersign_testing::{RevokeRequest, World};
@@ -13,7 +13,7 @@ use countersign_testing::{RevokeRequest, World};
 #[derive(Debug, Clone)]
 pub enum Statement {
     Revoke(Box<RevokeRequest>),
-    Sign(Submission),
+    Sign(SignaturesBody),
 }
 
 /// What became of a statement.

@@ -25,7 +25,7 @@ use countersign_core::{
             drop::{DropRefusal, drop_pending},
             register::{RegisterRefusal, register},
             revoke::revoke,
-            sign::{Prepared, SignRefusal, Submission, sign_prepared},
+            sign::{Prepared, SignRefusal, SignaturesBody, sign_prepared},
             statement::StatementRefusal,
             update::{UpdateRefusal, update},
         },
@@ -186,9 +186,10 @@ impl<'w> Requests<'w> {
             for (file, id) in files.iter().zip(&ids) {
                 signatures.insert(file.clone(), self.offer(contents, by, offered, *id));
             }
-            let signer = self.world.people[usize::from(by)].public;
+            let public_key = self.world.people[usize::from(by)].public;
             let other_formats = self.formats(contents, &files[0], ids[0], by, offered);
-            let submission = Submission { file: files[0].clone(), signer, signatures, other_formats };
+            let submission =
+                SignaturesBody { file_path: files[0].clone(), public_key, signatures, other_formats };
             // A wrong signature is not known to verify, so each decision looks at it again.
             self.prepared.insert(known.clone(), submission.prepare(&View { contents, state, reads }));
         }

@@ -19,7 +19,7 @@ use countersign_core::{
             assets::{Release, register_assets},
             register::register,
             revoke::revoke,
-            sign::{Submission, sign},
+            sign::{SignaturesBody, sign},
             update::update,
         },
         query::files_to_sign,
@@ -131,9 +131,9 @@ impl ChangeWish {
         for person in people() {
             let sign_one =
                 |(path, bytes): (&RepoPath, &Arc<[u8]>)| (path.clone(), person.sign(&Sha512::of(bytes)));
-            let submission = Submission {
-                file: file.clone(),
-                signer: person.public_key(),
+            let submission = SignaturesBody {
+                file_path: file.clone(),
+                public_key: person.public_key(),
                 signatures: files.iter().map(sign_one).collect(),
                 other_formats: Default::default(),
             };

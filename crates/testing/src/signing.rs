@@ -9,7 +9,7 @@ use countersign_core::{
         signatures::SignatureSet,
     },
     proof::to_sign::{SigningRequest, ToSign},
-    rules::{decide::sign::Submission, query::files_to_sign},
+    rules::{decide::sign::SignaturesBody, query::files_to_sign},
     values::{digest::Sha512, key::SecretKey},
 };
 
@@ -43,7 +43,7 @@ pub fn proposal_of(past: &Past) -> SigningRequest {
 }
 
 /// Signs, and gives what was signed besides.
-pub fn sign(to_sign: &ToSign, person: &SecretKey) -> (Submission, Vec<Sha512>) {
+pub fn sign(to_sign: &ToSign, person: &SecretKey) -> (SignaturesBody, Vec<Sha512>) {
     let seen = RefCell::new(Vec::new());
     let submission = to_sign.sign(person.public_key(), |digest| {
         seen.borrow_mut().push(*digest);

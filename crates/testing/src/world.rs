@@ -21,7 +21,7 @@ use countersign_core::{
             object::object,
             register::{RegisterRefusal, register},
             revoke::revoke,
-            sign::{SignRefusal, Signed, Submission, sign, sign_prepared},
+            sign::{SignRefusal, SignaturesBody, Signed, sign, sign_prepared},
             statement::{Stated, StatementRefusal},
             update::{UpdateRefusal, update},
             veto::veto,
@@ -163,18 +163,23 @@ impl World {
     }
 
     /// What `key` submits for `file`: right signatures on all that has to be signed.
-    pub fn submission(&self, file: &str, key: &SecretKey) -> Submission {
+    pub fn submission(&self, file: &str, key: &SecretKey) -> SignaturesBody {
         let file = path(file);
         let files = files_to_sign(&self.repo, &file).expect("a sound repository").unwrap_or_default();
         let sign = |(path, bytes): (RepoPath, std::sync::Arc<[u8]>)| (path, key.sign(&Sha512::of(&bytes)));
         let mut signatures: BTreeMap<RepoPath, Signature> = files.into_iter().map(sign).collect();
         // A file that does not exist gets a signature on nothing, so that only its absence is wrong.
         signatures.entry(file.clone()).or_insert_with(|| key.sign(&Sha512::of(b"")));
-        Submission { file, signer: key.public_key(), signatures, other_formats: Default::default() }
+        SignaturesBody {
+            file_path: file,
+            public_key: key.public_key(),
+            signatures,
+            other_formats: Default::default(),
+        }
     }
 
-    /// A submission for the index, with right signatures in other formats.
-    pub fn submission_with(&self, key: &SecretKey, formats: &[OtherFormat]) -> Submission {
+    /// The same for the index, with right signatures in other formats.
+    pub fn submission_with(&self, key: &SecretKey, formats: &[OtherFormat]) -> SignaturesBody {
         let mut submission = self.submission(INDEX, key);
         let index = ReleaseIndex::parse(&self.repo.bytes(INDEX)).expect("an index");
         let sums = render_sha256sums(&index).unwrap_or_default();
@@ -187,7 +192,7 @@ impl World {
         self.submit(&self.submission(file, key))
     }
 
-    pub fn submit(&mut self, submission: &Submission) -> Result<Signed, SignRefusal> {
+    pub fn submit(&mut self, submission: &SignaturesBody) -> Result<Signed, SignRefusal> {
         let decided = sign(&self.repo, submission, self.now);
         // Whether the signatures were verified before must not make a difference.
         let prepared = submission.clone().prepare(&self.repo);

@@ -1,23 +1,16 @@
 //! What waits for a key, and what is known of it.
 
-use countersign_core::{
-    documents::signers::Role,
-    rules::stored::ReleaseState,
-    values::{
-        json::{Field, Json, ParseError},
-        key::PublicKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
-use serde::{Serialize, Serializer};
+use countersign_core::documents::signers::Role;
+use countersign_core::rules::stored::ReleaseState;
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_core::{json_fields, json_words};
+use serde::Serialize;
 
-use super::fields::{count, flag, list, more, text, time};
 use crate::objected::ListedObjection;
 
-/// The kinds of files that wait for signatures, in the order in which they are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
+/// What a file that waits for signatures is. In the order in which they are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, utoipa::ToSchema)]
+#[schema(rename_all = "lowercase")]
 pub enum WaitingKind {
     /// A revocation that was begun and needs more signatures.
     Revocation,
@@ -27,21 +20,9 @@ pub enum WaitingKind {
     Release,
 }
 
-impl WaitingKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Revocation => "revocation",
-            Self::Signers => "signers",
-            Self::Release => "release",
-        }
-    }
-
-    fn parse(text: &str) -> Result<Self, &'static str> {
-        let found =
-            [Self::Revocation, Self::Signers, Self::Release].into_iter().find(|kind| kind.name() == text);
-        found.ok_or("must be revocation, signers or release")
-    }
-}
+json_words!(WaitingKind {
+    Revocation = "revocation", Signers = "signers", Release = "release",
+} "must be revocation, signers or release");
 
 /// Something that waits for a key's signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -60,7 +41,6 @@ pub struct WaitingFile {
     pub needed: usize,
     /// The roles in which the key is asked to sign: `artifact`, `admin`, `master` or `revocation`.
     #[schema(value_type = Vec<String>)]
-    #[serde(serialize_with = "write_roles")]
     pub roles: Vec<Role>,
     pub since: Timestamp,
     /// The key that registered the release, proposed the signers file or began the revocation. Absent if the server no
@@ -86,29 +66,10 @@ pub struct WaitingFile {
     pub completes: bool,
 }
 
-impl WaitingFile {
-    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.open_object()?;
-        Ok(Self {
-            kind: object.required("kind")?.parsed(WaitingKind::parse)?,
-            file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
-            project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
-            tag: text(&object, "tag")?,
-            collected: count(&object, "collected")?,
-            needed: count(&object, "needed")?,
-            roles: list(&object, "roles", |role| role.parsed(parse_role))?,
-            since: object.required("since")?.parsed(Timestamp::parse)?,
-            by: object.optional("by").map(|key| key.parsed(PublicKey::parse)).transpose()?,
-            reason: text(&object, "reason")?,
-            objections: match object.optional("objections") {
-                Some(_) => list(&object, "objections", ListedObjection::parse_field)?,
-                None => Vec::new(),
-            },
-            waits_until: time(&object, "waits_until")?,
-            completes: flag(&object, "completes")?,
-        })
-    }
-}
+json_fields!(part WaitingFile {
+    kind, file_path, project_id, tag: maybe, collected, needed, roles, since, by: maybe, reason: maybe,
+    objections: or_default, waits_until: maybe, completes: or_default,
+});
 
 /// What waits for a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -121,17 +82,7 @@ pub struct KeyPendingResponse {
     pub more: bool,
 }
 
-impl KeyPendingResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        Ok(Self {
-            public_key: object.required("public_key")?.parsed(PublicKey::parse)?,
-            pending: list(&object, "pending", WaitingFile::parse_field)?,
-            more: more(&object)?,
-        })
-    }
-}
+json_fields!(body KeyPendingResponse { public_key, pending, more });
 
 /// A project whose signers file in force lists a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -140,7 +91,6 @@ pub struct KeyListing {
     pub project_id: RepoPath,
     /// The roles as the signers file lists them: `artifact`, `admin`, `master` or `revocation`.
     #[schema(value_type = Vec<String>)]
-    #[serde(serialize_with = "write_roles")]
     pub roles: Vec<Role>,
     /// The name that this signers file gives the key.
     #[schema(nullable = false)]
@@ -152,17 +102,7 @@ pub struct KeyListing {
     pub registrar: bool,
 }
 
-impl KeyListing {
-    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.open_object()?;
-        Ok(Self {
-            project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
-            roles: list(&object, "roles", |role| role.parsed(parse_role))?,
-            name: text(&object, "name")?,
-            registrar: flag(&object, "registrar")?,
-        })
-    }
-}
+json_fields!(part KeyListing { project_id, roles, name: maybe, registrar: or_default });
 
 /// A release that a key has signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -182,19 +122,9 @@ pub struct SignedRelease {
     pub decisive: bool,
 }
 
-impl SignedRelease {
-    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.open_object()?;
-        Ok(Self {
-            index_path: object.required("index_path")?.parsed(RepoPath::parse)?,
-            project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
-            tag: text(&object, "tag")?,
-            state: object.required("state")?.parsed(ReleaseState::parse)?,
-            signed_at: object.required("signed_at")?.parsed(Timestamp::parse)?,
-            decisive: flag(&object, "decisive")?,
-        })
-    }
-}
+json_fields!(part SignedRelease {
+    index_path, project_id, tag: maybe, state, signed_at, decisive: or_default,
+});
 
 /// Releases that a key has signed, as many as one answer has room for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -207,17 +137,7 @@ pub struct KeySignedResponse {
     pub more: bool,
 }
 
-impl KeySignedResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        Ok(Self {
-            public_key: object.required("public_key")?.parsed(PublicKey::parse)?,
-            signed: list(&object, "signed", SignedRelease::parse_field)?,
-            more: more(&object)?,
-        })
-    }
-}
+json_fields!(body KeySignedResponse { public_key, signed, more });
 
 /// What is known of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -245,41 +165,9 @@ pub struct KeyResponse {
     pub begun: Vec<WaitingFile>,
 }
 
-impl KeyResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        Ok(Self {
-            public_key: object.required("public_key")?.parsed(PublicKey::parse)?,
-            listed: list(&object, "listed", KeyListing::parse_field)?,
-            listed_more: object.required("listed_more")?.boolean()?,
-            formerly: list(&object, "formerly", |project| project.parsed(RepoPath::parse))?,
-            last_signed_at: time(&object, "last_signed_at")?,
-            signed_count: count(&object, "signed_count")?,
-            signed: list(&object, "signed", SignedRelease::parse_field)?,
-            begun: list(&object, "begun", WaitingFile::parse_field)?,
-        })
-    }
-}
-
-/// One word for a role.
-pub fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Artifact => "artifact",
-        Role::Admin => "admin",
-        Role::Master => "master",
-        Role::Revocation => "revocation",
-    }
-}
-
-fn parse_role(text: &str) -> Result<Role, &'static str> {
-    let found = Role::ALL.into_iter().find(|role| role_name(*role) == text);
-    found.ok_or("must be artifact, admin, master or revocation")
-}
-
-fn write_roles<S: Serializer>(roles: &[Role], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(roles.iter().map(|role| role_name(*role)))
-}
+json_fields!(body KeyResponse {
+    public_key, listed, listed_more, formerly, last_signed_at: maybe, signed_count, signed, begun,
+});
 
 fn is_false(flag: &bool) -> bool {
     !*flag

@@ -1,36 +1,9 @@
 //! Lists of releases and of projects.
 
-use countersign_core::{
-    rules::{stored::ReleaseState, tally::Tally},
-    values::{
-        json::{Field, Json, ParseError},
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use countersign_core::json_fields;
+use countersign_core::rules::{stored::ReleaseState, tally::Tally};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
 use serde::Serialize;
-
-use super::fields::{count, list, more, text, time};
-
-/// Signatures that count, and signatures that are needed. Each group of signers counts up to its threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct SignatureCount {
-    pub collected: usize,
-    pub needed: usize,
-}
-
-impl From<Tally> for SignatureCount {
-    fn from(Tally { collected, needed }: Tally) -> Self {
-        Self { collected, needed }
-    }
-}
-
-impl SignatureCount {
-    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.open_object()?;
-        Ok(Self { collected: count(&object, "collected")?, needed: count(&object, "needed")? })
-    }
-}
 
 /// A release, in a list of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -65,35 +38,19 @@ pub struct ListedRelease {
     /// How far a revocation has come that waits for more signatures. Absent if none was begun.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub revocation_begun: Option<SignatureCount>,
-    /// The signatures on the release itself.
-    pub signatures: SignatureCount,
+    pub revocation_begun: Option<Tally>,
+    /// On the release itself.
+    pub signatures: Tally,
     /// How many signers object to it. Absent if none does.
     #[schema(value_type = Option<usize>, nullable = false)]
     #[serde(skip_serializing_if = "is_zero")]
     pub objections: usize,
 }
 
-impl ListedRelease {
-    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.open_object()?;
-        let begun = object.optional("revocation_begun");
-        Ok(Self {
-            index_path: object.required("index_path")?.parsed(RepoPath::parse)?,
-            project_id: object.required("project_id")?.parsed(RepoPath::parse)?,
-            tag: text(&object, "tag")?,
-            state: object.required("state")?.parsed(ReleaseState::parse)?,
-            file_name: text(&object, "file_name")?,
-            registered_at: object.required("registered_at")?.parsed(Timestamp::parse)?,
-            completed_at: time(&object, "completed_at")?,
-            revoked_at: time(&object, "revoked_at")?,
-            revocation_reason: text(&object, "revocation_reason")?,
-            revocation_begun: begun.map(|begun| SignatureCount::parse_field(&begun)).transpose()?,
-            signatures: SignatureCount::parse_field(&object.required("signatures")?)?,
-            objections: object.optional("objections").map_or(Ok(0), |_| count(&object, "objections"))?,
-        })
-    }
-}
+json_fields!(part ListedRelease {
+    index_path, project_id, tag: maybe, state, file_name: maybe, registered_at, completed_at: maybe,
+    revoked_at: maybe, revocation_reason: maybe, revocation_begun: maybe, signatures, objections: or_default,
+});
 
 /// Releases, as many as one answer has room for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -103,13 +60,7 @@ pub struct ReleasesResponse {
     pub more: bool,
 }
 
-impl ReleasesResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        Ok(Self { releases: list(&object, "releases", ListedRelease::parse_field)?, more: more(&object)? })
-    }
-}
+json_fields!(body ReleasesResponse { releases, more });
 
 /// The projects of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -120,14 +71,7 @@ pub struct ProjectsResponse {
     pub more: bool,
 }
 
-impl ProjectsResponse {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().open_object()?;
-        let projects = list(&object, "projects", |project| project.parsed(RepoPath::parse))?;
-        Ok(Self { projects, more: more(&object)? })
-    }
-}
+json_fields!(body ProjectsResponse { projects, more });
 
 fn is_zero(count: &usize) -> bool {
     *count == 0

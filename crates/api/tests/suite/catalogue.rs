@@ -3,11 +3,12 @@
 use countersign_api::{
     catalogue::{
         KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
-        ReleaseState, ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
+        ReleaseState, ReleasesResponse, SignedRelease, WaitingFile, WaitingKind,
     },
     objected::ListedObjection,
 };
 use countersign_core::documents::signers::Role;
+use countersign_core::rules::tally::Tally;
 use countersign_testing::{INDEX, PROJECT, alice, at, path};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ fn release() -> ListedRelease {
         revoked_at: None,
         revocation_reason: None,
         revocation_begun: None,
-        signatures: SignatureCount { collected: 0, needed: 2 },
+        signatures: Tally { collected: 0, needed: 2 },
         objections: 0,
     }
 }
@@ -68,7 +69,7 @@ fn what_the_server_writes_the_client_reads() {
         completed_at: Some(at("2026-02-01T13:00:00Z")),
         revoked_at: Some(at("2026-02-01T14:00:00Z")),
         revocation_reason: Some("a bad build".to_owned()),
-        revocation_begun: Some(SignatureCount { collected: 1, needed: 2 }),
+        revocation_begun: Some(Tally { collected: 1, needed: 2 }),
         objections: 2,
         ..release()
     };

@@ -59,7 +59,7 @@ fn each_kind_of_commit_tells_what_happened() {
 fn an_event_is_read_as_it_was_written() {
     let time = Timestamp::from_unix_seconds(1_700_000_000).expect("a time");
     for (kind, is_alices) in EventKind::ALL.into_iter().zip([true, false].into_iter().cycle()) {
-        assert_eq!(EventKind::parse(kind.name()), Some(kind));
+        assert_eq!(EventKind::parse(kind.name()), Ok(kind));
         let due = is_alices.then_some(time);
         let event = Event { due, ..event(kind, INDEX, is_alices) };
         let body = EventBody::new(&event, time, "0123456789abcdef".repeat(3)[..40].to_owned());

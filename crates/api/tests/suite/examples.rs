@@ -12,18 +12,19 @@ use countersign_api::{
     },
     catalogue::{
         KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
-        ReleaseState, ReleasesResponse, SignatureCount, SignedRelease, WaitingFile, WaitingKind,
+        ReleaseState, ReleasesResponse, SignedRelease, WaitingFile, WaitingKind,
     },
     error_code::ErrorCode::{self, self as C},
-    requests::{AssetsBody, ProposeBody, SignaturesBody, SignedStatement},
+    requests::{AssetsBody, ProposeBody, SignedStatement},
     state::{DroppedReleases, LogAnswer, StateResponse},
 };
+use countersign_core::rules::tally::Tally;
 use countersign_core::{
     documents::{index::ReleaseIndex, signers::Role},
     proof::state::{State, StateSubject},
     rules::{
         auth::{AuthHeaders, AuthRefusal, check_headers},
-        decide::{Proposed, assets, sign::Submission},
+        decide::{Proposed, assets},
         query,
     },
     values::{key::SecretKey, path::RepoPath},
@@ -59,10 +60,6 @@ fn proposed(proposed: &Proposed, message: &'static str) -> ProposedResponse {
         proposed.required_signers.iter().copied().collect(),
         message,
     )
-}
-
-fn body(submission: &Submission) -> SignaturesBody {
-    submission.clone().into()
 }
 
 fn status(world: &World, caller: &SecretKey) -> StatusResponse {
@@ -120,7 +117,7 @@ fn tell_registration(examples: &mut Examples, world: &mut World) {
         world.register(&file, &bob()).expect_err("it is in progress"),
     );
     world.pass(60);
-    examples.add("sign.request", body(&world.submission(PENDING, &alice())));
+    examples.add("sign.request", world.submission(PENDING, &alice()));
     let signed = world.sign(PENDING, &alice()).expect("a signature");
     let signed = SignedResponse { is_complete: signed.is_complete, waits_until: signed.waits_until };
     examples.add("sign", signed);
@@ -165,7 +162,7 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     let files = files.iter().map(|(path, bytes)| (path.clone(), text(bytes))).collect();
     examples.add("files_to_sign", FilesToSignResponse { files });
     world.pass(60);
-    examples.add("sign.request.index", body(&world.submission(INDEX, &bob())));
+    examples.add("sign.request.index", world.submission(INDEX, &bob()));
     let signed = world.sign(INDEX, &bob()).expect("the last signature");
     examples.add("sign.complete", SignedResponse { is_complete: signed.is_complete, waits_until: None });
     examples.add("status", status(world, &alice()));
@@ -231,7 +228,7 @@ fn tell_second_thoughts(examples: &mut Examples, mut world: World) {
 
 /// What the catalogue says of the release while bob's revocation waits for a second signature.
 fn tell_catalogue(examples: &mut Examples, world: &World) {
-    let count = |collected| SignatureCount { collected, needed: 2 };
+    let count = |collected| Tally { collected, needed: 2 };
     let (tag, reason) = (Some("v1".to_owned()), Some("app.tar.gz does not start".to_owned()));
     let registered_at = ReleaseIndex::parse(&world.repo.bytes(INDEX)).expect("an index").mirrored_on;
     let release = ListedRelease {

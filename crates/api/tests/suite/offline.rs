@@ -68,7 +68,7 @@ fn requests_are_read_strictly() {
 fn signatures_read_back_as_they_were_written() {
     let (release, _) = sign(&index_request(&good().index).check().expect("an index"), &alice());
     let (proposal, _) = sign(&proposal_of(&third()).check().expect("a proposal"), &bob());
-    let bodies: Vec<SignaturesBody> = vec![release.into(), proposal.into()];
+    let bodies: Vec<SignaturesBody> = vec![release, proposal];
     let bytes = write_signatures(&bodies);
     assert_eq!(parse_signatures(&bytes), Ok(bodies));
     // The two files of the signing ceremony are not taken for one another.
@@ -79,7 +79,7 @@ fn signatures_read_back_as_they_were_written() {
 #[test]
 fn a_file_of_signatures_is_read_strictly() {
     let (submission, _) = sign(&index_request(&good().index).check().expect("an index"), &alice());
-    let text = String::from_utf8(write_signatures(&[submission.into()])).expect("text");
+    let text = String::from_utf8(write_signatures(&[submission])).expect("text");
     for (from, to) in [
         ("\"version\": 1", "\"version\": 2"),
         ("\"version\": 1,", "\"version\": 1, \"extra\": 1,"),

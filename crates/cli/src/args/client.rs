@@ -378,7 +378,7 @@ pub(crate) struct ServeFilesArgs {
 
 fn parse_kind(text: &str) -> Result<EventKind, String> {
     let known = EventKind::ALL.map(EventKind::name).join(", ");
-    EventKind::parse(text).ok_or_else(|| format!("it is not one of {known}"))
+    EventKind::parse(text).map_err(|_| format!("it is not one of {known}"))
 }
 
 fn parse_commit(text: &str) -> Result<String, &'static str> {

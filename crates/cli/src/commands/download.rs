@@ -5,11 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_api::catalogue::{ListedRelease, ReleaseState, SignatureCount};
+use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_core::{
     documents::{index::PublishedFile, layout, objections::ObjectionsFile, statement::Revocation},
     proof::{staple::Staple, state::StateSubject, verify::VerifiedArtifact},
-    rules::tally::Tally,
     values::{
         path::RepoPath,
         shown::{quoted, shown_text},
@@ -271,8 +270,7 @@ fn no_complete_release(client: &ServerClient, path: &RepoPath) -> CliError {
 fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
     let version = shown_text(&layout::release_name(&release.index_path, project));
     match (release.state, release.revocation_begun) {
-        (ReleaseState::Complete | ReleaseState::Collecting, Some(SignatureCount { collected, needed })) => {
-            let tally = Tally { collected, needed };
+        (ReleaseState::Complete | ReleaseState::Collecting, Some(tally)) => {
             format!("{version} is skipped: its revocation has begun, {tally}.")
         }
         (ReleaseState::Complete | ReleaseState::Collecting | ReleaseState::Revoked, _) => {

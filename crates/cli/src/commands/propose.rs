@@ -212,8 +212,7 @@ impl MadeProposal {
 }
 
 fn list_sources(url: &str) -> Vec<SignersSource> {
-    let kinds = [OriginKind::Github, OriginKind::Gitlab, OriginKind::Forgejo, OriginKind::FileServer];
-    kinds.into_iter().filter_map(|kind| locate_claimed(url, kind).ok()).collect()
+    OriginKind::ALL.into_iter().filter_map(|kind| locate_claimed(url, kind).ok()).collect()
 }
 
 fn list_projects(url: &str) -> Vec<RepoPath> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use countersign_api::{
-    catalogue::{ReleaseState, SignatureCount},
+    catalogue::ReleaseState,
     state::{StateResponse, is_answer},
 };
 use countersign_core::{
@@ -15,7 +15,6 @@ use countersign_core::{
         objections::ObjectionsFile,
     },
     proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
-    rules::tally::Tally,
     values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath, shown::shown_text},
 };
 use serde_json::{Value, json};
@@ -275,13 +274,12 @@ async fn find_by_digest(session: &Session, clients: &[ServerClient], path: &Path
             let answer = client.releases(&[(name, hex)]).await?;
             let mut complete = None;
             for release in answer.releases {
-                let SignatureCount { collected, needed } = release.signatures;
                 let target = Place { client: client.clone(), path: release.index_path };
                 match release.state {
                     ReleaseState::Complete => complete = complete.or(Some(target)),
                     ReleaseState::Revoked => revoked = revoked.or(Some(target)),
                     ReleaseState::Collecting => {
-                        collecting = collecting.or(Some((target, Tally { collected, needed })));
+                        collecting = collecting.or(Some((target, release.signatures)));
                     }
                 }
             }

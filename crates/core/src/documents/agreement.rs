@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::values::{
-    json::{self, Json, ParseError},
-    time::Timestamp,
-};
+use crate::json_fields;
+use crate::values::time::Timestamp;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Agreement {
@@ -19,20 +17,9 @@ pub struct Agreement {
     pub due_at: Timestamp,
 }
 
+json_fields!(document Agreement { agreed_at, due_at });
+
 impl Agreement {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().object(&["agreed_at", "due_at"])?;
-        Ok(Self {
-            agreed_at: object.required("agreed_at")?.parsed(Timestamp::parse)?,
-            due_at: object.required("due_at")?.parsed(Timestamp::parse)?,
-        })
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
-    }
-
     /// The earliest time at which the history can have it in force (D133); `None` if the calendar ends before.
     pub fn earliest(&self, delay: Duration) -> Option<Timestamp> {
         let earliest = self.agreed_at.later(delay);

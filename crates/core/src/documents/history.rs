@@ -7,15 +7,12 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::{
-    documents::signatures::{Collected, SignatureSet},
-    values::{
-        digest::Sha512,
-        json::{self, Field, Json, ParseError},
-        key::{PublicKey, Signature},
-        time::Timestamp,
-    },
-};
+use crate::documents::signatures::{Collected, SignatureSet};
+use crate::json_fields;
+use crate::values::digest::Sha512;
+use crate::values::json::ParseError;
+use crate::values::key::{PublicKey, Signature};
+use crate::values::time::Timestamp;
 
 /// All signers files that were ever in force, in order of activation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -87,16 +84,13 @@ pub fn stored_lines(entry: &[u8]) -> impl Iterator<Item = &[u8]> {
     entry.strip_suffix(b"\n").unwrap_or(entry).split(|byte| *byte == b'\n')
 }
 
+json_fields!(document History { entries });
+// As it is stored.
+json_fields!(document HistoryEntry {
+    signers_config, signatures, metadata, metadata_signatures, timestamp, agreed_at: maybe,
+});
+
 impl HistoryEntry {
-    /// Parses an entry as it is stored.
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        parse_entry(&Json::parse(bytes)?.root())
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
-    }
-
     /// What an entry takes of the assembled document at most, of texts that these keys may sign.
     pub fn largest_assembled(
         signers_config: String,
@@ -114,34 +108,4 @@ impl HistoryEntry {
         let entry = Self { signers_config, signatures, metadata, metadata_signatures, timestamp, agreed_at };
         assembled_len(&entry.write())
     }
-}
-
-impl History {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        Self::parse_field(&Json::parse(bytes)?.root())
-    }
-
-    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.object(&["entries"])?;
-        let entries =
-            object.required("entries")?.array()?.iter().map(parse_entry).collect::<Result<_, _>>()?;
-        Ok(Self { entries })
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
-
-fn parse_entry(field: &Field<'_>) -> Result<HistoryEntry, ParseError> {
-    let texts = ["signers_config", "signatures", "metadata", "metadata_signatures"];
-    let object = field.object(&[texts.as_slice(), &["timestamp", "agreed_at"]].concat())?;
-    Ok(HistoryEntry {
-        signers_config: object.required("signers_config")?.string()?.to_owned(),
-        signatures: SignatureSet::parse_field(&object.required("signatures")?)?,
-        metadata: object.required("metadata")?.string()?.to_owned(),
-        metadata_signatures: SignatureSet::parse_field(&object.required("metadata_signatures")?)?,
-        timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
-        agreed_at: object.optional("agreed_at").map(|time| time.parsed(Timestamp::parse)).transpose()?,
-    })
 }

@@ -5,17 +5,14 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 
-use crate::{
-    documents::fields::parse_path,
-    values::{
-        bounds::{ASSET_NAME_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES, SEGMENT_BYTES},
-        digest::{HexDigest, Sha256, Sha512},
-        json::{self, Field, Json, ParseError},
-        path::{RepoPath, is_name},
-        shown::is_unseen,
-        time::Timestamp,
-    },
-};
+use crate::documents::fields::parse_path;
+use crate::values::bounds::{ASSET_NAME_BYTES, INDEX_BYTES, INDEX_NAMES_BYTES, SEGMENT_BYTES};
+use crate::values::digest::{HexDigest, Sha256, Sha512};
+use crate::values::json::{Field, FromField, ParseError};
+use crate::values::path::{RepoPath, is_name};
+use crate::values::shown::is_unseen;
+use crate::values::time::Timestamp;
+use crate::{json_fields, json_texts};
 
 const VERSION: u64 = 1;
 
@@ -101,39 +98,15 @@ impl fmt::Display for AssetName {
     }
 }
 
-impl ReleaseIndex {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        if bytes.len() > INDEX_BYTES {
-            return Err(ParseError::new("", format!("an index has at most {INDEX_BYTES} bytes")));
-        }
-        let json = Json::parse(bytes)?;
-        let object = json.root().object(&[
-            "version",
-            "project_id",
-            "release_url",
-            "mirrored_on",
-            "published_on",
-            "published_files",
-        ])?;
-        object.require_version(VERSION)?;
-        let list = object.required("published_files")?;
-        let published_files = list.array()?.iter().map(parse_file).collect::<Result<Vec<_>, _>>()?;
-        if !published_files.is_sorted_by(|a, b| a.file_name < b.file_name) {
-            return Err(list.error("must be sorted by file_name, one entry a file"));
-        }
-        if names_bytes(&published_files) > INDEX_NAMES_BYTES {
-            return Err(list.error(format!("all names together have at most {INDEX_NAMES_BYTES} bytes")));
-        }
-        Ok(Self {
-            project_id: parse_path(&object.required("project_id")?)?,
-            release_url: object.required("release_url")?.nullable(|url| url.string().map(str::to_owned))?,
-            mirrored_on: object.required("mirrored_on")?.parsed(Timestamp::parse)?,
-            published_on: object.required("published_on")?.nullable(|time| time.parsed(Timestamp::parse))?,
-            published_files,
-        })
-    }
+json_fields!(document ReleaseIndex version VERSION within INDEX_BYTES "an index has" {
+    published_files: with(parse_files), project_id: with(parse_path), release_url, mirrored_on, published_on,
+});
+json_fields!(object PublishedFile { size, digests: with(parse_digests), file_name, source });
+json_fields!(object Digests { sha256: maybe_text(parse_hex), sha512: maybe_text(parse_hex) });
+json_texts!(AssetName: AssetName::parse);
 
-    /// Writes the index as it is stored: within the bounds that `parse` has.
+impl ReleaseIndex {
+    /// As it is stored: within the bounds that `parse` has.
     pub fn write_bounded(&self) -> Result<Vec<u8>, IndexTooLarge> {
         let names = names_bytes(&self.published_files);
         if names > INDEX_NAMES_BYTES {
@@ -142,34 +115,28 @@ impl ReleaseIndex {
         let bytes = self.write();
         if bytes.len() > INDEX_BYTES { Err(IndexTooLarge::Bytes(bytes.len())) } else { Ok(bytes) }
     }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write_versioned(VERSION, self)
-    }
 }
 
 fn names_bytes(files: &[PublishedFile]) -> usize {
     files.iter().map(|file| file.file_name.as_str().len()).sum()
 }
 
-fn parse_file(field: &Field<'_>) -> Result<PublishedFile, ParseError> {
-    let object = field.object(&["file_name", "size", "source", "digests"])?;
-    let size = object.required("size")?;
-    let digests_field = object.required("digests")?;
-    let digests_object = digests_field.object(&["sha256", "sha512"])?;
-    let digests = Digests {
-        sha256: digests_object.optional("sha256").map(|f| f.parsed(parse_hex)).transpose()?,
-        sha512: digests_object.optional("sha512").map(|f| f.parsed(parse_hex)).transpose()?,
-    };
-    if digests == Digests::default() {
-        return Err(digests_field.error("must have sha256, sha512 or both"));
+fn parse_files(list: &Field<'_>) -> Result<Vec<PublishedFile>, ParseError> {
+    let files = Vec::<PublishedFile>::parse_field(list)?;
+    if !files.is_sorted_by(|a, b| a.file_name < b.file_name) {
+        return Err(list.error("must be sorted by file_name, one entry a file"));
     }
-    Ok(PublishedFile {
-        file_name: object.required("file_name")?.parsed(AssetName::parse)?,
-        size: size.nullable(Field::integer)?,
-        source: object.required("source")?.string()?.to_owned(),
-        digests,
-    })
+    if names_bytes(&files) > INDEX_NAMES_BYTES {
+        return Err(list.error(format!("all names together have at most {INDEX_NAMES_BYTES} bytes")));
+    }
+    Ok(files)
+}
+
+fn parse_digests(field: &Field<'_>) -> Result<Digests, ParseError> {
+    match Digests::parse_field(field)? {
+        Digests { sha256: None, sha512: None } => Err(field.error("must have sha256, sha512 or both")),
+        digests => Ok(digests),
+    }
 }
 
 fn parse_hex<const N: usize>(text: &str) -> Result<HexDigest<N>, String> {

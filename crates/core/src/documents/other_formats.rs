@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::values::{
-    bounds::{OTHER_FORMATS_BYTES, SIGNERS_FILE_ENTRIES},
-    json::{self, Field, Json, ParseError},
-    key::{self, PublicKey},
-    other_format::{OtherFormat, ReleaseSums},
-};
+use crate::documents::fields::parse_by_key;
+use crate::json_fields;
+use crate::values::bounds::{OTHER_FORMATS_BYTES, SIGNERS_FILE_ENTRIES};
+use crate::values::json::{Field, ParseError};
+use crate::values::key::{self, PublicKey};
+use crate::values::other_format::{OtherFormat, ReleaseSums};
 
 const VERSION: u64 = 1;
-const ENTRIES: &str = "other_formats";
 
 /// The texts that other programs read, by format.
 pub type FormatTexts = BTreeMap<OtherFormat, String>;
@@ -23,32 +22,17 @@ pub struct OtherFormatsFile {
     pub entries: BTreeMap<PublicKey, FormatTexts>,
 }
 
+json_fields!(document OtherFormatsFile version VERSION within OTHER_FORMATS_BYTES "such a file has" {
+    entries as "other_formats": with(parse_entries),
+});
+
+fn parse_entries(list: &Field<'_>) -> Result<BTreeMap<PublicKey, FormatTexts>, ParseError> {
+    let out_of_bounds = format!("must have between 1 and {SIGNERS_FILE_ENTRIES} keys");
+    parse_by_key(list, 1..=SIGNERS_FILE_ENTRIES, &out_of_bounds, parse_texts)
+}
+
 impl OtherFormatsFile {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        if bytes.len() > OTHER_FORMATS_BYTES {
-            return Err(ParseError::new("", format!("such a file has at most {OTHER_FORMATS_BYTES} bytes")));
-        }
-        let json = Json::parse(bytes)?;
-        let object = json.root().object(&["version", ENTRIES])?;
-        object.require_version(VERSION)?;
-        let list = object.required(ENTRIES)?;
-        let count = list.entries()?.count();
-        if count == 0 || count > SIGNERS_FILE_ENTRIES {
-            return Err(list.error(format!("must have between 1 and {SIGNERS_FILE_ENTRIES} keys")));
-        }
-        let mut entries = BTreeMap::new();
-        for (spelling, field) in list.entries()? {
-            let key = PublicKey::parse_recorded(spelling).map_err(|error| field.error(error))?;
-            entries.insert(key, parse_texts(&field)?);
-        }
-        Ok(Self { entries })
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write_versioned(VERSION, self)
-    }
-
-    /// Keeps the signatures that verify: for showing and handing out what a server says that it has.
+    /// Those that verify: for showing and handing out what a server says that it has.
     pub fn keep_verifying(&self, sums: &ReleaseSums<'_>) -> Self {
         let mut kept = self.clone();
         for (key, texts) in &mut kept.entries {

@@ -2,10 +2,8 @@
 
 use serde::Serialize;
 
-use crate::values::{
-    json::{self, Json, ParseError},
-    key::PublicKey,
-};
+use crate::json_fields;
+use crate::values::key::PublicKey;
 
 /// The key that registered a release. The time of it stands in the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -14,14 +12,4 @@ pub struct Registrant {
     pub key: PublicKey,
 }
 
-impl Registrant {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let key = json.root().object(&["registrant"])?.required("registrant")?;
-        Ok(Self { key: key.parsed(PublicKey::parse_recorded)? })
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
+json_fields!(document Registrant { key as "registrant": text(PublicKey::parse_recorded) });

@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 
-use crate::values::{
-    json::{self, Json, ParseError},
-    path::RepoPath,
-    time::Timestamp,
-    wire,
-};
+use crate::json_fields;
+use crate::values::json::{self, FromField as _, Json, ParseError};
+use crate::values::path::RepoPath;
+use crate::values::time::Timestamp;
+use crate::values::wire;
 
 /// The newest repository format that this program knows.
 pub const FORMAT: u64 = 1;
@@ -17,6 +16,8 @@ pub struct RepositoryMarker {
     pub format: u64,
     pub created_at: Timestamp,
 }
+
+json_fields!(object RepositoryMarker { format, created_at });
 
 impl RepositoryMarker {
     pub fn path() -> RepoPath {
@@ -35,9 +36,7 @@ impl RepositoryMarker {
             );
             return Err(format.error(reason));
         }
-        let object = json.root().object(&["format", "created_at"])?;
-        let created_at = object.required("created_at")?.parsed(Timestamp::parse)?;
-        Ok(Self { format: FORMAT, created_at })
+        Self::parse_field(&json.root())
     }
 
     pub fn write(&self) -> Vec<u8> {

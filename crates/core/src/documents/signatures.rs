@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::values::{
-    bounds::SIGNATURES,
-    digest::Sha512,
-    json::{self, Field, Json, ParseError},
-    key::{self, BadSignature, PublicKey, Signature},
-    time::Timestamp,
-};
+use crate::documents::fields::parse_by_key;
+use crate::json_fields;
+use crate::values::bounds::SIGNATURES;
+use crate::values::digest::Sha512;
+use crate::values::json::{Field, FromField, ParseError};
+use crate::values::key::{self, BadSignature, PublicKey, Signature};
+use crate::values::time::Timestamp;
 
 /// Signatures on one file, at most one a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -29,36 +29,15 @@ pub struct Collected {
     pub collected_at: Timestamp,
 }
 
+json_fields!(document SignatureSet { entries: with(parse_entries) });
+json_fields!(object Collected { signature, collected_at });
+
+fn parse_entries(list: &Field<'_>) -> Result<BTreeMap<PublicKey, Collected>, ParseError> {
+    let too_many = format!("has more than {SIGNATURES} signatures");
+    parse_by_key(list, 0..=SIGNATURES, &too_many, Collected::parse_field)
+}
+
 impl SignatureSet {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        Self::parse_field(&Json::parse(bytes)?.root())
-    }
-
-    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.object(&["entries"])?;
-        let mut entries = BTreeMap::new();
-        // Before any key is read: each is decoded and compared.
-        let list = object.required("entries")?;
-        if list.entries()?.count() > SIGNATURES {
-            return Err(list.error(format!("has more than {SIGNATURES} signatures")));
-        }
-        for (spelling, entry) in list.entries()? {
-            // Canonical: a second spelling would be a second entry for one key.
-            let key = PublicKey::parse_recorded(spelling).map_err(|error| entry.error(error))?;
-            let object = entry.object(&["signature", "collected_at"])?;
-            let collected = Collected {
-                signature: object.required("signature")?.parsed(Signature::parse)?,
-                collected_at: object.required("collected_at")?.parsed(Timestamp::parse)?,
-            };
-            entries.insert(key, collected);
-        }
-        Ok(Self { entries })
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
-    }
-
     pub fn signers(&self) -> BTreeSet<PublicKey> {
         self.entries.keys().copied().collect()
     }

@@ -2,13 +2,11 @@
 
 use serde::Serialize;
 
-use crate::values::{
-    bounds::KEPT_REQUEST_BYTES,
-    json::{self, Field, Json, ParseError},
-    key::{PublicKey, Signature},
-    nonce::parse_nonce,
-    time::Timestamp,
-};
+use crate::json_fields;
+use crate::values::bounds::KEPT_REQUEST_BYTES;
+use crate::values::key::{PublicKey, Signature};
+use crate::values::nonce::parse_nonce;
+use crate::values::time::Timestamp;
 
 /// A signed request. Timestamp and nonce are the exact header strings, the payload the exact body: what was signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -20,26 +18,10 @@ pub struct SignedRequest {
     pub signature: Signature,
 }
 
-impl SignedRequest {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        Self::parse_field(&Json::parse(bytes)?.root())
-    }
-
-    pub(crate) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.object(&["timestamp", "nonce", "payload", "public_key", "signature"])?;
-        Ok(Self {
-            timestamp: object.required("timestamp")?.parsed(parse_canonical_time)?,
-            nonce: object.required("nonce")?.parsed(check_nonce)?,
-            payload: object.required("payload")?.parsed(check_payload)?,
-            public_key: object.required("public_key")?.parsed(PublicKey::parse_prefixed)?,
-            signature: object.required("signature")?.parsed(Signature::parse)?,
-        })
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
+json_fields!(document SignedRequest {
+    timestamp: text(parse_canonical_time), nonce: text(check_nonce), payload: text(check_payload),
+    public_key: text(PublicKey::parse_prefixed), signature,
+});
 
 fn parse_canonical_time(text: &str) -> Result<String, &'static str> {
     match Timestamp::parse(text) {

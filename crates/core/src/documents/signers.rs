@@ -13,20 +13,17 @@ use serde::Serialize;
 
 pub use self::group::{Group, Signer, keys_of};
 use self::group::{parse_role, parse_signer};
-use crate::{
-    documents::transparency::Transparency,
-    values::{
-        bounds::{
-            ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
-            SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
-        },
-        json::{self, Field, Json, ParseError},
-        key::PublicKey,
-        other_format::OtherFormat,
-        shown::{quoted, shown_bytes},
-        time::Timestamp,
-    },
+use crate::documents::transparency::Transparency;
+use crate::values::bounds::{
+    ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
+    SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
 };
+use crate::values::json::{self, Field, ParseError};
+use crate::values::key::PublicKey;
+use crate::values::other_format::OtherFormat;
+use crate::values::shown::{quoted, shown_bytes};
+use crate::values::time::Timestamp;
+use crate::{json_fields, json_words};
 
 const VERSION: u64 = 1;
 
@@ -61,9 +58,11 @@ pub enum Role {
     Revocation,
 }
 
-impl Role {
-    pub const ALL: [Self; 4] = [Self::Artifact, Self::Admin, Self::Master, Self::Revocation];
+json_words!(Role {
+    Artifact = "artifact", Admin = "admin", Master = "master", Revocation = "revocation",
+} "must be artifact, admin, master or revocation");
 
+impl Role {
     /// The field that lists the role.
     pub fn field(self) -> &'static str {
         match self {
@@ -83,10 +82,13 @@ impl fmt::Display for Role {
 }
 
 const REGISTRARS: &str = "registrars";
-const SERVERS: &str = "servers";
-const TRANSPARENCY: &str = "transparency";
-const FORMATS: &str = "formats";
-const ROTATION_DELAY: &str = "rotation_delay_hours";
+
+json_fields!(object SignersFile version VERSION {
+    timestamp, artifact_signers: with(parse_role), admin_keys: maybe_with(parse_role),
+    master_keys: maybe_with(parse_role), revocation_keys: maybe_with(parse_role),
+    registrars: or_default_with(parse_registrars), servers: or_default_with(parse_servers), transparency: maybe,
+    formats: or_default_with(parse_formats), rotation_delay_hours: maybe_with(parse_delay),
+} then check);
 
 impl SignersFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
@@ -96,45 +98,15 @@ impl SignersFile {
                 format!("a signers file has at most {}", shown_bytes(SIGNERS_FILE_BYTES)),
             ));
         }
-        let json = Json::parse(bytes)?;
-        let [artifact, admin, master, revocation] = Role::ALL.map(Role::field);
-        let fields = [
-            "version",
-            "timestamp",
-            artifact,
-            admin,
-            master,
-            revocation,
-            REGISTRARS,
-            SERVERS,
-            TRANSPARENCY,
-            FORMATS,
-            ROTATION_DELAY,
-        ];
-        let object = json.root().object(&fields)?;
-        object.require_version(VERSION)?;
-        let optional_role = |name| object.optional(name).map(parse_role).transpose();
-        let file = Self {
-            timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
-            artifact_signers: parse_role(object.required(artifact)?)?,
-            admin_keys: optional_role(admin)?,
-            master_keys: optional_role(master)?,
-            revocation_keys: optional_role(revocation)?,
-            registrars: object.optional(REGISTRARS).map(parse_registrars).transpose()?.unwrap_or_default(),
-            servers: object.optional(SERVERS).map(parse_servers).transpose()?.unwrap_or_default(),
-            transparency: object
-                .optional(TRANSPARENCY)
-                .map(|field| Transparency::parse(&field))
-                .transpose()?,
-            formats: object.optional(FORMATS).map(parse_formats).transpose()?.unwrap_or_default(),
-            rotation_delay_hours: object.optional(ROTATION_DELAY).map(parse_delay).transpose()?,
-        };
-        file.check_entry_count()?;
-        file.check_names()?;
-        file.check_master_keys()?;
-        file.check_registrars()?;
-        file.check_log_keys()?;
-        Ok(file)
+        json::read(bytes)
+    }
+
+    fn check(&self) -> Result<(), ParseError> {
+        self.check_entry_count()?;
+        self.check_names()?;
+        self.check_master_keys()?;
+        self.check_registrars()?;
+        self.check_log_keys()
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -312,13 +284,13 @@ impl SignersFile {
                     key.kind(),
                     quoted(key.name())
                 );
-                Err(ParseError::new(TRANSPARENCY, reason))
+                Err(ParseError::new("transparency", reason))
             }
         }
     }
 }
 
-fn parse_registrars(field: Field<'_>) -> Result<Vec<Signer>, ParseError> {
+fn parse_registrars(field: &Field<'_>) -> Result<Vec<Signer>, ParseError> {
     let mut registrars: Vec<Signer> = Vec::new();
     for entry in field.array()? {
         let registrar = parse_signer(&entry)?;
@@ -336,7 +308,7 @@ fn parse_registrars(field: Field<'_>) -> Result<Vec<Signer>, ParseError> {
     }
 }
 
-fn parse_servers(field: Field<'_>) -> Result<Vec<String>, ParseError> {
+fn parse_servers(field: &Field<'_>) -> Result<Vec<String>, ParseError> {
     let mut servers: Vec<String> = Vec::new();
     for entry in field.array()? {
         let server = entry.string()?;
@@ -354,7 +326,7 @@ fn parse_servers(field: Field<'_>) -> Result<Vec<String>, ParseError> {
     }
 }
 
-fn parse_formats(field: Field<'_>) -> Result<Vec<OtherFormat>, ParseError> {
+fn parse_formats(field: &Field<'_>) -> Result<Vec<OtherFormat>, ParseError> {
     let mut formats = Vec::new();
     for entry in field.array()? {
         let format = entry.parsed(OtherFormat::parse)?;
@@ -369,7 +341,7 @@ fn parse_formats(field: Field<'_>) -> Result<Vec<OtherFormat>, ParseError> {
     Ok(formats)
 }
 
-fn parse_delay(field: Field<'_>) -> Result<u64, ParseError> {
+fn parse_delay(field: &Field<'_>) -> Result<u64, ParseError> {
     let hours = usize::try_from(field.integer()?).unwrap_or(usize::MAX);
     match hours {
         1..=ROTATION_DELAY_HOURS => Ok(hours as u64),

@@ -5,13 +5,12 @@ use std::{collections::BTreeSet, ops::RangeInclusive, time::Duration};
 
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
-use crate::values::{
-    bounds::{PROOF_AGE_SECONDS, SIGNERS_FILE_WITNESSES},
-    json::{Field, ParseError},
-    key::PublicKey,
-    shown::quoted,
-    verifier_key::{KeyKind, VerifierKey},
-};
+use crate::documents::fields::parse_threshold;
+use crate::values::bounds::{PROOF_AGE_SECONDS, SIGNERS_FILE_WITNESSES};
+use crate::values::json::{Field, FromField, ParseError};
+use crate::values::key::PublicKey;
+use crate::values::shown::quoted;
+use crate::values::verifier_key::{KeyKind, VerifierKey};
 
 /// How old a proof can be, in seconds.
 pub const MAX_AGES: RangeInclusive<u64> = 60..=PROOF_AGE_SECONDS as u64;
@@ -20,7 +19,6 @@ pub const MAX_AGES: RangeInclusive<u64> = 60..=PROOF_AGE_SECONDS as u64;
 /// is there exactly if witnesses are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Transparency {
-    #[serde(serialize_with = "write_key")]
     log: VerifierKey,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     witnesses: Vec<WitnessGroup>,
@@ -48,11 +46,11 @@ impl WitnessGroup {
     }
 }
 
-impl Transparency {
-    pub fn parse(field: &Field<'_>) -> Result<Self, ParseError> {
+impl FromField for Transparency {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
         let object = field.object(&["log", "witnesses", "max_age_seconds"])?;
-        let log = parse_key(&object.required("log")?, KeyKind::Log)?;
-        let witnesses = object.optional("witnesses").map(|field| parse_groups(&field, &log)).transpose()?;
+        let log = object.text("log", VerifierKey::parse_log)?;
+        let witnesses = object.maybe_with("witnesses", |field| parse_groups(field, &log))?;
         let max_age = object.optional("max_age_seconds");
         if witnesses.is_some() && max_age.is_none() {
             object.required("max_age_seconds")?;
@@ -66,7 +64,9 @@ impl Transparency {
             max_age_seconds: max_age.map(|field| parse_max_age(&field)).transpose()?,
         })
     }
+}
 
+impl Transparency {
     pub fn log(&self) -> &VerifierKey {
         &self.log
     }
@@ -85,10 +85,6 @@ impl Transparency {
     pub fn verifier_keys(&self) -> impl Iterator<Item = &VerifierKey> {
         [&self.log].into_iter().chain(self.witnesses.iter().flat_map(|group| &group.keys))
     }
-}
-
-fn parse_key(field: &Field<'_>, kind: KeyKind) -> Result<VerifierKey, ParseError> {
-    field.parsed(|text| VerifierKey::parse_kind(text, kind))
 }
 
 fn parse_groups(field: &Field<'_>, log: &VerifierKey) -> Result<Vec<WitnessGroup>, ParseError> {
@@ -123,25 +119,22 @@ fn parse_group(field: &Field<'_>, seen: &mut SeenKeys) -> Result<WitnessGroup, P
     if keys.is_empty() {
         return Err(list.error("must have at least one witness"));
     }
-    let threshold_field = object.required("threshold")?;
-    let threshold = usize::try_from(threshold_field.integer()?).unwrap_or(usize::MAX);
-    if threshold == 0 || threshold > keys.len() {
-        return Err(threshold_field.error(format!("must be between 1 and {}", keys.len())));
-    }
+    let threshold = object.with("threshold", |field| parse_threshold(field, keys.len()))?;
     Ok(WitnessGroup { threshold, keys, replaying })
 }
 
 /// A key alone, or an object with it for a witness that replays. So each witness has one spelling.
 fn parse_witness(field: &Field<'_>) -> Result<(VerifierKey, bool), ParseError> {
+    let parse_key = |text: &str| VerifierKey::parse_kind(text, KeyKind::Witness);
     if field.string().is_ok() {
-        return Ok((parse_key(field, KeyKind::Witness)?, false));
+        return Ok((field.parsed(parse_key)?, false));
     }
     let object = field.object(&["key", "replaying"])?;
     let replaying = object.required("replaying")?;
     if !replaying.boolean()? {
         return Err(replaying.error("must be true; a witness that is not known to replay is its key alone"));
     }
-    Ok((parse_key(&object.required("key")?, KeyKind::Witness)?, true))
+    Ok((object.text("key", parse_key)?, true))
 }
 
 fn parse_max_age(field: &Field<'_>) -> Result<u64, ParseError> {
@@ -164,10 +157,6 @@ impl SeenKeys {
     fn insert(&mut self, key: &VerifierKey) -> bool {
         self.keys.insert(key.key()) && self.short.insert(key.short())
     }
-}
-
-fn write_key<S: Serializer>(key: &VerifierKey, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(key)
 }
 
 impl Serialize for WitnessGroup {

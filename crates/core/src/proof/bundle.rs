@@ -2,23 +2,11 @@
 
 use serde::Serialize;
 
-use crate::{
-    documents::{
-        fields::{parse_digest, parse_path},
-        history::History,
-        signatures::SignatureSet,
-        signed_request::SignedRequest,
-    },
-    proof::{
-        staple::Staple,
-        verify::{Evidence, RevocationEvidence},
-    },
-    values::{
-        bounds::BUNDLE_BYTES,
-        json::{self, Field, Json, ParseError},
-        time::Timestamp,
-    },
-};
+use crate::proof::staple::Staple;
+use crate::proof::verify::Evidence;
+use crate::values::bounds::BUNDLE_BYTES;
+use crate::values::json::{self, Field, FromField, ParseError};
+use crate::values::time::Timestamp;
 
 const VERSION: u64 = 2;
 
@@ -34,38 +22,8 @@ pub struct Bundle {
 
 impl Bundle {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        if bytes.len() > BUNDLE_BYTES {
-            return Err(ParseError::new("", format!("a bundle has at most {BUNDLE_BYTES} bytes")));
-        }
-        Self::parse_field(&Json::parse(bytes)?.root())
-    }
-
-    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.object(&[
-            "version",
-            "bundled_at",
-            "index_path",
-            "index",
-            "signatures",
-            "signers_file_digest",
-            "signers_history",
-            "revocation",
-            "staple",
-        ])?;
-        object.require_version(VERSION)?;
-        let revocation = object.required("revocation")?;
-        Ok(Self {
-            bundled_at: object.required("bundled_at")?.parsed(Timestamp::parse)?,
-            evidence: Evidence {
-                path: parse_path(&object.required("index_path")?)?,
-                index: object.required("index")?.string()?.to_owned(),
-                signatures: SignatureSet::parse_field(&object.required("signatures")?)?,
-                governed_by: object.required("signers_file_digest")?.parsed(parse_digest)?,
-                history: History::parse_field(&object.required("signers_history")?)?,
-                revocation: revocation.nullable(parse_revocation)?,
-            },
-            staple: object.required("staple")?.nullable(Staple::parse_field)?,
-        })
+        json::check_len(bytes, BUNDLE_BYTES, "a bundle has")?;
+        json::read(bytes)
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -73,13 +31,13 @@ impl Bundle {
     }
 }
 
-fn parse_revocation(field: &Field<'_>) -> Result<RevocationEvidence, ParseError> {
-    let object = field.object(&["document", "signatures", "signers_file_digest", "request"])?;
-    let request = object.required("request")?;
-    Ok(RevocationEvidence {
-        document: object.required("document")?.string()?.to_owned(),
-        signatures: SignatureSet::parse_field(&object.required("signatures")?)?,
-        governed_by: object.required("signers_file_digest")?.parsed(parse_digest)?,
-        request: request.nullable(SignedRequest::parse_field)?,
-    })
+impl FromField for Bundle {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let evidence =
+            ["index_path", "index", "signatures", "signers_file_digest", "signers_history", "revocation"];
+        let object = field.object(&[["version", "bundled_at", "staple"].as_slice(), &evidence].concat())?;
+        object.require_version(VERSION)?;
+        let bundled_at = object.get("bundled_at")?;
+        Ok(Self { bundled_at, evidence: Evidence::parse_field(field)?, staple: object.get("staple")? })
+    }
 }

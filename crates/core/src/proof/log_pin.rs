@@ -5,21 +5,15 @@ use std::cmp::Ordering;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::{
-    log::{
-        checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint},
-        note::Note,
-        policy::Policy,
-        tree::TreeHead,
-    },
-    proof::freshness::MAX_AHEAD_SECONDS,
-    values::{
-        json::{Field, ParseError},
-        key::PublicKey,
-        time::Timestamp,
-        verifier_key::VerifierKey,
-    },
-};
+use crate::json_fields;
+use crate::log::checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint};
+use crate::log::note::Note;
+use crate::log::policy::Policy;
+use crate::log::tree::TreeHead;
+use crate::proof::freshness::MAX_AHEAD_SECONDS;
+use crate::values::key::PublicKey;
+use crate::values::time::Timestamp;
+use crate::values::verifier_key::VerifierKey;
 
 /// The largest checkpoint of a log that was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,24 +51,19 @@ pub enum LogPinFault {
     Smaller { seen: u64, shown: u64 },
 }
 
+json_fields!(object LogPin { seen_at, checkpoint: text(|note| head_of(note).map(|_| note.to_owned())) });
+
+fn head_of(note: &str) -> Result<Checkpoint, CheckpointError> {
+    Checkpoint::parse(Note::parse(note.as_bytes())?.text())
+}
+
 impl LogPin {
     pub fn of(note: &Note, now: Timestamp) -> Self {
         Self { seen_at: now.to_whole_seconds(), checkpoint: note.to_string() }
     }
 
-    pub(super) fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.object(&["seen_at", "checkpoint"])?;
-        let checkpoint = object.required("checkpoint")?;
-        let pin = Self {
-            seen_at: object.required("seen_at")?.parsed(Timestamp::parse)?,
-            checkpoint: checkpoint.string()?.to_owned(),
-        };
-        pin.head().map_err(|error| checkpoint.error(error))?;
-        Ok(pin)
-    }
-
     pub fn head(&self) -> Result<Checkpoint, CheckpointError> {
-        Checkpoint::parse(Note::parse(self.checkpoint.as_bytes())?.text())
+        head_of(&self.checkpoint)
     }
 
     /// Compares the sizes, the roots of equal sizes, and the times of witnesses. `shown` was opened with the keys of the

@@ -9,28 +9,23 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::{
-    documents::{fields::parse_by_path, signatures::SignatureSet},
-    log::{
-        checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint},
-        leaf::{Leaf, digest_changes},
-        proofs::InclusionProof,
-        record::{Record, ReleaseRecord},
-        status::{StatusError, Statuses, completed_indexes},
-        tree::{Hash, parse_hash, verify_inclusion, write_hash},
-        trie::{EMPTY, TriePath},
-    },
-    proof::staple::{parse_proven, write_siblings},
-    rules::snapshot::Change,
-    values::{
-        bounds::{PROOF_HASHES, STATE_LIE_BYTES},
-        digest::Sha512,
-        json::{self, Field, Json, ParseError},
-        key::{decode_padded_base64, encode_base64},
-        path::RepoPath,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use crate::documents::signatures::SignatureSet;
+use crate::log::checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint};
+use crate::log::leaf::{Leaf, digest_changes};
+use crate::log::proofs::InclusionProof;
+use crate::log::record::{Record, ReleaseRecord};
+use crate::log::status::{StatusError, Statuses, completed_indexes};
+use crate::log::tree::{Hash, parse_hash, verify_inclusion, write_hash};
+use crate::log::trie::{EMPTY, TriePath};
+use crate::proof::staple::{Proven, parse_proven};
+use crate::rules::snapshot::Change;
+use crate::values::bounds::{PROOF_HASHES, STATE_LIE_BYTES};
+use crate::values::digest::Sha512;
+use crate::values::json::{self, Field, FromField, ParseError};
+use crate::values::key::{decode_padded_base64, encode_base64};
+use crate::values::path::RepoPath;
+use crate::values::verifier_key::VerifierKey;
+use crate::{json_fields, json_texts};
 
 const VERSION: u64 = 1;
 
@@ -160,24 +155,8 @@ impl StateLie {
     }
 
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        if bytes.len() > STATE_LIE_BYTES {
-            return Err(ParseError::new("", format!("evidence has at most {STATE_LIE_BYTES} bytes")));
-        }
-        let json = Json::parse(bytes)?;
-        let fields = ["version", "log", "leaf", "proof", "before", "change", "records", "indexes"];
-        let object = json.root().object(&fields)?;
-        object.require_version(VERSION)?;
-        let files = parse_by_path(&object.required("change")?, |field| field.nullable(parse_content))?;
-        let record = |field: &Field<'_>| parse_proven(field, Record::parse);
-        Ok(Self {
-            log: object.required("log")?.parsed(|text| VerifierKey::parse_kind(text, KeyKind::Log))?,
-            leaf: object.required("leaf")?.parsed(Leaf::parse)?,
-            proof: object.required("proof")?.parsed(InclusionProof::parse)?,
-            before: object.required("before")?.nullable(parse_before)?,
-            change: Change { files, ..Change::default() },
-            records: object.required("records")?.array()?.iter().map(record).collect::<Result<_, _>>()?,
-            indexes: parse_by_path(&object.required("indexes")?, parse_content)?,
-        })
+        json::check_len(bytes, STATE_LIE_BYTES, "evidence has")?;
+        json::read(bytes)
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -197,11 +176,6 @@ impl StateLie {
             leaf: String,
             hashes: Vec<String>,
         }
-        #[derive(Serialize)]
-        struct Proven {
-            record: String,
-            siblings: Vec<String>,
-        }
         let before = |LeafBefore { leaf, hashes }: &LeafBefore| Before {
             leaf: leaf.text(),
             hashes: hashes.iter().map(write_hash).collect(),
@@ -215,29 +189,30 @@ impl StateLie {
             proof: self.proof.write(),
             before: self.before.as_ref().map(before),
             change: files.map(|(path, file)| (path.as_str(), file.as_deref().map(encode_base64))).collect(),
-            records: records
-                .map(|(record, path)| Proven { record: record.text(), siblings: write_siblings(path) })
-                .collect(),
+            records: records.map(|(record, path)| Proven::new(record.text(), path)).collect(),
             indexes: self.indexes.iter().map(|(path, bytes)| (path.as_str(), encode_base64(bytes))).collect(),
         })
     }
 }
 
-fn parse_before(field: &Field<'_>) -> Result<LeafBefore, ParseError> {
-    let object = field.object(&["leaf", "hashes"])?;
-    let list = object.required("hashes")?;
-    let entries = list.array()?;
-    if entries.len() > PROOF_HASHES {
-        return Err(list.error(format!("has more than {PROOF_HASHES} hashes")));
-    }
-    let hash = |entry: &Field<'_>| entry.parsed(|text| parse_hash(text).ok_or("must be a hash"));
-    Ok(LeafBefore {
-        leaf: object.required("leaf")?.parsed(Leaf::parse)?,
-        hashes: entries.iter().map(hash).collect::<Result<_, _>>()?,
-    })
+json_fields!(object StateLie version VERSION {
+    change: with(parse_change), log: text(VerifierKey::parse_log), leaf: text(Leaf::parse),
+    proof: text(InclusionProof::parse), before, records: with(parse_records), indexes,
+});
+json_fields!(object LeafBefore { hashes: with(parse_hashes), leaf: text(Leaf::parse) });
+json_texts!(Arc<[u8]>: |text| decode_padded_base64(text).map(Self::from).ok_or("must be base64"));
+
+fn parse_change(field: &Field<'_>) -> Result<Change, ParseError> {
+    Ok(Change { files: BTreeMap::parse_field(field)?, ..Change::default() })
 }
 
-fn parse_content(field: &Field<'_>) -> Result<Arc<[u8]>, ParseError> {
-    let bytes = field.parsed(|text| decode_padded_base64(text).ok_or("must be base64"))?;
-    Ok(bytes.into())
+fn parse_records(list: &Field<'_>) -> Result<Vec<(Record, TriePath)>, ParseError> {
+    list.list(|field| parse_proven(field, Record::parse))
+}
+
+fn parse_hashes(list: &Field<'_>) -> Result<Vec<Hash>, ParseError> {
+    if list.array()?.len() > PROOF_HASHES {
+        return Err(list.error(format!("has more than {PROOF_HASHES} hashes")));
+    }
+    list.list(|entry| entry.parsed(|text| parse_hash(text).ok_or("must be a hash")))
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::{
     documents::{
-        fields::{parse_by_path, parse_path},
+        fields::parse_path,
         history::History,
         index::ReleaseIndex,
         layout::{self, Signable},
@@ -19,11 +19,12 @@ use crate::{
         signatures::SignatureSet,
         signers::{SignersFile, keys_of},
     },
+    json_fields,
     proof::shown_release::{ReadRelease, ShownHistoryError, ShownReleaseError, verify_history},
-    rules::{chain::VerifiedChain, consent::Consent, decide::sign::Submission},
+    rules::{chain::VerifiedChain, consent::Consent, decide::sign::SignaturesBody},
     values::{
         digest::Sha512,
-        json::{Field, ParseError},
+        json::ParseError,
         key::{PublicKey, Signature},
         other_format::{FormatMessage, OtherFormat, ReleaseSums},
         path::RepoPath,
@@ -131,6 +132,12 @@ pub enum ToSignError {
     NotLater(RepoPath),
 }
 
+json_fields!(object SigningRequest {
+    earlier as "earlier_objections": or_default_with(EarlierObjections::parse_entries),
+    objections: or_default_with(ObjectionsFile::parse_entries),
+    path as "file_path": with(parse_path), files, history as "signers_history", collected,
+});
+
 impl SigningRequest {
     /// An index that no one has signed, with the history of its project's signers.
     pub fn of_index(path: RepoPath, index: String, history: History) -> Self {
@@ -142,23 +149,6 @@ impl SigningRequest {
             objections: ObjectionsFile::default(),
             earlier: EarlierObjections::default(),
         }
-    }
-
-    pub fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        let known =
-            ["file_path", "files", "signers_history", "collected", "objections", "earlier_objections"];
-        let object = field.object(&known)?;
-        let earlier =
-            object.optional("earlier_objections").map(|list| EarlierObjections::parse_entries(&list));
-        let objections = object.optional("objections").map(|list| ObjectionsFile::parse_entries(&list));
-        Ok(Self {
-            path: parse_path(&object.required("file_path")?)?,
-            files: parse_by_path(&object.required("files")?, |text| text.string().map(str::to_owned))?,
-            history: History::parse_field(&object.required("signers_history")?)?,
-            collected: SignatureSet::parse_field(&object.required("collected")?)?,
-            objections: objections.transpose()?.unwrap_or_default(),
-            earlier: earlier.transpose()?.unwrap_or_default(),
-        })
     }
 
     /// Reads every byte that is to be signed as what it must be.
@@ -263,12 +253,17 @@ impl ToSign {
     /// Signs every file of the request; `sign` is the key's own operation, over a digest (D3).
     pub fn sign<E>(
         &self,
-        signer: PublicKey,
+        public_key: PublicKey,
         sign: impl Fn(&Sha512) -> Result<Signature, E>,
-    ) -> Result<Submission, E> {
+    ) -> Result<SignaturesBody, E> {
         let signatures = self.digests.iter().map(|(path, digest)| Ok((path.clone(), sign(digest)?)));
         let signatures = signatures.collect::<Result<_, E>>()?;
-        Ok(Submission { file: self.path.clone(), signer, signatures, other_formats: FormatTexts::new() })
+        Ok(SignaturesBody {
+            file_path: self.path.clone(),
+            public_key,
+            signatures,
+            other_formats: FormatTexts::new(),
+        })
     }
 
     /// The formats besides our own that the signers in force ask for (D100); none for a signers file.

@@ -15,7 +15,7 @@ use crate::documents::statement::{SignedStatement, Statement, StatementKind};
 use crate::proof::to_sign::{SigningRequest, Subject, ToSign, ToSignError};
 use crate::rules::chain::{VerifiedChain, VerifiedLink};
 use crate::values::digest::Sha512;
-use crate::values::json::{Field, ParseError};
+use crate::values::json::{Field, FromField as _, ParseError};
 use crate::values::key::{PublicKey, Signature};
 use crate::values::path::RepoPath;
 use crate::values::shown::shown_text;

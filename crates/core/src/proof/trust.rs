@@ -5,29 +5,21 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use thiserror::Error;
 
-use crate::{
-    documents::{
-        fields::{parse_by_path, parse_digest},
-        history::{History, HistoryEntry},
-    },
-    log::note::Note,
-    proof::{
-        log_pin::LogPin,
-        verify::{RevokedArtifact, VerifiedArtifact},
-    },
-    rules::chain::{VerifiedChain, VerifiedLink},
-    values::{
-        digest::Sha512,
-        json::{self, Field, Json, ParseError},
-        path::RepoPath,
-        shown::shown_text,
-        time::Timestamp,
-        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
-    },
-};
+use crate::documents::history::{History, HistoryEntry};
+use crate::json_fields;
+use crate::log::note::Note;
+use crate::proof::log_pin::LogPin;
+use crate::proof::verify::{RevokedArtifact, VerifiedArtifact};
+use crate::rules::chain::{VerifiedChain, VerifiedLink};
+use crate::values::digest::Sha512;
+use crate::values::json::{Field, FromField, ParseError};
+use crate::values::path::RepoPath;
+use crate::values::shown::shown_text;
+use crate::values::time::Timestamp;
+use crate::values::verifier_key::VerifierKey;
 
 const VERSION: u64 = 1;
 
@@ -50,7 +42,7 @@ pub struct Pin {
     /// Seen revocations by the path of the index.
     pub revocations: BTreeMap<RepoPath, SeenRevocation>,
     /// The log that has shown the state of the project.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_key")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<VerifierKey>,
 }
 
@@ -118,20 +110,6 @@ pub struct OtherLog {
 }
 
 impl TrustStore {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().object(&["version", "projects", "logs"])?;
-        object.require_version(VERSION)?;
-        Ok(Self {
-            projects: parse_by_path(&object.required("projects")?, parse_pin)?,
-            logs: object.optional("logs").map_or_else(|| Ok(BTreeMap::new()), |logs| parse_logs(&logs))?,
-        })
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write_versioned(VERSION, self)
-    }
-
     /// The pin of the chain's project, if there is one and the chain continues it.
     pub fn check(&self, chain: &VerifiedChain, shown: AsOf) -> Result<Option<&Pin>, TrustError> {
         self.check_overlap(&chain.project)?;
@@ -321,65 +299,34 @@ impl PinnedLink {
     }
 }
 
-fn parse_pin(field: &Field<'_>) -> Result<Pin, ParseError> {
-    let object = field.object(&["accepted_at", "root", "history", "revocations", "log"])?;
-    let history = object.required("history")?;
-    let links = history.array()?.iter().map(parse_link).collect::<Result<Vec<_>, _>>()?;
-    if links.is_empty() {
-        return Err(history.error("must have at least one entry"));
-    }
-    Ok(Pin {
-        accepted_at: object.required("accepted_at")?.parsed(Timestamp::parse)?,
-        root: parse_root(&object.required("root")?)?,
-        history: links,
-        revocations: parse_by_path(&object.required("revocations")?, parse_revocation)?,
-        log: object.optional("log").map(|log| log.parsed(parse_log_key)).transpose()?,
-    })
+json_fields!(document TrustStore version VERSION { projects, logs: or_default_with(parse_logs) });
+json_fields!(object Pin {
+    history: with(parse_history), accepted_at, root, revocations, log: maybe_text(VerifierKey::parse_log),
+});
+json_fields!(object PinnedLink { signers_file_digest, metadata_digest, activated_at });
+json_fields!(object SeenRevocation { index_digest, reason, revoked_at });
+
+fn parse_history(list: &Field<'_>) -> Result<Vec<PinnedLink>, ParseError> {
+    let links = Vec::parse_field(list)?;
+    if links.is_empty() { Err(list.error("must have at least one entry")) } else { Ok(links) }
 }
 
 fn parse_logs(field: &Field<'_>) -> Result<BTreeMap<String, LogPin>, ParseError> {
     let parse = |(key, pin): (&str, Field<'_>)| {
-        parse_log_key(key).map_err(|error| pin.error(error))?;
+        VerifierKey::parse_log(key).map_err(|error| pin.error(error))?;
         Ok((key.to_owned(), LogPin::parse_field(&pin)?))
     };
     let logs: BTreeMap<String, LogPin> = field.entries()?.map(parse).collect::<Result<_, ParseError>>()?;
     if logs.is_empty() { Err(field.error("must have at least one log, or be left out")) } else { Ok(logs) }
 }
 
-fn parse_log_key(text: &str) -> Result<VerifierKey, VerifierKeyError> {
-    VerifierKey::parse_kind(text, KeyKind::Log)
-}
-
-fn write_key<S: Serializer>(key: &Option<VerifierKey>, serializer: S) -> Result<S::Ok, S::Error> {
-    match key {
-        Some(key) => serializer.collect_str(key),
-        None => serializer.serialize_none(),
+impl FromField for Root {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        let object = field.object(&["origin_url", "signers_digest"])?;
+        match (object.maybe("origin_url")?, object.maybe("signers_digest")?) {
+            (Some(url), None) => Ok(Self::Origin(url)),
+            (None, Some(digest)) => Ok(Self::Digest(digest)),
+            (Some(_), Some(_)) | (None, None) => Err(field.error("must have origin_url or signers_digest")),
+        }
     }
-}
-
-fn parse_root(field: &Field<'_>) -> Result<Root, ParseError> {
-    let object = field.object(&["origin_url", "signers_digest"])?;
-    match (object.optional("origin_url"), object.optional("signers_digest")) {
-        (Some(url), None) => Ok(Root::Origin(url.string()?.to_owned())),
-        (None, Some(digest)) => Ok(Root::Digest(digest.parsed(parse_digest)?)),
-        (Some(_), Some(_)) | (None, None) => Err(field.error("must have origin_url or signers_digest")),
-    }
-}
-
-fn parse_link(field: &Field<'_>) -> Result<PinnedLink, ParseError> {
-    let object = field.object(&["signers_file_digest", "metadata_digest", "activated_at"])?;
-    Ok(PinnedLink {
-        signers_file_digest: object.required("signers_file_digest")?.parsed(parse_digest)?,
-        metadata_digest: object.required("metadata_digest")?.parsed(parse_digest)?,
-        activated_at: object.required("activated_at")?.parsed(Timestamp::parse)?,
-    })
-}
-
-fn parse_revocation(field: &Field<'_>) -> Result<SeenRevocation, ParseError> {
-    let object = field.object(&["index_digest", "reason", "revoked_at"])?;
-    Ok(SeenRevocation {
-        index_digest: object.required("index_digest")?.parsed(parse_digest)?,
-        reason: object.required("reason")?.string()?.to_owned(),
-        revoked_at: object.required("revoked_at")?.parsed(Timestamp::parse)?,
-    })
 }

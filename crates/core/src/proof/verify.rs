@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::{
     documents::{
+        fields::parse_path,
         history::History,
         index::{PublishedFile, ReleaseIndex},
         signatures::SignatureSet,
@@ -17,6 +18,7 @@ use crate::{
         signers::{Group, SignersFile, keys_of},
         statement::{Revocation, SignedStatement, StatementKind},
     },
+    json_fields,
     rules::{
         chain::{self, ChainError, VerifiedChain, VerifiedLink},
         place::{PlaceError, check_place},
@@ -60,6 +62,15 @@ pub struct RevocationEvidence {
     /// The signed request, if the document does not say itself which file is meant (D20).
     pub request: Option<SignedRequest>,
 }
+
+// Its fields stand among those of a bundle, which refuses others.
+json_fields!(part Evidence {
+    path as "index_path": with(parse_path), index, signatures, governed_by as "signers_file_digest",
+    history as "signers_history", revocation,
+});
+json_fields!(object RevocationEvidence {
+    document, signatures, governed_by as "signers_file_digest", request,
+});
 
 /// An index that enough of the right people have signed. No revocation of it was shown.
 #[derive(Debug, Clone)]

@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use serde::Serialize;
-
 pub use super::snapshot::{corrupt, parse_stored};
 use crate::{
     documents::{
@@ -18,6 +16,7 @@ use crate::{
         signers::SignersFile,
         withdrawal::Withdrawal,
     },
+    json_words,
     rules::snapshot::{Change, ReadError, Snapshot, StoredSigners},
     values::{digest::Sha512, key::PublicKey, path::RepoPath},
 };
@@ -120,9 +119,8 @@ pub fn is_served(snapshot: &impl Snapshot, path: &RepoPath) -> bool {
 }
 
 /// How far a release has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(rename_all = "lowercase"))]
 pub enum ReleaseState {
     /// The release waits for signatures.
     Collecting,
@@ -132,22 +130,9 @@ pub enum ReleaseState {
     Revoked,
 }
 
-impl ReleaseState {
-    pub const ALL: [Self; 3] = [Self::Collecting, Self::Complete, Self::Revoked];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Collecting => "collecting",
-            Self::Complete => "complete",
-            Self::Revoked => "revoked",
-        }
-    }
-
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let found = Self::ALL.into_iter().find(|state| state.name() == text);
-        found.ok_or("must be collecting, complete or revoked")
-    }
-}
+json_words!(ReleaseState {
+    Collecting = "collecting", Complete = "complete", Revoked = "revoked",
+} "must be collecting, complete or revoked");
 
 /// The state of the index at `path`; `None` where there is no such file.
 pub fn index_state(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<ReleaseState>, ReadError> {

@@ -3,21 +3,23 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use crate::{
-    documents::signers::{Group, SignersFile},
-    rules::{
-        consent::{Condition, Consent},
-        quorum,
-    },
-    values::{key::PublicKey, shown::plural},
-};
+use serde::Serialize;
 
-/// Signatures that count, and signatures that are needed. Each group counts by itself, up to its threshold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+use crate::documents::signers::{Group, SignersFile};
+use crate::json_fields;
+use crate::rules::consent::{Condition, Consent};
+use crate::rules::quorum;
+use crate::values::{key::PublicKey, shown::plural};
+
+/// Signatures that count, and signatures that are needed. Each group of signers counts up to its threshold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SignatureCount))]
 pub struct Tally {
     pub collected: usize,
     pub needed: usize,
 }
+
+json_fields!(part Tally { collected, needed });
 
 impl Tally {
     pub fn of<'a>(groups: impl IntoIterator<Item = &'a Group>, signed: &BTreeSet<PublicKey>) -> Self {

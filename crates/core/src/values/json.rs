@@ -37,6 +37,156 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
+/// A value that documents have, in the spelling that most of them give it.
+pub trait FromField: Sized {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError>;
+}
+
+/// Reads the fields of a struct, in the order of the list. The compiler refuses a list that forgets one.
+///
+/// | line | reads |
+/// |---|---|
+/// | `document X { … }` | a whole document, with `X::parse` and `X::write`; unknown fields are refused |
+/// | `document X version V within BOUND "an x has" { … }` | one that says its version, of at most so many bytes |
+/// | `object X { … }` | an object inside a document; unknown fields are refused |
+/// | `object X { … } then check` | one that `X::check` can still refuse |
+/// | `body X { … }` | the body of a request or answer, with `X::parse`; unknown fields are ignored (D5) |
+/// | `part X { … }` | an object inside such a body; unknown fields are ignored |
+/// | `field` | by its type; `null` stands for `None` |
+/// | `field as "name"` | from a field of another name |
+/// | `field: maybe` | with the method of [`Object`] that has this name, here `maybe` |
+/// | `field = value` | nothing: it always has this value |
+#[macro_export]
+macro_rules! json_fields {
+    (document $name:ident $(within $bound:ident $words:literal)? { $($fields:tt)* }) => {
+        $crate::json_fields!(object $name { $($fields)* });
+        $crate::json_fields!(@parse $name $($bound $words)?);
+        impl $name {
+            pub fn write(&self) -> Vec<u8> {
+                $crate::values::json::write(self)
+            }
+        }
+    };
+    (document $name:ident version $version:ident $(within $bound:ident $words:literal)? { $($fields:tt)* }) => {
+        $crate::json_fields!(object $name version $version { $($fields)* });
+        $crate::json_fields!(@parse $name $($bound $words)?);
+        impl $name {
+            pub fn write(&self) -> Vec<u8> {
+                $crate::values::json::write_versioned($version, self)
+            }
+        }
+    };
+    (object $name:ident $(version $version:ident)? { $($fields:tt)* } $(then $check:ident)?) => {
+        $crate::json_fields!(@fields Refused $name $(version $version)? { $($fields)* } $($check)?);
+    };
+    (body $name:ident { $($fields:tt)* }) => {
+        $crate::json_fields!(part $name { $($fields)* });
+        $crate::json_fields!(@parse $name);
+    };
+    (part $name:ident { $($fields:tt)* }) => {
+        $crate::json_fields!(@fields Ignored $name { $($fields)* });
+    };
+    (@fields $others:ident $name:ident $(version $version:ident)? { $(
+        $field:ident $(as $wire:literal)? $(: $how:ident $(($parse:expr))?)? $(= $value:expr)?
+    ),* $(,)? } $($check:ident)?) => {
+        impl $crate::values::json::FromField for $name {
+            fn parse_field(
+                field: &$crate::values::json::Field<'_>,
+            ) -> Result<Self, $crate::values::json::ParseError> {
+                let known = [
+                    $($crate::json_fields!(@version $version),)?
+                    $($crate::json_fields!(@name $field $($wire)?)),*
+                ];
+                let object = field.object_with($crate::values::json::OtherFields::$others, &known)?;
+                $(object.require_version($version)?;)?
+                let read = Self { $($field: $crate::json_fields!(
+                    @read object, $crate::json_fields!(@name $field $($wire)?), $($how $(($parse))?)? $(= $value)?
+                )),* };
+                $(read.$check()?;)?
+                Ok(read)
+            }
+        }
+    };
+    (@parse $name:ident $($bound:ident $words:literal)?) => {
+        impl $name {
+            pub fn parse(bytes: &[u8]) -> Result<Self, $crate::values::json::ParseError> {
+                $($crate::values::json::check_len(bytes, $bound, $words)?;)?
+                $crate::values::json::read(bytes)
+            }
+        }
+    };
+    (@version $version:ident) => { "version" };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $wire:literal) => { $wire };
+    (@read $object:ident, $name:expr,) => { $object.get($name)? };
+    (@read $object:ident, $name:expr, $how:ident) => { $object.$how($name)? };
+    (@read $object:ident, $name:expr, $how:ident ($parse:expr)) => { $object.$how($name, $parse)? };
+    (@read $object:ident, $name:expr, = $value:expr) => { $value };
+}
+
+/// Types that documents have as strings, each with its parser.
+#[macro_export]
+macro_rules! json_texts {
+    ($($name:ty: $parse:expr),+ $(,)?) => {$(
+        impl $crate::values::json::FromField for $name {
+            fn parse_field(
+                field: &$crate::values::json::Field<'_>,
+            ) -> Result<Self, $crate::values::json::ParseError> {
+                field.parsed($parse)
+            }
+        }
+    )+};
+}
+
+/// An enum whose cases are words in documents, with the error for any other word.
+#[macro_export]
+macro_rules! json_words {
+    ($name:ident { $($case:ident = $word:literal),+ $(,)? } $expected:literal) => {
+        impl $name {
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$case),+];
+
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$case => $word,)+
+                }
+            }
+
+            pub fn parse(text: &str) -> Result<Self, &'static str> {
+                Self::ALL.into_iter().find(|case| case.name() == text).ok_or($expected)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        $crate::json_texts!($name: $name::parse);
+    };
+}
+
+/// What becomes of fields that a reader does not know (D5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherFields {
+    Refused,
+    /// In the bodies of requests and answers.
+    Ignored,
+}
+
+/// Reads a whole document.
+pub fn read<T: FromField>(bytes: &[u8]) -> Result<T, ParseError> {
+    T::parse_field(&Json::parse(bytes)?.root())
+}
+
+/// Refuses what is larger than any such document. `words` are what stands before the bound, as "an index has".
+pub fn check_len(bytes: &[u8], bound: usize, words: &str) -> Result<(), ParseError> {
+    if bytes.len() > bound {
+        return Err(ParseError::new("", format!("{words} at most {bound} bytes")));
+    }
+    Ok(())
+}
+
 /// A document as it was read. Text that is written without escapes stays where it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Json<'a> {
@@ -137,13 +287,15 @@ impl<'a> Field<'a> {
 
     /// An object that has no other fields than these.
     pub fn object(&self, known: &[&str]) -> Result<Object<'a>, ParseError> {
+        self.object_with(OtherFields::Refused, known)
+    }
+
+    pub fn object_with(&self, others: OtherFields, known: &[&str]) -> Result<Object<'a>, ParseError> {
         let object = self.open_object()?;
-        for (name, _) in object.members {
-            if !known.contains(&&**name) {
-                return Err(object.error(name, "unknown field"));
-            }
+        match object.members.iter().find(|(name, _)| !known.contains(&&**name)) {
+            Some((name, _)) if others == OtherFields::Refused => Err(object.error(name, "unknown field")),
+            Some(_) | None => Ok(object),
         }
-        Ok(object)
     }
 
     /// An object whose unknown fields are ignored: request bodies only (D5).
@@ -172,6 +324,14 @@ impl<'a> Field<'a> {
                 .collect()),
             _ => Err(self.error("must be a list")),
         }
+    }
+
+    /// What `parse` makes of each entry of a list.
+    pub fn list<T, C: FromIterator<T>>(
+        &self,
+        parse: impl Fn(&Self) -> Result<T, ParseError>,
+    ) -> Result<C, ParseError> {
+        self.array()?.iter().map(parse).collect()
     }
 
     pub fn string(&self) -> Result<&'a str, ParseError> {
@@ -237,6 +397,67 @@ impl<'a> Object<'a> {
         Some(Field { path: self.path.then(Step::Member(name)), value })
     }
 
+    pub fn get<T: FromField>(&self, name: &str) -> Result<T, ParseError> {
+        T::parse_field(&self.required(name)?)
+    }
+
+    /// `None` where the name does not occur; a `null` must be a value of the type.
+    pub fn maybe<T: FromField>(&self, name: &str) -> Result<Option<T>, ParseError> {
+        self.maybe_with(name, T::parse_field)
+    }
+
+    pub fn maybe_with<T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&Field<'a>) -> Result<T, ParseError>,
+    ) -> Result<Option<T>, ParseError> {
+        self.optional(name).map(|field| parse(&field)).transpose()
+    }
+
+    pub fn maybe_text<T, E: fmt::Display>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, ParseError> {
+        self.maybe_with(name, |field| field.parsed(parse))
+    }
+
+    /// The default where the name does not occur.
+    pub fn or_default<T: FromField + Default>(&self, name: &str) -> Result<T, ParseError> {
+        Ok(self.maybe(name)?.unwrap_or_default())
+    }
+
+    pub fn or_default_with<T: Default>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&Field<'a>) -> Result<T, ParseError>,
+    ) -> Result<T, ParseError> {
+        Ok(self.maybe_with(name, parse)?.unwrap_or_default())
+    }
+
+    /// The default where the name does not occur, or has something else: for text that no program depends on.
+    pub fn lenient<T: FromField + Default>(&self, name: &str) -> Result<T, ParseError> {
+        Ok(self.maybe(name).ok().flatten().unwrap_or_default())
+    }
+
+    /// What `parse` makes of a field that must be there.
+    pub fn with<T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&Field<'a>) -> Result<T, ParseError>,
+    ) -> Result<T, ParseError> {
+        parse(&self.required(name)?)
+    }
+
+    /// What `parse` makes of a string that must be there.
+    pub fn text<T, E: fmt::Display>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<T, ParseError> {
+        self.required(name)?.parsed(parse)
+    }
+
     /// The `version` that all our documents begin with.
     pub fn require_version(&self, version: u64) -> Result<(), ParseError> {
         let field = self.required("version")?;
@@ -249,6 +470,42 @@ impl<'a> Object<'a> {
     fn error(&self, member: &str, reason: &str) -> ParseError {
         let path: Path<'_> = self.path;
         ParseError::new(path.then(Step::Member(member)).to_string(), reason)
+    }
+}
+
+impl FromField for String {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        field.string().map(str::to_owned)
+    }
+}
+
+impl FromField for bool {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        field.boolean()
+    }
+}
+
+impl FromField for u64 {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        field.integer()
+    }
+}
+
+impl FromField for usize {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        Ok(Self::try_from(field.integer()?).unwrap_or(Self::MAX))
+    }
+}
+
+impl<T: FromField> FromField for Option<T> {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        field.nullable(T::parse_field)
+    }
+}
+
+impl<T: FromField> FromField for Vec<T> {
+    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
+        field.list(T::parse_field)
     }
 }
 

@@ -3,13 +3,11 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
 use thiserror::Error;
 
-use crate::values::{
-    key::{PublicKey, Signature},
-    path::RepoPath,
-};
+use crate::json_words;
+use crate::values::key::{PublicKey, Signature};
+use crate::values::path::RepoPath;
 
 mod message;
 pub mod minisign;
@@ -40,21 +38,10 @@ pub enum FormatError {
     Signature,
 }
 
+json_words!(OtherFormat { Minisign = "minisign", Ssh = "ssh" } "must be \"ssh\" or \"minisign\"");
+
 impl OtherFormat {
-    pub const ALL: [Self; 2] = [Self::Minisign, Self::Ssh];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Minisign => "minisign",
-            Self::Ssh => "ssh",
-        }
-    }
-
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        Self::ALL.into_iter().find(|format| format.name() == text).ok_or("must be \"ssh\" or \"minisign\"")
-    }
-
-    /// How many signatures of the key the format takes. An agent that asks, asks so often.
+    /// How many signatures of the key it takes. An agent that asks, asks so often.
     pub fn signature_count(self) -> usize {
         match self {
             Self::Minisign => 2,
@@ -103,11 +90,5 @@ impl OtherFormat {
 impl fmt::Display for OtherFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl Serialize for OtherFormat {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }

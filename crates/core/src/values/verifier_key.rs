@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::values::{
@@ -95,7 +96,11 @@ impl VerifierKey {
         if parsed.kind == kind { Ok(parsed) } else { Err(VerifierKeyError::OtherKind(parsed.kind, kind)) }
     }
 
-    /// The name of the key; for a log, the origin of its checkpoints.
+    pub fn parse_log(text: &str) -> Result<Self, VerifierKeyError> {
+        Self::parse_kind(text, KeyKind::Log)
+    }
+
+    /// For a log, the origin of its checkpoints.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -120,6 +125,12 @@ impl VerifierKey {
     /// Writes `NAME+ID`, which tells apart the keys of one name.
     pub fn short(&self) -> String {
         format!("{}+{}", self.name, self.id_text())
+    }
+}
+
+impl Serialize for VerifierKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

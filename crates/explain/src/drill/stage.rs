@@ -22,7 +22,7 @@ use countersign_core::{
             object::object,
             register::register,
             revoke::revoke,
-            sign::{Submission, sign},
+            sign::{SignaturesBody, sign},
             update::update,
             withdraw::withdraw,
         },
@@ -359,9 +359,9 @@ impl Stage {
         let fault = |error: &dyn std::fmt::Display| DrillFault(error.to_string());
         let files = files_to_sign(&self.scratch, file).map_err(|error| fault(&error))?.unwrap_or_default();
         let sign_one = |(path, bytes): (RepoPath, Arc<[u8]>)| (path, actor.secret.sign(&Sha512::of(&bytes)));
-        let submission = Submission {
-            file: file.clone(),
-            signer: actor.key(),
+        let submission = SignaturesBody {
+            file_path: file.clone(),
+            public_key: actor.key(),
             signatures: files.into_iter().map(sign_one).collect(),
             other_formats: Default::default(),
         };

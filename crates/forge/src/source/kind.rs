@@ -89,7 +89,7 @@ impl FromStr for ForgeKind {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         [Self::Github, Self::Gitlab, Self::Forgejo]
             .into_iter()
-            .find(|kind| kind.origin().as_str() == text)
+            .find(|kind| kind.origin().name() == text)
             .ok_or_else(|| ForgeKindError(shown_text(text)))
     }
 }

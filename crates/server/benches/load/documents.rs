@@ -80,9 +80,9 @@ impl Owner {
                 let content = files.read(&path)?.ok_or("a proposal without its files")?;
                 signatures.insert(path, key.sign(&Sha512::of(&content)));
             }
-            let submission = sign::Submission {
-                file: file.clone(),
-                signer: key.public_key(),
+            let submission = sign::SignaturesBody {
+                file_path: file.clone(),
+                public_key: key.public_key(),
                 signatures,
                 other_formats: Default::default(),
             };

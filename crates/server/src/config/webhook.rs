@@ -66,8 +66,9 @@ impl WebhookTable {
     /// One for each prefix.
     fn filters(&self) -> Result<Vec<EventFilter>, WebhookProblem> {
         let kinds = self.types.as_ref().map(|names| {
-            let parse =
-                |name: &String| EventKind::parse(name).ok_or(WebhookProblem::Type { given: name.clone() });
+            let parse = |name: &String| {
+                EventKind::parse(name).map_err(|_| WebhookProblem::Type { given: name.clone() })
+            };
             names.iter().map(parse).collect::<Result<BTreeSet<_>, _>>()
         });
         let kinds = kinds.transpose()?;

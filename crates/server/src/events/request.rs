@@ -67,7 +67,7 @@ fn parse_key(text: &str) -> Result<PublicKey, ApiError> {
 
 fn parse_kinds(text: &str) -> Result<std::collections::BTreeSet<EventKind>, ApiError> {
     let parse = |name: &str| {
-        EventKind::parse(name).ok_or_else(|| {
+        EventKind::parse(name).map_err(|_| {
             let known: Vec<_> = EventKind::ALL.map(EventKind::name).into();
             ApiError::invalid_parameter(format!(
                 "type: `{}` is not one of {}",

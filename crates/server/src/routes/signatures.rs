@@ -8,7 +8,7 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use countersign_api::answers::{FilesToSignResponse, PendingResponse, SignedResponse, StatusResponse};
 use countersign_api::requests::SignaturesBody;
-use countersign_core::rules::decide::sign::{self, Submission};
+use countersign_core::rules::decide::sign;
 use countersign_core::rules::{query, stored};
 use countersign_core::values::bounds::PENDING_LIST_BYTES;
 use countersign_core::values::key::PublicKey;
@@ -136,7 +136,7 @@ async fn submit(State(app): State<App>, request: Authenticated) -> Result<Json<S
     let body = SignaturesBody::parse(&request.body)?;
     observe::note(RequestFact::File, &body.file_path);
     app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
-    let prepared = Submission::from(body).prepare(&*app.store.head());
+    let prepared = body.prepare(&*app.store.head());
     let signed = request.change(&app, move |head, now| sign::sign_prepared(head, &prepared, now)).await?;
     Ok(Json(SignedResponse { is_complete: signed.is_complete, waits_until: signed.waits_until }))
 }

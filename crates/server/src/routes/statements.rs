@@ -132,10 +132,7 @@ async fn veto(
     Ok((status, Json(VetoedResponse { success: true, message, vetoed })))
 }
 
-async fn object(
-    State(app): State<App>,
-    request: Authenticated,
-) -> Result<Json<ChangedResponse>, ApiError> {
+async fn object(State(app): State<App>, request: Authenticated) -> Result<Json<ChangedResponse>, ApiError> {
     let stands = state(&app, &request, StatementKind::Objection).await?;
     Ok(Json(ChangedResponse::new(if stands { "Objection recorded" } else { "Objection taken back" })))
 }

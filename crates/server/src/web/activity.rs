@@ -158,7 +158,7 @@ impl Wanted {
             ActivityScope::Below(path) => Some(path.clone()),
         };
         let kind =
-            visit.field("type").map(|name| EventKind::parse(&name).ok_or_else(|| no_such("kind of event")));
+            visit.field("type").map(|name| EventKind::parse(&name).map_err(|_| no_such("kind of event")));
         let by = visit.field("key").map(|key| keys::read_key(&key).ok_or_else(|| no_such("key")));
         let kinds = kind.transpose()?.map(|kind| BTreeSet::from([kind]));
         Ok(Self { filter: EventFilter { prefix, kinds, key: None }, by: by.transpose()? })

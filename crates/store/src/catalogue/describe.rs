@@ -57,9 +57,9 @@ impl KnownRelease<'_> {
             registered_at: time_of(self.registered_at),
             completed_at: release.last_signed_at.filter(|_| release.state != ReleaseState::Collecting),
             revoked_at: revoked.as_ref().and_then(|revoked| revoked.signatures.last_signed()),
-            revocation_begun: release.begun.as_ref().map(|begun| begun.tally.into()),
+            revocation_begun: release.begun.as_ref().map(|begun| begun.tally),
             revocation_reason: revoked.or(release.begun).map(|revocation| revocation.reason),
-            signatures: release.tally.into(),
+            signatures: release.tally,
             objections: release.objections.standing().len(),
         }))
     }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use countersign_api::catalogue::{ListedRelease, ReleaseState, SignatureCount};
+use countersign_api::catalogue::{ListedRelease, ReleaseState};
+use countersign_core::rules::tally::Tally;
 use countersign_core::{
     documents::{index::ReleaseIndex, layout},
     rules::snapshot::{Change, Snapshot as _},
@@ -68,7 +69,7 @@ async fn a_digest_finds_complete_and_revoked_releases_and_no_others() {
         revoked_at: None,
         revocation_reason: None,
         revocation_begun: None,
-        signatures: SignatureCount { collected: 2, needed: 2 },
+        signatures: Tally { collected: 2, needed: 2 },
         objections: 0,
     };
     assert_eq!(found(&team, &sha256("two")), std::slice::from_ref(&release));
@@ -124,7 +125,7 @@ async fn a_begun_revocation_shows_in_lists_until_it_is_in_force() {
     assert!(!team.revoke(&index, &document, &carol()).await);
     let begun = found(&team, &sha256("one")).remove(0);
     assert_eq!(begun.state, ReleaseState::Complete);
-    assert_eq!(begun.revocation_begun, Some(SignatureCount { collected: 1, needed: 2 }));
+    assert_eq!(begun.revocation_begun, Some(Tally { collected: 1, needed: 2 }));
     assert_eq!(begun.revocation_reason.as_deref(), Some("a bad build"));
     assert_eq!(begun.revoked_at, None);
     assert_eq!(team.catalogue.look().revoking_projects(), BTreeSet::from([&path(APP)]));
@@ -164,7 +165,7 @@ async fn the_releases_of_a_project_come_newest_first_by_state_and_by_tag() {
         let unsigned = team.catalogue.look().releases_of(&tag("v2/rc"), None).unwrap().releases.remove(0);
         assert_eq!(unsigned.tag.as_deref(), Some("v2/rc"));
         assert_eq!((unsigned.completed_at, unsigned.file_name), (None, None));
-        assert_eq!(unsigned.signatures, SignatureCount { collected: 0, needed: 1 });
+        assert_eq!(unsigned.signatures, Tally { collected: 0, needed: 1 });
     };
     check(&team);
     check(&team.restart());
@@ -200,12 +201,12 @@ async fn a_rotation_drops_the_signatures_of_what_still_collects() {
     team.sign(&index, &[&alice()]).await;
     let signatures =
         |team: &Team| team.catalogue.look().releases_of(&of(APP), None).unwrap().releases[0].signatures;
-    assert_eq!(signatures(&team), SignatureCount { collected: 1, needed: 2 });
+    assert_eq!(signatures(&team), Tally { collected: 1, needed: 2 });
     assert_eq!(team.catalogue.look().describe_key(&alice().public_key()).signed_count, 1);
     let next = signers("2026-02-01T10:00:00Z").artifact(3, [&alice(), &bob(), &carol()]);
     team.propose(APP, &next, &alice()).await;
     team.sign_signers(APP, &[&alice(), &bob(), &carol()]).await;
-    assert_eq!(signatures(&team), SignatureCount { collected: 0, needed: 3 });
+    assert_eq!(signatures(&team), Tally { collected: 0, needed: 3 });
     let key = team.catalogue.look().describe_key(&alice().public_key());
     assert_eq!((key.signed_count, key.signed), (0, Vec::new()));
 }

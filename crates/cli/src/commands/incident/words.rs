@@ -1,6 +1,5 @@
 //! The findings, for people and for programs.
 
-use countersign_api::catalogue::role_name;
 use countersign_core::{
     documents::signers::{Role, Signer},
     rules::consent::ConditionKind,
@@ -284,7 +283,7 @@ fn listing_to_json(listing: &IncidentListing) -> Value {
     json!({
         "public_key": listing.signer.key.to_string(),
         "name": listing.signer.name,
-        "roles": listing.roles.iter().map(|role| role_name(*role)).collect::<Vec<_>>(),
+        "roles": listing.roles,
         "registrar": listing.is_registrar,
         "standing": standing,
         "removed_at": until,

@@ -9,21 +9,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use countersign_core::{
-    documents::layout::{self, Signable},
-    log::{
-        record::Record,
-        status::{StatusError, Statuses},
-        tree::Hash,
-        trie::TrieKey,
-    },
-    rules::snapshot::Change,
-    values::{
-        digest::Sha512,
-        json::{Field, ParseError},
-        path::RepoPath,
-    },
-};
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::json_fields;
+use countersign_core::log::record::Record;
+use countersign_core::log::status::{StatusError, Statuses};
+use countersign_core::log::tree::Hash;
+use countersign_core::log::trie::TrieKey;
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::digest::Sha512;
+use countersign_core::values::path::RepoPath;
 use serde::Serialize;
 
 use crate::error::CliError;
@@ -60,13 +54,7 @@ enum Kept {
     Index(RepoPath, Option<Sha512>),
 }
 
-impl ReplayMark {
-    pub(super) fn parse(field: &Field<'_>) -> Result<Self, ParseError> {
-        let object = field.object(&["bytes", "state"])?;
-        let state = object.required("state")?.parsed(|text| Hash::parse(text).ok_or("must be a hash"))?;
-        Ok(Self { bytes: object.required("bytes")?.integer()?, state })
-    }
-}
+json_fields!(object ReplayMark { state: text(|text| Hash::parse(text).ok_or("must be a hash")), bytes });
 
 impl StateReplay {
     /// Before the first commit.

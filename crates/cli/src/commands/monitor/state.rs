@@ -1,36 +1,28 @@
 //! How far a monitor is: one readable JSON document.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-use countersign_core::{
-    documents::{fields::parse_by_path, transparency::Transparency},
-    values::{
-        digest::Sha256,
-        json::{Field, Json, ParseError, write_versioned},
-        path::RepoPath,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
-use serde::{Serialize, Serializer};
+use countersign_core::documents::transparency::Transparency;
+use countersign_core::json_fields;
+use countersign_core::values::digest::Sha256;
+use countersign_core::values::json::{Field, FromField as _, ParseError, read, write_versioned};
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::verifier_key::VerifierKey;
+use serde::Serialize;
 
 use super::replay::ReplayMark;
-use crate::{
-    args::MonitorArgs,
-    config_dir::ConfigDir,
-    error::CliError,
-    files::{read_bounded, write},
-    paths::{add_suffix, shown_path},
-};
+use crate::args::MonitorArgs;
+use crate::config_dir::ConfigDir;
+use crate::error::CliError;
+use crate::files::{read_bounded, write};
+use crate::paths::{add_suffix, shown_path};
 
 const VERSION: u64 = 1;
 const MAX_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct MonitorState {
-    #[serde(serialize_with = "write_key")]
     pub(super) key: VerifierKey,
     /// The whole note.
     pub(super) checkpoint: String,
@@ -77,7 +69,7 @@ impl StateFile {
             return Ok(None);
         }
         let bytes = read_bounded(&self.path, MAX_BYTES)?;
-        parse(&bytes).map(Some).map_err(|error| self.unusable(error.to_string()))
+        read(&bytes).map(Some).map_err(|error| self.unusable(error.to_string()))
     }
 
     pub(super) fn write(&self, state: &MonitorState) -> Result<(), CliError> {
@@ -102,29 +94,10 @@ impl StateFile {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<MonitorState, ParseError> {
-    let json = Json::parse(bytes)?;
-    let object = json.root().object(&[
-        "version",
-        "key",
-        "checkpoint",
-        "commit",
-        "projects",
-        "transparency",
-        "replay",
-    ])?;
-    object.require_version(VERSION)?;
-    let project = |field: &Field<'_>| field.parsed(RepoPath::parse);
-    Ok(MonitorState {
-        key: object.required("key")?.parsed(|text| VerifierKey::parse_kind(text, KeyKind::Log))?,
-        checkpoint: object.required("checkpoint")?.string()?.to_owned(),
-        commit: object.required("commit")?.string()?.to_owned(),
-        projects: object.required("projects")?.array()?.iter().map(project).collect::<Result<_, _>>()?,
-        transparency: parse_by_path(&object.required("transparency")?, Transparency::parse)?,
-        replay: object.optional("replay").map(|field| ReplayMark::parse(&field)).transpose()?,
-    })
-}
+json_fields!(object MonitorState version VERSION {
+    key: text(VerifierKey::parse_log), checkpoint, commit, projects: with(parse_projects), transparency, replay: maybe,
+});
 
-fn write_key<S: Serializer>(key: &VerifierKey, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(key)
+fn parse_projects(list: &Field<'_>) -> Result<BTreeSet<RepoPath>, ParseError> {
+    list.list(RepoPath::parse_field)
 }

@@ -116,7 +116,7 @@ pub(super) fn review_and_sign(
     }
     let mut submission = to_sign.sign(you, |digest| key.sign(digest))?;
     submission.other_formats = formats.sign(key)?;
-    Ok(Some((submission.into(), comparison)))
+    Ok(Some((submission, comparison)))
 }
 
 pub(super) fn check_asked(to_sign: &ToSign, you: &PublicKey) -> Result<(), CliError> {

@@ -4,15 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
 
-use crate::values::{
-    bounds::SIGNER_NAME_CHARS,
-    json::{Field, ParseError},
-    key::PublicKey,
-    shown::is_unseen,
-};
-
-const KIND: &str = "key";
-const FORMAT: &str = "ed25519";
+use crate::documents::fields::parse_threshold;
+use crate::values::bounds::SIGNER_NAME_CHARS;
+use crate::values::json::{Field, ParseError};
+use crate::values::key::PublicKey;
+use crate::values::shown::is_unseen;
 
 /// A group of distinct keys, of which `threshold` must sign.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,15 +41,15 @@ pub fn keys_of(groups: &[Group]) -> impl Iterator<Item = PublicKey> {
     groups.iter().flat_map(|group| group.signers.iter().map(|signer| signer.key))
 }
 
-pub(super) fn parse_role(field: Field<'_>) -> Result<Vec<Group>, ParseError> {
-    let groups = field.array()?;
+pub(super) fn parse_role(field: &Field<'_>) -> Result<Vec<Group>, ParseError> {
+    let groups: Vec<Group> = field.list(parse_group)?;
     if groups.is_empty() {
         return Err(field.error("must have at least one group; leave the field out for no such role"));
     }
-    groups.into_iter().map(parse_group).collect()
+    Ok(groups)
 }
 
-fn parse_group(field: Field<'_>) -> Result<Group, ParseError> {
+fn parse_group(field: &Field<'_>) -> Result<Group, ParseError> {
     let object = field.object(&["threshold", "signers"])?;
     let list = object.required("signers")?;
     let mut keys = BTreeSet::new();
@@ -68,29 +64,16 @@ fn parse_group(field: Field<'_>) -> Result<Group, ParseError> {
     if signers.is_empty() {
         return Err(list.error("must have at least one signer"));
     }
-    let threshold_field = object.required("threshold")?;
-    let threshold = usize::try_from(threshold_field.integer()?).unwrap_or(usize::MAX);
-    if threshold == 0 || threshold > signers.len() {
-        return Err(threshold_field.error(format!("must be between 1 and {}", signers.len())));
-    }
+    let threshold = object.with("threshold", |field| parse_threshold(field, signers.len()))?;
     Ok(Group { threshold, signers })
 }
 
 pub(super) fn parse_signer(field: &Field<'_>) -> Result<Signer, ParseError> {
     let object = field.object(&["kind", "data", "name"])?;
-    let kind = object.required("kind")?;
-    if kind.string()? != KIND {
-        return Err(kind.error("must be \"key\""));
-    }
+    object.text("kind", |kind| (kind == "key").then_some(()).ok_or("must be \"key\""))?;
     let data = object.required("data")?.object(&["format", "pubkey"])?;
-    if let Some(format) = data.optional("format")
-        && format.string()? != FORMAT
-    {
-        return Err(format.error("must be \"ed25519\""));
-    }
-    let key = data.required("pubkey")?.parsed(PublicKey::parse)?;
-    let name = object.optional("name").map(|name| name.parsed(parse_name)).transpose()?;
-    Ok(Signer { key, name })
+    data.maybe_text("format", |format| (format == "ed25519").then_some(()).ok_or("must be \"ed25519\""))?;
+    Ok(Signer { key: data.get("pubkey")?, name: object.maybe_text("name", parse_name)? })
 }
 
 fn parse_name(text: &str) -> Result<String, String> {

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde::Serialize;
 use thiserror::Error;
 
 use super::{
@@ -10,13 +11,15 @@ use super::{
 };
 use crate::{
     documents::{
+        fields::{parse_by_any_path, parse_key, parse_signature},
         index::ReleaseIndex,
         layout::{self, Signable},
-        other_formats::FormatTexts,
+        other_formats::{FormatTexts, parse_texts},
         sha256sums::{NotInSha256Sums, render_sha256sums},
         signatures::{Collected, SignatureSet},
         signers::keys_of,
     },
+    json_fields,
     rules::{
         consent::Consent,
         quorum,
@@ -33,22 +36,35 @@ use crate::{
     },
 };
 
-/// One signer's signatures on a file and, for a signers file, on its metadata.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Submission {
-    pub file: RepoPath,
-    pub signer: PublicKey,
+/// One signer's signatures on one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SignaturesBody {
+    /// The file that is signed.
+    pub file_path: RepoPath,
+    /// The signer, who may be another than the caller.
+    #[serde(serialize_with = "PublicKey::serialize_base64")]
+    pub public_key: PublicKey,
+    /// By path: the file itself and, for a signers file, its metadata.
     pub signatures: BTreeMap<RepoPath, Signature>,
-    /// Signatures of the same key on the `SHA256SUMS` of the release (D102); a signers file has none.
+    /// By format, `minisign` or `ssh`: the signer's signatures on the `SHA256SUMS` of a release, as those programs write
+    /// them. Optional. They count for nothing here.
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, String>, nullable = false))]
+    #[serde(skip_serializing_if = "FormatTexts::is_empty")]
     pub other_formats: FormatTexts,
 }
+
+json_fields!(body SignaturesBody {
+    signatures: with(|field| parse_by_any_path(field, parse_signature)), file_path, public_key: with(parse_key),
+    other_formats: or_default_with(parse_texts),
+});
 
 /// A submission, and which of its signatures are known to verify. Verifying takes longer than the rest of the decision, and
 /// may be done before its turn comes.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    submission: Submission,
-    /// The digests of what was signed, by path.
+    submission: SignaturesBody,
+    /// What was signed, by path.
     verified: BTreeMap<RepoPath, Sha512>,
     /// The index whose `SHA256SUMS` the other formats sign.
     verified_formats: Option<Sha512>,
@@ -100,7 +116,7 @@ pub enum SignRefusal {
 
 pub fn sign(
     snapshot: &impl Snapshot,
-    submission: &Submission,
+    submission: &SignaturesBody,
     now: Timestamp,
 ) -> Result<(Change, Signed), SignRefusal> {
     let submission = submission.clone();
@@ -115,30 +131,30 @@ pub fn sign_prepared(
     now: Timestamp,
 ) -> Result<(Change, Signed), SignRefusal> {
     let submission = &prepared.submission;
-    let signable = layout::signable(&submission.file);
+    let signable = layout::signable(&submission.file_path);
     submission.check_paths(signable.as_ref())?;
     match signable {
         Some(Signable::Index) => sign_index(snapshot, prepared, now),
         Some(Signable::PendingSigners { project }) => sign_proposal(snapshot, prepared, &project, now),
-        None if stored::is_served(snapshot, &submission.file) => {
-            Err(SignRefusal::NotSignable(submission.file.clone()))
+        None if stored::is_served(snapshot, &submission.file_path) => {
+            Err(SignRefusal::NotSignable(submission.file_path.clone()))
         }
-        None => Err(SignRefusal::NotFound(submission.file.clone())),
+        None => Err(SignRefusal::NotFound(submission.file_path.clone())),
     }
 }
 
-impl Submission {
+impl SignaturesBody {
     /// Verifies the signatures on what `snapshot` has, of at most two files. Whatever is wrong is left to the decision: who
     /// may sign is checked there.
     pub fn prepare(self, snapshot: &impl Snapshot) -> Prepared {
         let (mut verified, mut verified_formats) = (BTreeMap::new(), None);
-        if self.check_paths(layout::signable(&self.file).as_ref()).is_ok() {
+        if self.check_paths(layout::signable(&self.file_path).as_ref()).is_ok() {
             for (path, signature) in &self.signatures {
                 let Ok(Some(bytes)) = snapshot.read(path) else { continue };
                 let digest = Sha512::of(&bytes);
-                if self.signer.verify(&digest, signature).is_ok() {
+                if self.public_key.verify(&digest, signature).is_ok() {
                     verified.insert(path.clone(), digest);
-                    let signs_formats = *path == self.file && self.verify_formats(&bytes).is_ok();
+                    let signs_formats = *path == self.file_path && self.verify_formats(&bytes).is_ok();
                     verified_formats = verified_formats.or(signs_formats.then_some(digest));
                 }
             }
@@ -150,14 +166,14 @@ impl Submission {
         if self.other_formats.is_empty() {
             return Ok(());
         }
-        let index = stored::parse_stored(&self.file, ReleaseIndex::parse(index))?;
+        let index = stored::parse_stored(&self.file_path, ReleaseIndex::parse(index))?;
         let text = render_sha256sums(&index)
-            .map_err(|reason| SignRefusal::NoSums { path: self.file.clone(), reason })?;
-        let sums = ReleaseSums { index: &self.file, text: &text };
+            .map_err(|reason| SignRefusal::NoSums { path: self.file_path.clone(), reason })?;
+        let sums = ReleaseSums { index: &self.file_path, text: &text };
         for (&format, text) in &self.other_formats {
-            format.verify(text, &self.signer, &sums).map_err(|error| SignRefusal::BadFormat {
+            format.verify(text, &self.public_key, &sums).map_err(|error| SignRefusal::BadFormat {
                 format,
-                path: self.file.clone(),
+                path: self.file_path.clone(),
                 error,
             })?;
         }
@@ -165,20 +181,20 @@ impl Submission {
     }
 
     fn check_paths(&self, signable: Option<&Signable>) -> Result<(), SignRefusal> {
-        if !self.signatures.contains_key(&self.file) {
-            return Err(SignRefusal::MissingPrimary(self.file.clone()));
+        if !self.signatures.contains_key(&self.file_path) {
+            return Err(SignRefusal::MissingPrimary(self.file_path.clone()));
         }
         let metadata = match signable {
-            Some(Signable::PendingSigners { .. }) => Some(layout::metadata_of(&self.file)),
+            Some(Signable::PendingSigners { .. }) => Some(layout::metadata_of(&self.file_path)),
             Some(Signable::Index) | None => None,
         };
         if let Some(path) = metadata.as_ref().filter(|path| !self.signatures.contains_key(*path)) {
             return Err(SignRefusal::MissingMetadata(path.clone()));
         }
         if metadata.is_some() && !self.other_formats.is_empty() {
-            return Err(SignRefusal::FormatsOfSigners(self.file.clone()));
+            return Err(SignRefusal::FormatsOfSigners(self.file_path.clone()));
         }
-        let is_expected = |path: &&RepoPath| **path == self.file || metadata.as_ref() == Some(*path);
+        let is_expected = |path: &&RepoPath| **path == self.file_path || metadata.as_ref() == Some(*path);
         match self.signatures.keys().find(|path| !is_expected(path)) {
             Some(path) => Err(SignRefusal::UnexpectedPath(path.clone())),
             None => Ok(()),
@@ -187,16 +203,16 @@ impl Submission {
 
     fn check_new(&self, set: &SignatureSet, is_accepted: bool) -> Result<(), SignRefusal> {
         if !is_accepted {
-            return Err(SignRefusal::NotAllowed { key: self.signer, path: self.file.clone() });
+            return Err(SignRefusal::NotAllowed { key: self.public_key, path: self.file_path.clone() });
         }
-        if set.entries.contains_key(&self.signer) {
-            return Err(SignRefusal::AlreadySigned(self.signer));
+        if set.entries.contains_key(&self.public_key) {
+            return Err(SignRefusal::AlreadySigned(self.public_key));
         }
         Ok(())
     }
 
     fn commit_message(&self, title: &str, subject: &RepoPath) -> String {
-        titles::message(title, subject, &self.signer)
+        titles::message(title, subject, &self.public_key)
     }
 }
 
@@ -209,7 +225,7 @@ impl Prepared {
         set: &mut SignatureSet,
         now: Timestamp,
     ) -> Result<(), SignRefusal> {
-        let Submission { signer, signatures, .. } = &self.submission;
+        let SignaturesBody { public_key: signer, signatures, .. } = &self.submission;
         let signature = signatures.get(path).ok_or_else(|| SignRefusal::MissingPrimary(path.clone()))?;
         let digest = Sha512::of(bytes);
         if self.verified.get(path) != Some(&digest) {
@@ -225,7 +241,7 @@ impl Prepared {
         snapshot: &impl Snapshot,
         index: &[u8],
     ) -> Result<Option<Vec<u8>>, SignRefusal> {
-        let Submission { file, signer, other_formats, .. } = &self.submission;
+        let SignaturesBody { file_path: file, public_key: signer, other_formats, .. } = &self.submission;
         if other_formats.is_empty() {
             return Ok(None);
         }
@@ -248,7 +264,7 @@ fn sign_index(
     now: Timestamp,
 ) -> Result<(Change, Signed), SignRefusal> {
     let submission = &prepared.submission;
-    let file = &submission.file;
+    let file = &submission.file_path;
     match stored::index_state(snapshot, file)? {
         None => return Err(SignRefusal::NotFound(file.clone())),
         Some(ReleaseState::Complete) => return Err(SignRefusal::AlreadyComplete(file.clone())),
@@ -262,7 +278,7 @@ fn sign_index(
     if active.is_none_or(|active| active.bytes != copy) {
         return Err(stored::corrupt(file, "its governing signers file is not the current one").into());
     }
-    let is_accepted = keys_of(governing.artifact_groups()).any(|key| key == submission.signer);
+    let is_accepted = keys_of(governing.artifact_groups()).any(|key| key == submission.public_key);
     submission.check_new(&set, is_accepted)?;
     let index = stored::require(snapshot, file)?;
     prepared.collect(file, &index, &mut set, now)?;
@@ -291,13 +307,13 @@ fn sign_proposal(
     now: Timestamp,
 ) -> Result<(Change, Signed), SignRefusal> {
     let submission = &prepared.submission;
-    let (file, metadata_file) = (&submission.file, layout::metadata_of(&submission.file));
+    let (file, metadata_file) = (&submission.file_path, layout::metadata_of(&submission.file_path));
     let proposal = StoredProposal::load(snapshot, file)?;
     let mut proposal = proposal.ok_or_else(|| SignRefusal::NotFound(file.clone()))?;
     let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
     let proposed = Arc::clone(&proposal.signers);
     let consent = Consent { current: current.as_deref(), proposed: &proposed };
-    let is_accepted = consent.accepted_signers().contains(&submission.signer);
+    let is_accepted = consent.accepted_signers().contains(&submission.public_key);
     submission.check_new(&proposal.signatures, is_accepted)?;
     prepared.collect(file, &proposal.signers_bytes, &mut proposal.signatures, now)?;
     prepared.collect(&metadata_file, &proposal.metadata_bytes, &mut proposal.metadata_signatures, now)?;

@@ -331,7 +331,7 @@ proptest! {
         url in "\\PC{0,40}", retrieval_url in any::<String>(), retrieved_at in any_time(),
         project in "[a-z]{1,9}(/[a-z]{1,9}){1,5}", previous in prop::option::of(any::<Vec<u8>>()), which in 0_usize..4,
     ) {
-        let kind = [OriginKind::Github, OriginKind::Gitlab, OriginKind::Forgejo, OriginKind::FileServer][which];
+        let kind = OriginKind::ALL[which];
         let origin = countersign_core::documents::metadata::Origin { kind, url, retrieval_url, retrieved_at };
         let project_id = RepoPath::parse(&project).expect("plain segments");
         let previous = previous.map(|bytes| Sha512::of(&bytes));

@@ -10,7 +10,7 @@ use countersign_core::{
         to_sign::{SigningRequest, ToSignError},
         to_state::{StatementRequest, ToStateError},
     },
-    values::{bounds::OBJECTION_BYTES, digest::Sha512, json::Json},
+    values::{bounds::OBJECTION_BYTES, digest::Sha512, json},
 };
 use countersign_testing::{
     INDEX, PROJECT, alice, at, bob, documents,
@@ -130,10 +130,8 @@ fn a_signer_is_shown_the_objections_that_verify_for_this_index() {
 #[test]
 fn a_request_travels_with_its_objections() {
     let mut request = index_request(&good().index);
-    let rewrite = |request: &SigningRequest| {
-        let written = serde_json::to_vec(request).expect("JSON");
-        SigningRequest::parse_field(&Json::parse(&written).expect("JSON").root()).expect("a request")
-    };
+    let rewrite =
+        |request: &SigningRequest| json::read::<SigningRequest>(&json::write(request)).expect("a request");
     assert_eq!(rewrite(&request), request);
     request.objections = documents::objections();
     assert_eq!(rewrite(&request), request);

@@ -53,7 +53,7 @@ fn an_index_is_signed_and_nothing_but_it() {
     let (submission, seen) = sign(&to_sign, &alice());
     assert_eq!(seen, [digest]);
     assert_eq!(submission.signatures, BTreeMap::from([(path(INDEX), alice().sign(&digest))]));
-    assert_eq!((submission.file, submission.signer), (path(INDEX), alice().public_key()));
+    assert_eq!((submission.file_path, submission.public_key), (path(INDEX), alice().public_key()));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use countersign_core::{
     documents::signatures::SignatureSet,
-    rules::decide::sign::{SignRefusal, Signed, Submission, sign_prepared},
+    rules::decide::sign::{SignRefusal, SignaturesBody, Signed, sign_prepared},
     values::digest::Sha512,
 };
 use countersign_testing::{
@@ -30,7 +30,7 @@ fn registering() -> World {
 
 /// The refusal of a submission, which leaves everything as it was.
 #[track_caller]
-fn refusal(world: &mut World, submission: &Submission) -> SignRefusal {
+fn refusal(world: &mut World, submission: &SignaturesBody) -> SignRefusal {
     let before = world.repo.clone();
     let refusal = world.submit(submission).expect_err("a refusal");
     assert_eq!(world.repo, before);
@@ -192,7 +192,7 @@ fn a_signature_over_other_content_or_by_another_key_is_refused() {
     submission.signatures.insert(path(INDEX), alice().sign(&Sha512::of(b"other")));
     assert_eq!(refusal(&mut world, &submission), SignRefusal::BadSignature(path(INDEX)));
     let bobs = world.submission(INDEX, &bob()).signatures;
-    let posed = Submission { signatures: bobs, ..submission };
+    let posed = SignaturesBody { signatures: bobs, ..submission };
     assert_eq!(refusal(&mut world, &posed), SignRefusal::BadSignature(path(INDEX)));
 }
 
@@ -232,7 +232,7 @@ fn the_two_signatures_of_a_proposal_are_not_interchangeable() {
     let submission = world.submission(PENDING, &alice());
     let [signers, metadata] = [PENDING, PENDING_METADATA].map(|file| submission.signatures[&path(file)]);
     let swapped = [(path(PENDING), metadata), (path(PENDING_METADATA), signers)].into();
-    let refused = refusal(&mut world, &Submission { signatures: swapped, ..submission });
+    let refused = refusal(&mut world, &SignaturesBody { signatures: swapped, ..submission });
     assert!(matches!(refused, SignRefusal::BadSignature(_)));
 }
 

@@ -51,7 +51,7 @@ fn the_project_is_the_directory_of_the_signers_file() {
 fn a_source_keeps_the_text_as_given_and_what_is_requested() {
     let source =
         locate("HTTPS://Files.Example:443/ü/svc.signers.json", &servers(&["files.example"])).unwrap();
-    assert_eq!(source.kind.as_str(), "file_server");
+    assert_eq!(source.kind.name(), "file_server");
     assert_eq!(source.url, "HTTPS://Files.Example:443/ü/svc.signers.json");
     assert_eq!(source.retrievals[0][0].request.url.as_str(), "https://files.example/%C3%BC/svc.signers.json");
 }

@@ -29,7 +29,7 @@ use countersign_core::{
             self,
             assets::{self, CollectingLimits, Release},
             drop, revoke,
-            sign::{self, Submission},
+            sign::{self, SignaturesBody},
         },
         place::{self, PlaceError},
         snapshot::{Change, Snapshot},
@@ -240,7 +240,8 @@ fn sign(
     // Who has signed once cannot sign again, so what is there of this signer came with this signature.
     let other_formats = stored::other_formats(after, file)?.entries.remove(signer).unwrap_or_default();
     evidence.insert(formats_path);
-    let submission = Submission { file: file.clone(), signer: *signer, signatures, other_formats };
+    let submission =
+        SignaturesBody { file_path: file.clone(), public_key: *signer, signatures, other_formats };
     let (change, outcome) = sign::sign(before, &submission, now).map_err(refused(file))?;
     // Signers that wait have all signatures, and are not in force.
     let is_done = outcome.is_complete && outcome.waits_until.is_none();

@@ -55,7 +55,7 @@ pub(crate) fn proposal(
 }
 
 /// The signatures of `signer` on `file`, as it is in `head`, and on what is signed with it.
-pub(crate) fn submission(head: &Head, signer: &SecretKey, file: RepoPath) -> sign::Submission {
+pub(crate) fn submission(head: &Head, signer: &SecretKey, file: RepoPath) -> sign::SignaturesBody {
     let mut files = vec![file.clone()];
     if matches!(layout::signable(&file), Some(Signable::PendingSigners { .. })) {
         files.push(layout::metadata_of(&file));
@@ -65,7 +65,12 @@ pub(crate) fn submission(head: &Head, signer: &SecretKey, file: RepoPath) -> sig
         Some((path, signer.sign(&Sha512::of(&content))))
     };
     let signatures: BTreeMap<_, _> = files.into_iter().filter_map(sign_file).collect();
-    sign::Submission { file, signer: signer.public_key(), signatures, other_formats: Default::default() }
+    sign::SignaturesBody {
+        file_path: file,
+        public_key: signer.public_key(),
+        signatures,
+        other_formats: Default::default(),
+    }
 }
 
 /// A release of one file in `dir`, different for each `variant`.
