@@ -7,14 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use countersign_core::{
-    documents::index::{Digests, PublishedFile, ReleaseIndex},
-    values::digest::{Sha256, Sha512},
-};
-use ring::digest::{Context, SHA256, SHA512};
+use countersign_core::documents::index::{Digests, PublishedFile, ReleaseIndex};
 use serde_json::{Value, json};
 
-use crate::{download::for_each_block, error::CliError, paths::shown_path};
+use crate::download::{OwnFile, for_each_block};
+use crate::{error::CliError, paths::shown_path};
 
 /// A directory with more than this is no build of one release.
 const MAX_OWN_FILES: usize = 100_000;
@@ -34,12 +31,6 @@ pub(crate) struct ComparedFile {
     pub(crate) outcome: MatchOutcome,
     /// `None` where there is no such file, or it is no plain file.
     pub(crate) own: Option<OwnFile>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OwnFile {
-    pub(crate) size: u64,
-    pub(crate) digests: Digests,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,15 +150,5 @@ fn read_own(path: &Path) -> io::Result<Option<OwnFile>> {
     if !file.metadata()?.is_file() {
         return Ok(None);
     }
-    let (mut sha256, mut sha512, mut size) = (Context::new(&SHA256), Context::new(&SHA512), 0);
-    for_each_block(&mut file, |block| {
-        sha256.update(block);
-        sha512.update(block);
-        size += block.len() as u64;
-    })?;
-    let digests = Digests {
-        sha256: sha256.finish().as_ref().try_into().ok().map(Sha256::from_bytes),
-        sha512: sha512.finish().as_ref().try_into().ok().map(Sha512::from_bytes),
-    };
-    Ok(Some(OwnFile { size, digests }))
+    OwnFile::hash(|block| for_each_block(&mut file, block)).map(Some)
 }

@@ -181,6 +181,11 @@ impl CliError {
         &self.details
     }
 
+    /// The message with its causes, in one line.
+    pub(crate) fn describe(&self) -> String {
+        [vec![self.to_string()], self.causes()].concat().join(": ")
+    }
+
     /// The causes, outermost first, safe to show.
     pub(crate) fn causes(&self) -> Vec<String> {
         causes_from(self.source()).map(|error| shown_text(&error.to_string())).collect()

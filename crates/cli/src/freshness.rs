@@ -16,7 +16,7 @@ use countersign_core::{
 use countersign_explain::logs::shown_age;
 
 use crate::{
-    args::FreshArgs,
+    args::ProofArgs,
     client::{ServerClient, now},
     error::{CliError, ErrorKind},
     files::read_bounded,
@@ -110,7 +110,7 @@ struct KnownLog {
 
 impl ShownState<'_> {
     /// Why a proof that is wanted is not there yet, if the log's next checkpoint can have it.
-    pub(crate) fn waits_for(&self, session: &Session, args: &FreshArgs) -> Result<Option<&str>, CliError> {
+    pub(crate) fn waits_for(&self, session: &Session, args: &ProofArgs) -> Result<Option<&str>, CliError> {
         let StateSource::Server { log, .. } = self.from else { return Ok(None) };
         if args.no_log_check || self.staple.is_some() || !log.is_soon {
             return Ok(None);
@@ -120,7 +120,7 @@ impl ShownState<'_> {
         Ok(policy.and(log.no_staple.as_deref()))
     }
 
-    pub(crate) async fn check(self, session: &Session, args: &FreshArgs) -> Result<LogReport, CliError> {
+    pub(crate) async fn check(self, session: &Session, args: &ProofArgs) -> Result<LogReport, CliError> {
         if args.no_log_check {
             return Ok(LogReport::NotChecked);
         }
@@ -165,7 +165,7 @@ impl ShownState<'_> {
         session: &Session,
         trust: &TrustFile,
         policy: Option<&ChosenPolicy>,
-        args: &FreshArgs,
+        args: &ProofArgs,
     ) -> Result<Option<Staple>, CliError> {
         let path = &self.artifact.path;
         let said = match (&self.staple, self.from) {

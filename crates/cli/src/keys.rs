@@ -82,9 +82,9 @@ impl SigningKey {
     pub(crate) fn into_witness_signer(self, key: VerifierKey) -> WitnessSigner {
         match self {
             Self::File(secret) => WitnessSigner::with_key(key, secret),
-            Self::Agent(held) => {
-                WitnessSigner::elsewhere(key, move |text| held.sign_text(text).map_err(explain_agent))
-            }
+            Self::Agent(held) => WitnessSigner::elsewhere(key, move |text| {
+                held.sign_text(text).map_err(|error| error.describe())
+            }),
         }
     }
 
@@ -93,7 +93,7 @@ impl SigningKey {
         match self {
             Self::File(secret) => LogSigner::with_key(key, secret),
             Self::Agent(held) => {
-                LogSigner::elsewhere(key, move |text| held.sign_text(text).map_err(explain_agent))
+                LogSigner::elsewhere(key, move |text| held.sign_text(text).map_err(|error| error.describe()))
             }
         }
     }
@@ -120,12 +120,6 @@ impl SigningKey {
             Self::Agent(key) => key.sign_message(message),
         }
     }
-}
-
-fn explain_agent(error: CliError) -> String {
-    let mut parts = vec![error.to_string()];
-    parts.extend(error.causes().iter().map(ToString::to_string));
-    parts.join(": ")
 }
 
 /// What the file says about the key: who it belongs to, as a rule. `None` if it says nothing.

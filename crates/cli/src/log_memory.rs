@@ -166,18 +166,13 @@ impl LogSighting<'_> {
         compared: Option<&LogPin>,
     ) -> Result<bool, CliError> {
         let time = now()?;
-        let remember = |store: &mut TrustStore| {
+        trust.change(|store| {
             let is_same = store.log_pin(self.key) == compared && self.check_log(store, subject).is_ok();
             if is_same {
                 store.remember_log(subject.project, self.key, self.note, time);
             }
             is_same
-        };
-        // The file may have been put there for reading only.
-        let before = trust.read()?;
-        let mut after = before.clone();
-        let is_same = remember(&mut after);
-        if after == before { Ok(is_same) } else { trust.change(remember) }
+        })
     }
 
     /// The error of a log that contradicts itself, with the evidence in a file.

@@ -12,7 +12,7 @@ use countersign_core::{
 };
 
 use crate::{
-    args::FreshArgs, client_config::ClientConfigFile, error::CliError, files::read_bounded,
+    args::ProofArgs, client_config::ClientConfigFile, error::CliError, files::read_bounded,
     paths::shown_path, session::Session,
 };
 
@@ -54,7 +54,7 @@ impl PolicySource {
 /// `signers`: the newest of the project.
 pub(crate) fn choose(
     session: &Session,
-    args: &FreshArgs,
+    args: &ProofArgs,
     project: &RepoPath,
     signers: &SignersFile,
 ) -> Result<Option<ChosenPolicy>, CliError> {
@@ -99,7 +99,7 @@ fn shorter(limit: AgeLimit, other: Option<AgeLimit>) -> Option<AgeLimit> {
 /// How old a proof of this project can be.
 pub(crate) fn limit_age(
     session: &Session,
-    args: &FreshArgs,
+    args: &ProofArgs,
     project: &RepoPath,
     chosen: Option<&ChosenPolicy>,
 ) -> Option<AgeLimit> {
@@ -120,7 +120,7 @@ pub(crate) fn read(path: &Path) -> Result<Policy, CliError> {
     })
 }
 
-fn find_file(session: &Session, args: &FreshArgs, project: &RepoPath) -> Option<PathBuf> {
+fn find_file(session: &Session, args: &ProofArgs, project: &RepoPath) -> Option<PathBuf> {
     args.policy.clone().or_else(|| {
         let path = session.config().policy_for(project)?;
         Some(ClientConfigFile::locate().map_or_else(|_| path.to_owned(), |file| file.resolve(path)))

@@ -136,30 +136,21 @@ struct Remembered {
 }
 
 impl Acceptance<'_> {
-    /// Another process may have learned more since the store was read, while this one asked servers. So everything is
-    /// decided on the store as it is now: under its lock, unless there is nothing to write (D207).
+    /// Everything is decided again, on what other processes may have learned while this one asked servers.
     fn remember(
         &self,
         trust: &TrustFile,
         check: &dyn Fn(&TrustStore) -> Result<(), CliError>,
     ) -> Result<Remembered, CliError> {
         let now = now()?;
-        let accept = |store: &mut TrustStore| {
+        trust.try_change(|store| {
             let is_first_use = !store.projects.contains_key(&self.chain.project);
             let pin = store.accept(self.chain, self.network.shown(), self.root.clone(), now);
             let pin = pin.map_err(untrusted)?;
             let (root, since) = (pin.root.clone(), pin.accepted_at);
             check(store)?;
             Ok(Remembered { root, since, is_first_use })
-        };
-        // The file may have been put there for reading only.
-        let before = trust.read()?;
-        let mut after = before.clone();
-        let remembered = accept(&mut after)?;
-        if after == before {
-            return Ok(remembered);
-        }
-        trust.try_change(accept)
+        })
     }
 }
 

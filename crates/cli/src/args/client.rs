@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::options::{FreshArgs, RootArgs, parse_duration, parse_format, parse_path};
+use super::options::{ProofArgs, parse_duration, parse_format, parse_path};
 use super::second_thoughts::CarriedArgs;
 use crate::{client_config::Setting, job_outputs::OutputsArgs};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
@@ -33,10 +33,7 @@ pub(crate) struct DownloadArgs {
     pub(crate) max_size: u64,
 
     #[command(flatten)]
-    pub(crate) root: RootArgs,
-
-    #[command(flatten)]
-    pub(crate) log: FreshArgs,
+    pub(crate) proof: ProofArgs,
 }
 
 #[derive(Debug, Args)]
@@ -66,10 +63,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) whole: bool,
 
     #[command(flatten)]
-    pub(crate) root: RootArgs,
-
-    #[command(flatten)]
-    pub(crate) log: FreshArgs,
+    pub(crate) proof: ProofArgs,
 
     #[command(flatten)]
     pub(crate) outputs: OutputsArgs,
@@ -86,10 +80,7 @@ pub(crate) struct BundleArgs {
     pub(crate) output: PathBuf,
 
     #[command(flatten)]
-    pub(crate) root: RootArgs,
-
-    #[command(flatten)]
-    pub(crate) log: FreshArgs,
+    pub(crate) proof: ProofArgs,
 }
 
 #[derive(Debug, Args)]
@@ -111,10 +102,7 @@ pub(crate) struct ExportArgs {
     pub(crate) force: bool,
 
     #[command(flatten)]
-    pub(crate) root: RootArgs,
-
-    #[command(flatten)]
-    pub(crate) log: FreshArgs,
+    pub(crate) proof: ProofArgs,
 }
 
 /// The tool that an export is for.

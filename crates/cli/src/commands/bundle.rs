@@ -10,7 +10,7 @@ use crate::{
 
 pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
     let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
-    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.root, &args.log, None).await?;
+    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.proof, None).await?;
     let bundle = found.shown.bundle();
     write(&args.output, &bundle.write())?;
     let artifact = &accepted.artifact;

@@ -21,7 +21,7 @@ use countersign_forge::{
 };
 
 use crate::{
-    args::{DownloadArgs, FreshArgs, RootArgs},
+    args::{DownloadArgs, ProofArgs},
     client::{
         ServerClient,
         state::{Shown, StateQuestion},
@@ -50,7 +50,7 @@ const MOST_SKIPPED: usize = 3;
 pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
     let mut found = find_evidence(session, &name).await?;
-    let release = found.accept(session, &args.root, &args.log, None).await?;
+    let release = found.accept(session, &args.proof, None).await?;
     let accepted = &release.accepted;
     let wanted = match &found.file {
         Some(file) => plan_one(args, accepted, file)?,
@@ -118,14 +118,13 @@ impl FoundEvidence {
     pub(super) async fn accept(
         &mut self,
         session: &Session,
-        root: &RootArgs,
-        fresh: &FreshArgs,
+        wanted: &ProofArgs,
         staple: Option<Staple>,
     ) -> Result<AcceptedRelease, CliError> {
         let mut begun: Option<Instant> = None;
         loop {
             let ShownEvidence { shown, evidence } = &self.shown;
-            let accepted = proof::accept(evidence, root.signers_digest, Network::Online).await?;
+            let accepted = proof::accept(evidence, wanted.signers_digest, Network::Online).await?;
             let artifact = &accepted.artifact;
             session.remember(&artifact.index.project_id, &self.client);
             let state = ShownState {
@@ -134,7 +133,7 @@ impl FoundEvidence {
                 staple: staple.clone().or_else(|| shown.answer.staple.clone()),
                 is_given: staple.is_some(),
             };
-            if let Some(said) = state.waits_for(session, fresh)?
+            if let Some(said) = state.waits_for(session, wanted)?
                 && begun.is_none_or(|begun| begun.elapsed() < NEXT_CHECKPOINT)
             {
                 if begun.is_none() {
@@ -146,7 +145,7 @@ impl FoundEvidence {
                 self.shown = require_evidence(&self.client, shown)?;
                 continue;
             }
-            let log = state.check(session, fresh).await?;
+            let log = state.check(session, wanted).await?;
             TrustFile::locate()?.keep_history(&artifact.chain.project, &evidence.history);
             let path = &artifact.path;
             let begun = shown.parsed(&layout::pending_revocation_of(path), Revocation::parse)?;

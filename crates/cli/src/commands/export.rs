@@ -34,7 +34,7 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     let name = ReleaseName::parse_one(&args.names)?;
     check_free(&args.output, if args.force { Overwrite::Allow } else { Overwrite::Deny })?;
     let mut found = find_evidence(session, &name).await?;
-    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.root, &args.log, None).await?;
+    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.proof, None).await?;
     let ShownEvidence { shown, evidence } = &found.shown;
     let artifact = &accepted.artifact;
     let release = ExportedRelease::new(artifact, evidence)?;

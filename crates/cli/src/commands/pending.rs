@@ -106,38 +106,17 @@ struct Waiting {
 }
 
 impl Waiting {
+    /// What the server says, with every field.
     fn json(&self) -> Value {
-        let WaitingFile {
-            kind,
-            file_path,
-            project_id,
-            tag,
-            collected,
-            needed,
-            roles,
-            since,
-            by,
-            reason,
-            objections,
-            waits_until,
-            completes,
-        } = &self.file;
-        json!({
-            "kind": kind.name(),
-            "file_path": file_path.as_str(),
-            "project_id": project_id.as_str(),
-            "tag": tag,
-            "collected": collected,
-            "needed": needed,
-            "roles": roles.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "since": since.to_string(),
-            "by": by.map(|key| key.to_string()),
-            "reason": reason,
-            "objections": objections,
-            "waits_until": waits_until.map(|until| until.to_string()),
-            "completes": completes,
-            "server": self.server,
-        })
+        let mut value = json!({
+            "tag": null, "by": null, "reason": null, "objections": [], "waits_until": null, "completes": false,
+        });
+        if let (Value::Object(value), Value::Object(said)) = (&mut value, json!(self.file)) {
+            value.extend(said);
+        }
+        value["roles"] = self.file.roles.iter().map(|role| json!(role.to_string())).collect();
+        value["server"] = json!(self.server);
+        value
     }
 }
 

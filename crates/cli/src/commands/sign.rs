@@ -6,7 +6,7 @@ mod request;
 
 use std::collections::BTreeMap;
 
-use countersign_api::{answers::SignedResponse, catalogue::WaitingKind};
+use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, state::DroppedReleases};
 use countersign_core::{
     documents::{
         layout::{self, Signable},
@@ -32,7 +32,7 @@ use crate::{
     several::Several,
     shown_release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn},
     targets::Target,
-    waiting::{DroppedSignatures, Vetoed, Waiting},
+    waiting::{Vetoed, Waiting, dropped_text},
 };
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
@@ -71,7 +71,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
 /// What became of the files of this run.
 #[derive(Default)]
 struct Outcome<'a> {
-    done: Vec<Signed<'a>>,
+    done: Vec<Signed>,
     before: Vec<SignedBefore>,
     /// The answer was no.
     declined: Vec<&'a str>,
@@ -91,9 +91,9 @@ impl<'a> Outcome<'a> {
         let listed = shown.listed_keys()?;
         let you = session.public_key_of(Some(path), &listed)?;
         if let Some(at) = gathered.signed_at(&you) {
-            let state = state_text(gathered.is_complete, gathered.waiting.until);
-            session.output.line(&say_signed(path, at, &state));
             let is_complete = gathered.is_complete;
+            let state = state_text(is_complete, Waiting::find(shown)?.until);
+            session.output.line(&say_signed(path, at, &state));
             self.before.push(SignedBefore { path: path.clone(), you, at, is_complete });
             return Ok(());
         }
@@ -132,13 +132,13 @@ impl<'a> Outcome<'a> {
     }
 }
 
-fn say_done(session: &Session, signed: &Signed<'_>) {
+fn say_done(session: &Session, signed: &Signed) {
     session.output.line(&format!(
         "Signed {}: {}",
         session.name_of(&signed.path, None),
         state_text(signed.is_complete, signed.waits_until)
     ));
-    if let Some(dropped) = signed.dropped.and_then(DroppedSignatures::text) {
+    if let Some(dropped) = dropped_text(&signed.drops) {
         session
             .output
             .line(&format!("The new signers are in force. These need their signatures again: {dropped}"));
@@ -146,7 +146,7 @@ fn say_done(session: &Session, signed: &Signed<'_>) {
 }
 
 /// What was signed in this run.
-struct Signed<'a> {
+struct Signed {
     path: RepoPath,
     you: PublicKey,
     is_complete: bool,
@@ -156,7 +156,7 @@ struct Signed<'a> {
     /// Those that the server has taken as well.
     formats: Vec<OtherFormat>,
     /// What this signature put in force drops these.
-    dropped: Option<&'a DroppedSignatures>,
+    drops: DroppedReleases,
 }
 
 /// What the user had signed earlier.
@@ -205,20 +205,17 @@ async fn find_named(
 }
 
 /// `None` if the answer is no.
-async fn sign_one<'a>(
+async fn sign_one(
     keys: &mut KeyRing<'_>,
     args: &SignArgs,
     Target { client, shown, .. }: &Target,
-    gathered: &'a Gathered,
-) -> Result<Option<Signed<'a>>, CliError> {
+    gathered: &Gathered,
+) -> Result<Option<Signed>, CliError> {
     let request = gathered.open()?;
     let session = keys.session;
     let key = keys.unlock(&request.path, &shown.listed_keys()?)?;
-    let Some((body, comparison)) = review_and_sign(
-        &Signing { session, args, key, waiting: &gathered.waiting },
-        request,
-        Network::Online,
-    )?
+    let Some((body, comparison)) =
+        review_and_sign(&Signing { session, args, key, shown: Some(shown) }, request, Network::Online)?
     else {
         return Ok(None);
     };
@@ -234,8 +231,8 @@ async fn sign_one<'a>(
     let comparison = comparison.map(|comparison| comparison.json());
     let (path, you) = (request.path.clone(), key.public_key());
     let is_in_force = is_complete && waits_until.is_none();
-    let dropped = is_in_force.then_some(&gathered.waiting.drops);
-    Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats, dropped }))
+    let drops = if is_in_force { shown.drops() } else { DroppedReleases::default() };
+    Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats, drops }))
 }
 
 /// A signature that the server refuses can be one on what was there a moment ago.
@@ -255,7 +252,7 @@ async fn explain_change(client: &ServerClient, request: &SigningRequest, error: 
     }
 }
 
-fn to_json(done: &[Signed<'_>], before: &[SignedBefore]) -> Value {
+fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
     let signed = done.iter().map(|signed| {
         let mut value = json!({
             "file_path": signed.path.as_str(),
@@ -267,8 +264,8 @@ fn to_json(done: &[Signed<'_>], before: &[SignedBefore]) -> Value {
         if !signed.formats.is_empty() {
             value["formats"] = json!(signed.formats);
         }
-        if let Some(dropped) = signed.dropped.filter(|dropped| !dropped.releases.is_empty()) {
-            value["dropped_signatures_on"] = dropped.releases.iter().map(RepoPath::as_str).collect();
+        if !signed.drops.releases.is_empty() {
+            value["dropped_signatures_on"] = signed.drops.releases.iter().map(RepoPath::as_str).collect();
         }
         if let Some(comparison) = &signed.comparison {
             value["comparison"] = comparison.clone();
@@ -303,10 +300,6 @@ fn gather(Target { client, path, shown }: &Target) -> Result<Gathered, CliError>
         Some(set) => Some(set),
         None => shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?,
     };
-    let waiting = match metadata_beside(path) {
-        Some(_) => Waiting::find(shown)?,
-        None => Waiting::default(),
-    };
     let request = SigningRequest {
         path: path.clone(),
         files,
@@ -315,7 +308,7 @@ fn gather(Target { client, path, shown }: &Target) -> Result<Gathered, CliError>
         objections: find_objections(shown, path)?,
         earlier: find_earlier_objections(shown, path)?,
     };
-    Ok(Gathered { request, is_complete, waiting })
+    Ok(Gathered { request, is_complete })
 }
 
 fn absent(client: &ServerClient, shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {

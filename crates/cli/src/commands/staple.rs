@@ -19,14 +19,14 @@ use crate::{
 };
 
 pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliError> {
-    if args.log.no_log_check {
+    if args.proof.no_log_check {
         return Err(CliError::usage("a staple is what the log shows", "leave --no-log-check out"));
     }
     match args.names.as_slice() {
         [file] if Path::new(file).is_file() => refresh(session, args, Path::new(file)).await,
         _ => {
             let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
-            let release = found.accept(session, &args.root, &args.log, None).await?;
+            let release = found.accept(session, &args.proof, None).await?;
             let staple = require_staple(&release, &found.client)?;
             let target = args.output.clone().unwrap_or_else(|| default_name(&release.accepted.artifact));
             write(&target, &staple.write())?;
@@ -51,7 +51,7 @@ async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<()
         ));
     }
     let mut found = FoundEvidence { client, shown, file: None };
-    let release = found.accept(session, &args.root, &args.log, None).await?;
+    let release = found.accept(session, &args.proof, None).await?;
     require_staple(&release, &found.client)?;
     let bundle = found.shown.bundle();
     let target = args.output.clone().unwrap_or_else(|| file.to_owned());

@@ -27,7 +27,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         true => session.find_awaited(&name).await?,
         false => session.find_signable(&name, Reader::Signer).await?,
     };
-    let Target { client, path, shown } = &target;
+    let Target { path, shown, .. } = &target;
     let subject = layout::signable(path).ok_or_else(|| {
         CliError::usage(
             format!("{path} collects no signatures"),
@@ -44,15 +44,11 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         args.outputs.append(&[("INDEX", path.as_str()), ("STATE", state)])?;
         return waited;
     }
-    let status = match &subject {
-        Signable::Index => match Status::of_release(client, shown, path)? {
-            Some(status) => status,
-            None => return show_withdrawn(session, &target, args),
-        },
-        Signable::PendingSigners { .. } => match Status::of_proposal(client, shown)? {
-            Some(status) => status,
-            None => return show_vetoed(session, &target, args),
-        },
+    let Some(status) = Status::find(shown, path)? else {
+        return match subject {
+            Signable::Index => show_withdrawn(session, &target, args),
+            Signable::PendingSigners { .. } => show_vetoed(session, &target, args),
+        };
     };
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state_name())])?;
     let name = session.name_of(path, None);

@@ -11,7 +11,7 @@ use countersign_api::{
 };
 use countersign_core::{
     documents::{
-        index::{AssetName, PublishedFile},
+        index::{AssetName, Digests, PublishedFile},
         objections::ObjectionsFile,
     },
     proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
@@ -50,18 +50,18 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
     }
     if let Some(path) = &args.bundle {
         let bundle = read_bundle(path)?;
-        let accepted = proof::accept(&bundle.evidence, args.root.signers_digest, Network::Offline).await?;
+        let accepted = proof::accept(&bundle.evidence, args.proof.signers_digest, Network::Offline).await?;
         let given = given_staple(args)?;
         let is_given = given.is_some();
         let (artifact, staple) = (&accepted.artifact, given.or(bundle.staple));
         let state = ShownState { artifact, from: StateSource::Bundle, staple, is_given };
-        let log = state.check(session, &args.log).await?;
+        let log = state.check(session, &args.proof).await?;
         let verified = AcceptedRelease { accepted, log, objections: ObjectionsFile::default(), begun: None };
         return check_all(session, args, &verified, &files, Some(bundle.bundled_at.to_string()));
     }
     if !args.release.is_empty() {
         let mut found = find_release(session, &ReleaseName::parse_one(&args.release)?).await?;
-        let verified = found.accept(session, &args.root, &args.log, given_staple(args)?).await?;
+        let verified = found.accept(session, &args.proof, given_staple(args)?).await?;
         return check_all(session, args, &verified, &files, None);
     }
     if args.whole || args.outputs.file.is_some() {
@@ -80,7 +80,7 @@ async fn verify_by_url(
     files: &[GivenFile],
 ) -> Result<(), CliError> {
     let mut found = find_evidence(session, &ReleaseName::parse_one(&[url.to_owned()])?).await?;
-    let verified = found.accept(session, &args.root, &args.log, given_staple(args)?).await?;
+    let verified = found.accept(session, &args.proof, given_staple(args)?).await?;
     match (&found.file, files) {
         (Some(named), [given]) => {
             let file = listed(&verified.accepted.artifact, &named.name)?;
@@ -184,7 +184,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
         let accepted = async {
             let shown = require_evidence(&client, client.state_at(&index).await?)?;
             let mut found = FoundEvidence { client, shown, file: None };
-            found.accept(session, &args.root, &args.log, given_staple(args)?).await
+            found.accept(session, &args.proof, given_staple(args)?).await
         };
         let verified = match accepted.await {
             Ok(verified) => verified,
@@ -268,10 +268,12 @@ fn finish(
 }
 
 async fn find_by_digest(session: &Session, clients: &[ServerClient], path: &Path) -> Result<Place, CliError> {
-    let digests = hash_file(path, session.output)?;
+    let Digests { sha256, sha512 } = hash_file(path, session.output)?.digests;
+    let (sha256, sha512) = (sha256.map(|digest| digest.to_string()), sha512.map(|digest| digest.to_string()));
     let (mut revoked, mut collecting) = (None, None);
     for client in clients {
-        for (name, hex) in [("sha256", &digests.sha256), ("sha512", &digests.sha512)] {
+        for (name, hex) in [("sha256", &sha256), ("sha512", &sha512)] {
+            let Some(hex) = hex else { continue };
             let answer = client.releases(&[(name, hex)]).await?;
             let mut complete = None;
             for release in answer.releases {
@@ -341,8 +343,8 @@ fn find_by_name<'a>(
 }
 
 fn find_by_content<'a>(artifact: &'a VerifiedArtifact, path: &Path) -> Result<&'a PublishedFile, CliError> {
-    let digests = hash_file(path, crate::output::Output::silent())?;
-    let found = artifact.index.published_files.iter().find(|file| digests.are_of(file));
+    let own = hash_file(path, crate::output::Output::silent())?;
+    let found = artifact.index.published_files.iter().find(|file| own.is(file));
     found.ok_or_else(|| not_listed(artifact, path))
 }
 

@@ -36,8 +36,15 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
             }
         }
     };
+    until_interrupted(watching).await
+}
+
+/// Ends with Ctrl-C what does not end by itself.
+pub(super) async fn until_interrupted(
+    work: impl Future<Output = Result<(), CliError>>,
+) -> Result<(), CliError> {
     tokio::select! {
-        ended = watching => ended,
+        ended = work => ended,
         interrupted = tokio::signal::ctrl_c() => interrupted.map_err(|error| {
             CliError::other("Ctrl-C cannot be handled", "end it with another signal").because(error)
         }),

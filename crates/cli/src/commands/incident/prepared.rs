@@ -36,7 +36,7 @@ use countersign_explain::{
 };
 use serde_json::{Value, json};
 
-use super::findings::{Findings, describe_failure, unreadable};
+use super::findings::{Findings, unreadable};
 use crate::{
     args::{IncidentArgs, role_options},
     client::now,
@@ -224,12 +224,12 @@ impl<S: Snapshot> Planner<'_, S> {
         let project = &self.incident.project;
         let (history, chain) = match self.read_history() {
             Ok(read) => read,
-            Err(error) => return (None, vec![describe_failure(&error)]),
+            Err(error) => return (None, vec![error.describe()]),
         };
         let current = &chain.last().signers;
         let is_listed = self.incident.is_listed();
         let mut faults = Vec::new();
-        let mut note = |error: CliError| faults.push(describe_failure(&error));
+        let mut note = |error: CliError| faults.push(error.describe());
         let next = match is_listed && self.removal.shortages.is_empty() {
             true => without_keys(current, &self.question.keys).map_err(&mut note).ok(),
             false => None,

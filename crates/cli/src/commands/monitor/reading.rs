@@ -7,6 +7,7 @@ use countersign_core::{
     documents::{agreement::Agreement, layout, signers::SignersFile, transparency::Transparency, veto::Veto},
     log::{
         leaf::{Leaf, digest_changes, parse_bundle},
+        note::Note,
         tile::{TILE_WIDTH, TileKind, TileName},
         tree::{BadProof, TreeHead},
     },
@@ -14,7 +15,7 @@ use countersign_core::{
     rules::snapshot::Change,
     values::{
         digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
-        wire,
+        verifier_key::VerifierKey, wire,
     },
 };
 use countersign_store::{ObjectId, journal::entry::JournalEntry};
@@ -46,6 +47,9 @@ pub(super) struct Watching {
 /// The commits between two states of a log.
 pub(super) struct LogPart<'a> {
     pub(super) client: &'a ServerClient,
+    pub(super) key: &'a VerifierKey,
+    /// The checkpoint at its end.
+    pub(super) note: &'a Note,
     /// Of the replay.
     pub(super) from: TreeHead,
     pub(super) to: TreeHead,

@@ -25,7 +25,6 @@ use crate::{
     session::Session,
     several::Several,
     targets::Target,
-    waiting::Waiting,
 };
 
 /// Needs no key.
@@ -81,8 +80,7 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
     let mut several = Several::new(session.output);
     let mut signed = Vec::new();
     for request in open {
-        let waiting = Waiting::default();
-        let signing = Signing { session, args, key: &key, waiting: &waiting };
+        let signing = Signing { session, args, key: &key, shown: None };
         let body = review_and_sign(&signing, request, Network::Offline);
         signed.extend(several.keep(request.path.as_str(), body).flatten().map(|(body, _)| body));
     }
