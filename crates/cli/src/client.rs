@@ -11,40 +11,24 @@ pub(crate) mod state;
 pub(crate) mod submission;
 mod words;
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use countersign_api::{
-    answers::{ChainResponse, PingResponse},
-    catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
-    event::EventFilter,
+use countersign_api::answers::{ChainResponse, PingResponse};
+use countersign_api::catalogue::{
+    KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
 };
-use countersign_core::{
-    documents::{
-        history::History,
-        layout::{self, Signable},
-        signers::SignersFile,
-    },
-    rules::auth::request_digest,
-    values::{
-        bounds::{ANSWER_BYTES, FILE_BYTES},
-        json::ParseError,
-        key::PublicKey,
-        path::RepoPath,
-        shown::shown_text,
-        time::Timestamp,
-        wire::{self, routes},
-    },
-};
-use countersign_forge::{
-    guard::Guard, http_url::parse_bare_url, https::https_client, resolver::HostResolver,
-};
-use reqwest::{
-    RequestBuilder, Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderValue},
-};
+use countersign_api::event::EventFilter;
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::documents::{history::History, signers::SignersFile};
+use countersign_core::values::bounds::{ANSWER_BYTES, FILE_BYTES};
+use countersign_core::values::wire::{self, routes};
+use countersign_core::values::{json::ParseError, key::PublicKey, path::RepoPath, shown::shown_text};
+use countersign_core::{rules::auth::request_digest, values::time::Timestamp};
+use countersign_forge::resolver::HostResolver;
+use countersign_forge::{guard::Guard, http_url::parse_bare_url, https::https_client};
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::{RequestBuilder, Response, StatusCode};
 use url::Url;
 
 use self::calls::CallForm;

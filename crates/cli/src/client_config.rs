@@ -1,11 +1,7 @@
 //! The client's configuration file: which server, key and policy, for all projects, for a host or for one project.
 
-use std::{
-    collections::BTreeMap,
-    ops::Range,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, ops::Range, time::Duration};
 
 use countersign_core::values::{path::RepoPath, shown::shown_text, time::parse_span};
 use countersign_server::config::explain_unknown;

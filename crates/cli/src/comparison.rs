@@ -1,13 +1,11 @@
 //! An index beside the files that the signer built or fetched.
 
-use std::{
-    collections::BTreeSet,
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeSet, io};
 
 use countersign_core::documents::index::{Digests, PublishedFile, ReleaseIndex};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::download::{OwnFile, for_each_block};
@@ -33,21 +31,12 @@ pub(crate) struct ComparedFile {
     pub(crate) own: Option<OwnFile>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum MatchOutcome {
     Match,
     Differ,
     Missing,
-}
-
-impl MatchOutcome {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Match => "match",
-            Self::Differ => "differ",
-            Self::Missing => "missing",
-        }
-    }
 }
 
 impl Comparison {
@@ -75,7 +64,7 @@ impl Comparison {
         let file = |file: &ComparedFile| {
             json!({
                 "file_name": file.listed.file_name.as_str(),
-                "outcome": file.outcome.name(),
+                "outcome": file.outcome,
                 "release": bytes(file.listed.size, &file.listed.digests),
                 "yours": file.own.map(|own| bytes(Some(own.size), &own.digests)),
             })

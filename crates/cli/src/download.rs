@@ -1,32 +1,21 @@
 //! Streams a file to a temporary name while hashing it. Only what matches the index gets the final name.
 
-use std::{
-    fs::File,
-    io::{self, Read as _, Write as _},
-    path::{Path, PathBuf},
-    thread::JoinHandle,
-};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::{fs::File, thread::JoinHandle};
 
 use bytes::Bytes;
-use countersign_core::{
-    documents::index::{Digests, PublishedFile},
-    values::digest::{HexDigest, Sha256, Sha512},
-};
-use countersign_forge::{
-    fetch::{FetchError, Fetcher, Timeouts},
-    url::SourceUrl,
-};
+use countersign_core::documents::index::{Digests, PublishedFile};
+use countersign_core::values::digest::{HexDigest, Sha256, Sha512};
+use countersign_forge::fetch::{FetchError, Fetcher, Timeouts};
+use countersign_forge::url::SourceUrl;
 use indicatif::{ProgressBar, ProgressStyle};
 use ring::digest::{Context, SHA256, SHA512};
 use tokio::sync::mpsc;
 
-use crate::{
-    error::{CliError, ErrorKind},
-    evidence::shown_name,
-    files::{check_replaceable, create_part, finish},
-    output::Output,
-    paths::shown_path,
-};
+use crate::error::{CliError, ErrorKind};
+use crate::files::{check_replaceable, create_part, finish};
+use crate::{evidence::shown_name, output::Output, paths::shown_path};
 
 /// So much may wait for the disk or for the hash: enough to keep all busy, and little memory.
 const CHUNKS_AHEAD: usize = 32;

@@ -3,13 +3,12 @@
 use std::{error::Error, fmt, io, path::Path, process::ExitCode};
 
 use countersign_api::error_code::ErrorCode;
-use countersign_core::{
-    rules::decide::drop::DropRefusal,
-    values::{bounds::REASON_CHARS, shown::shown_text},
-};
+use countersign_core::rules::decide::drop::DropRefusal;
+use countersign_core::values::{bounds::REASON_CHARS, shown::shown_text};
 use countersign_forge::https::SetupError;
 use countersign_server::{config::ConfigError, start::StartError};
 use countersign_store::{StoreError, audit::CheckError, data_dir::DataDirError, open::OpenDataError};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::paths::shown_path;
@@ -19,7 +18,8 @@ pub(crate) const REASON_HINT: &str = "give a --reason of 1 to 1,000 characters";
 const _: () = assert!(REASON_CHARS == 1_000, "the hint says so");
 
 /// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ErrorKind {
     Other = 1,
     Usage = 2,
@@ -52,22 +52,6 @@ pub(crate) struct CliError {
 }
 
 impl ErrorKind {
-    /// Its name in JSON.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Other => "other",
-            Self::Usage => "usage",
-            Self::Verification => "verification",
-            Self::Revoked => "revoked",
-            Self::Unreachable => "unreachable",
-            Self::TimedOut => "timed_out",
-            Self::Replaced => "replaced",
-            Self::Refused => "refused",
-            Self::Changed => "changed",
-            Self::Incomplete => "incomplete",
-        }
-    }
-
     pub(crate) fn exit_code(self) -> u8 {
         self as u8
     }

@@ -4,29 +4,21 @@
 use std::{path::Path, time::Duration};
 
 use countersign_api::state::LogAnswer;
-use countersign_core::{
-    log::{checkpoint::CheckpointError, record::LoggedState},
-    proof::{
-        freshness::{Freshness, LogTrust, LoggedSigners, QuorumCount, StapleError, StapleSubject, verify},
-        staple::Staple,
-        verify::VerifiedArtifact,
-    },
-    values::{bounds::STAPLE_BYTES, shown::shown_text, time::Timestamp, verifier_key::VerifierKey},
+use countersign_core::log::{checkpoint::CheckpointError, record::LoggedState};
+use countersign_core::proof::freshness::{
+    Freshness, LogTrust, LoggedSigners, QuorumCount, StapleError, StapleSubject, verify,
 };
+use countersign_core::proof::{staple::Staple, verify::VerifiedArtifact};
+use countersign_core::values::verifier_key::VerifierKey;
+use countersign_core::values::{bounds::STAPLE_BYTES, shown::shown_text, time::Timestamp};
 use countersign_explain::logs::shown_age;
 
-use crate::{
-    args::ProofArgs,
-    client::{ServerClient, now},
-    error::{CliError, ErrorKind},
-    files::read_bounded,
-    log_memory::{LogSighting, LoggedProject, NotRemembered, other_log},
-    log_policy::{AgeLimit, ChosenPolicy, PolicySource, choose, limit_age},
-    paths::shown_path,
-    proof::{Network, behind},
-    session::Session,
-    trust::TrustFile,
-};
+use crate::client::{ServerClient, now};
+use crate::error::{CliError, ErrorKind};
+use crate::log_memory::{LogSighting, LoggedProject, NotRemembered, other_log};
+use crate::log_policy::{AgeLimit, ChosenPolicy, PolicySource, choose, limit_age};
+use crate::proof::{Network, behind};
+use crate::{args::ProofArgs, files::read_bounded, paths::shown_path, session::Session, trust::TrustFile};
 
 const WAYS_OUT: &str = "run it again in a minute, or ask the project. `--no-log-check` goes on without a proof, and without \
                         noticing a hidden revocation";

@@ -1,20 +1,13 @@
 //! Which log and witnesses count for a project (D97): those of the user's policy file, else those of its signers file.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    log::policy::Policy,
-    values::{bounds::POLICY_BYTES, path::RepoPath},
-};
+use countersign_core::values::{bounds::POLICY_BYTES, path::RepoPath};
+use countersign_core::{documents::signers::SignersFile, log::policy::Policy};
 
-use crate::{
-    args::ProofArgs, client_config::ClientConfigFile, error::CliError, files::read_bounded,
-    paths::shown_path, session::Session,
-};
+use crate::{args::ProofArgs, client_config::ClientConfigFile, error::CliError, files::read_bounded};
+use crate::{paths::shown_path, session::Session};
 
 #[derive(Debug, Clone)]
 pub(crate) struct ChosenPolicy {

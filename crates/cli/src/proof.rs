@@ -1,32 +1,16 @@
 //! From shown evidence to a release that this computer accepts: core's verification, then the root of trust.
 
-use countersign_core::{
-    documents::metadata::Origin,
-    proof::{
-        trust::{AsOf, Pin, Root, SeenRevocation, TrustError, TrustStore},
-        verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify},
-    },
-    rules::chain::VerifiedChain,
-    values::{
-        bounds::SIGNERS_FILE_BYTES,
-        digest::Sha512,
-        path::RepoPath,
-        shown::{quoted, shown_text},
-        time::Timestamp,
-    },
-};
-use countersign_forge::{
-    fetch::{Fetcher, Timeouts},
-    forges::{SignersSource, locate_claimed},
-};
-
+use countersign_core::proof::trust::{AsOf, Pin, Root, SeenRevocation, TrustError, TrustStore};
+use countersign_core::proof::verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify};
+use countersign_core::values::shown::{quoted, shown_text};
+use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, path::RepoPath, time::Timestamp};
+use countersign_core::{documents::metadata::Origin, rules::chain::VerifiedChain};
+use countersign_forge::fetch::{Fetcher, Timeouts};
+use countersign_forge::forges::{SignersSource, locate_claimed};
 use serde_json::json;
 
-use crate::{
-    client::now,
-    error::{CliError, ErrorKind},
-    trust::TrustFile,
-};
+use crate::error::{CliError, ErrorKind};
+use crate::{client::now, trust::TrustFile};
 
 /// A release that was verified, and whose signers this computer accepts.
 #[derive(Debug)]

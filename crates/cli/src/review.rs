@@ -9,19 +9,16 @@ use countersign_core::rules::place::{path_of_url, release_tag};
 use countersign_core::rules::{chain::VerifiedChain, quorum};
 use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat};
-use countersign_explain::delay::shown_hours;
 use countersign_explain::describe::Description;
 use countersign_explain::describe::proposal::{BegunVeto, ProposalDescription};
 use countersign_explain::difference::{SignersChange, list_changes};
-use countersign_explain::progress::condition_text;
+use countersign_explain::{delay::shown_hours, progress::condition_text};
 
-use crate::client::now;
 use crate::comparison::{Comparison, MatchOutcome};
-use crate::output::Output;
-use crate::paths::shown_path;
 use crate::people::{People, when_text};
 use crate::shown_release::{describe_earlier_objections, describe_objections};
 use crate::waiting::{dropped_text, due_text};
+use crate::{client::now, output::Output, paths::shown_path};
 
 /// How many of the signer's own files are named that the release lacks.
 const MOST_NAMED: usize = 20;

@@ -3,10 +3,8 @@
 use countersign_core::values::shown::shown_text;
 use serde_json::{Value, json};
 
-use crate::{
-    error::{CliError, ErrorKind},
-    output::Output,
-};
+use crate::error::{CliError, ErrorKind};
+use crate::output::Output;
 
 /// What became of several things. What is done already counts as done.
 pub(crate) struct Several {
@@ -28,6 +26,12 @@ impl Several {
     /// Counts one thing, and remembers why it failed. `None` if it did: the next one is tried all the same.
     pub(crate) fn keep<T>(&mut self, name: &str, outcome: Result<T, CliError>) -> Option<T> {
         self.tried += 1;
+        self.keep_later(name, outcome)
+    }
+
+    /// Counts one thing only if it failed: a later step counts the others.
+    pub(crate) fn keep_found<T>(&mut self, name: &str, outcome: Result<T, CliError>) -> Option<T> {
+        self.tried += usize::from(outcome.is_err());
         self.keep_later(name, outcome)
     }
 

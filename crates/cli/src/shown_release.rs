@@ -1,30 +1,15 @@
 //! A release as a server shows it, with what signers said against it. Nothing is believed that does not verify.
 
-use countersign_core::{
-    documents::{
-        index::ReleaseIndex,
-        layout,
-        objections::{EarlierObjections, ObjectionsFile},
-        withdrawal::Withdrawal,
-    },
-    rules::place::check_place,
-    values::{
-        digest::Sha512,
-        key::PublicKey,
-        path::RepoPath,
-        shown::{plural, quoted, shown_text, shown_within},
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
+use countersign_core::documents::{index::ReleaseIndex, layout, withdrawal::Withdrawal};
+use countersign_core::rules::place::check_place;
+use countersign_core::values::shown::{plural, quoted, shown_text, shown_within};
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::{describe::release::ObjectionDescription, progress::Names, signers::shown_signer};
 use serde_json::{Value, json};
 
-use crate::{
-    client::state::Shown,
-    error::CliError,
-    output::Output,
-    people::{People, when_text},
-};
+use crate::people::{People, when_text};
+use crate::{client::state::Shown, error::CliError, output::Output};
 
 pub(crate) struct ShownRelease {
     pub(crate) index: ReleaseIndex,

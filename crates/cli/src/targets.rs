@@ -2,39 +2,20 @@
 
 use std::io::{self, IsTerminal as _};
 
-use countersign_core::{
-    documents::{
-        index::{PublishedFile, ReleaseIndex},
-        layout::{self, Signable},
-    },
-    proof::state::StateSubject,
-    rules::place::path_of_url,
-    values::{
-        path::RepoPath,
-        shown::{marked_name, shown_text},
-        wire,
-    },
-};
-use countersign_forge::{
-    discovery::{DiscoveryError, PublishedSigners},
-    download_url::{locate_download, locate_release_page},
-    fetch::{Fetcher, Timeouts},
-};
+use countersign_core::documents::index::{PublishedFile, ReleaseIndex};
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::values::shown::{marked_name, shown_text};
+use countersign_core::values::{path::RepoPath, wire};
+use countersign_core::{proof::state::StateSubject, rules::place::path_of_url};
+use countersign_forge::discovery::{DiscoveryError, PublishedSigners};
+use countersign_forge::download_url::{locate_download, locate_release_page};
+use countersign_forge::fetch::{Fetcher, Timeouts};
 
-use crate::{
-    client::{
-        ServerClient,
-        state::{Shown, StateQuestion},
-    },
-    client_config::KnownServer,
-    error::CliError,
-    output::quote,
-    prompt,
-    release_names::{FORMS, NamedSubject, ReleaseName, split_page},
-    session::{Reader, Session, no_server},
-    trust::TrustFile,
-    waiting::Vetoed,
-};
+use crate::client::state::{Shown, StateQuestion};
+use crate::release_names::{FORMS, NamedSubject, ReleaseName, split_page};
+use crate::session::{Reader, Session, no_server};
+use crate::{client::ServerClient, waiting::Vetoed};
+use crate::{client_config::KnownServer, error::CliError, output::quote, prompt, trust::TrustFile};
 
 /// Where something may be, and the server that would have it.
 #[derive(Debug)]

@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
-use countersign_core::{
-    documents::history::History,
-    proof::trust::TrustStore,
-    values::{digest::Sha256, path::RepoPath},
-};
+use countersign_core::values::{digest::Sha256, path::RepoPath};
+use countersign_core::{documents::history::History, proof::trust::TrustStore};
 
 use crate::{config_dir::ConfigDir, error::CliError};
 

@@ -2,23 +2,15 @@
 //! word, except that signatures which do not verify are not counted.
 
 use countersign_api::state::DroppedReleases;
-use countersign_core::{
-    documents::{agreement::Agreement, layout, signatures::SignatureSet, veto::Veto},
-    rules::decide::veto::{VetoRecord, list_records},
-    values::{
-        digest::Sha512,
-        path::RepoPath,
-        shown::{plural, quoted},
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::{agreement::Agreement, layout, signatures::SignatureSet, veto::Veto};
+use countersign_core::rules::decide::veto::{VetoRecord, list_records};
+use countersign_core::values::shown::{plural, quoted};
+use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp};
 use countersign_explain::progress::Names;
 
-use crate::{
-    client::{now, state::Shown},
-    error::CliError,
-    people::{People, when_text},
-};
+use crate::client::{now, state::Shown};
+use crate::error::CliError;
+use crate::people::{People, when_text};
 
 /// How many releases are named that lose their signatures.
 const MOST_NAMED: usize = 5;

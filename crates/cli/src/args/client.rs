@@ -2,13 +2,15 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::options::{ProofArgs, parse_duration, parse_format, parse_path};
-use super::second_thoughts::CarriedArgs;
-use crate::{client_config::Setting, job_outputs::OutputsArgs};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
 use countersign_core::values::{other_format::OtherFormat, path::RepoPath};
+use serde::Serialize;
+
+use super::options::{ProofArgs, parse_duration, parse_format, parse_path};
+use super::second_thoughts::CarriedArgs;
+use crate::{client_config::Setting, job_outputs::OutputsArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
@@ -106,7 +108,8 @@ pub(crate) struct ExportArgs {
 }
 
 /// The tool that an export is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum ExportFormat {
     /// OpenSSL 3 or newer
     Openssl,
@@ -114,16 +117,6 @@ pub(crate) enum ExportFormat {
     Ssh,
     /// minisign 0.10 or newer; needs signatures in this format
     Minisign,
-}
-
-impl ExportFormat {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Openssl => "openssl",
-            Self::Ssh => "ssh",
-            Self::Minisign => "minisign",
-        }
-    }
 }
 
 #[derive(Debug, Args)]

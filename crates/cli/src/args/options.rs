@@ -3,10 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use countersign_core::{
-    rules::place::path_of_url,
-    values::{digest::Sha512, other_format::OtherFormat, path::RepoPath, time::parse_span},
-};
+use countersign_core::rules::place::path_of_url;
+use countersign_core::values::{digest::Sha512, other_format::OtherFormat, path::RepoPath, time::parse_span};
 
 use crate::{output::ColorChoice, prompt::Confirmation};
 

@@ -3,23 +3,16 @@
 use std::{error::Error, fmt::Display, io};
 
 use countersign_api::error_code::ErrorCode;
-use countersign_core::values::{
-    json::ParseError,
-    shown::{shown_text, shown_within},
-    wire::routes::API,
-};
-use countersign_forge::{
-    guard::find_refusal,
-    https::{TlsProblem, find_tls_problem},
-};
+use countersign_core::values::shown::{shown_text, shown_within};
+use countersign_core::values::{json::ParseError, wire::routes::API};
+use countersign_forge::guard::find_refusal;
+use countersign_forge::https::{TlsProblem, find_tls_problem};
 use serde_json::json;
 
-use super::{
-    ServerClient,
-    advice::{advise, is_fetched},
-    exchange::{Answer, ExchangeError},
-    words::{self, not_asked},
-};
+use super::ServerClient;
+use super::advice::{advise, is_fetched};
+use super::exchange::{Answer, ExchangeError};
+use super::words::{self, not_asked};
 use crate::error::{CliError, ErrorKind};
 
 /// The longest refusals name a key and two paths, and say what to do.

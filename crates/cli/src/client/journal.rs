@@ -1,10 +1,8 @@
 //! The journal of a server.
 
 use countersign_api::error_code::ErrorCode;
-use countersign_core::values::{
-    json::ParseError,
-    wire::{self, routes},
-};
+use countersign_core::values::json::ParseError;
+use countersign_core::values::wire::{self, routes};
 use countersign_store::ObjectId;
 use reqwest::{Response, StatusCode};
 

@@ -10,30 +10,20 @@ use std::path::{Display, Path};
 
 use countersign_core::{rules::decide::drop, values::shown::plural};
 use countersign_log::forget_stops;
-use countersign_server::{
-    admin::{AdminRequest, list_blocks, list_projects},
-    blocks::{BlockError, BlockedThing, Blocks},
-    mirror::memory::MirrorMemory,
-};
-use countersign_store::{
-    clock::Clock,
-    data_dir::DataDir,
-    nonces::{self, NonceReset},
-};
+use countersign_server::admin::{AdminRequest, list_blocks, list_projects};
+use countersign_server::blocks::{BlockError, BlockedThing, Blocks};
+use countersign_server::mirror::memory::MirrorMemory;
+use countersign_store::nonces::{self, NonceReset};
+use countersign_store::{clock::Clock, data_dir::DataDir};
 use serde_json::{Value, json};
 
 use self::data_dir::{find_data_dir, is_mirror, lock_stopped, open_stopped};
-use crate::{
-    args::{
-        AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, MirrorCommand, ProjectsArgs,
-        ResetNoncesArgs, WitnessCommand,
-    },
-    error::CliError,
-    keys,
-    output::Output,
-    prompt::{self, Confirmation},
-    setup,
+use crate::args::{
+    AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs,
+    WitnessCommand,
 };
+use crate::prompt::{self, Confirmation};
+use crate::{error::CliError, keys, output::Output, setup};
 
 pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) -> Result<(), CliError> {
     match command {

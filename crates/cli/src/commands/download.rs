@@ -1,45 +1,28 @@
 //! `countersign download`
 
-use std::{
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use countersign_api::catalogue::{ListedRelease, ReleaseState, SignatureCount};
-use countersign_core::{
-    documents::{index::PublishedFile, layout, objections::ObjectionsFile, revocation::Revocation},
-    proof::{staple::Staple, state::StateSubject, verify::VerifiedArtifact},
-    rules::tally::Tally,
-    values::{
-        path::RepoPath,
-        shown::{quoted, shown_text},
-    },
-};
-use countersign_forge::{
-    download_url::{DownloadPlace, locate_download, locate_release_page},
-    url::SourceUrl,
-};
+use countersign_core::documents::{index::PublishedFile, layout, revocation::Revocation};
+use countersign_core::proof::{staple::Staple, state::StateSubject, verify::VerifiedArtifact};
+use countersign_core::values::shown::{quoted, shown_text};
+use countersign_core::{rules::tally::Tally, values::path::RepoPath};
+use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
+use countersign_forge::url::SourceUrl;
 
-use crate::{
-    args::{DownloadArgs, ProofArgs},
-    client::{
-        ServerClient,
-        state::{Shown, StateQuestion},
-    },
-    download::{self, Overwrite, WantedFile},
-    error::CliError,
-    evidence::{self, ShownEvidence, require_evidence, shown_name},
-    files::refuse_links_below,
-    freshness::{LogReport, ShownState, StateSource},
-    glob::matches_any,
-    proof::{self, Accepted, Network},
-    release_names::{NamedSubject, ReleaseName, split_page},
-    report::{CheckedFile, Report},
-    session::{Reader, Session},
-    shown_release::find_objections,
-    targets::{Found, Place, Target},
-    trust::TrustFile,
-};
+use crate::args::{DownloadArgs, ProofArgs};
+use crate::client::state::{Shown, StateQuestion};
+use crate::download::{self, Overwrite, WantedFile};
+use crate::evidence::{self, ShownEvidence, require_evidence, shown_name};
+use crate::freshness::{ShownState, StateSource};
+use crate::proof::{self, Accepted, Network};
+use crate::release_names::{NamedSubject, ReleaseName, split_page};
+use crate::report::{AcceptedRelease, CheckedFile, Report};
+use crate::session::{Reader, Session};
+use crate::targets::{Found, Place, Target};
+use crate::{client::ServerClient, trust::TrustFile};
+use crate::{error::CliError, files::refuse_links_below, glob::matches_any, shown_release::find_objections};
 
 /// How long to wait for a checkpoint that has the release. A log makes one every few seconds.
 const NEXT_CHECKPOINT: Duration = Duration::from_secs(20);
@@ -80,7 +63,7 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
             ));
         }
     };
-    release.report(files, None).show(session.output)
+    Report { release: &release, files, bundled_at: None }.show(session.output)
 }
 
 /// What a server shows for a name.
@@ -89,27 +72,6 @@ pub(super) struct FoundEvidence {
     pub(super) shown: ShownEvidence,
     /// The one file that was named, if it was one.
     pub(super) file: Option<NamedFile>,
-}
-
-/// A release that is what its signers signed, and what is known of it beyond that.
-pub(super) struct AcceptedRelease {
-    pub(super) accepted: Accepted,
-    /// What the server's log proves of the newest state (D97).
-    pub(super) log: LogReport,
-    /// A revocation that waits for signatures. The user is warned of it.
-    pub(super) begun: Option<Revocation>,
-    pub(super) objections: ObjectionsFile,
-}
-
-impl AcceptedRelease {
-    pub(super) fn report<'a>(
-        &'a self,
-        files: Vec<CheckedFile<'a>>,
-        bundled_at: Option<String>,
-    ) -> Report<'a> {
-        let Self { accepted, log, begun, objections } = self;
-        Report { accepted, files, bundled_at, log, objections, begun: begun.as_ref() }
-    }
 }
 
 impl FoundEvidence {

@@ -6,18 +6,14 @@ use std::{io, path::Path};
 
 use countersign_core::values::shown::{plural, shown_text};
 use countersign_forge::origin::speaks_for;
-use countersign_store::{
-    ObjectId,
-    audit::{self, AuditEvent, CheckError, Checked, Finding},
-    journal_copy::{CheckBegin, Copied, JournalCopy},
-};
+use countersign_store::ObjectId;
+use countersign_store::audit::{self, AuditEvent, CheckError, Checked, Finding};
+use countersign_store::journal_copy::{CheckBegin, Copied, JournalCopy};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
-use crate::{
-    args::FsckArgs, client::ServerClient, error::CliError, output::Output, paths::shown_path,
-    setup::client_runtime,
-};
+use crate::setup::client_runtime;
+use crate::{args::FsckArgs, client::ServerClient, error::CliError, output::Output, paths::shown_path};
 
 /// What a journal says after such a commit leads nowhere, and can be endless.
 const NOT_READ: &str = "the journal was read up to the first commit that breaks the rules, and not further";

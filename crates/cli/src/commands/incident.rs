@@ -7,27 +7,17 @@ mod words;
 
 use std::{collections::BTreeSet, path::Path};
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    rules::{snapshot::Snapshot, stored},
-    values::{path::RepoPath, shown::shown_text, time::Timestamp},
-};
+use countersign_core::documents::signers::SignersFile;
+use countersign_core::rules::{snapshot::Snapshot, stored};
+use countersign_core::values::{path::RepoPath, shown::shown_text, time::Timestamp};
 use countersign_explain::incident::IncidentQuestion;
 use serde_json::{Map, Value, json};
 
-use self::{
-    fetched::Fetched,
-    findings::{Findings, unreadable},
-    prepared::Preparation,
-};
-use crate::{
-    args::{IncidentArgs, Since},
-    client::now,
-    error::CliError,
-    named_keys::resolve_keys,
-    repository_copy::RepositoryView,
-    session::Session,
-};
+use self::findings::{Findings, unreadable};
+use self::{fetched::Fetched, prepared::Preparation};
+use crate::args::{IncidentArgs, Since};
+use crate::session::Session;
+use crate::{client::now, error::CliError, named_keys::resolve_keys, repository_copy::RepositoryView};
 
 pub(crate) async fn run(session: &Session, args: &IncidentArgs) -> Result<(), CliError> {
     let since = match args.since {

@@ -8,40 +8,23 @@ mod replay;
 mod state;
 mod witnessed;
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_core::{
-    documents::{layout, signers::SignersFile, transparency::Transparency},
-    log::{
-        checkpoint::SignedCheckpoint,
-        note::Note,
-        tree::{TreeHead, empty_root},
-    },
-    proof::log_pin::LogPin,
-    values::{key::PublicKey, path::RepoPath, shown::shown_text, verifier_key::VerifierKey},
-};
+use countersign_core::documents::{layout, signers::SignersFile, transparency::Transparency};
+use countersign_core::log::tree::{TreeHead, empty_root};
+use countersign_core::log::{checkpoint::SignedCheckpoint, note::Note};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text};
+use countersign_core::{proof::log_pin::LogPin, values::verifier_key::VerifierKey};
 use serde_json::{Value, json};
 
-use self::{
-    delivery::Delivery,
-    lie::LyingLog,
-    reading::{LogPart, LogReadError, ReadPart, Watching, forked},
-    replay::StateReplay,
-    state::{MonitorState, StateFile},
-    witnessed::ShownLog,
-};
+use self::reading::{LogPart, LogReadError, ReadPart, Watching, forked};
+use self::state::{MonitorState, StateFile};
+use self::{delivery::Delivery, lie::LyingLog, replay::StateReplay, witnessed::ShownLog};
 use super::watch::until_interrupted;
-use crate::{
-    args::MonitorArgs,
-    client::{ServerClient, now, state::StateQuestion},
-    error::{CliError, ErrorKind},
-    log_memory::LogSighting,
-    session::Session,
-    targets::find_project,
-};
+use crate::client::{ServerClient, now, state::StateQuestion};
+use crate::error::{CliError, ErrorKind};
+use crate::{args::MonitorArgs, log_memory::LogSighting, session::Session, targets::find_project};
 
 pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), CliError> {
     let url = match (&args.url, &args.check) {
@@ -213,7 +196,7 @@ impl Monitor<'_> {
             Ok(read) => read,
         };
         for change in &read.changes {
-            self.tell(&change.text(), &change.json()).await?;
+            self.tell(&change.text(), &json!(change)).await?;
         }
         Ok((read.changes.len(), self.remember(key.clone(), note, read, replay)?))
     }

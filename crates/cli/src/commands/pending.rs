@@ -3,27 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
-use countersign_core::{
-    documents::{
-        layout,
-        signers::{Role, SignersFile},
-    },
-    values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
-};
+use countersign_core::documents::layout;
+use countersign_core::documents::signers::{Role, SignersFile};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
 use countersign_explain::{progress::Names, signers::shown_signer_name};
 use serde_json::{Value, json};
 
-use crate::{
-    args::PendingArgs,
-    client::{ServerClient, now, state::StateQuestion},
-    error::{CliError, ErrorKind},
-    people::when_text,
-    release_names::{FORMS, ReleaseName},
-    session::{Reader, Session},
-    several::Several,
-    table::{Table, age_text},
-    targets::find_project,
-};
+use crate::client::{ServerClient, now, state::StateQuestion};
+use crate::error::{CliError, ErrorKind};
+use crate::release_names::{FORMS, ReleaseName};
+use crate::session::{Reader, Session};
+use crate::table::{Table, age_text};
+use crate::{args::PendingArgs, people::when_text, several::Several, targets::find_project};
 
 /// Of how many projects the names are looked up.
 const MOST_ASKED: usize = 20;

@@ -1,27 +1,17 @@
 //! `countersign register` and `countersign update`
 
 use countersign_api::{answers::ProposedResponse, requests::ProposeBody, state::DroppedReleases};
-use countersign_core::{
-    documents::{layout, metadata::OriginKind},
-    values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, key::PublicKey, path::RepoPath},
-};
+use countersign_core::documents::{layout, metadata::OriginKind};
+use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, key::PublicKey, path::RepoPath};
 use countersign_explain::describe::proposal::{ProposalDescription, describe_proposal};
 use countersign_explain::progress::Names;
-use countersign_forge::{
-    fetch::{Fetcher, Timeouts},
-    forges::{SignersSource, locate_claimed},
-};
+use countersign_forge::fetch::{Fetcher, Timeouts};
+use countersign_forge::forges::{SignersSource, locate_claimed};
 use serde_json::{Value, json};
 
-use crate::{
-    args::ProposeArgs,
-    client::{ServerCall, ServerClient, state::Shown},
-    error::CliError,
-    people::People,
-    prompt,
-    session::Session,
-    waiting::dropped_text,
-};
+use crate::client::{ServerCall, ServerClient, state::Shown};
+use crate::waiting::dropped_text;
+use crate::{args::ProposeArgs, error::CliError, people::People, prompt, session::Session};
 
 pub(crate) async fn register(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
     propose(session, args, ProposalKind::Registration).await
@@ -80,7 +70,7 @@ async fn confirm_replacement(
         Some(_) => "The file that you propose is another one. It replaces the pending one, and",
         None => "If the file that you propose is another one, it replaces the pending one, and",
     };
-    let you = if session.has_key() { session.public_key().ok() } else { None };
+    let you = session.own_key();
     let signed = People { names, you }.list(signatures.signers());
     session.output.show_question(
         &format!(
@@ -107,10 +97,7 @@ async fn fetch_published(url: &str) -> Option<Vec<u8>> {
 
 async fn propose(session: &Session, args: &ProposeArgs, kind: ProposalKind) -> Result<(), CliError> {
     let place = find_project(&args.url);
-    let client = match &place {
-        Some(project) => session.client_for(project)?,
-        None => session.client()?,
-    };
+    let client = session.client_of(place.as_ref())?;
     let pending = match kind {
         // The server refuses another registration.
         ProposalKind::Registration => None,

@@ -3,42 +3,26 @@
 use std::time::Duration;
 
 use countersign_api::{answers::AssetsResponse, error_code::ErrorCode, requests::AssetsBody};
-use countersign_core::{
-    documents::{
-        index::{PublishedFile, ReleaseIndex},
-        layout,
-    },
-    rules::place::{path_of_url, release_tag_at},
-    rules::stored::{self, ReleaseState},
-    values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath},
-};
+use countersign_core::documents::index::{PublishedFile, ReleaseIndex};
+use countersign_core::documents::layout;
+use countersign_core::rules::place::{path_of_url, release_tag_at};
+use countersign_core::rules::stored::{self, ReleaseState};
+use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath};
 use countersign_explain::describe::release::{ReleaseSummary, describe_release, summarise_release};
 use countersign_explain::progress::Names;
-use countersign_forge::{
-    checksums::{file::Checksums, locate_checksums},
-    download_url::locate_release_page,
-    fetch::{FetchLimits, Fetcher, Redirects, Timeouts},
-};
+use countersign_forge::checksums::{file::Checksums, locate_checksums};
+use countersign_forge::download_url::locate_release_page;
+use countersign_forge::fetch::{FetchLimits, Fetcher, Redirects, Timeouts};
 use countersign_server::web::links;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::{
-    args::ReleaseArgs,
-    client::{ServerCall, ServerClient, state::Shown},
-    error::CliError,
-    keys::SigningKey,
-    people::People,
-    prompt,
-    session::Session,
-};
+use crate::client::{ServerCall, ServerClient, state::Shown};
+use crate::{args::ReleaseArgs, error::CliError, keys::SigningKey, people::People, prompt, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
     let place = args.url.as_ref().or(args.checksums.first()).and_then(|url| path_of_url(url));
-    let client = match &place {
-        Some(place) => session.client_for(place)?,
-        None => session.client()?,
-    };
+    let client = session.client_of(place.as_ref())?;
     let body = match &args.url {
         Some(url) => AssetsBody::Release(url.clone()),
         None => AssetsBody::Checksums(args.checksums.clone()),
@@ -251,7 +235,7 @@ fn confirm_replacement(
 ) -> Result<(), CliError> {
     let if_changed = if files == ShownFiles::Unknown { "If its files have changed: " } else { "" };
     let names = Names::of([&*summary.signers.file]);
-    let you = if session.has_key() { session.public_key().ok() } else { None };
+    let you = session.own_key();
     let people = People { names: &names, you };
     session.output.show_question(
         &format!(

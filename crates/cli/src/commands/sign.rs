@@ -7,33 +7,23 @@ mod request;
 use std::collections::BTreeMap;
 
 use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, state::DroppedReleases};
-use countersign_core::{
-    documents::{
-        layout::{self, Signable},
-        revocation::Revocation,
-        signatures::SignatureSet,
-    },
-    proof::to_sign::{SigningRequest, ToSign},
-    values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp},
-};
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::documents::{revocation::Revocation, signatures::SignatureSet};
+use countersign_core::proof::to_sign::{SigningRequest, ToSign};
+use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
 use serde_json::{Value, json};
 
 use self::request::{
     Gathered, Signing, check, check_asked, check_trust, review_and_sign, say_signed, state_text,
 };
 use super::pending;
-use crate::{
-    args::SignArgs,
-    client::{ServerClient, state::Shown},
-    error::{CliError, ErrorKind},
-    proof::{self, Network},
-    release_names::ReleaseName,
-    session::{KeyRing, Reader, Session},
-    several::Several,
-    shown_release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn},
-    targets::Target,
-    waiting::{Vetoed, Waiting, dropped_text},
-};
+use crate::client::{ServerClient, state::Shown};
+use crate::error::{CliError, ErrorKind};
+use crate::proof::{self, Network};
+use crate::session::{KeyRing, Reader, Session};
+use crate::shown_release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn};
+use crate::waiting::{Vetoed, Waiting, dropped_text};
+use crate::{args::SignArgs, release_names::ReleaseName, several::Several, targets::Target};
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
     if let Some(file) = &args.carried.submit {
@@ -172,18 +162,11 @@ async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Ta
     let key = session.public_key()?;
     let mut targets = Vec::new();
     for client in session.clients(Reader::Signer)? {
-        match pending::list(session, &client, &key).await {
-            Ok(waiting) => {
-                let signable =
-                    waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation);
-                for file in signable {
-                    match Target::at(client.clone(), file.file_path.clone()).await {
-                        Ok(target) => targets.push(target),
-                        Err(error) => drop(several.keep::<()>(file.file_path.as_str(), Err(error))),
-                    }
-                }
-            }
-            Err(error) => drop(several.keep::<()>(&client.address(), Err(error))),
+        let listed = pending::list(session, &client, &key).await;
+        let Some(waiting) = several.keep_found(&client.address(), listed) else { continue };
+        for file in waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation) {
+            let found = Target::at(client.clone(), file.file_path.clone()).await;
+            targets.extend(several.keep_found(file.file_path.as_str(), found));
         }
     }
     Ok(targets)
@@ -196,10 +179,8 @@ async fn find_named(
 ) -> Result<Vec<Target>, CliError> {
     let mut targets = Vec::new();
     for name in ReleaseName::parse_all(&args.names)? {
-        match session.find_signable(&name, Reader::Signer).await {
-            Ok(target) => targets.push(target),
-            Err(error) => drop(several.keep::<()>(&name.to_string(), Err(error))),
-        }
+        let found = session.find_signable(&name, Reader::Signer).await;
+        targets.extend(several.keep_found(&name.to_string(), found));
     }
     Ok(targets)
 }

@@ -2,21 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use countersign_core::{
-    documents::layout,
-    proof::{staple::Staple, verify::VerifiedArtifact},
-    values::{path::RepoPath, shown::shown_text},
-};
+use countersign_core::documents::layout;
+use countersign_core::proof::{staple::Staple, verify::VerifiedArtifact};
+use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
-use super::{
-    download::{AcceptedRelease, FoundEvidence, find_evidence},
-    verify::read_bundle,
-};
-use crate::{
-    args::StapleArgs, client::ServerClient, error::CliError, evidence::require_evidence, files::write,
-    paths::shown_path, release_names::ReleaseName, report::release_name, session::Session,
-};
+use super::download::{FoundEvidence, find_evidence};
+use super::verify::read_bundle;
+use crate::report::{AcceptedRelease, release_name};
+use crate::{args::StapleArgs, client::ServerClient, error::CliError, evidence::require_evidence};
+use crate::{files::write, paths::shown_path, release_names::ReleaseName, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliError> {
     if args.proof.no_log_check {
@@ -69,18 +64,11 @@ fn require_staple(release: &AcceptedRelease, client: &ServerClient) -> Result<St
 }
 
 fn finish(session: &Session, release: &AcceptedRelease, target: &Path) -> Result<(), CliError> {
-    let AcceptedRelease { accepted, log, .. } = release;
-    let artifact = &accepted.artifact;
+    let artifact = &release.accepted.artifact;
     let mut lines = vec![format!("Stapled {} in {}", release_name(artifact), shown_path(target))];
-    let state = log.lines(&artifact.chain.project, None);
+    let state = release.log.lines(&artifact.chain.project, None);
     lines.extend(state.into_iter().map(|(name, text)| format!("  {name:<11} {text}")));
-    let value = json!({
-        "file": target.display().to_string(),
-        "index_path": artifact.path.as_str(),
-        "project_id": artifact.chain.project.as_str(),
-        "freshness_proven": log.is_proven(),
-        "freshness": log.json(),
-    });
+    let value = release.json(json!({"file": target.display().to_string()}));
     session.output.result(&lines.join("\n"), &value)
 }
 

@@ -8,18 +8,13 @@ use countersign_explain::describe::release::list_objections;
 use serde_json::json;
 
 use self::standing::{Status, not_found, not_pending};
-use crate::{
-    args::StatusArgs,
-    error::{CliError, ErrorKind},
-    release_names::ReleaseName,
-    session::{Reader, Session},
-    shown_release::{
-        describe_earlier_objections, earlier_objections_json, find_earlier_objections, find_withdrawal,
-        say_withdrawn,
-    },
-    targets::Target,
-    waiting::Vetoed,
+use crate::error::{CliError, ErrorKind};
+use crate::session::{Reader, Session};
+use crate::shown_release::{
+    describe_earlier_objections, earlier_objections_json, find_earlier_objections, find_withdrawal,
+    say_withdrawn,
 };
+use crate::{args::StatusArgs, release_names::ReleaseName, targets::Target, waiting::Vetoed};
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
@@ -52,7 +47,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
     };
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state_name())])?;
     let name = session.name_of(path, None);
-    let you = if session.has_key() { session.public_key().ok() } else { None };
+    let you = session.own_key();
     session.output.answer(&status.text(&name, you, session.output), &status.json(path))
 }
 

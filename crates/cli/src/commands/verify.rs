@@ -1,42 +1,27 @@
 //! `countersign verify`
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-use countersign_api::{
-    catalogue::{ReleaseState, SignatureCount},
-    state::{StateResponse, is_answer},
-};
-use countersign_core::{
-    documents::{
-        index::{AssetName, Digests, PublishedFile},
-        objections::ObjectionsFile,
-    },
-    proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
-    rules::tally::Tally,
-    values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath, shown::shown_text},
-};
+use countersign_api::catalogue::{ReleaseState, SignatureCount};
+use countersign_api::state::{StateResponse, is_answer};
+use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
+use countersign_core::proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact};
+use countersign_core::values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath, shown::shown_text};
+use countersign_core::{documents::objections::ObjectionsFile, rules::tally::Tally};
 use serde_json::{Value, json};
 
 use self::given_files::{GivenFile, list_files, refuse_links};
-use super::download::{AcceptedRelease, FoundEvidence, find_evidence, find_release, listed};
-use crate::{
-    args::VerifyArgs,
-    client::ServerClient,
-    download::{self, hash_file},
-    error::{CliError, ErrorKind},
-    evidence::{require_evidence, shown_name},
-    files::read_bounded,
-    freshness::{ShownState, StateSource, read_staple},
-    paths::shown_path,
-    proof::{self, Network},
-    release_names::ReleaseName,
-    report::CheckedFile,
-    session::{Reader, Session},
-    targets::Place,
-};
+use super::download::{FoundEvidence, find_evidence, find_release, listed};
+use crate::download::{self, hash_file};
+use crate::error::{CliError, ErrorKind};
+use crate::evidence::{require_evidence, shown_name};
+use crate::freshness::{ShownState, StateSource, read_staple};
+use crate::proof::{self, Network};
+use crate::report::{AcceptedRelease, CheckedFile, Report};
+use crate::session::{Reader, Session};
+use crate::{args::VerifyArgs, client::ServerClient, files::read_bounded, paths::shown_path};
+use crate::{release_names::ReleaseName, targets::Place};
 
 mod given_files;
 
@@ -125,7 +110,7 @@ fn conclude(
         let size = download::check_local(path, file, session.output)?;
         checked.push(CheckedFile { file, size, path });
     }
-    verified.report(checked, bundled_at).show(session.output)?;
+    Report { release: verified, files: checked, bundled_at }.show(session.output)?;
     let index = verified.accepted.artifact.path.as_str();
     args.outputs.append(&[("INDEX", index), ("STATE", "verified")])
 }
@@ -205,7 +190,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
         if files.is_empty() {
             continue;
         }
-        let report = verified.report(files, None);
+        let report = Report { release: &verified, files, bundled_at: None };
         if several {
             session.output.line(&report.text(session.output));
             report.warn_if_quiet(session.output);
@@ -255,7 +240,7 @@ fn finish(
     let details = json!({
         "releases": reports,
         "failed": each.iter().map(|(path, error)| json!({
-            "file": path.display().to_string(), "error": error.to_string(), "kind": error.kind().as_str(),
+            "file": path.display().to_string(), "error": error.to_string(), "kind": error.kind(),
         })).collect::<Vec<_>>(),
     });
     let details = details.as_object().cloned().unwrap_or_default();

@@ -2,12 +2,8 @@
 
 use std::{fs, path::Path};
 
-use crate::{
-    download::Overwrite,
-    error::CliError,
-    files::{refuse_link, refuse_links_below, write},
-    paths::shown_path,
-};
+use crate::files::{refuse_link, refuse_links_below, write};
+use crate::{download::Overwrite, error::CliError, paths::shown_path};
 
 pub(super) const SCRIPT: &str = "verify.sh";
 

@@ -1,16 +1,11 @@
 //! `--for minisign`: signatures on `SHA256SUMS` as `minisign -V` reads them.
 
-use countersign_core::values::{
-    digest::Sha256,
-    key::PublicKey,
-    other_format::minisign::{trusted_comment, write_public_key},
-};
+use countersign_core::values::other_format::minisign::{trusted_comment, write_public_key};
+use countersign_core::values::{digest::Sha256, key::PublicKey};
 
-use super::{
-    directory::ExportedFile,
-    other_format::{FormatScript, FormatSignatures},
-    release::{ExportedRelease, SHA256SUMS},
-};
+use super::directory::ExportedFile;
+use super::other_format::{FormatScript, FormatSignatures};
+use super::release::{ExportedRelease, SHA256SUMS};
 
 const CHECKS: &str = "\
 #   - every signature below holds: `minisign -V -H` over SHA256SUMS, with the trusted comment of this release,";

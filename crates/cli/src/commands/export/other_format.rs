@@ -2,19 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::{layout, other_formats::OtherFormatsFile},
-    rules::quorum,
-    values::{
-        key::PublicKey,
-        other_format::{OtherFormat, ReleaseSums},
-    },
-};
+use countersign_core::documents::{layout, other_formats::OtherFormatsFile};
+use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
+use countersign_core::{rules::quorum, values::key::PublicKey};
 
-use super::{
-    directory::ExportedFile,
-    release::{ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect},
-};
+use super::directory::ExportedFile;
+use super::release::{ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect};
 use crate::{client::state::Shown, error::CliError};
 
 /// Digests with the programs that every system has.

@@ -2,18 +2,11 @@
 
 use std::fmt::Write as _;
 
-use countersign_core::{
-    documents::{
-        sha256sums::render_sha256sums,
-        signers::{Group, Signer},
-    },
-    proof::verify::{Evidence, VerifiedArtifact},
-    values::{
-        digest::{Sha256, Sha512},
-        key::{PublicKey, Signature},
-        shown::shown_within,
-    },
-};
+use countersign_core::documents::signers::{Group, Signer};
+use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::key::{PublicKey, Signature};
+use countersign_core::{documents::sha256sums::render_sha256sums, values::shown::shown_within};
 use countersign_explain::signers::shown_signer_name;
 
 use crate::error::CliError;

@@ -1,16 +1,11 @@
 //! `--for ssh`: signatures on `SHA256SUMS` as `ssh-keygen -Y verify` reads them.
 
-use countersign_core::values::{
-    key::{PublicKey, encode_base64},
-    other_format::ssh::NAMESPACE,
-    wire,
-};
+use countersign_core::values::key::{PublicKey, encode_base64};
+use countersign_core::values::{other_format::ssh::NAMESPACE, wire};
 
-use super::{
-    directory::ExportedFile,
-    other_format::{FormatScript, FormatSignatures},
-    release::{ExportedRelease, SHA256SUMS},
-};
+use super::directory::ExportedFile;
+use super::other_format::{FormatScript, FormatSignatures};
+use super::release::{ExportedRelease, SHA256SUMS};
 
 const CHECKS: &str =
     "#   - every signature below holds: `ssh-keygen -Y verify` over SHA256SUMS, namespace `file`,";

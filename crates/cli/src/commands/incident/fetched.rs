@@ -4,27 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{ReleaseState, SignedRelease, WaitingKind};
-use countersign_core::{
-    documents::{history::History, layout, signers::SignersFile},
-    rules::scratch::Scratch,
-    values::{
-        bounds::{KEY_ENTRIES, LIST_ENTRIES},
-        key::PublicKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::{history::History, layout, signers::SignersFile};
+use countersign_core::rules::scratch::Scratch;
+use countersign_core::values::bounds::{KEY_ENTRIES, LIST_ENTRIES};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::incident::{IncidentQuestion, ListingAgreement};
 
-use crate::{
-    args::IncidentArgs,
-    client::{ServerClient, state::StateQuestion},
-    error::CliError,
-    named_keys::resolve_keys,
-    release_names::ReleaseName,
-    session::{Reader, Session},
-    targets::Place,
-};
+use crate::client::{ServerClient, state::StateQuestion};
+use crate::session::{Reader, Session};
+use crate::targets::Place;
+use crate::{args::IncidentArgs, error::CliError, named_keys::resolve_keys, release_names::ReleaseName};
 
 /// For each release there are some requests. A clone answers without a bound.
 const MAX_RELEASES: usize = 1_000;

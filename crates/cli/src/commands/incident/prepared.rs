@@ -4,49 +4,25 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use countersign_api::offline::write_revocation_requests;
-use countersign_core::{
-    documents::{
-        history::History,
-        layout,
-        revocation::Revocation,
-        signatures::SignatureSet,
-        signers::{Group, Signer, SignersFile, keys_of},
-    },
-    proof::to_revoke::RevocationRequest,
-    rules::{
-        chain::{self, VerifiedChain},
-        quorum,
-        snapshot::Snapshot,
-        stored,
-    },
-    values::{
-        digest::Sha512,
-        key::PublicKey,
-        path::RepoPath,
-        shown::{is_unseen, plural, shown_text, shown_within},
-        wire,
-    },
+use countersign_core::documents::signers::{Group, Signer, SignersFile, keys_of};
+use countersign_core::documents::{history::History, layout, revocation::Revocation};
+use countersign_core::rules::chain::{self, VerifiedChain};
+use countersign_core::rules::{quorum, snapshot::Snapshot, stored};
+use countersign_core::values::shown::{is_unseen, plural, shown_text, shown_within};
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, wire};
+use countersign_core::{documents::signatures::SignatureSet, proof::to_revoke::RevocationRequest};
+use countersign_explain::incident::{
+    IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, OpenKind, OpenMatter, ProjectIncident,
 };
-use countersign_explain::{
-    delay::shown_hours,
-    incident::{
-        IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, OpenKind, OpenMatter, ProjectIncident,
-    },
-    signers::shown_signers,
-};
+use countersign_explain::{delay::shown_hours, signers::shown_signers};
 use serde_json::{Value, json};
 
 use super::findings::{Findings, unreadable};
-use crate::{
-    args::{IncidentArgs, role_options},
-    client::now,
-    commands::signers::edit::without_keys,
-    error::{CliError, REASON_HINT},
-    files::write_new,
-    output::{Output, quote},
-    paths::shown_path,
-    people::when_text,
-};
+use crate::args::{IncidentArgs, role_options};
+use crate::error::{CliError, REASON_HINT};
+use crate::output::{Output, quote};
+use crate::people::when_text;
+use crate::{client::now, commands::signers::edit::without_keys, files::write_new, paths::shown_path};
 
 /// A line that names everyone in a large team.
 const MOST_SHOWN: usize = 10_000;

@@ -1,19 +1,14 @@
 //! The findings, for people and for programs.
 
 use countersign_api::catalogue::role_name;
-use countersign_core::{
-    documents::signers::{Role, Signer},
-    rules::consent::ConditionKind,
-    values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp},
+use countersign_core::documents::signers::{Role, Signer};
+use countersign_core::rules::consent::ConditionKind;
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp};
+use countersign_explain::incident::{
+    IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes, TouchedRelease,
+    TouchedRevocation, TouchedRotation,
 };
-use countersign_explain::{
-    incident::{
-        IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes,
-        TouchedRelease, TouchedRevocation, TouchedRotation,
-    },
-    signers::shown_signer,
-    strength::Act,
-};
+use countersign_explain::{signers::shown_signer, strength::Act};
 use serde_json::{Map, Value, json};
 
 use super::findings::Findings;

@@ -6,18 +6,10 @@ use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::{Description, describe};
 
 use super::formats::FormatChoice;
-use crate::args::SignArgs;
-use crate::client::state::Shown;
 use crate::comparison::{self, Comparison};
-use crate::error::CliError;
-use crate::keys::SigningKey;
-use crate::people::when_text;
-use crate::prompt;
 use crate::proof::{self, Network};
-use crate::review::Review;
-use crate::session::Session;
-use crate::trust::TrustFile;
-use crate::waiting::due_text;
+use crate::{args::SignArgs, client::state::Shown, error::CliError, keys::SigningKey, people::when_text};
+use crate::{prompt, review::Review, session::Session, trust::TrustFile, waiting::due_text};
 
 pub(super) fn state_text(is_complete: bool, waits_until: Option<Timestamp>) -> String {
     match waits_until {

@@ -8,21 +8,19 @@ use countersign_core::rules::{stored::ReleaseState, tally::Tally};
 use countersign_core::values::shown::{plural, quoted};
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::{BegunVeto, ProposalDescription};
-use countersign_explain::describe::release::RevocationDescription;
-use countersign_explain::describe::{Description, describe};
+use countersign_explain::describe::{Description, describe, release::RevocationDescription};
 use countersign_explain::progress::{
     ConditionProgress, GroupProgress, Member, WayProgress, condition_text, way_name,
 };
 use serde_json::{Value, json};
 
 use crate::client::{now, state::Shown};
-use crate::error::CliError;
-use crate::output::Output;
 use crate::people::{People, when_text};
 use crate::shown_release::{
     describe_earlier_objections, describe_objections, earlier_objections_json, objections_json,
 };
 use crate::waiting::{dropped_text, due_text};
+use crate::{error::CliError, output::Output};
 
 /// Where a file stands that collects signatures, or did.
 pub(super) struct Status {
