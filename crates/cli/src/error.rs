@@ -121,8 +121,10 @@ impl CliError {
     }
 
     #[must_use]
-    pub(crate) fn with_details(mut self, details: Map<String, Value>) -> Self {
-        self.details = details;
+    pub(crate) fn with_details(mut self, details: impl Into<Value>) -> Self {
+        if let Value::Object(details) = details.into() {
+            self.details = details;
+        }
         self
     }
 
@@ -207,27 +209,27 @@ fn wrap(error: impl Error + Send + Sync + 'static, hint: &str) -> CliError {
     if causes.is_empty() { wrapped } else { wrapped.because(causes.join(": ")) }
 }
 
-impl From<ConfigError> for CliError {
-    fn from(error: ConfigError) -> Self {
-        wrap(error, "correct the flag or the configuration file; `countersign serve --help` lists them")
-    }
+/// Errors whose own text says all, each with the next step.
+macro_rules! wrapped {
+    ($($error:ty => $hint:literal),* $(,)?) => {$(
+        impl From<$error> for CliError {
+            fn from(error: $error) -> Self {
+                wrap(error, $hint)
+            }
+        }
+    )*};
 }
 
-impl From<StartError> for CliError {
-    fn from(error: StartError) -> Self {
-        wrap(error, "`countersign serve --help` shows how to choose another address or data directory")
-    }
+wrapped! {
+    ConfigError => "correct the flag or the configuration file; `countersign serve --help` lists them",
+    StartError => "`countersign serve --help` shows how to choose another address or data directory",
+    DataDirError => "name the directory with --data-dir; only one process at a time may use it",
+    DropRefusal => "`countersign admin drop` removes only what is pending",
 }
 
 impl From<OpenDataError> for CliError {
     fn from(error: OpenDataError) -> Self {
         StartError::from(error).into()
-    }
-}
-
-impl From<DataDirError> for CliError {
-    fn from(error: DataDirError) -> Self {
-        wrap(error, "name the directory with --data-dir; only one process at a time may use it")
     }
 }
 
@@ -260,11 +262,5 @@ impl From<CheckError> for CliError {
             }
             CheckError::Store(_) => wrap(error, "check the disk, and who may read the directory"),
         }
-    }
-}
-
-impl From<DropRefusal> for CliError {
-    fn from(error: DropRefusal) -> Self {
-        wrap(error, "`countersign admin drop` removes only what is pending")
     }
 }

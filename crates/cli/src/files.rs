@@ -53,6 +53,14 @@ pub(crate) fn refuse_links_below(dir: &Path, name: &Path) -> Result<(), CliError
     Ok(())
 }
 
+/// Whether a directory is not there yet, or has nothing in it.
+pub(crate) fn is_free(dir: &Path) -> io::Result<bool> {
+    match std::fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        found => found,
+    }
+}
+
 /// At most a byte more than `max_bytes`, which is enough to see that it is too long.
 pub(crate) fn read_bounded(path: &Path, max_bytes: usize) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();

@@ -84,11 +84,11 @@ pub(crate) struct ShownFreshness {
 }
 
 impl LogReport {
-    /// The staple that was verified.
-    pub(crate) fn staple(&self) -> Option<&Staple> {
+    /// What was verified, with its staple.
+    pub(crate) fn shown(&self) -> Option<&ShownFreshness> {
         match self {
             Self::NotChecked | Self::Absent { .. } | Self::Unmet(_) => None,
-            Self::Shown(shown) => Some(&shown.staple),
+            Self::Shown(shown) => Some(shown),
         }
     }
 }

@@ -40,10 +40,7 @@ impl LogReport {
 
     /// Whether witnesses prove a time that is not too long ago.
     pub(crate) fn is_proven(&self) -> bool {
-        match self {
-            Self::NotChecked | Self::Absent { .. } | Self::Unmet(_) => false,
-            Self::Shown(shown) => shown.is_fresh(),
-        }
+        self.shown().is_some_and(ShownFreshness::is_fresh)
     }
 
     pub(crate) fn json(&self) -> Value {

@@ -60,8 +60,7 @@ impl Several {
             output.warn(&format!("{}: {}", shown_text(name), output.describe_error(error)));
         }
         value["failed"] = self.failed.iter().map(Failure::to_json).collect();
-        let Value::Object(details) = value else { return Err(self.summary()) };
-        Err(self.summary().with_details(details))
+        Err(self.summary().with_details(value))
     }
 
     /// Where nothing at all was done, and for one kind of reason, the exit code is the one of this kind.

@@ -75,6 +75,16 @@ pub(super) struct FoundEvidence {
 }
 
 impl FoundEvidence {
+    fn of(client: ServerClient, shown: Shown) -> Result<Self, CliError> {
+        Ok(Self { shown: require_evidence(&client, shown)?, client, file: None })
+    }
+
+    /// What a server shows for the index of a release.
+    pub(super) async fn at(client: ServerClient, index: &RepoPath) -> Result<Self, CliError> {
+        let shown = client.state_at(index).await?;
+        Self::of(client, shown)
+    }
+
     /// Checks everything, with the server that showed it. `staple`: instead of the server's own. Where a proof is wanted, a
     /// release that was completed a moment ago is worth waiting for: then all of it is asked for again.
     pub(super) async fn accept(
@@ -176,8 +186,7 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
     let Place { client, path } = match found {
         Found::Shown(target) => {
             let Target { client, shown, .. } = *target;
-            let shown = require_evidence(&client, shown)?;
-            return Ok(FoundEvidence { client, shown, file: None });
+            return FoundEvidence::of(client, shown);
         }
         Found::Place(place) => place,
     };
@@ -185,8 +194,7 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
     let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());
     if is_page || layout::signable(&path).is_some() {
         let index = if is_page { layout::index_in(&path) } else { path };
-        let shown = require_evidence(&client, client.state_at(&index).await?)?;
-        return Ok(FoundEvidence { client, shown, file: None });
+        return FoundEvidence::at(client, &index).await;
     }
     match client.state(&path, StateQuestion::Newest).await? {
         Some(shown) => choose_newest(session, client, &path, shown),
@@ -210,8 +218,7 @@ fn choose_newest(
                 session.output.note(&format!("The newest release, the highest complete version, is {name}."));
                 skipped.iter().for_each(|reason| session.output.warn(reason));
             }
-            let shown = require_evidence(&client, shown)?;
-            Ok(FoundEvidence { client, shown, file: None })
+            FoundEvidence::of(client, shown)
         }
         StateSubject::Project(_) if skipped.is_empty() => Err(no_complete_release(&client, path)),
         StateSubject::Project(_) => Err(CliError::other(

@@ -32,13 +32,13 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
         ExportFormat::Ssh => {
             let signed = FormatSignatures::find(shown, &release, OtherFormat::Ssh)?;
             let files = ssh::list_files(&release, &signed);
-            let script = ssh::script().render(&release, &signed, &files);
+            let script = ssh::script().render_for(&release, &signed, &files);
             (files, script)
         }
         ExportFormat::Minisign => {
             let signed = FormatSignatures::find(shown, &release, OtherFormat::Minisign)?;
             let files = minisign::list_files(&release, &signed);
-            let script = minisign::script(&release).render(&release, &signed, &files);
+            let script = minisign::script(&release).render_for(&release, &signed, &files);
             (files, script)
         }
     };

@@ -11,6 +11,7 @@ use countersign_core::documents::layout::{self, Signable};
 use countersign_core::documents::{revocation::Revocation, signatures::SignatureSet};
 use countersign_core::proof::to_sign::{SigningRequest, ToSign};
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::request::{
@@ -114,11 +115,7 @@ impl<'a> Outcome<'a> {
             return several.finish("", value);
         }
         let message = format!("not signed, because the answer was no: {}", self.declined.join(", "));
-        let error = CliError::other(message, "run it again to be asked again");
-        Err(match value {
-            Value::Object(details) => error.with_details(details),
-            _ => error,
-        })
+        Err(CliError::other(message, "run it again to be asked again").with_details(value))
     }
 }
 
@@ -128,7 +125,7 @@ fn say_done(session: &Session, signed: &Signed) {
         session.name_of(&signed.path, None),
         state_text(signed.is_complete, signed.waits_until)
     ));
-    if let Some(dropped) = dropped_text(&signed.drops) {
+    if let Some(dropped) = &signed.dropped_text {
         session
             .output
             .line(&format!("The new signers are in force. These need their signatures again: {dropped}"));
@@ -136,23 +133,36 @@ fn say_done(session: &Session, signed: &Signed) {
 }
 
 /// What was signed in this run.
+#[derive(Serialize)]
 struct Signed {
+    #[serde(rename = "file_path")]
     path: RepoPath,
+    #[serde(skip)]
     you: PublicKey,
     is_complete: bool,
     /// When signers take effect that have all signatures.
+    #[serde(skip_serializing_if = "Option::is_none")]
     waits_until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Value>,
     /// Those that the server has taken as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     formats: Vec<OtherFormat>,
     /// What this signature put in force drops these.
-    drops: DroppedReleases,
+    #[serde(rename = "dropped_signatures_on", skip_serializing_if = "Vec::is_empty")]
+    dropped: Vec<RepoPath>,
+    #[serde(skip)]
+    dropped_text: Option<String>,
 }
 
 /// What the user had signed earlier.
+#[derive(Serialize)]
 struct SignedBefore {
+    #[serde(rename = "file_path")]
     path: RepoPath,
+    #[serde(skip)]
     you: PublicKey,
+    #[serde(rename = "signed_at")]
     at: Timestamp,
     is_complete: bool,
 }
@@ -213,7 +223,8 @@ async fn sign_one(
     let (path, you) = (request.path.clone(), key.public_key());
     let is_in_force = is_complete && waits_until.is_none();
     let drops = if is_in_force { shown.drops() } else { DroppedReleases::default() };
-    Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats, drops }))
+    let (dropped_text, dropped) = (dropped_text(&drops), drops.releases);
+    Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats, dropped, dropped_text }))
 }
 
 /// A signature that the server refuses can be one on what was there a moment ago.
@@ -234,38 +245,8 @@ async fn explain_change(client: &ServerClient, request: &SigningRequest, error: 
 }
 
 fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
-    let signed = done.iter().map(|signed| {
-        let mut value = json!({
-            "file_path": signed.path.as_str(),
-            "is_complete": signed.is_complete,
-        });
-        if let Some(until) = signed.waits_until {
-            value["waits_until"] = json!(until.to_string());
-        }
-        if !signed.formats.is_empty() {
-            value["formats"] = json!(signed.formats);
-        }
-        if !signed.drops.releases.is_empty() {
-            value["dropped_signatures_on"] = signed.drops.releases.iter().map(RepoPath::as_str).collect();
-        }
-        if let Some(comparison) = &signed.comparison {
-            value["comparison"] = comparison.clone();
-        }
-        value
-    });
-    let before_values = before.iter().map(|signed| {
-        json!({
-            "file_path": signed.path.as_str(),
-            "signed_at": signed.at.to_string(),
-            "is_complete": signed.is_complete,
-        })
-    });
     let you = done.first().map(|signed| signed.you).or(before.first().map(|signed| signed.you));
-    json!({
-        "public_key": you.map(|you| you.to_string()),
-        "signed": signed.collect::<Vec<_>>(),
-        "signed_before": before_values.collect::<Vec<_>>(),
-    })
+    json!({"public_key": you, "signed": done, "signed_before": before})
 }
 
 /// What the server wants to have signed, and what is needed to understand it: all of it is public.

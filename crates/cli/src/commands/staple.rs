@@ -10,7 +10,7 @@ use serde_json::json;
 use super::download::{FoundEvidence, find_evidence};
 use super::verify::read_bundle;
 use crate::report::{AcceptedRelease, release_name};
-use crate::{args::StapleArgs, client::ServerClient, error::CliError, evidence::require_evidence};
+use crate::{args::StapleArgs, client::ServerClient, error::CliError};
 use crate::{files::write, paths::shown_path, release_names::ReleaseName, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliError> {
@@ -34,18 +34,17 @@ pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliE
 async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<(), CliError> {
     let before = read_bundle(file)?;
     let client = session.client_for(&before.evidence.path)?;
-    let shown = require_evidence(&client, client.state_at(&before.evidence.path).await?)?;
-    if shown.evidence.index != before.evidence.index {
+    let mut found = FoundEvidence::at(client, &before.evidence.path).await?;
+    if found.shown.evidence.index != before.evidence.index {
         return Err(CliError::unverified(
             format!(
                 "the server {} has another index than the bundle for {}",
-                client.address(),
+                found.client.address(),
                 before.evidence.path
             ),
             "the bundle stays as it is. A signed index never changes: the server lies, or the bundle belongs to another release",
         ));
     }
-    let mut found = FoundEvidence { client, shown, file: None };
     let release = found.accept(session, &args.proof, None).await?;
     require_staple(&release, &found.client)?;
     let bundle = found.shown.bundle();
@@ -55,7 +54,7 @@ async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<()
 }
 
 fn require_staple(release: &AcceptedRelease, client: &ServerClient) -> Result<Staple, CliError> {
-    release.log.staple().cloned().ok_or_else(|| {
+    release.log.shown().map(|shown| shown.staple.clone()).ok_or_else(|| {
         CliError::other(
             format!("the server {} shows no log, so there is nothing to staple", client.address()),
             "ask its operator for a log, or use the bundle without a staple",

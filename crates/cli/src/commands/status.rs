@@ -4,15 +4,14 @@ mod standing;
 mod wait;
 
 use countersign_core::documents::layout::{self, Signable};
-use countersign_explain::describe::release::list_objections;
+use countersign_explain::describe::release::describe_withdrawal;
 use serde_json::json;
 
 use self::standing::{Status, not_found, not_pending};
 use crate::error::{CliError, ErrorKind};
 use crate::session::{Reader, Session};
 use crate::shown_release::{
-    describe_earlier_objections, earlier_objections_json, find_earlier_objections, find_withdrawal,
-    say_withdrawn,
+    describe_earlier_objections, earlier_objections_json, find_withdrawal, say_withdrawn,
 };
 use crate::{args::StatusArgs, release_names::ReleaseName, targets::Target, waiting::Vetoed};
 
@@ -79,8 +78,8 @@ fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -> Resu
     let name = session.name_of(path, None);
     let said = say_withdrawn(shown, &withdrawal);
     let mut text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
-    let (earlier, current) = (find_earlier_objections(shown, path)?, shown.signers()?);
-    let earlier = current.map(|current| list_objections(&current, earlier.said())).unwrap_or_default();
+    let described = describe_withdrawal(&shown.files, path).map_err(|error| shown.unusable(error))?;
+    let earlier = described.map(|described| described.objections).unwrap_or_default();
     for line in describe_earlier_objections(&earlier, None) {
         text += &format!("\n  {line}");
     }

@@ -15,7 +15,7 @@ use self::given_files::{GivenFile, list_files, refuse_links};
 use super::download::{FoundEvidence, find_evidence, find_release, listed};
 use crate::download::{self, hash_file};
 use crate::error::{CliError, ErrorKind};
-use crate::evidence::{require_evidence, shown_name};
+use crate::evidence::shown_name;
 use crate::freshness::{ShownState, StateSource, read_staple};
 use crate::proof::{self, Network};
 use crate::report::{AcceptedRelease, CheckedFile, Report};
@@ -167,8 +167,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
     let mut reports: Vec<Value> = Vec::new();
     for (index, (client, paths)) in releases {
         let accepted = async {
-            let shown = require_evidence(&client, client.state_at(&index).await?)?;
-            let mut found = FoundEvidence { client, shown, file: None };
+            let mut found = FoundEvidence::at(client, &index).await?;
             found.accept(session, &args.proof, given_staple(args)?).await
         };
         let verified = match accepted.await {
@@ -243,7 +242,6 @@ fn finish(
             "file": path.display().to_string(), "error": error.to_string(), "kind": error.kind(),
         })).collect::<Vec<_>>(),
     });
-    let details = details.as_object().cloned().unwrap_or_default();
     let (count, names) = (each.len(), names.join(", "));
     let (message, hint) = match count {
         1 => (format!("1 file is not verified: {names}"), "do not use this file"),

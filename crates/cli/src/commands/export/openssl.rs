@@ -43,9 +43,8 @@ pub(super) fn render_script(release: &ExportedRelease<'_>) -> String {
             format!("index {}", release.artifact.index_digest),
         ],
         spell: spki_base64,
-        is_signed: &|signer| signer.signature.is_some(),
     };
-    script.render(release)
+    script.render(release, |signer| signer.signature.is_some())
 }
 
 fn spki_base64(key: &PublicKey) -> String {

@@ -20,9 +20,10 @@ use serde_json::{Value, json};
 use super::findings::{Findings, unreadable};
 use crate::args::{IncidentArgs, role_options};
 use crate::error::{CliError, REASON_HINT};
+use crate::files::{is_free, write_new};
 use crate::output::{Output, quote};
 use crate::people::when_text;
-use crate::{client::now, commands::signers::edit::without_keys, files::write_new, paths::shown_path};
+use crate::{client::now, commands::signers::edit::without_keys, paths::shown_path};
 
 /// A line that names everyone in a large team.
 const MOST_SHOWN: usize = 10_000;
@@ -82,15 +83,13 @@ pub(super) fn check_reason(reason: &str) -> Result<(), CliError> {
 
 /// Where the prepared files go: a directory that is not there yet, or is empty.
 pub(super) fn check_directory(dir: &Path) -> Result<(), CliError> {
-    match fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
-        Ok(true) => Err(CliError::usage(
-            format!("{} is not empty", shown_path(dir)),
-            "name a directory that does not exist yet: nothing is overwritten",
-        )),
-        Ok(false) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(CliError::file("read", dir, error)),
+    if is_free(dir).map_err(|error| CliError::file("read", dir, error))? {
+        return Ok(());
     }
+    Err(CliError::usage(
+        format!("{} is not empty", shown_path(dir)),
+        "name a directory that does not exist yet: nothing is overwritten",
+    ))
 }
 
 impl Preparation {

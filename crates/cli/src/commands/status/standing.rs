@@ -7,8 +7,8 @@ use countersign_api::state::DroppedReleases;
 use countersign_core::rules::{stored::ReleaseState, tally::Tally};
 use countersign_core::values::shown::{plural, quoted};
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
-use countersign_explain::describe::proposal::{BegunVeto, ProposalDescription};
-use countersign_explain::describe::{Description, describe, release::RevocationDescription};
+use countersign_explain::describe::proposal::ProposalDescription;
+use countersign_explain::describe::{Description, describe};
 use countersign_explain::progress::{
     ConditionProgress, GroupProgress, Member, WayProgress, condition_text, way_name,
 };
@@ -33,34 +33,24 @@ struct Begun<'a> {
     reason: &'a str,
     signed: BTreeSet<PublicKey>,
     tally: Tally,
+    title: &'static str,
+    /// What joins it.
+    command: &'static str,
 }
 
 impl Begun<'_> {
-    /// `command`: what joins it.
-    fn describe(&self, title: &str, people: &People<'_>, command: &str) -> String {
-        let Self { reason, signed, tally } = self;
-        let signed = people.list(signed.iter().copied());
-        let reason = quoted(reason);
-        format!("  {title:<11} begun by {signed}, {tally}, for the reason {reason}; join it with `{command}`")
+    fn describe(&self, people: &People<'_>, name: &str) -> String {
+        let Self { reason, signed, tally, title, command } = self;
+        let (signed, reason) = (people.list(signed.iter().copied()), quoted(reason));
+        format!(
+            "  {title:<11} begun by {signed}, {tally}, for the reason {reason}; join it with `countersign {command} {name}`"
+        )
     }
 
     fn json(&self) -> Value {
-        json!({
-            "reason": self.reason,
-            "signed_by": self.signed.iter().map(PublicKey::to_string).collect::<Vec<_>>(),
-            "collected": self.tally.collected,
-            "needed": self.tally.needed,
-        })
+        let Self { reason, signed, tally, .. } = self;
+        json!({"reason": reason, "signed_by": signed, "collected": tally.collected, "needed": tally.needed})
     }
-}
-
-fn begun_revocation(begun: &RevocationDescription) -> Begun<'_> {
-    Begun { reason: &begun.reason, signed: begun.signatures.signers(), tally: begun.tally }
-}
-
-fn begun_veto(veto: &BegunVeto) -> Begun<'_> {
-    let signed = veto.signed.iter().map(|member| member.signer.key).collect();
-    Begun { reason: &veto.reason, signed, tally: veto.tally }
 }
 
 impl Status {
@@ -114,27 +104,37 @@ impl Status {
         }
         lines.push(format!("  signed      {}", people.list_or(self.description.signed(), "no one")));
         if self.description.state() == ReleaseState::Collecting {
-            lines.push(format!(
-                "  not signed  {}",
-                people.list_or(self.description.missing(), "no one who is needed")
-            ));
+            let missing = people.list_or(self.description.missing(), "no one who is needed");
+            lines.push(format!("  not signed  {missing}"));
         }
         match &self.description {
-            Description::Release(release) => {
-                lines.extend(describe_formats(&release.formats));
-                let begun = release.begun_revocation.as_ref().map(begun_revocation);
-                let join = format!("countersign revoke {name}");
-                lines.extend(begun.map(|begun| begun.describe("revocation", &people, &join)));
-            }
-            Description::Proposal(proposal) => {
+            Description::Release(release) => lines.extend(describe_formats(&release.formats)),
+            Description::Proposal(_) => {
                 let dropped = dropped_text(&self.drops);
                 lines.extend(dropped.map(|dropped| format!("  drops       the signatures on {dropped}")));
-                let begun = proposal.veto.as_ref().map(begun_veto);
-                let join = format!("countersign veto {name}");
-                lines.extend(begun.map(|begun| begun.describe("veto", &people, &join)));
             }
         }
+        lines.extend(self.begun().map(|begun| begun.describe(&people, name)));
         lines.join("\n")
+    }
+
+    fn begun(&self) -> Option<Begun<'_>> {
+        match &self.description {
+            Description::Release(release) => release.begun_revocation.as_ref().map(|begun| Begun {
+                reason: &begun.reason,
+                signed: begun.signatures.signers(),
+                tally: begun.tally,
+                title: "revocation",
+                command: "revoke",
+            }),
+            Description::Proposal(proposal) => proposal.veto.as_ref().map(|veto| Begun {
+                reason: &veto.reason,
+                signed: veto.signed.iter().map(|member| member.signer.key).collect(),
+                tally: veto.tally,
+                title: "veto",
+                command: "veto",
+            }),
+        }
     }
 
     fn state_text(&self, output: Output) -> String {
@@ -151,7 +151,6 @@ impl Status {
     }
 
     pub(super) fn json(&self, path: &RepoPath) -> Value {
-        let keys = |keys: BTreeSet<PublicKey>| keys.iter().map(PublicKey::to_string).collect::<Vec<_>>();
         let mut counts: BTreeMap<&str, usize> = OtherFormat::ALL.map(|format| (format.name(), 0)).into();
         let mut value = json!({
             "file_path": path.as_str(),
@@ -160,8 +159,8 @@ impl Status {
             "reason": null,
             "collected": self.description.tally().collected,
             "needed": self.description.tally().needed,
-            "signed_by": keys(self.description.signed()),
-            "missing": keys(self.description.missing()),
+            "signed_by": self.description.signed(),
+            "missing": self.description.missing(),
             "objections": [],
             "earlier_objections": [],
             "waits_until": null,
@@ -174,13 +173,12 @@ impl Status {
                 value["reason"] = json!(release.revocation.as_ref().map(|revocation| &revocation.reason));
                 value["objections"] = objections_json(&release.objections);
                 value["earlier_objections"] = earlier_objections_json(&release.earlier_objections);
-                let begun = release.begun_revocation.as_ref();
-                value["pending_revocation"] = json!(begun.map(|begun| begun_revocation(begun).json()));
+                value["pending_revocation"] = json!(self.begun().map(|begun| begun.json()));
                 value["groups"] = release.groups.iter().map(group_json).collect();
             }
             Description::Proposal(proposal) => {
-                value["waits_until"] = json!(proposal.waits_until.map(|until| until.to_string()));
-                value["pending_veto"] = json!(proposal.veto.as_ref().map(|veto| begun_veto(veto).json()));
+                value["waits_until"] = json!(proposal.waits_until);
+                value["pending_veto"] = json!(self.begun().map(|begun| begun.json()));
                 value["conditions"] = proposal.conditions.iter().map(condition_json).collect();
             }
         }
