@@ -93,13 +93,8 @@ pub(crate) fn describe_objections(
     you: Option<PublicKey>,
     output: Output,
 ) -> Vec<String> {
-    if standing.is_empty() {
-        return Vec::new();
-    }
-    let count = standing.len();
-    let mut lines = vec![output.bad(&format!("{count} OBJECTION{}", plural(count).to_uppercase()))];
-    lines.extend(standing.iter().map(|objection| format!("  {}", say_objection(objection, you))));
-    lines
+    let s = plural(standing.len()).to_uppercase();
+    list_under(output.bad(&format!("{} OBJECTION{s}", standing.len())), standing, you)
 }
 
 /// Lines about what was said of contents that are gone: history, and no objection to what is there now.
@@ -107,13 +102,16 @@ pub(crate) fn describe_earlier_objections(
     earlier: &[ObjectionDescription],
     you: Option<PublicKey>,
 ) -> Vec<String> {
-    if earlier.is_empty() {
+    let s = plural(earlier.len());
+    list_under(format!("{} objection{s} to an earlier content of this release", earlier.len()), earlier, you)
+}
+
+fn list_under(title: String, said: &[ObjectionDescription], you: Option<PublicKey>) -> Vec<String> {
+    if said.is_empty() {
         return Vec::new();
     }
-    let count = earlier.len();
-    let mut lines = vec![format!("{count} objection{} to an earlier content of this release", plural(count))];
-    lines.extend(earlier.iter().map(|objection| format!("  {}", say_objection(objection, you))));
-    lines
+    let lines = said.iter().map(|objection| format!("  {}", say_objection(objection, you)));
+    std::iter::once(title).chain(lines).collect()
 }
 
 /// Who says it, when, and what.

@@ -132,8 +132,7 @@ impl ServerClient {
             std::iter::successors(Some(error as &(dyn Error + 'static)), |error| (*error).source()).last();
         let address = self.address();
         if error.is_timeout() {
-            let hint = format!("check the network, and {CHECK_SERVER}");
-            return CliError::unreachable(format!("the server {address} does not answer in time"), hint);
+            return self.silent();
         }
         let refused = innermost.and_then(|error| error.downcast_ref::<io::Error>());
         let is_refused = refused.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
