@@ -1,6 +1,6 @@
 //! What a signer is asked to sign, and what comes of it.
 
-use std::{cell::RefCell, convert::Infallible};
+use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
 use countersign_core::{
     documents::{
@@ -9,7 +9,7 @@ use countersign_core::{
         signatures::SignatureSet,
     },
     proof::to_sign::{SigningRequest, ToSign},
-    rules::{decide::sign::Submission, query::files_to_sign},
+    rules::{decide::sign::Submission, query::files_to_sign, scratch::Scratch},
     values::{digest::Sha512, key::SecretKey},
 };
 
@@ -40,6 +40,11 @@ pub fn proposal_of(past: &Past) -> SigningRequest {
     let (last, before) = past.history.entries.split_last().expect("an entry");
     let files = [(PENDING, last.signers_config.as_str()), (PENDING_METADATA, last.metadata.as_str())];
     request(PENDING, &files, &History { entries: before.to_vec() })
+}
+
+/// What the signer is shown of a request, as files.
+pub fn files_of(request: &SigningRequest) -> Scratch {
+    request.to_files(&path(PROJECT), &BTreeMap::new()).expect("files of a request")
 }
 
 /// Signs, and gives what was signed besides.

@@ -19,8 +19,14 @@ use crate::{
         signatures::SignatureSet,
         signers::{SignersFile, keys_of},
     },
-    proof::shown_release::{ReadRelease, ShownHistoryError, ShownReleaseError, verify_history},
-    rules::{chain::VerifiedChain, consent::Consent, decide::sign::Submission},
+    proof::{
+        shown_release::{ReadRelease, ShownHistoryError, ShownReleaseError, verify_history},
+        state::{State, StateSubject},
+    },
+    rules::{
+        chain::VerifiedChain, consent::Consent, decide::sign::Submission, scratch::Scratch,
+        snapshot::ReadError,
+    },
     values::{
         digest::Sha512,
         json::{Field, ParseError},
@@ -57,12 +63,6 @@ pub struct ToSign {
     path: RepoPath,
     digests: BTreeMap<RepoPath, Sha512>,
     pub subject: Subject,
-    /// The keys whose signature was shown and verifies.
-    pub signed: BTreeSet<PublicKey>,
-    /// The objections to a release that were shown and verify. They block nothing.
-    pub objections: ObjectionsFile,
-    /// What was said of contents that a release had before, as far as it was shown and verifies.
-    pub earlier: EarlierObjections,
 }
 
 #[derive(Debug, Clone)]
@@ -157,10 +157,33 @@ impl SigningRequest {
         };
         let digests: BTreeMap<_, _> =
             self.files.iter().map(|(path, text)| (path.clone(), Sha512::of(text.as_bytes()))).collect();
-        let signed = self.collected.verifying_signers(self.files[&self.path].as_bytes());
-        let objections = self.objections.keep_verifying(&digests[&self.path]);
-        let earlier = self.earlier.keep_verifying(Some(&digests[&self.path]));
-        Ok(ToSign { path: self.path.clone(), digests, subject, signed, objections, earlier })
+        Ok(ToSign { path: self.path.clone(), digests, subject })
+    }
+
+    /// What the signer is shown, as a repository in which nothing is that does not verify. `beside`: stored files that are
+    /// not signed, but say more about what is.
+    pub fn to_files(
+        &self,
+        project: &RepoPath,
+        beside: &BTreeMap<RepoPath, String>,
+    ) -> Result<Scratch, ReadError> {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("documents are written as UTF-8");
+        let mut files = beside.clone();
+        files.extend(self.files.clone());
+        files.insert(layout::pending_signatures_of(&self.path), text(self.collected.write()));
+        let subject = match layout::signable(&self.path) {
+            Some(Signable::PendingSigners { project }) => StateSubject::Project(project),
+            Some(Signable::Index) | None => {
+                files.insert(layout::objections_of(&self.path), text(self.objections.write()));
+                files.insert(layout::earlier_objections_of(&self.path), text(self.earlier.write()));
+                // The server's copy could be of another file than the one in force.
+                let current = self.history.entries.last().map(|entry| entry.signers_config.clone());
+                files.insert(layout::signers_copy_of(&self.path), current.unwrap_or_default());
+                StateSubject::Release(self.path.clone())
+            }
+        };
+        let history = Some(self.history.clone());
+        State { subject, project: project.clone(), evidence: None, history, files }.to_files()
     }
 
     fn check_index(&self) -> Result<Subject, ToSignError> {
@@ -233,16 +256,9 @@ impl ToSign {
     pub fn accepted_signers(&self) -> BTreeSet<PublicKey> {
         match &self.subject {
             Subject::Release { chain, .. } => keys_of(chain.last().signers.artifact_groups()).collect(),
-            Subject::Proposal { signers, current, .. } => consent(signers, current).accepted_signers(),
-        }
-    }
-
-    /// Who could bring it nearer to completion, of those who have not signed.
-    pub fn missing_signers(&self) -> BTreeSet<PublicKey> {
-        match &self.subject {
-            Subject::Release { .. } => self.accepted_signers().difference(&self.signed).copied().collect(),
             Subject::Proposal { signers, current, .. } => {
-                consent(signers, current).missing_signers(&self.signed)
+                let current = current.as_ref().map(|chain| &chain.last().signers);
+                Consent { current, proposed: signers }.accepted_signers()
             }
         }
     }
@@ -286,8 +302,4 @@ impl FormatsToSign<'_> {
     ) -> Result<String, E> {
         format.sign(signer, &ReleaseSums { index: self.index, text: &self.sums }, sign)
     }
-}
-
-fn consent<'a>(signers: &'a SignersFile, current: &'a Option<VerifiedChain>) -> Consent<'a> {
-    Consent { current: current.as_ref().map(|chain| &chain.last().signers), proposed: signers }
 }

@@ -1,29 +1,18 @@
 //! The state that the commits of a log give (D214): the status map, derived from the journal alone, and kept in a file
 //! between two looks. All of it can be deleted; the journal gives it again.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fs::{File, OpenOptions},
-    io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
-use countersign_core::{
-    documents::layout::{self, Signable},
-    log::{
-        record::Record,
-        status::{StatusError, Statuses},
-        tree::Hash,
-        trie::TrieKey,
-    },
-    rules::snapshot::Change,
-    values::{
-        digest::Sha512,
-        json::{Field, ParseError},
-        path::RepoPath,
-    },
-};
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::log::status::{StatusError, Statuses};
+use countersign_core::log::{record::Record, tree::Hash, trie::TrieKey};
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::json::{Field, ParseError};
+use countersign_core::values::{digest::Sha512, path::RepoPath};
 use serde::Serialize;
 
 use crate::error::CliError;

@@ -1,29 +1,18 @@
 //! How far a monitor is: one readable JSON document.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-use countersign_core::{
-    documents::{fields::parse_by_path, transparency::Transparency},
-    values::{
-        digest::Sha256,
-        json::{Field, Json, ParseError, write_versioned},
-        path::RepoPath,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::documents::{fields::parse_by_path, transparency::Transparency};
+use countersign_core::values::json::{Field, Json, ParseError, write_versioned};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{digest::Sha256, path::RepoPath};
 use serde::{Serialize, Serializer};
 
 use super::replay::ReplayMark;
-use crate::{
-    args::MonitorArgs,
-    config_dir::ConfigDir,
-    error::CliError,
-    files::{read_bounded, write},
-    paths::{add_suffix, shown_path},
-};
+use crate::files::{read_bounded, write};
+use crate::paths::{add_suffix, shown_path};
+use crate::{args::MonitorArgs, config_dir::ConfigDir, error::CliError};
 
 const VERSION: u64 = 1;
 const MAX_BYTES: usize = 1 << 20;

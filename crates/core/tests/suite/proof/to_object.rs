@@ -7,13 +7,14 @@ use countersign_core::{
         to_object::{ObjectionRequest, ToObjectError},
         to_sign::{SigningRequest, ToSignError},
     },
+    rules::stored,
     values::{bounds::OBJECTION_BYTES, digest::Sha512, json::Json},
 };
 use countersign_testing::{
     INDEX, PROJECT, alice, at, bob, documents,
     evidence::{good, index_path},
     path,
-    signing::index_request,
+    signing::{files_of, index_request},
 };
 
 fn request(text: Option<&str>) -> ObjectionRequest {
@@ -107,11 +108,15 @@ fn a_signer_is_shown_the_objections_that_verify_for_this_index() {
     request.objections.entries.insert(alice().public_key(), right.clone());
     // In another's name, and about another index.
     request.objections.entries.insert(bob().public_key(), right);
-    let shown = request.check().expect("a release").objections;
-    assert_eq!(shown.standing().iter().map(|shown| shown.key).collect::<Vec<_>>(), [alice().public_key()]);
+    let shown = |request: &SigningRequest| {
+        stored::objections(&files_of(request), &request.path).expect("an objections file")
+    };
+    let file = shown(&request);
+    let standing: Vec<_> = file.standing().iter().map(|shown| shown.key).collect();
+    assert_eq!(standing, [alice().public_key()]);
     let other = about("no", Sha512::of(b"another index"));
     request.objections.entries = [(alice().public_key(), other)].into();
-    assert!(request.check().expect("a release").objections.is_empty());
+    assert!(shown(&request).is_empty());
 }
 
 #[test]
@@ -126,6 +131,6 @@ fn a_request_travels_with_its_objections() {
     assert_eq!(rewrite(&request), request);
     request.earlier = documents::earlier_objections();
     assert_eq!(rewrite(&request), request);
-    let shown = request.check().expect("a release").earlier;
+    let shown = stored::earlier_objections(&files_of(&request), &request.path).expect("an objections file");
     assert_eq!(shown, request.earlier, "they are about another content, and verify");
 }
