@@ -11,48 +11,27 @@ pub(crate) mod state;
 pub(crate) mod submission;
 mod words;
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::Duration, time::SystemTime};
 
-use countersign_api::{
-    answers::PingResponse,
-    catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
-    event::EventFilter,
+use countersign_api::catalogue::{
+    KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
 };
-use countersign_core::{
-    documents::{
-        layout::{self, Signable},
-        signers::SignersFile,
-    },
-    rules::auth::request_digest,
-    values::{
-        bounds::{ANSWER_BYTES, FILE_BYTES},
-        json::ParseError,
-        key::PublicKey,
-        path::RepoPath,
-        shown::shown_text,
-        time::Timestamp,
-        wire::{self, routes},
-    },
+use countersign_api::{answers::PingResponse, event::EventFilter};
+use countersign_core::documents::{layout, layout::Signable, signers::SignersFile};
+use countersign_core::rules::auth::request_digest;
+use countersign_core::values::bounds::{ANSWER_BYTES, FILE_BYTES};
+use countersign_core::values::{
+    json::ParseError, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp, wire, wire::routes,
 };
 use countersign_forge::{
     guard::Guard, http_url::parse_bare_url, https::https_client, resolver::HostResolver,
 };
-use reqwest::{
-    Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderValue},
-};
+use reqwest::{RequestBuilder, Response, StatusCode, header::CONTENT_TYPE, header::HeaderValue};
 use url::Url;
 
-use self::calls::CallForm;
 pub(crate) use self::calls::ServerCall;
-use self::{
-    attempts::{Attempts, Repetition},
-    exchange::{ANSWER_TIMEOUT, Answer, ExchangeError, exchange},
-    words::not_asked,
-};
+use self::exchange::{ANSWER_TIMEOUT, Answer, ExchangeError, exchange};
+use self::{attempts::Attempts, attempts::Repetition, calls::CallForm, words::not_asked};
 use crate::{client_config::KnownServer, error::CliError, keys::SigningKey, output::Output};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -207,8 +186,7 @@ impl ServerClient {
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
         let mut attempts = Attempts::default();
-        let CallForm { method, route, timeout } = call.form();
-        let body = call.body()?;
+        let CallForm { method, route, timeout, repetition, title, body } = call.form()?;
         let outcome = loop {
             let (timestamp, nonce) = (now()?.to_header(), new_nonce()?);
             let signature = key.sign(&request_digest(&timestamp, &nonce, body.as_bytes()))?;
@@ -221,7 +199,7 @@ impl ServerClient {
                 .header(wire::HEADER_PUBLIC_KEY, key.public_key().to_string())
                 .body(body.clone());
             let outcome = exchange(request, timeout, ANSWER_BYTES).await;
-            if !self.try_again(&mut attempts, &outcome, call.repetition()).await {
+            if !self.try_again(&mut attempts, &outcome, repetition).await {
                 break outcome;
             }
         };
@@ -230,7 +208,7 @@ impl ServerClient {
             Ok(answer) => return Err(self.refused(&answer)),
             Err(error) => return Err(self.failed(error).await),
         };
-        parse(&answer.bytes).map_err(|error| self.unusable(&call.title(), &answer, error))
+        parse(&answer.bytes).map_err(|error| self.unusable(&title, &answer, error))
     }
 
     /// Whether the server is there, without saying who asks.
@@ -257,33 +235,38 @@ impl ServerClient {
         for (name, value) in parameters.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             url.query_pairs_mut().append_pair(name, &value);
         }
-        let mut attempts = Attempts::default();
-        let response = loop {
-            let request = self.http.get(url.clone());
-            let request = match &query.after {
-                Some(after) => request.header(wire::HEADER_LAST_EVENT_ID, after),
-                None => request,
-            };
-            // There is no limit for the whole answer, only for its head.
-            let begun = tokio::time::timeout(ANSWER_TIMEOUT, request.send()).await;
-            let outcome = match begun.map_err(|_| self.silent())? {
-                Ok(response) if response.status().is_success() => break response,
-                Ok(response) => Answer::read(response, 0).await,
-                Err(error) => Err(ExchangeError::Transport(error)),
-            };
-            if self.try_again(&mut attempts, &outcome, Repetition::Harmless).await {
-                continue;
-            }
-            return Err(match outcome {
-                Ok(answer) => self.refused(&answer),
-                Err(error) => self.failed(error).await,
-            });
+        let request = || match &query.after {
+            Some(after) => self.http.get(url.clone()).header(wire::HEADER_LAST_EVENT_ID, after),
+            None => self.http.get(url.clone()),
         };
+        let response = self.open_stream(request).await?.map_err(|answer| self.refused(&answer))?;
         let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         if kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
             return Ok(response);
         }
         Err(self.unusable_event(ParseError::new("", "it is not a stream of events")))
+    }
+
+    /// An answer whose head has arrived, or a refusal. There is no limit for the whole answer, only for its head.
+    async fn open_stream(
+        &self,
+        request: impl Fn() -> RequestBuilder,
+    ) -> Result<Result<Response, Answer>, CliError> {
+        let mut attempts = Attempts::default();
+        loop {
+            let begun = tokio::time::timeout(ANSWER_TIMEOUT, request().send()).await;
+            let outcome = match begun.map_err(|_| self.silent())? {
+                Ok(response) if response.status().is_success() => return Ok(Ok(response)),
+                Ok(response) => Answer::read(response, 0).await,
+                Err(error) => Err(ExchangeError::Transport(error)),
+            };
+            if !self.try_again(&mut attempts, &outcome, Repetition::Harmless).await {
+                return match outcome {
+                    Ok(answer) => Ok(Err(answer)),
+                    Err(error) => Err(self.failed(error).await),
+                };
+            }
+        }
     }
 
     fn route(&self, route: &str, path: Option<&RepoPath>) -> Url {

@@ -1,15 +1,11 @@
 //! The client's configuration file: which server, key and policy, for all projects, for a host or for one project.
 
-use std::{
-    collections::BTreeMap,
-    ops::Range,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, ops::Range, time::Duration};
 
 use countersign_core::values::{path::RepoPath, shown::shown_text, time::parse_span};
 use countersign_server::config::explain_unknown;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use crate::{config_dir::ConfigDir, error::CliError};
@@ -35,24 +31,17 @@ pub(crate) struct ClientConfig {
     #[serde(rename = "max-age")]
     max_age: Option<SetAge>,
     /// By the host of a project.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "read_entries")]
     servers: BTreeMap<String, ConfigEntry>,
     /// By the identifier of a project.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "read_entries")]
     projects: BTreeMap<String, ConfigEntry>,
 }
 
-/// A server may stand alone, as in `"github.com" = "https://sign.example.org"`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-enum ConfigEntry {
-    Server(String),
-    Both(EntryTable),
-}
-
-#[derive(Debug, Clone, Deserialize)]
+/// What is set for a host or a project.
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EntryTable {
+struct ConfigEntry {
     server: Option<String>,
     /// The project's signers file named the server, not the user (D227).
     #[serde(default)]
@@ -61,6 +50,25 @@ struct EntryTable {
     policy: Option<PathBuf>,
     #[serde(rename = "max-age")]
     max_age: Option<SetAge>,
+}
+
+/// A server may stand alone, as in `"github.com" = "https://sign.example.org"`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum EntryForm {
+    Server(String),
+    Table(ConfigEntry),
+}
+
+fn read_entries<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, ConfigEntry>, D::Error> {
+    let entry = |form| match form {
+        EntryForm::Server(server) => ConfigEntry { server: Some(server), ..ConfigEntry::default() },
+        EntryForm::Table(entry) => entry,
+    };
+    let forms = BTreeMap::<String, EntryForm>::deserialize(deserializer)?;
+    Ok(forms.into_iter().map(|(name, form)| (name, entry(form))).collect())
 }
 
 /// How old a proof can be, as in `12h`.
@@ -83,37 +91,23 @@ impl TryFrom<String> for SetAge {
 impl ConfigEntry {
     /// The server of this entry, which is for `project` or for a host.
     fn known_server(&self, project: Option<&RepoPath>) -> Option<KnownServer<'_>> {
-        let address = self.server()?;
-        let is_discovered = matches!(self, Self::Both(EntryTable { discovered: true, .. }));
-        Some(KnownServer { address, named_by: project.filter(|_| is_discovered).cloned() })
+        let address = self.server.as_deref()?;
+        Some(KnownServer { address, named_by: project.filter(|_| self.discovered).cloned() })
     }
 
-    fn server(&self) -> Option<&str> {
-        match self {
-            Self::Server(server) => Some(server),
-            Self::Both(table) => table.server.as_deref(),
-        }
-    }
-
-    fn key(&self) -> Option<&Path> {
-        match self {
-            Self::Server(_) => None,
-            Self::Both(table) => table.key.as_deref(),
-        }
-    }
-
-    fn policy(&self) -> Option<&Path> {
-        match self {
-            Self::Server(_) => None,
-            Self::Both(table) => table.policy.as_deref(),
-        }
-    }
-
-    fn max_age(&self) -> Option<&SetAge> {
-        match self {
-            Self::Server(_) => None,
-            Self::Both(table) => table.max_age.as_ref(),
-        }
+    /// Every setting of this entry.
+    fn values(&self, scope: &SettingScope) -> Vec<ConfigValue> {
+        let shown = |file: &PathBuf| file.display().to_string();
+        let set = [
+            (Setting::Server, self.server.clone()),
+            (Setting::Key, self.key.as_ref().map(shown)),
+            (Setting::Policy, self.policy.as_ref().map(shown)),
+            (Setting::MaxAge, self.max_age.as_ref().map(|set| set.text.clone())),
+        ];
+        let value = |(setting, value): (_, Option<String>)| {
+            Some(ConfigValue { scope: scope.clone(), setting, value: value? })
+        };
+        set.into_iter().filter_map(value).collect()
     }
 }
 
@@ -187,10 +181,7 @@ impl ClientConfig {
 
     /// Of the project that the path is in, else of its host, else of all.
     pub(crate) fn server_for(&self, path: Option<&RepoPath>) -> Option<KnownServer<'_>> {
-        let own = path.and_then(|path| {
-            self.entries_for(path).into_iter().find_map(|entry| entry.known_server(Some(path)))
-        });
-        own.or(self.server_of_all())
+        self.find(path, |entry| entry.known_server(path)).or(self.server_of_all())
     }
 
     fn server_of_all(&self) -> Option<KnownServer<'_>> {
@@ -198,26 +189,30 @@ impl ClientConfig {
     }
 
     pub(crate) fn key_for(&self, path: Option<&RepoPath>) -> Option<&Path> {
-        let own = path.and_then(|path| self.entries_for(path).into_iter().find_map(ConfigEntry::key));
-        own.or(self.key.as_deref())
+        self.find(path, |entry| entry.key.as_deref()).or(self.key.as_deref())
     }
 
     /// The file with the user's own policy.
     pub(crate) fn policy_for(&self, path: &RepoPath) -> Option<&Path> {
-        let own = self.entries_for(path).into_iter().find_map(ConfigEntry::policy);
-        own.or(self.policy.as_deref())
+        self.find(Some(path), |entry| entry.policy.as_deref()).or(self.policy.as_deref())
     }
 
     pub(crate) fn max_age_for(&self, path: &RepoPath) -> Option<Duration> {
-        let own = self.entries_for(path).into_iter().find_map(ConfigEntry::max_age);
+        let own = self.find(Some(path), |entry| entry.max_age.as_ref());
         own.or(self.max_age.as_ref()).map(|set| set.age)
     }
 
-    fn entries_for(&self, path: &RepoPath) -> Vec<&ConfigEntry> {
+    /// What is set for the project that the path is in, else for its host.
+    fn find<'a, T>(
+        &'a self,
+        path: Option<&RepoPath>,
+        get: impl Fn(&'a ConfigEntry) -> Option<T>,
+    ) -> Option<T> {
+        let path = path?;
         let projects = path.self_and_ancestors();
         let projects = projects.filter_map(|project| self.projects.get(project.as_str()));
         let host = path.host().and_then(|host| self.servers.get(host));
-        projects.chain(host).collect()
+        projects.chain(host).find_map(get)
     }
 
     /// Every server that is named here, each once.
@@ -245,35 +240,15 @@ impl ClientConfig {
 
     /// Everything that is set, in the order of the file's parts.
     pub(crate) fn values(&self) -> Vec<ConfigValue> {
-        let mut values = Vec::new();
-        let mut add = |scope: SettingScope,
-                       server: Option<&str>,
-                       files: [Option<&Path>; 2],
-                       age: Option<&SetAge>| {
-            let [key, policy] = files.map(|file| file.map(|file| file.display().to_string()));
-            let found = [
-                (Setting::Server, server.map(ToOwned::to_owned)),
-                (Setting::Key, key),
-                (Setting::Policy, policy),
-                (Setting::MaxAge, age.map(|set| set.text.clone())),
-            ];
-            let found = found.into_iter().filter_map(|(setting, value)| Some((setting, value?)));
-            values.extend(found.map(|(setting, value)| ConfigValue { scope: scope.clone(), setting, value }));
-        };
-        let files = [self.key.as_deref(), self.policy.as_deref()];
-        add(SettingScope::All, self.server.as_deref(), files, self.max_age.as_ref());
-        for (host, entry) in &self.servers {
-            let files = [entry.key(), entry.policy()];
-            add(SettingScope::Host(host.clone()), entry.server(), files, entry.max_age());
+        let Self { server, key, policy, max_age, servers, projects } = self.clone();
+        let all = ConfigEntry { server, discovered: false, key, policy, max_age };
+        let mut values = all.values(&SettingScope::All);
+        for (host, entry) in servers {
+            values.extend(entry.values(&SettingScope::Host(host)));
         }
-        for (project, entry) in &self.projects {
-            if let Ok(project) = RepoPath::parse(project) {
-                add(
-                    SettingScope::Project(project),
-                    entry.server(),
-                    [entry.key(), entry.policy()],
-                    entry.max_age(),
-                );
+        for (project, entry) in projects {
+            if let Ok(project) = RepoPath::parse(&project) {
+                values.extend(entry.values(&SettingScope::Project(project)));
             }
         }
         values
@@ -357,7 +332,6 @@ impl ClientConfigFile {
             if setting == Setting::Server {
                 table.remove(DISCOVERED);
             }
-            true
         })
     }
 
@@ -368,7 +342,7 @@ impl ClientConfigFile {
         server: &KnownServer<'_>,
     ) -> Result<(), CliError> {
         let config = self.read()?;
-        if config.projects.get(project.as_str()).is_some_and(|entry| entry.server().is_some()) {
+        if config.projects.get(project.as_str()).is_some_and(|entry| entry.server.is_some()) {
             return Ok(());
         }
         self.change(|document| {
@@ -377,19 +351,16 @@ impl ClientConfigFile {
             if server.named_by.is_some() {
                 table.insert(DISCOVERED, value(true));
             }
-            true
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut DocumentMut) -> bool) -> Result<(), CliError> {
+    fn change(&self, change: impl FnOnce(&mut DocumentMut)) -> Result<(), CliError> {
         let _lock = self.dir.lock()?;
         let before = self.text()?;
         let mut document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| {
             unusable(&self.path(), &explain(&before, error.message(), error.span()))
         })?;
-        if !change(&mut document) {
-            return Ok(());
-        }
+        change(&mut document);
         let after = document.to_string();
         // What is written must be what can be read.
         ClientConfig::parse(&after, &self.path())?;

@@ -1,20 +1,15 @@
 //! An index beside the files that the signer built or fetched.
 
-use std::{
-    collections::BTreeSet,
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeSet, io};
 
-use countersign_core::{
-    documents::index::{Digests, PublishedFile, ReleaseIndex},
-    values::digest::{Sha256, Sha512},
-};
-use ring::digest::{Context, SHA256, SHA512};
+use countersign_core::documents::index::{Digests, PublishedFile, ReleaseIndex};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{download::for_each_block, error::CliError, paths::shown_path};
+use crate::download::{OwnFile, for_each_block};
+use crate::{error::CliError, paths::shown_path};
 
 /// A directory with more than this is no build of one release.
 const MAX_OWN_FILES: usize = 100_000;
@@ -36,27 +31,12 @@ pub(crate) struct ComparedFile {
     pub(crate) own: Option<OwnFile>,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OwnFile {
-    pub(crate) size: u64,
-    pub(crate) digests: Digests,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum MatchOutcome {
     Match,
     Differ,
     Missing,
-}
-
-impl MatchOutcome {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Match => "match",
-            Self::Differ => "differ",
-            Self::Missing => "missing",
-        }
-    }
 }
 
 impl Comparison {
@@ -84,7 +64,7 @@ impl Comparison {
         let file = |file: &ComparedFile| {
             json!({
                 "file_name": file.listed.file_name.as_str(),
-                "outcome": file.outcome.name(),
+                "outcome": file.outcome,
                 "release": bytes(file.listed.size, &file.listed.digests),
                 "yours": file.own.map(|own| bytes(Some(own.size), &own.digests)),
             })
@@ -159,15 +139,5 @@ fn read_own(path: &Path) -> io::Result<Option<OwnFile>> {
     if !file.metadata()?.is_file() {
         return Ok(None);
     }
-    let (mut sha256, mut sha512, mut size) = (Context::new(&SHA256), Context::new(&SHA512), 0);
-    for_each_block(&mut file, |block| {
-        sha256.update(block);
-        sha512.update(block);
-        size += block.len() as u64;
-    })?;
-    let digests = Digests {
-        sha256: sha256.finish().as_ref().try_into().ok().map(Sha256::from_bytes),
-        sha512: sha512.finish().as_ref().try_into().ok().map(Sha512::from_bytes),
-    };
-    Ok(Some(OwnFile { size, digests }))
+    OwnFile::hash(|block| for_each_block(&mut file, block)).map(Some)
 }

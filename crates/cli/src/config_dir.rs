@@ -1,14 +1,11 @@
 //! The user's configuration directory, and how its files are changed: one process at a time, whole or not at all.
 
-use std::{
-    env,
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
-};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{env, thread};
 
 use crate::{error::CliError, output::quote, paths::shown_path};
 

@@ -1,32 +1,21 @@
 //! Streams a file to a temporary name while hashing it. Only what matches the index gets the final name.
 
-use std::{
-    fs::File,
-    io::{self, Read as _, Write as _},
-    path::{Path, PathBuf},
-    thread::JoinHandle,
-};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::{fs::File, thread::JoinHandle};
 
 use bytes::Bytes;
-use countersign_core::{
-    documents::index::{Digests, PublishedFile},
-    values::digest::{HexDigest, Sha256, Sha512},
-};
-use countersign_forge::{
-    fetch::{FetchError, Fetcher, Timeouts},
-    url::SourceUrl,
-};
+use countersign_core::documents::index::{Digests, PublishedFile};
+use countersign_core::values::digest::{HexDigest, Sha256, Sha512};
+use countersign_forge::fetch::{FetchError, Fetcher, Timeouts};
+use countersign_forge::url::SourceUrl;
 use indicatif::{ProgressBar, ProgressStyle};
 use ring::digest::{Context, SHA256, SHA512};
 use tokio::sync::mpsc;
 
-use crate::{
-    error::{CliError, ErrorKind},
-    evidence::shown_name,
-    files::{check_replaceable, create_part, finish},
-    output::Output,
-    paths::shown_path,
-};
+use crate::error::{CliError, ErrorKind};
+use crate::files::{check_replaceable, create_part, finish};
+use crate::{evidence::shown_name, output::Output, paths::shown_path};
 
 /// So much may wait for the disk or for the hash: enough to keep all busy, and little memory.
 const CHUNKS_AHEAD: usize = 32;
@@ -193,67 +182,75 @@ fn check(
 
 /// Hashes a file that is already here, and compares it with the index.
 pub(crate) fn check_local(path: &Path, listed: &PublishedFile, output: Output) -> Result<u64, CliError> {
-    let unreadable = |error| CliError::file("read", path, error);
     let expected = Expected::of(listed)?;
-    let mut file = File::open(path).map_err(unreadable)?;
-    let length = file.metadata().map_err(unreadable)?.len();
-    let progress = Progress::start(output, &shown_name(&listed.file_name), Some(length));
-    let (mut hasher, mut size) = (expected.hasher(), 0);
-    for_each_block(&mut file, |block| {
-        hasher.update(block);
-        size += block.len() as u64;
-        progress.set(size);
-    })
-    .map_err(unreadable)?;
-    progress.end();
+    let mut hasher = expected.hasher();
+    let size = read_file(path, &shown_name(&listed.file_name), output, |block| hasher.update(block))?;
     check(listed, size, expected.of_received(hasher), expected)?;
     Ok(size)
 }
 
-/// What a file is.
-#[derive(Debug)]
-pub(crate) struct FileDigests {
-    pub(crate) sha256: String,
-    pub(crate) sha512: String,
+/// What a file of the user's is, by both digests that an index can have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnFile {
+    pub(crate) size: u64,
+    pub(crate) digests: Digests,
 }
 
-impl FileDigests {
+impl OwnFile {
+    /// Hashes what `read` reads.
+    pub(crate) fn hash<E>(read: impl FnOnce(&mut dyn FnMut(&[u8])) -> Result<u64, E>) -> Result<Self, E> {
+        let (mut sha256, mut sha512) = (Context::new(&SHA256), Context::new(&SHA512));
+        let size = read(&mut |block| {
+            sha256.update(block);
+            sha512.update(block);
+        })?;
+        let digests = Digests {
+            sha256: sha256.finish().as_ref().try_into().ok().map(Sha256::from_bytes),
+            sha512: sha512.finish().as_ref().try_into().ok().map(Sha512::from_bytes),
+        };
+        Ok(Self { size, digests })
+    }
+
     /// Whether this is the file that an index lists.
-    pub(crate) fn are_of(&self, file: &PublishedFile) -> bool {
+    pub(crate) fn is(&self, file: &PublishedFile) -> bool {
         match Expected::of(file) {
-            Ok(Expected::Sha256(digest)) => digest.to_string() == self.sha256,
-            Ok(Expected::Sha512(digest)) => digest.to_string() == self.sha512,
+            Ok(Expected::Sha256(digest)) => self.digests.sha256 == Some(digest),
+            Ok(Expected::Sha512(digest)) => self.digests.sha512 == Some(digest),
             Err(_) => false,
         }
     }
 }
 
-/// Both digests that an index can have.
-pub(crate) fn hash_file(path: &Path, output: Output) -> Result<FileDigests, CliError> {
+pub(crate) fn hash_file(path: &Path, output: Output) -> Result<OwnFile, CliError> {
+    OwnFile::hash(|block| read_file(path, &shown_path(path), output, block))
+}
+
+/// Reads a file to its end, and says how long it is. `name`: for the progress bar.
+fn read_file(path: &Path, name: &str, output: Output, mut block: impl FnMut(&[u8])) -> Result<u64, CliError> {
     let unreadable = |error| CliError::file("read", path, error);
     let mut file = File::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
-    let progress = Progress::start(output, &shown_path(path), Some(length));
-    let (mut sha256, mut sha512, mut size) = (Context::new(&SHA256), Context::new(&SHA512), 0);
-    for_each_block(&mut file, |block| {
-        sha256.update(block);
-        sha512.update(block);
-        size += block.len() as u64;
-        progress.set(size);
-    })
-    .map_err(unreadable)?;
+    let progress = Progress::start(output, name, Some(length));
+    let mut done = 0;
+    let size = for_each_block(&mut file, |bytes| {
+        block(bytes);
+        done += bytes.len() as u64;
+        progress.set(done);
+    });
     progress.end();
-    let hex = |hasher: Context| hasher.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(FileDigests { sha256: hex(sha256), sha512: hex(sha512) })
+    size.map_err(unreadable)
 }
 
-/// Reads a file to its end.
-pub(crate) fn for_each_block(file: &mut File, mut block: impl FnMut(&[u8])) -> io::Result<()> {
-    let mut buffer = vec![0; READ_BYTES];
+/// Reads a file to its end. Gives its size.
+pub(crate) fn for_each_block(file: &mut File, mut block: impl FnMut(&[u8])) -> io::Result<u64> {
+    let (mut buffer, mut size) = (vec![0; READ_BYTES], 0);
     loop {
         match file.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(count) => block(&buffer[..count]),
+            Ok(0) => return Ok(size),
+            Ok(count) => {
+                block(&buffer[..count]);
+                size += count as u64;
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

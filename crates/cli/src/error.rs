@@ -3,13 +3,12 @@
 use std::{error::Error, fmt, io, path::Path, process::ExitCode};
 
 use countersign_api::error_code::ErrorCode;
-use countersign_core::{
-    rules::decide::drop::DropRefusal,
-    values::{bounds::REASON_CHARS, shown::shown_text},
-};
+use countersign_core::rules::decide::drop::DropRefusal;
+use countersign_core::values::{bounds::REASON_CHARS, shown::shown_text};
 use countersign_forge::https::SetupError;
 use countersign_server::{config::ConfigError, start::StartError};
 use countersign_store::{StoreError, audit::CheckError, data_dir::DataDirError, open::OpenDataError};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::paths::shown_path;
@@ -19,7 +18,8 @@ pub(crate) const REASON_HINT: &str = "give a --reason of 1 to 1,000 characters";
 const _: () = assert!(REASON_CHARS == 1_000, "the hint says so");
 
 /// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ErrorKind {
     Other = 1,
     Usage = 2,
@@ -52,22 +52,6 @@ pub(crate) struct CliError {
 }
 
 impl ErrorKind {
-    /// Its name in JSON.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Other => "other",
-            Self::Usage => "usage",
-            Self::Verification => "verification",
-            Self::Revoked => "revoked",
-            Self::Unreachable => "unreachable",
-            Self::TimedOut => "timed_out",
-            Self::Replaced => "replaced",
-            Self::Refused => "refused",
-            Self::Changed => "changed",
-            Self::Incomplete => "incomplete",
-        }
-    }
-
     pub(crate) fn exit_code(self) -> u8 {
         self as u8
     }
@@ -137,8 +121,10 @@ impl CliError {
     }
 
     #[must_use]
-    pub(crate) fn with_details(mut self, details: Map<String, Value>) -> Self {
-        self.details = details;
+    pub(crate) fn with_details(mut self, details: impl Into<Value>) -> Self {
+        if let Value::Object(details) = details.into() {
+            self.details = details;
+        }
         self
     }
 
@@ -181,6 +167,11 @@ impl CliError {
         &self.details
     }
 
+    /// The message with its causes, in one line.
+    pub(crate) fn describe(&self) -> String {
+        [vec![self.to_string()], self.causes()].concat().join(": ")
+    }
+
     /// The causes, outermost first, safe to show.
     pub(crate) fn causes(&self) -> Vec<String> {
         causes_from(self.source()).map(|error| shown_text(&error.to_string())).collect()
@@ -218,27 +209,27 @@ fn wrap(error: impl Error + Send + Sync + 'static, hint: &str) -> CliError {
     if causes.is_empty() { wrapped } else { wrapped.because(causes.join(": ")) }
 }
 
-impl From<ConfigError> for CliError {
-    fn from(error: ConfigError) -> Self {
-        wrap(error, "correct the flag or the configuration file; `countersign serve --help` lists them")
-    }
+/// Errors whose own text says all, each with the next step.
+macro_rules! wrapped {
+    ($($error:ty => $hint:literal),* $(,)?) => {$(
+        impl From<$error> for CliError {
+            fn from(error: $error) -> Self {
+                wrap(error, $hint)
+            }
+        }
+    )*};
 }
 
-impl From<StartError> for CliError {
-    fn from(error: StartError) -> Self {
-        wrap(error, "`countersign serve --help` shows how to choose another address or data directory")
-    }
+wrapped! {
+    ConfigError => "correct the flag or the configuration file; `countersign serve --help` lists them",
+    StartError => "`countersign serve --help` shows how to choose another address or data directory",
+    DataDirError => "name the directory with --data-dir; only one process at a time may use it",
+    DropRefusal => "`countersign admin drop` removes only what is pending",
 }
 
 impl From<OpenDataError> for CliError {
     fn from(error: OpenDataError) -> Self {
         StartError::from(error).into()
-    }
-}
-
-impl From<DataDirError> for CliError {
-    fn from(error: DataDirError) -> Self {
-        wrap(error, "name the directory with --data-dir; only one process at a time may use it")
     }
 }
 
@@ -271,11 +262,5 @@ impl From<CheckError> for CliError {
             }
             CheckError::Store(_) => wrap(error, "check the disk, and who may read the directory"),
         }
-    }
-}
-
-impl From<DropRefusal> for CliError {
-    fn from(error: DropRefusal) -> Self {
-        wrap(error, "`countersign admin drop` removes only what is pending")
     }
 }

@@ -2,18 +2,14 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use countersign_api::{
-    event::{EventBody, is_commit_id},
-    event_stream::{EventBlock, EventStreamReader},
-};
+use countersign_api::event::{EventBody, is_commit_id};
+use countersign_api::event_stream::{EventBlock, EventStreamReader};
 use countersign_core::values::json::ParseError;
 use reqwest::Response;
 
-use crate::{
-    client::{ListenQuery, ServerClient},
-    error::{CliError, ErrorKind},
-    output::Output,
-};
+use crate::client::{ListenQuery, ServerClient};
+use crate::error::{CliError, ErrorKind};
+use crate::output::Output;
 
 /// The server gives a sign of life every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(60);

@@ -1,24 +1,15 @@
 //! Gathers what a server shows for a download. Whether it holds, core says.
 
 use countersign_api::state::StateResponse;
-use countersign_core::{
-    documents::{
-        index::{AssetName, ReleaseIndex},
-        layout,
-        signatures::SignatureSet,
-        signers::SignersFile,
-    },
-    proof::{bundle::Bundle, verify::Evidence},
-    rules::tally::Tally,
-    values::shown::{marked_name, plural},
-};
+use countersign_core::documents::index::{AssetName, ReleaseIndex};
+use countersign_core::proof::{bundle::Bundle, verify::Evidence};
+use countersign_core::values::shown::marked_name;
+use countersign_explain::describe::release::summarise_release;
 use countersign_forge::download_url::{CandidateKind, DownloadPlace};
 
-use crate::{
-    client::{ServerClient, state::Shown},
-    error::CliError,
-    shown_release::{find_withdrawal, say_withdrawn},
-};
+use crate::client::{ServerClient, state::Shown};
+use crate::error::CliError;
+use crate::shown_release::{find_withdrawal, say_withdrawn};
 
 const ASK_PROJECT: &str = "ask the project whether it signs its releases, and on which server; see --server";
 
@@ -86,18 +77,12 @@ pub(crate) fn require_evidence(client: &ServerClient, shown: Shown) -> Result<Sh
             "its signers took it back before it was complete: look for another release",
         ));
     }
-    if !shown.contains(path) {
+    let Some(release) = summarise_release(&shown.files, path).map_err(|error| shown.unusable(error))? else {
         let message = format!("the server {} has no {path}", client.address());
         return Err(CliError::unverified(message, ASK_PROJECT));
-    }
-    let set = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
-    let collected = set.unwrap_or_default().signers();
-    let so_far = match shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)? {
-        Some(signers) => Tally::of(signers.artifact_groups(), &collected).to_string(),
-        None => format!("{} signature{} so far", collected.len(), plural(collected.len())),
     };
     Err(CliError::unverified(
-        format!("{path} is not signed by enough people yet: {so_far}"),
+        format!("{path} is not signed by enough people yet: {}", release.tally),
         "wait until the project has signed it; `countersign status NAME` shows who is missing",
     ))
 }

@@ -1,11 +1,9 @@
 //! Writing files so that they are there whole, or as they were.
 
-use std::{
-    fs::{File, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
-    path::{Path, PathBuf},
-};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
@@ -53,6 +51,14 @@ pub(crate) fn refuse_links_below(dir: &Path, name: &Path) -> Result<(), CliError
         refuse_link(&path)?;
     }
     Ok(())
+}
+
+/// Whether a directory is not there yet, or has nothing in it.
+pub(crate) fn is_free(dir: &Path) -> io::Result<bool> {
+    match std::fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        found => found,
+    }
 }
 
 /// At most a byte more than `max_bytes`, which is enough to see that it is too long.

@@ -4,29 +4,21 @@
 use std::{path::Path, time::Duration};
 
 use countersign_api::state::LogAnswer;
-use countersign_core::{
-    log::{checkpoint::CheckpointError, record::LoggedState},
-    proof::{
-        freshness::{Freshness, LogTrust, LoggedSigners, QuorumCount, StapleError, StapleSubject, verify},
-        staple::Staple,
-        verify::VerifiedArtifact,
-    },
-    values::{bounds::STAPLE_BYTES, shown::shown_text, time::Timestamp, verifier_key::VerifierKey},
+use countersign_core::log::{checkpoint::CheckpointError, record::LoggedState};
+use countersign_core::proof::freshness::{
+    Freshness, LogTrust, LoggedSigners, QuorumCount, StapleError, StapleSubject, verify,
 };
+use countersign_core::proof::{staple::Staple, verify::VerifiedArtifact};
+use countersign_core::values::verifier_key::VerifierKey;
+use countersign_core::values::{bounds::STAPLE_BYTES, shown::shown_text, time::Timestamp};
 use countersign_explain::logs::shown_age;
 
-use crate::{
-    args::FreshArgs,
-    client::{ServerClient, now},
-    error::{CliError, ErrorKind},
-    files::read_bounded,
-    log_memory::{LogSighting, LoggedProject, NotRemembered, other_log},
-    log_policy::{AgeLimit, ChosenPolicy, PolicySource, choose, limit_age},
-    paths::shown_path,
-    proof::{Network, behind},
-    session::Session,
-    trust::TrustFile,
-};
+use crate::client::{ServerClient, now};
+use crate::error::{CliError, ErrorKind};
+use crate::log_memory::{LogSighting, LoggedProject, NotRemembered, other_log};
+use crate::log_policy::{AgeLimit, ChosenPolicy, PolicySource, choose, limit_age};
+use crate::proof::{Network, behind};
+use crate::{args::ProofArgs, files::read_bounded, paths::shown_path, session::Session, trust::TrustFile};
 
 const WAYS_OUT: &str = "run it again in a minute, or ask the project. `--no-log-check` goes on without a proof, and without \
                         noticing a hidden revocation";
@@ -92,11 +84,11 @@ pub(crate) struct ShownFreshness {
 }
 
 impl LogReport {
-    /// The staple that was verified.
-    pub(crate) fn staple(&self) -> Option<&Staple> {
+    /// What was verified, with its staple.
+    pub(crate) fn shown(&self) -> Option<&ShownFreshness> {
         match self {
             Self::NotChecked | Self::Absent { .. } | Self::Unmet(_) => None,
-            Self::Shown(shown) => Some(&shown.staple),
+            Self::Shown(shown) => Some(shown),
         }
     }
 }
@@ -110,7 +102,7 @@ struct KnownLog {
 
 impl ShownState<'_> {
     /// Why a proof that is wanted is not there yet, if the log's next checkpoint can have it.
-    pub(crate) fn waits_for(&self, session: &Session, args: &FreshArgs) -> Result<Option<&str>, CliError> {
+    pub(crate) fn waits_for(&self, session: &Session, args: &ProofArgs) -> Result<Option<&str>, CliError> {
         let StateSource::Server { log, .. } = self.from else { return Ok(None) };
         if args.no_log_check || self.staple.is_some() || !log.is_soon {
             return Ok(None);
@@ -120,7 +112,7 @@ impl ShownState<'_> {
         Ok(policy.and(log.no_staple.as_deref()))
     }
 
-    pub(crate) async fn check(self, session: &Session, args: &FreshArgs) -> Result<LogReport, CliError> {
+    pub(crate) async fn check(self, session: &Session, args: &ProofArgs) -> Result<LogReport, CliError> {
         if args.no_log_check {
             return Ok(LogReport::NotChecked);
         }
@@ -165,7 +157,7 @@ impl ShownState<'_> {
         session: &Session,
         trust: &TrustFile,
         policy: Option<&ChosenPolicy>,
-        args: &FreshArgs,
+        args: &ProofArgs,
     ) -> Result<Option<Staple>, CliError> {
         let path = &self.artifact.path;
         let said = match (&self.staple, self.from) {

@@ -1,10 +1,7 @@
 //! Results as lines `COUNTERSIGN_NAME=VALUE`, for CI systems that read them back from a file (D107).
 
-use std::{
-    fs::OpenOptions,
-    io::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{fs::OpenOptions, io::Write as _};
 
 use clap::Args;
 

@@ -1,26 +1,17 @@
 //! Keys: read from files, held by an ssh-agent, or named on the command line.
 
-use std::{
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
-use countersign_core::{
-    documents::signers::Signer,
-    values::{
-        digest::Sha512,
-        key::{PublicKey, SecretKey, Signature},
-        other_format::FormatMessage,
-        shown::shown_text,
-        verifier_key::VerifierKey,
-        wire,
-    },
-};
+use agent::{AgentError, AgentKey};
+use countersign_core::documents::signers::Signer;
+use countersign_core::values::key::{PublicKey, SecretKey, Signature};
+use countersign_core::values::{digest::Sha512, other_format::FormatMessage, shown::shown_text};
+use countersign_core::values::{verifier_key::VerifierKey, wire};
 use countersign_log::{LogSigner, WitnessSigner};
+use key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
 
 use crate::{args::GlobalArgs, error::CliError, output::Output, paths::shown_path};
-use agent::{AgentError, AgentKey};
-use key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
 
 mod agent;
 mod generate;
@@ -82,9 +73,9 @@ impl SigningKey {
     pub(crate) fn into_witness_signer(self, key: VerifierKey) -> WitnessSigner {
         match self {
             Self::File(secret) => WitnessSigner::with_key(key, secret),
-            Self::Agent(held) => {
-                WitnessSigner::elsewhere(key, move |text| held.sign_text(text).map_err(explain_agent))
-            }
+            Self::Agent(held) => WitnessSigner::elsewhere(key, move |text| {
+                held.sign_text(text).map_err(|error| error.describe())
+            }),
         }
     }
 
@@ -93,7 +84,7 @@ impl SigningKey {
         match self {
             Self::File(secret) => LogSigner::with_key(key, secret),
             Self::Agent(held) => {
-                LogSigner::elsewhere(key, move |text| held.sign_text(text).map_err(explain_agent))
+                LogSigner::elsewhere(key, move |text| held.sign_text(text).map_err(|error| error.describe()))
             }
         }
     }
@@ -120,12 +111,6 @@ impl SigningKey {
             Self::Agent(key) => key.sign_message(message),
         }
     }
-}
-
-fn explain_agent(error: CliError) -> String {
-    let mut parts = vec![error.to_string()];
-    parts.extend(error.causes().iter().map(ToString::to_string));
-    parts.join(": ")
 }
 
 /// What the file says about the key: who it belongs to, as a rule. `None` if it says nothing.
@@ -165,7 +150,7 @@ pub(crate) fn read_public_half(path: &Path) -> Result<PublicKey, CliError> {
 /// says who is listed, there must be only one.
 pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<SigningKey, CliError> {
     let output = Output::new(global.json, global.quiet, global.color);
-    let key = choose_default(listed, output)?;
+    let key = find_default_public(listed, output)?;
     if let Some(held) = agent_key(key, output) {
         return Ok(SigningKey::Agent(held));
     }
@@ -176,10 +161,6 @@ pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<
 
 /// The public half of the default key.
 pub(crate) fn find_default_public(listed: &[PublicKey], output: Output) -> Result<PublicKey, CliError> {
-    choose_default(listed, output)
-}
-
-fn choose_default(listed: &[PublicKey], output: Output) -> Result<PublicKey, CliError> {
     let socket = std::env::var_os(agent::SOCKET_VARIABLE);
     let mut found = AgentKey::list_held(socket, output);
     let file = usual_file().and_then(|path| read_public_half(&path).ok());

@@ -3,32 +3,18 @@
 use std::path::PathBuf;
 
 use countersign_api::state::LogConsistency;
-use countersign_core::{
-    log::{
-        checkpoint::SignedCheckpoint,
-        note::Note,
-        tree::{BadProof, TreeHead, verify_consistency},
-    },
-    proof::{
-        log_pin::{Continuation, LogPin, LogPinFault},
-        trust::{OtherLog, TrustStore},
-    },
-    values::{path::RepoPath, verifier_key::VerifierKey},
-};
+use countersign_core::log::tree::{BadProof, TreeHead, verify_consistency};
+use countersign_core::log::{checkpoint::SignedCheckpoint, note::Note};
+use countersign_core::proof::log_pin::{Continuation, LogPin, LogPinFault};
+use countersign_core::proof::trust::{OtherLog, TrustStore};
+use countersign_core::values::{path::RepoPath, verifier_key::VerifierKey};
 use countersign_explain::logs::shown_verifier_key;
 use serde_json::json;
 
-use crate::{
-    client::{ServerClient, now},
-    config_dir::ConfigDir,
-    error::CliError,
-    files::write_new,
-    log_tiles::{NotContinued, check_continuation},
-    output::quote,
-    paths::shown_path,
-    proof::behind,
-    trust::TrustFile,
-};
+use crate::client::{ServerClient, now};
+use crate::log_tiles::{NotContinued, check_continuation};
+use crate::{config_dir::ConfigDir, error::CliError, files::write_new, output::quote, paths::shown_path};
+use crate::{proof::behind, trust::TrustFile};
 
 /// How often other processes can see more of a log while this one compares.
 const MAX_COMPARISONS: usize = 8;
@@ -166,18 +152,13 @@ impl LogSighting<'_> {
         compared: Option<&LogPin>,
     ) -> Result<bool, CliError> {
         let time = now()?;
-        let remember = |store: &mut TrustStore| {
+        trust.change(|store| {
             let is_same = store.log_pin(self.key) == compared && self.check_log(store, subject).is_ok();
             if is_same {
                 store.remember_log(subject.project, self.key, self.note, time);
             }
             is_same
-        };
-        // The file may have been put there for reading only.
-        let before = trust.read()?;
-        let mut after = before.clone();
-        let is_same = remember(&mut after);
-        if after == before { Ok(is_same) } else { trust.change(remember) }
+        })
     }
 
     /// The error of a log that contradicts itself, with the evidence in a file.

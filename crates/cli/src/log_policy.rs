@@ -1,20 +1,13 @@
 //! Which log and witnesses count for a project (D97): those of the user's policy file, else those of its signers file.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    log::policy::Policy,
-    values::{bounds::POLICY_BYTES, path::RepoPath},
-};
+use countersign_core::values::{bounds::POLICY_BYTES, path::RepoPath};
+use countersign_core::{documents::signers::SignersFile, log::policy::Policy};
 
-use crate::{
-    args::FreshArgs, client_config::ClientConfigFile, error::CliError, files::read_bounded,
-    paths::shown_path, session::Session,
-};
+use crate::{args::ProofArgs, client_config::ClientConfigFile, error::CliError, files::read_bounded};
+use crate::{paths::shown_path, session::Session};
 
 #[derive(Debug, Clone)]
 pub(crate) struct ChosenPolicy {
@@ -54,7 +47,7 @@ impl PolicySource {
 /// Chooses a policy. `signers` are the newest of the project.
 pub(crate) fn choose(
     session: &Session,
-    args: &FreshArgs,
+    args: &ProofArgs,
     project: &RepoPath,
     signers: &SignersFile,
 ) -> Result<Option<ChosenPolicy>, CliError> {
@@ -100,7 +93,7 @@ fn shorter(limit: AgeLimit, other: Option<AgeLimit>) -> Option<AgeLimit> {
 /// How old a proof of this project can be.
 pub(crate) fn limit_age(
     session: &Session,
-    args: &FreshArgs,
+    args: &ProofArgs,
     project: &RepoPath,
     chosen: Option<&ChosenPolicy>,
 ) -> Option<AgeLimit> {
@@ -121,7 +114,7 @@ pub(crate) fn read(path: &Path) -> Result<Policy, CliError> {
     })
 }
 
-fn find_file(session: &Session, args: &FreshArgs, project: &RepoPath) -> Option<PathBuf> {
+fn find_file(session: &Session, args: &ProofArgs, project: &RepoPath) -> Option<PathBuf> {
     args.policy.clone().or_else(|| {
         let path = session.config().policy_for(project)?;
         Some(ClientConfigFile::locate().map_or_else(|_| path.to_owned(), |file| file.resolve(path)))

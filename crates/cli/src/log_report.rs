@@ -1,21 +1,14 @@
 //! What a log proves about a release, in words and for programs.
 
-use countersign_core::{
-    documents::layout,
-    log::record::LoggedState,
-    proof::freshness::{Freshness, LoggedSigners},
-    values::{
-        path::RepoPath,
-        shown::{plural, shown_text},
-    },
-};
+use countersign_core::proof::freshness::{Freshness, LoggedSigners};
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::shown::{plural, shown_text};
+use countersign_core::{documents::layout, log::record::LoggedState};
 use countersign_explain::logs::shown_age;
 use serde_json::{Value, json};
 
-use crate::{
-    freshness::{LogReport, ShownFreshness, shown_time},
-    log_policy::PolicySource,
-};
+use crate::freshness::{LogReport, ShownFreshness, shown_time};
+use crate::log_policy::PolicySource;
 
 const NOT_PROVEN: &str = "that this is the newest release, and that it was not revoked a moment ago";
 
@@ -47,10 +40,7 @@ impl LogReport {
 
     /// Whether witnesses prove a time that is not too long ago.
     pub(crate) fn is_proven(&self) -> bool {
-        match self {
-            Self::NotChecked | Self::Absent { .. } | Self::Unmet(_) => false,
-            Self::Shown(shown) => shown.is_fresh(),
-        }
+        self.shown().is_some_and(ShownFreshness::is_fresh)
     }
 
     pub(crate) fn json(&self) -> Value {

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::log::{
-    range::{CompactTree, Subtree, fold_subtrees, subtrees, verify_continuation},
-    tile::{TILE_HEIGHT, TILE_WIDTH, TileKind, TileName},
-    tree::{BadProof, Hash, TreeHead, inclusion_siblings, node_hash},
-};
+use countersign_core::log::range::{CompactTree, Subtree, fold_subtrees, subtrees, verify_continuation};
+use countersign_core::log::tile::{TILE_HEIGHT, TILE_WIDTH, TileKind, TileName};
+use countersign_core::log::tree::{BadProof, Hash, TreeHead, inclusion_siblings, node_hash};
 
 use crate::{client::ServerClient, error::CliError};
 

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::signers::{Role, Signer, SignersFile},
-    values::{key::PublicKey, shown::quoted},
-};
+use countersign_core::documents::signers::{Role, Signer, SignersFile};
+use countersign_core::values::{key::PublicKey, shown::quoted};
 
 use crate::{error::CliError, keys};
 

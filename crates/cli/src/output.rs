@@ -2,10 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use clap::{
-    ValueEnum,
-    builder::styling::{AnsiColor, Style},
-};
+use clap::ValueEnum;
+use clap::builder::styling::{AnsiColor, Style};
 use countersign_core::values::shown::is_unseen;
 use serde_json::{Value, json};
 
@@ -170,7 +168,7 @@ impl Output {
         let kind = error.kind();
         let mut value = json!({
             "error": error.to_string(),
-            "kind": kind.as_str(),
+            "kind": kind,
             "exit_code": kind.exit_code(),
             "causes": error.causes(),
             "hint": error.hint(),

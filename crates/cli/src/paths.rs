@@ -1,9 +1,7 @@
 //! Paths of files, as they are shown.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use countersign_core::values::shown::shown_text;
 

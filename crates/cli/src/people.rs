@@ -1,10 +1,8 @@
 //! Signers in the words of this client: names first, in the order of the signers file, and the user marked.
 
 use countersign_core::values::{key::PublicKey, time::Timestamp};
-use countersign_explain::{
-    progress::{GroupProgress, Names},
-    signers::shown_signer,
-};
+use countersign_explain::progress::{GroupProgress, Names};
+use countersign_explain::signers::shown_signer;
 
 /// Who is who, and which of them the user is.
 #[derive(Debug, Clone, Copy)]

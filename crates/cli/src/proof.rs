@@ -1,32 +1,16 @@
 //! From shown evidence to a release that this computer accepts: core's verification, then the root of trust.
 
-use countersign_core::{
-    documents::metadata::Origin,
-    proof::{
-        trust::{AsOf, Pin, Root, SeenRevocation, TrustError, TrustStore},
-        verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify},
-    },
-    rules::chain::VerifiedChain,
-    values::{
-        bounds::SIGNERS_FILE_BYTES,
-        digest::Sha512,
-        path::RepoPath,
-        shown::{quoted, shown_text},
-        time::Timestamp,
-    },
-};
-use countersign_forge::{
-    fetch::{Fetcher, Timeouts},
-    forges::{SignersSource, locate_claimed},
-};
-
+use countersign_core::proof::trust::{AsOf, Pin, Root, SeenRevocation, TrustError, TrustStore};
+use countersign_core::proof::verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify};
+use countersign_core::values::shown::{quoted, shown_text};
+use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, path::RepoPath, time::Timestamp};
+use countersign_core::{documents::metadata::Origin, rules::chain::VerifiedChain};
+use countersign_forge::fetch::{Fetcher, Timeouts};
+use countersign_forge::forges::{SignersSource, locate_claimed};
 use serde_json::json;
 
-use crate::{
-    client::now,
-    error::{CliError, ErrorKind},
-    trust::TrustFile,
-};
+use crate::error::{CliError, ErrorKind};
+use crate::{client::now, trust::TrustFile};
 
 /// A release that was verified, and whose signers this computer accepts.
 #[derive(Debug)]
@@ -136,30 +120,21 @@ struct Remembered {
 }
 
 impl Acceptance<'_> {
-    /// Another process may have learned more since the store was read, while this one asked servers. So everything is
-    /// decided on the store as it is now: under its lock, unless there is nothing to write (D207).
+    /// Everything is decided again, on what other processes may have learned while this one asked servers.
     fn remember(
         &self,
         trust: &TrustFile,
         check: &dyn Fn(&TrustStore) -> Result<(), CliError>,
     ) -> Result<Remembered, CliError> {
         let now = now()?;
-        let accept = |store: &mut TrustStore| {
+        trust.try_change(|store| {
             let is_first_use = !store.projects.contains_key(&self.chain.project);
             let pin = store.accept(self.chain, self.network.shown(), self.root.clone(), now);
             let pin = pin.map_err(untrusted)?;
             let (root, since) = (pin.root.clone(), pin.accepted_at);
             check(store)?;
             Ok(Remembered { root, since, is_first_use })
-        };
-        // The file may have been put there for reading only.
-        let before = trust.read()?;
-        let mut after = before.clone();
-        let remembered = accept(&mut after)?;
-        if after == before {
-            return Ok(remembered);
-        }
-        trust.try_change(accept)
+        })
     }
 }
 

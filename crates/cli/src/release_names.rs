@@ -2,15 +2,10 @@
 
 use std::fmt;
 
-use countersign_core::{
-    documents::layout,
-    rules::place::path_of_url,
-    values::{
-        path::{RepoPath, is_name},
-        shown::shown_text,
-        wire::routes::{BADGES, PAGES},
-    },
-};
+use countersign_core::values::path::{RepoPath, is_name};
+use countersign_core::values::shown::shown_text;
+use countersign_core::values::wire::routes::{BADGES, PAGES};
+use countersign_core::{documents::layout, rules::place::path_of_url};
 
 use crate::error::CliError;
 

@@ -1,30 +1,17 @@
 //! The short block that says what was verified, by whom, and what was not.
 
-use countersign_core::{
-    documents::{index::PublishedFile, objections::ObjectionsFile, statement::Revocation},
-    proof::{
-        trust::Root,
-        verify::{GroupCount, VerifiedArtifact},
-    },
-    rules::place::{path_of_url, release_tag},
-    values::shown::{marked_name, shown_text},
-};
-use countersign_explain::{
-    describe::release::{ObjectionDescription, list_objections},
-    progress::Names,
-};
+use countersign_core::documents::{index::PublishedFile, objections::ObjectionsFile, statement::Revocation};
+use countersign_core::proof::{trust::Root, verify::GroupCount, verify::VerifiedArtifact};
+use countersign_core::rules::place::{path_of_url, release_tag};
+use countersign_core::values::shown::{marked_name, shown_text};
+use countersign_explain::describe::release::{ObjectionDescription, list_objections};
+use countersign_explain::progress::Names;
 use serde_json::{Value, json};
 
+use crate::shown_release::{objections_json, say_objection};
 use crate::{
-    download::Expected,
-    error::CliError,
-    evidence::shown_name,
-    freshness::LogReport,
-    output::Output,
-    paths::shown_path,
-    people::People,
-    proof::Accepted,
-    shown_release::{objections_json, say_objection},
+    download::Expected, error::CliError, evidence::shown_name, freshness::LogReport, output::Output,
+    paths::shown_path, people::People, proof::Accepted,
 };
 
 /// A file of a release that is on this computer, and right.
@@ -53,18 +40,35 @@ impl CheckedFile<'_> {
     }
 }
 
+/// A release that is what its signers signed, and what is known of it beyond that.
+pub(crate) struct AcceptedRelease {
+    pub(crate) accepted: Accepted,
+    /// What the server's log proves of the newest state (D97).
+    pub(crate) log: LogReport,
+    /// A revocation that waits for signatures. The user is warned of it.
+    pub(crate) begun: Option<Revocation>,
+    /// What signers said against the release, all of which verifies.
+    pub(crate) objections: ObjectionsFile,
+}
+
 /// What was verified: files of one release.
 pub(crate) struct Report<'a> {
-    pub(crate) accepted: &'a Accepted,
+    pub(crate) release: &'a AcceptedRelease,
     pub(crate) files: Vec<CheckedFile<'a>>,
     /// Of an offline bundle.
     pub(crate) bundled_at: Option<String>,
-    /// About the newest state.
-    pub(crate) log: &'a LogReport,
-    /// What signers said against the release, all of which verifies.
-    pub(crate) objections: &'a ObjectionsFile,
-    /// A revocation that waits for more signatures. The user was warned of it.
-    pub(crate) begun: Option<&'a Revocation>,
+}
+
+impl AcceptedRelease {
+    /// What every answer about it says to programs, beside what is its own.
+    pub(crate) fn json(&self, mut own: Value) -> Value {
+        let artifact = &self.accepted.artifact;
+        own["index_path"] = json!(artifact.path);
+        own["project_id"] = json!(artifact.index.project_id);
+        own["freshness_proven"] = json!(self.log.is_proven());
+        own["freshness"] = self.log.json();
+        own
+    }
 }
 
 impl Report<'_> {
@@ -87,12 +91,12 @@ impl Report<'_> {
     }
 
     fn standing(&self) -> Vec<ObjectionDescription> {
-        let current = &self.accepted.artifact.chain.last().signers;
-        list_objections(current, self.objections.standing())
+        let current = &self.release.accepted.artifact.chain.last().signers;
+        list_objections(current, self.release.objections.standing())
     }
 
     pub(crate) fn text(&self, output: Output) -> String {
-        let Accepted { artifact, root, since, is_first_use } = self.accepted;
+        let Accepted { artifact, root, since, is_first_use } = &self.release.accepted;
         let verified =
             |file: &CheckedFile<'_>| format!("{} {}", output.good("Verified"), shown_path(file.path));
         let mut lines: Vec<String> = self.files.iter().map(verified).collect();
@@ -128,14 +132,14 @@ impl Report<'_> {
             let time = newer.signers.timestamp();
             line("note", format!("it was signed under signers who were replaced by a file of {time}"));
         }
-        for (name, text) in self.log.lines(&artifact.chain.project, self.bundled_at.as_deref()) {
+        for (name, text) in self.release.log.lines(&artifact.chain.project, self.bundled_at.as_deref()) {
             line(name, text);
         }
         lines.join("\n")
     }
 
     pub(crate) fn json(&self) -> Value {
-        let Accepted { artifact, root, since, is_first_use } = self.accepted;
+        let Accepted { artifact, root, since, is_first_use } = &self.release.accepted;
         let signers = &artifact.governing().signers;
         let signed_by = artifact.signed_by.iter().map(|(key, at)| {
             let signer = signers.named_signer(*key);
@@ -152,9 +156,7 @@ impl Report<'_> {
         let mut value = json!({
             "verified": true,
             "files": self.files.iter().map(CheckedFile::json).collect::<Vec<_>>(),
-            "index_path": artifact.path.as_str(),
             "index_digest": artifact.index_digest.to_prefixed(),
-            "project_id": artifact.index.project_id.as_str(),
             "release_url": artifact.index.release_url,
             "signed_by": signed_by.collect::<Vec<_>>(),
             "thresholds": groups.collect::<Vec<_>>(),
@@ -165,14 +167,13 @@ impl Report<'_> {
             "trusted_since": since.to_string(),
             "first_use": is_first_use,
             "objections": objections_json(&self.standing()),
-            "pending_revocation": self.begun.map(|begun| json!({
+            "pending_revocation": self.release.begun.as_ref().map(|begun| json!({
                 "reason": begun.reason,
                 "timestamp": begun.timestamp.to_string(),
             })),
             "bundled_at": self.bundled_at,
-            "freshness_proven": self.log.is_proven(),
-            "freshness": self.log.json(),
         });
+        value = self.release.json(value);
         // Of a single file, what is said of it stands beside the rest.
         if let ([only], Some(value)) = (self.files.as_slice(), value.as_object_mut())
             && let Value::Object(file) = only.json()

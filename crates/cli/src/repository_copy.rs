@@ -2,14 +2,9 @@
 
 use std::path::Path;
 
-use countersign_core::{
-    documents::layout,
-    values::{
-        path::RepoPath,
-        shown::{quoted, shown_text},
-        wire,
-    },
-};
+use countersign_core::documents::layout;
+use countersign_core::values::shown::{quoted, shown_text};
+use countersign_core::values::{path::RepoPath, wire};
 use countersign_store::{Head, audit::read_newest};
 
 use crate::{error::CliError, output::Output, paths::shown_path};

@@ -2,42 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::{
-        index::{Digests, PublishedFile, ReleaseIndex},
-        metadata::Metadata,
-        signatures::SignatureSet,
-        signers::SignersFile,
-    },
-    proof::to_sign::{Subject, ToSign},
-    rules::{
-        chain::VerifiedChain,
-        consent::Consent,
-        place::{path_of_url, release_tag},
-        quorum,
-    },
-    values::{
-        key::PublicKey,
-        other_format::OtherFormat,
-        shown::{marked_name, plural, quoted, shown_text},
-    },
-};
-use countersign_explain::{
-    delay::shown_hours,
-    describe::release::list_objections,
-    difference::{SignersChange, list_changes},
-    progress::{Names, condition_text, describe_conditions, describe_groups},
-};
+use countersign_api::state::DroppedReleases;
+use countersign_core::documents::index::{Digests, PublishedFile, ReleaseIndex};
+use countersign_core::proof::to_sign::{Subject, ToSign};
+use countersign_core::rules::place::{path_of_url, release_tag};
+use countersign_core::rules::{chain::VerifiedChain, quorum};
+use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
+use countersign_core::values::{key::PublicKey, other_format::OtherFormat};
+use countersign_explain::describe::Description;
+use countersign_explain::describe::proposal::{BegunVeto, ProposalDescription};
+use countersign_explain::difference::{SignersChange, list_changes};
+use countersign_explain::{delay::shown_hours, progress::condition_text};
 
-use crate::{
-    client::now,
-    comparison::{Comparison, MatchOutcome},
-    output::Output,
-    paths::shown_path,
-    people::{People, when_text},
-    shown_release::{describe_earlier_objections, describe_objections},
-    waiting::{Waiting, due_text},
-};
+use crate::comparison::{Comparison, MatchOutcome};
+use crate::people::{People, when_text};
+use crate::shown_release::{describe_earlier_objections, describe_objections};
+use crate::waiting::{dropped_text, due_text};
+use crate::{client::now, output::Output, paths::shown_path};
 
 /// How many of the signer's own files are named that the release lacks.
 const MOST_NAMED: usize = 20;
@@ -45,50 +26,40 @@ const MOST_NAMED: usize = 20;
 /// Something to sign, as it is shown to one signer.
 pub(crate) struct Review<'a> {
     pub(crate) to_sign: &'a ToSign,
-    /// The signatures so far, all of which verify.
-    pub(crate) collected: &'a SignatureSet,
+    /// How far it has come, by what was shown and verifies.
+    pub(crate) description: &'a Description,
+    /// Without a network nothing is known of them.
+    pub(crate) drops: &'a DroppedReleases,
     pub(crate) comparison: Option<&'a Comparison>,
     pub(crate) you: PublicKey,
     /// Besides our own.
     pub(crate) formats: &'a BTreeSet<OtherFormat>,
-    pub(crate) waiting: &'a Waiting,
 }
 
 impl Review<'_> {
     pub(crate) fn text(&self, output: Output) -> String {
-        let names = self.names();
-        let people = People { names: &names, you: Some(self.you) };
+        let people = People { names: self.description.names(), you: Some(self.you) };
         let mut lines = Vec::new();
-        let path = self.to_sign.path();
-        match &self.to_sign.subject {
-            Subject::Release { index, chain } => {
-                let current = &chain.last().signers;
-                let standing = list_objections(current, self.to_sign.objections.standing());
-                let earlier = list_objections(current, self.to_sign.earlier.said());
-                lines.extend(describe_objections(&standing, Some(self.you), output));
-                lines.extend(describe_earlier_objections(&earlier, Some(self.you)));
-                lines.push(output.strong(&format!("Release {}", marked_name(path.as_str()))));
-                describe_release(&mut lines, index, self.comparison);
-                let groups = chain.last().signers.artifact_groups();
-                let groups = describe_groups(groups, self.collected, &names);
-                lines.extend(groups.iter().map(|group| format!("  needs      {group}")));
+        match self.description {
+            Description::Release(release) => {
+                lines.extend(describe_objections(&release.objections, Some(self.you), output));
+                lines.extend(describe_earlier_objections(&release.earlier_objections, Some(self.you)));
+                lines.push(output.strong(&format!("Release {}", marked_name(release.path.as_str()))));
+                describe_release(&mut lines, &release.index, self.comparison);
+                lines.extend(release.groups.iter().map(|group| format!("  needs      {group}")));
             }
-            Subject::Proposal { project, signers, metadata, current } => {
-                lines.push(output.strong(&format!("Signers file {}", marked_name(path.as_str()))));
-                lines.push(format!("  project    {}", marked_name(project.as_str())));
-                lines.extend(describe_proposal(signers, metadata, current.as_ref(), output));
-                lines.extend(self.describe_waiting(&people, output));
-                let current = current.as_ref().map(|chain| &chain.last().signers);
-                let conditions =
-                    describe_conditions(&Consent { current, proposed: signers }, self.collected, &names);
-                lines.extend(conditions.iter().map(|condition| {
+            Description::Proposal(proposal) => {
+                lines.push(output.strong(&format!("Signers file {}", marked_name(proposal.path.as_str()))));
+                lines.push(format!("  project    {}", marked_name(proposal.project.as_str())));
+                lines.extend(self.describe_proposal(proposal, output));
+                lines.extend(self.describe_waiting(proposal, &people, output));
+                lines.extend(proposal.conditions.iter().map(|condition| {
                     format!("  needs      {}: {}", condition_text(condition.kind), condition.tally)
                 }));
             }
         }
-        let signed = self.to_sign.signed.iter().copied();
-        lines.push(format!("  signed     {}", people.list_or(signed, "no one yet")));
-        let missing = people.list_or(self.to_sign.missing_signers(), "no one who is needed");
+        lines.push(format!("  signed     {}", people.list_or(self.description.signed(), "no one yet")));
+        let missing = people.list_or(self.description.missing(), "no one who is needed");
         lines.push(format!("  missing    {missing}"));
         lines.extend(self.describe_formats());
         if let Some(comparison) = self.comparison {
@@ -97,30 +68,58 @@ impl Review<'_> {
         lines.join("\n")
     }
 
+    /// What proposed signers change, and when.
+    fn describe_proposal(&self, proposal: &ProposalDescription, output: Output) -> Vec<String> {
+        let mut lines = vec![
+            format!("  from       {}", shown_text(&proposal.origin.url)),
+            format!("  digest     {}", proposal.digest.to_prefixed()),
+        ];
+        let current = self.to_sign.chain().map(VerifiedChain::last);
+        lines.push(match current {
+            None => "  A first registration: everyone in the file has to sign.".to_owned(),
+            Some(link) => format!("  replaces   {}", link.digest.to_prefixed()),
+        });
+        lines.extend(change_lines(&proposal.changes, output));
+        if let Some(hours) = current.and_then(|link| link.signers.rotation_delay_hours()) {
+            lines.push(format!(
+                "  waits      {} once all have signed, unless the masters in force sign as well",
+                shown_hours(hours)
+            ));
+        }
+        lines
+    }
+
     /// What everyone should know before they sign what waits or is about to be vetoed.
-    fn describe_waiting(&self, people: &People<'_>, output: Output) -> Vec<String> {
+    fn describe_waiting(
+        &self,
+        proposal: &ProposalDescription,
+        people: &People<'_>,
+        output: Output,
+    ) -> Vec<String> {
         let mut lines = Vec::new();
-        if let Some(until) = self.waiting.until {
+        if let Some(until) = proposal.waits_until {
             lines.push(match now().is_ok_and(|now| until <= now) {
                 true => format!("  in force   it {}", due_text(until)),
                 false => format!("  in force   on {}: all signatures are there", when_text(until)),
             });
         }
-        if let Some(veto) = &self.waiting.veto {
-            let reason = veto.reason().map(|reason| format!(", for the reason {}", quoted(&reason)));
-            let begun = format!("BEGUN by {}{}", people.list(veto.signed()), reason.unwrap_or_default());
+        if let Some(BegunVeto { reason, signed, .. }) = &proposal.veto {
+            let signed = people.list(signed.iter().map(|member| member.signer.key));
+            let begun = format!("BEGUN by {signed}, for the reason {}", quoted(reason));
             lines.push(format!("  veto       {}", output.bad(&begun)));
         }
-        if let Some(dropped) = self.waiting.drops.text() {
+        if let Some(dropped) = dropped_text(self.drops) {
             lines.push(format!("  drops      the signatures on {dropped}"));
         }
         lines
     }
 
     /// Whether this very signature ends the wait (D130).
-    fn ends_wait(&self) -> bool {
-        let Some(chain) = self.to_sign.chain().filter(|_| self.waiting.until.is_some()) else { return false };
-        let mut signed = self.to_sign.signed.clone();
+    fn ends_wait(&self, proposal: &ProposalDescription) -> bool {
+        let Some(chain) = self.to_sign.chain().filter(|_| proposal.waits_until.is_some()) else {
+            return false;
+        };
+        let mut signed = self.description.signed();
         signed.insert(self.you);
         quorum::is_met(chain.last().signers.master_groups(), &signed)
     }
@@ -137,38 +136,26 @@ impl Review<'_> {
 
     /// The question tells as whom one signs, and what was not looked at.
     pub(crate) fn question(&self) -> String {
-        let (before, what) = match (&self.to_sign.subject, self.comparison) {
-            (Subject::Proposal { .. }, _) if self.ends_wait() => {
-                ("With your signature it takes effect AT ONCE. ", "signers file")
+        let (before, what, objections) = match self.description {
+            Description::Proposal(proposal) if self.ends_wait(proposal) => {
+                ("With your signature it takes effect AT ONCE. ", "signers file", 0)
             }
-            (Subject::Proposal { .. }, _) => ("", "signers file"),
-            (Subject::Release { .. }, None) => {
-                ("The files have NOT been compared with any of yours. ", "release")
+            Description::Proposal(_) => ("", "signers file", 0),
+            Description::Release(release) => {
+                let compared = match self.comparison.map(Comparison::is_match) {
+                    None => "The files have NOT been compared with any of yours. ",
+                    Some(true) => "All files are the same as yours. ",
+                    Some(false) => "NOT all files are the same as yours. ",
+                };
+                (compared, "release", release.objections.len())
             }
-            (Subject::Release { .. }, Some(comparison)) if comparison.is_match() => {
-                ("All files are the same as yours. ", "release")
-            }
-            (Subject::Release { .. }, Some(_)) => ("NOT all files are the same as yours. ", "release"),
         };
-        let count = self.to_sign.objections.standing().len();
-        let objected =
-            if count > 0 { format!("{count} objection{} above. ", plural(count)) } else { String::new() };
-        let names = self.names();
-        format!(
-            "{objected}{before}Sign this {what} as {}?",
-            People { names: &names, you: None }.name(self.you)
-        )
-    }
-
-    /// The file in force first: names in a proposed one are part of the proposal.
-    fn names(&self) -> Names {
-        match &self.to_sign.subject {
-            Subject::Release { chain, .. } => Names::of([&chain.last().signers]),
-            Subject::Proposal { signers, current, .. } => {
-                let current = current.as_ref().map(|chain| &chain.last().signers);
-                Names::of(current.into_iter().chain([&**signers]))
-            }
-        }
+        let objected = match objections {
+            0 => String::new(),
+            count => format!("{count} objection{} above. ", plural(count)),
+        };
+        let people = People { names: self.description.names(), you: None };
+        format!("{objected}{before}Sign this {what} as {}?", people.name(self.you))
     }
 }
 
@@ -256,14 +243,14 @@ fn size_text(size: Option<u64>) -> String {
 pub(crate) fn describe_changes(to_sign: &ToSign, output: Output) -> Vec<String> {
     match &to_sign.subject {
         Subject::Proposal { signers, current, .. } => {
-            change_lines(current.as_ref().map(|chain| &chain.last().signers), signers, output)
+            let before = current.as_ref().map(|chain| &chain.last().signers);
+            change_lines(&list_changes(before, signers), output)
         }
         Subject::Release { .. } => Vec::new(),
     }
 }
 
-fn change_lines(before: Option<&SignersFile>, signers: &SignersFile, output: Output) -> Vec<String> {
-    let changes = list_changes(before, signers);
+fn change_lines(changes: &[SignersChange], output: Output) -> Vec<String> {
     if changes.is_empty() {
         return vec!["  - nothing changes but the time".to_owned()];
     }
@@ -273,29 +260,4 @@ fn change_lines(before: Option<&SignersFile>, signers: &SignersFile, output: Out
         format!("  - {text}")
     };
     changes.iter().map(line).collect()
-}
-
-fn describe_proposal(
-    signers: &SignersFile,
-    metadata: &Metadata,
-    current: Option<&VerifiedChain>,
-    output: Output,
-) -> Vec<String> {
-    let mut lines = vec![
-        format!("  from       {}", shown_text(&metadata.origin.url)),
-        format!("  digest     {}", metadata.signers_file_digest.to_prefixed()),
-    ];
-    let before = current.map(|chain| &chain.last().signers);
-    match current {
-        None => lines.push("  A first registration: everyone in the file has to sign.".to_owned()),
-        Some(chain) => lines.push(format!("  replaces   {}", chain.last().digest.to_prefixed())),
-    }
-    lines.extend(change_lines(before, signers, output));
-    if let Some(hours) = before.and_then(SignersFile::rotation_delay_hours) {
-        lines.push(format!(
-            "  waits      {} once all have signed, unless the masters in force sign as well",
-            shown_hours(hours)
-        ));
-    }
-    lines
 }

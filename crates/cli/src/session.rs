@@ -4,16 +4,10 @@ use std::path::PathBuf;
 
 use countersign_core::values::{key::PublicKey, path::RepoPath, url::is_this_machine};
 
-use crate::{
-    args::GlobalArgs,
-    client::ServerClient,
-    client_config::{ClientConfig, ClientConfigFile, KnownServer},
-    error::CliError,
-    keys::{self, SigningKey},
-    output::Output,
-    prompt::Confirmation,
-    setup::client_runtime,
-};
+use crate::client_config::{ClientConfig, ClientConfigFile, KnownServer};
+use crate::keys::{self, SigningKey};
+use crate::setup::client_runtime;
+use crate::{args::GlobalArgs, client::ServerClient, error::CliError, output::Output, prompt::Confirmation};
 
 /// Which servers may be asked without a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +80,11 @@ impl Session {
         }
     }
 
+    /// The server for what is in a project, or concerns none.
+    pub(crate) fn client_of(&self, path: Option<&RepoPath>) -> Result<ServerClient, CliError> {
+        path.map_or_else(|| self.client(), |path| self.client_for(path))
+    }
+
     /// Every server that may have something for this user. Signers have one on this machine by default (D79).
     pub(crate) fn clients(&self, reader: Reader) -> Result<Vec<ServerClient>, CliError> {
         let chosen = match self.named_server() {
@@ -138,10 +137,12 @@ impl Session {
 
     /// The public half of the user's key, for which nothing has to be unlocked.
     pub(crate) fn public_key(&self) -> Result<PublicKey, CliError> {
-        match self.key_path(None) {
-            Some(path) => keys::read_public_half(&path),
-            None => keys::find_default_public(&[], self.output),
-        }
+        self.public_key_of(None, &[])
+    }
+
+    /// The public half of the user's key, if one is given or set.
+    pub(crate) fn own_key(&self) -> Option<PublicKey> {
+        self.key_path(None).and_then(|path| keys::read_public_half(&path).ok())
     }
 
     /// The public half of the key that [`Session::key`] would unlock.

@@ -3,10 +3,8 @@
 use countersign_core::values::shown::shown_text;
 use serde_json::{Value, json};
 
-use crate::{
-    error::{CliError, ErrorKind},
-    output::Output,
-};
+use crate::error::{CliError, ErrorKind};
+use crate::output::Output;
 
 /// What became of several things. What is done already counts as done.
 pub(crate) struct Several {
@@ -28,6 +26,12 @@ impl Several {
     /// Counts one thing, and remembers why it failed. `None` if it did: the next one is tried all the same.
     pub(crate) fn keep<T>(&mut self, name: &str, outcome: Result<T, CliError>) -> Option<T> {
         self.tried += 1;
+        self.keep_later(name, outcome)
+    }
+
+    /// Counts one thing only if it failed: a later step counts the others.
+    pub(crate) fn keep_found<T>(&mut self, name: &str, outcome: Result<T, CliError>) -> Option<T> {
+        self.tried += usize::from(outcome.is_err());
         self.keep_later(name, outcome)
     }
 
@@ -56,8 +60,7 @@ impl Several {
             output.warn(&format!("{}: {}", shown_text(name), output.describe_error(error)));
         }
         value["failed"] = self.failed.iter().map(Failure::to_json).collect();
-        let Value::Object(details) = value else { return Err(self.summary()) };
-        Err(self.summary().with_details(details))
+        Err(self.summary().with_details(value))
     }
 
     /// Where nothing at all was done, and for one kind of reason, the exit code is the one of this kind.

@@ -1,30 +1,15 @@
 //! A release as a server shows it, with what signers said against it. Nothing is believed that does not verify.
 
-use countersign_core::{
-    documents::{
-        index::ReleaseIndex,
-        layout,
-        objections::{EarlierObjections, ObjectionsFile},
-        withdrawal::Withdrawal,
-    },
-    rules::place::check_place,
-    values::{
-        digest::Sha512,
-        key::PublicKey,
-        path::RepoPath,
-        shown::{plural, quoted, shown_text, shown_within},
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
+use countersign_core::documents::{index::ReleaseIndex, layout, withdrawal::Withdrawal};
+use countersign_core::rules::place::check_place;
+use countersign_core::values::shown::{plural, quoted, shown_text, shown_within};
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::{describe::release::ObjectionDescription, progress::Names, signers::shown_signer};
 use serde_json::{Value, json};
 
-use crate::{
-    client::state::Shown,
-    error::CliError,
-    output::Output,
-    people::{People, when_text},
-};
+use crate::people::{People, when_text};
+use crate::{client::state::Shown, error::CliError, output::Output};
 
 pub(crate) struct ShownRelease {
     pub(crate) index: ReleaseIndex,
@@ -108,13 +93,8 @@ pub(crate) fn describe_objections(
     you: Option<PublicKey>,
     output: Output,
 ) -> Vec<String> {
-    if standing.is_empty() {
-        return Vec::new();
-    }
-    let count = standing.len();
-    let mut lines = vec![output.bad(&format!("{count} OBJECTION{}", plural(count).to_uppercase()))];
-    lines.extend(standing.iter().map(|objection| format!("  {}", say_objection(objection, you))));
-    lines
+    let s = plural(standing.len()).to_uppercase();
+    list_under(output.bad(&format!("{} OBJECTION{s}", standing.len())), standing, you)
 }
 
 /// Lines about what was said of contents that are gone: history, and no objection to what is there now.
@@ -122,13 +102,16 @@ pub(crate) fn describe_earlier_objections(
     earlier: &[ObjectionDescription],
     you: Option<PublicKey>,
 ) -> Vec<String> {
-    if earlier.is_empty() {
+    let s = plural(earlier.len());
+    list_under(format!("{} objection{s} to an earlier content of this release", earlier.len()), earlier, you)
+}
+
+fn list_under(title: String, said: &[ObjectionDescription], you: Option<PublicKey>) -> Vec<String> {
+    if said.is_empty() {
         return Vec::new();
     }
-    let count = earlier.len();
-    let mut lines = vec![format!("{count} objection{} to an earlier content of this release", plural(count))];
-    lines.extend(earlier.iter().map(|objection| format!("  {}", say_objection(objection, you))));
-    lines
+    let lines = said.iter().map(|objection| format!("  {}", say_objection(objection, you)));
+    std::iter::once(title).chain(lines).collect()
 }
 
 /// Who says it, when, and what.

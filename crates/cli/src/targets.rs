@@ -2,39 +2,20 @@
 
 use std::io::{self, IsTerminal as _};
 
-use countersign_core::{
-    documents::{
-        index::{PublishedFile, ReleaseIndex},
-        layout::{self, Signable},
-    },
-    proof::state::StateSubject,
-    rules::place::path_of_url,
-    values::{
-        path::RepoPath,
-        shown::{marked_name, shown_text},
-        wire,
-    },
-};
-use countersign_forge::{
-    discovery::{DiscoveryError, PublishedSigners},
-    download_url::{locate_download, locate_release_page},
-    fetch::{Fetcher, Timeouts},
-};
+use countersign_core::documents::index::{PublishedFile, ReleaseIndex};
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::values::shown::{marked_name, shown_text};
+use countersign_core::values::{path::RepoPath, wire};
+use countersign_core::{proof::state::StateSubject, rules::place::path_of_url};
+use countersign_forge::discovery::{DiscoveryError, PublishedSigners};
+use countersign_forge::download_url::{locate_download, locate_release_page};
+use countersign_forge::fetch::{Fetcher, Timeouts};
 
-use crate::{
-    client::{
-        ServerClient,
-        state::{Shown, StateQuestion},
-    },
-    client_config::KnownServer,
-    error::CliError,
-    output::quote,
-    prompt,
-    release_names::{FORMS, NamedSubject, ReleaseName, split_page},
-    session::{Reader, Session, no_server},
-    trust::TrustFile,
-    waiting::Vetoed,
-};
+use crate::client::state::{Shown, StateQuestion};
+use crate::release_names::{FORMS, NamedSubject, ReleaseName, split_page};
+use crate::session::{Reader, Session, no_server};
+use crate::{client::ServerClient, waiting::Vetoed};
+use crate::{client_config::KnownServer, error::CliError, output::quote, prompt, trust::TrustFile};
 
 /// Where something may be, and the server that would have it.
 #[derive(Debug)]
@@ -59,9 +40,11 @@ pub(crate) enum Found {
     Shown(Box<Target>),
 }
 
-enum Named {
-    Target(Box<Target>),
-    Project { client: ServerClient, shown: Box<Shown> },
+/// What a name of something to sign stands for.
+struct Named {
+    target: Target,
+    /// Only the project was named, and not what is pending there.
+    is_project: bool,
 }
 
 impl Found {
@@ -85,15 +68,11 @@ impl Target {
 impl Session {
     /// The index, or the pending signers file, that a name stands for.
     pub(crate) async fn find_signable(&self, name: &ReleaseName, reader: Reader) -> Result<Target, CliError> {
-        let (client, shown) = match self.find_named(name, reader).await? {
-            Named::Target(target) => return Ok(*target),
-            Named::Project { client, shown } => (client, shown),
-        };
-        let project = shown.project();
-        let pending = layout::pending_signers(project);
-        if shown.contains(&pending) || Vetoed::find(&shown)?.is_some() {
-            return Ok(Target { client, path: pending, shown: *shown });
+        let Named { target, is_project } = self.find_named(name, reader).await?;
+        if !is_project || target.shown.contains(&target.path) || Vetoed::find(&target.shown)?.is_some() {
+            return Ok(target);
         }
+        let project = target.shown.project();
         Err(CliError::usage(
             format!("{project} is a project whose signers are in force, and no change of them is pending"),
             "nothing is left to sign or to veto; a release has the name PROJECT TAG, and `countersign chain PROJECT` shows the signers",
@@ -102,21 +81,16 @@ impl Session {
 
     /// The same, to wait for it: of a project whose proposed signers are in force already, where they were pending.
     pub(crate) async fn find_awaited(&self, name: &ReleaseName) -> Result<Target, CliError> {
-        Ok(match self.find_named(name, Reader::Signer).await? {
-            Named::Target(target) => *target,
-            Named::Project { client, shown } => {
-                Target { client, path: layout::pending_signers(shown.project()), shown: *shown }
-            }
-        })
+        Ok(self.find_named(name, Reader::Signer).await?.target)
     }
 
     async fn find_named(&self, name: &ReleaseName, reader: Reader) -> Result<Named, CliError> {
         let Place { client, path } = match self.find_place(name, reader).await? {
-            Found::Shown(target) => return Ok(Named::Target(target)),
+            Found::Shown(target) => return Ok(Named { target: *target, is_project: false }),
             Found::Place(place) => place,
         };
         if layout::signable(&path).is_some() {
-            return Ok(Named::Target(Box::new(Target::at(client, path).await?)));
+            return Ok(Named { target: Target::at(client, path).await?, is_project: false });
         }
         if path.file_name().starts_with(wire::RESERVED_PREFIX) {
             let hint = format!("{FORMS}; a signers file in force is replaced with `countersign update`");
@@ -136,13 +110,11 @@ impl Session {
                 ),
             });
         };
-        Ok(match shown.subject() {
-            StateSubject::Release(index) => {
-                let path = index.clone();
-                Named::Target(Box::new(Target { client, path, shown }))
-            }
-            StateSubject::Project(_) => Named::Project { client, shown: Box::new(shown) },
-        })
+        let (path, is_project) = match shown.subject() {
+            StateSubject::Release(index) => (index.clone(), false),
+            StateSubject::Project(project) => (layout::pending_signers(project), true),
+        };
+        Ok(Named { target: Target { client, path, shown }, is_project })
     }
 
     /// The project, directory or file that a name stands for; without looking at its tag.

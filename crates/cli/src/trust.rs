@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
-use countersign_core::{
-    documents::history::History,
-    proof::trust::TrustStore,
-    values::{digest::Sha256, path::RepoPath},
-};
+use countersign_core::values::{digest::Sha256, path::RepoPath};
+use countersign_core::{documents::history::History, proof::trust::TrustStore};
 
 use crate::{config_dir::ConfigDir, error::CliError};
 
@@ -82,20 +79,30 @@ impl TrustFile {
     }
 
     /// Reads, changes and writes the file, with no other process in between.
-    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut TrustStore) -> T) -> Result<T, CliError> {
+    pub(crate) fn change<T>(&self, change: impl Fn(&mut TrustStore) -> T) -> Result<T, CliError> {
         self.try_change(|store| Ok(change(store)))
     }
 
-    /// Changes the file, unless the change is refused: then the file stays as it is.
+    /// Changes the file, unless the change is refused: then the file stays as it is. Another process may have learned more
+    /// since the file was read, so `change` decides on the file as it is now: under its lock, unless there is nothing to
+    /// write (D207).
     pub(crate) fn try_change<T>(
         &self,
-        change: impl FnOnce(&mut TrustStore) -> Result<T, CliError>,
+        change: impl Fn(&mut TrustStore) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
+        let changed = || {
+            let before = self.read()?;
+            let mut store = before.clone();
+            let result = change(&mut store)?;
+            Ok::<_, CliError>((result, (store != before).then_some(store)))
+        };
+        // The file may have been put there for reading only.
+        if let (result, None) = changed()? {
+            return Ok(result);
+        }
         let _lock = self.dir.lock()?;
-        let before = self.read()?;
-        let mut store = before.clone();
-        let result = change(&mut store)?;
-        if store != before {
+        let (result, store) = changed()?;
+        if let Some(store) = store {
             self.dir.write(FILE, &store.write())?;
         }
         Ok(result)

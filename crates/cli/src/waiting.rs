@@ -1,37 +1,22 @@
-//! Proposed signers beyond their signatures: until when they wait, and a veto that a master began (D131, D135). The server's
-//! word, except that signatures which do not verify are not counted.
-
-use std::collections::BTreeSet;
+//! Proposed signers beyond their signatures: until when they wait (D131), what masters vetoed last (D135), and which
+//! signatures a rotation drops. The server's word, except that signatures which do not verify are not counted.
 
 use countersign_api::state::DroppedReleases;
-use countersign_core::{
-    documents::{agreement::Agreement, layout, signatures::SignatureSet, statement::Veto},
-    rules::decide::veto::{VetoRecord, list_records},
-    values::{
-        digest::Sha512,
-        key::PublicKey,
-        path::RepoPath,
-        shown::{plural, quoted},
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::{agreement::Agreement, layout, signatures::SignatureSet, statement::Veto};
+use countersign_core::rules::decide::veto::{VetoRecord, list_records};
+use countersign_core::values::shown::{plural, quoted};
+use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp};
 use countersign_explain::progress::Names;
 
-use crate::{
-    client::{now, state::Shown},
-    error::CliError,
-    people::{People, when_text},
-};
+use crate::{client::now, client::state::Shown, error::CliError, people::People, people::when_text};
 
 /// How many releases are named that lose their signatures.
 const MOST_NAMED: usize = 5;
 
-#[derive(Default)]
-pub(crate) struct Waiting {
-    /// When signers take effect that have all signatures.
-    pub(crate) until: Option<Timestamp>,
-    pub(crate) veto: Option<PendingVeto>,
-    pub(crate) drops: DroppedSignatures,
+/// When proposed signers take effect that have all signatures. `None` while they collect.
+pub(crate) fn find_due(shown: &Shown) -> Result<Option<Timestamp>, CliError> {
+    let agreement = layout::agreement_of(&layout::pending_signers(shown.project()));
+    Ok(shown.parsed(&agreement, Agreement::parse)?.map(|agreement| agreement.due_at))
 }
 
 /// When signers take effect that have all signatures, in words. A block of the operator can hold them back (D173).
@@ -49,7 +34,7 @@ pub(crate) fn due_text(until: Timestamp) -> String {
 
 /// A proposal that the masters vetoed, the newest of its project. It is shown until the next activation (D136).
 pub(crate) struct Vetoed {
-    /// Of the signers file that was proposed.
+    /// The digest of the signers file that was proposed.
     pub(crate) digest: Sha512,
     pub(crate) reason: String,
     pub(crate) signed: SignatureSet,
@@ -88,66 +73,14 @@ impl Vetoed {
     }
 }
 
-/// A veto that needs more signatures.
-pub(crate) struct PendingVeto {
-    pub(crate) text: String,
-    pub(crate) collected: SignatureSet,
-}
-
-impl Waiting {
-    /// Of the signers that are proposed.
-    pub(crate) fn find(shown: &Shown) -> Result<Self, CliError> {
-        let path = layout::pending_signers(shown.project());
-        let agreement = shown.parsed(&layout::agreement_of(&path), Agreement::parse)?;
-        let veto = PendingVeto::find(shown, &path)?;
-        let drops = DroppedSignatures::of(shown);
-        Ok(Self { until: agreement.map(|agreement| agreement.due_at), veto, drops })
+/// The releases that lose their signatures, as in `2 collecting releases: …`.
+pub(crate) fn dropped_text(DroppedReleases { releases, more }: &DroppedReleases) -> Option<String> {
+    let count = releases.len();
+    if count == 0 {
+        return None;
     }
-}
-
-/// The collecting releases of a project that have signatures. New signers drop these signatures (D16).
-#[derive(Default)]
-pub(crate) struct DroppedSignatures {
-    pub(crate) releases: Vec<RepoPath>,
-    /// Whether the server lists only a part.
-    more: bool,
-}
-
-impl DroppedSignatures {
-    /// The server's word, for information.
-    pub(crate) fn of(shown: &Shown) -> Self {
-        let DroppedReleases { releases, more } = &shown.answer.drops;
-        let of_project = releases.iter().filter(|index| index.is_inside(shown.project()));
-        Self { releases: of_project.cloned().collect(), more: *more }
-    }
-
-    /// As in `2 collecting releases: …`; `None` if there are none.
-    pub(crate) fn text(&self) -> Option<String> {
-        let count = self.releases.len();
-        if count == 0 {
-            return None;
-        }
-        let named = self.releases.iter().take(MOST_NAMED).map(RepoPath::as_str).collect::<Vec<_>>();
-        let (least, rest) = (if self.more { "at least " } else { "" }, count.saturating_sub(MOST_NAMED));
-        let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-        Some(format!("{least}{count} collecting release{}: {}{rest}", plural(count), named.join(", ")))
-    }
-}
-
-impl PendingVeto {
-    fn find(shown: &Shown, path: &RepoPath) -> Result<Option<Self>, CliError> {
-        let Some(text) = shown.document(&layout::pending_veto_of(path)) else { return Ok(None) };
-        let signatures = layout::pending_signatures_of(&layout::veto_of(path));
-        let collected = shown.parsed(&signatures, SignatureSet::parse)?.unwrap_or_default();
-        Ok(Some(Self { text, collected }))
-    }
-
-    /// `None` if it is no veto.
-    pub(crate) fn reason(&self) -> Option<String> {
-        Veto::parse(self.text.as_bytes()).ok().map(|document| document.veto)
-    }
-
-    pub(crate) fn signed(&self) -> BTreeSet<PublicKey> {
-        self.collected.verifying_signers(self.text.as_bytes())
-    }
+    let named = releases.iter().take(MOST_NAMED).map(RepoPath::as_str).collect::<Vec<_>>();
+    let (least, rest) = (if *more { "at least " } else { "" }, count.saturating_sub(MOST_NAMED));
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    Some(format!("{least}{count} collecting release{}: {}{rest}", plural(count), named.join(", ")))
 }

@@ -1,23 +1,14 @@
 //! What a signer is asked to sign, and what comes of it.
 
-use std::{cell::RefCell, convert::Infallible};
+use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
-use countersign_core::{
-    documents::{
-        history::History,
-        objections::{EarlierObjections, ObjectionsFile},
-        signatures::SignatureSet,
-    },
-    proof::to_sign::{SigningRequest, ToSign},
-    rules::{decide::sign::SignaturesBody, query::files_to_sign},
-    values::{digest::Sha512, key::SecretKey},
-};
+use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
+use countersign_core::documents::{history::History, signatures::SignatureSet};
+use countersign_core::proof::to_sign::{SigningRequest, ToSign};
+use countersign_core::rules::{decide::sign::SignaturesBody, query::files_to_sign, scratch::Scratch};
+use countersign_core::values::{digest::Sha512, key::SecretKey};
 
-use super::{
-    INDEX, PENDING, PENDING_METADATA, PROJECT, World,
-    evidence::{Past, founded},
-    path,
-};
+use super::{INDEX, PENDING, PENDING_METADATA, PROJECT, World, evidence::Past, evidence::founded, path};
 
 fn request(file: &str, files: &[(&str, &str)], history: &History) -> SigningRequest {
     SigningRequest {
@@ -40,6 +31,11 @@ pub fn proposal_of(past: &Past) -> SigningRequest {
     let (last, before) = past.history.entries.split_last().expect("an entry");
     let files = [(PENDING, last.signers_config.as_str()), (PENDING_METADATA, last.metadata.as_str())];
     request(PENDING, &files, &History { entries: before.to_vec() })
+}
+
+/// What the signer is shown of a request, as files.
+pub fn files_of(request: &SigningRequest) -> Scratch {
+    request.to_files(&path(PROJECT), &BTreeMap::new()).expect("files of a request")
 }
 
 /// Signs, and gives what was signed besides.

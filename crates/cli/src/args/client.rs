@@ -2,13 +2,15 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::options::{FreshArgs, RootArgs, parse_duration, parse_format, parse_path};
-use super::second_thoughts::CarriedArgs;
-use crate::{client_config::Setting, job_outputs::OutputsArgs};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
 use countersign_core::values::{other_format::OtherFormat, path::RepoPath};
+use serde::Serialize;
+
+use super::options::{ProofArgs, parse_duration, parse_format, parse_path};
+use super::second_thoughts::CarriedArgs;
+use crate::{client_config::Setting, job_outputs::OutputsArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
@@ -33,10 +35,7 @@ pub(crate) struct DownloadArgs {
     pub(crate) max_size: u64,
 
     #[command(flatten)]
-    pub(crate) root: RootArgs,
-
-    #[command(flatten)]
-    pub(crate) log: FreshArgs,
+    pub(crate) proof: ProofArgs,
 }
 
 #[derive(Debug, Args)]
@@ -66,10 +65,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) whole: bool,
 
     #[command(flatten)]
-    pub(crate) root: RootArgs,
-
-    #[command(flatten)]
-    pub(crate) log: FreshArgs,
+    pub(crate) proof: ProofArgs,
 
     #[command(flatten)]
     pub(crate) outputs: OutputsArgs,
@@ -86,10 +82,7 @@ pub(crate) struct BundleArgs {
     pub(crate) output: PathBuf,
 
     #[command(flatten)]
-    pub(crate) root: RootArgs,
-
-    #[command(flatten)]
-    pub(crate) log: FreshArgs,
+    pub(crate) proof: ProofArgs,
 }
 
 #[derive(Debug, Args)]
@@ -111,14 +104,12 @@ pub(crate) struct ExportArgs {
     pub(crate) force: bool,
 
     #[command(flatten)]
-    pub(crate) root: RootArgs,
-
-    #[command(flatten)]
-    pub(crate) log: FreshArgs,
+    pub(crate) proof: ProofArgs,
 }
 
 /// The tool that an export is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum ExportFormat {
     /// OpenSSL 3 or newer
     Openssl,
@@ -126,16 +117,6 @@ pub(crate) enum ExportFormat {
     Ssh,
     /// minisign 0.10 or newer; needs signatures in this format
     Minisign,
-}
-
-impl ExportFormat {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Openssl => "openssl",
-            Self::Ssh => "ssh",
-            Self::Minisign => "minisign",
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 
-use super::options::{FreshArgs, RootArgs, parse_duration};
+use super::options::{ProofArgs, parse_duration};
 
 #[derive(Debug, Args)]
 pub(crate) struct StapleArgs {
@@ -17,10 +17,7 @@ pub(crate) struct StapleArgs {
     pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) root: RootArgs,
-
-    #[command(flatten)]
-    pub(crate) log: FreshArgs,
+    pub(crate) proof: ProofArgs,
 }
 
 #[derive(Debug, Args)]

@@ -3,10 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use countersign_core::{
-    rules::place::path_of_url,
-    values::{digest::Sha512, other_format::OtherFormat, path::RepoPath, time::parse_span},
-};
+use countersign_core::rules::place::path_of_url;
+use countersign_core::values::{digest::Sha512, other_format::OtherFormat, path::RepoPath, time::parse_span};
 
 use crate::{output::ColorChoice, prompt::Confirmation};
 
@@ -50,17 +48,13 @@ impl GlobalArgs {
     }
 }
 
-/// Where trust in a project begins, at its first download.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RootArgs {
+/// Where trust in a project begins, at its first download, and which proof of the newest state is enough.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ProofArgs {
     /// Digest of a signers file of the project, from a place that you trust; what `sha512sum` prints will do
     #[arg(long, value_name = "SHA512", value_parser = parse_digest)]
     pub(crate) signers_digest: Option<Sha512>,
-}
 
-/// Which proof of the newest state is enough.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct FreshArgs {
     /// Your own policy: which log and witnesses must show that the release is not revoked [default: what is set, else what
     /// the project's signers file says]
     #[arg(long, value_name = "FILE", conflicts_with = "no_log_check")]

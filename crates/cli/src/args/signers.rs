@@ -2,9 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{
-    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource, value_parser,
-};
+use clap::value_parser;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource};
 use countersign_core::{documents::signers::Role, values::other_format::OtherFormat};
 
 use super::options::{parse_duration, parse_format};
@@ -155,18 +154,65 @@ pub(crate) struct SignersEditArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// What clap asks of options that are declared and read by hand.
+macro_rules! by_hand {
+    ($options:ty) => {
+        impl Args for $options {
+            fn augment_args(command: Command) -> Command {
+                Self::declare(command)
+            }
+
+            fn augment_args_for_update(command: Command) -> Command {
+                Self::declare(command)
+            }
+        }
+
+        impl FromArgMatches for $options {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+                Ok(Self::read(matches))
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                *self = Self::read(matches);
+                Ok(())
+            }
+        }
+    };
+}
+
+by_hand!(GroupArgs);
+by_hand!(WitnessArgs);
+by_hand!(ListedServerArgs);
+
 /// The keys of each role and its thresholds, in the order in which they were given.
 #[derive(Debug, Default)]
 pub(crate) struct GroupArgs {
-    pub(crate) roles: Vec<RoleArgs>,
+    pub(crate) roles: Vec<(Role, KeyGroups)>,
 }
 
-#[derive(Debug)]
-pub(crate) struct RoleArgs {
-    pub(crate) role: Role,
-    /// One list for each time that the role was given.
+/// Keys in groups. By hand, because a list does not say which keys were given together.
+#[derive(Debug, Default)]
+pub(crate) struct KeyGroups {
+    /// One list for each time that the option was given.
     pub(crate) keys: Vec<Vec<String>>,
     pub(crate) thresholds: Vec<usize>,
+}
+
+impl KeyGroups {
+    /// The two options, of keys and of thresholds.
+    fn options([keys, threshold]: [&'static str; 2]) -> [Arg; 2] {
+        let keys = Arg::new(keys).long(keys).num_args(1..).action(ArgAction::Append);
+        let threshold = Arg::new(threshold).long(threshold).value_name("N").action(ArgAction::Append);
+        [keys, threshold.value_parser(value_parser!(usize))]
+    }
+
+    fn read(matches: &ArgMatches, [keys, threshold]: [&str; 2]) -> Self {
+        let groups = matches.get_occurrences::<String>(keys);
+        let groups = groups.map(|groups| groups.map(|keys| keys.cloned().collect()).collect());
+        let thresholds = matches.get_many::<usize>(threshold);
+        let thresholds = thresholds.map(|thresholds| thresholds.copied().collect());
+        Self { keys: groups.unwrap_or_default(), thresholds: thresholds.unwrap_or_default() }
+    }
 }
 
 /// The names of a role's two options.
@@ -190,141 +236,65 @@ fn role_help(role: Role) -> &'static str {
     }
 }
 
-// By hand, because a list does not say which keys were given together.
-impl Args for GroupArgs {
-    fn augment_args(command: Command) -> Command {
+impl GroupArgs {
+    fn declare(command: Command) -> Command {
         Role::ALL.into_iter().fold(command, |command, role| {
-            let [keys, threshold] = role_options(role);
+            let names = role_options(role);
             let is_needed = role == Role::Artifact;
+            let [keys, threshold] = KeyGroups::options(names).map(|option| option.required(is_needed));
             command
-                .arg(
-                    Arg::new(keys)
-                        .long(keys)
-                        .value_name("KEY")
-                        .num_args(1..)
-                        .action(ArgAction::Append)
-                        .required(is_needed)
-                        .requires(threshold)
-                        .help(role_help(role)),
-                )
-                .arg(
-                    Arg::new(threshold)
-                        .long(threshold)
-                        .value_name("N")
-                        .action(ArgAction::Append)
-                        .value_parser(value_parser!(usize))
-                        .required(is_needed)
-                        .requires(keys)
-                        .help("How many of them are needed"),
-                )
+                .arg(keys.value_name("KEY").requires(names[1]).help(role_help(role)))
+                .arg(threshold.requires(names[0]).help("How many of them are needed"))
         })
     }
 
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for GroupArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let read = |role| {
-            let [keys, threshold] = role_options(role);
-            let groups = matches.get_occurrences::<String>(keys);
-            let groups = groups.map(|groups| groups.map(|keys| keys.cloned().collect()).collect());
-            let thresholds = matches.get_many::<usize>(threshold);
-            RoleArgs {
-                role,
-                keys: groups.unwrap_or_default(),
-                thresholds: thresholds.map(|thresholds| thresholds.copied().collect()).unwrap_or_default(),
-            }
-        };
-        Ok(Self { roles: Role::ALL.map(read).into() })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
+    fn read(matches: &ArgMatches) -> Self {
+        Self { roles: Role::ALL.map(|role| (role, KeyGroups::read(matches, role_options(role)))).into() }
     }
 }
 
 /// The log that a signers file is to name, its witnesses in the order in which they were given, and the age of proofs.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct LogArgs {
+    /// The key of the log that proves the newest state of the project, as in sign.example.org/log+ID+KEY
+    #[arg(long, value_name = "VKEY")]
     pub(crate) log: Option<String>,
-    /// One list for each time that the option was given.
-    pub(crate) witnesses: Vec<Vec<String>>,
-    pub(crate) thresholds: Vec<usize>,
-    /// Witnesses by their keys or names.
+
+    #[command(flatten)]
+    pub(crate) witnesses: WitnessArgs,
+
+    /// Witnesses that replay the rules before they cosign, by their keys or names; ask their operators
+    #[arg(long, value_name = "WITNESS", num_args = 1..)]
     pub(crate) replaying: Vec<String>,
+
+    /// Witnesses that no longer count as replaying
+    #[arg(long, value_name = "WITNESS", num_args = 1..)]
     pub(crate) not_replaying: Vec<String>,
+
+    /// How old a proof can be, as in 30m, 24h or 7d [default, with new witnesses: 24h]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) max_age: Option<Duration>,
 }
 
-const LOG: &str = "log";
-const MAX_AGE: &str = "max-age";
-const REPLAYING: &str = "replaying";
-const NOT_REPLAYING: &str = "not-replaying";
+#[derive(Debug, Default)]
+pub(crate) struct WitnessArgs {
+    pub(crate) groups: KeyGroups,
+}
+
 /// The names of the two options, as with roles.
 pub(crate) const WITNESS_OPTIONS: [&str; 2] = ["witness", "witness-threshold"];
 
-impl Args for LogArgs {
-    fn augment_args(command: Command) -> Command {
-        let [witness, threshold] = WITNESS_OPTIONS;
-        let option = |name| Arg::new(name).long(name);
+impl WitnessArgs {
+    fn declare(command: Command) -> Command {
+        let [keys, threshold] = KeyGroups::options(WITNESS_OPTIONS);
         command
-            .arg(option(LOG).value_name("VKEY").help(
-                "The key of the log that proves the newest state of the project, as in sign.example.org/log+ID+KEY",
-            ))
-            .arg(option(witness).value_name("VKEY").num_args(1..).action(ArgAction::Append).help(
-                "The keys of all witnesses of the log; can be repeated",
-            ))
-            .arg(
-                option(threshold)
-                    .value_name("N")
-                    .action(ArgAction::Append)
-                    .value_parser(value_parser!(usize))
-                    .help("How many of them must have seen a state"),
-            )
-            .arg(option(REPLAYING).value_name("WITNESS").num_args(1..).action(ArgAction::Append).help(
-                "Witnesses that replay the rules before they cosign, by their keys or names; ask their operators",
-            ))
-            .arg(option(NOT_REPLAYING).value_name("WITNESS").num_args(1..).action(ArgAction::Append).help(
-                "Witnesses that no longer count as replaying",
-            ))
-            .arg(option(MAX_AGE).value_name("TIME").value_parser(parse_duration).help(
-                "How old a proof can be, as in 30m, 24h or 7d [default, with new witnesses: 24h]",
-            ))
+            .arg(keys.value_name("VKEY").help("The keys of all witnesses of the log; can be repeated"))
+            .arg(threshold.help("How many of them must have seen a state"))
     }
 
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
+    fn read(matches: &ArgMatches) -> Self {
+        Self { groups: KeyGroups::read(matches, WITNESS_OPTIONS) }
     }
-}
-
-impl FromArgMatches for LogArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let [witness, threshold] = WITNESS_OPTIONS;
-        let groups = matches.get_occurrences::<String>(witness);
-        let groups = groups.map(|groups| groups.map(|keys| keys.cloned().collect()).collect());
-        let thresholds = matches.get_many::<usize>(threshold);
-        Ok(Self {
-            log: matches.get_one(LOG).cloned(),
-            witnesses: groups.unwrap_or_default(),
-            thresholds: thresholds.map(|thresholds| thresholds.copied().collect()).unwrap_or_default(),
-            replaying: read_names(matches, REPLAYING),
-            not_replaying: read_names(matches, NOT_REPLAYING),
-            max_age: matches.get_one(MAX_AGE).copied(),
-        })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-fn read_names(matches: &ArgMatches, option: &str) -> Vec<String> {
-    matches.get_many::<String>(option).map(|names| names.cloned().collect()).unwrap_or_default()
 }
 
 /// The servers that a signers file is to name. Here `--server` is not the server to ask.
@@ -336,8 +306,8 @@ pub(crate) struct ListedServerArgs {
 /// The global option of this name has it too, so that this one takes its place.
 const SERVER: &str = "server";
 
-impl Args for ListedServerArgs {
-    fn augment_args(command: Command) -> Command {
+impl ListedServerArgs {
+    fn declare(command: Command) -> Command {
         command.arg(
             Arg::new(SERVER)
                 .long(SERVER)
@@ -347,21 +317,10 @@ impl Args for ListedServerArgs {
         )
     }
 
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for ListedServerArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+    fn read(matches: &ArgMatches) -> Self {
         // COUNTERSIGN_SERVER says which server to ask, not which to list.
         let is_given = matches.value_source(SERVER) == Some(ValueSource::CommandLine);
         let urls = matches.get_many::<String>(SERVER).filter(|_| is_given);
-        Ok(Self { urls: urls.map(|urls| urls.cloned().collect()).unwrap_or_default() })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
+        Self { urls: urls.map(|urls| urls.cloned().collect()).unwrap_or_default() }
     }
 }

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use countersign_api::requests::{AssetsBody, ProposeBody, SignaturesBody, SignedStatement, WithdrawBody};
-use countersign_core::documents::statement::StatementKind;
-use countersign_core::values::wire::routes;
+use countersign_core::{documents::statement::StatementKind, values::wire::routes};
 use reqwest::Method;
 use serde::Serialize;
 
@@ -32,62 +31,59 @@ pub(super) struct CallForm {
     pub(super) method: Method,
     pub(super) route: &'static str,
     pub(super) timeout: Duration,
+    pub(super) repetition: Repetition,
+    /// For messages.
+    pub(super) title: &'static str,
+    pub(super) body: String,
+}
+
+impl CallForm {
+    /// A request that can be sent again, and is answered soon.
+    fn post(
+        route: &'static str,
+        title: &'static str,
+        body: &impl Serialize,
+    ) -> Result<Self, serde_json::Error> {
+        let body = serde_json::to_string(body)?;
+        let (method, timeout, repetition) = (Method::POST, ANSWER_TIMEOUT, Repetition::Harmless);
+        Ok(Self { method, route, timeout, repetition, title, body })
+    }
+
+    /// A request for which the server fetches something.
+    fn fetching(self, timeout: Duration) -> Self {
+        Self { timeout, repetition: Repetition::Harmful, ..self }
+    }
 }
 
 impl ServerCall<'_> {
-    pub(super) fn form(self) -> CallForm {
-        let (method, route, timeout) = match self {
-            Self::Ping => (Method::GET, routes::PING, ANSWER_TIMEOUT),
-            Self::Register(_) => (Method::POST, routes::REGISTER_REPO, FETCH_TIMEOUT),
-            Self::Update(_) => (Method::POST, routes::UPDATE_SIGNERS, FETCH_TIMEOUT),
-            Self::Signatures(_) => (Method::POST, routes::SIGNATURES, ANSWER_TIMEOUT),
-            Self::Assets(_) => (Method::POST, routes::ASSETS, RELEASE_TIMEOUT),
-            Self::Withdraw(_) => (Method::POST, routes::WITHDRAW, ANSWER_TIMEOUT),
+    pub(super) fn form(self) -> Result<CallForm, CliError> {
+        let form = match self {
+            Self::Ping => Ok(CallForm {
+                method: Method::GET,
+                route: routes::PING,
+                timeout: ANSWER_TIMEOUT,
+                repetition: Repetition::Harmless,
+                title: "a ping",
+                body: String::new(),
+            }),
+            Self::Register(body) => CallForm::post(routes::REGISTER_REPO, "a registration", body)
+                .map(|form| form.fetching(FETCH_TIMEOUT)),
+            Self::Update(body) => CallForm::post(routes::UPDATE_SIGNERS, "an update of signers", body)
+                .map(|form| form.fetching(FETCH_TIMEOUT)),
+            Self::Assets(body) => {
+                CallForm::post(routes::ASSETS, "a release", body).map(|form| form.fetching(RELEASE_TIMEOUT))
+            }
+            Self::Signatures(body) => CallForm::post(routes::SIGNATURES, "a signature", body),
+            Self::Withdraw(body) => CallForm::post(routes::WITHDRAW, "a withdrawal", body),
             Self::State(statement) => {
                 let route = match statement.kind {
                     StatementKind::Revocation => routes::REVOKE,
                     StatementKind::Veto => routes::VETO,
                     StatementKind::Objection => routes::OBJECT,
                 };
-                (Method::POST, route, ANSWER_TIMEOUT)
+                CallForm::post(route, statement.kind.title(), statement)
             }
         };
-        CallForm { method, route, timeout }
+        form.map_err(|error| CliError::other("the request cannot be written", "report this").because(error))
     }
-
-    /// What messages call it.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Ping => "a ping",
-            Self::Register(_) => "a registration",
-            Self::Update(_) => "an update of signers",
-            Self::Signatures(_) => "a signature",
-            Self::Assets(_) => "a release",
-            Self::Withdraw(_) => "a withdrawal",
-            Self::State(statement) => statement.kind.title(),
-        }
-    }
-
-    pub(super) fn repetition(self) -> Repetition {
-        match self {
-            Self::Ping | Self::Signatures(_) | Self::Withdraw(_) | Self::State(_) => Repetition::Harmless,
-            Self::Register(_) | Self::Update(_) | Self::Assets(_) => Repetition::Harmful,
-        }
-    }
-
-    pub(super) fn body(self) -> Result<String, CliError> {
-        match self {
-            Self::Ping => Ok(String::new()),
-            Self::Register(body) | Self::Update(body) => to_json(body),
-            Self::Signatures(body) => to_json(body),
-            Self::Assets(body) => to_json(body),
-            Self::Withdraw(body) => to_json(body),
-            Self::State(statement) => to_json(statement),
-        }
-    }
-}
-
-fn to_json(body: &impl Serialize) -> Result<String, CliError> {
-    serde_json::to_string(body)
-        .map_err(|error| CliError::other("the request cannot be written", "report this").because(error))
 }

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use countersign_api::answers::ToldError;
 use countersign_core::values::{shown::shown_text, wire};
-use reqwest::{
-    RequestBuilder, Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER},
-};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::{RequestBuilder, Response, StatusCode};
 
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// No text of an error is longer.

@@ -3,23 +3,16 @@
 use std::{error::Error, fmt::Display, io};
 
 use countersign_api::error_code::ErrorCode;
-use countersign_core::values::{
-    json::ParseError,
-    shown::{shown_text, shown_within},
-    wire::routes::API,
-};
-use countersign_forge::{
-    guard::find_refusal,
-    https::{TlsProblem, find_tls_problem},
-};
+use countersign_core::values::shown::{shown_text, shown_within};
+use countersign_core::values::{json::ParseError, wire::routes::API};
+use countersign_forge::guard::find_refusal;
+use countersign_forge::https::{TlsProblem, find_tls_problem};
 use serde_json::json;
 
-use super::{
-    ServerClient,
-    advice::{advise, is_fetched},
-    exchange::{Answer, ExchangeError},
-    words::{self, not_asked},
-};
+use super::ServerClient;
+use super::advice::{advise, is_fetched};
+use super::exchange::{Answer, ExchangeError};
+use super::words::{self, not_asked};
 use crate::error::{CliError, ErrorKind};
 
 /// The longest refusals name a key and two paths, and say what to do.
@@ -139,8 +132,7 @@ impl ServerClient {
             std::iter::successors(Some(error as &(dyn Error + 'static)), |error| (*error).source()).last();
         let address = self.address();
         if error.is_timeout() {
-            let hint = format!("check the network, and {CHECK_SERVER}");
-            return CliError::unreachable(format!("the server {address} does not answer in time"), hint);
+            return self.silent();
         }
         let refused = innermost.and_then(|error| error.downcast_ref::<io::Error>());
         let is_refused = refused.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);

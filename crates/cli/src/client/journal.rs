@@ -1,18 +1,12 @@
 //! The journal of a server.
 
 use countersign_api::error_code::ErrorCode;
-use countersign_core::values::{
-    json::ParseError,
-    wire::{self, routes},
-};
+use countersign_core::values::json::ParseError;
+use countersign_core::values::wire::{self, routes};
 use countersign_store::ObjectId;
 use reqwest::{Response, StatusCode};
 
-use super::{
-    ServerClient,
-    attempts::{Attempts, Repetition},
-    exchange::{ANSWER_TIMEOUT, Answer, ExchangeError},
-};
+use super::ServerClient;
 use crate::error::CliError;
 
 /// A journal whose head has arrived.
@@ -30,24 +24,9 @@ impl ServerClient {
         if let Some(after) = after {
             url.query_pairs_mut().append_pair("after", &after.to_string());
         }
-        let mut attempts = Attempts::default();
-        let outcome = loop {
-            // There is no limit for the whole answer, only for its head.
-            let sent = tokio::time::timeout(ANSWER_TIMEOUT, self.http.get(url.clone()).send()).await;
-            let outcome = match sent.map_err(|_| self.silent())? {
-                Ok(response) if response.status().is_success() => {
-                    return self.begin_journal(response).map(Some);
-                }
-                Ok(response) => Answer::read(response, 0).await,
-                Err(error) => Err(ExchangeError::Transport(error)),
-            };
-            if !self.try_again(&mut attempts, &outcome, Repetition::Harmless).await {
-                break outcome;
-            }
-        };
-        let answer = match outcome {
-            Ok(answer) => answer,
-            Err(error) => return Err(self.failed(error).await),
+        let answer = match self.open_stream(|| self.http.get(url.clone())).await? {
+            Ok(response) => return self.begin_journal(response).map(Some),
+            Err(answer) => answer,
         };
         let Some(told) = answer.told() else { return Err(self.refused(&answer)) };
         let code = told.known_code();

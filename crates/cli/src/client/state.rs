@@ -2,15 +2,12 @@
 //! verify; whether their authors are the right ones, each command finds out.
 
 use countersign_api::state::{DroppedReleases, LogAnswer, StateResponse};
-use countersign_core::{
-    documents::{history::History, layout, signers::SignersFile},
-    proof::state::{State, StateSubject},
-    rules::{scratch::Scratch, snapshot::Snapshot as _},
-    values::{
-        bounds::STATE_BYTES, digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath,
-        time::Timestamp, wire::routes,
-    },
-};
+use countersign_core::documents::{history::History, layout, signers::SignersFile};
+use countersign_core::proof::state::{State, StateSubject};
+use countersign_core::rules::scratch::Scratch;
+use countersign_core::rules::snapshot::{ReadError, Snapshot as _};
+use countersign_core::values::{bounds::STATE_BYTES, digest::Sha512, json::ParseError, key::PublicKey};
+use countersign_core::values::{path::RepoPath, time::Timestamp, wire::routes};
 
 use super::ServerClient;
 use crate::{error::CliError, trust::TrustFile};
@@ -154,6 +151,21 @@ impl Shown {
         bytes
             .map(|bytes| parse(&bytes).map_err(|error| self.client.unusable_content(path, error)))
             .transpose()
+    }
+
+    /// That a stored document is not what its path says.
+    pub(crate) fn unusable(&self, ReadError { path, reason }: ReadError) -> CliError {
+        self.client.unusable_content(&path, ParseError::new("", reason))
+    }
+
+    /// Releases of the project whose signatures proposed signers would drop (D16): the server's word, for information.
+    pub(crate) fn drops(&self) -> DroppedReleases {
+        let DroppedReleases { releases, more } = &self.answer.drops;
+        let is_own = |index: &&RepoPath| match self.subject() {
+            StateSubject::Project(project) => index.is_inside(project),
+            StateSubject::Release(_) => false,
+        };
+        DroppedReleases { releases: releases.iter().filter(is_own).cloned().collect(), more: *more }
     }
 
     /// The signers in force.

@@ -6,34 +6,24 @@ mod log;
 mod owner;
 mod socket;
 
-use std::path::Path;
+use std::path::{Display, Path};
 
 use countersign_core::{rules::decide::drop, values::shown::plural};
 use countersign_log::forget_stops;
-use countersign_server::{
-    admin::{AdminRequest, list_blocks, list_projects},
-    blocks::{BlockError, BlockedThing, Blocks},
-    mirror::memory::MirrorMemory,
-};
-use countersign_store::{
-    clock::Clock,
-    data_dir::DataDir,
-    nonces::{self, NonceReset},
-};
+use countersign_server::admin::{AdminRequest, list_blocks, list_projects};
+use countersign_server::blocks::{BlockError, BlockedThing, Blocks};
+use countersign_server::mirror::memory::MirrorMemory;
+use countersign_store::nonces::{self, NonceReset};
+use countersign_store::{clock::Clock, data_dir::DataDir};
 use serde_json::{Value, json};
 
 use self::data_dir::{find_data_dir, is_mirror, lock_stopped, open_stopped};
-use crate::{
-    args::{
-        AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, MirrorCommand, ProjectsArgs,
-        ResetNoncesArgs, WitnessCommand,
-    },
-    error::CliError,
-    keys,
-    output::Output,
-    prompt::{self, Confirmation},
-    setup,
+use crate::args::{
+    AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs,
+    WitnessCommand,
 };
+use crate::prompt::{self, Confirmation};
+use crate::{error::CliError, keys, output::Output, setup};
 
 pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) -> Result<(), CliError> {
     match command {
@@ -183,43 +173,45 @@ fn show_stats(files: FileArgs, output: Output) -> Result<(), CliError> {
 }
 
 fn resume_mirror(files: FileArgs, output: Output) -> Result<(), CliError> {
-    let (_, path) = find_data_dir(files)?;
-    let is_running = socket::ask(&path, &AdminRequest::ResumeMirror {})?.is_some();
-    if !is_running {
-        let data_dir = lock_stopped(&path)?;
+    let said = "The mirror follows its origin again {when}. Its log says what it finds.\n";
+    resume(files, output, &AdminRequest::ResumeMirror {}, said, |data_dir, shown| {
         let memory = MirrorMemory::at(data_dir.path());
         let unusable =
             |error| CliError::other("the mirror cannot be resumed", "check the disk").because(error);
-        let shown = path.display();
         if memory.origin().map_err(unusable)?.is_none() {
             let message = format!("{shown} is not the data directory of a mirror");
             return Err(CliError::other(message, "name it with --data-dir"));
         }
-        if !memory.forget_refusal().map_err(unusable)? {
-            let message = format!("the mirror in {shown} has not stopped following");
-            return Err(CliError::other(message, "there is nothing to decide"));
-        }
-    }
-    let when = if is_running { "now" } else { "when you start it" };
-    let text = format!("The mirror follows its origin again {when}. Its log says what it finds.\n");
-    output.result(&text, &json!({ "resumed": true, "running": is_running }))
+        let had_stopped = memory.forget_refusal().map_err(unusable)?;
+        Ok((had_stopped, format!("the mirror in {shown} has not stopped following")))
+    })
 }
 
 fn resume_witness(files: FileArgs, output: Output) -> Result<(), CliError> {
-    let (_, path) = find_data_dir(files)?;
-    let is_running = socket::ask(&path, &AdminRequest::ResumeWitness {})?.is_some();
-    if !is_running {
-        let data_dir = lock_stopped(&path)?;
-        let had_stops = forget_stops(&data_dir.witness()).map_err(|error| {
+    let said = "The witness cosigns again {when}. It stops again if it sees the same.\n";
+    resume(files, output, &AdminRequest::ResumeWitness {}, said, |data_dir, shown| {
+        let had_stopped = forget_stops(&data_dir.witness()).map_err(|error| {
             CliError::other("the witness cannot be resumed", "check the disk").because(error)
         })?;
-        if !had_stops {
-            let message = format!("the witness in {} has not stopped for any log", path.display());
-            return Err(CliError::other(message, "there is nothing to decide"));
-        }
+        Ok((had_stopped, format!("the witness in {shown} has not stopped for any log")))
+    })
+}
+
+/// Resumes what stopped until its operator decides: a running server, or one that is stopped. `resume_stopped` gives
+/// whether there was something to decide, and what to say if not.
+fn resume(
+    files: FileArgs,
+    output: Output,
+    request: &AdminRequest,
+    said: &str,
+    resume_stopped: impl FnOnce(&DataDir, Display<'_>) -> Result<(bool, String), CliError>,
+) -> Result<(), CliError> {
+    let (_, path) = find_data_dir(files)?;
+    let is_running = socket::ask(&path, request)?.is_some();
+    if !is_running && let (false, message) = resume_stopped(&lock_stopped(&path)?, path.display())? {
+        return Err(CliError::other(message, "there is nothing to decide"));
     }
-    let when = if is_running { "now" } else { "when you start it" };
-    let text = format!("The witness cosigns again {when}. It stops again if it sees the same.\n");
+    let text = said.replace("{when}", if is_running { "now" } else { "when you start it" });
     output.result(&text, &json!({ "resumed": true, "running": is_running }))
 }
 

@@ -2,21 +2,20 @@
 
 use serde_json::json;
 
-use super::download::{AcceptedRelease, find_evidence};
-use crate::{
-    args::BundleArgs, error::CliError, files::write, release_names::ReleaseName, report::release_name,
-    session::Session,
-};
+use super::download::find_evidence;
+use crate::{args::BundleArgs, error::CliError, files::write, release_names::ReleaseName};
+use crate::{report::release_name, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
     let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
-    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.root, &args.log, None).await?;
+    let release = found.accept(session, &args.proof, None).await?;
     let bundle = found.shown.bundle();
     write(&args.output, &bundle.write())?;
-    let artifact = &accepted.artifact;
+    let artifact = &release.accepted.artifact;
     // The newest, so that a bundle whose history ends earlier cannot be passed off as this one.
     let digest = artifact.chain.last().digest.to_prefixed();
-    let state: Vec<String> = log
+    let state: Vec<String> = release
+        .log
         .lines(&artifact.chain.project, None)
         .into_iter()
         .map(|(name, text)| format!("  {name:<11} {text}\n"))
@@ -34,11 +33,7 @@ pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliE
     let value = json!({
         "bundle": args.output.display().to_string(),
         "bundled_at": bundle.bundled_at.to_string(),
-        "index_path": artifact.path.as_str(),
-        "project_id": artifact.index.project_id.as_str(),
         "newest_signers_digest": digest,
-        "freshness_proven": log.is_proven(),
-        "freshness": log.json(),
     });
-    session.output.result(&text, &value)
+    session.output.result(&text, &release.json(value))
 }

@@ -3,11 +3,8 @@
 use clap::CommandFactory as _;
 use serde_json::json;
 
-use crate::{
-    args::{Arguments, CompletionsArgs},
-    error::CliError,
-    output::Output,
-};
+use crate::args::{Arguments, CompletionsArgs};
+use crate::{error::CliError, output::Output};
 
 pub(crate) fn run(args: &CompletionsArgs, output: Output) -> Result<(), CliError> {
     let mut script = Vec::new();

@@ -3,15 +3,11 @@
 use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
-use crate::{
-    args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs, parse_duration},
-    client::ServerClient,
-    client_config::{ClientConfigFile, Setting, SettingScope},
-    error::CliError,
-    output::Output,
-    release_names::{FORMS, ReleaseName},
-    session::{self, Reader},
-};
+use crate::args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs, parse_duration};
+use crate::client_config::{ClientConfigFile, Setting, SettingScope};
+use crate::release_names::{FORMS, ReleaseName};
+use crate::session::{self, Reader};
+use crate::{client::ServerClient, error::CliError, output::Output};
 
 pub(crate) fn run(
     command: Option<&ConfigCommand>,

@@ -1,26 +1,17 @@
 //! `countersign demo`: the whole story in a temporary directory, told by the commands that people would type.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Output as Finished, Stdio},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output as Finished, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, time::Instant};
 
 use countersign_core::values::digest::Sha256;
 use serde_json::{Value, json};
 
-use crate::{
-    args::DemoArgs,
-    error::CliError,
-    output::{Output, quote},
-    setup::client_runtime,
-};
+use crate::output::{Output, quote};
+use crate::{args::DemoArgs, error::CliError, setup::client_runtime};
 
 /// As shells report a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;

@@ -1,43 +1,27 @@
 //! `countersign download`
 
-use std::{
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 
 use countersign_api::catalogue::{ListedRelease, ReleaseState};
-use countersign_core::{
-    documents::{index::PublishedFile, layout, objections::ObjectionsFile, statement::Revocation},
-    proof::{staple::Staple, state::StateSubject, verify::VerifiedArtifact},
-    values::{
-        path::RepoPath,
-        shown::{quoted, shown_text},
-    },
-};
-use countersign_forge::{
-    download_url::{DownloadPlace, locate_download, locate_release_page},
-    url::SourceUrl,
-};
+use countersign_core::documents::{index::PublishedFile, layout, statement::Revocation};
+use countersign_core::proof::{staple::Staple, state::StateSubject, verify::VerifiedArtifact};
+use countersign_core::values::{path::RepoPath, shown::quoted, shown::shown_text};
+use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
+use countersign_forge::url::SourceUrl;
 
+use crate::args::{DownloadArgs, ProofArgs};
+use crate::client::{ServerClient, state::Shown, state::StateQuestion};
+use crate::download::{Overwrite, WantedFile};
+use crate::evidence::{ShownEvidence, require_evidence, shown_name};
+use crate::freshness::{ShownState, StateSource};
+use crate::proof::{Accepted, Network};
+use crate::release_names::{NamedSubject, ReleaseName, split_page};
+use crate::report::{AcceptedRelease, CheckedFile, Report};
+use crate::session::{Reader, Session};
+use crate::targets::{Found, Place, Target};
 use crate::{
-    args::{DownloadArgs, FreshArgs, RootArgs},
-    client::{
-        ServerClient,
-        state::{Shown, StateQuestion},
-    },
-    download::{self, Overwrite, WantedFile},
-    error::CliError,
-    evidence::{self, ShownEvidence, require_evidence, shown_name},
-    files::refuse_links_below,
-    freshness::{LogReport, ShownState, StateSource},
-    glob::matches_any,
-    proof::{self, Accepted, Network},
-    release_names::{NamedSubject, ReleaseName, split_page},
-    report::{CheckedFile, Report},
-    session::{Reader, Session},
-    shown_release::find_objections,
-    targets::{Found, Place, Target},
-    trust::TrustFile,
+    download, error::CliError, evidence, files::refuse_links_below, glob::matches_any, proof,
+    shown_release::find_objections, trust::TrustFile,
 };
 
 /// How long to wait for a checkpoint that has the release. A log makes one every few seconds.
@@ -49,7 +33,7 @@ const MOST_SKIPPED: usize = 3;
 pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
     let mut found = find_evidence(session, &name).await?;
-    let release = found.accept(session, &args.root, &args.log, None).await?;
+    let release = found.accept(session, &args.proof, None).await?;
     let accepted = &release.accepted;
     let wanted = match &found.file {
         Some(file) => plan_one(args, accepted, file)?,
@@ -79,7 +63,7 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
             ));
         }
     };
-    release.report(files, None).show(session.output)
+    Report { release: &release, files, bundled_at: None }.show(session.output)
 }
 
 /// What a server shows for a name.
@@ -90,41 +74,29 @@ pub(super) struct FoundEvidence {
     pub(super) file: Option<NamedFile>,
 }
 
-/// A release that is what its signers signed, and what is known of it beyond that.
-pub(super) struct AcceptedRelease {
-    pub(super) accepted: Accepted,
-    /// What the server's log proves of the newest state (D97).
-    pub(super) log: LogReport,
-    /// A revocation that waits for signatures. The user is warned of it.
-    pub(super) begun: Option<Revocation>,
-    pub(super) objections: ObjectionsFile,
-}
-
-impl AcceptedRelease {
-    pub(super) fn report<'a>(
-        &'a self,
-        files: Vec<CheckedFile<'a>>,
-        bundled_at: Option<String>,
-    ) -> Report<'a> {
-        let Self { accepted, log, begun, objections } = self;
-        Report { accepted, files, bundled_at, log, objections, begun: begun.as_ref() }
-    }
-}
-
 impl FoundEvidence {
+    fn of(client: ServerClient, shown: Shown) -> Result<Self, CliError> {
+        Ok(Self { shown: require_evidence(&client, shown)?, client, file: None })
+    }
+
+    /// What a server shows for the index of a release.
+    pub(super) async fn at(client: ServerClient, index: &RepoPath) -> Result<Self, CliError> {
+        let shown = client.state_at(index).await?;
+        Self::of(client, shown)
+    }
+
     /// Checks everything, with the server that showed it. `staple`: instead of the server's own. Where a proof is wanted, a
     /// release that was completed a moment ago is worth waiting for: then all of it is asked for again.
     pub(super) async fn accept(
         &mut self,
         session: &Session,
-        root: &RootArgs,
-        fresh: &FreshArgs,
+        wanted: &ProofArgs,
         staple: Option<Staple>,
     ) -> Result<AcceptedRelease, CliError> {
         let mut begun: Option<Instant> = None;
         loop {
             let ShownEvidence { shown, evidence } = &self.shown;
-            let accepted = proof::accept(evidence, root.signers_digest, Network::Online).await?;
+            let accepted = proof::accept(evidence, wanted.signers_digest, Network::Online).await?;
             let artifact = &accepted.artifact;
             session.remember(&artifact.index.project_id, &self.client);
             let state = ShownState {
@@ -133,7 +105,7 @@ impl FoundEvidence {
                 staple: staple.clone().or_else(|| shown.answer.staple.clone()),
                 is_given: staple.is_some(),
             };
-            if let Some(said) = state.waits_for(session, fresh)?
+            if let Some(said) = state.waits_for(session, wanted)?
                 && begun.is_none_or(|begun| begun.elapsed() < NEXT_CHECKPOINT)
             {
                 if begun.is_none() {
@@ -145,7 +117,7 @@ impl FoundEvidence {
                 self.shown = require_evidence(&self.client, shown)?;
                 continue;
             }
-            let log = state.check(session, fresh).await?;
+            let log = state.check(session, wanted).await?;
             TrustFile::locate()?.keep_history(&artifact.chain.project, &evidence.history);
             let path = &artifact.path;
             let begun = shown.parsed(&layout::pending_revocation_of(path), Revocation::parse)?;
@@ -214,8 +186,7 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
     let Place { client, path } = match found {
         Found::Shown(target) => {
             let Target { client, shown, .. } = *target;
-            let shown = require_evidence(&client, shown)?;
-            return Ok(FoundEvidence { client, shown, file: None });
+            return FoundEvidence::of(client, shown);
         }
         Found::Place(place) => place,
     };
@@ -223,8 +194,7 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
     let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());
     if is_page || layout::signable(&path).is_some() {
         let index = if is_page { layout::index_in(&path) } else { path };
-        let shown = require_evidence(&client, client.state_at(&index).await?)?;
-        return Ok(FoundEvidence { client, shown, file: None });
+        return FoundEvidence::at(client, &index).await;
     }
     match client.state(&path, StateQuestion::Newest).await? {
         Some(shown) => choose_newest(session, client, &path, shown),
@@ -248,8 +218,7 @@ fn choose_newest(
                 session.output.note(&format!("The newest release, the highest complete version, is {name}."));
                 skipped.iter().for_each(|reason| session.output.warn(reason));
             }
-            let shown = require_evidence(&client, shown)?;
-            Ok(FoundEvidence { client, shown, file: None })
+            FoundEvidence::of(client, shown)
         }
         StateSubject::Project(_) if skipped.is_empty() => Err(no_complete_release(&client, path)),
         StateSubject::Project(_) => Err(CliError::other(

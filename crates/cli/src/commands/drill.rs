@@ -2,27 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    values::{key::PublicKey, shown::quoted},
-};
-use countersign_explain::{
-    drill::{Drill, DrillAttempt, DrillQuestion, DrillStep, play},
-    signers::{shown_signer, shown_signers},
-    strength::Act,
-};
+use countersign_core::documents::signers::SignersFile;
+use countersign_core::values::{key::PublicKey, shown::quoted};
+use countersign_explain::drill::{Drill, DrillAttempt, DrillQuestion, DrillStep, play};
+use countersign_explain::signers::{shown_signer, shown_signers};
+use countersign_explain::strength::Act;
 use serde_json::{Value, json};
 
 use super::signers::source::find_signers;
-use crate::{
-    args::DrillArgs,
-    client::now,
-    error::CliError,
-    keys,
-    named_keys::{find_named, list_signers},
-    output::Output,
-    session::Session,
-};
+use crate::named_keys::{find_named, list_signers};
+use crate::{args::DrillArgs, client::now, error::CliError, keys, output::Output, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &DrillArgs) -> Result<(), CliError> {
     let file = find_signers(session, &args.source, args.repository.as_deref()).await?;

@@ -5,23 +5,12 @@ use std::path::Path;
 use countersign_core::values::{digest::Sha256, other_format::OtherFormat};
 use serde_json::json;
 
-use self::{
-    directory::{SCRIPT, check_free, write_all},
-    other_format::FormatSignatures,
-    release::ExportedRelease,
-};
-use super::download::{AcceptedRelease, find_evidence};
-use crate::{
-    args::{ExportArgs, ExportFormat},
-    download::Overwrite,
-    error::CliError,
-    evidence::ShownEvidence,
-    output::quote,
-    paths::shown_path,
-    release_names::ReleaseName,
-    report::release_name,
-    session::Session,
-};
+use self::directory::{SCRIPT, check_free, write_all};
+use self::{other_format::FormatSignatures, release::ExportedRelease};
+use super::download::find_evidence;
+use crate::args::{ExportArgs, ExportFormat};
+use crate::{download::Overwrite, error::CliError, evidence::ShownEvidence, output::quote};
+use crate::{paths::shown_path, release_names::ReleaseName, report::release_name, session::Session};
 
 mod directory;
 mod minisign;
@@ -34,22 +23,22 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     let name = ReleaseName::parse_one(&args.names)?;
     check_free(&args.output, if args.force { Overwrite::Allow } else { Overwrite::Deny })?;
     let mut found = find_evidence(session, &name).await?;
-    let AcceptedRelease { accepted, log, .. } = found.accept(session, &args.root, &args.log, None).await?;
+    let accepted = found.accept(session, &args.proof, None).await?;
     let ShownEvidence { shown, evidence } = &found.shown;
-    let artifact = &accepted.artifact;
+    let artifact = &accepted.accepted.artifact;
     let release = ExportedRelease::new(artifact, evidence)?;
     let (files, script) = match args.format {
         ExportFormat::Openssl => (openssl::list_files(&release), openssl::render_script(&release)),
         ExportFormat::Ssh => {
             let signed = FormatSignatures::find(shown, &release, OtherFormat::Ssh)?;
             let files = ssh::list_files(&release, &signed);
-            let script = ssh::script().render(&release, &signed, &files);
+            let script = ssh::script().render_for(&release, &signed, &files);
             (files, script)
         }
         ExportFormat::Minisign => {
             let signed = FormatSignatures::find(shown, &release, OtherFormat::Minisign)?;
             let files = minisign::list_files(&release, &signed);
-            let script = minisign::script(&release).render(&release, &signed, &files);
+            let script = minisign::script(&release).render_for(&release, &signed, &files);
             (files, script)
         }
     };
@@ -66,15 +55,11 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).chain([SCRIPT]).collect();
     let value = json!({
         "directory": args.output.display().to_string(),
-        "format": args.format.as_str(),
+        "format": args.format,
         "files": names,
         "script_sha256": digest.to_string(),
-        "index_path": artifact.path.as_str(),
-        "project_id": artifact.index.project_id.as_str(),
-        "freshness_proven": log.is_proven(),
-        "freshness": log.json(),
     });
-    session.output.result(&text, &value)
+    session.output.result(&text, &accepted.json(value))
 }
 
 fn shown_script(dir: &Path) -> String {

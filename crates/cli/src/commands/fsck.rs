@@ -6,18 +6,14 @@ use std::{io, path::Path};
 
 use countersign_core::values::shown::{plural, shown_text};
 use countersign_forge::origin::speaks_for;
-use countersign_store::{
-    ObjectId,
-    audit::{self, AuditEvent, CheckError, Checked, Finding},
-    journal_copy::{CheckBegin, Copied, JournalCopy},
-};
+use countersign_store::ObjectId;
+use countersign_store::audit::{self, AuditEvent, CheckError, Checked, Finding};
+use countersign_store::journal_copy::{CheckBegin, Copied, JournalCopy};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::{
-    args::FsckArgs, client::ServerClient, error::CliError, output::Output, paths::shown_path,
-    setup::client_runtime,
-};
+use crate::setup::client_runtime;
+use crate::{args::FsckArgs, client::ServerClient, error::CliError, output::Output, paths::shown_path};
 
 /// What a journal says after such a commit leads nowhere, and can be endless.
 const NOT_READ: &str = "the journal was read up to the first commit that breaks the rules, and not further";
@@ -131,7 +127,7 @@ fn report(checked: Checked, server: Option<&ServerClient>, output: Output) -> Re
             count(checked.commits, "commit"),
             checked.head
         );
-        return output.answer(&text, &Value::Object(to_json(&checked, server)));
+        return output.answer(&text, &to_json(&checked, server));
     }
     if !output.is_json() && checked.found > checked.findings.len() {
         output.answer(&format!("and {} more", checked.found - checked.findings.len()), &Value::Null)?;
@@ -173,21 +169,20 @@ fn print_finding(finding: &Finding, bar: Option<&ProgressBar>, output: Output) {
     }
 }
 
-fn to_json(checked: &Checked, server: Option<&ServerClient>) -> Map<String, Value> {
+fn to_json(checked: &Checked, server: Option<&ServerClient>) -> Value {
     let own = || checked.repository.display().to_string();
     let findings = checked.findings.iter().map(|Finding { commit, files, reason }| {
         json!({ "commit": commit.to_string(), "files": files, "reason": reason })
     });
-    let fields = [
-        ("repository", json!(server.map_or_else(own, ServerClient::address))),
-        ("commits", json!(checked.commits)),
-        ("head", json!(checked.head.to_string())),
-        ("found", json!(checked.found)),
-        ("findings", findings.collect()),
-        ("notes", json!(checked.notes)),
-        ("warnings", json!(checked.warnings)),
-    ];
-    fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+    json!({
+        "repository": server.map_or_else(own, ServerClient::address),
+        "commits": checked.commits,
+        "head": checked.head.to_string(),
+        "found": checked.found,
+        "findings": findings.collect::<Vec<_>>(),
+        "notes": checked.notes,
+        "warnings": checked.warnings,
+    })
 }
 
 fn count(number: usize, noun: &str) -> String {

@@ -7,27 +7,17 @@ mod words;
 
 use std::{collections::BTreeSet, path::Path};
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    rules::{snapshot::Snapshot, stored},
-    values::{path::RepoPath, shown::shown_text, time::Timestamp},
-};
+use countersign_core::documents::signers::SignersFile;
+use countersign_core::rules::{snapshot::Snapshot, stored};
+use countersign_core::values::{path::RepoPath, shown::shown_text, time::Timestamp};
 use countersign_explain::incident::IncidentQuestion;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use self::{
-    fetched::Fetched,
-    findings::{Findings, unreadable},
-    prepared::Preparation,
-};
-use crate::{
-    args::{IncidentArgs, Since},
-    client::now,
-    error::CliError,
-    named_keys::resolve_keys,
-    repository_copy::RepositoryView,
-    session::Session,
-};
+use self::findings::{Findings, unreadable};
+use self::{fetched::Fetched, prepared::Preparation};
+use crate::args::{IncidentArgs, Since};
+use crate::session::Session;
+use crate::{client::now, error::CliError, named_keys::resolve_keys, repository_copy::RepositoryView};
 
 pub(crate) async fn run(session: &Session, args: &IncidentArgs) -> Result<(), CliError> {
     let since = match args.since {
@@ -116,14 +106,13 @@ fn tell(
 ) -> Result<(), CliError> {
     let preparation = Preparation::plan(snapshot, &findings, args, session.named_server());
     let mut value = words::to_json(&findings);
-    let steps: Map<String, Value> =
+    value["steps"] =
         preparation.projects.iter().map(|one| (one.project.to_string(), one.to_json())).collect();
-    value.insert("steps".to_owned(), Value::Object(steps));
-    value.insert("unprepared".to_owned(), json!(preparation.faults));
+    value["unprepared"] = json!(preparation.faults);
     let mut lines = words::describe(&findings, session.output);
     if let Some(dir) = &args.output {
         preparation.write(dir)?;
-        value.insert("prepared".to_owned(), json!(dir.display().to_string()));
+        value["prepared"] = json!(dir.display().to_string());
     }
     let mut reasons = findings.unread.clone();
     reasons.extend(findings.faults.iter().map(ToString::to_string));
@@ -134,7 +123,7 @@ fn tell(
         lines.extend(preparation.describe(session.output));
     }
     if reasons.is_empty() {
-        return session.output.answer(&lines.join("\n"), &Value::Object(value));
+        return session.output.answer(&lines.join("\n"), &value);
     }
     if !session.output.is_json() {
         session.output.answer(&lines.join("\n"), &Value::Null)?;

@@ -5,14 +5,10 @@ use std::{fs, io, path::Path};
 use countersign_core::values::shown::is_unseen;
 use serde_json::json;
 
-use crate::{
-    args::{GlobalArgs, KeygenArgs},
-    error::CliError,
-    files::write_new,
-    keys::{self, SecretBytes, passphrase},
-    output::Output,
-    paths::{add_suffix, shown_path},
-};
+use crate::args::{GlobalArgs, KeygenArgs};
+use crate::keys::{self, SecretBytes, passphrase};
+use crate::paths::{add_suffix, shown_path};
+use crate::{error::CliError, files::write_new, output::Output};
 
 const MAX_COMMENT_CHARS: usize = 256;
 

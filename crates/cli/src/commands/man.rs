@@ -6,12 +6,8 @@ use clap::CommandFactory as _;
 use clap_mangen::{Man, generate_to};
 use serde_json::json;
 
-use crate::{
-    args::{Arguments, ManArgs},
-    error::CliError,
-    output::Output,
-    paths::shown_path,
-};
+use crate::args::{Arguments, ManArgs};
+use crate::{error::CliError, output::Output, paths::shown_path};
 
 /// A page for the program and one for each command, as in `countersign-signers-new.1`.
 pub(crate) fn run(args: &ManArgs, output: Output) -> Result<(), CliError> {

@@ -8,39 +8,23 @@ mod replay;
 mod state;
 mod witnessed;
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_core::{
-    documents::{layout, signers::SignersFile, transparency::Transparency},
-    log::{
-        checkpoint::SignedCheckpoint,
-        note::Note,
-        tree::{TreeHead, empty_root},
-    },
-    proof::log_pin::LogPin,
-    values::{key::PublicKey, path::RepoPath, shown::shown_text, verifier_key::VerifierKey},
-};
+use countersign_core::documents::{layout, signers::SignersFile, transparency::Transparency};
+use countersign_core::log::tree::{TreeHead, empty_root};
+use countersign_core::log::{checkpoint::SignedCheckpoint, note::Note};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text};
+use countersign_core::{proof::log_pin::LogPin, values::verifier_key::VerifierKey};
 use serde_json::{Value, json};
 
-use self::{
-    delivery::Delivery,
-    lie::LyingLog,
-    reading::{LogPart, LogReadError, ReadPart, Watching, forked},
-    replay::StateReplay,
-    state::{MonitorState, StateFile},
-    witnessed::ShownLog,
-};
-use crate::{
-    args::MonitorArgs,
-    client::{ServerClient, now, state::StateQuestion},
-    error::{CliError, ErrorKind},
-    log_memory::LogSighting,
-    session::Session,
-    targets::find_project,
-};
+use self::reading::{LogPart, LogReadError, ReadPart, Watching, forked};
+use self::state::{MonitorState, StateFile};
+use self::{delivery::Delivery, lie::LyingLog, replay::StateReplay, witnessed::ShownLog};
+use super::watch::until_interrupted;
+use crate::client::{ServerClient, now, state::StateQuestion};
+use crate::error::{CliError, ErrorKind};
+use crate::{args::MonitorArgs, log_memory::LogSighting, session::Session, targets::find_project};
 
 pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), CliError> {
     let url = match (&args.url, &args.check) {
@@ -93,12 +77,7 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
             tokio::time::sleep(args.interval).await;
         }
     };
-    tokio::select! {
-        ended = following => ended,
-        interrupted = tokio::signal::ctrl_c() => interrupted.map_err(|error| {
-            CliError::other("Ctrl-C cannot be handled", "end it with another signal").because(error)
-        }),
-    }
+    until_interrupted(following).await
 }
 
 /// The project that a name stands for.
@@ -190,22 +169,36 @@ impl Monitor<'_> {
             Some(_) => (seen, Some(before.commit.clone())),
             None => (TreeHead { size: 0, root: empty_root() }, None),
         };
-        let part = LogPart { client: &self.client, from, to: head, after, told: seen.size };
+        let (client, key, told) = (&self.client, &before.key, seen.size);
+        let part = LogPart { client, key, note: &note, from, to: head, after, told };
+        let forked = || forked(&sighting, &pin);
+        self.read(part, watching, replay, forked).await
+    }
+
+    /// Reads a part of the log under a checkpoint, tells what changed there, and remembers it. Gives how much changed.
+    /// `contradiction`: what it means if the entries do not give the root.
+    async fn read(
+        &self,
+        part: LogPart<'_>,
+        watching: Watching,
+        replay: Option<StateReplay>,
+        contradiction: impl FnOnce() -> CliError,
+    ) -> Result<(usize, MonitorState), CliError> {
+        let LogPart { client, key, note, to: TreeHead { size, .. }, .. } = part;
         let mut replay = replay.unwrap_or_else(|| StateReplay::begin(&self.file.replay_file()));
         let read = match part.read(watching, &mut replay).await {
-            Err(LogReadError::Contradiction(_)) => return Err(forked(&sighting, &pin)),
+            Err(LogReadError::Contradiction(_)) => return Err(contradiction()),
             Err(LogReadError::Lie(found)) => {
-                let log = self.lying(&before.key, &note, head.size, &replay);
+                let log = LyingLog { client, key, note, size, replay: &replay };
                 return Err(log.accuse(*found).await?);
             }
             Err(LogReadError::Other(error)) => return Err(error),
             Ok(read) => read,
         };
         for change in &read.changes {
-            self.tell(&change.text(), &change.json()).await?;
+            self.tell(&change.text(), &json!(change)).await?;
         }
-        let told = read.changes.len();
-        Ok((told, self.remember(before.key, &note, read, replay)?))
+        Ok((read.changes.len(), self.remember(key.clone(), note, read, replay)?))
     }
 
     /// What was derived up to the state that is remembered.
@@ -233,16 +226,6 @@ impl Monitor<'_> {
         Ok(state)
     }
 
-    fn lying<'a>(
-        &'a self,
-        key: &'a VerifierKey,
-        note: &'a Note,
-        size: u64,
-        replay: &'a StateReplay,
-    ) -> LyingLog<'a> {
-        LyingLog { client: &self.client, key, note, size, replay }
-    }
-
     /// Tells of projects that newly lack the word of their witnesses, and gives how many lack it.
     async fn hear_witnesses(&self, state: &MonitorState) -> Result<usize, CliError> {
         let pin = LogPin { seen_at: now()?, checkpoint: state.checkpoint.clone() };
@@ -265,18 +248,10 @@ impl Monitor<'_> {
         let names: Vec<String> = projects.iter().map(ToString::to_string).collect();
         let watching = Watching { projects, key: self.key, transparency };
         let from = TreeHead { size: 0, root: empty_root() };
-        let part = LogPart { client: &self.client, from, to: head, after: None, told: head.size };
-        let mut replay = StateReplay::begin(&self.file.replay_file());
-        let read = match part.read(watching, &mut replay).await {
-            Err(LogReadError::Contradiction(_)) => {
-                return Err(commits::untrue_journal(&self.client, "its entries do not give its root"));
-            }
-            Err(LogReadError::Lie(found)) => {
-                return Err(self.lying(&key, note, head.size, &replay).accuse(*found).await?);
-            }
-            Err(LogReadError::Other(error)) => return Err(error),
-            Ok(read) => read,
-        };
+        let (client, told) = (&self.client, head.size);
+        let part = LogPart { client, key: &key, note, from, to: head, after: None, told };
+        let untrue = || commits::untrue_journal(&self.client, "its entries do not give its root");
+        let (_, state) = self.read(part, watching, None, untrue).await?;
         self.session.output.note(&format!(
             "Following the log {} from size {} on, for {}. Each commit before gives the state that the log has.",
             key.name(),
@@ -287,7 +262,7 @@ impl Monitor<'_> {
                 names.join(", ")
             }
         ));
-        self.remember(key, note, read, replay)
+        Ok(state)
     }
 
     /// What projects demand of logs, by the server's word. From then on the log itself tells of changes.

@@ -3,27 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
-use countersign_core::{
-    documents::{
-        layout,
-        signers::{Role, SignersFile},
-    },
-    values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp},
-};
+use countersign_core::documents::layout;
+use countersign_core::documents::signers::{Role, SignersFile};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
 use countersign_explain::{progress::Names, signers::shown_signer_name};
 use serde_json::{Value, json};
 
-use crate::{
-    args::PendingArgs,
-    client::{ServerClient, now, state::StateQuestion},
-    error::{CliError, ErrorKind},
-    people::when_text,
-    release_names::{FORMS, ReleaseName},
-    session::{Reader, Session},
-    several::Several,
-    table::{Table, age_text},
-    targets::find_project,
-};
+use crate::client::{ServerClient, now, state::StateQuestion};
+use crate::error::{CliError, ErrorKind};
+use crate::release_names::{FORMS, ReleaseName};
+use crate::session::{Reader, Session};
+use crate::table::{Table, age_text};
+use crate::{args::PendingArgs, people::when_text, several::Several, targets::find_project};
 
 /// Of how many projects the names are looked up.
 const MOST_ASKED: usize = 20;
@@ -106,38 +97,17 @@ struct Waiting {
 }
 
 impl Waiting {
+    /// What the server says, with every field.
     fn json(&self) -> Value {
-        let WaitingFile {
-            kind,
-            file_path,
-            project_id,
-            tag,
-            collected,
-            needed,
-            roles,
-            since,
-            by,
-            reason,
-            objections,
-            waits_until,
-            completes,
-        } = &self.file;
-        json!({
-            "kind": kind.name(),
-            "file_path": file_path.as_str(),
-            "project_id": project_id.as_str(),
-            "tag": tag,
-            "collected": collected,
-            "needed": needed,
-            "roles": roles.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "since": since.to_string(),
-            "by": by.map(|key| key.to_string()),
-            "reason": reason,
-            "objections": objections,
-            "waits_until": waits_until.map(|until| until.to_string()),
-            "completes": completes,
-            "server": self.server,
-        })
+        let mut value = json!({
+            "tag": null, "by": null, "reason": null, "objections": [], "waits_until": null, "completes": false,
+        });
+        if let (Value::Object(value), Value::Object(said)) = (&mut value, json!(self.file)) {
+            value.extend(said);
+        }
+        value["roles"] = self.file.roles.iter().map(|role| json!(role.to_string())).collect();
+        value["server"] = json!(self.server);
+        value
     }
 }
 

@@ -1,26 +1,17 @@
 //! `countersign register` and `countersign update`
 
-use countersign_api::{answers::ProposedResponse, requests::ProposeBody};
-use countersign_core::{
-    documents::{layout, metadata::OriginKind, signatures::SignatureSet, signers::SignersFile},
-    values::{bounds::SIGNERS_FILE_BYTES, key::PublicKey, path::RepoPath},
-};
+use countersign_api::{answers::ProposedResponse, requests::ProposeBody, state::DroppedReleases};
+use countersign_core::documents::{layout, metadata::OriginKind};
+use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, key::PublicKey, path::RepoPath};
+use countersign_explain::describe::proposal::{ProposalDescription, describe_proposal};
 use countersign_explain::progress::Names;
-use countersign_forge::{
-    fetch::{Fetcher, Timeouts},
-    forges::{SignersSource, locate_claimed},
-};
+use countersign_forge::fetch::{Fetcher, Timeouts};
+use countersign_forge::forges::{SignersSource, locate_claimed};
 use serde_json::{Value, json};
 
-use crate::{
-    args::ProposeArgs,
-    client::{ServerCall, ServerClient, state::Shown},
-    error::CliError,
-    people::People,
-    prompt,
-    session::Session,
-    waiting::DroppedSignatures,
-};
+use crate::client::{ServerCall, ServerClient, state::Shown};
+use crate::waiting::dropped_text;
+use crate::{args::ProposeArgs, error::CliError, people::People, prompt, session::Session};
 
 pub(crate) async fn register(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
     propose(session, args, ProposalKind::Registration).await
@@ -52,53 +43,42 @@ impl ProposalKind {
     }
 }
 
-/// Signers that wait for signatures where others are proposed.
-struct PendingProposal {
-    path: RepoPath,
-    text: String,
-    signed: Vec<PublicKey>,
-    /// What those in force and those proposed are called.
-    names: Names,
+/// The signers that wait for signatures at the first project that the URL can mean. `None` if nothing waits there.
+async fn find_pending(client: &ServerClient, url: &str) -> Result<Option<ProposalDescription>, CliError> {
+    for project in list_projects(url) {
+        let shown = client.state_at(&layout::pending_signers(&project)).await?;
+        let found = describe_proposal(&shown.files, &project).map_err(|error| shown.unusable(error))?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
-impl PendingProposal {
-    /// At the first project that the URL can mean. `None` if nothing waits there.
-    async fn find(client: &ServerClient, url: &str) -> Result<Option<Self>, CliError> {
-        for project in list_projects(url) {
-            let path = layout::pending_signers(&project);
-            let shown = client.state_at(&path).await?;
-            let Some(text) = shown.document(&path) else { continue };
-            let set = shown.parsed(&layout::pending_signatures_of(&path), SignatureSet::parse)?;
-            let signed = set.unwrap_or_default().signers().into_iter().collect();
-            let current = shown.signers()?;
-            let proposed = SignersFile::parse(text.as_bytes()).ok();
-            let names = Names::of(current.iter().chain(&proposed));
-            return Ok(Some(Self { path, text, signed, names }));
-        }
-        Ok(None)
+/// Asks before signatures of others are set aside (D180). Who has signed is not believed for more than the question.
+async fn confirm_replacement(
+    pending: &ProposalDescription,
+    session: &Session,
+    url: &str,
+) -> Result<(), CliError> {
+    let ProposalDescription { path, digest, signatures, names, .. } = pending;
+    let published = fetch_published(url).await.map(|bytes| Sha512::of(&bytes));
+    if signatures.entries.is_empty() || published == Some(*digest) {
+        return Ok(());
     }
-
-    /// Asks before signatures of others are set aside (D180). Who has signed is not believed for more than the question.
-    async fn confirm_replacement(&self, session: &Session, url: &str) -> Result<(), CliError> {
-        let published = fetch_published(url).await;
-        if self.signed.is_empty() || published.as_deref() == Some(self.text.as_bytes()) {
-            return Ok(());
-        }
-        let what = match published {
-            Some(_) => "The file that you propose is another one. It replaces the pending one, and",
-            None => "If the file that you propose is another one, it replaces the pending one, and",
-        };
-        let you = if session.has_key() { session.public_key().ok() } else { None };
-        let people = People { names: &self.names, you };
-        let (path, signed) = (&self.path, people.list(self.signed.iter().copied()));
-        session.output.show_question(
-            &format!(
-                "{path} is collecting signatures. {what} these signatures are set aside: {signed}. {SET_ASIDE}"
-            ),
-            session.confirmation(),
-        );
-        prompt::confirm(session.confirmation(), "Propose it?")
-    }
+    let what = match published {
+        Some(_) => "The file that you propose is another one. It replaces the pending one, and",
+        None => "If the file that you propose is another one, it replaces the pending one, and",
+    };
+    let you = session.own_key();
+    let signed = People { names, you }.list(signatures.signers());
+    session.output.show_question(
+        &format!(
+            "{path} is collecting signatures. {what} these signatures are set aside: {signed}. {SET_ASIDE}"
+        ),
+        session.confirmation(),
+    );
+    prompt::confirm(session.confirmation(), "Propose it?")
 }
 
 /// A proposal that comes back has its signatures (D15).
@@ -117,17 +97,14 @@ async fn fetch_published(url: &str) -> Option<Vec<u8>> {
 
 async fn propose(session: &Session, args: &ProposeArgs, kind: ProposalKind) -> Result<(), CliError> {
     let place = find_project(&args.url);
-    let client = match &place {
-        Some(project) => session.client_for(project)?,
-        None => session.client()?,
-    };
+    let client = session.client_of(place.as_ref())?;
     let pending = match kind {
         // The server refuses another registration.
         ProposalKind::Registration => None,
-        ProposalKind::Update => PendingProposal::find(&client, &args.url).await?,
+        ProposalKind::Update => find_pending(&client, &args.url).await?,
     };
     if let Some(pending) = &pending {
-        pending.confirm_replacement(session, &args.url).await?;
+        confirm_replacement(pending, session, &args.url).await?;
     }
     let key = session.key(place.as_ref(), &[])?;
     let body = ProposeBody { signers_file_url: args.url.clone(), public_key: key.public_key() };
@@ -146,25 +123,29 @@ struct MadeProposal {
     required: Vec<PublicKey>,
     /// What those in force and those proposed are called.
     names: Names,
-    replaced: Option<PendingProposal>,
-    drops: DroppedSignatures,
+    replaced: Option<ProposalDescription>,
+    drops: DroppedReleases,
 }
 
 impl MadeProposal {
     /// `pending`: what waited there before.
-    async fn find(client: &ServerClient, answer: ProposedResponse, pending: Option<PendingProposal>) -> Self {
+    async fn find(
+        client: &ServerClient,
+        answer: ProposedResponse,
+        pending: Option<ProposalDescription>,
+    ) -> Self {
         let ProposedResponse { project_id: project, required_signers: required, .. } = answer;
         let path = layout::pending_signers(&project);
-        // The file in force names those who leave, and the one that the server fetched those who join.
         let shown = client.state_at(&path).await.unwrap_or_else(|_| Shown::nothing(client, &path));
         let active = shown.signers().ok().flatten();
-        let drops = active.as_ref().map(|_| DroppedSignatures::of(&shown)).unwrap_or_default();
-        let text = shown.document(&path);
-        let proposed = text.as_ref().and_then(|text| SignersFile::parse(text.as_bytes()).ok());
-        let names = Names::of(active.iter().chain(&proposed));
-        let replaced = pending.filter(|pending| {
-            pending.path == path && text.as_ref().is_some_and(|text| pending.text != *text)
-        });
+        let drops = active.as_ref().map(|_| shown.drops()).unwrap_or_default();
+        let now = describe_proposal(&shown.files, &project).ok().flatten();
+        let is_other = |pending: &ProposalDescription| {
+            pending.path == path && now.as_ref().is_some_and(|now| now.digest != pending.digest)
+        };
+        let replaced = pending.filter(is_other);
+        // The file in force names those who leave, and the one that the server fetched those who join.
+        let names = now.map_or_else(|| Names::of(&active), |now| now.names);
         Self { project, path, required, names, replaced, drops }
     }
 
@@ -183,30 +164,27 @@ impl MadeProposal {
                 "{done} {project}\nThese signers still sign it, each with `countersign sign {name}`:\n  {asked}"
             ),
         };
-        if let Some(PendingProposal { signed, names, .. }) = &self.replaced {
+        if let Some(ProposalDescription { signatures, names, .. }) = &self.replaced {
             let people = People { names, you: Some(you) };
             text.push_str("\nIt replaces one that was pending. ");
-            text.push_str(&match signed.as_slice() {
-                [] => "No one had signed that one.".to_owned(),
-                signed => format!(
-                    "These signatures are set aside: {}. {SET_ASIDE}",
-                    people.list(signed.iter().copied())
-                ),
+            text.push_str(&match people.list(signatures.signers()).as_str() {
+                "" => "No one had signed that one.".to_owned(),
+                signed => format!("These signatures are set aside: {signed}. {SET_ASIDE}"),
             });
         }
-        if let Some(dropped) = self.drops.text() {
+        if let Some(dropped) = dropped_text(&self.drops) {
             text.push_str(&format!("\nOnce it is in force, these need their signatures again: {dropped}"));
         }
         text
     }
 
     fn json(&self) -> Value {
-        let texts = |keys: &[PublicKey]| keys.iter().map(PublicKey::to_string).collect::<Vec<_>>();
+        let replaced = self.replaced.as_ref();
         json!({
             "project_id": self.project.as_str(),
             "file_path": self.path.as_str(),
-            "required_signers": texts(&self.required),
-            "replaced": self.replaced.as_ref().map(|replaced| json!({"signatures": texts(&replaced.signed)})),
+            "required_signers": self.required,
+            "replaced": replaced.map(|replaced| json!({"signatures": replaced.signatures.signers()})),
         })
     }
 }

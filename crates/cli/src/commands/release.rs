@@ -3,42 +3,26 @@
 use std::time::Duration;
 
 use countersign_api::{answers::AssetsResponse, error_code::ErrorCode, requests::AssetsBody};
-use countersign_core::{
-    documents::{
-        index::{PublishedFile, ReleaseIndex},
-        layout,
-        signatures::SignatureSet,
-        signers::SignersFile,
-    },
-    rules::place::{path_of_url, release_tag_at},
-    values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath},
-};
+use countersign_core::documents::index::{PublishedFile, ReleaseIndex};
+use countersign_core::documents::layout;
+use countersign_core::rules::place::{path_of_url, release_tag_at};
+use countersign_core::rules::stored::{self, ReleaseState};
+use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath};
+use countersign_explain::describe::release::{ReleaseSummary, describe_release, summarise_release};
 use countersign_explain::progress::Names;
-use countersign_forge::{
-    checksums::{file::Checksums, locate_checksums},
-    download_url::locate_release_page,
-    fetch::{FetchLimits, Fetcher, Redirects, Timeouts},
-};
+use countersign_forge::checksums::{file::Checksums, locate_checksums};
+use countersign_forge::download_url::locate_release_page;
+use countersign_forge::fetch::{FetchLimits, Fetcher, Redirects, Timeouts};
 use countersign_server::web::links;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::{
-    args::ReleaseArgs,
-    client::{ServerCall, ServerClient, state::Shown},
-    error::CliError,
-    keys::SigningKey,
-    people::People,
-    prompt,
-    session::Session,
-};
+use crate::client::{ServerCall, ServerClient, state::Shown};
+use crate::{args::ReleaseArgs, error::CliError, keys::SigningKey, people::People, prompt, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
     let place = args.url.as_ref().or(args.checksums.first()).and_then(|url| path_of_url(url));
-    let client = match &place {
-        Some(place) => session.client_for(place)?,
-        None => session.client()?,
-    };
+    let client = session.client_of(place.as_ref())?;
     let body = match &args.url {
         Some(url) => AssetsBody::Release(url.clone()),
         None => AssetsBody::Checksums(args.checksums.clone()),
@@ -106,10 +90,9 @@ async fn show_new(
     let AssetsResponse { index_file_path: path, replaced, .. } = answer;
     let replaced = match replaced {
         Some(replaced) => {
-            let copy = layout::signers_copy_of(&path);
             let shown = client.state_at(&path).await.ok();
-            let file = shown.and_then(|shown| shown.parsed(&copy, SignersFile::parse).ok().flatten());
-            Some((Names::of(&file), replaced.signatures))
+            let described = shown.and_then(|shown| describe_release(&shown.files, &path).ok().flatten());
+            Some((described.map(|release| release.names).unwrap_or_default(), replaced.signatures))
         }
         None => None,
     };
@@ -124,9 +107,7 @@ async fn show_new(
         });
     }
     text.push_str(&format!("\nNow enough signers sign it, each with `countersign sign {shown}`"));
-    let dropped = replaced.map(
-        |(_, dropped)| json!({"signatures": dropped.iter().map(PublicKey::to_string).collect::<Vec<_>>()}),
-    );
+    let dropped = replaced.map(|(_, dropped)| json!({"signatures": dropped}));
     let page = page_of(client, &path);
     text.push_str(&format!("\nIts page: {page}"));
     args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
@@ -186,16 +167,18 @@ fn registered_otherwise(path: &RepoPath) -> CliError {
 async fn explain_conflict(client: &ServerClient, path: &RepoPath, error: CliError) -> CliError {
     const NEXT: &str = "another version needs a tag or directory of its own";
     let Ok(shown) = client.state_at(path).await else { return error };
-    let is_there = |path: RepoPath| shown.contains(&path);
-    let (conflict, message, hint) = if is_there(layout::revocation_of(path)) {
-        ("revoked", format!("{path} is revoked, so nothing can be registered there"), NEXT)
-    } else if is_there(layout::signatures_of(path)) {
-        ("already_complete", format!("{path} is complete, so its files can no longer change"), NEXT)
-    } else if is_there(layout::pending_signatures_of(path)) {
-        let message = format!("{path} is registered with exactly these files, and collects signatures");
-        ("release_registered", message, "nothing changed; `countersign status NAME` shows how far it is")
-    } else {
-        return error;
+    let (conflict, message, hint) = match stored::index_state(&shown.files, path) {
+        Ok(Some(ReleaseState::Revoked)) => {
+            ("revoked", format!("{path} is revoked, so nothing can be registered there"), NEXT)
+        }
+        Ok(Some(ReleaseState::Complete)) => {
+            ("already_complete", format!("{path} is complete, so its files can no longer change"), NEXT)
+        }
+        Ok(Some(ReleaseState::Collecting)) => {
+            let message = format!("{path} is registered with exactly these files, and collects signatures");
+            ("release_registered", message, "nothing changed; `countersign status NAME` shows how far it is")
+        }
+        Ok(None) | Err(_) => return error,
     };
     CliError::other(message, hint)
         .with_details(error.details().clone())
@@ -225,38 +208,39 @@ fn page_of(client: &ServerClient, path: &RepoPath) -> String {
 /// An index that collects, and has signatures.
 struct SignedIndex {
     path: RepoPath,
-    set: SignatureSet,
+    summary: ReleaseSummary,
     shown: Shown,
 }
 
 async fn find_signed(client: &ServerClient, body: &AssetsBody) -> Result<Option<SignedIndex>, CliError> {
     let Some(path) = locate_index(body) else { return Ok(None) };
     let shown = client.state_at(&path).await?;
-    let set = shown.parsed(&layout::pending_signatures_of(&path), SignatureSet::parse)?;
-    Ok(set.filter(|set| !set.entries.is_empty()).map(|set| SignedIndex { path, set, shown }))
+    let summary = summarise_release(&shown.files, &path).map_err(|error| shown.unusable(error))?;
+    let is_signed = |summary: &ReleaseSummary| {
+        summary.state == ReleaseState::Collecting && !summary.signatures.entries.is_empty()
+    };
+    Ok(summary.filter(is_signed).map(|summary| SignedIndex { path, summary, shown }))
 }
 
-fn is_registrar(session: &Session, SignedIndex { path, shown, .. }: &SignedIndex) -> Result<bool, CliError> {
-    let file = shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)?;
-    let key = session.public_key_of(Some(path), &shown.listed_keys()?)?;
-    Ok(file.is_some_and(|file| file.has_registrar(&key)))
+fn is_registrar(session: &Session, signed: &SignedIndex) -> Result<bool, CliError> {
+    let key = session.public_key_of(Some(&signed.path), &signed.shown.listed_keys()?)?;
+    Ok(signed.summary.signers.file.has_registrar(&key))
 }
 
 /// Asks before signatures of others are dropped. Who has signed is read before, and not believed for more than the question.
 fn confirm_replacement(
     session: &Session,
-    SignedIndex { path, set, shown }: &SignedIndex,
+    SignedIndex { path, summary, .. }: &SignedIndex,
     files: ShownFiles,
 ) -> Result<(), CliError> {
     let if_changed = if files == ShownFiles::Unknown { "If its files have changed: " } else { "" };
-    let copy = shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)?;
-    let names = Names::of(&copy);
-    let you = if session.has_key() { session.public_key().ok() } else { None };
+    let names = Names::of([&*summary.signers.file]);
+    let you = session.own_key();
     let people = People { names: &names, you };
     session.output.show_question(
         &format!(
             "{path} is collecting signatures. {if_changed}Registering it again replaces it, and drops these signatures: {}",
-            people.list(set.signers())
+            people.list(summary.signatures.signers())
         ),
         session.confirmation(),
     );

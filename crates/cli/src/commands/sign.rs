@@ -6,33 +6,26 @@ mod request;
 
 use std::collections::BTreeMap;
 
-use countersign_api::{answers::SignedResponse, catalogue::WaitingKind};
-use countersign_core::{
-    documents::{
-        layout::{self, Signable},
-        signatures::SignatureSet,
-        statement::Revocation,
-    },
-    proof::to_sign::{SigningRequest, ToSign},
-    values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp},
+use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, state::DroppedReleases};
+use countersign_core::documents::{
+    layout, layout::Signable, signatures::SignatureSet, statement::Revocation,
 };
+use countersign_core::proof::to_sign::{SigningRequest, ToSign};
+use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::request::{
     Gathered, Signing, check, check_asked, check_trust, review_and_sign, say_signed, state_text,
 };
 use super::pending;
+use crate::client::{ServerClient, state::Shown};
+use crate::error::{CliError, ErrorKind};
+use crate::session::{KeyRing, Reader, Session};
+use crate::shown_release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn};
+use crate::waiting::{Vetoed, dropped_text, find_due};
 use crate::{
-    args::SignArgs,
-    client::{ServerClient, state::Shown},
-    error::{CliError, ErrorKind},
-    proof::{self, Network},
-    release_names::ReleaseName,
-    session::{KeyRing, Reader, Session},
-    several::Several,
-    shown_release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn},
-    targets::Target,
-    waiting::{DroppedSignatures, Vetoed, Waiting},
+    args::SignArgs, proof, proof::Network, release_names::ReleaseName, several::Several, targets::Target,
 };
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
@@ -71,7 +64,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
 /// What became of the files of this run.
 #[derive(Default)]
 struct Outcome<'a> {
-    done: Vec<Signed<'a>>,
+    done: Vec<Signed>,
     before: Vec<SignedBefore>,
     /// The answer was no.
     declined: Vec<&'a str>,
@@ -91,9 +84,9 @@ impl<'a> Outcome<'a> {
         let listed = shown.listed_keys()?;
         let you = session.public_key_of(Some(path), &listed)?;
         if let Some(at) = gathered.signed_at(&you) {
-            let state = state_text(gathered.is_complete, gathered.waiting.until);
-            session.output.line(&say_signed(path, at, &state));
             let is_complete = gathered.is_complete;
+            let state = state_text(is_complete, find_due(shown)?);
+            session.output.line(&say_signed(path, at, &state));
             self.before.push(SignedBefore { path: path.clone(), you, at, is_complete });
             return Ok(());
         }
@@ -124,21 +117,17 @@ impl<'a> Outcome<'a> {
             return several.finish("", value);
         }
         let message = format!("not signed, because the answer was no: {}", self.declined.join(", "));
-        let error = CliError::other(message, "run it again to be asked again");
-        Err(match value {
-            Value::Object(details) => error.with_details(details),
-            _ => error,
-        })
+        Err(CliError::other(message, "run it again to be asked again").with_details(value))
     }
 }
 
-fn say_done(session: &Session, signed: &Signed<'_>) {
+fn say_done(session: &Session, signed: &Signed) {
     session.output.line(&format!(
         "Signed {}: {}",
         session.name_of(&signed.path, None),
         state_text(signed.is_complete, signed.waits_until)
     ));
-    if let Some(dropped) = signed.dropped.and_then(DroppedSignatures::text) {
+    if let Some(dropped) = &signed.dropped_text {
         session
             .output
             .line(&format!("The new signers are in force. These need their signatures again: {dropped}"));
@@ -146,23 +135,36 @@ fn say_done(session: &Session, signed: &Signed<'_>) {
 }
 
 /// What was signed in this run.
-struct Signed<'a> {
+#[derive(Serialize)]
+struct Signed {
+    #[serde(rename = "file_path")]
     path: RepoPath,
+    #[serde(skip)]
     you: PublicKey,
     is_complete: bool,
     /// When signers take effect that have all signatures.
+    #[serde(skip_serializing_if = "Option::is_none")]
     waits_until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Value>,
     /// Those that the server has taken as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     formats: Vec<OtherFormat>,
     /// What this signature put in force drops these.
-    dropped: Option<&'a DroppedSignatures>,
+    #[serde(rename = "dropped_signatures_on", skip_serializing_if = "Vec::is_empty")]
+    dropped: Vec<RepoPath>,
+    #[serde(skip)]
+    dropped_text: Option<String>,
 }
 
 /// What the user had signed earlier.
+#[derive(Serialize)]
 struct SignedBefore {
+    #[serde(rename = "file_path")]
     path: RepoPath,
+    #[serde(skip)]
     you: PublicKey,
+    #[serde(rename = "signed_at")]
     at: Timestamp,
     is_complete: bool,
 }
@@ -172,18 +174,11 @@ async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Ta
     let key = session.public_key()?;
     let mut targets = Vec::new();
     for client in session.clients(Reader::Signer)? {
-        match pending::list(session, &client, &key).await {
-            Ok(waiting) => {
-                let signable =
-                    waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation);
-                for file in signable {
-                    match Target::at(client.clone(), file.file_path.clone()).await {
-                        Ok(target) => targets.push(target),
-                        Err(error) => drop(several.keep::<()>(file.file_path.as_str(), Err(error))),
-                    }
-                }
-            }
-            Err(error) => drop(several.keep::<()>(&client.address(), Err(error))),
+        let listed = pending::list(session, &client, &key).await;
+        let Some(waiting) = several.keep_found(&client.address(), listed) else { continue };
+        for file in waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation) {
+            let found = Target::at(client.clone(), file.file_path.clone()).await;
+            targets.extend(several.keep_found(file.file_path.as_str(), found));
         }
     }
     Ok(targets)
@@ -196,29 +191,24 @@ async fn find_named(
 ) -> Result<Vec<Target>, CliError> {
     let mut targets = Vec::new();
     for name in ReleaseName::parse_all(&args.names)? {
-        match session.find_signable(&name, Reader::Signer).await {
-            Ok(target) => targets.push(target),
-            Err(error) => drop(several.keep::<()>(&name.to_string(), Err(error))),
-        }
+        let found = session.find_signable(&name, Reader::Signer).await;
+        targets.extend(several.keep_found(&name.to_string(), found));
     }
     Ok(targets)
 }
 
 /// `None` if the answer is no.
-async fn sign_one<'a>(
+async fn sign_one(
     keys: &mut KeyRing<'_>,
     args: &SignArgs,
     Target { client, shown, .. }: &Target,
-    gathered: &'a Gathered,
-) -> Result<Option<Signed<'a>>, CliError> {
+    gathered: &Gathered,
+) -> Result<Option<Signed>, CliError> {
     let request = gathered.open()?;
     let session = keys.session;
     let key = keys.unlock(&request.path, &shown.listed_keys()?)?;
-    let Some((body, comparison)) = review_and_sign(
-        &Signing { session, args, key, waiting: &gathered.waiting },
-        request,
-        Network::Online,
-    )?
+    let Some((body, comparison)) =
+        review_and_sign(&Signing { session, args, key, shown: Some(shown) }, request, Network::Online)?
     else {
         return Ok(None);
     };
@@ -234,8 +224,9 @@ async fn sign_one<'a>(
     let comparison = comparison.map(|comparison| comparison.json());
     let (path, you) = (request.path.clone(), key.public_key());
     let is_in_force = is_complete && waits_until.is_none();
-    let dropped = is_in_force.then_some(&gathered.waiting.drops);
-    Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats, dropped }))
+    let drops = if is_in_force { shown.drops() } else { DroppedReleases::default() };
+    let (dropped_text, dropped) = (dropped_text(&drops), drops.releases);
+    Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats, dropped, dropped_text }))
 }
 
 /// A signature that the server refuses can be one on what was there a moment ago.
@@ -255,39 +246,9 @@ async fn explain_change(client: &ServerClient, request: &SigningRequest, error: 
     }
 }
 
-fn to_json(done: &[Signed<'_>], before: &[SignedBefore]) -> Value {
-    let signed = done.iter().map(|signed| {
-        let mut value = json!({
-            "file_path": signed.path.as_str(),
-            "is_complete": signed.is_complete,
-        });
-        if let Some(until) = signed.waits_until {
-            value["waits_until"] = json!(until.to_string());
-        }
-        if !signed.formats.is_empty() {
-            value["formats"] = json!(signed.formats);
-        }
-        if let Some(dropped) = signed.dropped.filter(|dropped| !dropped.releases.is_empty()) {
-            value["dropped_signatures_on"] = dropped.releases.iter().map(RepoPath::as_str).collect();
-        }
-        if let Some(comparison) = &signed.comparison {
-            value["comparison"] = comparison.clone();
-        }
-        value
-    });
-    let before_values = before.iter().map(|signed| {
-        json!({
-            "file_path": signed.path.as_str(),
-            "signed_at": signed.at.to_string(),
-            "is_complete": signed.is_complete,
-        })
-    });
+fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
     let you = done.first().map(|signed| signed.you).or(before.first().map(|signed| signed.you));
-    json!({
-        "public_key": you.map(|you| you.to_string()),
-        "signed": signed.collect::<Vec<_>>(),
-        "signed_before": before_values.collect::<Vec<_>>(),
-    })
+    json!({"public_key": you, "signed": done, "signed_before": before})
 }
 
 /// What the server wants to have signed, and what is needed to understand it: all of it is public.
@@ -303,10 +264,6 @@ fn gather(Target { client, path, shown }: &Target) -> Result<Gathered, CliError>
         Some(set) => Some(set),
         None => shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?,
     };
-    let waiting = match metadata_beside(path) {
-        Some(_) => Waiting::find(shown)?,
-        None => Waiting::default(),
-    };
     let request = SigningRequest {
         path: path.clone(),
         files,
@@ -315,7 +272,7 @@ fn gather(Target { client, path, shown }: &Target) -> Result<Gathered, CliError>
         objections: find_objections(shown, path)?,
         earlier: find_earlier_objections(shown, path)?,
     };
-    Ok(Gathered { request, is_complete, waiting })
+    Ok(Gathered { request, is_complete })
 }
 
 fn absent(client: &ServerClient, shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {

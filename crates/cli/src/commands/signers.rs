@@ -9,17 +9,11 @@ pub(crate) mod source;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use countersign_core::{
-    documents::signers::{Group, Role, Signer, SignersFile},
-    values::{digest::Sha512, other_format::OtherFormat},
-};
-use countersign_explain::{
-    delay::describe_delay,
-    log_strength::LogStrength,
-    signers::shown_signers,
-    strength::{self, ActStrength, Strength},
-};
-use serde_json::{Map, Value, json};
+use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
+use countersign_core::values::{digest::Sha512, other_format::OtherFormat};
+use countersign_explain::strength::{self, ActStrength, Strength};
+use countersign_explain::{delay::describe_delay, log_strength::LogStrength, signers::shown_signers};
+use serde_json::{Value, json};
 
 use self::log::LogDraft;
 use crate::{client::now, error::CliError, files::write_new, output::Output, paths::shown_path};
@@ -86,28 +80,20 @@ struct Draft {
 impl Draft {
     /// The one reader of signers files says what is wrong, and the one writer how they look.
     fn finish(&self) -> Result<SignersFile, CliError> {
-        let mut file = Map::new();
-        file.insert("version".to_owned(), json!(1));
-        file.insert("timestamp".to_owned(), json!(now()?.to_whole_milliseconds().to_string()));
-        for (role, groups) in &self.roles {
-            file.insert(role.field().to_owned(), json!(groups));
+        let mut file = json!({
+            "version": 1,
+            "timestamp": now()?.to_whole_milliseconds(),
+            "registrars": self.registrars,
+            "servers": self.servers,
+            "transparency": self.log.as_ref().map(LogDraft::to_json),
+            "formats": self.formats,
+            "rotation_delay_hours": self.rotation_delay_hours,
+        });
+        if let Value::Object(fields) = &mut file {
+            fields.retain(|_, value| !value.is_null() && *value != json!([]));
+            fields.extend(self.roles.iter().map(|(role, groups)| (role.field().to_owned(), json!(groups))));
         }
-        if !self.registrars.is_empty() {
-            file.insert("registrars".to_owned(), json!(self.registrars));
-        }
-        if !self.servers.is_empty() {
-            file.insert("servers".to_owned(), json!(self.servers));
-        }
-        if let Some(log) = &self.log {
-            file.insert("transparency".to_owned(), log.to_json());
-        }
-        if !self.formats.is_empty() {
-            file.insert("formats".to_owned(), json!(self.formats));
-        }
-        if let Some(hours) = self.rotation_delay_hours {
-            file.insert("rotation_delay_hours".to_owned(), json!(hours));
-        }
-        SignersFile::parse(Value::Object(file).to_string().as_bytes()).map_err(|error| {
+        SignersFile::parse(file.to_string().as_bytes()).map_err(|error| {
             CliError::usage(
                 "these keys and thresholds do not make a valid signers file",
                 "correct what the message names",

@@ -2,31 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-use countersign_core::{
-    documents::layout,
-    proof::{staple::Staple, verify::VerifiedArtifact},
-    values::{path::RepoPath, shown::shown_text},
-};
+use countersign_core::documents::layout;
+use countersign_core::proof::{staple::Staple, verify::VerifiedArtifact};
+use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
-use super::{
-    download::{AcceptedRelease, FoundEvidence, find_evidence},
-    verify::read_bundle,
-};
-use crate::{
-    args::StapleArgs, client::ServerClient, error::CliError, evidence::require_evidence, files::write,
-    paths::shown_path, release_names::ReleaseName, report::release_name, session::Session,
-};
+use super::download::{FoundEvidence, find_evidence};
+use super::verify::read_bundle;
+use crate::report::{AcceptedRelease, release_name};
+use crate::{args::StapleArgs, client::ServerClient, error::CliError};
+use crate::{files::write, paths::shown_path, release_names::ReleaseName, session::Session};
 
 pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliError> {
-    if args.log.no_log_check {
+    if args.proof.no_log_check {
         return Err(CliError::usage("a staple is what the log shows", "leave --no-log-check out"));
     }
     match args.names.as_slice() {
         [file] if Path::new(file).is_file() => refresh(session, args, Path::new(file)).await,
         _ => {
             let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
-            let release = found.accept(session, &args.root, &args.log, None).await?;
+            let release = found.accept(session, &args.proof, None).await?;
             let staple = require_staple(&release, &found.client)?;
             let target = args.output.clone().unwrap_or_else(|| default_name(&release.accepted.artifact));
             write(&target, &staple.write())?;
@@ -39,19 +34,18 @@ pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliE
 async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<(), CliError> {
     let before = read_bundle(file)?;
     let client = session.client_for(&before.evidence.path)?;
-    let shown = require_evidence(&client, client.state_at(&before.evidence.path).await?)?;
-    if shown.evidence.index != before.evidence.index {
+    let mut found = FoundEvidence::at(client, &before.evidence.path).await?;
+    if found.shown.evidence.index != before.evidence.index {
         return Err(CliError::unverified(
             format!(
                 "the server {} has another index than the bundle for {}",
-                client.address(),
+                found.client.address(),
                 before.evidence.path
             ),
             "the bundle stays as it is. A signed index never changes: the server lies, or the bundle belongs to another release",
         ));
     }
-    let mut found = FoundEvidence { client, shown, file: None };
-    let release = found.accept(session, &args.root, &args.log, None).await?;
+    let release = found.accept(session, &args.proof, None).await?;
     require_staple(&release, &found.client)?;
     let bundle = found.shown.bundle();
     let target = args.output.clone().unwrap_or_else(|| file.to_owned());
@@ -60,7 +54,7 @@ async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<()
 }
 
 fn require_staple(release: &AcceptedRelease, client: &ServerClient) -> Result<Staple, CliError> {
-    release.log.staple().cloned().ok_or_else(|| {
+    release.log.shown().map(|shown| shown.staple.clone()).ok_or_else(|| {
         CliError::other(
             format!("the server {} shows no log, so there is nothing to staple", client.address()),
             "ask its operator for a log, or use the bundle without a staple",
@@ -69,18 +63,11 @@ fn require_staple(release: &AcceptedRelease, client: &ServerClient) -> Result<St
 }
 
 fn finish(session: &Session, release: &AcceptedRelease, target: &Path) -> Result<(), CliError> {
-    let AcceptedRelease { accepted, log, .. } = release;
-    let artifact = &accepted.artifact;
+    let artifact = &release.accepted.artifact;
     let mut lines = vec![format!("Stapled {} in {}", release_name(artifact), shown_path(target))];
-    let state = log.lines(&artifact.chain.project, None);
+    let state = release.log.lines(&artifact.chain.project, None);
     lines.extend(state.into_iter().map(|(name, text)| format!("  {name:<11} {text}")));
-    let value = json!({
-        "file": target.display().to_string(),
-        "index_path": artifact.path.as_str(),
-        "project_id": artifact.chain.project.as_str(),
-        "freshness_proven": log.is_proven(),
-        "freshness": log.json(),
-    });
+    let value = release.json(json!({"file": target.display().to_string()}));
     session.output.result(&lines.join("\n"), &value)
 }
 

@@ -4,22 +4,16 @@ mod standing;
 mod wait;
 
 use countersign_core::documents::layout::{self, Signable};
-use countersign_explain::describe::release::list_objections;
+use countersign_explain::describe::release::describe_withdrawal;
 use serde_json::json;
 
 use self::standing::{Status, not_found, not_pending};
-use crate::{
-    args::StatusArgs,
-    error::{CliError, ErrorKind},
-    release_names::ReleaseName,
-    session::{Reader, Session},
-    shown_release::{
-        describe_earlier_objections, earlier_objections_json, find_earlier_objections, find_withdrawal,
-        say_withdrawn,
-    },
-    targets::Target,
-    waiting::Vetoed,
+use crate::error::{CliError, ErrorKind};
+use crate::session::{Reader, Session};
+use crate::shown_release::{
+    describe_earlier_objections, earlier_objections_json, find_withdrawal, say_withdrawn,
 };
+use crate::{args::StatusArgs, release_names::ReleaseName, targets::Target, waiting::Vetoed};
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
@@ -27,7 +21,7 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         true => session.find_awaited(&name).await?,
         false => session.find_signable(&name, Reader::Signer).await?,
     };
-    let Target { client, path, shown } = &target;
+    let Target { path, shown, .. } = &target;
     let subject = layout::signable(path).ok_or_else(|| {
         CliError::usage(
             format!("{path} collects no signatures"),
@@ -44,19 +38,15 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         args.outputs.append(&[("INDEX", path.as_str()), ("STATE", state)])?;
         return waited;
     }
-    let status = match &subject {
-        Signable::Index => match Status::of_release(client, shown, path)? {
-            Some(status) => status,
-            None => return show_withdrawn(session, &target, args),
-        },
-        Signable::PendingSigners { .. } => match Status::of_proposal(client, shown)? {
-            Some(status) => status,
-            None => return show_vetoed(session, &target, args),
-        },
+    let Some(status) = Status::find(shown, path)? else {
+        return match subject {
+            Signable::Index => show_withdrawn(session, &target, args),
+            Signable::PendingSigners { .. } => show_vetoed(session, &target, args),
+        };
     };
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state_name())])?;
     let name = session.name_of(path, None);
-    let you = if session.has_key() { session.public_key().ok() } else { None };
+    let you = session.own_key();
     session.output.answer(&status.text(&name, you, session.output), &status.json(path))
 }
 
@@ -88,8 +78,8 @@ fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -> Resu
     let name = session.name_of(path, None);
     let said = say_withdrawn(shown, &withdrawal);
     let mut text = format!("{name}: {} {said}", session.output.strong("withdrawn"));
-    let (earlier, current) = (find_earlier_objections(shown, path)?, shown.signers()?);
-    let earlier = current.map(|current| list_objections(&current, earlier.said())).unwrap_or_default();
+    let described = describe_withdrawal(&shown.files, path).map_err(|error| shown.unusable(error))?;
+    let earlier = described.map(|described| described.objections).unwrap_or_default();
     for line in describe_earlier_objections(&earlier, None) {
         text += &format!("\n  {line}");
     }

@@ -1,25 +1,12 @@
 //! `countersign trust`
 
-use countersign_core::{
-    proof::{
-        log_pin::LogPin,
-        trust::{Pin, Root, TrustStore},
-    },
-    values::{
-        path::RepoPath,
-        shown::{quoted, shown_text},
-    },
-};
+use countersign_core::proof::trust::{Pin, Root, TrustStore};
+use countersign_core::values::shown::{quoted, shown_text};
+use countersign_core::{proof::log_pin::LogPin, values::path::RepoPath};
 use serde_json::json;
 
-use crate::{
-    args::TrustCommand,
-    error::CliError,
-    output::Output,
-    prompt::{self, Confirmation},
-    targets::find_project,
-    trust::TrustFile,
-};
+use crate::prompt::{self, Confirmation};
+use crate::{args::TrustCommand, error::CliError, output::Output, targets::find_project, trust::TrustFile};
 
 pub(crate) fn run(
     command: &TrustCommand,

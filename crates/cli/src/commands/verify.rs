@@ -1,43 +1,27 @@
 //! `countersign verify`
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
-};
+mod given_files;
 
-use countersign_api::{
-    catalogue::ReleaseState,
-    state::{StateResponse, is_answer},
-};
-use countersign_core::{
-    documents::{
-        index::{AssetName, PublishedFile},
-        objections::ObjectionsFile,
-    },
-    proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact},
-    values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath, shown::shown_text},
-};
+use std::{collections::BTreeMap, collections::BTreeSet, path::Path, path::PathBuf};
+
+use countersign_api::{catalogue::ReleaseState, state::StateResponse, state::is_answer};
+use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
+use countersign_core::documents::objections::ObjectionsFile;
+use countersign_core::proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact};
+use countersign_core::values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath, shown::shown_text};
 use serde_json::{Value, json};
 
 use self::given_files::{GivenFile, list_files, refuse_links};
-use super::download::{AcceptedRelease, FoundEvidence, find_evidence, find_release, listed};
+use super::download::{FoundEvidence, find_evidence, find_release, listed};
+use crate::error::{CliError, ErrorKind};
+use crate::freshness::{ShownState, StateSource, read_staple};
+use crate::report::{AcceptedRelease, CheckedFile, Report};
+use crate::session::{Reader, Session};
 use crate::{
-    args::VerifyArgs,
-    client::ServerClient,
-    download::{self, hash_file},
-    error::{CliError, ErrorKind},
-    evidence::{require_evidence, shown_name},
-    files::read_bounded,
-    freshness::{ShownState, StateSource, read_staple},
-    paths::shown_path,
-    proof::{self, Network},
-    release_names::ReleaseName,
-    report::CheckedFile,
-    session::{Reader, Session},
+    args::VerifyArgs, client::ServerClient, download, download::hash_file, evidence::shown_name,
+    files::read_bounded, paths::shown_path, proof, proof::Network, release_names::ReleaseName,
     targets::Place,
 };
-
-mod given_files;
 
 pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliError> {
     if args.whole {
@@ -49,18 +33,18 @@ pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliE
     }
     if let Some(path) = &args.bundle {
         let bundle = read_bundle(path)?;
-        let accepted = proof::accept(&bundle.evidence, args.root.signers_digest, Network::Offline).await?;
+        let accepted = proof::accept(&bundle.evidence, args.proof.signers_digest, Network::Offline).await?;
         let given = given_staple(args)?;
         let is_given = given.is_some();
         let (artifact, staple) = (&accepted.artifact, given.or(bundle.staple));
         let state = ShownState { artifact, from: StateSource::Bundle, staple, is_given };
-        let log = state.check(session, &args.log).await?;
+        let log = state.check(session, &args.proof).await?;
         let verified = AcceptedRelease { accepted, log, objections: ObjectionsFile::default(), begun: None };
         return check_all(session, args, &verified, &files, Some(bundle.bundled_at.to_string()));
     }
     if !args.release.is_empty() {
         let mut found = find_release(session, &ReleaseName::parse_one(&args.release)?).await?;
-        let verified = found.accept(session, &args.root, &args.log, given_staple(args)?).await?;
+        let verified = found.accept(session, &args.proof, given_staple(args)?).await?;
         return check_all(session, args, &verified, &files, None);
     }
     if args.whole || args.outputs.file.is_some() {
@@ -79,7 +63,7 @@ async fn verify_by_url(
     files: &[GivenFile],
 ) -> Result<(), CliError> {
     let mut found = find_evidence(session, &ReleaseName::parse_one(&[url.to_owned()])?).await?;
-    let verified = found.accept(session, &args.root, &args.log, given_staple(args)?).await?;
+    let verified = found.accept(session, &args.proof, given_staple(args)?).await?;
     match (&found.file, files) {
         (Some(named), [given]) => {
             let file = listed(&verified.accepted.artifact, &named.name)?;
@@ -124,7 +108,7 @@ fn conclude(
         let size = download::check_local(path, file, session.output)?;
         checked.push(CheckedFile { file, size, path });
     }
-    verified.report(checked, bundled_at).show(session.output)?;
+    Report { release: verified, files: checked, bundled_at }.show(session.output)?;
     let index = verified.accepted.artifact.path.as_str();
     args.outputs.append(&[("INDEX", index), ("STATE", "verified")])
 }
@@ -181,9 +165,8 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
     let mut reports: Vec<Value> = Vec::new();
     for (index, (client, paths)) in releases {
         let accepted = async {
-            let shown = require_evidence(&client, client.state_at(&index).await?)?;
-            let mut found = FoundEvidence { client, shown, file: None };
-            found.accept(session, &args.root, &args.log, given_staple(args)?).await
+            let mut found = FoundEvidence::at(client, &index).await?;
+            found.accept(session, &args.proof, given_staple(args)?).await
         };
         let verified = match accepted.await {
             Ok(verified) => verified,
@@ -204,7 +187,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
         if files.is_empty() {
             continue;
         }
-        let report = verified.report(files, None);
+        let report = Report { release: &verified, files, bundled_at: None };
         if several {
             session.output.line(&report.text(session.output));
             report.warn_if_quiet(session.output);
@@ -254,10 +237,9 @@ fn finish(
     let details = json!({
         "releases": reports,
         "failed": each.iter().map(|(path, error)| json!({
-            "file": path.display().to_string(), "error": error.to_string(), "kind": error.kind().as_str(),
+            "file": path.display().to_string(), "error": error.to_string(), "kind": error.kind(),
         })).collect::<Vec<_>>(),
     });
-    let details = details.as_object().cloned().unwrap_or_default();
     let (count, names) = (each.len(), names.join(", "));
     let (message, hint) = match count {
         1 => (format!("1 file is not verified: {names}"), "do not use this file"),
@@ -267,10 +249,12 @@ fn finish(
 }
 
 async fn find_by_digest(session: &Session, clients: &[ServerClient], path: &Path) -> Result<Place, CliError> {
-    let digests = hash_file(path, session.output)?;
+    let Digests { sha256, sha512 } = hash_file(path, session.output)?.digests;
+    let (sha256, sha512) = (sha256.map(|digest| digest.to_string()), sha512.map(|digest| digest.to_string()));
     let (mut revoked, mut collecting) = (None, None);
     for client in clients {
-        for (name, hex) in [("sha256", &digests.sha256), ("sha512", &digests.sha512)] {
+        for (name, hex) in [("sha256", &sha256), ("sha512", &sha512)] {
+            let Some(hex) = hex else { continue };
             let answer = client.releases(&[(name, hex)]).await?;
             let mut complete = None;
             for release in answer.releases {
@@ -339,8 +323,8 @@ fn find_by_name<'a>(
 }
 
 fn find_by_content<'a>(artifact: &'a VerifiedArtifact, path: &Path) -> Result<&'a PublishedFile, CliError> {
-    let digests = hash_file(path, crate::output::Output::silent())?;
-    let found = artifact.index.published_files.iter().find(|file| digests.are_of(file));
+    let own = hash_file(path, crate::output::Output::silent())?;
+    let found = artifact.index.published_files.iter().find(|file| own.is(file));
     found.ok_or_else(|| not_listed(artifact, path))
 }
 

@@ -27,7 +27,7 @@ use crate::review::describe_changes;
 use crate::session::{Reader, Session};
 use crate::several::Several;
 use crate::targets::Target;
-use crate::waiting::{Waiting, due_text};
+use crate::waiting::{due_text, find_due};
 
 const QUESTION: &str = "Veto these signers?";
 const VETO: StatementCommand = StatementCommand {
@@ -61,7 +61,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     let project = project_of(path)?;
     let proposal = sign::gather_request(&target)?;
     let to_sign = sign::check_trusted(&proposal, Network::Online)?;
-    let waits_until = Waiting::find(state)?.until;
+    let waits_until = find_due(state)?;
     let begun = find_begun(state, StatementKind::Veto, &proposal)?;
     refuse_second(args, &to_sign, begun.as_ref())?;
     let begin = |reason| write_veto(reason, &to_sign);

@@ -3,14 +3,8 @@
 use countersign_api::event::{EventBody, EventFilter};
 use serde_json::Value;
 
-use crate::{
-    args::WatchArgs,
-    client::ListenQuery,
-    error::CliError,
-    events::{EventFeed, Gaps, Next},
-    keys,
-    session::Session,
-};
+use crate::events::{EventFeed, Gaps, Next};
+use crate::{args::WatchArgs, client::ListenQuery, error::CliError, keys, session::Session};
 
 /// Ends with Ctrl-C, or when the reader of its output is gone.
 pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliError> {
@@ -21,10 +15,7 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
     let kinds = (!args.kinds.is_empty()).then(|| args.kinds.iter().copied().collect());
     let filter = EventFilter { prefix: args.prefix.clone(), kinds, key };
     let query = ListenQuery { filter, after: args.since.clone() };
-    let client = match &args.prefix {
-        Some(prefix) => session.client_for(prefix)?,
-        None => session.client()?,
-    };
+    let client = session.client_of(args.prefix.as_ref())?;
     let watching = async {
         let mut events = EventFeed::open(&client, session.output, query, Gaps::Filled).await?;
         session.output.note(&format!("Watching {}.", client.address()));
@@ -36,8 +27,15 @@ pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliEr
             }
         }
     };
+    until_interrupted(watching).await
+}
+
+/// Ends with Ctrl-C what does not end by itself.
+pub(super) async fn until_interrupted(
+    work: impl Future<Output = Result<(), CliError>>,
+) -> Result<(), CliError> {
     tokio::select! {
-        ended = watching => ended,
+        ended = work => ended,
         interrupted = tokio::signal::ctrl_c() => interrupted.map_err(|error| {
             CliError::other("Ctrl-C cannot be handled", "end it with another signal").because(error)
         }),

@@ -2,27 +2,17 @@
 
 use std::{fs::File, io::Read as _, path::Path};
 
-use countersign_core::{
-    log::policy::Policy,
-    values::{
-        bounds::POLICY_BYTES,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::{log::policy::Policy, values::bounds::POLICY_BYTES};
 use countersign_server::witness::WitnessSettings;
 use serde_json::json;
 
-use super::{
-    keygen::{NewFile, write_pair},
-    serve,
-};
-use crate::{
-    args::{GlobalArgs, WitnessArgs, WitnessInitArgs},
-    error::CliError,
-    keys::{self, SigningKey},
-    output::Output,
-    paths::{add_suffix, shown_path},
-};
+use super::keygen::{NewFile, write_pair};
+use super::serve;
+use crate::args::{GlobalArgs, WitnessArgs, WitnessInitArgs};
+use crate::keys::{self, SigningKey};
+use crate::paths::{add_suffix, shown_path};
+use crate::{error::CliError, output::Output};
 
 const NAME_HINT: &str = "something like witness.example.org is usual: no spaces, and no +";
 

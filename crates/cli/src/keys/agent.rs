@@ -1,19 +1,11 @@
 //! A key that an ssh-agent holds: a small part of draft-ietf-sshm-ssh-agent, strict and bounded.
 
-use std::{
-    ffi::OsString,
-    io::{self, Read as _, Write as _},
-    os::unix::net::UnixStream,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::io::{self, Read as _, Write as _};
+use std::time::{Duration, Instant};
+use std::{ffi::OsString, os::unix::net::UnixStream, path::PathBuf};
 
-use countersign_core::values::{
-    digest::Sha512,
-    key::{PublicKey, Signature},
-    other_format::FormatMessage,
-    wire,
-};
+use countersign_core::values::key::{PublicKey, Signature};
+use countersign_core::values::{digest::Sha512, other_format::FormatMessage, wire};
 use ssh_key::encoding::{self, Decode as _, Encode as _, Reader as _};
 use thiserror::Error;
 

@@ -1,11 +1,8 @@
 //! A new key pair, as `ssh-keygen -t ed25519` makes it.
 
 use countersign_core::values::key::{PublicKey, SecretKey};
-use ssh_key::{
-    Cipher, Kdf, LineEnding, PrivateKey,
-    private::{Ed25519Keypair, Ed25519PrivateKey, KeypairData},
-    public::Ed25519PublicKey,
-};
+use ssh_key::private::{Ed25519Keypair, Ed25519PrivateKey, KeypairData};
+use ssh_key::{Cipher, Kdf, LineEnding, PrivateKey, public::Ed25519PublicKey};
 
 use super::secret::SecretBytes;
 use crate::error::CliError;

@@ -1,10 +1,8 @@
 //! Passphrases: from the terminal, or from a file.
 
-use std::{
-    fs::{File, OpenOptions},
-    io::{self, IsTerminal as _, Read as _, Write as _},
-    path::Path,
-};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::path::Path;
 
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 

@@ -6,31 +6,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::{
-    documents::{
-        fields::parse_path,
-        history::History,
-        index::ReleaseIndex,
-        layout::{self, Signable},
-        metadata::Metadata,
-        objections::{EarlierObjections, ObjectionsFile},
-        other_formats::FormatTexts,
-        sha256sums::{NotInSha256Sums, render_sha256sums},
-        signatures::SignatureSet,
-        signers::{SignersFile, keys_of},
-    },
-    json_fields,
-    proof::shown_release::{ReadRelease, ShownHistoryError, ShownReleaseError, verify_history},
-    rules::{chain::VerifiedChain, consent::Consent, decide::sign::SignaturesBody},
-    values::{
-        digest::Sha512,
-        json::ParseError,
-        key::{PublicKey, Signature},
-        other_format::{FormatMessage, OtherFormat, ReleaseSums},
-        path::RepoPath,
-        shown::shown_text,
-    },
+use crate::documents::objections::{EarlierObjections, ObjectionsFile};
+use crate::documents::sha256sums::{NotInSha256Sums, render_sha256sums};
+use crate::documents::signers::{SignersFile, keys_of};
+use crate::documents::{
+    fields::parse_path, history::History, index::ReleaseIndex, layout, layout::Signable, metadata::Metadata,
+    other_formats::FormatTexts, signatures::SignatureSet,
 };
+use crate::json_fields;
+use crate::proof::shown_release::{ReadRelease, ShownHistoryError, ShownReleaseError, verify_history};
+use crate::proof::state::{State, StateSubject};
+use crate::rules::{
+    chain::VerifiedChain, consent::Consent, decide::sign::SignaturesBody, scratch::Scratch,
+    snapshot::ReadError,
+};
+use crate::values::key::{PublicKey, Signature};
+use crate::values::other_format::{FormatMessage, OtherFormat, ReleaseSums};
+use crate::values::{digest::Sha512, json::ParseError, path::RepoPath, shown::shown_text};
 
 /// What a signer is asked to sign, as a server or a file of `sign --export` shows it. Nothing of it is believed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -58,13 +50,6 @@ pub struct ToSign {
     path: RepoPath,
     digests: BTreeMap<RepoPath, Sha512>,
     pub subject: Subject,
-    /// The keys whose signature was shown and verifies.
-    pub signed: BTreeSet<PublicKey>,
-    /// The objections to a release that were shown and verify. They block nothing.
-    pub objections: ObjectionsFile,
-    /// What was said of contents that a release had before, as far as it was shown and verifies. The content that is there
-    /// now can be one of them: it came back.
-    pub earlier: EarlierObjections,
 }
 
 #[derive(Debug, Clone)]
@@ -160,10 +145,33 @@ impl SigningRequest {
         };
         let digests: BTreeMap<_, _> =
             self.files.iter().map(|(path, text)| (path.clone(), Sha512::of(text.as_bytes()))).collect();
-        let signed = self.collected.verifying_signers(self.files[&self.path].as_bytes());
-        let objections = self.objections.keep_verifying(&digests[&self.path]);
-        let earlier = self.earlier.keep_verifying();
-        Ok(ToSign { path: self.path.clone(), digests, subject, signed, objections, earlier })
+        Ok(ToSign { path: self.path.clone(), digests, subject })
+    }
+
+    /// What the signer is shown, as a repository in which nothing is that does not verify. `beside`: stored files that are
+    /// not signed, but say more about what is.
+    pub fn to_files(
+        &self,
+        project: &RepoPath,
+        beside: &BTreeMap<RepoPath, String>,
+    ) -> Result<Scratch, ReadError> {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("documents are written as UTF-8");
+        let mut files = beside.clone();
+        files.extend(self.files.clone());
+        files.insert(layout::pending_signatures_of(&self.path), text(self.collected.write()));
+        let subject = match layout::signable(&self.path) {
+            Some(Signable::PendingSigners { project }) => StateSubject::Project(project),
+            Some(Signable::Index) | None => {
+                files.insert(layout::objections_of(&self.path), text(self.objections.write()));
+                files.insert(layout::earlier_objections_of(&self.path), text(self.earlier.write()));
+                // The server's copy could be of another file than the one in force.
+                let current = self.history.entries.last().map(|entry| entry.signers_config.clone());
+                files.insert(layout::signers_copy_of(&self.path), current.unwrap_or_default());
+                StateSubject::Release(self.path.clone())
+            }
+        };
+        let history = Some(self.history.clone());
+        State { subject, project: project.clone(), evidence: None, history, files }.to_files()
     }
 
     fn check_index(&self) -> Result<Subject, ToSignError> {
@@ -236,16 +244,9 @@ impl ToSign {
     pub fn accepted_signers(&self) -> BTreeSet<PublicKey> {
         match &self.subject {
             Subject::Release { chain, .. } => keys_of(chain.last().signers.artifact_groups()).collect(),
-            Subject::Proposal { signers, current, .. } => consent(signers, current).accepted_signers(),
-        }
-    }
-
-    /// Who could bring it nearer to completion, of those who have not signed.
-    pub fn missing_signers(&self) -> BTreeSet<PublicKey> {
-        match &self.subject {
-            Subject::Release { .. } => self.accepted_signers().difference(&self.signed).copied().collect(),
             Subject::Proposal { signers, current, .. } => {
-                consent(signers, current).missing_signers(&self.signed)
+                let current = current.as_ref().map(|chain| &chain.last().signers);
+                Consent { current, proposed: signers }.accepted_signers()
             }
         }
     }
@@ -294,8 +295,4 @@ impl FormatsToSign<'_> {
     ) -> Result<String, E> {
         format.sign(signer, &ReleaseSums { index: self.index, text: &self.sums }, sign)
     }
-}
-
-fn consent<'a>(signers: &'a SignersFile, current: &'a Option<VerifiedChain>) -> Consent<'a> {
-    Consent { current: current.as_ref().map(|chain| &chain.last().signers), proposed: signers }
 }

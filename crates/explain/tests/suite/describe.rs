@@ -2,16 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    rules::{stored::ReleaseState, tally::Tally},
-    values::key::PublicKey,
+use countersign_core::documents::layout;
+use countersign_core::proof::to_sign::SigningRequest;
+use countersign_core::rules::{stored::ReleaseState, tally::Tally};
+use countersign_core::values::key::PublicKey;
+use countersign_explain::describe::proposal::{ProposalDescription, describe_proposal};
+use countersign_explain::describe::release::{
+    ReleaseDescription, describe_release, describe_withdrawal, summarise_release,
 };
-use countersign_explain::describe::{
-    proposal::{ProposalDescription, describe_proposal},
-    release::{ReleaseDescription, describe_release, describe_withdrawal, summarise_release},
-};
+use countersign_explain::describe::{Description, describe};
+use countersign_testing::evidence::{founded, good, rotated, signed_by, with_signature};
+use countersign_testing::signing::{files_of, index_request, proposal_of};
 use countersign_testing::{
-    INDEX, PENDING, PROJECT, Signers, World, alice, at, bob, carol, dave, key, path, public, release, signers,
+    INDEX, PENDING, PROJECT, Signers, World, alice, at, bob, carol, dave, key, mallory, path, public,
+    release, signers,
 };
 
 fn tally(collected: usize, needed: usize) -> Tally {
@@ -104,6 +108,37 @@ fn a_revocation_that_lacks_signatures_is_shown_as_begun() {
         (begun.reason.as_str(), begun.groups[0].collected, begun.groups[0].threshold),
         ("why not", 1, 2)
     );
+}
+
+/// What a signer who is asked for this is shown (D34).
+fn asked(request: &SigningRequest) -> Description {
+    request.check().expect("it can be signed");
+    describe(&files_of(request), &request.path).expect("sound files").expect("what is to be signed")
+}
+
+#[test]
+fn a_signer_is_told_who_has_signed_and_whose_signature_is_missing() {
+    let mut release = index_request(&good().index);
+    let text = release.files[&path(INDEX)].clone();
+    // Bob's is right; Carol's is on another text; Mallory's is right, and no one asked.
+    release.collected = with_signature(signed_by(&text, &[&bob(), &mallory()]), &carol(), "another");
+    assert_eq!(asked(&release).signed(), public([&bob(), &mallory()]));
+    assert_eq!(asked(&release).missing(), public([&alice(), &carol()]));
+    let first = proposal_of(&founded(PROJECT));
+    assert_eq!(asked(&first).missing(), first.check().expect("a registration").accepted_signers());
+    let mut update = proposal_of(&rotated(PROJECT));
+    update.collected = signed_by(&update.files[&path(PENDING)], &[&alice(), &bob(), &key(5)]);
+    assert_eq!(asked(&update).missing(), public([&carol(), &key(6)]));
+}
+
+#[test]
+fn a_signer_is_told_of_the_signers_in_force_whatever_copy_a_server_shows() {
+    let request = index_request(&good().index);
+    let theirs = signers("2026-01-01T00:00:00Z").artifact(1, [&mallory()]).text();
+    let beside = [(layout::signers_copy_of(&request.path), theirs)].into();
+    let files = request.to_files(&path(PROJECT), &beside).expect("files of a request");
+    let shown = describe_release(&files, &request.path).expect("sound files").expect("a release");
+    assert_eq!(shown.missing, asked(&request).missing());
 }
 
 fn proposed(world: &World) -> ProposalDescription {

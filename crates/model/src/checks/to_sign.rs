@@ -1,6 +1,8 @@
 //! The files of `sign --export` and `sign --detached`, and what a signer can sign of the former (D34), or a master veto
 //! (D138).
 
+use std::collections::BTreeMap;
+
 use countersign_api::offline::{parse_requests, parse_signatures, write_requests, write_signatures};
 use countersign_core::{
     documents::{
@@ -13,6 +15,7 @@ use countersign_core::{
     },
     values::{digest::Sha512, key::SecretKey, time::Timestamp},
 };
+use countersign_explain::describe::describe;
 
 use super::promises::{assert_path, assert_shown, check_document};
 
@@ -34,8 +37,11 @@ fn check_request(request: &SigningRequest) {
     assert!(layout::signable(&request.path).is_some(), "only an index or a proposal is signed");
     let project = to_sign.project();
     assert!(request.path.is_inside(project), "{} is outside of {project}", request.path);
-    assert!(to_sign.missing_signers().is_subset(&to_sign.accepted_signers()));
-    assert!(to_sign.missing_signers().is_disjoint(&to_sign.signed));
+    let files = request.to_files(project, &BTreeMap::new()).expect("what can be signed is sound");
+    let shown = describe(&files, &request.path).expect("what can be signed is described");
+    let shown = shown.expect("what can be signed is there");
+    assert!(shown.missing().is_subset(&to_sign.accepted_signers()));
+    assert!(shown.missing().is_disjoint(&shown.signed()));
     let key = SecretKey::from_seed(&[7; 32]);
     let body =
         to_sign.sign(key.public_key(), |digest| Ok::<_, ()>(key.sign(digest))).expect("this key signs");

@@ -2,31 +2,18 @@
 
 use std::{path::Path, time::Duration};
 
-use countersign_cluster::{
-    admin::{self, ClusterStatus, InitError, NodeStatus},
-    database::Database,
-    error::DatabaseError,
-    schema::SchemaError,
-};
+use countersign_cluster::admin::{self, ClusterStatus, InitError, NodeStatus};
+use countersign_cluster::{database::Database, error::DatabaseError, schema::SchemaError};
 use countersign_core::values::shown::shown_text;
 use countersign_forge::origin::speaks_for;
 use countersign_server::config::{ConfigFile, GivenDatabase};
-use countersign_store::{
-    audit,
-    clock::Clock,
-    journal::batches::JournalBatches,
-    sequence::{MAX_CLOCK_ERROR, PassedBatch},
-};
+use countersign_store::sequence::{MAX_CLOCK_ERROR, PassedBatch};
+use countersign_store::{audit, clock::Clock, journal::batches::JournalBatches};
 use serde_json::{Value, json};
 
 use super::data_dir::{find_data_dir, open_stopped};
-use crate::{
-    args::{ClusterArgs, ClusterCommand},
-    error::CliError,
-    output::Output,
-    setup,
-    table::Table,
-};
+use crate::args::{ClusterArgs, ClusterCommand};
+use crate::{error::CliError, output::Output, setup, table::Table};
 
 /// What the first node is called that no server has started yet.
 const SENDER: &str = "init";

@@ -4,12 +4,9 @@ use std::path::{Path, PathBuf};
 
 use countersign_forge::origin::speaks_for;
 use countersign_server::{config::ConfigFile, mirror::memory::MirrorMemory};
-use countersign_store::{
-    StoreRole,
-    clock::Clock,
-    data_dir::{DataDir, DataDirError},
-    open::{OpenSettings, OpenedData, open_repository},
-};
+use countersign_store::data_dir::{DataDir, DataDirError};
+use countersign_store::open::{OpenSettings, OpenedData, open_repository};
+use countersign_store::{StoreRole, clock::Clock};
 
 use super::owner;
 use crate::{args::FileArgs, error::CliError, setup};

@@ -1,32 +1,18 @@
 //! `countersign admin log`: its key, and what only the operator can decide
 
-use std::{
-    fs,
-    path::{Path, absolute},
-};
+use std::fs;
+use std::path::{Path, absolute};
 
-use countersign_core::{
-    log::note::Note,
-    values::{
-        bounds::NOTE_BYTES,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::{log::note::Note, values::bounds::NOTE_BYTES};
 use countersign_server::admin::AdminRequest;
 use countersign_store::durable;
 use serde_json::{Value, json};
 
 use super::{data_dir::find_data_dir, owner::refuse_other_user, socket};
-use crate::{
-    args::{AcceptLossArgs, LogCommand, LogInitArgs, TakeCheckpointArgs},
-    error::CliError,
-    files::write_new,
-    keys,
-    output::Output,
-    paths::shown_path,
-    prompt::{self, Confirmation},
-    setup,
-};
+use crate::args::{AcceptLossArgs, LogCommand, LogInitArgs, TakeCheckpointArgs};
+use crate::prompt::{self, Confirmation};
+use crate::{error::CliError, files::write_new, keys, output::Output, paths::shown_path, setup};
 
 /// In the data directory, beside the checkpoints.
 const KEY_FILE: &str = "log/key";

@@ -1,11 +1,7 @@
 //! Asking a running server over the socket in its data directory.
 
-use std::{
-    io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    os::unix::net::UnixStream,
-    path::Path,
-    time::Duration,
-};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::{os::unix::net::UnixStream, path::Path, time::Duration};
 
 use countersign_core::values::shown::shown_text;
 use countersign_server::admin::{AdminEnd, AdminRequest};

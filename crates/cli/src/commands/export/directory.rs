@@ -2,12 +2,8 @@
 
 use std::{fs, path::Path};
 
-use crate::{
-    download::Overwrite,
-    error::CliError,
-    files::{refuse_link, refuse_links_below, write},
-    paths::shown_path,
-};
+use crate::files::{is_free, refuse_link, refuse_links_below, write};
+use crate::{download::Overwrite, error::CliError, paths::shown_path};
 
 pub(super) const SCRIPT: &str = "verify.sh";
 
@@ -27,15 +23,14 @@ impl ExportedFile {
 /// Before anything is asked of a server.
 pub(super) fn check_free(dir: &Path, overwrite: Overwrite) -> Result<(), CliError> {
     refuse_link(dir)?;
-    match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
-        Ok(false) if overwrite == Overwrite::Deny => Err(CliError::usage(
-            format!("{} is not empty", shown_path(dir)),
-            "name another directory with -o DIR, or pass --force to replace the files of an earlier export",
-        )),
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(CliError::file("used as a directory", dir, error)),
+    let is_free = is_free(dir).map_err(|error| CliError::file("used as a directory", dir, error))?;
+    if is_free || overwrite == Overwrite::Allow {
+        return Ok(());
     }
+    Err(CliError::usage(
+        format!("{} is not empty", shown_path(dir)),
+        "name another directory with -o DIR, or pass --force to replace the files of an earlier export",
+    ))
 }
 
 /// Removes the old script first and writes the new one last, so that a script never stands beside files of two exports.

@@ -1,16 +1,11 @@
 //! `--for minisign`: signatures on `SHA256SUMS` as `minisign -V` reads them.
 
-use countersign_core::values::{
-    digest::Sha256,
-    key::PublicKey,
-    other_format::minisign::{trusted_comment, write_public_key},
-};
+use countersign_core::values::other_format::minisign::{trusted_comment, write_public_key};
+use countersign_core::values::{digest::Sha256, key::PublicKey};
 
-use super::{
-    directory::ExportedFile,
-    other_format::{FormatScript, FormatSignatures},
-    release::{ExportedRelease, SHA256SUMS},
-};
+use super::directory::ExportedFile;
+use super::other_format::FormatSignatures;
+use super::release::{ExportedRelease, SHA256SUMS, ToolScript};
 
 const CHECKS: &str = "\
 #   - every signature below holds: `minisign -V -H` over SHA256SUMS, with the trusted comment of this release,";
@@ -27,13 +22,13 @@ pub(super) fn list_files(release: &ExportedRelease<'_>, signatures: &FormatSigna
     files
 }
 
-pub(super) fn script(release: &ExportedRelease<'_>) -> FormatScript {
+pub(super) fn script(release: &ExportedRelease<'_>) -> ToolScript {
     // A path is text from outside, so the script has its digest only.
     let comment = Sha256::of(trusted_comment(&release.artifact.path).as_bytes());
-    FormatScript {
+    ToolScript {
         needs: "minisign 0.10 or newer",
         checks: CHECKS,
-        functions: include_str!("minisign.sh"),
+        functions: include_str!("minisign.sh").to_owned(),
         expected: vec![format!("comment {comment}")],
         spell: encode_key,
     }

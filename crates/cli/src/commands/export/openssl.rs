@@ -1,14 +1,10 @@
 //! `--for openssl`: raw signatures and PEM keys, as `openssl pkeyutl -verify -rawin` reads them.
 
-use countersign_core::values::{
-    key::{PublicKey, encode_base64},
-    wire,
-};
+use countersign_core::values::key::{PublicKey, encode_base64};
+use countersign_core::values::wire;
 
-use super::{
-    directory::ExportedFile,
-    release::{ExportedRelease, SHA256SUMS, ToolScript, expect},
-};
+use super::directory::ExportedFile;
+use super::release::{ExportedRelease, SHA256SUMS, ToolScript, expect};
 
 const CHECKS: &str = "\
 #   - every signature below holds: Ed25519 over the 64 bytes of the SHA-512 of svc.index.json,
@@ -47,9 +43,8 @@ pub(super) fn render_script(release: &ExportedRelease<'_>) -> String {
             format!("index {}", release.artifact.index_digest),
         ],
         spell: spki_base64,
-        is_signed: &|signer| signer.signature.is_some(),
     };
-    script.render(release)
+    script.render(release, |signer| signer.signature.is_some())
 }
 
 fn spki_base64(key: &PublicKey) -> String {

@@ -2,19 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::{layout, other_formats::OtherFormatsFile},
-    rules::quorum,
-    values::{
-        key::PublicKey,
-        other_format::{OtherFormat, ReleaseSums},
-    },
-};
+use countersign_core::documents::{layout, other_formats::OtherFormatsFile};
+use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
+use countersign_core::{rules::quorum, values::key::PublicKey};
 
-use super::{
-    directory::ExportedFile,
-    release::{ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect},
-};
+use super::directory::ExportedFile;
+use super::release::{ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect};
 use crate::{client::state::Shown, error::CliError};
 
 /// Digests with the programs that every system has.
@@ -54,30 +47,18 @@ impl FormatSignatures {
     }
 }
 
-/// A tool's part of a script.
-pub(super) struct FormatScript {
-    pub(super) needs: &'static str,
-    pub(super) checks: &'static str,
-    pub(super) functions: &'static str,
-    /// Lines of the tool's own.
-    pub(super) expected: Vec<String>,
-    /// The tool's form of a key.
-    pub(super) spell: fn(&PublicKey) -> String,
-}
-
-impl FormatScript {
-    /// The tools read their files leniently. So the script has the digest of every file that was exported.
-    pub(super) fn render(
-        self,
+impl ToolScript {
+    /// The script for signatures on `SHA256SUMS`. The tools read their files leniently, so it has the digest of every file
+    /// that was exported.
+    pub(super) fn render_for(
+        mut self,
         release: &ExportedRelease<'_>,
         signatures: &FormatSignatures,
         files: &[ExportedFile],
     ) -> String {
-        let Self { needs, checks, functions, mut expected, spell } = self;
         let others = files.iter().filter(|file| file.name != SHA256SUMS);
-        expected.extend(others.map(|file| expect(&file.name, &file.bytes)));
-        let functions = format!("{functions}{PLAIN}");
-        let is_signed = |signer: &ExportedSigner<'_>| signatures.text_of(signer).is_some();
-        ToolScript { needs, checks, functions, expected, spell, is_signed: &is_signed }.render(release)
+        self.expected.extend(others.map(|file| expect(&file.name, &file.bytes)));
+        self.functions.push_str(PLAIN);
+        self.render(release, |signer| signatures.text_of(signer).is_some())
     }
 }

@@ -2,18 +2,11 @@
 
 use std::fmt::Write as _;
 
-use countersign_core::{
-    documents::{
-        sha256sums::render_sha256sums,
-        signers::{Group, Signer},
-    },
-    proof::verify::{Evidence, VerifiedArtifact},
-    values::{
-        digest::{Sha256, Sha512},
-        key::{PublicKey, Signature},
-        shown::shown_within,
-    },
-};
+use countersign_core::documents::signers::{Group, Signer};
+use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::key::{PublicKey, Signature};
+use countersign_core::{documents::sha256sums::render_sha256sums, values::shown::shown_within};
 use countersign_explain::signers::shown_signer_name;
 
 use crate::error::CliError;
@@ -95,7 +88,7 @@ fn number_signers<'a>(artifact: &'a VerifiedArtifact, evidence: &Evidence) -> Ve
 }
 
 /// A tool's part of the script. The beginning and the end are the same for all.
-pub(super) struct ToolScript<'a> {
+pub(super) struct ToolScript {
     /// What people need besides a shell.
     pub(super) needs: &'static str,
     /// What the script checks with it, as lines of the comment at the beginning.
@@ -105,18 +98,21 @@ pub(super) struct ToolScript<'a> {
     pub(super) expected: Vec<String>,
     /// The tool's form of a key.
     pub(super) spell: fn(&PublicKey) -> String,
-    pub(super) is_signed: &'a dyn Fn(&ExportedSigner<'_>) -> bool,
 }
 
-impl ToolScript<'_> {
+impl ToolScript {
     /// It has no time in it, so that another export of the release gives the same script.
-    pub(super) fn render(&self, release: &ExportedRelease<'_>) -> String {
+    pub(super) fn render(
+        &self,
+        release: &ExportedRelease<'_>,
+        is_signed: impl Fn(&ExportedSigner<'_>) -> bool,
+    ) -> String {
         let mut lines = ReleaseLines::default();
         lines.comment(release.artifact.path.as_str());
         lines.line(&expect(SHA256SUMS, release.sha256sums.as_bytes()));
         self.expected.iter().for_each(|line| lines.line(line));
         for signer in &release.signers {
-            let is_signed = (self.is_signed)(signer);
+            let is_signed = is_signed(signer);
             lines.blank();
             let lacks = if signer.signature.is_some() && !is_signed { ", not in this format" } else { "" };
             lines.comment(&format!("{}{lacks}", signer.comment()));

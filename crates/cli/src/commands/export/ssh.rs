@@ -1,16 +1,11 @@
 //! `--for ssh`: signatures on `SHA256SUMS` as `ssh-keygen -Y verify` reads them.
 
-use countersign_core::values::{
-    key::{PublicKey, encode_base64},
-    other_format::ssh::NAMESPACE,
-    wire,
-};
+use countersign_core::values::key::{PublicKey, encode_base64};
+use countersign_core::values::{other_format::ssh::NAMESPACE, wire};
 
-use super::{
-    directory::ExportedFile,
-    other_format::{FormatScript, FormatSignatures},
-    release::{ExportedRelease, SHA256SUMS},
-};
+use super::directory::ExportedFile;
+use super::other_format::FormatSignatures;
+use super::release::{ExportedRelease, SHA256SUMS, ToolScript};
 
 const CHECKS: &str =
     "#   - every signature below holds: `ssh-keygen -Y verify` over SHA256SUMS, namespace `file`,";
@@ -28,11 +23,11 @@ pub(super) fn list_files(release: &ExportedRelease<'_>, signatures: &FormatSigna
     files
 }
 
-pub(super) fn script() -> FormatScript {
-    FormatScript {
+pub(super) fn script() -> ToolScript {
+    ToolScript {
         needs: "OpenSSH 8.1 or newer",
         checks: CHECKS,
-        functions: include_str!("ssh.sh"),
+        functions: include_str!("ssh.sh").to_owned(),
         expected: Vec::new(),
         spell: encode_key,
     }

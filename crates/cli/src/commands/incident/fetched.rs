@@ -4,28 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{ReleaseState, SignedRelease, WaitingKind};
-use countersign_core::{
-    documents::{history::History, layout, signers::SignersFile},
-    rules::scratch::Scratch,
-    values::{
-        bounds::{KEY_ENTRIES, LIST_ENTRIES},
-        key::PublicKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::{history::History, layout, signers::SignersFile};
+use countersign_core::rules::scratch::Scratch;
+use countersign_core::values::bounds::{KEY_ENTRIES, LIST_ENTRIES};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::incident::{IncidentQuestion, ListingAgreement};
 
-use super::findings::describe_failure;
-use crate::{
-    args::IncidentArgs,
-    client::{ServerClient, state::StateQuestion},
-    error::CliError,
-    named_keys::resolve_keys,
-    release_names::ReleaseName,
-    session::{Reader, Session},
-    targets::Place,
-};
+use crate::client::{ServerClient, state::StateQuestion};
+use crate::session::{Reader, Session};
+use crate::targets::Place;
+use crate::{args::IncidentArgs, error::CliError, named_keys::resolve_keys, release_names::ReleaseName};
 
 /// For each release there are some requests. A clone answers without a bound.
 const MAX_RELEASES: usize = 1_000;
@@ -95,8 +83,7 @@ impl Fetched {
         {
             return Err(error);
         }
-        let describe =
-            |(address, error): &(String, CliError)| format!("{address}: {}", describe_failure(error));
+        let describe = |(address, error): &(String, CliError)| format!("{address}: {}", error.describe());
         fetched.unread.extend(failed.iter().map(describe));
         Ok(fetched)
     }
@@ -126,7 +113,7 @@ impl Fetched {
                     begun.insert(file.file_path);
                 }
             }
-            for signed in self.list_signed(client, &key, self.question.since).await? {
+            for signed in self.list_signed(client, &key).await? {
                 projects.insert(signed.project_id);
                 releases.insert(signed.index_path);
             }
@@ -152,7 +139,7 @@ impl Fetched {
     }
 
     fn note_unread(&mut self, what: &RepoPath, error: &CliError) {
-        self.unread.push(format!("{what}: {}", describe_failure(error)));
+        self.unread.push(format!("{what}: {}", error.describe()));
     }
 
     /// The user's own projects first: others must not use up the bound on releases (D219).
@@ -178,7 +165,7 @@ impl Fetched {
             && !self.known.contains(project)
             && self.agreements.get(project) == Some(&ListingAgreement::None);
         for state in [ReleaseState::Collecting, ReleaseState::Revoked] {
-            let found = self.list_releases(client, project, state, self.question.since).await?;
+            let found = self.list_releases(client, project, state).await?;
             releases.extend(found.into_iter().filter(|path| !touched.contains(path)));
         }
         if is_strangers && releases.len() > MAX_STRANGERS_RELEASES {
@@ -202,24 +189,20 @@ impl Fetched {
         &mut self,
         client: &ServerClient,
         key: &PublicKey,
-        since: Option<Timestamp>,
     ) -> Result<Vec<SignedRelease>, CliError> {
         // Servers remember whole seconds.
-        let since = since.map(|since| since.to_whole_seconds().to_string());
+        let since = self.question.since.map(|since| since.to_whole_seconds().to_string());
         let mut found: Vec<SignedRelease> = Vec::new();
+        let mut after: Option<String> = None;
         loop {
-            let after = found.last().map(|signed| signed.index_path.to_string());
             let mut query: Vec<(&str, &str)> = Vec::new();
             query.extend(since.as_deref().map(|since| ("since", since)));
             query.extend(after.as_deref().map(|after| ("after", after)));
             let answer = client.signed_by(key, &query).await?;
-            let is_empty = answer.signed.is_empty();
+            let last = answer.signed.last().map(|signed| signed.index_path.to_string());
             found.extend(answer.signed);
-            if !answer.more {
-                return Ok(found);
-            }
-            if is_empty || found.len() >= MAX_RELEASES {
-                self.is_cut = true;
+            after = self.next_page(answer.more, last, found.len());
+            if after.is_none() {
                 return Ok(found);
             }
         }
@@ -231,30 +214,29 @@ impl Fetched {
         client: &ServerClient,
         project: &RepoPath,
         state: ReleaseState,
-        since: Option<Timestamp>,
     ) -> Result<Vec<RepoPath>, CliError> {
-        let mut found = Vec::new();
-        let mut after: Option<String> = None;
+        let (mut found, mut after): (Vec<RepoPath>, Option<String>) = (Vec::new(), None);
         loop {
             let mut query = vec![("project", project.as_str()), ("state", state.name())];
             query.extend(after.as_deref().map(|after| ("after", after)));
             let answer = client.releases(&query).await?;
             let last = answer.releases.last().map(|release| release.index_path.to_string());
-            for release in answer.releases {
-                let is_old = matches!((release.revoked_at, since), (Some(at), Some(since)) if at < since);
-                if !is_old {
-                    found.push(release.index_path);
-                }
-            }
-            if !answer.more {
+            let is_old =
+                |at: Option<Timestamp>| at.zip(self.question.since).is_some_and(|(at, since)| at < since);
+            let new = answer.releases.into_iter().filter(|release| !is_old(release.revoked_at));
+            found.extend(new.map(|release| release.index_path));
+            after = self.next_page(answer.more, last, found.len());
+            if after.is_none() {
                 return Ok(found);
             }
-            if last.is_none() || found.len() >= MAX_RELEASES {
-                self.is_cut = true;
-                return Ok(found);
-            }
-            after = last;
         }
+    }
+
+    /// After what the next page of a list begins, which `last` is the end of. `None` if there is none, or enough was found.
+    fn next_page(&mut self, more: bool, last: Option<String>, found: usize) -> Option<String> {
+        let next = last.filter(|_| more && found < MAX_RELEASES);
+        self.is_cut |= more && next.is_none();
+        next
     }
 
     /// Gives the history of its signers.

@@ -62,10 +62,3 @@ pub(super) fn unreadable(error: impl std::error::Error + Send + Sync + 'static) 
     CliError::other("the signers files cannot be read", "`countersign fsck` says what is damaged")
         .because(error)
 }
-
-/// An error with its causes, in one line.
-pub(super) fn describe_failure(error: &CliError) -> String {
-    let mut parts = vec![error.to_string()];
-    parts.extend(error.causes());
-    parts.join(": ")
-}

@@ -4,48 +4,25 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use countersign_api::offline::write_statement_requests;
-use countersign_core::{
-    documents::{
-        history::History,
-        layout,
-        signers::{Group, Signer, SignersFile, keys_of},
-        statement::{Revocation, StatementKind},
-    },
-    proof::to_state::StatementRequest,
-    rules::{
-        chain::{self, VerifiedChain},
-        quorum,
-        snapshot::Snapshot,
-        stored,
-    },
-    values::{
-        digest::Sha512,
-        key::PublicKey,
-        path::RepoPath,
-        shown::{is_unseen, plural, shown_text, shown_within},
-        wire,
-    },
+use countersign_core::documents::signers::{Group, Signer, SignersFile, keys_of};
+use countersign_core::documents::statement::{Revocation, StatementKind};
+use countersign_core::documents::{history::History, layout};
+use countersign_core::proof::to_state::StatementRequest;
+use countersign_core::rules::{chain, chain::VerifiedChain, quorum, snapshot::Snapshot, stored};
+use countersign_core::values::shown::{is_unseen, plural, shown_text, shown_within};
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, wire};
+use countersign_explain::incident::{
+    IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, OpenKind, OpenMatter, ProjectIncident,
 };
-use countersign_explain::{
-    delay::shown_hours,
-    incident::{
-        IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, OpenKind, OpenMatter, ProjectIncident,
-    },
-    signers::shown_signers,
-};
+use countersign_explain::{delay::shown_hours, signers::shown_signers};
 use serde_json::{Value, json};
 
-use super::findings::{Findings, describe_failure, unreadable};
-use crate::{
-    args::{IncidentArgs, role_options},
-    client::now,
-    commands::signers::edit::without_keys,
-    error::{CliError, REASON_HINT},
-    files::write_new,
-    output::{Output, quote},
-    paths::shown_path,
-    people::when_text,
-};
+use super::findings::{Findings, unreadable};
+use crate::args::{IncidentArgs, role_options};
+use crate::error::{CliError, REASON_HINT};
+use crate::files::{is_free, write_new};
+use crate::output::{Output, quote};
+use crate::{client::now, commands::signers::edit::without_keys, paths::shown_path, people::when_text};
 
 /// A line that names everyone in a large team.
 const MOST_SHOWN: usize = 10_000;
@@ -105,15 +82,13 @@ pub(super) fn check_reason(reason: &str) -> Result<(), CliError> {
 
 /// Where the prepared files go: a directory that is not there yet, or is empty.
 pub(super) fn check_directory(dir: &Path) -> Result<(), CliError> {
-    match fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
-        Ok(true) => Err(CliError::usage(
-            format!("{} is not empty", shown_path(dir)),
-            "name a directory that does not exist yet: nothing is overwritten",
-        )),
-        Ok(false) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(CliError::file("read", dir, error)),
+    if is_free(dir).map_err(|error| CliError::file("read", dir, error))? {
+        return Ok(());
     }
+    Err(CliError::usage(
+        format!("{} is not empty", shown_path(dir)),
+        "name a directory that does not exist yet: nothing is overwritten",
+    ))
 }
 
 impl Preparation {
@@ -223,12 +198,12 @@ impl<S: Snapshot> Planner<'_, S> {
         let project = &self.incident.project;
         let (history, chain) = match self.read_history() {
             Ok(read) => read,
-            Err(error) => return (None, vec![describe_failure(&error)]),
+            Err(error) => return (None, vec![error.describe()]),
         };
         let current = &chain.last().signers;
         let is_listed = self.incident.is_listed();
         let mut faults = Vec::new();
-        let mut note = |error: CliError| faults.push(describe_failure(&error));
+        let mut note = |error: CliError| faults.push(error.describe());
         let next = match is_listed && self.removal.shortages.is_empty() {
             true => without_keys(current, &self.question.keys).map_err(&mut note).ok(),
             false => None,

@@ -1,18 +1,12 @@
 //! The findings, for people and for programs.
 
-use countersign_core::{
-    documents::signers::{Role, Signer},
-    rules::consent::ConditionKind,
-    values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp},
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp};
+use countersign_core::{documents::signers::Role, documents::signers::Signer, rules::consent::ConditionKind};
+use countersign_explain::incident::{
+    IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes, TouchedRelease,
+    TouchedRevocation, TouchedRotation,
 };
-use countersign_explain::{
-    incident::{
-        IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes,
-        TouchedRelease, TouchedRevocation, TouchedRotation,
-    },
-    signers::shown_signer,
-    strength::Act,
-};
+use countersign_explain::{signers::shown_signer, strength::Act};
 use serde_json::{Map, Value, json};
 
 use super::findings::Findings;
@@ -246,17 +240,15 @@ fn name_below(project: &RepoPath, index: &RepoPath) -> String {
     dir.as_str().strip_prefix(project.as_str()).unwrap_or(dir.as_str()).trim_start_matches('/').to_owned()
 }
 
-pub(super) fn to_json(findings: &Findings) -> Map<String, Value> {
-    let keys: Vec<String> = findings.question.keys.iter().map(ToString::to_string).collect();
-    let fields = [
-        ("keys", json!(keys)),
-        ("since", json!(findings.question.since.map(|since| since.to_string()))),
-        ("projects", findings.projects.iter().map(|one| project_to_json(findings, one)).collect()),
-        ("faults", findings.faults.iter().map(|fault| json!(fault.to_string())).collect()),
-        ("unready", json!(findings.unread)),
-        ("complete", json!(!findings.is_cut && findings.faults.is_empty() && findings.unread.is_empty())),
-    ];
-    fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+pub(super) fn to_json(findings: &Findings) -> Value {
+    json!({
+        "keys": findings.question.keys,
+        "since": findings.question.since,
+        "projects": findings.projects.iter().map(|one| project_to_json(findings, one)).collect::<Vec<_>>(),
+        "faults": findings.faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "unready": findings.unread,
+        "complete": !findings.is_cut && findings.faults.is_empty() && findings.unread.is_empty(),
+    })
 }
 
 fn project_to_json(findings: &Findings, incident: &ProjectIncident) -> Value {
@@ -337,5 +329,5 @@ fn open_to_json(matter: &OpenMatter) -> Value {
 }
 
 fn times_to_json(signed: &SigningTimes) -> Value {
-    signed.iter().map(|(key, at)| (key.to_string(), json!(at.to_string()))).collect::<Map<_, _>>().into()
+    signed.iter().map(|(key, at)| (key.to_string(), json!(at))).collect::<Map<_, _>>().into()
 }

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use countersign_store::{
-    ObjectId,
-    journal::{entry::JournalEntry, read::JournalReader},
-};
+use countersign_store::ObjectId;
+use countersign_store::journal::{entry::JournalEntry, read::JournalReader};
 use reqwest::Response;
 
 use crate::{client::ServerClient, error::CliError};

@@ -1,10 +1,7 @@
 //! Where a monitor sends what it finds: a webhook, a command.
 
-use std::{
-    io::Write as _,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::process::{Command, Stdio};
+use std::{io::Write as _, time::Duration};
 
 use countersign_forge::http_url::parse_http_url;
 use reqwest::header::CONTENT_TYPE;

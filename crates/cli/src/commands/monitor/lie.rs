@@ -1,34 +1,21 @@
 //! A log that lies about the state (D214): the evidence is made, kept in a file, and checked by anyone who gets it.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, sync::Arc};
 
-use countersign_core::{
-    log::{note::Note, proofs::InclusionProof, status::completed_indexes, tree::write_hash},
-    proof::state_lie::{LeafBefore, NoLie, ProvenLie, StateLie},
-    rules::snapshot::Change,
-    values::{bounds::STATE_LIE_BYTES, path::RepoPath, verifier_key::VerifierKey},
-};
+use countersign_core::log::{note::Note, proofs::InclusionProof, status::completed_indexes};
+use countersign_core::proof::state_lie::{LeafBefore, NoLie, ProvenLie, StateLie};
+use countersign_core::values::{bounds::STATE_LIE_BYTES, path::RepoPath, verifier_key::VerifierKey};
+use countersign_core::{log::tree::write_hash, rules::snapshot::Change};
 use countersign_explain::logs::{shown_record, shown_verifier_key};
 use serde_json::{Value, json};
 
-use super::{
-    commits::{Commits, untrue_journal},
-    reading::{FoundLie, read_leaves},
-    replay::StateReplay,
-};
-use crate::{
-    client::ServerClient,
-    config_dir::ConfigDir,
-    error::CliError,
-    files::{read_bounded, write},
-    log_tiles::LogTiles,
-    output::Output,
-    paths::shown_path,
-};
+use super::commits::{Commits, untrue_journal};
+use super::reading::{FoundLie, read_leaves};
+use super::replay::StateReplay;
+use crate::files::{read_bounded, write};
+use crate::{client::ServerClient, config_dir::ConfigDir, error::CliError, log_tiles::LogTiles};
+use crate::{output::Output, paths::shown_path};
 
 /// The checkpoint under which a lie was found.
 pub(super) struct LyingLog<'a> {

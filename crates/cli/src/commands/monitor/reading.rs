@@ -3,35 +3,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_core::{
-    documents::{
-        agreement::Agreement, layout, signers::SignersFile, statement::Veto, transparency::Transparency,
-    },
-    log::{
-        leaf::{Leaf, digest_changes, parse_bundle},
-        tile::{TILE_WIDTH, TileKind, TileName},
-        tree::{BadProof, TreeHead},
-    },
-    proof::log_pin::LogPin,
-    rules::snapshot::Change,
-    values::{
-        digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
-        wire,
-    },
+use countersign_core::documents::{
+    agreement::Agreement, layout, signers::SignersFile, statement::Veto, transparency::Transparency,
 };
+use countersign_core::log::leaf::{Leaf, digest_changes, parse_bundle};
+use countersign_core::log::tile::{TILE_WIDTH, TileKind, TileName};
+use countersign_core::log::{note::Note, tree::BadProof, tree::TreeHead};
+use countersign_core::values::{
+    digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
+    verifier_key::VerifierKey, wire,
+};
+use countersign_core::{proof::log_pin::LogPin, rules::snapshot::Change};
 use countersign_store::{ObjectId, journal::entry::JournalEntry};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::{
-    commits::{Commits, untrue_journal},
-    replay::StateReplay,
-};
-use crate::{
-    client::ServerClient,
-    error::CliError,
-    log_memory::LogSighting,
-    log_tiles::{LogTiles, NotContinued, missing_tile},
-};
+use super::{commits::Commits, commits::untrue_journal, replay::StateReplay};
+use crate::log_tiles::{LogTiles, NotContinued, missing_tile};
+use crate::{client::ServerClient, error::CliError, log_memory::LogSighting};
 
 /// Of a bundle of entries. A leaf has some 330 bytes.
 const ENTRIES_BYTES: usize = 256 << 10;
@@ -48,6 +36,9 @@ pub(super) struct Watching {
 /// The commits between two states of a log.
 pub(super) struct LogPart<'a> {
     pub(super) client: &'a ServerClient,
+    pub(super) key: &'a VerifierKey,
+    /// The checkpoint at its end.
+    pub(super) note: &'a Note,
     /// Of the replay.
     pub(super) from: TreeHead,
     pub(super) to: TreeHead,
@@ -64,18 +55,23 @@ pub(super) struct ReadPart {
     pub(super) newest: String,
 }
 
+#[derive(Serialize)]
 pub(super) struct WatchedChange {
+    #[serde(flatten)]
     kind: ChangeKind,
+    #[serde(rename = "project_id")]
     project: RepoPath,
     /// Of the signers file or the index.
     path: RepoPath,
-    commit: ObjectId,
+    commit: String,
     time: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 enum ChangeKind {
     Signers {
+        #[serde(rename = "signers_digest")]
         digest: Sha512,
         lists_key: Option<bool>,
     },
@@ -83,10 +79,12 @@ enum ChangeKind {
     Agreed {
         due: Timestamp,
     },
-    /// One master's signature on a veto, or the veto.
+    /// One master's signature on a veto.
     Veto {
         reason: String,
-        is_vetoed: bool,
+    },
+    Vetoed {
+        reason: String,
     },
     Complete,
     Revoked,
@@ -232,10 +230,16 @@ impl Watching {
             }
         }
         found.retain(|(_, project, _)| self.projects.contains(project));
-        let (commit, time) = (entry.id, entry.time);
+        let time = entry.time;
         found
             .into_iter()
-            .map(|(kind, project, path)| WatchedChange { kind, project, path, commit, time })
+            .map(|(kind, project, path)| WatchedChange {
+                kind,
+                project,
+                path,
+                commit: entry.id.to_string(),
+                time,
+            })
             .collect()
     }
 }
@@ -251,11 +255,11 @@ fn find_waiting(path: &RepoPath, content: &[u8]) -> Option<(ChangeKind, RepoPath
         }
         let is_begun = *path == layout::pending_veto_of(&pending);
         let reason = Veto::parse(content).ok().filter(|_| is_begun)?.veto;
-        return Some((ChangeKind::Veto { reason, is_vetoed: false }, project));
+        return Some((ChangeKind::Veto { reason }, project));
     }
     let project = dir.parent().filter(|dir| dir.file_name() == wire::VETOED_DIR)?.parent()?;
     let reason = Veto::parse(content).ok().filter(|_| path.file_name() == wire::VETO_FILE)?.veto;
-    Some((ChangeKind::Veto { reason, is_vetoed: true }, project))
+    Some((ChangeKind::Vetoed { reason }, project))
 }
 
 impl WatchedChange {
@@ -270,42 +274,15 @@ impl WatchedChange {
                 "NEW SIGNERS of {project} are agreed to, and take effect at {due} unless the masters veto them: \
                  `countersign status {project}`"
             ),
-            ChangeKind::Veto { reason, is_vetoed: false } => {
+            ChangeKind::Veto { reason } => {
                 format!("a veto of the new signers of {project} was begun: {}", quoted(reason))
             }
-            ChangeKind::Veto { reason, is_vetoed: true } => {
+            ChangeKind::Vetoed { reason } => {
                 format!("the new signers of {project} were vetoed: {}", quoted(reason))
             }
             ChangeKind::Complete => format!("release completed: {path}"),
             ChangeKind::Revoked => format!("release revoked: {path}"),
         };
         format!("{time}  {what}  (commit {commit})")
-    }
-
-    pub(super) fn json(&self) -> Value {
-        let mut value = json!({
-            "project_id": self.project.as_str(),
-            "path": self.path.as_str(),
-            "commit": self.commit.to_string(),
-            "time": self.time.to_string(),
-        });
-        match &self.kind {
-            ChangeKind::Signers { digest, lists_key } => {
-                value["kind"] = json!("signers");
-                value["signers_digest"] = json!(digest.to_prefixed());
-                value["lists_key"] = json!(lists_key);
-            }
-            ChangeKind::Agreed { due } => {
-                value["kind"] = json!("agreed");
-                value["due"] = json!(due.to_string());
-            }
-            ChangeKind::Veto { reason, is_vetoed } => {
-                value["kind"] = json!(if *is_vetoed { "vetoed" } else { "veto" });
-                value["reason"] = json!(reason);
-            }
-            ChangeKind::Complete => value["kind"] = json!("complete"),
-            ChangeKind::Revoked => value["kind"] = json!("revoked"),
-        }
-        value
     }
 }

@@ -1,23 +1,15 @@
 //! The state that the commits of a log give (D214): the status map, derived from the journal alone, and kept in a file
 //! between two looks. All of it can be deleted; the journal gives it again.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fs::{File, OpenOptions},
-    io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::{fs::File, fs::OpenOptions, io, os::unix::fs::OpenOptionsExt as _, path::Path, path::PathBuf};
 
-use countersign_core::documents::layout::{self, Signable};
-use countersign_core::json_fields;
-use countersign_core::log::record::Record;
+use countersign_core::documents::{layout, layout::Signable};
 use countersign_core::log::status::{StatusError, Statuses};
-use countersign_core::log::tree::Hash;
-use countersign_core::log::trie::TrieKey;
-use countersign_core::rules::snapshot::Change;
-use countersign_core::values::digest::Sha512;
-use countersign_core::values::path::RepoPath;
+use countersign_core::log::{record::Record, tree::Hash, trie::TrieKey};
+use countersign_core::values::{digest::Sha512, path::RepoPath};
+use countersign_core::{json_fields, rules::snapshot::Change};
 use serde::Serialize;
 
 use crate::error::CliError;

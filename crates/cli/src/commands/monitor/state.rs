@@ -1,22 +1,16 @@
 //! How far a monitor is: one readable JSON document.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::{collections::BTreeMap, collections::BTreeSet, path::PathBuf};
 
-use countersign_core::documents::transparency::Transparency;
-use countersign_core::json_fields;
-use countersign_core::values::digest::Sha256;
 use countersign_core::values::json::{Field, FromField as _, ParseError, read, write_versioned};
-use countersign_core::values::path::RepoPath;
-use countersign_core::values::verifier_key::VerifierKey;
+use countersign_core::values::{digest::Sha256, path::RepoPath, verifier_key::VerifierKey};
+use countersign_core::{documents::transparency::Transparency, json_fields};
 use serde::Serialize;
 
 use super::replay::ReplayMark;
-use crate::args::MonitorArgs;
-use crate::config_dir::ConfigDir;
-use crate::error::CliError;
 use crate::files::{read_bounded, write};
 use crate::paths::{add_suffix, shown_path};
+use crate::{args::MonitorArgs, config_dir::ConfigDir, error::CliError};
 
 const VERSION: u64 = 1;
 const MAX_BYTES: usize = 1 << 20;

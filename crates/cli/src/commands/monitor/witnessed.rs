@@ -3,19 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::{
-    documents::transparency::Transparency,
-    log::checkpoint::SignedCheckpoint,
-    proof::log_pin::LogPin,
-    values::{json::ParseError, path::RepoPath, time::Timestamp, verifier_key::VerifierKey},
-};
+use countersign_core::values::{json::ParseError, path::RepoPath, time::Timestamp};
+use countersign_core::{documents::transparency::Transparency, log::checkpoint::SignedCheckpoint};
+use countersign_core::{proof::log_pin::LogPin, values::verifier_key::VerifierKey};
 use serde_json::{Value, json};
 
-use crate::{
-    client::{ServerClient, now},
-    error::CliError,
-    log_memory::LogSighting,
-};
+use crate::client::{ServerClient, now};
+use crate::{error::CliError, log_memory::LogSighting};
 
 /// The log as it was shown, and what projects demand of it.
 pub(super) struct ShownLog<'a> {

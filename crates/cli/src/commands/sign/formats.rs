@@ -3,14 +3,9 @@
 use std::collections::BTreeSet;
 
 use countersign_api::requests::SignaturesBody;
-use countersign_core::{
-    documents::{
-        layout,
-        other_formats::{FormatTexts, OtherFormatsFile},
-    },
-    proof::to_sign::{FormatsToSign, Subject, ToSign},
-    values::other_format::OtherFormat,
-};
+use countersign_core::documents::other_formats::{FormatTexts, OtherFormatsFile};
+use countersign_core::proof::to_sign::{FormatsToSign, Subject, ToSign};
+use countersign_core::{documents::layout, values::other_format::OtherFormat};
 
 use crate::{args::SignArgs, client::ServerClient, error::CliError, keys::SigningKey, session::Session};
 

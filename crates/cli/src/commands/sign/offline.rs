@@ -3,30 +3,16 @@
 use std::path::Path;
 
 use countersign_api::{offline, requests::SignaturesBody};
-use countersign_core::{
-    proof::to_sign::SigningRequest,
-    values::{key::PublicKey, shown::plural},
-};
+use countersign_core::proof::to_sign::SigningRequest;
+use countersign_core::values::{key::PublicKey, shown::plural};
 use serde_json::{Value, json};
 
-use super::{
-    formats::check_stored,
-    request::{Gathered, Signing, check, find_signed, review_and_sign, say_signed, state_text},
-};
-use crate::{
-    args::SignArgs,
-    carried::{SignedFile, check_output, mark_done, read, submit_all},
-    client::{ServerClient, submission::Submitted},
-    error::CliError,
-    files::write,
-    keys::SigningKey,
-    paths::shown_path,
-    proof::Network,
-    session::Session,
-    several::Several,
-    targets::Target,
-    waiting::Waiting,
-};
+use super::formats::check_stored;
+use super::request::{Gathered, Signing, check, find_signed, review_and_sign, say_signed, state_text};
+use crate::carried::{SignedFile, check_output, mark_done, read, submit_all};
+use crate::client::{ServerClient, submission::Submitted};
+use crate::{args::SignArgs, error::CliError, files::write, keys::SigningKey, paths::shown_path};
+use crate::{proof::Network, session::Session, several::Several, targets::Target};
 
 /// Needs no key.
 pub(super) fn export(
@@ -81,8 +67,7 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
     let mut several = Several::new(session.output);
     let mut signed = Vec::new();
     for request in open {
-        let waiting = Waiting::default();
-        let signing = Signing { session, args, key: &key, waiting: &waiting };
+        let signing = Signing { session, args, key: &key, shown: None };
         let body = review_and_sign(&signing, request, Network::Offline);
         signed.extend(several.keep(request.path.as_str(), body).flatten().map(|(body, _)| body));
     }

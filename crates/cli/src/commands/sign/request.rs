@@ -1,25 +1,15 @@
 //! A file to sign, as a server or a file from another computer shows it: checked, shown, and signed.
 
 use countersign_api::requests::SignaturesBody;
-use countersign_core::{
-    proof::to_sign::{SigningRequest, Subject, ToSign},
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
-};
+use countersign_core::proof::to_sign::{SigningRequest, Subject, ToSign};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_explain::describe::{Description, describe};
 
 use super::formats::FormatChoice;
-use crate::{
-    args::SignArgs,
-    comparison::{self, Comparison},
-    error::CliError,
-    keys::SigningKey,
-    people::when_text,
-    prompt,
-    proof::{self, Network},
-    review::Review,
-    session::Session,
-    trust::TrustFile,
-    waiting::{Waiting, due_text},
-};
+use crate::comparison::{self, Comparison};
+use crate::proof::{self, Network};
+use crate::{args::SignArgs, client::state::Shown, error::CliError, keys::SigningKey, people::when_text};
+use crate::{prompt, review::Review, session::Session, trust::TrustFile, waiting::due_text};
 
 pub(super) fn state_text(is_complete: bool, waits_until: Option<Timestamp>) -> String {
     match waits_until {
@@ -38,7 +28,6 @@ pub(super) struct Gathered {
     pub(super) request: SigningRequest,
     /// A complete release asks for no signature. Its request holds those that it has.
     pub(super) is_complete: bool,
-    pub(super) waiting: Waiting,
 }
 
 impl Gathered {
@@ -70,8 +59,8 @@ pub(super) struct Signing<'a> {
     pub(super) session: &'a Session,
     pub(super) args: &'a SignArgs,
     pub(super) key: &'a SigningKey,
-    /// Nothing is known of it without a network.
-    pub(super) waiting: &'a Waiting,
+    /// What the server shows besides. Without a network nothing is known of it.
+    pub(super) shown: Option<&'a Shown>,
 }
 
 /// The only way to a signature: read as what it must be (D34), shown, compared, asked. `None` if the answer is no.
@@ -80,21 +69,21 @@ pub(super) fn review_and_sign(
     request: &SigningRequest,
     network: Network,
 ) -> Result<Option<(SignaturesBody, Option<Comparison>)>, CliError> {
-    let Signing { session, args, key, waiting } = *signing;
+    let Signing { session, args, key, shown } = *signing;
     let to_sign = check(request)?;
     check_trust(&to_sign, network)?;
     let you = key.public_key();
     check_asked(&to_sign, &you)?;
     let comparison = compare(args, &to_sign.subject)?;
-    let collected = request.collected.keep_verifying(request.files[&request.path].as_bytes());
+    let description = describe_request(request, &to_sign, shown)?;
     let formats = FormatChoice::of(session, args, &to_sign)?;
     let review = Review {
         to_sign: &to_sign,
-        collected: &collected,
+        description: &description,
+        drops: &shown.map(Shown::drops).unwrap_or_default(),
         comparison: comparison.as_ref(),
         you,
         formats: &formats.formats,
-        waiting,
     };
     let text = review.text(session.output);
     match comparison.as_ref().filter(|comparison| !comparison.is_match()) {
@@ -130,13 +119,31 @@ pub(super) fn check_asked(to_sign: &ToSign, you: &PublicKey) -> Result<(), CliEr
 }
 
 pub(super) fn check(request: &SigningRequest) -> Result<ToSign, CliError> {
-    request.check().map_err(|error| {
-        CliError::unverified(
-            format!("{} is not signed", request.path),
-            "what is shown is not what its path says: the server lies or is broken",
-        )
-        .because(error)
-    })
+    request.check().map_err(|error| not_signed(request, error))
+}
+
+/// How far it has come: what is signed comes from the request alone.
+fn describe_request(
+    request: &SigningRequest,
+    to_sign: &ToSign,
+    shown: Option<&Shown>,
+) -> Result<Description, CliError> {
+    let beside = shown.map(|shown| shown.answer.state.files.clone()).unwrap_or_default();
+    let files = request.to_files(to_sign.project(), &beside);
+    let described = files.and_then(|files| describe(&files, &request.path));
+    let described = described.map_err(|error| not_signed(request, error))?;
+    described.ok_or_else(|| not_signed(request, "it is not shown"))
+}
+
+fn not_signed(
+    request: &SigningRequest,
+    reason: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> CliError {
+    CliError::unverified(
+        format!("{} is not signed", request.path),
+        "what is shown is not what its path says: the server lies or is broken",
+    )
+    .because(reason)
 }
 
 /// A signer who has met the project before must be shown the same past.

@@ -2,31 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::signers::{Group, Role, Signer, SignersFile},
-    values::{
-        key::PublicKey,
-        shown::{quoted, shown_text},
-    },
-};
-use countersign_explain::{
-    difference::{SignersChange, list_changes},
-    strength,
-};
+use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
+use countersign_core::values::key::PublicKey;
+use countersign_core::values::shown::{quoted, shown_text};
+use countersign_explain::difference::{SignersChange, list_changes};
+use countersign_explain::strength;
 use serde_json::json;
 
-use super::{
-    Draft, add_strength, deliver, describe_strength,
-    log::{LogDraft, set_log},
-    source::find_signers,
-};
-use crate::{
-    args::{GlobalArgs, SignersEditArgs, role_options},
-    client_config::ClientConfigFile,
-    error::CliError,
-    keys,
-    session::Session,
-};
+use super::log::{LogDraft, set_log};
+use super::{Draft, add_strength, deliver, describe_strength, source::find_signers};
+use crate::args::{GlobalArgs, SignersEditArgs, role_options};
+use crate::{client_config::ClientConfigFile, error::CliError, keys, session::Session};
 
 /// Before a key that registers releases. Registrars have no groups and no threshold (D105).
 const REGISTRAR: &str = "registrar:";

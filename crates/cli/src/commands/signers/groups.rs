@@ -1,6 +1,6 @@
 //! Groups of keys as options give them.
 
-use crate::error::CliError;
+use crate::{args::KeyGroups, error::CliError};
 
 /// A group as its options give it. Keys are text: not every key there is a signer's.
 #[derive(Debug)]
@@ -12,11 +12,10 @@ pub(super) struct GivenGroup {
 /// One threshold is that of all keys. With more, each is that of the keys before it.
 pub(super) fn group_keys(
     [keys, threshold]: [&str; 2],
-    given: &[Vec<String>],
-    thresholds: &[usize],
+    given: &KeyGroups,
 ) -> Result<Vec<GivenGroup>, CliError> {
-    let all = [given.concat()];
-    let groups = if thresholds.len() == 1 { &all[..] } else { given };
+    let (all, thresholds) = ([given.keys.concat()], &given.thresholds);
+    let groups = if thresholds.len() == 1 { &all[..] } else { &given.keys };
     if groups.len() != thresholds.len() {
         return Err(CliError::usage(
             format!("--{keys} is given {} times, and --{threshold} {} times", groups.len(), thresholds.len()),

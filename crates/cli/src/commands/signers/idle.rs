@@ -2,31 +2,18 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    rules::chain::VerifiedChain,
-    values::{key::PublicKey, time::Timestamp},
-};
-use countersign_explain::{
-    incident::{IncidentQuestion, SigningTimes, examine_project},
-    lockout::{ActOutlook, KeyUse, Lockout, foresee},
-    signers::shown_signer,
-};
+use countersign_core::values::{key::PublicKey, time::Timestamp};
+use countersign_core::{documents::signers::SignersFile, rules::chain::VerifiedChain};
+use countersign_explain::incident::{IncidentQuestion, SigningTimes, examine_project};
+use countersign_explain::lockout::{ActOutlook, KeyUse, Lockout, foresee};
+use countersign_explain::signers::shown_signer;
 use serde_json::{Map, Value, json};
 
-use super::{
-    describe_file,
-    source::{find_in_repository, find_on_server},
-};
-use crate::{
-    args::SignersCheckArgs,
-    client::{ServerClient, now},
-    error::CliError,
-    output::Output,
-    people::when_text,
-    repository_copy::RepositoryView,
-    session::Session,
-};
+use super::describe_file;
+use super::source::{find_in_repository, find_on_server};
+use crate::client::{ServerClient, now};
+use crate::{args::SignersCheckArgs, error::CliError, output::Output, people::when_text};
+use crate::{repository_copy::RepositoryView, session::Session};
 
 /// Each key is a question to the server. A repository answers without a bound.
 const MOST_ASKED: usize = 200;

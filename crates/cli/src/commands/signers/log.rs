@@ -6,10 +6,8 @@ use countersign_core::{documents::transparency::Transparency, values::shown::sho
 use serde_json::{Value, json};
 
 use super::groups::{GivenGroup, group_keys};
-use crate::{
-    args::{LogArgs, WITNESS_OPTIONS},
-    error::CliError,
-};
+use crate::args::{LogArgs, WITNESS_OPTIONS};
+use crate::error::CliError;
 
 /// A day: long enough for witnesses that are down, short enough that a hidden revocation comes to light.
 const DEFAULT_MAX_AGE_SECONDS: u64 = 86_400;
@@ -97,12 +95,13 @@ impl LogDraft {
 
     /// Witnesses take the place of all that there were. A threshold alone changes that of an only group.
     fn set_witnesses(&mut self, args: &LogArgs) -> Result<(), CliError> {
-        if !args.witnesses.is_empty() {
-            self.groups = group_keys(WITNESS_OPTIONS, &args.witnesses, &args.thresholds)?;
+        let given = &args.witnesses.groups;
+        if !given.keys.is_empty() {
+            self.groups = group_keys(WITNESS_OPTIONS, given)?;
             self.max_age_seconds = self.max_age_seconds.or(Some(DEFAULT_MAX_AGE_SECONDS));
             return Ok(());
         }
-        match (args.thresholds.as_slice(), self.groups.as_mut_slice()) {
+        match (given.thresholds.as_slice(), self.groups.as_mut_slice()) {
             ([], _) => Ok(()),
             ([threshold], [only]) => {
                 only.threshold = *threshold;
@@ -124,8 +123,9 @@ pub(super) fn set_log(draft: &mut Option<LogDraft>, args: &LogArgs) -> Result<()
     if let Some(key) = &args.log {
         draft.get_or_insert_default().log.clone_from(key);
     }
-    let lists = [args.witnesses.is_empty(), args.replaying.is_empty(), args.not_replaying.is_empty()];
-    let has_more = lists.contains(&false) || !args.thresholds.is_empty() || args.max_age.is_some();
+    let given = &args.witnesses.groups;
+    let lists = [given.keys.is_empty(), args.replaying.is_empty(), args.not_replaying.is_empty()];
+    let has_more = lists.contains(&false) || !given.thresholds.is_empty() || args.max_age.is_some();
     match draft {
         None if has_more => Err(CliError::usage(
             "there are witnesses or an age of proofs, but no log",

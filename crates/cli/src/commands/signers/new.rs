@@ -1,37 +1,30 @@
 //! `countersign signers new`
 
-use countersign_core::documents::signers::Group;
+use countersign_core::documents::signers::{Group, Role};
 use serde_json::json;
 
-use super::{
-    Draft, deliver,
-    groups::{GivenGroup, group_keys},
-    log::set_log,
-};
-use crate::{
-    args::{RoleArgs, SignersNewArgs, role_options},
-    error::CliError,
-    keys,
-    output::Output,
-};
+use super::groups::{GivenGroup, group_keys};
+use super::{Draft, deliver, log::set_log};
+use crate::args::{KeyGroups, SignersNewArgs, role_options};
+use crate::{error::CliError, keys, output::Output};
 
 pub(crate) fn run(args: &SignersNewArgs, output: Output) -> Result<(), CliError> {
     let (servers, formats) = (args.servers.urls.clone(), args.format.clone());
     let rotation_delay_hours = args.rotation_delay;
     let mut draft = Draft { servers, formats, rotation_delay_hours, ..Draft::default() };
-    for role in args.groups.roles.iter().filter(|role| !role.keys.is_empty()) {
-        draft.roles.insert(role.role, read_groups(role)?);
+    for (role, given) in args.groups.roles.iter().filter(|(_, given)| !given.keys.is_empty()) {
+        draft.roles.insert(*role, read_groups(*role, given)?);
     }
     draft.registrars = args.registrars.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
     set_log(&mut draft.log, &args.log)?;
     deliver(&draft.finish()?, args.output.as_deref(), output, json!({}))
 }
 
-fn read_groups(given: &RoleArgs) -> Result<Vec<Group>, CliError> {
+fn read_groups(role: Role, given: &KeyGroups) -> Result<Vec<Group>, CliError> {
     let group = |GivenGroup { threshold, keys }: GivenGroup| {
         let signers = keys.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
         Ok(Group { threshold, signers })
     };
-    let groups = group_keys(role_options(given.role), &given.keys, &given.thresholds)?;
+    let groups = group_keys(role_options(role), given)?;
     groups.into_iter().map(group).collect()
 }

@@ -2,26 +2,15 @@
 
 use std::path::Path;
 
-use countersign_core::{
-    documents::{history::History, layout, signers::SignersFile},
-    rules::{
-        chain::{self, VerifiedChain},
-        stored,
-    },
-    values::path::RepoPath,
-};
+use countersign_core::documents::{history::History, layout, signers::SignersFile};
+use countersign_core::rules::chain::{self, VerifiedChain};
+use countersign_core::{rules::stored, values::path::RepoPath};
 
 use super::read;
-use crate::{
-    client::ServerClient,
-    error::CliError,
-    proof::{self, Network},
-    release_names::ReleaseName,
-    repository_copy::RepositoryView,
-    session::{Reader, Session},
-    targets::Place,
-    trust::TrustFile,
-};
+use crate::proof::{self, Network};
+use crate::session::{Reader, Session};
+use crate::{client::ServerClient, error::CliError, release_names::ReleaseName};
+use crate::{repository_copy::RepositoryView, targets::Place, trust::TrustFile};
 
 /// A file that is here, or the file in force of a project, verified from the first one on.
 pub(crate) async fn find_signers(

@@ -3,42 +3,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_core::{
-    rules::{snapshot::ReadError, stored::ReleaseState, tally::Tally},
-    values::{
-        digest::Sha512,
-        json::ParseError,
-        key::PublicKey,
-        other_format::OtherFormat,
-        path::RepoPath,
-        shown::{plural, quoted},
-        time::Timestamp,
-    },
+use countersign_api::state::DroppedReleases;
+use countersign_core::rules::{stored::ReleaseState, tally::Tally};
+use countersign_core::values::shown::{plural, quoted};
+use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
+use countersign_explain::describe::proposal::ProposalDescription;
+use countersign_explain::describe::{Description, describe};
+use countersign_explain::progress::{
+    ConditionProgress, GroupProgress, Member, WayProgress, condition_text, way_name,
 };
-use countersign_explain::{
-    describe::{
-        proposal::{BegunVeto, ProposalDescription, describe_proposal},
-        release::{ReleaseDescription, RevocationDescription, describe_release},
-    },
-    progress::{ConditionProgress, GroupProgress, Member, Names, WayProgress, condition_text, way_name},
-};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::{
-    client::{ServerClient, now, state::Shown},
-    error::CliError,
-    output::Output,
-    people::{People, when_text},
-    shown_release::{
-        describe_earlier_objections, describe_objections, earlier_objections_json, objections_json,
-    },
-    waiting::{DroppedSignatures, due_text},
+use crate::client::{now, state::Shown};
+use crate::people::{People, when_text};
+use crate::shown_release::{
+    describe_earlier_objections, describe_objections, earlier_objections_json, objections_json,
 };
+use crate::waiting::{dropped_text, due_text};
+use crate::{error::CliError, output::Output};
 
 /// Where a file stands that collects signatures, or did.
-pub(super) enum Status {
-    Release(Box<ReleaseDescription>),
-    Proposal(Box<ProposalDescription>, DroppedSignatures),
+pub(super) struct Status {
+    pub(super) description: Description,
+    drops: DroppedReleases,
 }
 
 /// A revocation or veto that waits for more signatures.
@@ -46,120 +33,59 @@ struct Begun<'a> {
     reason: &'a str,
     signed: BTreeSet<PublicKey>,
     tally: Tally,
+    title: &'static str,
+    /// What joins it.
+    command: &'static str,
 }
 
 impl Begun<'_> {
-    /// `command`: what joins it.
-    fn describe(&self, title: &str, people: &People<'_>, command: &str) -> String {
-        let Self { reason, signed, tally } = self;
-        let signed = people.list(signed.iter().copied());
-        let reason = quoted(reason);
-        format!("  {title:<11} begun by {signed}, {tally}, for the reason {reason}; join it with `{command}`")
+    fn describe(&self, people: &People<'_>, name: &str) -> String {
+        let Self { reason, signed, tally, title, command } = self;
+        let (signed, reason) = (people.list(signed.iter().copied()), quoted(reason));
+        format!(
+            "  {title:<11} begun by {signed}, {tally}, for the reason {reason}; join it with `countersign {command} {name}`"
+        )
     }
 
     fn json(&self) -> Value {
-        json!({
-            "reason": self.reason,
-            "signed_by": self.signed.iter().map(PublicKey::to_string).collect::<Vec<_>>(),
-            "collected": self.tally.collected,
-            "needed": self.tally.needed,
-        })
+        let Self { reason, signed, tally, .. } = self;
+        json!({"reason": reason, "signed_by": signed, "collected": tally.collected, "needed": tally.needed})
     }
 }
 
-fn begun_revocation(begun: &RevocationDescription) -> Begun<'_> {
-    Begun { reason: &begun.reason, signed: begun.signatures.signers(), tally: begun.tally }
-}
-
-fn begun_veto(veto: &BegunVeto) -> Begun<'_> {
-    let signed = veto.signed.iter().map(|member| member.signer.key).collect();
-    Begun { reason: &veto.reason, signed, tally: veto.tally }
-}
-
 impl Status {
-    /// The release at a path; `None` if the server shows no release there.
-    pub(super) fn of_release(
-        client: &ServerClient,
-        shown: &Shown,
-        path: &RepoPath,
-    ) -> Result<Option<Self>, CliError> {
-        let described = describe_release(&shown.files, path);
-        let Some(release) = described.map_err(|error| unusable(client, error))? else { return Ok(None) };
-        if release.state == ReleaseState::Complete && !release.groups.iter().all(GroupProgress::is_met) {
+    /// The release at a path, or the signers that are proposed there. `None` where there are none.
+    pub(super) fn find(shown: &Shown, path: &RepoPath) -> Result<Option<Self>, CliError> {
+        let Some(description) = describe(&shown.files, path).map_err(|error| shown.unusable(error))? else {
+            return Ok(None);
+        };
+        if let Description::Release(release) = &description
+            && release.state == ReleaseState::Complete
+            && !release.groups.iter().all(GroupProgress::is_met)
+        {
             return Err(CliError::unverified(
                 format!("the server shows {path} as complete, but the signatures are not enough"),
                 "check --server: it lies or is broken",
             ));
         }
-        Ok(Some(Self::Release(Box::new(release))))
-    }
-
-    /// The signers that are proposed. `None` where there are none.
-    pub(super) fn of_proposal(client: &ServerClient, shown: &Shown) -> Result<Option<Self>, CliError> {
-        let described = describe_proposal(&shown.files, shown.project());
-        let described = described.map_err(|error| unusable(client, error))?;
-        Ok(described.map(|proposal| Self::Proposal(Box::new(proposal), DroppedSignatures::of(shown))))
-    }
-
-    pub(super) fn state(&self) -> ReleaseState {
-        match self {
-            Self::Release(release) => release.state,
-            Self::Proposal(..) => ReleaseState::Collecting,
-        }
+        Ok(Some(Self { description, drops: shown.drops() }))
     }
 
     /// The state, for programs.
     pub(super) fn state_name(&self) -> &'static str {
-        match self.state() {
+        match self.description.state() {
             ReleaseState::Collecting => "waiting",
             ReleaseState::Complete => "complete",
             ReleaseState::Revoked => "revoked",
         }
     }
 
-    /// The digest of the file itself.
-    pub(super) fn digest(&self) -> Sha512 {
-        match self {
-            Self::Release(release) => release.digest,
-            Self::Proposal(proposal, _) => proposal.digest,
-        }
-    }
-
-    pub(super) fn signed(&self) -> BTreeSet<PublicKey> {
-        match self {
-            Self::Release(release) => release.signatures.signers(),
-            Self::Proposal(proposal, _) => proposal.signatures.signers(),
-        }
-    }
-
-    /// Whose signature brings it nearer.
-    fn missing(&self) -> BTreeSet<PublicKey> {
-        match self {
-            Self::Release(release) => release.missing.clone(),
-            Self::Proposal(proposal, _) => proposal.missing.iter().map(|signer| signer.key).collect(),
-        }
-    }
-
-    pub(super) fn names(&self) -> &Names {
-        match self {
-            Self::Release(release) => &release.names,
-            Self::Proposal(proposal, _) => &proposal.names,
-        }
-    }
-
-    pub(super) fn tally(&self) -> Tally {
-        match self {
-            Self::Release(release) => release.tally,
-            Self::Proposal(proposal, _) => proposal.tally,
-        }
-    }
-
     /// `name`: what can be typed for the file.
     pub(super) fn text(&self, name: &str, you: Option<PublicKey>, output: Output) -> String {
-        let people = People { names: self.names(), you };
+        let people = People { names: self.description.names(), you };
         let mut lines = vec![format!("{name}: {}", self.state_text(output))];
-        match self {
-            Self::Release(release) => {
+        match &self.description {
+            Description::Release(release) => {
                 let mut shown = describe_objections(&release.objections, you, output);
                 shown.extend(describe_earlier_objections(&release.earlier_objections, you));
                 lines.extend(shown.iter().map(|line| format!("  {line}")));
@@ -168,42 +94,55 @@ impl Status {
                 }
                 lines.extend(release.groups.iter().map(|group| format!("  needs       {group}")));
             }
-            Self::Proposal(proposal, _) => {
+            Description::Proposal(proposal) => {
                 lines.extend(proposal.waits_until.map(|until| describe_wait(proposal, until, name)));
                 let (count, s) = (proposal.conditions.len(), plural(proposal.conditions.len()));
                 lines.push(format!("  needs       {}, in {count} condition{s}", proposal.tally));
                 let conditions = proposal.conditions.iter();
-                lines.extend(conditions.flat_map(|condition| describe(condition, &people, output)));
+                lines.extend(conditions.flat_map(|condition| describe_condition(condition, &people, output)));
             }
         }
-        lines.push(format!("  signed      {}", people.list_or(self.signed(), "no one")));
-        if self.state() == ReleaseState::Collecting {
-            lines.push(format!("  not signed  {}", people.list_or(self.missing(), "no one who is needed")));
+        lines.push(format!("  signed      {}", people.list_or(self.description.signed(), "no one")));
+        if self.description.state() == ReleaseState::Collecting {
+            let missing = people.list_or(self.description.missing(), "no one who is needed");
+            lines.push(format!("  not signed  {missing}"));
         }
-        match self {
-            Self::Release(release) => {
-                lines.extend(describe_formats(&release.formats));
-                let begun = release.begun_revocation.as_ref().map(begun_revocation);
-                let join = format!("countersign revoke {name}");
-                lines.extend(begun.map(|begun| begun.describe("revocation", &people, &join)));
-            }
-            Self::Proposal(proposal, drops) => {
-                lines
-                    .extend(drops.text().map(|dropped| format!("  drops       the signatures on {dropped}")));
-                let begun = proposal.veto.as_ref().map(begun_veto);
-                let join = format!("countersign veto {name}");
-                lines.extend(begun.map(|begun| begun.describe("veto", &people, &join)));
+        match &self.description {
+            Description::Release(release) => lines.extend(describe_formats(&release.formats)),
+            Description::Proposal(_) => {
+                let dropped = dropped_text(&self.drops);
+                lines.extend(dropped.map(|dropped| format!("  drops       the signatures on {dropped}")));
             }
         }
+        lines.extend(self.begun().map(|begun| begun.describe(&people, name)));
         lines.join("\n")
     }
 
+    fn begun(&self) -> Option<Begun<'_>> {
+        match &self.description {
+            Description::Release(release) => release.begun_revocation.as_ref().map(|begun| Begun {
+                reason: &begun.reason,
+                signed: begun.signatures.signers(),
+                tally: begun.tally,
+                title: "revocation",
+                command: "revoke",
+            }),
+            Description::Proposal(proposal) => proposal.veto.as_ref().map(|veto| Begun {
+                reason: &veto.reason,
+                signed: veto.signed.iter().map(|member| member.signer.key).collect(),
+                tally: veto.tally,
+                title: "veto",
+                command: "veto",
+            }),
+        }
+    }
+
     fn state_text(&self, output: Output) -> String {
-        match self {
-            Self::Proposal(proposal, _) if proposal.waits_until.is_some() => {
+        match &self.description {
+            Description::Proposal(proposal) if proposal.waits_until.is_some() => {
                 output.strong("all signatures are there; waiting")
             }
-            _ => match self.state() {
+            _ => match self.description.state() {
                 ReleaseState::Collecting => output.strong("collecting signatures"),
                 ReleaseState::Complete => output.good("complete"),
                 ReleaseState::Revoked => output.bad("REVOKED"),
@@ -212,46 +151,40 @@ impl Status {
     }
 
     pub(super) fn json(&self, path: &RepoPath) -> Value {
-        let keys = |keys: BTreeSet<PublicKey>| keys.iter().map(PublicKey::to_string).collect::<Vec<_>>();
         let mut counts: BTreeMap<&str, usize> = OtherFormat::ALL.map(|format| (format.name(), 0)).into();
         let mut value = json!({
             "file_path": path.as_str(),
-            "is_complete": self.state() == ReleaseState::Complete,
-            "revoked": self.state() == ReleaseState::Revoked,
+            "is_complete": self.description.state() == ReleaseState::Complete,
+            "revoked": self.description.state() == ReleaseState::Revoked,
             "reason": null,
-            "collected": self.tally().collected,
-            "needed": self.tally().needed,
-            "signed_by": keys(self.signed()),
-            "missing": keys(self.missing()),
+            "collected": self.description.tally().collected,
+            "needed": self.description.tally().needed,
+            "signed_by": self.description.signed(),
+            "missing": self.description.missing(),
             "objections": [],
             "earlier_objections": [],
             "waits_until": null,
             "pending_veto": null,
             "pending_revocation": null,
         });
-        match self {
-            Self::Release(release) => {
+        match &self.description {
+            Description::Release(release) => {
                 counts.extend(release.formats.iter().map(|(format, count)| (format.name(), *count)));
                 value["reason"] = json!(release.revocation.as_ref().map(|revocation| &revocation.reason));
                 value["objections"] = objections_json(&release.objections);
                 value["earlier_objections"] = earlier_objections_json(&release.earlier_objections);
-                let begun = release.begun_revocation.as_ref();
-                value["pending_revocation"] = json!(begun.map(|begun| begun_revocation(begun).json()));
+                value["pending_revocation"] = json!(self.begun().map(|begun| begun.json()));
                 value["groups"] = release.groups.iter().map(group_json).collect();
             }
-            Self::Proposal(proposal, _) => {
-                value["waits_until"] = json!(proposal.waits_until.map(|until| until.to_string()));
-                value["pending_veto"] = json!(proposal.veto.as_ref().map(|veto| begun_veto(veto).json()));
+            Description::Proposal(proposal) => {
+                value["waits_until"] = json!(proposal.waits_until);
+                value["pending_veto"] = json!(self.begun().map(|begun| begun.json()));
                 value["conditions"] = proposal.conditions.iter().map(condition_json).collect();
             }
         }
         value["formats"] = json!(counts);
         value
     }
-}
-
-fn unusable(client: &ServerClient, ReadError { path, reason }: ReadError) -> CliError {
-    client.unusable_content(&path, ParseError::new("", reason))
 }
 
 fn describe_wait(proposal: &ProposalDescription, until: Timestamp, name: &str) -> String {
@@ -273,7 +206,7 @@ fn describe_formats(counts: &[(OtherFormat, usize)]) -> Option<String> {
 }
 
 /// Of several ways, one is enough. Once one is taken, the others do not matter.
-fn describe(condition: &ConditionProgress, people: &People<'_>, output: Output) -> Vec<String> {
+fn describe_condition(condition: &ConditionProgress, people: &People<'_>, output: Output) -> Vec<String> {
     let mark = if condition.is_met { output.good("met ") } else { output.strong("open") };
     let mut lines = vec![format!("    {mark} {}: {}", condition_text(condition.kind), condition.tally)];
     let shown = |way: &&WayProgress| !condition.is_met || way.is_met;
@@ -291,11 +224,11 @@ fn describe(condition: &ConditionProgress, people: &People<'_>, output: Output) 
 
 fn condition_json(condition: &ConditionProgress) -> Value {
     let way = |way: &WayProgress| {
-        let mut value = Map::new();
-        value.insert("role".to_owned(), json!(way.role.map(|role| role.to_string())));
-        value.insert("is_met".to_owned(), json!(way.is_met));
-        value.insert("groups".to_owned(), way.groups.iter().map(group_json).collect());
-        Value::Object(value)
+        json!({
+            "role": way.role.map(|role| role.to_string()),
+            "is_met": way.is_met,
+            "groups": way.groups.iter().map(group_json).collect::<Vec<_>>(),
+        })
     };
     json!({
         "condition": condition_text(condition.kind),

@@ -3,31 +3,25 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use countersign_api::event::EventFilter;
-use countersign_core::{
-    documents::layout::{self, Signable},
-    rules::stored::ReleaseState,
-    values::{digest::Sha512, key::PublicKey, path::RepoPath, shown::quoted},
-};
+use countersign_core::documents::layout::{self, Signable};
+use countersign_core::rules::stored::ReleaseState;
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, shown::quoted};
+use countersign_explain::describe::Description;
 use serde_json::json;
 
 use super::standing::{Status, not_found, not_pending};
-use crate::{
-    client::{ListenQuery, ServerClient, state::Shown},
-    error::{CliError, ErrorKind},
-    events::{EventFeed, Gaps, Next},
-    people::People,
-    session::Session,
-    shown_release::{find_withdrawal, say_withdrawn},
-    targets::Target,
-    waiting::Vetoed,
-};
+use crate::client::{ListenQuery, ServerClient, state::Shown};
+use crate::error::{CliError, ErrorKind};
+use crate::events::{EventFeed, Gaps, Next};
+use crate::shown_release::{find_withdrawal, say_withdrawn};
+use crate::{people::People, session::Session, targets::Target, waiting::Vetoed};
 
 /// After an answer that may be another one in a moment.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// How a file stands that is waited for.
 enum Progress {
-    Waits(Box<Status>),
+    Waits(Description),
     Done,
 }
 
@@ -73,9 +67,9 @@ async fn wait(session: &Session, target: &Target, subject: &Signable) -> Result<
     loop {
         match look(client, path, subject, digest).await {
             Ok(Progress::Done) => return Ok(()),
-            Ok(Progress::Waits(status)) => {
-                digest = Some(status.digest());
-                show_progress(session, path, &status, &mut told);
+            Ok(Progress::Waits(description)) => {
+                digest = Some(description.digest());
+                show_progress(session, path, &description, &mut told);
             }
             Err(error) if error.kind() == ErrorKind::Unreachable => {
                 tokio::time::sleep(PAUSE).await;
@@ -103,26 +97,21 @@ async fn look(
     digest: Option<Sha512>,
 ) -> Result<Progress, CliError> {
     let shown = client.state_at(path).await?;
-    let status = match subject {
-        Signable::Index => match Status::of_release(client, &shown, path)? {
-            None => return Err(gone_release(&shown, path)?),
-            status => status,
-        },
-        Signable::PendingSigners { project } => match Status::of_proposal(client, &shown)? {
-            None => return gone_signers(&shown, path, project, digest),
-            status => status,
-        },
+    let Some(Status { description, .. }) = Status::find(&shown, path)? else {
+        return match subject {
+            Signable::Index => Err(gone_release(&shown, path)?),
+            Signable::PendingSigners { project } => gone_signers(&shown, path, project, digest),
+        };
     };
-    let status = status.ok_or_else(|| not_pending(path))?;
-    if digest.is_some_and(|digest| digest != status.digest()) {
+    if digest.is_some_and(|digest| digest != description.digest()) {
         return Err(CliError::new(
             ErrorKind::Replaced,
             format!("another file replaced {path} during the wait"),
             "look at the new one with `countersign status NAME`, and wait again if it is right",
         ));
     }
-    match status.state() {
-        ReleaseState::Collecting => Ok(Progress::Waits(Box::new(status))),
+    match description.state() {
+        ReleaseState::Collecting => Ok(Progress::Waits(description)),
         ReleaseState::Complete => Ok(Progress::Done),
         ReleaseState::Revoked => Err(CliError::new(
             ErrorKind::Revoked,
@@ -184,17 +173,17 @@ fn refused_by_masters(project: &RepoPath, reason: &str) -> CliError {
 fn show_progress(
     session: &Session,
     path: &RepoPath,
-    status: &Status,
+    description: &Description,
     told: &mut Option<BTreeSet<PublicKey>>,
 ) {
-    let keys = status.signed();
+    let keys = description.signed();
     if told.as_ref() == Some(&keys) {
         return;
     }
-    let people = People { names: status.names(), you: None };
+    let people = People { names: description.names(), you: None };
     let signed = people.list_or(keys.iter().copied(), "no one yet");
     let name = session.name_of(path, None);
-    session.output.note(&format!("{name}: signed by {signed}; {}", status.tally()));
+    session.output.note(&format!("{name}: signed by {signed}; {}", description.tally()));
     *told = Some(keys);
 }
 

@@ -1,9 +1,7 @@
 //! The files that a user names, and those in directories.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::{error::CliError, paths::shown_path};
 

@@ -1,23 +1,14 @@
 //! An objector is no oracle (D34): what is not an objection to this release gets no signature.
 
-use countersign_core::{
-    documents::{
-        history::History,
-        statement::{Objection, StatementKind},
-    },
-    proof::{
-        shown_release::ShownReleaseError,
-        to_sign::{SigningRequest, ToSignError},
-        to_state::{StatementRequest, ToStateError},
-    },
-    values::{bounds::OBJECTION_BYTES, digest::Sha512, json},
-};
-use countersign_testing::{
-    INDEX, PROJECT, alice, at, bob, documents,
-    evidence::{good, index_path},
-    path,
-    signing::index_request,
-};
+use countersign_core::documents::{history::History, statement::Objection, statement::StatementKind};
+use countersign_core::proof::shown_release::ShownReleaseError;
+use countersign_core::proof::to_sign::{SigningRequest, ToSignError};
+use countersign_core::proof::to_state::{StatementRequest, ToStateError};
+use countersign_core::rules::stored;
+use countersign_core::values::{bounds::OBJECTION_BYTES, digest::Sha512, json};
+use countersign_testing::evidence::{good, index_path};
+use countersign_testing::signing::{files_of, index_request};
+use countersign_testing::{INDEX, PROJECT, alice, at, bob, documents, path};
 
 fn request(text: Option<&str>) -> StatementRequest {
     about(INDEX, good().index, good().history, text)
@@ -120,11 +111,15 @@ fn a_signer_is_shown_the_objections_that_verify_for_this_index() {
     request.objections.entries.insert(alice().public_key(), right.clone());
     // In another's name, and about another index.
     request.objections.entries.insert(bob().public_key(), right);
-    let shown = request.check().expect("a release").objections;
-    assert_eq!(shown.standing().iter().map(|shown| shown.key).collect::<Vec<_>>(), [alice().public_key()]);
+    let shown = |request: &SigningRequest| {
+        stored::objections(&files_of(request), &request.path).expect("an objections file")
+    };
+    let file = shown(&request);
+    let standing: Vec<_> = file.standing().iter().map(|shown| shown.key).collect();
+    assert_eq!(standing, [alice().public_key()]);
     let other = about("no", Sha512::of(b"another index"));
     request.objections.entries = [(alice().public_key(), other)].into();
-    assert!(request.check().expect("a release").objections.is_empty());
+    assert!(shown(&request).is_empty());
 }
 
 #[test]
@@ -137,6 +132,6 @@ fn a_request_travels_with_its_objections() {
     assert_eq!(rewrite(&request), request);
     request.earlier = documents::earlier_objections();
     assert_eq!(rewrite(&request), request);
-    let shown = request.check().expect("a release").earlier;
+    let shown = stored::earlier_objections(&files_of(&request), &request.path).expect("an objections file");
     assert_eq!(shown, request.earlier, "they are about another content, and verify");
 }

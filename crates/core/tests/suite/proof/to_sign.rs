@@ -18,6 +18,7 @@ use countersign_core::{
         chain::{ChainFault, VerifiedChain},
         decide::assets::Release,
         place::PlaceError,
+        stored,
     },
     values::{
         digest::Sha512,
@@ -35,7 +36,7 @@ use countersign_testing::{
         revocation_document, rotated, signed_by, successors, with_signature,
     },
     key, mallory, path, public, revocation_text, signed_request, signers,
-    signing::{index_request, proposal_of, sign, sign_at},
+    signing::{files_of, index_request, proposal_of, sign, sign_at},
 };
 
 #[track_caller]
@@ -306,27 +307,23 @@ fn a_proposal_that_is_not_later_is_not_signed() {
 }
 
 #[test]
-fn who_may_sign_and_who_is_missing_is_told_from_what_is_proven() {
+fn who_may_sign_and_who_has_signed_is_told_from_what_is_proven() {
     let mut release = index_request(&good().index);
     let text = release.files[&path(INDEX)].clone();
     // Bob's is right; Carol's is on another text; Mallory's is right, and no one asked.
     release.collected = with_signature(signed_by(&text, &[&bob(), &mallory()]), &carol(), "another");
     let to_sign = release.check().expect("an index");
-    assert_eq!(to_sign.signed, public([&bob(), &mallory()]));
+    let signed = stored::collected_signatures(&files_of(&release), &path(INDEX)).expect("signatures");
+    assert_eq!(signed.signers(), public([&bob(), &mallory()]));
     assert_eq!(to_sign.accepted_signers(), public([&alice(), &bob(), &carol()]));
-    assert_eq!(to_sign.missing_signers(), public([&alice(), &carol()]));
     assert_eq!(to_sign.chain().map(|chain| chain.links.len()), Some(1));
 
     let first = proposal_of(&founded(PROJECT)).check().expect("a registration");
     assert_eq!(first.accepted_signers(), public([&alice(), &bob(), &carol(), &dave()]));
-    assert_eq!(first.missing_signers(), first.accepted_signers());
     assert!(first.chain().is_none());
 
-    let mut update = proposal_of(&rotated(PROJECT));
-    update.collected = signed_by(&update.files[&path(PENDING)], &[&alice(), &bob(), &key(5)]);
-    let update = update.check().expect("an update");
+    let update = proposal_of(&rotated(PROJECT)).check().expect("an update");
     assert_eq!(update.accepted_signers(), public([&alice(), &bob(), &carol(), &dave(), &key(5), &key(6)]));
-    assert_eq!(update.missing_signers(), public([&carol(), &key(6)]));
     let last = |chain: &VerifiedChain| chain.last().digest;
     assert_eq!(update.chain().map(last), Some(founded(PROJECT).last_digest()));
 }
@@ -389,6 +386,7 @@ fn a_signer_sees_earlier_objections_to_the_content_that_came_back() {
     let (back, other) = (said(&good().index, &bob(), &bob()), said("another content", &carol(), &carol()));
     let forged = said(&good().index, &dave(), &mallory());
     request.earlier.entries = vec![back.clone(), forged, other.clone()];
-    let to_sign = request.check().expect("an index");
-    assert_eq!(to_sign.earlier.entries, [back, other]);
+    let files = request.to_files(&path(PROJECT), &BTreeMap::new()).expect("an index");
+    let shown = stored::earlier_objections(&files, &request.path).expect("it was written here");
+    assert_eq!(shown.entries, [back, other]);
 }
