@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod answers;
-mod backoff;
+mod background;
 mod caps;
 mod caps_shares;
 mod corpus;
