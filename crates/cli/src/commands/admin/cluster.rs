@@ -10,7 +10,7 @@ use countersign_cluster::{
 };
 use countersign_core::values::shown::shown_text;
 use countersign_forge::origin::speaks_for;
-use countersign_server::config::{ConfigFile, GivenDatabase};
+use countersign_server::config::{GivenDatabase, GivenSettings};
 use countersign_store::{
     audit,
     clock::Clock,
@@ -74,7 +74,7 @@ fn check_history(path: &Path) -> Result<(), CliError> {
 }
 
 fn show_status(args: &ClusterArgs, output: Output) -> Result<(), CliError> {
-    let file = setup::read_config(&args.files)?;
+    let file = GivenSettings::read(args.files.config.as_deref())?;
     let database = find_database(&file, args.database())?;
     let address = database.settings().to_string();
     let status = setup::runtime()?.block_on(admin::read_status(&database));
@@ -82,7 +82,7 @@ fn show_status(args: &ClusterArgs, output: Output) -> Result<(), CliError> {
     output.answer(&describe(&status, &address), &to_json(&status))
 }
 
-fn find_database(file: &ConfigFile, given: Option<GivenDatabase>) -> Result<Database, CliError> {
+fn find_database(file: &GivenSettings, given: Option<GivenDatabase>) -> Result<Database, CliError> {
     let node = file.database(given)?;
     let node = node.ok_or_else(|| {
         CliError::usage(

@@ -13,6 +13,7 @@ use countersign_core::{
     },
 };
 use countersign_server::admin::AdminRequest;
+use countersign_server::config::GivenSettings;
 use countersign_store::durable;
 use serde_json::{Value, json};
 
@@ -25,7 +26,6 @@ use crate::{
     output::Output,
     paths::shown_path,
     prompt::{self, Confirmation},
-    setup,
 };
 
 /// In the data directory, beside the checkpoints.
@@ -40,7 +40,8 @@ pub(super) fn run(command: LogCommand, output: Output, confirmation: Confirmatio
 }
 
 fn init(args: LogInitArgs, output: Output) -> Result<(), CliError> {
-    let data_dir = setup::read_config(&args.files)?.data_dir(args.files.data_dir);
+    let file = GivenSettings::read(args.files.config.as_deref())?;
+    let data_dir = args.files.data_dir.unwrap_or_else(|| file.data_dir());
     refuse_other_user(&data_dir)?;
     let path = data_dir.join(KEY_FILE);
     let path = absolute(&path).map_err(|error| CliError::file("written", &path, error))?;
