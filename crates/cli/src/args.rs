@@ -1,6 +1,7 @@
 //! The command line. A test makes docs/cli.md from its texts.
 
 use clap::{Parser, Subcommand};
+use countersign_server::config::GivenSettings;
 
 pub(crate) use client::*;
 pub(crate) use incident::*;
@@ -9,8 +10,8 @@ pub(crate) use options::*;
 pub(crate) use second_thoughts::*;
 pub(crate) use serve::{
     AcceptLossArgs, AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs,
-    LogCommand, LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, ServeArgs,
-    ServiceArgs, TakeCheckpointArgs, WitnessArgs, WitnessCommand, WitnessInitArgs,
+    LogCommand, LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, TakeCheckpointArgs,
+    WitnessArgs, WitnessCommand, WitnessInitArgs,
 };
 pub(crate) use signers::*;
 
@@ -372,7 +373,7 @@ Examples:
 
 You can also set every flag by its environment variable or in the configuration file; docs/configuration.md lists the \
 names. A flag beats the environment, which beats the file.")]
-    Serve(ServeArgs),
+    Serve(Box<GivenSettings>),
     /// Follow another server, check every commit, and serve what is public
     #[command(after_help = "\
 Examples:

@@ -43,6 +43,7 @@ use std::{path::Path, process::ExitCode};
 
 use args::{Arguments, Command, GlobalArgs, SignersCommand};
 use clap::Parser as _;
+use countersign_server::config::GivenDatabase;
 use error::{CliError, ErrorKind};
 use output::{ColorChoice, Output};
 use session::ask;
@@ -85,9 +86,12 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
     use commands::*;
     let confirmation = global.confirmation();
     match command {
-        Command::Serve(args) => serve::run(&args.service, args.to_overrides(), output),
-        Command::Mirror(args) => serve::run(&args.service, args.to_overrides(), output),
-        Command::Witness(args) => witness::run(&global, &args, output),
+        Command::Serve(mut given) => {
+            given.database_url = given.database_url.or_else(GivenDatabase::from_environment);
+            serve::run(*given, output)
+        }
+        Command::Mirror(args) => serve::run(args.into_settings(), output),
+        Command::Witness(args) => witness::run(&global, args, output),
         Command::Admin { command } => admin::run(command, &global, output),
         Command::Fsck(args) => fsck::run(args, output),
         Command::Config { command } => config::run(command.as_ref(), global, output),

@@ -1,16 +1,8 @@
-//! What a command needs before it begins: the configuration, and a runtime.
+//! The runtime that a command needs before it begins.
 
-use countersign_server::config::ConfigFile;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{args::FileArgs, error::CliError};
-
-pub(crate) fn read_config(args: &FileArgs) -> Result<ConfigFile, CliError> {
-    match &args.config {
-        Some(path) => Ok(ConfigFile::read(path)?),
-        None => Ok(ConfigFile::default()),
-    }
-}
+use crate::error::CliError;
 
 /// The runtime that server code runs in.
 pub(crate) fn runtime() -> Result<Runtime, CliError> {

@@ -1,23 +1,14 @@
-//! `serve`, `mirror`, `admin` and `fsck`. Each flag of `serve` has an environment variable and a key in the configuration file.
+//! `mirror`, `witness`, `admin` and `fsck`. `countersign_server::config` declares the flags of `serve`.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::PathBuf;
 
-use clap::{Args, Subcommand, builder::BoolishValueParser};
-use countersign_cluster::settings::UrlSource;
-use countersign_core::{
-    rules::place::path_of_url,
-    values::{
-        path::{PathError, RepoPath},
-        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
-    },
-};
-use countersign_forge::{file_server::FileServerRule, guard::AllowFetch};
-use countersign_server::{
-    config::{GivenDatabase, LogFormat, LogLevel, Overrides},
-    mirror::address::OriginAddress,
-    proxies::ProxyNet,
-    witness::WitnessSettings,
-};
+use clap::{Args, Subcommand};
+use countersign_core::rules::place::path_of_url;
+use countersign_core::values::path::{PathError, RepoPath};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
+use countersign_server::config::{FollowerFlags, GivenDatabase, GivenSettings};
+use countersign_server::mirror::address::OriginAddress;
+use countersign_server::witness::WitnessSettings;
 use countersign_store::ObjectId;
 
 #[derive(Debug, Subcommand)]
@@ -197,7 +188,7 @@ pub(crate) struct ClusterArgs {
     /// The database, as for `serve`. With a password in it, set COUNTERSIGN_DATABASE instead
     /// [env: COUNTERSIGN_DATABASE=]
     #[arg(long, value_name = "URL")]
-    database: Option<String>,
+    database: Option<GivenDatabase>,
 
     #[command(flatten)]
     pub(crate) files: FileArgs,
@@ -205,103 +196,8 @@ pub(crate) struct ClusterArgs {
 
 impl ClusterArgs {
     pub(crate) fn database(&self) -> Option<GivenDatabase> {
-        given_database(self.database.as_deref())
+        self.database.clone().or_else(GivenDatabase::from_environment)
     }
-}
-
-/// What every server has.
-#[derive(Debug, Args)]
-#[command(mut_arg("data_dir", |arg| arg.help("Directory for all state; created if missing [default: ./countersign-data]")))]
-pub(crate) struct ServiceArgs {
-    /// Address and port to listen on; port 0 picks a free one [default: 127.0.0.1:3000]
-    #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_LISTEN", hide_env_values = true)]
-    listen: Option<SocketAddr>,
-
-    #[command(flatten)]
-    pub(crate) files: FileArgs,
-
-    /// Believe the client addresses that this proxy writes into X-Forwarded-For (repeatable)
-    #[arg(
-        long = "trusted-proxy",
-        alias = "trusted-proxies",
-        value_name = "ADDR|CIDR",
-        env = "COUNTERSIGN_TRUSTED_PROXIES",
-        hide_env_values = true,
-        value_delimiter = ','
-    )]
-    trusted_proxies: Option<Vec<ProxyNet>>,
-
-    /// Certificate file (PEM), to serve https without a proxy; SIGHUP reads it again
-    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_TLS_CERT", hide_env_values = true)]
-    tls_cert: Option<PathBuf>,
-
-    /// Key file (PEM) of the certificate
-    #[arg(long, value_name = "FILE", env = "COUNTERSIGN_TLS_KEY", hide_env_values = true)]
-    tls_key: Option<PathBuf>,
-
-    /// Address and port for metrics and health checks; for your own network only [default: none]
-    #[arg(long, value_name = "ADDR:PORT", env = "COUNTERSIGN_METRICS_LISTEN", hide_env_values = true)]
-    metrics_listen: Option<SocketAddr>,
-
-    /// Format of log lines: text or json [default: text]
-    #[arg(long, value_name = "FORMAT", env = "COUNTERSIGN_LOG_FORMAT", hide_env_values = true)]
-    pub(crate) log_format: Option<LogFormat>,
-
-    /// How much to log: error, warn, info or debug [default: info]
-    #[arg(long, value_name = "LEVEL", env = "COUNTERSIGN_LOG_LEVEL", hide_env_values = true)]
-    pub(crate) log_level: Option<LogLevel>,
-
-    /// Read configuration, certificates, data directory and token files, say what the server would do or what is wrong,
-    /// and exit. Changes nothing
-    #[arg(long)]
-    pub(crate) check: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ServeArgs {
-    #[command(flatten)]
-    pub(crate) service: ServiceArgs,
-
-    /// For your own machine: fetch from loopback, accept every file server there, set no rate
-    /// limits and no budgets
-    #[arg(
-        long,
-        env = "COUNTERSIGN_DEV", hide_env_values = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        value_parser = BoolishValueParser::new(),
-        value_name = "BOOL",
-        hide_possible_values = true
-    )]
-    dev: Option<bool>,
-
-    /// Fetch from this host or network (CIDR) although its address is not public: on this port, on
-    /// all ports with `:*`, or on 80 and 443 without a port (repeatable)
-    #[arg(
-        long,
-        value_name = "HOST[:PORT]",
-        env = "COUNTERSIGN_ALLOW_FETCH",
-        hide_env_values = true,
-        value_delimiter = ','
-    )]
-    allow_fetch: Option<Vec<AllowFetch>>,
-
-    /// Let projects on this file server register; `*` for all (repeatable)
-    #[arg(
-        long,
-        value_name = "HOST[:PORT]",
-        env = "COUNTERSIGN_FILE_SERVER",
-        hide_env_values = true,
-        value_delimiter = ','
-    )]
-    file_server: Option<Vec<FileServerRule>>,
-
-    /// Be one of several nodes that share this PostgreSQL database, as in
-    /// postgres://USER@HOST/NAME. With a password in it, set COUNTERSIGN_DATABASE instead, or
-    /// `url_file` in `[database]` (docs/cluster.md) [env: COUNTERSIGN_DATABASE=] [default: none]
-    #[arg(long, value_name = "URL")]
-    database: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -311,7 +207,7 @@ pub(crate) struct MirrorArgs {
     origin: OriginAddress,
 
     #[command(flatten)]
-    pub(crate) service: ServiceArgs,
+    pub(crate) flags: FollowerFlags,
 }
 
 #[derive(Debug, Args)]
@@ -337,62 +233,23 @@ pub(crate) struct WitnessArgs {
     pub(crate) poll: bool,
 
     #[command(flatten)]
-    pub(crate) service: ServiceArgs,
+    pub(crate) flags: FollowerFlags,
 }
 
 fn parse_log_key(text: &str) -> Result<VerifierKey, VerifierKeyError> {
     VerifierKey::parse_kind(text, KeyKind::Log)
 }
 
-impl WitnessArgs {
-    pub(crate) fn to_overrides(&self, settings: WitnessSettings) -> Overrides {
-        Overrides {
-            mirror_of: Some(self.origin.clone()),
-            witness: Some(settings),
-            ..self.service.to_overrides()
-        }
-    }
-}
-
-impl ServiceArgs {
-    fn to_overrides(&self) -> Overrides {
-        Overrides {
-            listen: self.listen,
-            data_dir: self.files.data_dir.clone(),
-            trusted_proxies: self.trusted_proxies.clone(),
-            metrics_listen: self.metrics_listen,
-            tls_cert: self.tls_cert.clone(),
-            tls_key: self.tls_key.clone(),
-            ..Overrides::default()
-        }
-    }
-}
-
-impl ServeArgs {
-    pub(crate) fn to_overrides(&self) -> Overrides {
-        Overrides {
-            dev: self.dev,
-            allow_fetch: self.allow_fetch.clone(),
-            file_servers: self.file_server.clone(),
-            database: given_database(self.database.as_deref()),
-            ..self.service.to_overrides()
-        }
-    }
-}
-
 impl MirrorArgs {
-    pub(crate) fn to_overrides(&self) -> Overrides {
-        Overrides { mirror_of: Some(self.origin.clone()), ..self.service.to_overrides() }
+    pub(crate) fn into_settings(self) -> GivenSettings {
+        GivenSettings { mirror_of: Some(self.origin), ..self.flags.into() }
     }
 }
 
-/// Where a URL came from matters: on the command line every user can read a password.
-fn given_database(flag: Option<&str>) -> Option<GivenDatabase> {
-    let flag = flag.map(|url| GivenDatabase { url: url.to_owned(), source: UrlSource::CommandLine });
-    flag.or_else(|| {
-        let url = std::env::var("COUNTERSIGN_DATABASE").ok().filter(|url| !url.is_empty())?;
-        Some(GivenDatabase { url, source: UrlSource::Environment })
-    })
+impl WitnessArgs {
+    pub(crate) fn into_settings(self, witness: WitnessSettings) -> GivenSettings {
+        GivenSettings { mirror_of: Some(self.origin), witness: Some(witness), ..self.flags.into() }
+    }
 }
 
 /// Where the server's files are.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use countersign_server::{
-    config::{ConfigFile, LogFormat, Overrides, Settings},
+    config::{GivenSettings, LogFormat, Settings},
     observe,
     start::{self, Running},
 };
@@ -18,28 +18,28 @@ use countersign_store::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::log_key::read_log_key;
-use crate::{args::ServiceArgs, error::CliError, output::Output, setup};
+use crate::{error::CliError, output::Output, setup};
 
 /// How much longer than its fetches a request under way may take, once the signal to stop came.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
 
-pub(crate) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> Result<(), CliError> {
-    if args.check {
-        return check::run(args, overrides, output);
+pub(crate) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> {
+    if given.check == Some(true) {
+        return check::run(given, output);
     }
     let settled = memory::settle();
-    let file = setup::read_config(&args.files);
-    let format = args.log_format.unwrap_or_else(|| match (&file, &args.files.config) {
-        (Ok(file), _) => file.log_format(),
-        (Err(_), Some(path)) => ConfigFile::find_log_format(path),
-        (Err(_), None) => LogFormat::default(),
-    });
-    let level = args.log_level.or(file.as_ref().ok().map(ConfigFile::log_level)).unwrap_or_default();
+    let file = GivenSettings::read(given.config.as_deref());
+    let (file_format, file_level) = match &file {
+        Ok(file) => (file.log_format, file.log_level),
+        Err(_) => (given.config.as_deref().and_then(GivenSettings::find_log_format), None),
+    };
+    let format = given.log_format.or(file_format).unwrap_or_default();
+    let level = given.log_level.or(file_level).unwrap_or_default();
     let logging = observe::start_logging(format, level).map_err(broken("the log cannot be started"))?;
     if let Err(error) = settled {
         tracing::warn!(%error, "the server cannot limit what the allocator keeps: it can take more memory");
     }
-    let served = file.and_then(|file| run_configured(overrides, file, output));
+    let served = file.map_err(CliError::from).and_then(|file| run_configured(given.or(file), output));
     match (served, format) {
         // A log of JSON has nothing else in it.
         (Err(error), LogFormat::Json) if !output.is_json() => {
@@ -57,8 +57,8 @@ pub(crate) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> R
     }
 }
 
-fn run_configured(overrides: Overrides, file: ConfigFile, output: Output) -> Result<(), CliError> {
-    let mut settings = Settings::resolve(overrides, file)?;
+fn run_configured(given: GivenSettings, output: Output) -> Result<(), CliError> {
+    let mut settings = Settings::resolve(given)?;
     read_log_key(&mut settings, output)?;
     let runtime = setup::runtime()?;
     let served = runtime.block_on(serve(settings));

@@ -16,7 +16,7 @@ use crate::{error::CliError, output::Output};
 
 const NAME_HINT: &str = "something like witness.example.org is usual: no spaces, and no +";
 
-pub(crate) fn run(global: &GlobalArgs, args: &WitnessArgs, output: Output) -> Result<(), CliError> {
+pub(crate) fn run(global: &GlobalArgs, args: WitnessArgs, output: Output) -> Result<(), CliError> {
     let path = key_path(global)?;
     let key = SigningKey::load_for_service(path, output)?;
     let name = match &args.name {
@@ -35,7 +35,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &WitnessArgs, output: Output) -> Re
         logs: args.policy.as_deref().map(read_logs).transpose()?.unwrap_or_default(),
         is_polling: args.poll,
     };
-    serve::run(&args.service, args.to_overrides(settings), output)
+    serve::run(args.into_settings(settings), output)
 }
 
 /// `countersign admin witness init`

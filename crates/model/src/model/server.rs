@@ -20,8 +20,7 @@ use countersign_core::{
 };
 use countersign_server::{
     answer::RequestHead,
-    config::{ConfigFile, Overrides, Settings},
-    limits::caps::Caps,
+    config::{GivenSettings, ServiceLimits, Settings},
     start::{self, Running},
     table,
 };
@@ -102,20 +101,20 @@ impl Server {
         let memory = Path::new("/dev/shm");
         let dir = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }
             .expect("a temporary directory can be made");
-        let overrides = Overrides {
+        let given = GivenSettings {
             listen: Some("127.0.0.1:0".parse().expect("an address")),
             data_dir: Some(dir.path().join("data")),
             dev: Some(true),
-            ..Overrides::default()
+            ..GivenSettings::default()
         };
-        let mut settings =
-            Settings::resolve(overrides, ConfigFile::default()).expect("these settings are allowed");
+        let mut settings = Settings::resolve(given).expect("these settings are allowed");
         // All sequences share one host. Caps have their own tests.
-        settings.limits.caps = Caps {
+        settings.limits = ServiceLimits {
             registrations_per_host: usize::MAX,
             registrations_per_owner: usize::MAX,
             superseded_per_project: usize::MAX,
             rotations_per_day: usize::MAX,
+            ..settings.limits
         };
         let nanos = Arc::clone(&self.clock);
         let clock = Clock::new(move || {

@@ -20,7 +20,7 @@ use countersign_core::values::{
 };
 use countersign_log::LogSigner;
 use countersign_server::{
-    config::{ConfigFile, LogFormat, LogLevel, LogSettings, Overrides, Settings},
+    config::{GivenSettings, LogFormat, LogLevel, LogSettings, Settings},
     observe, start,
 };
 use countersign_store::clock::Clock;
@@ -41,13 +41,13 @@ const TICK: Duration = Duration::from_millis(10);
 const STOP_TIME: Duration = Duration::from_secs(60);
 
 pub(crate) fn settings(data_dir: &Path) -> Result<Settings, Failure> {
-    let overrides = Overrides {
+    let given = GivenSettings {
         listen: Some(([127, 0, 0, 1], 0).into()),
         data_dir: Some(data_dir.to_owned()),
         dev: Some(true),
-        ..Overrides::default()
+        ..GivenSettings::default()
     };
-    Ok(Settings::resolve(overrides, ConfigFile::default())?)
+    Ok(Settings::resolve(given)?)
 }
 
 /// The runtime of `countersign serve`.

@@ -1,6 +1,9 @@
 //! The table about the database that nodes share.
 
-use std::{path::PathBuf, time::Duration};
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
 use countersign_cluster::settings::{DatabaseSettings, UrlSource};
 use serde::Deserialize;
@@ -12,7 +15,7 @@ const MAX_NAME_BYTES: usize = 64;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct DatabaseTable {
+pub struct DatabaseTable {
     url: Option<String>,
     url_file: Option<PathBuf>,
     node: Option<String>,
@@ -29,11 +32,28 @@ pub struct NodeSettings {
     pub max_lag: Duration,
 }
 
-/// A database URL from elsewhere than the file.
+/// A database URL from elsewhere than the file. Where it came from matters: on the command line every user can read a
+/// password.
 #[derive(Debug, Clone)]
 pub struct GivenDatabase {
-    pub url: String,
-    pub source: UrlSource,
+    url: String,
+    source: UrlSource,
+}
+
+impl GivenDatabase {
+    pub fn from_environment() -> Option<Self> {
+        let url = std::env::var("COUNTERSIGN_DATABASE").ok().filter(|url| !url.is_empty())?;
+        Some(Self { url, source: UrlSource::Environment })
+    }
+}
+
+/// The value of a flag.
+impl FromStr for GivenDatabase {
+    type Err = Infallible;
+
+    fn from_str(url: &str) -> Result<Self, Infallible> {
+        Ok(Self { url: url.to_owned(), source: UrlSource::CommandLine })
+    }
 }
 
 impl DatabaseTable {

@@ -14,17 +14,15 @@ use countersign_core::{
 use countersign_log::LogSigner;
 use serde::Deserialize;
 
-use super::{
-    error::{ConfigError, MAX_SECONDS},
-    numbers::refuse_zero,
-};
+use super::error::{ConfigError, MAX_SECONDS};
+use super::tables::refuse_zero;
 
 const DEFAULT_CHECKPOINT: u64 = 5;
 const DEFAULT_HEARTBEAT: u64 = 60;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LogTable {
+pub struct LogTable {
     origin: Option<String>,
     key_file: Option<PathBuf>,
     checkpoint_seconds: Option<u64>,

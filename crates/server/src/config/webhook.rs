@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WebhookTable {
+pub struct WebhookTable {
     name: String,
     url: String,
     secret: Option<SecretText>,

@@ -55,7 +55,7 @@ pub(super) async fn open(settings: &Settings, clock: &Clock) -> Result<Opened, S
     let opening = OpenSettings {
         author: settings.author.clone(),
         clock: clock.clone(),
-        budget: settings.limits.storage,
+        budget: settings.storage,
         speaks_for,
         role,
     };

@@ -1,10 +1,13 @@
-//! Makes docs/api.md from the descriptions of the routes, and from what is written by hand around them.
+//! Makes docs/api.md from the descriptions of the routes, and from what is written by hand around them. The table in
+//! docs/configuration.md has every flag.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::{fs, path::Path};
 
+use clap::{Args as _, Command};
 use countersign_api::error_code::ErrorCode;
+use countersign_server::config::GivenSettings;
 use countersign_server::openapi::{
     Content, ContentSchema, DescribedAnswer, EndpointAccess, ParameterPlace, Row, Section, Type,
 };
@@ -30,6 +33,22 @@ fn the_api_reference_is_what_the_descriptions_say() {
     let found = fs::read_to_string(&path).expect("docs/api.md is there");
     let command = format!("{WRITE}=1 cargo test -p countersign-server --test suite reference");
     assert!(found == expected, "docs/api.md is stale: {command}");
+}
+
+#[test]
+fn every_flag_of_the_server_is_in_the_table_of_settings() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let page = fs::read_to_string(path).unwrap();
+    let command = GivenSettings::augment_args(Command::new("serve"));
+    let flags: Vec<_> = command.get_arguments().filter(|flag| flag.get_id() != "check").collect();
+    assert_eq!(flags.len(), 13);
+    for flag in flags {
+        let name = format!("| `--{}", flag.get_long().expect("each has a long name"));
+        let row = page.lines().find(|line| line.starts_with(&name)).unwrap_or_else(|| panic!("{name}"));
+        // The variable of the database is read by hand, because it matters where a password came from.
+        let variable = flag.get_env().map_or("COUNTERSIGN_DATABASE".into(), |name| name.to_string_lossy());
+        assert!(row.contains(&format!("| `{variable}` |")), "{variable}: {row}");
+    }
 }
 
 fn render(rows: &[Row]) -> String {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
 use countersign_server::{
-    config::{ConfigFile, Overrides, Settings},
+    config::{GivenSettings, Settings},
     start::{self, Running},
     state::App,
 };
@@ -24,13 +24,13 @@ pub(crate) async fn start() -> (TempDir, Running) {
 
 pub(crate) async fn start_with(clock: Clock) -> (TempDir, Running) {
     let dir = TempDir::new().unwrap();
-    let overrides = Overrides {
+    let given = GivenSettings {
         listen: Some("127.0.0.1:0".parse().unwrap()),
         data_dir: Some(dir.path().join("data")),
         dev: Some(true),
-        ..Overrides::default()
+        ..GivenSettings::default()
     };
-    let settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
+    let settings = Settings::resolve(given).unwrap();
     (dir, start::start(settings, clock).await.unwrap())
 }
 

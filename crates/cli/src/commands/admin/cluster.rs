@@ -2,18 +2,17 @@
 
 use std::{path::Path, time::Duration};
 
-use countersign_cluster::admin::{self, ClusterStatus, InitError, NodeStatus};
-use countersign_cluster::{database::Database, error::DatabaseError, schema::SchemaError};
+use countersign_cluster::admin::{ClusterStatus, InitError, NodeStatus};
+use countersign_cluster::{admin, database::Database, error::DatabaseError, schema::SchemaError};
 use countersign_core::values::shown::shown_text;
 use countersign_forge::origin::speaks_for;
-use countersign_server::config::{ConfigFile, GivenDatabase};
+use countersign_server::config::{GivenDatabase, GivenSettings};
 use countersign_store::sequence::{MAX_CLOCK_ERROR, PassedBatch};
 use countersign_store::{audit, clock::Clock, journal::batches::JournalBatches};
 use serde_json::{Value, json};
 
+use crate::{args::ClusterArgs, args::ClusterCommand, error::CliError, output::Output, setup, table::Table};
 use super::data_dir::{find_data_dir, open_stopped};
-use crate::args::{ClusterArgs, ClusterCommand};
-use crate::{error::CliError, output::Output, setup, table::Table};
 
 /// What the first node is called that no server has started yet.
 const SENDER: &str = "init";
@@ -61,7 +60,7 @@ fn check_history(path: &Path) -> Result<(), CliError> {
 }
 
 fn show_status(args: &ClusterArgs, output: Output) -> Result<(), CliError> {
-    let file = setup::read_config(&args.files)?;
+    let file = GivenSettings::read(args.files.config.as_deref())?;
     let database = find_database(&file, args.database())?;
     let address = database.settings().to_string();
     let status = setup::runtime()?.block_on(admin::read_status(&database));
@@ -69,7 +68,7 @@ fn show_status(args: &ClusterArgs, output: Output) -> Result<(), CliError> {
     output.answer(&describe(&status, &address), &to_json(&status))
 }
 
-fn find_database(file: &ConfigFile, given: Option<GivenDatabase>) -> Result<Database, CliError> {
+fn find_database(file: &GivenSettings, given: Option<GivenDatabase>) -> Result<Database, CliError> {
     let node = file.database(given)?;
     let node = node.ok_or_else(|| {
         CliError::usage(

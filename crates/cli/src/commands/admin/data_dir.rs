@@ -3,16 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use countersign_forge::origin::speaks_for;
-use countersign_server::{config::ConfigFile, mirror::memory::MirrorMemory};
-use countersign_store::data_dir::{DataDir, DataDirError};
+use countersign_server::{config::GivenSettings, mirror::memory::MirrorMemory};
 use countersign_store::open::{OpenSettings, OpenedData, open_repository};
-use countersign_store::{StoreRole, clock::Clock};
+use countersign_store::{StoreRole, clock::Clock, data_dir::DataDir, data_dir::DataDirError};
 
+use crate::{args::FileArgs, error::CliError};
 use super::owner;
-use crate::{args::FileArgs, error::CliError, setup};
 
 /// No budget: an operator can always clean up.
-pub(super) fn open_stopped(file: &ConfigFile, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
+pub(super) fn open_stopped(file: &GivenSettings, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
     let data_dir = lock_stopped(path)?;
     // A mirror makes no commits of its own, and keeps no nonces.
     let role = if is_mirror(&data_dir)? { StoreRole::Follower } else { StoreRole::Single };
@@ -41,9 +40,9 @@ pub(super) fn lock_stopped(path: &Path) -> Result<DataDir, CliError> {
 }
 
 /// The configuration, and the directory in which a server has kept its state.
-pub(super) fn find_data_dir(files: FileArgs) -> Result<(ConfigFile, PathBuf), CliError> {
-    let file = setup::read_config(&files)?;
-    let path = file.data_dir(files.data_dir);
+pub(super) fn find_data_dir(files: FileArgs) -> Result<(GivenSettings, PathBuf), CliError> {
+    let file = GivenSettings::read(files.config.as_deref())?;
+    let path = files.data_dir.unwrap_or_else(|| file.data_dir());
     if !DataDir::has_repository_at(&path) {
         let message = format!("there is no repository in the data directory {}", path.display());
         return Err(CliError::other(message, "name it with --data-dir"));

@@ -1,18 +1,16 @@
 //! `countersign admin log`: its key, and what only the operator can decide
 
-use std::fs;
-use std::path::{Path, absolute};
+use std::{fs, path::Path, path::absolute};
 
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
-use countersign_core::{log::note::Note, values::bounds::NOTE_BYTES};
-use countersign_server::admin::AdminRequest;
+use countersign_core::values::{bounds::NOTE_BYTES, verifier_key::KeyKind, verifier_key::VerifierKey};
+use countersign_core::log::note::Note;
+use countersign_server::{admin::AdminRequest, config::GivenSettings};
 use countersign_store::durable;
 use serde_json::{Value, json};
 
-use super::{data_dir::find_data_dir, owner::refuse_other_user, socket};
 use crate::args::{AcceptLossArgs, LogCommand, LogInitArgs, TakeCheckpointArgs};
-use crate::prompt::{self, Confirmation};
-use crate::{error::CliError, files::write_new, keys, output::Output, paths::shown_path, setup};
+use crate::{error::CliError, files::write_new, keys, output::Output, paths::shown_path, prompt, prompt::Confirmation};
+use super::{data_dir::find_data_dir, owner::refuse_other_user, socket};
 
 /// In the data directory, beside the checkpoints.
 const KEY_FILE: &str = "log/key";
@@ -26,7 +24,8 @@ pub(super) fn run(command: LogCommand, output: Output, confirmation: Confirmatio
 }
 
 fn init(args: LogInitArgs, output: Output) -> Result<(), CliError> {
-    let data_dir = setup::read_config(&args.files)?.data_dir(args.files.data_dir);
+    let file = GivenSettings::read(args.files.config.as_deref())?;
+    let data_dir = args.files.data_dir.unwrap_or_else(|| file.data_dir());
     refuse_other_user(&data_dir)?;
     let path = data_dir.join(KEY_FILE);
     let path = absolute(&path).map_err(|error| CliError::file("written", &path, error))?;

@@ -4,7 +4,7 @@ use std::{error::Error, net::TcpListener, path::Path};
 
 use countersign_cluster::database::Database;
 use countersign_server::{
-    config::{ConfigFile, ConfigSource, Overrides, Settings},
+    config::{ConfigSource, GivenSettings, Settings},
     disk_space::DiskSpace,
     mirror::{MirrorSettings, memory::MirrorMemory},
     tls::{Tls, TlsFiles},
@@ -13,22 +13,19 @@ use countersign_store::open::{FoundData, inspect};
 use serde_json::{Map, Value, json};
 
 use super::log_key::read_log_key;
-use crate::{args::ServiceArgs, error::CliError, output::Output};
+use crate::{error::CliError, output::Output};
 
 const WARNING: &str = "warning";
 
-pub(super) fn run(args: &ServiceArgs, overrides: Overrides, output: Output) -> Result<(), CliError> {
+pub(super) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> {
     let mut report = Report::default();
-    let file = match &args.files.config {
-        Some(path) => ConfigFile::read(path),
-        None => Ok(ConfigFile::default()),
-    };
-    let source = file.as_ref().ok().and_then(ConfigFile::source);
-    let settings = file.and_then(|file| Settings::resolve(overrides, file));
-    match &args.files.config {
+    match &given.config {
         Some(path) => report.say("configuration", path.display().to_string()),
         None => report.say("configuration", "no file: flags, environment and defaults".to_owned()),
     }
+    let file = GivenSettings::read(given.config.as_deref());
+    let source = file.as_ref().ok().and_then(|file| file.source.clone());
+    let settings = file.and_then(|file| Settings::resolve(given.or(file)));
     match settings {
         Ok(mut settings) => {
             match read_log_key(&mut settings, output) {

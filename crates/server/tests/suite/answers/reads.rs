@@ -8,7 +8,7 @@ use countersign_core::{
     values::{key::SecretKey, path::RepoPath},
 };
 use countersign_server::{
-    config::{ConfigFile, Overrides, Settings},
+    config::{GivenSettings, Settings},
     start,
 };
 use countersign_store::{Head, clock::Clock};
@@ -59,12 +59,12 @@ async fn get(address: SocketAddr, path: &str, signer: Option<&SecretKey>) -> Str
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn long_lists_and_reads_are_answered_while_the_writer_is_stuck() {
     let directory = tempfile::tempdir().unwrap();
-    let overrides = Overrides {
+    let given = GivenSettings {
         listen: Some(([127, 0, 0, 1], 0).into()),
         data_dir: Some(directory.path().to_owned()),
-        ..Overrides::default()
+        ..GivenSettings::default()
     };
-    let settings = Settings::resolve(overrides, ConfigFile::default()).unwrap();
+    let settings = Settings::resolve(given).unwrap();
     let running = start::start(settings, Clock::system()).await.unwrap();
     let (app, address, signer) = (running.app().clone(), running.address, SecretKey::from_seed(&[7; 32]));
     let change = many_collecting(&signer);
