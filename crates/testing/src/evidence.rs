@@ -9,6 +9,7 @@ use countersign_core::{
         signatures::{Collected, SignatureSet},
     },
     proof::verify::{Evidence, RevocationEvidence},
+    rules::decide::assets::Release,
     values::{
         digest::{Sha256, Sha512},
         key::SecretKey,
@@ -18,7 +19,7 @@ use countersign_core::{
 };
 
 use super::{
-    INDEX, PROJECT, Signers, alice, at, bob, carol, dave, key, path, revocation_text, shifted_seconds,
+    INDEX, PROJECT, Signers, World, alice, at, bob, carol, dave, key, path, revocation_text, shifted_seconds,
     signed_request, signers,
 };
 
@@ -185,6 +186,21 @@ pub fn release_index(tag: &str) -> ReleaseIndex {
         published_on: Some(at("2026-01-30T08:00:00Z")),
         published_files: vec![file("app.tar.gz", &source, tag)],
     }
+}
+
+/// The release whose index is `release_index("v1")`.
+pub fn first_release() -> Release {
+    let ReleaseIndex { release_url, published_on, published_files, .. } = release_index("v1");
+    let dir = path(INDEX).parent().expect("a directory");
+    Release { dir, release_url, published_on, published_files }
+}
+
+/// A project with these signers on a server, whose release v1 Alice and Bob have signed.
+pub fn complete_world(team: &Signers, everyone: &[&SecretKey]) -> World {
+    let mut world = World::with(team, everyone);
+    world.add_release(&first_release(), &alice()).expect("a release");
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    world
 }
 
 /// An index made from checksums files.

@@ -34,7 +34,7 @@ pub fn locate_claimed(url: &str, claimed: OriginKind) -> Result<SignersSource, U
             return Ok(source);
         }
         let (host, known) = (host.clone(), source.kind.name());
-        return Err(refuse(UrlProblem::OtherKind { host, known, claimed: claimed.as_str() }));
+        return Err(refuse(UrlProblem::OtherKind { host, known, claimed: claimed.name() }));
     }
     if let Some(kind) = ForgeKind::of(claimed) {
         let (host, port) = (host.clone(), Some(url.port()));
