@@ -1,26 +1,16 @@
 //! What a server shows of a release, made by hand, so that every part of it can be a lie.
 
-use countersign_core::{
-    documents::{
-        history::{History, HistoryEntry},
-        index::{AssetName, Digests, PublishedFile, ReleaseIndex},
-        metadata::{Metadata, Origin, OriginKind},
-        signatures::{Collected, SignatureSet},
-        statement::{Revocation, StatementKind},
-    },
-    proof::verify::{Evidence, RevocationEvidence},
-    values::{
-        digest::{Sha256, Sha512},
-        key::SecretKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
+use countersign_core::documents::metadata::{Metadata, Origin, OriginKind};
+use countersign_core::documents::history::{History, HistoryEntry};
+use countersign_core::documents::signatures::{Collected, SignatureSet};
+use countersign_core::documents::statement::{Revocation, StatementKind};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
+use countersign_core::proof::verify::{Evidence, RevocationEvidence};
+use countersign_core::rules::decide::assets::Release;
 
-use super::{
-    INDEX, PROJECT, Signers, alice, at, bob, carol, dave, key, path, revocation_text, shifted_seconds,
-    signed_request, signed_statement, signers,
-};
+use super::{INDEX, PROJECT, Signers, World, alice, at, bob, carol, dave, key, path, revocation_text, shifted_seconds, signed_request, signed_statement, signers};
 
 pub const OTHER_PROJECT: &str = "https/github.com/443/acme/other";
 const HOUR: i128 = 3_600;
@@ -185,6 +175,21 @@ pub fn release_index(tag: &str) -> ReleaseIndex {
         published_on: Some(at("2026-01-30T08:00:00Z")),
         published_files: vec![file("app.tar.gz", &source, tag)],
     }
+}
+
+/// The release whose index is `release_index("v1")`.
+pub fn first_release() -> Release {
+    let ReleaseIndex { release_url, published_on, published_files, .. } = release_index("v1");
+    let dir = path(INDEX).parent().expect("a directory");
+    Release { dir, release_url, published_on, published_files }
+}
+
+/// A project with these signers on a server, whose release v1 Alice and Bob have signed.
+pub fn complete_world(team: &Signers, everyone: &[&SecretKey]) -> World {
+    let mut world = World::with(team, everyone);
+    world.add_release(&first_release(), &alice()).expect("a release");
+    world.sign_all(INDEX, &[&alice(), &bob()]);
+    world
 }
 
 /// An index made from checksums files.

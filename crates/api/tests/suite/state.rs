@@ -8,11 +8,11 @@ use countersign_core::{
         state::{State, StateSubject},
         verify::{VerifyError, verify},
     },
-    rules::{decide::assets::Release, snapshot::Snapshot as _},
-    values::{digest::Sha512, key::SecretKey, path::RepoPath},
+    rules::snapshot::Snapshot as _,
+    values::{digest::Sha512, path::RepoPath},
 };
 use countersign_testing::{
-    INDEX, PENDING, PROJECT, Signers, World, alice, bob, carol, dave, evidence::release_index, key, path,
+    INDEX, PENDING, PROJECT, Signers, World, alice, bob, carol, dave, evidence::complete_world, key, path,
     release, signers,
 };
 
@@ -58,29 +58,14 @@ fn team(time: &str) -> Signers {
     signers(time).artifact(2, [&alice(), &bob()]).master(1, [&dave()])
 }
 
-/// A project with a release that alice and bob have signed.
-fn complete_of(team: &Signers, everyone: &[&SecretKey]) -> World {
-    let mut world = World::with(team, everyone);
-    let index = release_index("v1");
-    let release = Release {
-        dir: path(INDEX).parent().expect("a directory"),
-        release_url: index.release_url,
-        published_on: index.published_on,
-        published_files: index.published_files,
-    };
-    world.add_release(&release, &alice()).expect("a release");
-    world.sign_all(INDEX, &[&alice(), &bob()]);
-    world
-}
-
 fn complete() -> World {
-    complete_of(&team("2026-01-31T10:00:00Z"), &[&alice(), &bob(), &dave()])
+    complete_world(&team("2026-01-31T10:00:00Z"), &[&alice(), &bob(), &dave()])
 }
 
 #[test]
 fn every_state_is_shown_as_it_is_stored() {
     let file = team("2026-01-31T10:00:00Z").revocation(2, [&carol(), &key(5)]);
-    let mut world = complete_of(&file, &[&alice(), &bob(), &carol(), &dave(), &key(5)]);
+    let mut world = complete_world(&file, &[&alice(), &bob(), &carol(), &dave(), &key(5)]);
     let read = assert_shown(&world, INDEX);
     assert!(verify(&read.state.evidence.expect("evidence")).is_ok());
     let document = world.revocation_document("a bad build");

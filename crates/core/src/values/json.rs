@@ -58,21 +58,12 @@ pub trait FromField: Sized {
 /// | `field = value` | nothing: it always has this value |
 #[macro_export]
 macro_rules! json_fields {
-    (document $name:ident $(within $bound:ident $words:literal)? { $($fields:tt)* }) => {
-        $crate::json_fields!(object $name { $($fields)* });
+    (document $name:ident $(version $version:ident)? $(within $bound:ident $words:literal)? { $($fields:tt)* }) => {
+        $crate::json_fields!(object $name $(version $version)? { $($fields)* });
         $crate::json_fields!(@parse $name $($bound $words)?);
         impl $name {
             pub fn write(&self) -> Vec<u8> {
-                $crate::values::json::write(self)
-            }
-        }
-    };
-    (document $name:ident version $version:ident $(within $bound:ident $words:literal)? { $($fields:tt)* }) => {
-        $crate::json_fields!(object $name version $version { $($fields)* });
-        $crate::json_fields!(@parse $name $($bound $words)?);
-        impl $name {
-            pub fn write(&self) -> Vec<u8> {
-                $crate::values::json::write_versioned($version, self)
+                $crate::json_fields!(@write self $($version)?)
             }
         }
     };
@@ -115,6 +106,8 @@ macro_rules! json_fields {
             }
         }
     };
+    (@write $document:ident) => { $crate::values::json::write($document) };
+    (@write $document:ident $version:ident) => { $crate::values::json::write_versioned($version, $document) };
     (@version $version:ident) => { "version" };
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $wire:literal) => { $wire };

@@ -106,13 +106,6 @@ fn a_staple_in_a_bundle_reads_back_as_it_was_written() {
 }
 
 #[test]
-fn a_bundle_of_version_1_is_not_read() {
-    let text = written(good());
-    let first = text.replacen("\"version\": 2", "\"version\": 1", 1).replace(",\n  \"staple\": null", "");
-    assert_eq!(Bundle::parse(first.as_bytes()).expect_err("of version 1").field, "version");
-}
-
-#[test]
 fn times_of_a_bundle_may_have_a_fraction() {
     let bundle = Bundle { bundled_at: at("2026-02-01T12:00:00.25Z"), evidence: good(), staple: None };
     assert_eq!(Bundle::parse(&bundle.write()).expect("a bundle"), bundle);

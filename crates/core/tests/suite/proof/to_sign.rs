@@ -16,7 +16,6 @@ use countersign_core::{
     },
     rules::{
         chain::{ChainFault, VerifiedChain},
-        decide::assets::Release,
         place::PlaceError,
         stored,
     },
@@ -32,8 +31,8 @@ use countersign_testing::{
     dave,
     documents::KINDS,
     evidence::{
-        OTHER_PROJECT, Past, file, founded, founders, good, index_path, index_text, noon, release_index,
-        revocation_document, rotated, signed_by, successors, with_signature,
+        OTHER_PROJECT, Past, file, first_release, founded, founders, good, index_path, index_text, noon,
+        release_index, revocation_document, rotated, signed_by, successors, with_signature,
     },
     key, mallory, path, public, revocation_text, signed_request, signers,
     signing::{files_of, index_request, proposal_of, sign, sign_at},
@@ -81,14 +80,7 @@ fn what_our_own_server_asks_for_is_signed_and_accepted() {
     let complete: Vec<bool> =
         [alice(), bob(), carol(), dave()].iter().map(|person| sign_at(&mut world, PENDING, person)).collect();
     assert_eq!(complete, [false, false, false, true]);
-    let index = release_index("v1");
-    let release = Release {
-        dir: path(INDEX).parent().expect("a directory"),
-        release_url: index.release_url,
-        published_on: index.published_on,
-        published_files: index.published_files,
-    };
-    world.add_release(&release, &alice()).expect("a release");
+    world.add_release(&first_release(), &alice()).expect("a release");
     assert!(!sign_at(&mut world, INDEX, &alice()));
     assert!(sign_at(&mut world, INDEX, &carol()));
     world.update(&successors(), &alice()).expect("an update");

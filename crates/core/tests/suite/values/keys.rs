@@ -1,10 +1,10 @@
-//! Keys, signatures and their spellings (D1–D3).
+//! Keys, signatures and their spellings (D1–D3). The vectors `values/keys` and `values/signatures` have those at the edges.
 
 use countersign_core::values::{
     digest::Sha512,
     key::{BadSignature, KeyError, PublicKey, SecretKey, Signature, encode_base64},
 };
-use countersign_testing::{SMALL_ORDER, alice, bob, steady};
+use countersign_testing::{SMALL_ORDER, alice, steady};
 use proptest::prelude::*;
 
 fn hex(text: &str) -> [u8; 32] {
@@ -126,26 +126,6 @@ fn the_url_safe_alphabet_is_refused() {
 }
 
 #[test]
-fn other_lengths_and_other_text_are_refused() {
-    let bytes = *alice().public_key().as_bytes();
-    let base64 = encode_base64(&bytes);
-    for text in [
-        String::new(),
-        "svc-pub:".to_owned(),
-        encode_base64(&bytes[..31]),
-        encode_base64(&[bytes.as_slice(), &[0]].concat()),
-        format!(" {base64}"),
-        format!("{base64}\n"),
-        format!("SVC-PUB:{base64}"),
-        format!("svc-pub: {base64}"),
-        format!("svc-pub:svc-pub:{base64}"),
-        base64.replacen('A', "A\n", 1) + "\n",
-    ] {
-        assert_no_key(&text);
-    }
-}
-
-#[test]
 fn an_openssh_line_of_another_kind_is_refused() {
     let key = alice().public_key();
     let line = openssh(&key, "");
@@ -211,41 +191,6 @@ fn second_encodings_of_a_point_are_refused() {
     }] {
         assert!(PublicKey::from_bytes(y).is_err());
     }
-}
-
-#[test]
-fn bytes_that_are_no_point_are_refused() {
-    let refused = (2_u8..100).map(|y| std::array::from_fn(|i| if i == 0 { y } else { 0 }));
-    let not_points =
-        refused.filter(|bytes| PublicKey::from_bytes(*bytes) == Err(KeyError::NotAPoint)).count();
-    assert!((30..70).contains(&not_points), "about half of all y have no x: {not_points} of 98");
-}
-
-#[test]
-fn a_signature_proves_one_key_and_one_content() {
-    let (digest, signature) = (Sha512::of(b"content"), alice().sign(&Sha512::of(b"content")));
-    assert_eq!(alice().public_key().verify(&digest, &signature), Ok(()));
-    assert_eq!(bob().public_key().verify(&digest, &signature), Err(BadSignature));
-    assert_eq!(alice().public_key().verify(&Sha512::of(b"Content"), &signature), Err(BadSignature));
-}
-
-#[test]
-fn the_second_form_of_a_signature_with_s_above_the_order_is_refused() {
-    let order = hex("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010");
-    let digest = Sha512::of(b"content");
-    let signature = alice().sign(&digest);
-    let dalek =
-        ed25519_dalek::Signer::sign(&ed25519_dalek::SigningKey::from_bytes(&[1; 32]), digest.as_bytes());
-    let mut bytes = dalek.to_bytes();
-    assert_eq!(encode_base64(&bytes), signature.to_base64());
-    let mut carry = 0;
-    for (byte, addend) in bytes[32..].iter_mut().zip(order) {
-        let sum = u16::from(*byte) + u16::from(addend) + carry;
-        *byte = sum.to_le_bytes()[0];
-        carry = sum >> 8;
-    }
-    let malleated = Signature::parse(&encode_base64(&bytes)).unwrap();
-    assert_eq!(alice().public_key().verify(&digest, &malleated), Err(BadSignature));
 }
 
 #[test]

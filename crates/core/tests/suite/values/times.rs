@@ -1,4 +1,4 @@
-//! Points in time and their two spellings (spec §5, D4).
+//! Points in time and their two spellings (spec §5, D4). The vector `values/times` has those at the edges.
 
 use countersign_core::values::time::Timestamp;
 use countersign_testing::{at, shifted, steady};
@@ -56,35 +56,6 @@ fn our_own_times_end_in_z_and_have_whole_seconds() {
     let time = at("2026-01-31T10:00:00.999+00:00");
     assert_eq!(time.to_string(), "2026-01-31T10:00:00.999Z");
     assert_eq!(time.to_whole_seconds().to_string(), "2026-01-31T10:00:00Z");
-}
-
-#[test]
-fn text_that_is_no_rfc_3339_time_is_refused() {
-    for text in [
-        "",
-        "now",
-        "1769853600",
-        "2026-01-31",
-        "2026-01-31T10:00:00",
-        "2026-01-31 10:00:00Z",
-        "2026-01-31t10:00:00z",
-        "2026-02-30T10:00:00Z",
-        "2026-13-01T10:00:00Z",
-        "2026-01-31T24:00:00Z",
-        "2026-01-31T10:60:00Z",
-        "2026-01-31T10:00Z",
-        "2026-1-31T10:00:00Z",
-        "2026-01-31T10:00:00.Z",
-        "2026-01-31T10:00:00+0000",
-        " 2026-01-31T10:00:00Z",
-        "2026-01-31T10:00:00Z ",
-        "12026-01-31T10:00:00Z",
-        "-001-01-31T10:00:00Z",
-        "2026-01-31T10:00:00,5Z",
-        "2016-12-31T23:59:60Z",
-    ] {
-        assert!(Timestamp::parse(text).is_err(), "{text:?} is accepted");
-    }
 }
 
 #[test]
