@@ -1,16 +1,19 @@
 //! What a server shows of a release, made by hand, so that every part of it can be a lie.
 
+use countersign_core::documents::history::{History, HistoryEntry};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
 use countersign_core::documents::metadata::{Metadata, Origin, OriginKind};
-use countersign_core::documents::history::{History, HistoryEntry};
 use countersign_core::documents::signatures::{Collected, SignatureSet};
 use countersign_core::documents::statement::{Revocation, StatementKind};
-use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_core::proof::verify::{Evidence, RevocationEvidence};
 use countersign_core::rules::decide::assets::Release;
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 
-use super::{INDEX, PROJECT, Signers, World, alice, at, bob, carol, dave, key, path, revocation_text, shifted_seconds, signed_request, signed_statement, signers};
+use super::{
+    INDEX, PROJECT, Signers, World, alice, at, bob, carol, dave, key, path, revocation_text, shifted_seconds,
+    signed_request, signed_statement, signers,
+};
 
 pub const OTHER_PROJECT: &str = "https/github.com/443/acme/other";
 const HOUR: i128 = 3_600;

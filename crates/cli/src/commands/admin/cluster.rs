@@ -11,8 +11,8 @@ use countersign_store::sequence::{MAX_CLOCK_ERROR, PassedBatch};
 use countersign_store::{audit, clock::Clock, journal::batches::JournalBatches};
 use serde_json::{Value, json};
 
-use crate::{args::ClusterArgs, args::ClusterCommand, error::CliError, output::Output, setup, table::Table};
 use super::data_dir::{find_data_dir, open_stopped};
+use crate::{args::ClusterArgs, args::ClusterCommand, error::CliError, output::Output, setup, table::Table};
 
 /// What the first node is called that no server has started yet.
 const SENDER: &str = "init";

@@ -7,8 +7,8 @@ use countersign_server::{config::GivenSettings, mirror::memory::MirrorMemory};
 use countersign_store::open::{OpenSettings, OpenedData, open_repository};
 use countersign_store::{StoreRole, clock::Clock, data_dir::DataDir, data_dir::DataDirError};
 
-use crate::{args::FileArgs, error::CliError};
 use super::owner;
+use crate::{args::FileArgs, error::CliError};
 
 /// No budget: an operator can always clean up.
 pub(super) fn open_stopped(file: &GivenSettings, path: &Path) -> Result<(DataDir, OpenedData), CliError> {

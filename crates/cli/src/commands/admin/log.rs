@@ -2,15 +2,17 @@
 
 use std::{fs, path::Path, path::absolute};
 
-use countersign_core::values::{bounds::NOTE_BYTES, verifier_key::KeyKind, verifier_key::VerifierKey};
 use countersign_core::log::note::Note;
+use countersign_core::values::{bounds::NOTE_BYTES, verifier_key::KeyKind, verifier_key::VerifierKey};
 use countersign_server::{admin::AdminRequest, config::GivenSettings};
 use countersign_store::durable;
 use serde_json::{Value, json};
 
-use crate::args::{AcceptLossArgs, LogCommand, LogInitArgs, TakeCheckpointArgs};
-use crate::{error::CliError, files::write_new, keys, output::Output, paths::shown_path, prompt, prompt::Confirmation};
 use super::{data_dir::find_data_dir, owner::refuse_other_user, socket};
+use crate::args::{AcceptLossArgs, LogCommand, LogInitArgs, TakeCheckpointArgs};
+use crate::{
+    error::CliError, files::write_new, keys, output::Output, paths::shown_path, prompt, prompt::Confirmation,
+};
 
 /// In the data directory, beside the checkpoints.
 const KEY_FILE: &str = "log/key";
