@@ -2,9 +2,10 @@
 
 use countersign_api::state::StateResponse;
 use countersign_core::documents::index::{AssetName, ReleaseIndex};
+use countersign_core::documents::{layout, signatures::SignatureSet, signers::SignersFile};
 use countersign_core::proof::{bundle::Bundle, verify::Evidence};
-use countersign_core::values::shown::marked_name;
-use countersign_explain::describe::release::summarise_release;
+use countersign_core::rules::tally::Tally;
+use countersign_core::values::shown::{marked_name, plural};
 use countersign_forge::download_url::{CandidateKind, DownloadPlace};
 
 use crate::client::{ServerClient, state::Shown};
@@ -77,12 +78,18 @@ pub(crate) fn require_evidence(client: &ServerClient, shown: Shown) -> Result<Sh
             "its signers took it back before it was complete: look for another release",
         ));
     }
-    let Some(release) = summarise_release(&shown.files, path).map_err(|error| shown.unusable(error))? else {
+    if !shown.contains(path) {
         let message = format!("the server {} has no {path}", client.address());
         return Err(CliError::unverified(message, ASK_PROJECT));
+    }
+    let set = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
+    let collected = set.unwrap_or_default().signers();
+    let so_far = match shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)? {
+        Some(signers) => Tally::of(signers.artifact_groups(), &collected).to_string(),
+        None => format!("{} signature{} so far", collected.len(), plural(collected.len())),
     };
     Err(CliError::unverified(
-        format!("{path} is not signed by enough people yet: {}", release.tally),
+        format!("{path} is not signed by enough people yet: {so_far}"),
         "wait until the project has signed it; `countersign status NAME` shows who is missing",
     ))
 }
