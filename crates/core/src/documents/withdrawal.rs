@@ -18,7 +18,7 @@ use crate::{
 // An attribute takes nothing but a figure.
 const _: () = assert!(REASON_CHARS == 1_000, "the schema of `reason` says so");
 
-/// What a withdrawal asks for.
+/// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WithdrawBody {
