@@ -220,6 +220,14 @@ impl HostileServer {
     }
 }
 
+/// The threads that serve outlive the test. What they were told must not: it may hold a world, whose server would never end.
+impl Drop for HostileServer {
+    fn drop(&mut self) {
+        let told = self.desk.lock().map(|mut desk| std::mem::take(&mut *desk));
+        drop(told);
+    }
+}
+
 fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>) -> std::io::Result<()> {
     let Some(asked) = Asked::read(&stream)? else { return Ok(()) };
     let event = {
