@@ -1,17 +1,17 @@
 //! Signers that have waited long enough take effect (D132): to the second, once, and before any request is answered.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, AtomicUsize, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use countersign_core::{
-    documents::layout,
-    rules::decide::veto::{VetoRefusal, veto},
-    values::{key::SecretKey, time::Timestamp},
-};
-use countersign_server::{due::HeldBack, start::Running, state::App};
-use countersign_store::{clock::Clock, snapshot::index::WaitingSigners};
+use countersign_core::documents::layout;
+use countersign_core::rules::decide::veto::{VetoRefusal, veto};
+use countersign_core::values::key::SecretKey;
+use countersign_core::values::time::Timestamp;
+use countersign_server::due::HeldBack;
+use countersign_server::start::Running;
+use countersign_server::state::App;
+use countersign_store::clock::Clock;
+use countersign_store::snapshot::index::WaitingSigners;
 use countersign_testing::{PENDING, PROJECT, Signers, World, alice, bob, path, signers};
 use tempfile::TempDir;
 

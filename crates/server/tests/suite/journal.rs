@@ -1,14 +1,14 @@
 //! How many can follow the journal (D68), each bound at the last that is let in and the first that is not.
 
-use std::{net::IpAddr, pin::pin, time::Duration};
+use std::net::IpAddr;
+use std::pin::pin;
+use std::time::Duration;
 
-use countersign_server::{
-    journal::{
-        CommitNews, FollowRequest, MAX_READING, MAX_READING_PER_ADDRESS, MAX_WAITING, MAX_WAITING_PER_ADDRESS,
-    },
-    limits::places::Claimant,
-    state::App,
+use countersign_server::journal::{
+    CommitNews, FollowRequest, MAX_READING, MAX_READING_PER_ADDRESS, MAX_WAITING, MAX_WAITING_PER_ADDRESS,
 };
+use countersign_server::limits::places::Claimant;
+use countersign_server::state::App;
 use futures_util::FutureExt as _;
 
 use crate::support::{commit, start};

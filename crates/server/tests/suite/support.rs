@@ -2,18 +2,16 @@
 
 use std::net::SocketAddr;
 
-use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
-use countersign_server::{
-    config::{ConfigFile, Overrides, Settings},
-    start::{self, Running},
-    state::App,
-};
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::path::RepoPath;
+use countersign_server::config::{ConfigFile, Overrides, Settings};
+use countersign_server::start;
+use countersign_server::start::Running;
+use countersign_server::state::App;
 use countersign_store::clock::Clock;
 use tempfile::TempDir;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 pub(crate) const INDEX: &str = "https/dl.example.org/443/acme/app/v1/svc.index.json";
 const KEY: &str = "svc-pub:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw";

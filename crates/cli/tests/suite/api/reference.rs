@@ -1,42 +1,36 @@
 //! The API's reference, `/openapi.json` and `/docs`: it says what the server does, of every route. Besides what is
 //! here, every answer in these tests is compared with it (`support::reference`).
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
-use countersign_api::{
-    answers::{
-        AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse,
-        ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
-    },
-    catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
-    error_code::ErrorCode,
-    event::EventBody,
-    requests::{AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody},
-    state::StateResponse,
+use countersign_api::answers::{
+    AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse,
+    ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
 };
-use countersign_core::{
-    documents::signers::SignersFile as Signers,
-    log::{
-        checkpoint::Checkpoint,
-        note::{Note, NoteSignature},
-        proofs::WitnessRequest,
-    },
-    values::verifier_key::VerifierKey,
+use countersign_api::catalogue::{
+    KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
 };
-use countersign_server::{
-    openapi::{Content, ContentSchema, EndpointAccess, ParameterPlace, Row, Verb},
-    table,
+use countersign_api::error_code::ErrorCode;
+use countersign_api::event::EventBody;
+use countersign_api::requests::{
+    AssetsBody, ObjectBody, ProposeBody, RevokeBody, SignaturesBody, VetoBody, WithdrawBody,
 };
+use countersign_api::state::StateResponse;
+use countersign_core::documents::signers::SignersFile as Signers;
+use countersign_core::log::checkpoint::Checkpoint;
+use countersign_core::log::note::{Note, NoteSignature};
+use countersign_core::log::proofs::WitnessRequest;
+use countersign_core::values::verifier_key::VerifierKey;
+use countersign_server::openapi::{Content, ContentSchema, EndpointAccess, ParameterPlace, Row, Verb};
+use countersign_server::table;
 use serde_json::{Value, json};
 
-use crate::{
-    journal::read_journal,
-    support::{
-        Request, TestServer,
-        html::open,
-        reference::{check_instance, document, rows},
-    },
-};
+use crate::journal::read_journal;
+use crate::support::html::open;
+use crate::support::reference::{check_instance, document, rows};
+use crate::support::{Request, TestServer};
 
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY"];
 

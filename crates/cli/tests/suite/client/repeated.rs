@@ -1,15 +1,11 @@
 //! Requests that are sent again where that does no harm (D63).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, put_release},
-    hostile::{Asked, HostileServer, Lie},
-};
+use crate::support::client::{Computer, put_release};
+use crate::support::hostile::{Asked, HostileServer, Lie};
+use crate::support::{Person, SignersFile, World};
 
 /// A project of alice and bob with an unsigned release, and a server in between.
 #[track_caller]

@@ -5,14 +5,12 @@ use std::thread;
 use countersign_core::values::bounds::STATE_BYTES;
 use serde_json::json;
 
-use crate::support::{
-    FileServer,
-    client::put_release,
-    hostile::{HostileServer, Lie, Scene, Victim, alice, assert_harmless},
-    machine_clock::MachineClock,
-    running::Running,
-    waiting::wait_until,
-};
+use crate::support::client::put_release;
+use crate::support::hostile::{HostileServer, Lie, Scene, Victim, assert_harmless};
+use crate::support::machine_clock::MachineClock;
+use crate::support::running::Running;
+use crate::support::waiting::wait_until;
+use crate::support::{FileServer, alice};
 
 /// Every target that a download asks the server for.
 fn targets(scene: &Scene) -> Vec<String> {

@@ -1,12 +1,12 @@
 //! A log is held to what it has shown.
 
-use countersign_core::{log::note::Note, proof::staple::Staple};
+use countersign_core::log::note::Note;
+use countersign_core::proof::staple::Staple;
 
-use crate::support::{
-    client::add_files,
-    hostile::{Lie, alice},
-    log_scene::{LogScene, THREE, content, forked, log_key, policy, witness_key},
-};
+use crate::support::alice;
+use crate::support::client::add_files;
+use crate::support::hostile::Lie;
+use crate::support::log_scene::{LogScene, THREE, content, forked, log_key, policy, witness_key};
 
 fn size(staple: &Staple) -> u64 {
     staple.proof.index + 1

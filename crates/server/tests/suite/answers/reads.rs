@@ -1,21 +1,21 @@
 //! Long lists and other questions are answered whatever the writer does.
 
-use std::{net::SocketAddr, sync::Arc, sync::Barrier, time::Duration};
+use std::net::SocketAddr;
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
 
-use countersign_core::{
-    documents::{layout, signatures::SignatureSet},
-    rules::{auth::sign_request, snapshot::Change},
-    values::{key::SecretKey, path::RepoPath},
-};
-use countersign_server::{
-    config::{ConfigFile, Overrides, Settings},
-    start,
-};
-use countersign_store::{Head, clock::Clock};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-};
+use countersign_core::documents::layout;
+use countersign_core::documents::signatures::SignatureSet;
+use countersign_core::rules::auth::sign_request;
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::key::SecretKey;
+use countersign_core::values::path::RepoPath;
+use countersign_server::config::{ConfigFile, Overrides, Settings};
+use countersign_server::start;
+use countersign_store::Head;
+use countersign_store::clock::Clock;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use uuid::Uuid;
 
 const FILES: usize = 3_000;

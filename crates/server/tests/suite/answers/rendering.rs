@@ -1,9 +1,11 @@
 //! Turns to make pages.
 
-use std::{sync::mpsc, time::Duration};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
-use countersign_server::{limits::places::Claimant, rendering::Renderings};
+use countersign_server::limits::places::Claimant;
+use countersign_server::rendering::Renderings;
 
 #[tokio::test]
 async fn one_who_waits_too_long_is_told_to_come_back() {

@@ -1,11 +1,11 @@
 //! Places that many want and few can have.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
-use countersign_core::values::{
-    key::{PublicKey, SecretKey},
-    path::RepoPath,
-};
+use countersign_core::values::key::{PublicKey, SecretKey};
+use countersign_core::values::path::RepoPath;
 use countersign_server::limits::places::{
     BETWEEN_LOOKS, Claimant, GaveWay, HeldPlace, MinimumPace, NoPlace, PlaceRules, SharedPlaces,
 };

@@ -1,33 +1,21 @@
 //! Who waits for a download, and what becomes of it when no one does.
 
-use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use countersign_core::values::{
-    key::{PublicKey, SecretKey},
-    path::RepoPath,
-};
-use countersign_forge::{
-    fetch::{Fetcher, Timeouts},
-    forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource},
-    guard::Guard,
-    resolver::SystemResolver,
-};
-use countersign_server::{
-    limits::places::Claimant,
-    upstream::releases::{DownloadError, ReleaseLimits, Releases},
-};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    sync::{Notify, Semaphore},
-};
+use countersign_core::values::key::{PublicKey, SecretKey};
+use countersign_core::values::path::RepoPath;
+use countersign_forge::fetch::{Fetcher, Timeouts};
+use countersign_forge::forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource};
+use countersign_forge::guard::Guard;
+use countersign_forge::resolver::SystemResolver;
+use countersign_server::limits::places::Claimant;
+use countersign_server::upstream::releases::{DownloadError, ReleaseLimits, Releases};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore};
 
 const ASSET: &[u8] = b"0123456789";
 const LIMITS: ReleaseLimits =

@@ -1,10 +1,9 @@
 //! Turns to fetch.
 
-use countersign_server::{
-    limits::places::Claimant,
-    upstream::turns::{FetchKind, FetchOutcome, FetchTurns, MAX_FETCHING, MAX_WAITING},
-};
-use futures_util::{FutureExt as _, future::join_all};
+use countersign_server::limits::places::Claimant;
+use countersign_server::upstream::turns::{FetchKind, FetchOutcome, FetchTurns, MAX_FETCHING, MAX_WAITING};
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 
 #[tokio::test(start_paused = true)]
 async fn who_comes_when_all_turns_are_taken_waits_a_while_and_no_more_than_some_do() {
