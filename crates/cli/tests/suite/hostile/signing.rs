@@ -1,5 +1,6 @@
 //! D34: a server that wants something else signed than what the signer means. No signature leaves the computer.
 
+use countersign_api::error_code::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::support::client::put_release;
@@ -144,6 +145,15 @@ fn signatures_that_others_are_said_to_have_given_are_checked_before_they_are_sho
     scene.hostile.show_file(&format!("{path}.signatures.json.pending"), set.to_string());
     let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]).ok();
     ran.says(&["no one yet"]).says_nothing_of(&[&mallory().key()]);
+}
+
+#[test]
+fn a_refusal_is_no_success_because_another_signature_of_the_key_is_shown() {
+    let (scene, path) = with_waiting_release();
+    let set = signature_set(b"something else", &[&alice()]);
+    scene.hostile.show_file(&format!("{path}.signatures.json.pending"), set.to_string());
+    scene.hostile.answer("/v1/signatures", Lie::refusal(ErrorCode::AlreadySigned, "it is signed"));
+    scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(1).says(&["it is signed"]);
 }
 
 #[test]

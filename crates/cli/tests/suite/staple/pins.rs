@@ -91,6 +91,10 @@ fn a_larger_log_whose_tiles_show_another_past_is_a_fork() {
         .collect();
     scene.hostile.answer(&format!("/log/tile/0/000.p/{}", size + 1), Lie::bytes(hashes));
     scene.user.refuses(&scene.url("2.0"), 3, &["CONTRADICTS ITSELF", "does not begin with"]);
+    // Nor does a proof help that proves nothing.
+    let claim = serde_json::json!({ "from": size, "to": size + 1, "hashes": [] });
+    scene.hostile.answer("/consistency", Lie::json(&claim));
+    scene.user.refuses(&scene.url("2.0"), 3, &["CONTRADICTS ITSELF", "does not begin with"]);
     // Without tiles nothing is proven, and nothing is believed.
     scene.hostile.answer(&format!("/log/tile/0/000.p/{}", size + 1), Lie::missing());
     scene.user.refuses(&scene.url("2.0"), 3, &["does not show its tile"]);

@@ -59,6 +59,8 @@ struct Shelf {
     asked: Vec<String>,
 }
 
+/// A clone is the same server.
+#[derive(Clone)]
 pub(crate) struct FileServer {
     address: SocketAddr,
     shelf: Arc<Mutex<Shelf>>,

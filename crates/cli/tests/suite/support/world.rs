@@ -36,6 +36,12 @@ impl World {
         world
     }
 
+    /// Another server that begins with what this one has stored, beside the same file server.
+    #[track_caller]
+    pub(crate) fn fork(&self) -> Self {
+        Self { server: self.server.clone_mirror(), files: self.files.clone() }
+    }
+
     pub(crate) fn git(&self) -> Git {
         Git::at(self.server.repository())
     }
