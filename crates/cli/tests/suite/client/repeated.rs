@@ -1,8 +1,9 @@
 //! Requests that are sent again where that does no harm (D63).
 
-use countersign_api::error_code::ErrorCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use countersign_api::error_code::ErrorCode;
 
 use crate::support::client::{Computer, put_release};
 use crate::support::hostile::{Asked, HostileServer, Lie};
