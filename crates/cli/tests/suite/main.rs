@@ -23,6 +23,7 @@ mod mirror;
 mod operation;
 mod packaging;
 mod requests;
+mod scenarios;
 mod second_thoughts;
 mod staple;
 mod store;

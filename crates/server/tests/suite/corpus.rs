@@ -1,7 +1,9 @@
 //! The checks of the fuzz targets, over the seeds that are committed with them. A finding of a fuzzer becomes a seed, and
 //! so a test.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 #[test]
 fn every_seed_keeps_the_promises_of_its_target() {

@@ -1,15 +1,9 @@
 //! Signers that have waited long enough take effect (D132): to the second, once, and before any request is answered.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, AtomicUsize, Ordering},
-};
+use std::sync::{Arc, atomic::AtomicI64, atomic::AtomicUsize, atomic::Ordering};
 
-use countersign_core::{
-    documents::layout,
-    rules::decide::{statement::StatementRefusal, veto::veto},
-    values::{key::SecretKey, time::Timestamp},
-};
+use countersign_core::rules::decide::{statement::StatementRefusal, veto::veto};
+use countersign_core::{documents::layout, values::key::SecretKey, values::time::Timestamp};
 use countersign_server::{due::HeldBack, start::Running, state::App};
 use countersign_store::{clock::Clock, snapshot::index::WaitingSigners};
 use countersign_testing::{PENDING, PROJECT, Signers, World, alice, bob, path, signers};

@@ -3,17 +3,10 @@
 use std::net::SocketAddr;
 
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
-use countersign_server::{
-    config::{GivenSettings, Settings},
-    start::{self, Running},
-    state::App,
-};
+use countersign_server::{config::GivenSettings, config::Settings, start, start::Running, state::App};
 use countersign_store::clock::Clock;
 use tempfile::TempDir;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-};
+use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, net::TcpStream};
 
 pub(crate) const INDEX: &str = "https/dl.example.org/443/acme/app/v1/svc.index.json";
 const KEY: &str = "svc-pub:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw";

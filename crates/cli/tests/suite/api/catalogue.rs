@@ -5,7 +5,8 @@ use countersign_api::catalogue::{KeyPendingResponse, KeyResponse, ProjectsRespon
 use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
-use crate::support::{Person, SignersFile, TestServer, World, days_ago, world::checksums};
+use crate::support::world::checksums;
+use crate::support::{Person, SignersFile, TestServer, World, days_ago};
 
 fn people() -> [Person; 3] {
     ["alice", "bob", "carol"].map(Person::named)
@@ -80,22 +81,6 @@ fn a_file_leads_to_its_release_as_soon_as_the_last_signature_is_answered() {
     assert!(revoked["revoked_at"].is_string() && revoked.get("revocation_begun").is_none());
     let unknown = releases(&world, &format!("sha512={}", Sha512::of(b"other")));
     assert_eq!(unknown, json!({ "releases": [], "more": false }));
-}
-
-#[test]
-fn two_projects_that_list_one_file_are_both_found() {
-    let [alice, bob, _] = people();
-    let world = world();
-    world.activate("other/tool", &SignersFile::of(1, &[&bob]), &[&bob]);
-    for (person, dir) in [(&alice, "acme/app/v1"), (&bob, "other/tool/v7")] {
-        let url = world.publish_checksums(dir, &checksums("same"));
-        world.register_assets(person, &[&url]).ok();
-        world.sign(person, &world.index_path(dir)).ok();
-    }
-    let answer = releases(&world, &format!("sha256={}", digest("same")));
-    let mut projects = paths(&answer, "releases", "project_id");
-    projects.sort();
-    assert_eq!(projects, [world.id("acme/app"), world.id("other/tool")]);
 }
 
 #[test]

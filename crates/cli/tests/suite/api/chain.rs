@@ -77,17 +77,6 @@ fn the_chain_ends_with_the_configuration_that_signed_the_artifact() {
 }
 
 #[test]
-fn a_revoked_file_keeps_its_chain() {
-    let (alice, bob) = people();
-    let first = SignersFile::of(1, &[&alice]);
-    let world = World::with_project(&first, &[&alice]);
-    let index = world.add_signed_release("acme/app/v1", &[&alice]);
-    world.rotate("acme/app", &SignersFile::dated(days_ago(1)).artifact(1, &[&bob]), &[&alice, &bob]);
-    world.revoke(&bob, &index).ok();
-    assert_eq!(configs(&chain(&world, &index)), [first.bytes()]);
-}
-
-#[test]
 fn one_signers_file_in_two_projects_has_two_chains() {
     let (alice, bob) = people();
     let file = SignersFile::of(1, &[&alice]);

@@ -3,11 +3,7 @@
 use countersign_core::values::key::encode_base64;
 use serde_json::json;
 
-use crate::support::{Person, Request, SignersFile, World, days_ago};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::{Person, Request, SignersFile, World, alice, days_ago};
 
 fn file() -> SignersFile {
     SignersFile::of(1, &[&alice()])

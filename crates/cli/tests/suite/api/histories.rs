@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use countersign_core::{documents::history::History, rules::chain, values::path::RepoPath};
+use countersign_core::documents::history::History;
+use countersign_core::rules::chain;
+use countersign_core::values::path::RepoPath;
 use serde_json::Value;
 
 use crate::support::{Connection, Person, Request, SignersFile, World, days_ago};
@@ -94,24 +96,6 @@ fn a_chain_is_the_beginning_of_the_history_whether_it_is_short_or_long() {
         }
         let active = world.server.get(&format!("/v1/get_signers_chain/{}", world.active_path("acme/app")));
         assert_eq!(active.ok()["history"], history);
-    }
-}
-
-/// Longer than what is searched where connections are served.
-#[test]
-fn the_chain_of_an_old_release_is_found_at_the_beginning_of_many_entries() {
-    let alice = Person::named("alice");
-    let world = World::with_project(&SignersFile::dated(days_ago(100)).artifact(1, &[&alice]), &[&alice]);
-    let old = world.add_signed_release("acme/app/v1", &[&alice]);
-    for n in 0..70 {
-        world.rotate("acme/app", &SignersFile::dated(days_ago(99 - n)).artifact(1, &[&alice]), &[&alice]);
-    }
-    let history = world.read_json(&document_of(&world));
-    let entries = history["entries"].as_array().unwrap();
-    assert_eq!(entries.len(), 71);
-    for _ in 0..2 {
-        let chain = world.server.get(&format!("/v1/get_signers_chain/{old}")).ok();
-        assert_eq!(chain["history"]["entries"].as_array().unwrap()[..], entries[..1]);
     }
 }
 

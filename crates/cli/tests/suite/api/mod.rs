@@ -1,6 +1,5 @@
 //! The routes of the specification: what each takes, answers and stores.
 
-mod assets;
 mod catalogue;
 mod chain;
 mod checksums;
@@ -11,8 +10,5 @@ mod ping;
 mod reference;
 mod registration;
 mod revocation;
-mod rotation;
-mod signatures;
 mod signers_files;
 mod status;
-mod updates;

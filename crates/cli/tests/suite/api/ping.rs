@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Person, Request, TestServer, people::new_nonce, people::seconds_ago};
+use crate::support::people::{new_nonce, seconds_ago};
+use crate::support::{Person, Request, TestServer};
 
 fn ping() -> Request {
     Request::get("/v1/ping")

@@ -1,11 +1,10 @@
 //! The composite actions for GitHub and Forgejo.
 
-use super::{
-    Scene,
-    runner::{StepEnd, read, root},
-    yaml,
-};
-use crate::support::{Person, fake_forge::Kind, world::checksums};
+use super::runner::{StepEnd, read, root};
+use super::{Scene, yaml};
+use crate::support::Person;
+use crate::support::fake_forge::Kind;
+use crate::support::world::checksums;
 
 const ACTIONS: [&str; 6] = [".", "ci/install", "ci/release", "ci/wait", "ci/verify", "ci/gate"];
 

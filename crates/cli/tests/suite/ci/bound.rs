@@ -1,17 +1,14 @@
 //! What the gate verified is what the job publishes: this tag's release, whole, and nothing else (D158, D159).
 
-use std::{fs, os::unix::fs::symlink};
+use std::fs;
+use std::os::unix::fs::symlink;
 
-use super::{
-    Scene,
-    runner::{Runner, StepEnd},
-};
-use crate::support::{
-    Person, Request, SignersFile, World,
-    client::add_files,
-    fake_forge::{Asset, Kind},
-    hostile::{HostileServer, Lie},
-};
+use super::Scene;
+use super::runner::{Runner, StepEnd};
+use crate::support::client::add_files;
+use crate::support::fake_forge::{Asset, Kind};
+use crate::support::hostile::{HostileServer, Lie};
+use crate::support::{Person, Request, SignersFile, World};
 
 /// A scene with two complete releases, and the gate in a job for the second.
 struct Gate {

@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{
-    Scene,
-    gitlab::{gitlab_runner, read_template, run_job},
-    runner::{Runner, StepEnd, evaluate, evaluated, read, root},
-    yaml,
-};
+use super::gitlab::{gitlab_runner, read_template, run_job};
+use super::runner::{Runner, StepEnd, evaluate, evaluated, read, root};
+use super::{Scene, yaml};
 use crate::support::fake_forge::Kind;
 
 const SERVER: &str = "https://sign.example.org";

@@ -1,14 +1,12 @@
 //! The templates for GitLab.
 
-use std::{collections::BTreeMap, fs};
+use std::collections::BTreeMap;
+use std::fs;
 
 use serde_json::Value;
 
-use super::{
-    Scene,
-    runner::{Runner, StepEnd, read, root},
-    yaml,
-};
+use super::runner::{Runner, StepEnd, read, root};
+use super::{Scene, yaml};
 use crate::support::fake_forge::Kind;
 
 const TEMPLATES: [&str; 4] = ["release", "wait", "verify", "gate"];

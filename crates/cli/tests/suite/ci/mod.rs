@@ -14,12 +14,10 @@ use countersign_core::values::digest::Sha512;
 use serde_json::json;
 
 use self::runner::Runner;
-use crate::support::{
-    Person, SignersFile, World,
-    client::Computer,
-    fake_forge::{Asset, ForgeWorld, Kind},
-    signers::signer,
-};
+use crate::support::client::Computer;
+use crate::support::fake_forge::{Asset, ForgeWorld, Kind};
+use crate::support::signers::signer;
+use crate::support::{Person, SignersFile, World};
 
 /// A forge with a project of alice and bob, who both must sign, and of the registrar `ci`.
 struct Scene {

@@ -2,14 +2,10 @@
 
 use std::process::Command;
 
-use super::{
-    Scene,
-    runner::{read, root},
-};
-use crate::support::{
-    Person,
-    fake_forge::{Asset, Kind},
-};
+use super::Scene;
+use super::runner::{read, root};
+use crate::support::Person;
+use crate::support::fake_forge::{Asset, Kind};
 
 #[test]
 fn results_are_appended_as_lines() {

@@ -3,12 +3,10 @@
 use serde_json::json;
 
 use super::Scene;
-use crate::support::{
-    Person,
-    client::{Computer, Ran},
-    fake_forge::{Asset, Kind},
-    fsck::fsck,
-};
+use crate::support::Person;
+use crate::support::client::{Computer, Ran};
+use crate::support::fake_forge::{Asset, Kind};
+use crate::support::fsck::fsck;
 
 fn ci() -> Person {
     Person::named("ci")

@@ -3,15 +3,8 @@
 use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, add_files, text},
-    days_ago,
-};
-
-fn person(name: &str) -> Person {
-    Person::named(name)
-}
+use crate::support::client::{Computer, add_files, text};
+use crate::support::{SignersFile, World, days_ago, person};
 
 fn signers() -> SignersFile {
     SignersFile::of(1, &[&person("alice")])

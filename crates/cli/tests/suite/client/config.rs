@@ -4,14 +4,8 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, NO_SERVER, Ran, add_files, text},
-};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::client::{Computer, NO_SERVER, Ran, add_files, text};
+use crate::support::{SignersFile, World, alice};
 
 fn released() -> World {
     let world = World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()]);

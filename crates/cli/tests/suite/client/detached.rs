@@ -2,14 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, put_release},
-};
-
-fn person(name: &str) -> Person {
-    Person::named(name)
-}
+use crate::support::client::{Computer, put_release};
+use crate::support::{SignersFile, World, person};
 
 /// A project of alice and bob with an unsigned release, exported by bob for alice; the index.
 #[track_caller]

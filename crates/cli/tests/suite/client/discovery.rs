@@ -1,14 +1,13 @@
 //! A newcomer has the program and a URL: the project's own signers file says whom to ask.
 
-use std::{io::ErrorKind, net::TcpListener};
+use std::io::ErrorKind;
+use std::net::TcpListener;
 
 use serde_json::json;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, NO_SERVER, Ran, add_files},
-    fake_forge::{Asset, ForgeAnswer, ForgeWorld, KINDS, Kind, alice},
-};
+use crate::support::client::{Computer, NO_SERVER, Ran, add_files};
+use crate::support::fake_forge::{Asset, ForgeAnswer, ForgeWorld, KINDS, Kind};
+use crate::support::{Person, SignersFile, World, alice};
 
 fn file_naming(servers: &[&str]) -> SignersFile {
     SignersFile::of(1, &[&Person::named("alice")]).with("servers", json!(servers))

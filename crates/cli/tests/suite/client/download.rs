@@ -1,18 +1,13 @@
 //! `countersign download`: where the file goes, what it is checked against, and that nothing else is left behind.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use countersign_core::values::digest::{Sha256, Sha512};
 use serde_json::json;
 
-use crate::support::{
-    Answer, Person, SignersFile, World,
-    client::{Computer, add_files, put_release, text},
-};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::client::{Computer, add_files, put_release, text};
+use crate::support::{Answer, Person, SignersFile, World, alice};
 
 fn project() -> World {
     World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()])

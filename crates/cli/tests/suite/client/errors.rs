@@ -5,15 +5,9 @@ use countersign_testing::certificates::FIRST;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{
-    Person, SignersFile, TestServer, World,
-    client::{Computer, put_release, text},
-    hostile::{HostileServer, Lie},
-};
-
-fn person(name: &str) -> Person {
-    Person::named(name)
-}
+use crate::support::client::{Computer, put_release, text};
+use crate::support::hostile::{HostileServer, Lie};
+use crate::support::{SignersFile, TestServer, World, person};
 
 #[track_caller]
 fn project() -> (World, Computer) {

@@ -3,11 +3,9 @@
 use countersign_core::values::digest::Sha256;
 use serde_json::json;
 
-use crate::support::{
-    Answer, SignersFile, World,
-    client::{Computer, add_files},
-    fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind, alice},
-};
+use crate::support::client::{Computer, add_files};
+use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind};
+use crate::support::{Answer, SignersFile, World, alice};
 
 fn assets() -> [Asset; 2] {
     [Asset::new("app.tar.gz", "the archive"), Asset::new("empty", "")]

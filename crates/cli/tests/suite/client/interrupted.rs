@@ -1,14 +1,11 @@
 //! A download that is interrupted: nothing is left, under any name.
 
-use std::{
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::support::{
-    client::{Computer, Ran},
-    fake_forge::{Asset, ForgeAnswer, ForgeWorld, Kind, alice},
-};
+use crate::support::alice;
+use crate::support::client::{Computer, Ran};
+use crate::support::fake_forge::{Asset, ForgeAnswer, ForgeWorld, Kind};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

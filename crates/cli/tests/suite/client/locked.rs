@@ -1,13 +1,12 @@
 //! Another process holds the lock of the trust file: it is waited for, aloud, and not for ever.
 
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, add_files},
-    machine_clock::MachineClock,
-    running::Running,
-};
+use crate::support::client::{Computer, add_files};
+use crate::support::machine_clock::MachineClock;
+use crate::support::running::Running;
+use crate::support::{Person, SignersFile, World};
 
 fn released() -> (World, String) {
     let alice = Person::named("alice");

@@ -1,9 +1,7 @@
 //! Manual pages, and digests as `sha512sum` prints them.
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, Ran, add_files},
-};
+use crate::support::client::{Computer, Ran, add_files};
+use crate::support::{Person, SignersFile, World};
 
 #[test]
 fn every_command_has_a_manual_page() {

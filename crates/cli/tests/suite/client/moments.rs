@@ -3,13 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, add_files, put_release},
-    days_ago,
-    hostile::{HostileServer, alice, bob, carol},
-    second_thoughts::withdraw,
-};
+use crate::support::client::{Computer, add_files, put_release};
+use crate::support::hostile::HostileServer;
+use crate::support::second_thoughts::withdraw;
+use crate::support::{Person, SignersFile, World, alice, bob, carol, days_ago};
 
 /// No command of this suite asks more often.
 const MOST_REQUESTS: usize = 2;
@@ -36,13 +33,21 @@ struct Moment {
 }
 
 impl Moment {
-    fn new() -> Self {
+    /// The world as it is before each change.
+    fn prepare() -> World {
         let world = World::with_project(&signers(10), &[&alice(), &bob(), &carol()]);
         add_files(&world, "acme/app/1.0", &[("app.tar.gz", b"one")], &[&alice(), &bob()]);
         let sums = put_release(&world.files, "acme/app/2.0", &[("app.tar.gz", b"two")]);
         world.register_assets(&alice(), &[&sums]).ok();
         let second = world.index_path("acme/app/2.0");
         world.submit(&bob(), &world.signature_body(&bob(), &second)).ok();
+        world
+    }
+
+    fn of(prepared: &World) -> Self {
+        // A correction has put another file there.
+        put_release(&prepared.files, "acme/app/2.0", &[("app.tar.gz", b"two")]);
+        let world = prepared.fork();
         let between = HostileServer::before(&world.server);
         let computer = Computer::of(&world.server);
         Self { world: Arc::new(world), between, computer }
@@ -118,10 +123,9 @@ fn commands(world: &World) -> Vec<Command> {
 }
 
 /// Plays every command against a change before its request with this number.
-fn play(event: Event, number: usize) {
-    let count = commands(&Moment::new().world).len();
-    for position in 0..count {
-        let Moment { world, between, computer } = Moment::new();
+fn play(prepared: &World, event: Event, number: usize) {
+    for position in 0..commands(prepared).len() {
+        let Moment { world, between, computer } = Moment::of(prepared);
         let Command { args, by, codes } = commands(&world).swap_remove(position);
         computer.write("one", b"one");
         let changed = Arc::clone(&world);
@@ -146,17 +150,19 @@ fn play(event: Event, number: usize) {
 
 #[test]
 fn a_change_before_the_first_request_accuses_no_one() {
-    Event::ALL.into_iter().for_each(|event| play(event, 1));
+    let prepared = Moment::prepare();
+    Event::ALL.into_iter().for_each(|event| play(&prepared, event, 1));
 }
 
 #[test]
 fn a_change_before_the_second_request_accuses_no_one() {
-    Event::ALL.into_iter().for_each(|event| play(event, 2));
+    let prepared = Moment::prepare();
+    Event::ALL.into_iter().for_each(|event| play(&prepared, event, 2));
 }
 
 #[test]
 fn a_question_is_one_request_and_a_signature_two() {
-    let Moment { world, between, computer } = Moment::new();
+    let Moment { world, between, computer } = Moment::of(&Moment::prepare());
     computer.write("one", b"one");
     for Command { args, by, .. } in commands(&world) {
         // Nothing of it is complete.
@@ -177,7 +183,7 @@ fn a_question_is_one_request_and_a_signature_two() {
 
 #[test]
 fn a_release_that_was_corrected_while_a_signer_looked_at_it_is_looked_at_again() {
-    let Moment { world, between, computer } = Moment::new();
+    let Moment { world, between, computer } = Moment::of(&Moment::prepare());
     let index = world.index_path("acme/app/2.0");
     let changed = Arc::clone(&world);
     between.before_request(2, move || Event::Correction.happen(&changed));

@@ -1,14 +1,8 @@
 //! Names for releases: the same forms in every command.
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, Ran, add_files},
-    fake_forge::{Asset, ForgeWorld, KINDS},
-};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::client::{Computer, Ran, add_files};
+use crate::support::fake_forge::{Asset, ForgeWorld, KINDS};
+use crate::support::{SignersFile, World, alice};
 
 fn released() -> (World, Computer) {
     let world = World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()]);

@@ -2,16 +2,10 @@
 
 use std::thread;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, NO_SERVER, Ran, add_files, put_release, text},
-};
+use crate::support::client::{Computer, NO_SERVER, Ran, add_files, put_release, text};
+use crate::support::{Person, SignersFile, World, alice};
 
 const ESCAPE: char = '\u{1b}';
-
-fn alice() -> Person {
-    Person::named("alice")
-}
 
 /// A project with a signed release, and the URL of its file.
 #[track_caller]

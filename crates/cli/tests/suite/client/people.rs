@@ -2,12 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, put_release},
-    days_ago,
-    signers::signer,
-};
+use crate::support::client::{Computer, put_release};
+use crate::support::signers::signer;
+use crate::support::{Person, SignersFile, World};
 
 /// Signers with their names, in this order.
 fn named(people: &[&str]) -> Vec<Value> {
@@ -60,39 +57,6 @@ fn a_signer_reads_who_they_are_and_the_others_in_the_order_of_the_file() {
     let told = computer.json(&["status", &index]);
     assert_eq!((&told["collected"], &told["needed"]), (&json!(2), &json!(3)));
     assert_eq!(told["groups"][0]["signers"][0]["name"], "zoe");
-}
-
-#[test]
-fn a_proposal_has_its_conditions_with_numbers() {
-    let (alice, bob, carol) = (Person::named("alice"), Person::named("bob"), Person::named("carol"));
-    let world = World::with_project(&file(2, &["alice", "bob"]), &[&alice, &bob]);
-    let next = file(2, &["alice", "bob", "carol"]).redated(days_ago(5));
-    world.propose(&alice, "acme/app", &next).ok();
-    let pending = world.pending_path("acme/app");
-    world.sign(&carol, &pending).ok();
-    world.sign(&alice, &pending).ok();
-    let computer = Computer::of(&world.server);
-    let status = computer.run(&["status", &pending]).ok();
-    status.says(&[
-        "4 of 5 signatures, in 3 conditions",
-        "open Enough of those in force agree: 1 of 2 signatures",
-        "1 of 2 signatures (any 2 of 2 keys), not signed: bob",
-        "met  Enough of those proposed agree: 2 of 2 signatures",
-        "met  Everyone who joins agrees: 1 of 1 signature",
-    ]);
-    let told = computer.json(&["status", &pending]);
-    let conditions = told["conditions"].as_array().unwrap();
-    let numbers: Vec<_> =
-        conditions.iter().map(|one| (&one["is_met"], &one["collected"], &one["needed"])).collect();
-    let (yes, no) = (json!(true), json!(false));
-    assert_eq!(
-        numbers,
-        [(&no, &json!(1), &json!(2)), (&yes, &json!(2), &json!(2)), (&yes, &json!(1), &json!(1))]
-    );
-    assert_eq!(told["missing"], json!([bob.key()]));
-    // The page says the same.
-    let page = world.server.get(&format!("/p/{pending}")).text();
-    assert!(page.contains("Enough of those in force agree"), "{page}");
 }
 
 #[test]

@@ -1,15 +1,13 @@
 //! Requests that are sent again where that does no harm (D63).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, put_release},
-    hostile::{Asked, HostileServer, Lie},
-};
+use countersign_api::error_code::ErrorCode;
+
+use crate::support::client::{Computer, put_release};
+use crate::support::hostile::{Asked, HostileServer, Lie};
+use crate::support::{Person, SignersFile, World};
 
 /// A project of alice and bob with an unsigned release, and a server in between.
 #[track_caller]
@@ -149,8 +147,9 @@ fn a_registration_is_repeated_only_if_the_server_did_nothing() {
     let (world, computer, between, _) = collecting();
     let sums = put_release(&world.files, "acme/app/2.0", &[("app", b"new")]);
     let args = ["release", "--checksums", &sums, "--server", &between.url()];
-    for lie in [Lie::HungUp, Lie::error(504, "x"), Lie::Answer { status: 503, headers: vec![], body: vec![] }]
-    {
+    let unknown = Lie::refusal(ErrorCode::OutcomeUnknown, "it may be done").with_header("retry-after", "1");
+    let silent = Lie::Answer { status: 503, headers: vec![], body: vec![] };
+    for lie in [Lie::HungUp, Lie::error(504, "x"), silent, unknown] {
         let before = between.posts().len();
         between.answer("/v1/assets", lie);
         computer.run_as("alice", &args).failed(5);

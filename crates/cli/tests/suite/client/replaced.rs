@@ -2,12 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, put_release},
-    days_ago,
-    signers::signer,
-};
+use crate::support::client::{Computer, put_release};
+use crate::support::signers::signer;
+use crate::support::{Person, SignersFile, World, days_ago};
 
 /// A project of zoe and alice, in this order, with a release that alice has signed.
 #[track_caller]

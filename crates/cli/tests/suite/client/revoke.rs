@@ -2,15 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, add_files},
-    days_ago,
-};
-
-fn person(name: &str) -> Person {
-    Person::named(name)
-}
+use crate::support::client::{Computer, add_files};
+use crate::support::{SignersFile, World, person};
 
 /// A release of alice's; two of rita, ron and ruth revoke it.
 fn released() -> (World, Computer, String) {
@@ -100,52 +93,6 @@ fn a_status_tells_of_a_revocation_that_has_begun() {
     computer.run_as("rita", &["revoke", &index, "--reason", "key leaked", "--yes"]).ok();
     // Otherwise no one learns that a co-signature is missing.
     computer.run(&["status", &index]).ok().says(&["key leaked"]);
-}
-
-/// Rita, who has begun to revoke, is replaced by rosa; ron and ruth stay.
-fn begun_and_rotated() -> (World, Computer, String) {
-    let (world, computer, index) = released();
-    computer.run_as("rita", &["revoke", &index, "--reason", "key leaked", "--yes"]).ok();
-    let (alice, ron, ruth, rosa) = (person("alice"), person("ron"), person("ruth"), person("rosa"));
-    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice]).revocation(2, &[&ron, &ruth, &rosa]);
-    world.rotate("acme/app", &next, &[&alice, &rosa]);
-    (world, computer, index)
-}
-
-#[test]
-fn what_a_replaced_key_began_can_be_finished_by_the_others() {
-    let (world, computer, index) = begun_and_rotated();
-    let first = computer.json_as("ron", &["revoke", &index, "--yes"]);
-    assert_eq!(first["revoked"], false, "Rita's signature counts no longer");
-    assert_eq!(computer.json_as("rosa", &["revoke", &index, "--yes"])["revoked"], true);
-    computer.download(&url(&world)).failed(4);
-    Computer::of(&world.server).download(&url(&world)).failed(4);
-}
-
-#[test]
-fn what_a_replaced_key_began_may_be_begun_anew_for_another_reason() {
-    let (world, computer, index) = begun_and_rotated();
-    // D20: a pending document that a rotation left without a counted signature may be replaced.
-    computer.run_as("ron", &["revoke", &index, "--reason", "rita had lost her key", "--yes"]).ok();
-    computer.run_as("ruth", &["revoke", &index, "--yes"]).ok().says(&["rita had lost her key", "Revoked"]);
-    computer.download(&url(&world)).failed(4).says(&["rita had lost her key"]);
-}
-
-#[test]
-fn the_new_signers_revoke_what_the_old_ones_signed() {
-    let (alice, bob) = (person("alice"), person("bob"));
-    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
-    let index = add_files(&world, "acme/app/1.0", &[("app", b"content")], &[&alice]);
-    let computer = Computer::of(&world.server);
-    computer.download(&url(&world)).ok();
-    world.rotate("acme/app", &SignersFile::dated(days_ago(5)).artifact(1, &[&bob]), &[&alice, &bob]);
-    computer.run_as("alice", &["revoke", &index, "--reason", "mine", "--yes"]).failed(1);
-    computer.run_as("bob", &["revoke", &index, "--reason", "alice was careless", "--yes"]).ok();
-    computer.download(&url(&world)).failed(4).says(&["alice was careless"]);
-    Computer::of(&world.server).download(&url(&world)).failed(4).says(&["alice was careless"]);
-    // A revocation stays one after the next rotation.
-    world.rotate("acme/app", &SignersFile::dated(days_ago(4)).artifact(1, &[&alice]), &[&bob, &alice]);
-    Computer::of(&world.server).download(&url(&world)).failed(4);
 }
 
 #[test]

@@ -1,13 +1,7 @@
 //! Revoking with keys on computers without a network: export, detached, submit.
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, add_files},
-};
-
-fn person(name: &str) -> Person {
-    Person::named(name)
-}
+use crate::support::client::{Computer, add_files};
+use crate::support::{SignersFile, World, person};
 
 /// A release of alice's, which rita and ron revoke together.
 fn released() -> (World, Computer, String) {

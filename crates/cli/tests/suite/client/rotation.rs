@@ -3,15 +3,8 @@
 use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Answer, Person, SignersFile, World,
-    client::{Computer, Ran, add_files, put_release},
-    days_ago,
-};
-
-fn person(name: &str) -> Person {
-    Person::named(name)
-}
+use crate::support::client::{Computer, Ran, add_files};
+use crate::support::{Answer, SignersFile, World, days_ago, person};
 
 fn later(days: i64) -> SignersFile {
     SignersFile::dated(days_ago(days))
@@ -65,46 +58,6 @@ fn the_difference_is_told_in_words_and_so_is_who_is_missing() {
     computer.run(&["status", &world.pending_path("acme/app")]).failed(1).says(&["chain"]);
     let chain = computer.run(&["chain", &world.id("acme/app")]).ok();
     chain.says(&[&carol.key(), "joins", "leaves", "1. ", "2. "]);
-}
-
-#[test]
-fn a_change_of_the_date_alone_is_called_that() {
-    let alice = person("alice");
-    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
-    world.propose(&alice, "acme/app", &later(5).artifact(1, &[&alice])).ok();
-    Computer::of(&world.server).run_as("alice", &["sign", "--all", "--yes"]).ok().says(&["nothing changes"]);
-}
-
-#[test]
-fn a_name_that_moves_to_another_key_cannot_be_overlooked() {
-    let (alice, mallory) = (person("alice"), person("mallory"));
-    let named = |key: &str| json!([{ "threshold": 1, "signers": [{ "kind": "key", "data": { "pubkey": key }, "name": "alice" }] }]);
-    let file = SignersFile::new().with("artifact_signers", named(&alice.key()));
-    let world = World::with_project(&file, &[&alice]);
-    world.propose(&alice, "acme/app", &later(5).with("artifact_signers", named(&mallory.key()))).ok();
-    let shown = Computer::of(&world.server).run_as("alice", &["sign", "--all", "--yes"]).ok();
-    let warning = shown.stderr.lines().find(|line| line.contains("another key")).unwrap();
-    assert!(warning.contains(&alice.key()) && warning.contains(&mallory.key()), "{warning}");
-}
-
-#[test]
-fn master_keys_replace_admins_that_are_lost() {
-    let (alice, bob, mary) = (person("alice"), person("bob"), person("mary"));
-    let world = World::with_project(&SignersFile::of(1, &[&alice]).master(1, &[&mary]), &[&alice, &mary]);
-    let computer = Computer::of(&world.server);
-    let next = later(5).artifact(1, &[&bob]).master(1, &[&mary]);
-    world.files.put("/acme/app/svc.signers.json", next.bytes());
-    let url = world.files.url("/acme/app/svc.signers.json");
-    computer.run_as("mary", &["update", &url]).ok();
-    let shown = computer.run_as("mary", &["sign", "--all", "--yes"]).ok();
-    assert_line(&shown, &bob.key(), "joins");
-    assert_line(&shown, &alice.key(), "leaves");
-    computer.run_as("bob", &["sign", "--all", "--yes"]).ok().says(&["complete"]);
-    // A master signs no releases, and sees none that wait.
-    let sums = put_release(&world.files, "acme/app/2.0", &[("app", b"new")]);
-    computer.run_as("bob", &["release", "--checksums", &sums]).ok();
-    assert_eq!(computer.json_as("mary", &["pending"])["file_paths"], json!([]));
-    computer.run_as("mary", &["sign", &world.index_path("acme/app/2.0"), "--yes"]).failed(1);
 }
 
 /// A project of alice that passes to bob: `1.0` is hers, `2.0` his. The new file is at `path`.

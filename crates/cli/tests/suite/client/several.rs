@@ -2,15 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, Ran},
-    hostile::{HostileServer, Lie},
-};
-
-fn person(name: &str) -> Person {
-    Person::named(name)
-}
+use crate::support::client::{Computer, Ran};
+use crate::support::hostile::{HostileServer, Lie};
+use crate::support::{SignersFile, World, person};
 
 /// Any two of alice, bob and carol sign, and any two revoke.
 fn start() -> (World, Computer) {

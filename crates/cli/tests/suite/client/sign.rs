@@ -2,16 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, put_release},
-};
+use crate::support::client::{Computer, put_release};
+use crate::support::{SignersFile, World, person};
 
 const FILES: [(&str, &[u8]); 3] = [("app", b"content"), ("sub/lib", b"library"), ("notes", b"")];
-
-fn person(name: &str) -> Person {
-    Person::named(name)
-}
 
 /// A project of alice and bob, both needed, with an unsigned release; its index.
 #[track_caller]
@@ -110,33 +104,6 @@ fn who_is_not_asked_gets_an_error_and_who_has_signed_is_told_when() {
     assert_eq!(computer.json_as("alice", &["sign", &index])["signed_before"][0]["is_complete"], true);
     let nowhere = world.index_path("acme/app/9.9");
     computer.run_as("bob", &["sign", &nowhere, "--yes"]).failed(1).says(&[&nowhere]);
-}
-
-#[test]
-fn several_groups_are_each_shown_with_how_many_have_signed() {
-    let (alice, bob, carol) = (person("alice"), person("bob"), person("carol"));
-    let file = SignersFile::of(1, &[&alice, &bob]).artifact(1, &[&carol]);
-    let world = World::with_project(&file, &[&alice, &bob, &carol]);
-    let index = world.add_release(&alice, "acme/app/1.0");
-    let computer = Computer::of(&world.server);
-    computer.run_as("alice", &["sign", &index, "--yes"]).ok().says(&["1 of 2", "1 of 1", "more signatures"]);
-    let status = computer.run(&["status", &index]).ok().says(&["1 of 2", "1 of 1"]);
-    let waited_for = status.stdout.lines().find(|line| line.contains("not signed")).unwrap();
-    assert!(waited_for.contains(&carol.key()), "{waited_for}");
-    computer.run_as("carol", &["sign", &index, "--yes"]).ok().says(&[&alice.key(), "complete"]);
-}
-
-#[test]
-fn no_one_is_missing_whose_group_has_enough() {
-    let (alice, bob, carol) = (person("alice"), person("bob"), person("carol"));
-    let file = SignersFile::of(1, &[&alice, &bob]).artifact(1, &[&carol]);
-    let world = World::with_project(&file, &[&alice, &bob, &carol]);
-    let index = world.add_release(&alice, "acme/app/1.0");
-    let computer = Computer::of(&world.server);
-    world.sign(&alice, &index).ok();
-    assert_eq!(computer.json(&["status", &index])["missing"], json!([carol.key()]));
-    world.sign(&carol, &index).ok();
-    assert_eq!(computer.json(&["status", &index])["missing"], json!([]));
 }
 
 #[test]

@@ -2,14 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Person, SignersFile,
-    client::{Computer, text},
-};
-
-fn person(name: &str) -> Person {
-    Person::named(name)
-}
+use crate::support::client::{Computer, text};
+use crate::support::{SignersFile, person};
 
 /// What `signers new` prints.
 #[track_caller]
@@ -123,87 +117,6 @@ fn what_makes_no_signers_file_is_a_usage_error_and_writes_nothing() {
     computer
         .run(&["signers", "new", "--artifact", "gone.pub", "--artifact-threshold", "1"])
         .says(&["gone.pub"]);
-}
-
-/// For each act: who can do it alone, how many keys may be stolen, how many lost.
-#[track_caller]
-fn figures(file: &SignersFile) -> [(Vec<String>, u64, u64); 3] {
-    let computer = Computer::offline();
-    computer.write("s.json", file.bytes());
-    let checked = computer.json(&["signers", "check", "s.json"]);
-    let acts: Vec<_> = ["release", "rotate the signers", "revoke"]
-        .iter()
-        .zip(checked["acts"].as_array().unwrap())
-        .map(|(name, act)| {
-            assert_eq!(act["act"], *name);
-            let mut alone: Vec<String> = serde_json::from_value(act["alone"].clone()).unwrap();
-            alone.sort();
-            (alone, act["harmless_thefts"].as_u64().unwrap(), act["survivable_losses"].as_u64().unwrap())
-        })
-        .collect();
-    acts.try_into().unwrap()
-}
-
-fn keys(people: &[&Person]) -> Vec<String> {
-    let mut keys: Vec<_> = people.iter().map(|person| person.key()).collect();
-    keys.sort();
-    keys
-}
-
-#[test]
-fn check_counts_what_one_group_withstands() {
-    let (a, b, c) = (person("alice"), person("bob"), person("carol"));
-    let all = keys(&[&a, &b, &c]);
-    let two_of_three = (Vec::new(), 1, 1);
-    let figures_of_two = figures(&SignersFile::of(2, &[&a, &b, &c]));
-    // Without revocation keys, any one admin revokes (D20).
-    assert_eq!(figures_of_two, [two_of_three.clone(), two_of_three, (all.clone(), 0, 2)]);
-    let one_of_three = (all.clone(), 0, 2);
-    assert_eq!(figures(&SignersFile::of(1, &[&a, &b, &c])), [(); 3].map(|()| one_of_three.clone()));
-    let three_of_three = (Vec::new(), 2, 0);
-    let expected = [three_of_three.clone(), three_of_three, (all, 0, 2)];
-    assert_eq!(figures(&SignersFile::of(3, &[&a, &b, &c])), expected);
-    assert_eq!(figures(&SignersFile::of(1, &[&a])), [(); 3].map(|()| (keys(&[&a]), 0, 0)));
-}
-
-#[test]
-fn check_counts_several_groups_together() {
-    let (a, b, c, d) = (person("alice"), person("bob"), person("carol"), person("dave"));
-    let apart = SignersFile::of(2, &[&a, &b]).artifact(1, &[&c, &d]);
-    let [release, rotate, revoke] = figures(&apart);
-    assert_eq!(release, (Vec::new(), 2, 0), "three keys are needed, and Alice is always one of them");
-    assert_eq!(rotate, release);
-    assert_eq!(revoke, (keys(&[&a, &b, &c, &d]), 0, 3));
-
-    let overlapping = SignersFile::of(1, &[&a, &b]).artifact(1, &[&a, &c]);
-    let [release, ..] = figures(&overlapping);
-    assert_eq!(release, (keys(&[&a]), 0, 1), "Alice stands in both groups");
-}
-
-#[test]
-fn check_counts_explicit_roles_and_master_keys() {
-    let (a, b, c, d) = (person("alice"), person("bob"), person("carol"), person("dave"));
-    let (mary, ron) = (person("mary"), person("ron"));
-    let file =
-        SignersFile::of(1, &[&a, &b]).admin(2, &[&b, &c, &d]).master(1, &[&mary]).revocation(2, &[&a, &ron]);
-    let [release, rotate, revoke] = figures(&file);
-    assert_eq!(release, (keys(&[&a, &b]), 0, 1));
-    assert_eq!(rotate, (keys(&[&mary]), 0, 2), "the master alone, or two admins");
-    assert_eq!(revoke, (Vec::new(), 1, 0));
-}
-
-#[test]
-fn check_answers_for_the_largest_file_too() {
-    let people: Vec<_> = (0..400).map(|number| person(&format!("signer {number}"))).collect();
-    let group = |from: usize| people.iter().skip(from).take(200).collect::<Vec<_>>();
-    // Five overlapping groups, 1,000 entries in all (D8).
-    let file = [0, 50, 100, 150, 200]
-        .into_iter()
-        .fold(SignersFile::new(), |file, from| file.artifact(101, &group(from)));
-    let [(alone, thefts, losses), ..] = figures(&file);
-    assert!(alone.is_empty());
-    assert!((100..=300).contains(&thefts), "one group alone needs 101: {thefts}");
-    assert_eq!(losses, 99, "100 lost of the same group are too many");
 }
 
 #[test]

@@ -2,11 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, Ran, text},
-    signers::signer,
-};
+use crate::support::client::{Computer, Ran, text};
+use crate::support::signers::signer;
+use crate::support::{Person, SignersFile, World};
 
 /// `name=KEY` for the key of the person of this name.
 fn given(name: &str) -> String {

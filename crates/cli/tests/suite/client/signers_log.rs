@@ -1,19 +1,13 @@
 //! The log and the witnesses of a signers file: made, edited, checked, proposed, signed, and used.
 
-use countersign_core::values::{
-    key::PublicKey,
-    verifier_key::{KeyKind, VerifierKey},
-};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_testing::{key, log_key, witness_key};
 use serde_json::{Value, json};
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, Ran},
-    days_ago,
-    fsck::fsck,
-    html::open,
-};
+use crate::support::client::{Computer, Ran};
+use crate::support::fsck::fsck;
+use crate::support::html::open;
+use crate::support::{Person, SignersFile, World, days_ago};
 
 fn witnesses() -> [String; 3] {
     [1, 2, 3].map(|n| witness_key(n).to_string())
@@ -158,71 +152,6 @@ fn a_log_is_added_to_a_file_that_has_none() {
     ran.says(&["log: sign.example.org/log+", "any 2 of 3 witnesses", "at most 1 day old"]);
     edit(&computer, &["--witness-threshold", "1"]).failed(2).says(&["--log KEY"]);
     edit(&computer, &["--no-log"]).failed(2).says(&["nothing changes"]);
-}
-
-#[test]
-fn check_says_what_the_witnesses_withstand() {
-    let computer = Computer::offline();
-    computer.write("s.json", file().bytes());
-    let log = log_key().to_string();
-    computer.run(&["signers", "check", "s.json"]).ok().says(&[
-        "To prove the newest state:",
-        &format!("  log: {log}"),
-        "  any 2 of 3 witnesses: witness1.example/w+",
-        "  a proof can be at most 1 day old",
-        "  witnesses that can be down: any 1",
-        "  who can show different people different states: the log and at least 1 witness",
-        "  who can show everyone a false state, as one without a revocation: the log alone",
-        "no witness is said to replay the rules",
-    ]);
-    let checked = computer.json(&["signers", "check", "s.json"]);
-    let mut expected = transparency();
-    (expected["must_collude"], expected["may_be_down"], expected["must_lie"]) =
-        (json!(1), json!(1), json!(0));
-    assert_eq!(checked["log"], expected);
-    let plain = SignersFile::of(1, &[&Person::named("alice")]);
-    computer.write("s.json", plain.bytes());
-    assert_eq!(computer.json(&["signers", "check", "s.json"])["log"], Value::Null);
-    let alices =
-        VerifierKey::new("a.example", KeyKind::Log, PublicKey::parse(&Person::named("alice").key()).unwrap())
-            .unwrap();
-    computer.write("s.json", plain.with("transparency", json!({ "log": alices.to_string() })).bytes());
-    computer.run(&["signers", "check", "s.json"]).failed(1).says(&["transparency", "also a signer's"]);
-}
-
-#[test]
-fn witnesses_that_replay_are_named_and_counted() {
-    let computer = Computer::offline();
-    computer.write("s.json", file().bytes());
-    let [a, b, c] = witnesses();
-    let name = |key: &str| key.split('+').next().unwrap().to_owned();
-    let marked = |key: &str| json!({ "key": key, "replaying": true });
-    let ran = edit(&computer, &["--replaying", &a, &name(&b)]).ok();
-    assert_eq!(printed(&ran)["witnesses"], json!([{ "threshold": 2, "keys": [marked(&a), marked(&b), c] }]));
-    let ran = ran.says(&[
-        "stronger: the log with 1 witness that replays the rules can show everyone a false state",
-        "is said to replay the rules",
-    ]);
-    let mut next: Value = serde_json::from_slice(&file().bytes()).unwrap();
-    next["transparency"] = printed(&ran);
-    computer.write("s.json", next.to_string());
-    assert_eq!(computer.json(&["signers", "check", "s.json"])["log"]["must_lie"], 1);
-    computer
-        .run(&["signers", "check", "s.json"])
-        .ok()
-        .says(&["(replays the rules)"])
-        .says_nothing_of(&["is said to replay"]);
-    // What is said of witnesses that stay, stays.
-    let ran = edit(&computer, &["--witness", &b, &c, "--witness-threshold", "2"]).ok();
-    assert_eq!(printed(&ran)["witnesses"], json!([{ "threshold": 2, "keys": [marked(&b), c] }]));
-    let ran = edit(&computer, &["--not-replaying", &name(&a), "--replaying", &c]).ok();
-    assert_eq!(printed(&ran)["witnesses"], json!([{ "threshold": 2, "keys": [a, marked(&b), marked(&c)] }]));
-    let ran =
-        edit(&computer, &["--not-replaying", &a, &b]).ok().says(&["WEAKER: the log alone can show everyone"]);
-    assert_eq!(printed(&ran), transparency());
-    edit(&computer, &["--replaying", "witness9.example"]).failed(2).says(&["not one of the witnesses"]);
-    edit(&computer, &["--replaying", &a]).failed(2).says(&["nothing changes"]);
-    edit(&computer, &["--no-log", "--replaying", &a]).failed(2).says(&["--log KEY"]);
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! Questions on a real pseudo-terminal, by way of `script` of util-linux: only a yes signs.
 
-use crate::support::{
-    Person, SignersFile, Terminal, World,
-    client::{Computer, add_files, put_release, text},
-};
+use crate::support::client::{Computer, add_files, put_release, text};
+use crate::support::{SignersFile, Terminal, World, alice};
 
 /// The client on a terminal, with the key of this person.
 fn start(computer: &Computer, key: &str, args: &[&str]) -> Option<Terminal> {
@@ -16,10 +14,6 @@ fn start_with(computer: &Computer, key: &str, no_color: &str, args: &[&str]) -> 
         computer.settle(command);
         command.env("NO_COLOR", no_color).env("COUNTERSIGN_KEY", text(&computer.key_of(key)));
     })
-}
-
-fn alice() -> Person {
-    Person::named("alice")
 }
 
 /// A project of alice with an unsigned release; its index.

@@ -1,22 +1,14 @@
 //! The root of trust: where it comes from, where it is kept, and what happens without it.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    process::{Child, Stdio},
-};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, Stdio};
 
 use countersign_core::values::digest::Sha512;
 
-use crate::support::{
-    Answer, Person, SignersFile, TestServer, World,
-    client::{Computer, Ran, add_files, text},
-    files::{FileServer, Keeper},
-};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::client::{Computer, Ran, add_files, text};
+use crate::support::files::{FileServer, Keeper};
+use crate::support::{Answer, Person, SignersFile, TestServer, World, alice};
 
 /// A signed release of a project of alice; the URL of its file and the digest of the signers file.
 fn released() -> (World, String, String) {

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::{
-    Launch, Person, Running, SignersFile, World, client::Computer, days_ago, metrics::free_address,
-    world::checksums,
-};
+use crate::support::client::Computer;
+use crate::support::metrics::free_address;
+use crate::support::world::checksums;
+use crate::support::{Launch, Person, Running, SignersFile, World, days_ago};
 
 fn people() -> (Person, Person) {
     (Person::named("alice"), Person::named("bob"))

@@ -2,12 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Person, Running, SignersFile, World,
-    client::Computer,
-    hostile::{HostileServer, Lie, Victim},
-    metrics::free_address,
-};
+use crate::support::client::Computer;
+use crate::support::hostile::{HostileServer, Lie, Victim};
+use crate::support::metrics::free_address;
+use crate::support::{Person, Running, SignersFile, World};
 
 /// A client that is told of everything that happens from now on.
 fn watch(computer: &Computer, args: &[&str]) -> Running {

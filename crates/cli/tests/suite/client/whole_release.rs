@@ -2,14 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, Ran, add_files},
-};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::client::{Computer, Ran, add_files};
+use crate::support::{Person, SignersFile, World, alice};
 
 const FILES: [(&str, &[u8]); 3] =
     [("app-linux", b"for linux"), ("app-mac", b"for mac"), ("doc/manual", b"read me")];

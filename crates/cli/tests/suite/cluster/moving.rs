@@ -7,13 +7,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::nodes::{Cluster, await_that, read};
-use crate::support::{
-    Person, Request, SignersFile, TestServer, World,
-    mirrors::{await_tip, start_mirror, tip_of, url_of},
-    receiver::{Manner, Receiver},
-    server::Launch,
-    webhooks::webhook,
-};
+use crate::support::mirrors::{await_tip, start_mirror, tip_of, url_of};
+use crate::support::receiver::{Manner, Receiver};
+use crate::support::server::Launch;
+use crate::support::webhooks::webhook;
+use crate::support::{Person, Request, SignersFile, TestServer, World};
 
 fn postgres() -> Option<Postgres> {
     Postgres::start_with(PostgresOptions {

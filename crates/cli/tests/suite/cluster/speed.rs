@@ -4,7 +4,8 @@
 
 use countersign_testing::postgres::Postgres;
 
-use super::{load::Load, nodes::Cluster};
+use super::load::Load;
+use super::nodes::Cluster;
 use crate::support::World;
 
 #[test]

@@ -1,9 +1,7 @@
 //! Many listeners, their limits, and their end.
 
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 

@@ -83,34 +83,6 @@ fn every_kind_of_event_is_told_as_it_happens() {
 }
 
 #[test]
-fn a_prefix_is_a_path_of_whole_segments_in_any_spelling() {
-    let (alice, ..) = people();
-    let world = World::start();
-    let upper = world.id("acme/app").replacen("http/127", "HTTP/127", 1);
-    let mut all = listen(&world, "");
-    let mut own = listen(&world, &format!("?prefix={upper}/"));
-    let mut file = listen(&world, &format!("?prefix={}", world.pending_path("acme/app")));
-    let mut owner = listen(&world, &format!("?prefix={}", world.id("acme")));
-    let mut encoded = listen(&world, &format!("?prefix={}", world.id("acme/app").replace('/', "%2F")));
-    for project in ["acme/application", "other/app", "acme/app"] {
-        world.activate(project, &SignersFile::of(1, &[&alice]), &[&alice]);
-    }
-    let paths = |events: &mut EventStream, count: usize| -> Vec<String> {
-        (0..count).map(|_| events.next_event().data.unwrap()["path"].as_str().unwrap().to_owned()).collect()
-    };
-    let of = |project: &str| {
-        let (pending, active) = (world.pending_path(project), world.active_path(project));
-        vec![pending.clone(), pending, active]
-    };
-    let everything = [of("acme/application"), of("other/app"), of("acme/app")].concat();
-    assert_eq!(paths(&mut all, 9), everything);
-    assert_eq!(paths(&mut owner, 6), [of("acme/application"), of("acme/app")].concat());
-    assert_eq!(paths(&mut own, 3), of("acme/app"));
-    assert_eq!(paths(&mut encoded, 3), of("acme/app"));
-    assert_eq!(paths(&mut file, 2), of("acme/app")[..2]);
-}
-
-#[test]
 fn kinds_are_chosen_by_name_and_the_one_that_is_told_has_the_id() {
     let (alice, ..) = people();
     let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);

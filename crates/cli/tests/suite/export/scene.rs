@@ -1,19 +1,15 @@
 //! A release with odd names, its export, and the shells that run the exported script.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, Ran, add_files, text},
-    keys::{has_openssl, installed},
-};
+use crate::support::client::{Computer, Ran, add_files, text};
+use crate::support::keys::{has_openssl, installed};
+use crate::support::{Person, SignersFile, World, person};
 
 pub(super) const FILES: [(&str, &[u8]); 7] = [
     ("$(touch pwned)", b"an expansion"),
@@ -30,11 +26,7 @@ pub(super) const OPENSSL: [&str; 2] = ["--for", "openssl"];
 /// What a signer may be called, if nothing stops it from becoming code.
 const NAME: &str = "al'ice $(touch pwned) \"`exit 0`\" #\\";
 
-pub(super) fn person(name: &str) -> Person {
-    Person::named(name)
-}
-
-fn signer(person: &Person, name: &str) -> Value {
+pub(super) fn signer(person: &Person, name: &str) -> Value {
     json!({ "kind": "key", "data": { "pubkey": person.key() }, "name": name })
 }
 

@@ -1,21 +1,17 @@
 //! What `export` writes, and that stock tools read it.
 
-use std::{fs, process::Command};
+use std::fs;
+use std::process::Command;
 
-use countersign_core::values::{
-    digest::{Sha256, Sha512},
-    key::decode_base64,
-};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::key::decode_base64;
 use serde_json::json;
 
-use super::scene::{Exported, FILES, OPENSSL, assert_verified, person, run_script, shells, signers};
-use crate::support::{
-    SignersFile, World,
-    client::{Computer, add_files},
-    days_ago,
-    fake_forge::{Asset, ForgeWorld, Kind},
-    keys::{installed, run_tool},
-};
+use super::scene::{Exported, FILES, OPENSSL, assert_verified, run_script, shells, signers};
+use crate::support::client::{Computer, add_files};
+use crate::support::fake_forge::{Asset, ForgeWorld, Kind};
+use crate::support::keys::{installed, run_tool};
+use crate::support::{SignersFile, World, days_ago, person};
 
 #[test]
 fn the_exact_bytes_that_were_signed_are_written() {

@@ -2,13 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, FileServer, Person, Reply, SignersFile, World, world::checksums};
+use crate::support::world::checksums;
+use crate::support::{Answer, FileServer, Reply, SignersFile, World, alice};
 
 const SIGNERS: &str = "/acme/app/svc.signers.json";
-
-fn alice() -> Person {
-    Person::named("alice")
-}
 
 fn file() -> SignersFile {
     SignersFile::of(1, &[&alice()])
@@ -78,66 +75,6 @@ fn both_flags_together_open_it() {
 }
 
 #[test]
-fn loopback_is_recognised_in_every_spelling() {
-    let world = World::start_with(|launch, _| launch.args(["--file-server", "*"]));
-    world.publish("acme/app", &file());
-    for host in [
-        "127.0.0.1",
-        "127.1",
-        "127.0.1",
-        "2130706433",
-        "0x7f000001",
-        "0x7f.1",
-        "0177.0.0.1",
-        "127.9.9.9",
-        "0.0.0.0",
-        "[::1]",
-        "[::ffff:127.0.0.1]",
-        "[::ffff:7f00:1]",
-        "[64:ff9b::127.0.0.1]",
-        "[2002:7f00:1::]",
-        "[::]",
-        "localhost",
-        "LOCALHOST",
-        "10.0.0.1",
-        "169.254.169.254",
-        "100.64.0.1",
-        "[fe80::1]",
-        "[fd00::1]",
-    ] {
-        let reply = world.register_url(&alice(), &format!("http://{host}:{}{SIGNERS}", world.files.port()));
-        assert_eq!(reply.status, 400, "{host}: {}", reply.text());
-        reply.error(400);
-    }
-    assert_eq!(world.files.asked(), [""; 0]);
-}
-
-#[test]
-fn dev_mode_opens_loopback_and_nothing_else() {
-    let world = World::start();
-    for host in
-        ["10.0.0.1", "192.168.0.1", "169.254.169.254", "100.64.0.1", "[fd00::1]", "0.0.0.0", "224.0.0.1"]
-    {
-        let reply = world.register_url(&alice(), &format!("http://{host}:9{SIGNERS}"));
-        assert_eq!(reply.status, 400, "{host}: {}", reply.text());
-        reply.error(400);
-    }
-}
-
-#[test]
-fn a_signers_file_follows_redirects_within_its_own_origin() {
-    let world = World::start();
-    world.files.set(SIGNERS, Answer::Redirect("/mirror/one".to_owned()));
-    world.files.set("/mirror/one", Answer::Redirect(world.files.url("/mirror/two")));
-    world.files.put("/mirror/two", file().bytes());
-    let url = world.files.url(SIGNERS);
-    let answer = world.register_url(&alice(), &url).ok();
-    assert_eq!(answer["project_id"], json!(world.id("acme/app")));
-    let metadata = world.read_json(&format!("{}.metadata.json", world.pending_path("acme/app")));
-    assert_eq!(metadata["origin"]["retrieval_url"], json!(url), "as requested, not where a redirect led");
-}
-
-#[test]
 fn a_signers_file_does_not_follow_a_redirect_elsewhere() {
     let world = World::start();
     let elsewhere = FileServer::start();
@@ -157,22 +94,6 @@ fn a_signers_file_does_not_follow_a_redirect_elsewhere() {
     }
     assert_eq!(elsewhere.asked(), [""; 0]);
     assert_eq!(world.git().commit_count(), 1);
-}
-
-#[test]
-fn five_redirects_are_followed_and_no_more() {
-    let world = World::start();
-    for step in 0..6 {
-        world.files.set(
-            &format!("/hop/{step}/svc.signers.json"),
-            Answer::Redirect(format!("/hop/{}/svc.signers.json", step + 1)),
-        );
-    }
-    world.files.put("/hop/6/svc.signers.json", file().bytes());
-    world.register_url(&alice(), &world.files.url("/hop/0/svc.signers.json")).error(500);
-    world.register_url(&alice(), &world.files.url("/hop/1/svc.signers.json")).ok();
-    world.files.set("/loop/svc.signers.json", Answer::Redirect("/loop/svc.signers.json".to_owned()));
-    world.register_url(&alice(), &world.files.url("/loop/svc.signers.json")).error(500);
 }
 
 #[test]
@@ -196,19 +117,6 @@ fn a_checksums_file_may_be_redirected_to_an_allowed_address_only() {
 }
 
 #[test]
-fn proxy_variables_of_the_environment_are_ignored() {
-    let proxy = FileServer::start();
-    let address = proxy.url("");
-    let world = World::start_with(|launch, _| {
-        ["http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"]
-            .iter()
-            .fold(launch.arg("--dev"), |launch, name| launch.env(name, &address))
-    });
-    world.register(&alice(), "acme/app", &file()).ok();
-    assert_eq!(proxy.asked(), [""; 0]);
-}
-
-#[test]
 fn an_upstream_that_answers_nothing_does_not_hold_up_anyone_else() {
     let world = World::start();
     world.activate("other", &file(), &[&alice()]);
@@ -223,21 +131,6 @@ fn an_upstream_that_answers_nothing_does_not_hold_up_anyone_else() {
         keeper.release();
         held.join().unwrap().ok();
     });
-}
-
-#[test]
-fn an_upstream_that_stalls_or_drips_is_given_up() {
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), "[fetch]\nidle_timeout_seconds = 1\ntotal_timeout_seconds = 2\n").unwrap();
-    let path = config.path().to_str().unwrap().to_owned();
-    let world = World::start_with(|launch, _| launch.arg("--dev").args(["--config", &path]));
-    let url = world.files.url(SIGNERS);
-    let (stalled, _keeper) = Answer::held("never sent");
-    for answer in [stalled, Answer::Dripping] {
-        world.files.set(SIGNERS, answer);
-        world.register_url(&alice(), &url).refused(500, &url);
-    }
-    world.register(&alice(), "acme/app", &file()).ok();
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! Registrations of the same release share one download, survive their client, and show progress.
 
-use std::{io::Write as _, net::TcpStream};
+use std::io::Write as _;
+use std::net::TcpStream;
 
 use serde_json::json;
 
-use crate::support::{
-    Person, Reply, SignersFile,
-    fake_forge::{Asset, ForgeAnswer, ForgeWorld, GateKeeper, KINDS, Kind, alice},
-};
+use crate::support::fake_forge::{Asset, ForgeAnswer, ForgeWorld, GateKeeper, KINDS, Kind};
+use crate::support::{Person, Reply, SignersFile, alice};
 
 const REPOSITORY: &str = "acme/app";
 const TAG: &str = "v1.0";

@@ -4,10 +4,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::{
-    SignersFile, TestServer,
-    fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind, alice, configure},
-};
+use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind, configure};
+use crate::support::{SignersFile, TestServer, alice};
 
 const TOKEN: &str = "ghp_s3cretS3cretS3cret0123456789abcdefgh";
 const FILE: &str = "svc.signers.json";
@@ -92,11 +90,8 @@ fn a_private_repository_works_with_a_token() {
         let index = forge.world.read_json(&forge.forge.index_path("acme/app", "v1.0"));
         assert_eq!(index["published_files"].as_array().unwrap().len(), 2);
         for seen in forge.forge.seen().iter().filter(|seen| seen.target.contains("/releases/assets/")) {
-            let head = seen.head.to_lowercase();
-            assert!(
-                head.contains("\naccept: application/octet-stream\n"),
-                "GitHub would describe it: {head}"
-            );
+            let accepted = seen.header("accept");
+            assert_eq!(accepted, Some("application/octet-stream"), "GitHub would describe it");
         }
         assert_not_stored(&forge);
     }
@@ -109,135 +104,6 @@ fn a_private_repository_does_not_exist_without_a_token() {
         make_private(&forge.forge);
         let page = kind.page_of("acme/app", "main", FILE);
         forge.register(&forge.forge.url(&page)).error(500);
-    }
-}
-
-#[test]
-fn with_a_token_the_signers_file_is_read_from_the_branch_through_the_api() {
-    for kind in KINDS {
-        let (forge, _dir) = start(kind, "", &[]);
-        make_private(&forge.forge);
-        forge.activate_published("acme/app");
-        assert_eq!(forge.forge.targets().len(), 1, "{:?}", forge.forge.targets());
-        assert_eq!(forge.forge.count(&forge.forge.file_target("acme/app", "main", FILE)), 1);
-        let head = forge.forge.seen().remove(0).head.to_lowercase();
-        if kind == Kind::GitHub {
-            assert!(head.contains("\naccept: application/vnd.github.raw"), "the raw media type: {head}");
-        }
-    }
-}
-
-#[test]
-fn the_raw_host_never_sees_the_token() {
-    for kind in KINDS {
-        let raw = FakeForge::start(kind);
-        raw.put_signers("acme/app", "main", FILE, &SignersFile::of(1, &[&alice()]));
-        let (forge, _dir) = start(kind, &format!("raw = \"{}\"\n", raw.url("")), &[]);
-        make_private(&forge.forge);
-        forge.activate_published("acme/app");
-        assert!(!raw.has_seen_token(TOKEN));
-        if kind == Kind::GitHub {
-            forge.register(&raw.url("/acme/app/main/svc.signers.json"));
-            assert!(!raw.has_seen_token(TOKEN));
-        }
-    }
-}
-
-#[test]
-fn an_api_on_another_port_sees_the_token_and_the_pages_do_not() {
-    for kind in KINDS {
-        let api = FakeForge::start(kind);
-        let (forge, _dir) = start(kind, &format!("api = \"{}\"\n", api.api_url("")), &[]);
-        let url = forge.forge.put_release("acme/app", "v1.0", &assets());
-        let mut document = forge.forge.document("acme/app", "v1.0", &assets());
-        if kind == Kind::GitHub {
-            for (position, asset) in assets().iter().enumerate() {
-                let target = format!("{}/repos/acme/app/releases/assets/{}", kind.api_path(), position + 1);
-                document["assets"][position]["url"] = json!(api.url(&target));
-                api.set(&target, ForgeAnswer::bytes(asset.bytes.clone()).private(TOKEN));
-            }
-        }
-        api.set(&api.file_target("acme/app", "main", FILE), signers().private(TOKEN));
-        api.set(&api.release_target("acme/app", "v1.0"), ForgeAnswer::json(&document).private(TOKEN));
-        forge.activate_published("acme/app");
-        forge.register_release(&url).ok();
-        assert!(api.has_seen_token(TOKEN));
-        assert!(!forge.forge.has_seen_token(TOKEN), "{kind:?}: the token is for the API only");
-    }
-}
-
-#[test]
-fn assets_on_another_host_are_fetched_without_the_token() {
-    for kind in KINDS {
-        let storage = FakeForge::start(kind);
-        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1:*"]);
-        let url = make_private(&forge.forge);
-        forge.activate_published("acme/app");
-        let mut document = forge.forge.document("acme/app", "v1.0", &assets());
-        for (position, asset) in assets().iter().enumerate() {
-            let place = format!("/storage/{}", asset.name);
-            storage.set(&place, ForgeAnswer::bytes(asset.bytes.clone()));
-            match kind {
-                Kind::GitLab => {
-                    document["assets"]["links"][position]["url"] = json!(storage.url(&place));
-                    document["assets"]["links"][position]["direct_asset_url"] = json!(storage.url(&place));
-                }
-                Kind::GitHub | Kind::Forgejo => {
-                    document["assets"][position]["url"] = json!(storage.url(&place));
-                    document["assets"][position]["browser_download_url"] = json!(storage.url(&place));
-                }
-            }
-        }
-        forge.forge.put_document("acme/app", "v1.0", &document);
-        // Whether such a release is taken is not the question here.
-        forge.register_release(&url);
-        assert!(!storage.has_seen_token(TOKEN), "{kind:?}: {:?}", storage.seen());
-        if kind == Kind::GitLab {
-            assert_eq!(storage.targets().len(), 2, "links to other hosts are what GitLab's assets are");
-        }
-        assert_not_stored(&forge);
-    }
-}
-
-/// The publisher of a release chooses where its assets lead. On a forge that the operator's token opens, digests of
-/// private files of others must not become public by it.
-#[test]
-fn a_link_to_another_project_of_the_same_forge_is_followed_without_the_token() {
-    for kind in KINDS {
-        let (forge, _dir) = start(kind, "", &[]);
-        let url = make_private(&forge.forge);
-        forge.activate_published("acme/app");
-        let api = match kind {
-            Kind::GitHub | Kind::Forgejo => {
-                format!("{}/repos/acme/secret/releases/assets/7", kind.api_path())
-            }
-            Kind::GitLab => {
-                format!("{}/projects/acme%2Fsecret/packages/generic/x/1/plans.pdf", kind.api_path())
-            }
-        };
-        for place in ["/acme/secret/raw/plans.pdf".to_owned(), "/uploads/plans.pdf".to_owned(), api] {
-            forge.forge.set(&place, ForgeAnswer::bytes("private").private(TOKEN));
-            let mut document =
-                forge.forge.document("acme/app", "v1.0", &[Asset::new("plans.pdf", "private")]);
-            let links = match kind {
-                Kind::GitLab => &mut document["assets"]["links"],
-                Kind::GitHub | Kind::Forgejo => &mut document["assets"],
-            };
-            for field in ["url", "direct_asset_url", "browser_download_url"] {
-                if links[0].get(field).is_some() {
-                    links[0][field] = json!(forge.forge.url(&place));
-                }
-            }
-            let release = ForgeAnswer::json(&document).private(TOKEN);
-            forge.forge.set(&forge.forge.release_target("acme/app", "v1.0"), release);
-            let message = forge.register_release(&url).error(500);
-            assert!(message.contains("plans.pdf"), "{kind:?} {place}: {message}");
-            let asked = forge.forge.seen();
-            let asked: Vec<_> = asked.iter().filter(|seen| seen.target == place).collect();
-            assert!(!asked.is_empty(), "{kind:?} {place}: it is asked for, as a stranger would");
-            assert!(asked.iter().all(|seen| !seen.head.contains(TOKEN)), "{kind:?} {place}: {asked:?}");
-        }
-        assert!(!forge.world.exists(&forge.forge.index_path("acme/app", "v1.0")));
     }
 }
 
@@ -266,27 +132,6 @@ fn a_redirect_to_another_origin_loses_the_token() {
         assert_eq!(storage.targets().len(), 2, "{kind:?}: {:?}", storage.targets());
         assert!(!storage.has_seen_token(TOKEN), "{kind:?}: {:?}", storage.seen());
         assert!(forge.forge.has_seen_token(TOKEN));
-    }
-}
-
-#[test]
-fn a_redirect_of_the_api_to_another_origin_loses_the_token() {
-    for kind in KINDS {
-        let evil = FakeForge::start(kind);
-        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1:*"]);
-        let url = make_private(&forge.forge);
-        forge.activate_published("acme/app");
-        let target = forge.forge.release_target("acme/app", "v1.0");
-        for location in [evil.url("/x"), evil.url("/x").replace("127.0.0.1", "localhost")] {
-            forge.forge.set(&target, ForgeAnswer::redirect(&location));
-            forge.register_release(&url);
-        }
-        let target = forge.forge.file_target("acme/app", "next", FILE);
-        forge.forge.set(&target, ForgeAnswer::redirect(&evil.url("/x")));
-        let page = forge.forge.url(&kind.page_of("acme/app", "next", FILE));
-        let body = json!({ "signers_file_url": page, "public_key": alice().body_key() });
-        forge.world.post_as(&alice(), "/v1/update_signers", &body).error(500);
-        assert!(!evil.has_seen_token(TOKEN), "{kind:?}: {:?}", evil.seen());
     }
 }
 
@@ -332,22 +177,6 @@ fn a_forge_without_a_token_gets_none_of_another_forge() {
     public.put_signers("acme/app", "main", FILE, &SignersFile::of(1, &[&alice()]));
     forge.register(&public.url(&Kind::GitHub.page_of("acme/app", "main", FILE))).ok();
     assert!(!public.has_seen_token(TOKEN), "{:?}", public.seen());
-}
-
-#[test]
-fn the_token_of_a_known_host_is_never_sent_over_plain_http() {
-    // D26: known hosts are https only.
-    let dir = tempfile::TempDir::new().unwrap();
-    let token = token_entry(dir.path());
-    for (host, kind) in [("github.com", "github"), ("gitlab.com", "gitlab"), ("codeberg.org", "forgejo")] {
-        let text =
-            format!("[[forge]]\nhost = \"{host}\"\nkind = \"{kind}\"\napi = \"http://{host}/api\"\n{token}");
-        let server = TestServer::prepare(|launch| configure(launch, dir.path(), &text));
-        let said = server.launch().refusal();
-        assert!(said.contains("https") && !said.contains(TOKEN), "{said}");
-        let text = format!("[[forge]]\nhost = \"{host}\"\nkind = \"{kind}\"\n{token}");
-        TestServer::start_with(|launch| configure(launch, dir.path(), &text));
-    }
 }
 
 #[test]

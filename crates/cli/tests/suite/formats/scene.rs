@@ -1,30 +1,20 @@
 //! A project that asks for both formats, and a release of it.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::{
-    export::scene::copy_all,
-    support::{
-        Person, SignersFile, World,
-        client::{Computer, Ran, put_release, text},
-        keys::installed,
-    },
-};
+use crate::export::scene::copy_all;
+use crate::support::client::{Computer, Ran, put_release, text};
+use crate::support::keys::installed;
+use crate::support::{SignersFile, World, person};
 
 pub(super) const FILES: [(&str, &[u8]); 3] =
     [("$(touch pwned)", b"an expansion"), ("app.tar.gz", b"the archive"), ("dir/it's", b"a quotation mark")];
 pub(super) const TOOLS: [(&str, &str); 2] = [("ssh", "ssh-keygen"), ("minisign", "minisign")];
-
-pub(crate) fn person(name: &str) -> Person {
-    Person::named(name)
-}
 
 /// Two of alice, bob and carol, and one of alice and dave.
 pub(super) fn signers() -> SignersFile {

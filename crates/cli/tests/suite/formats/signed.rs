@@ -2,15 +2,11 @@
 
 use serde_json::json;
 
-use super::scene::{Scene, asking, person, signers};
-use crate::{
-    keys::agent::SshAgent,
-    support::{
-        Request,
-        client::{Computer, Ran},
-        fsck::fsck,
-    },
-};
+use super::scene::{Scene, asking, signers};
+use crate::keys::agent::SshAgent;
+use crate::support::client::{Computer, Ran};
+use crate::support::fsck::fsck;
+use crate::support::{Request, person};
 
 #[test]
 fn the_signers_file_asks_and_the_review_says_so() {

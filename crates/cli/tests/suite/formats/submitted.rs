@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::scene::{Scene, person, signers};
+use super::scene::{Scene, signers};
+use crate::support::person;
 
 /// The body that alice would send, with these other formats.
 fn body(scene: &Scene, formats: &Value) -> Value {
@@ -51,21 +52,4 @@ fn what_does_not_verify_is_refused_and_nothing_is_stored() {
     scene.world.submit(&person("alice"), &body(&scene, &json!({ "ssh": ssh }))).ok();
     let again = scene.world.submit(&person("alice"), &body(&scene, &texts));
     again.refused(409, "already collected");
-}
-
-#[test]
-fn new_signers_and_corrections_drop_them_and_completion_keeps_them() {
-    let (scene, _) = right_texts();
-    assert!(scene.world.exists(&scene.formats_path()));
-    let (alice, bob) = (person("alice"), person("bob"));
-    let sums =
-        crate::support::client::put_release(&scene.world.files, "acme/app/1.0", &[("app", b"corrected")]);
-    scene.world.register_assets(&alice, &[&sums]).ok();
-    assert!(!scene.world.exists(&scene.formats_path()));
-    scene.sign("alice", &["--also", "ssh"]).ok();
-    scene.sign("bob", &["--also", "ssh"]).ok().says(&["complete"]);
-    assert!(scene.world.exists(&scene.formats_path()));
-    scene.world.revoke(&alice, &scene.index).ok();
-    assert!(!scene.world.exists(&scene.formats_path()));
-    scene.world.sign(&bob, &scene.index).refused(409, "revoked");
 }

@@ -3,15 +3,14 @@
 use std::time::{Duration, Instant};
 
 use countersign_core::values::bounds::FILE_BYTES;
-use countersign_store::audit::{self, AuditEvent};
+use countersign_store::audit;
+use countersign_store::audit::AuditEvent;
 use tempfile::TempDir;
 
-use crate::support::{
-    Git, Launch,
-    fsck::{Checked, fsck},
-    past::past,
-    rewriting::import,
-};
+use crate::support::fsck::{Checked, fsck};
+use crate::support::past::past;
+use crate::support::rewriting::import;
+use crate::support::{Git, Launch};
 
 /// More than any of these takes, even where other tests run beside it; without bounds they take for ever.
 const PATIENCE: Duration = Duration::from_secs(60);

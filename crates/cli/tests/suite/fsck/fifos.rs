@@ -1,16 +1,16 @@
 //! `countersign fsck` on a clone with files that never end, or never begin.
 
-use std::{
-    fs,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::{Launch, fsck::fsck, past::past};
+use crate::support::Launch;
+use crate::support::fsck::fsck;
+use crate::support::past::past;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

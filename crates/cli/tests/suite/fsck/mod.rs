@@ -6,7 +6,5 @@ mod fifos;
 mod formats;
 mod git;
 mod places;
-mod releases;
 mod server;
-mod signers;
 mod sound;

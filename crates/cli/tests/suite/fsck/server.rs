@@ -1,14 +1,13 @@
 //! `fsck URL`: a running server, checked over its journal.
 
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    net::{SocketAddr, TcpListener},
-    thread,
-};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::Mutex;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::listening::listen;
 use crate::support::{Git, Launch, Person, SignersFile, TestServer, World, metrics};
 
 struct Outcome {
@@ -151,19 +150,11 @@ fn a_server_that_rewrote_its_past_is_refused() {
 
 /// Answers each connection with the next of these, and then with the last one again.
 fn answer_with(answers: Vec<Vec<u8>>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        let last = answers.last().unwrap().clone();
-        let mut answers = answers.into_iter();
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
-            let _ = stream.write_all(&answers.next().unwrap_or_else(|| last.clone()));
-        }
-    });
-    address
+    let (last, answers) = (answers.last().unwrap().clone(), Mutex::new(answers.into_iter()));
+    listen("127.0.0.1:0", move |_, mut stream| {
+        let next = answers.lock().unwrap().next();
+        stream.write_all(&next.unwrap_or_else(|| last.clone()))
+    })
 }
 
 /// An answer whose length says that there is more.

@@ -3,16 +3,15 @@
 use std::thread;
 
 use countersign_core::values::bounds::STATE_BYTES;
+use countersign_core::values::digest::Sha512;
 use serde_json::json;
 
-use crate::support::{
-    FileServer,
-    client::put_release,
-    hostile::{HostileServer, Lie, Scene, Victim, alice, assert_harmless},
-    machine_clock::MachineClock,
-    running::Running,
-    waiting::wait_until,
-};
+use crate::support::client::put_release;
+use crate::support::hostile::{HostileServer, Lie, Scene, Victim, assert_harmless};
+use crate::support::machine_clock::MachineClock;
+use crate::support::running::Running;
+use crate::support::waiting::wait_until;
+use crate::support::{FileServer, alice};
 
 /// Every target that a download asks the server for.
 fn targets(scene: &Scene) -> Vec<String> {
@@ -57,6 +56,22 @@ fn a_redirect_is_not_followed_wherever_it_stands() {
         .collect();
     assert_ends(&scene, &lies, &[1, 3]);
     assert_eq!(elsewhere.asked(), [""; 0]);
+}
+
+#[test]
+fn a_state_that_was_not_asked_for_is_refused() {
+    let scene = Scene::start();
+    let [first, second] = ["1.0", "2.0"].map(|version| format!("/v1/state/{}", scene.index(version)));
+    let mut later = scene.world.server.get(&second).json();
+    later["history_after"] = json!(Sha512::of(b"another file").to_prefixed());
+    let lies = [
+        (Lie::bytes(scene.world.server.get(&first).body), "it is about something else"),
+        (Lie::json(&later), "it was not asked for"),
+    ];
+    for (lie, words) in lies {
+        scene.hostile.answer(&second, lie);
+        scene.newcomer.refuses(&scene.url("2.0"), 3, &[words]);
+    }
 }
 
 #[test]

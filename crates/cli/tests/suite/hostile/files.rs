@@ -1,12 +1,11 @@
 //! A file server that sends something else than what was signed: only the signed bytes get the final name.
 
-use std::{process::Command, time::Duration};
+use std::process::Command;
+use std::time::Duration;
 
-use crate::support::{
-    Answer, FileServer,
-    fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, Kind},
-    hostile::{Scene, Victim, assert_harmless},
-};
+use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, Kind};
+use crate::support::hostile::{Scene, Victim, assert_harmless};
+use crate::support::{Answer, FileServer};
 
 const FILE: &str = "/acme/app/2.0/app.tar.gz";
 
@@ -72,7 +71,7 @@ fn forge_with_release() -> (ForgeWorld, Victim, String) {
     let release = world.forge.put_release("acme/app", "v1", &assets);
     world.register_release(&release).ok();
     let index = world.forge.index_path("acme/app", "v1");
-    world.world.sign_all(&index, &[&crate::support::fake_forge::alice()]);
+    world.world.sign_all(&index, &[&crate::support::alice()]);
     let victim = Victim::at(&format!("http://{}", world.world.server.address()));
     let url = world.forge.url(&asset(&world.forge));
     (world, victim, url)

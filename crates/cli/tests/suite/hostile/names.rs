@@ -2,11 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Person, SignersFile, World};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::{SignersFile, World, alice};
 
 /// One segment each, as it stands in a URL.
 fn hostile_segments() -> Vec<String> {
@@ -90,32 +86,6 @@ fn a_hostile_directory_in_a_checksums_url_is_refused_and_not_fetched() {
     assert_eq!(accepted, [""; 0], "not answered with 400");
     assert_eq!(world.files.asked(), asked);
     assert_eq!(world.git().commit_count(), commits);
-    world.git().assert_sound();
-}
-
-#[test]
-fn a_hostile_directory_in_a_signers_url_is_refused_and_not_fetched() {
-    let world = World::start();
-    let mut accepted = Vec::new();
-    // `svc.signers` as the last directory is where a signers file may lie (D27).
-    for segment in hostile_segments()
-        .into_iter()
-        .filter(|segment| segment != "svc.signers" && segment != "svc%2esigners")
-    {
-        for path in [format!("/acme/{segment}/svc.signers.json"), format!("/{segment}/app/svc.signers.json")]
-        {
-            let reply = world.register_url(&alice(), &world.files.url(&path));
-            if reply.status == 400 {
-                reply.error(400);
-            } else {
-                accepted.push(format!("{path} ({})", reply.status));
-            }
-        }
-    }
-    let nested = world.files.url("/acme/svc.signers/app/svc.signers.json");
-    world.register_url(&alice(), &nested).error(400);
-    assert_eq!(accepted, [""; 0], "not answered with 400");
-    assert_eq!(world.files.asked(), [""; 0]);
     world.git().assert_sound();
 }
 

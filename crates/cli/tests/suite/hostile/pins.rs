@@ -4,13 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    SignersFile, days_ago,
-    hostile::{
-        Forgery, Listed, Scene, Victim, alice, bob, carol, digest_of, index_of, mallory, origin,
-        signature_set,
-    },
-};
+use crate::support::hostile::{Forgery, Listed, Scene, Victim, digest_of, index_of, origin, signature_set};
+use crate::support::{SignersFile, alice, bob, carol, days_ago, mallory};
 
 /// Mallory's file, as she would publish it wherever she gets write access.
 fn mallorys() -> Vec<u8> {

@@ -1,15 +1,11 @@
 //! D20: revocations that are hidden, forged, borrowed or replayed.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::{
-    FileServer, Person, Request, SignersFile, days_ago,
-    hostile::{
-        Forgery, HostileServer, Listed, Scene, Victim, alice, assert_harmless, bob, carol, index_of, mallory,
-        origin, revocation_of, signature_set,
-    },
-    world::revoke_body,
+use crate::support::hostile::{
+    Forgery, Listed, Scene, Victim, assert_harmless, index_of, origin, revocation_of, signature_set,
 };
+use crate::support::{Person, SignersFile, alice, bob, carol, mallory};
 
 /// What a server shows for a revocation of version 2.0.
 struct Claim {
@@ -115,105 +111,6 @@ fn a_revocation_that_was_changed_or_is_of_another_file_is_not_taken_for_one() {
     elsewhere.allowed_by = SignersFile::of(1, &[&mallory()]).bytes();
     elsewhere.show(&scene);
     scene.refused(3, &["not in the project's history"]);
-}
-
-#[test]
-fn a_revocation_document_that_is_none_is_refused() {
-    let scene = Scene::start();
-    let time = days_ago(1).to_string();
-    let long = "x".repeat(1_001);
-    for document in [
-        json!({}),
-        json!(null),
-        json!({ "reason": "", "timestamp": time }),
-        json!({ "reason": long, "timestamp": time }),
-        json!({ "reason": 7, "timestamp": time }),
-        json!({ "reason": "x", "timestamp": "soon" }),
-        json!({ "reason": "x", "timestamp": u64::MAX }),
-        json!({ "reason": "x", "timestamp": i64::MAX }),
-        json!({ "reason": "x", "timestamp": time, "more": 1 }),
-        json!({ "reason": "x", "timestamp": time, "subject_digest": "sha512:00" }),
-    ] {
-        Claim::of(&scene, document.to_string(), &[&alice()]).show(&scene);
-        scene.refused(3, &["the revocation is not valid"]);
-    }
-}
-
-/// A signed request in the form in which the server keeps it.
-fn recorded(person: &Person, body: &Value) -> Value {
-    let request = person.sign(Request::post("/v1/revoke", body));
-    json!({
-        "timestamp": request.header("X-svc-timestamp"),
-        "nonce": request.header("X-svc-nonce"),
-        "payload": body.to_string(),
-        "public_key": person.key(),
-        "signature": request.header("X-svc-sig"),
-    })
-}
-
-#[test]
-fn a_document_that_names_no_file_needs_the_request_that_does() {
-    let scene = Scene::start();
-    let document = json!({ "reason": "key leaked", "timestamp": days_ago(1).to_string() }).to_string();
-    let own = revoke_body(&alice(), &scene.index("2.0"), &document);
-    let for_other_file = revoke_body(&alice(), &scene.index("1.0"), &document);
-    let by_mallory = revoke_body(&mallory(), &scene.index("2.0"), &document);
-    let other_reason = revoke_body(&alice(), &scene.index("2.0"), &document.replace("key", "cat"));
-    let mut tampered = recorded(&alice(), &for_other_file);
-    tampered["payload"] = json!(own.to_string());
-    let mut nonce = recorded(&alice(), &own);
-    nonce["nonce"] = json!("00000000-0000-4000-8000-000000000000");
-    for request in [
-        None,
-        Some(recorded(&alice(), &for_other_file)),
-        Some(recorded(&mallory(), &by_mallory)),
-        Some(recorded(&mallory(), &own)),
-        Some(recorded(&bob(), &own)),
-        Some(recorded(&alice(), &other_reason)),
-        Some(tampered),
-        Some(nonce),
-    ] {
-        let claim = Claim { request, ..Claim::of(&scene, document.clone(), &[&alice()]) };
-        claim.show(&scene);
-        scene.refused(3, &["the revocation is not valid"]);
-    }
-    let request = Some(recorded(&alice(), &own));
-    Claim { request, ..Claim::of(&scene, document, &[&alice()]) }.show(&scene);
-    scene.newcomer.refuses(&scene.url("2.0"), 4, &["REVOKED"]);
-}
-
-#[test]
-fn who_was_replaced_before_the_release_cannot_revoke_it() {
-    // Carol was an admin of the first file alone; the release is signed under the second.
-    let (server, files) = (HostileServer::alone(), FileServer::start());
-    let project = files.mirror_path("/acme/app");
-    let first = SignersFile::of(1, &[&alice()]).admin(1, &[&carol()]).bytes();
-    let second = SignersFile::of(1, &[&alice()]).admin(1, &[&bob()]).redated(days_ago(8)).bytes();
-    let source = files.url("/acme/app/svc.signers.json");
-    files.put("/acme/app/svc.signers.json", second.clone());
-    let origin = origin("file_server", &source);
-    let history = Forgery::of(&project).then(&first, &origin, &[&alice(), &carol()]).then(
-        &second,
-        &origin,
-        &[&carol(), &bob()],
-    );
-    let url = files.url("/acme/app/1.0/app.tar.gz");
-    files.put("/acme/app/1.0/app.tar.gz", "app");
-    let index = format!("{project}/1.0/svc.index.json");
-    let text = index_of(&project, None, &[Listed { name: "app.tar.gz", source: &url, bytes: b"app" }]);
-    history.show(&server, &index, &text, &[&alice()]);
-    Victim::of(&server).takes(&url, b"app");
-    let document = revocation_of(text.as_bytes(), "out of spite");
-    let revocation = format!("{index}.revocation.json");
-    server.show_file(&revocation, document.as_bytes());
-    let set = signature_set(document.as_bytes(), &[&carol()]).to_string();
-    server.show_file(&format!("{revocation}.signatures.json"), set);
-    for allowed_by in [first, second] {
-        server.show_file(&format!("{revocation}.signers.json"), allowed_by);
-        let victim = Victim::of(&server);
-        victim.refuses(&url, 3, &["the revocation is not valid"]);
-        assert!(victim.memory().is_empty());
-    }
 }
 
 #[test]

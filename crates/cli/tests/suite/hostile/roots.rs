@@ -2,13 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::{
-    Answer, FileServer, Person, SignersFile, days_ago,
-    hostile::{
-        Forgery, HostileServer, Listed, Scene, Victim, alice, bob, carol, index_of, mallory, origin,
-        signature_set,
-    },
+use crate::support::hostile::{
+    Forgery, HostileServer, Listed, Scene, Victim, index_of, origin, signature_set,
 };
+use crate::support::{Answer, FileServer, Person, SignersFile, alice, bob, carol, days_ago, mallory};
 
 /// A project on a file server, and a server that shows what Mallory likes.
 struct Stage {

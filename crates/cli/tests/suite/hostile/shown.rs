@@ -2,14 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    FileServer, SignersFile,
-    client::Ran,
-    hostile::{
-        Forgery, HostileServer, Lie, Listed, Scene, Victim, alice, assert_harmless, index_of, mallory,
-        origin, revocation_of, signature_set,
-    },
+use crate::support::client::Ran;
+use crate::support::hostile::{
+    Forgery, HostileServer, Lie, Listed, Scene, Victim, assert_harmless, index_of, origin, revocation_of,
+    signature_set,
 };
+use crate::support::{FileServer, SignersFile, alice, mallory};
 
 /// Clears the screen, begins a line, turns text round, hides a word.
 const EVIL: &str =

@@ -2,16 +2,12 @@
 
 use serde_json::json;
 
-use crate::support::{Person, Reply, SignersFile, World};
+use crate::support::{Reply, SignersFile, World, alice};
 
 const MAX_CHARS: usize = 1_000;
 const HUNDRED_KB: usize = 100_000;
 /// A line that looks like one of ours, an escape sequence, and text that runs backwards.
 const HOSTILE: &str = "a\nFORGED line\u{1b}[2Jb\u{202e}c";
-
-fn alice() -> Person {
-    Person::named("alice")
-}
 
 fn register_with_field(world: &World, name: &str) -> Reply {
     world.register(&alice(), "hostile", &SignersFile::of(1, &[&alice()]).with(name, json!(1)))
@@ -37,20 +33,6 @@ fn world() -> World {
 }
 
 #[test]
-fn the_name_of_an_unknown_field_is_shown_escaped_and_cut() {
-    let world = world();
-    let escaped = r"a\u{a}FORGED line\u{1b}[2Jb\u{202e}c";
-    assert_safe(&register_with_field(&world, HOSTILE), escaped);
-    assert_safe(&register_with_field(&world, &format!("{HOSTILE}{}", "x".repeat(HUNDRED_KB))), escaped);
-    assert_safe(&register_with_field(&world, &"x".repeat(HUNDRED_KB)), "…");
-}
-
-#[test]
-fn a_field_name_of_nothing_but_invisible_characters_is_cut_too() {
-    assert_safe(&register_with_field(&world(), &"\u{202e}".repeat(HUNDRED_KB / 3)), r"\u{202e}");
-}
-
-#[test]
 fn the_tag_of_a_checksums_line_is_shown_escaped_and_cut() {
     let world = world();
     let hostile = "MD5\r\u{1b}[2J\u{202e}";
@@ -58,11 +40,6 @@ fn the_tag_of_a_checksums_line_is_shown_escaped_and_cut() {
     assert_safe(&register_with_tag(&world, hostile), escaped);
     assert_safe(&register_with_tag(&world, &format!("{hostile}{}", "x".repeat(HUNDRED_KB))), escaped);
     assert_safe(&register_with_tag(&world, HOSTILE), "line 1");
-}
-
-#[test]
-fn a_tag_of_nothing_but_invisible_characters_is_cut_too() {
-    assert_safe(&register_with_tag(&world(), &"\u{202e}".repeat(HUNDRED_KB / 3)), r"\u{202e}");
 }
 
 #[test]

@@ -2,13 +2,8 @@
 
 use serde_json::Value;
 
-use crate::support::{
-    Answer, FileServer, SignersFile, World,
-    fake_forge::{FakeForge, ForgeAnswer, Kind},
-    hostile::{Forgery, HostileServer, Listed, Victim, alice, digest_of, index_of, mallory, origin},
-};
-
-const HASH: &str = "f8d3d94cbd347e924aa7b715845e439d00e80ca4";
+use crate::support::hostile::{Forgery, HostileServer, Listed, Victim, digest_of, index_of, origin};
+use crate::support::{Answer, FileServer, SignersFile, World, alice, mallory};
 
 fn mallorys() -> Vec<u8> {
     SignersFile::of(1, &[&mallory()]).bytes()
@@ -156,115 +151,6 @@ fn a_digest_that_the_user_brings_along_is_not_talked_over() {
     assert_eq!(shared.files.asked(), [""; 0]);
 }
 
-/// What a newcomer makes of a signers file of Mallory's at this page of a forge, claimed to be of this kind. The forge
-/// would send it: in forks, tags, commits of pull requests, uploads and wikis everyone can put files.
-#[track_caller]
-fn refused_on_forge(kind: Kind, claimed: &str, project: &str, page: &str) {
-    let forge = FakeForge::start(kind);
-    let server = HostileServer::alone();
-    let asset = forge.asset_target("acme/app", "v1", "app.tar.gz");
-    forge.set(&asset, ForgeAnswer::bytes("evil"));
-    let sent = ForgeAnswer::bytes(mallorys()).with_header("content-type", "text/plain");
-    for target in [page.to_owned(), page.replace("/blob/", "/raw/"), page.replace("/src/", "/raw/")] {
-        forge.set(&target, sent.clone());
-    }
-    let url = forge.url(&asset);
-    let id = forge.project(project);
-    let (index, release) = if project == "acme/app" {
-        (forge.index_path("acme/app", "v1"), Some(forge.release_url("acme/app", "v1")))
-    } else {
-        (format!("{id}/svc.index.json"), None)
-    };
-    make_up(&server, &id, &index, release.as_deref(), &url, &origin(claimed, &forge.url(page)));
-    let victim = Victim::of(&server);
-    let ran = victim.run(&["download", "--force", &url]);
-    assert_eq!(ran.code, 3, "{claimed} at {page}: {ran:?}; asked: {:?}", forge.targets());
-    victim.assert_untouched();
-    assert!(victim.memory().is_empty());
-}
-
-#[test]
-fn what_is_not_a_branch_of_the_project_is_no_root_on_any_forge() {
-    for name in
-        [HASH, "refs/tags/v1", "refs/pull/7/head", "refs/merge-requests/7/head", "HEAD", "main~1", "main^2"]
-    {
-        refused_on_forge(
-            Kind::GitHub,
-            "github",
-            "acme/app",
-            &format!("/acme/app/blob/{name}/svc.signers.json"),
-        );
-        refused_on_forge(
-            Kind::GitHub,
-            "github",
-            "acme/app",
-            &format!("/acme/app/raw/{name}/svc.signers.json"),
-        );
-        refused_on_forge(
-            Kind::GitLab,
-            "gitlab",
-            "acme/app",
-            &format!("/acme/app/-/raw/{name}/svc.signers.json"),
-        );
-        refused_on_forge(
-            Kind::Forgejo,
-            "forgejo",
-            "acme/app",
-            &format!("/acme/app/raw/branch/{name}/svc.signers.json"),
-        );
-    }
-    for name in [format!("commit/{HASH}"), "tag/v1".to_owned(), format!("blob/{HASH}")] {
-        for form in ["src", "raw", "media"] {
-            let page = format!("/acme/app/{form}/{name}/svc.signers.json");
-            refused_on_forge(Kind::Forgejo, "forgejo", "acme/app", &page);
-        }
-    }
-}
-
-#[test]
-fn a_fork_a_directory_or_another_file_of_the_forge_is_no_root() {
-    for (kind, page) in [
-        (Kind::GitHub, "/mallory/app/blob/main/svc.signers.json"),
-        (Kind::GitHub, "/acme/app/blob/main/docs/svc.signers.json"),
-        (Kind::GitHub, "/acme/app/blob/main/README.md"),
-        (Kind::GitLab, "/mallory/app/-/blob/main/svc.signers.json"),
-        (Kind::GitLab, "/acme/app/fork/-/blob/main/svc.signers.json"),
-        (Kind::GitLab, "/acme/app/-/blob/main/docs/svc.signers.json"),
-        (Kind::Forgejo, "/mallory/app/src/branch/main/svc.signers.json"),
-        (Kind::Forgejo, "/acme/app/src/branch/main/docs/svc.signers.json"),
-    ] {
-        refused_on_forge(kind, kind.name(), "acme/app", page);
-    }
-}
-
-#[test]
-fn a_forge_that_is_called_a_file_server_vouches_for_no_page() {
-    for page in [
-        format!("/acme/app/raw/commit/{HASH}/svc.signers.json"),
-        format!("/acme/app/raw/{HASH}/svc.signers.json"),
-        "/acme/app/blob/main/svc.signers.json".to_owned(),
-        format!("/acme/app/-/raw/{HASH}/svc.signers.json"),
-        "/acme/app/src/branch/main/svc.signers.json".to_owned(),
-        "/attachments/0b3c-11".to_owned(),
-    ] {
-        refused_on_forge(Kind::Forgejo, "file_server", "acme/app", &page);
-    }
-}
-
-#[test]
-fn an_asset_of_a_release_is_no_signers_file_for_its_neighbours() {
-    // D26: a signers file comes from a branch, so that no one publishes one by accident. Who may only attach files to a
-    // release, and owns the server, would otherwise vouch for the very files that they attached.
-    let dir = "acme/app/releases/download/v1";
-    for claimed in ["file_server", "github", "forgejo"] {
-        refused_on_forge(Kind::Forgejo, claimed, dir, &format!("/{dir}/svc.signers.json"));
-    }
-    let dir = "acme/app/-/releases/v1/downloads";
-    for claimed in ["file_server", "gitlab"] {
-        refused_on_forge(Kind::GitLab, claimed, dir, &format!("/{dir}/svc.signers.json"));
-    }
-}
-
 #[test]
 fn an_asset_of_a_release_registers_no_project() {
     let world = World::start();
@@ -290,64 +176,4 @@ fn a_directory_of_that_name_at_the_root_speaks_for_the_whole_host() {
     let origin = origin("file_server", &shared.files.url("/svc.signers/x.json"));
     make_up(&shared.server, &project, &index, None, &shared.url, &origin);
     Victim::of(&shared.server).takes(&shared.url, b"evil");
-}
-
-#[test]
-fn nothing_but_a_branch_is_a_root_on_the_known_forges_and_nothing_is_asked() {
-    let server = HostileServer::alone();
-    let raw = "https://raw.githubusercontent.com/acme/app";
-    for (host, claimed, url) in [
-        ("github.com", "github", format!("https://github.com/acme/app/blob/{HASH}/svc.signers.json")),
-        (
-            "github.com",
-            "github",
-            "https://github.com/acme/app/raw/refs/pull/1/head/svc.signers.json".to_owned(),
-        ),
-        ("github.com", "github", format!("{raw}/{HASH}/svc.signers.json")),
-        ("github.com", "github", format!("{raw}/refs/pull/1/merge/svc.signers.json")),
-        ("github.com", "github", "https://github.com/mallory/app/blob/main/svc.signers.json".to_owned()),
-        ("github.com", "github", "http://github.com/acme/app/blob/main/svc.signers.json".to_owned()),
-        ("github.com", "github", "https://github.com:8443/acme/app/blob/main/svc.signers.json".to_owned()),
-        (
-            "github.com",
-            "github",
-            "https://github.com.example.org/acme/app/blob/main/svc.signers.json".to_owned(),
-        ),
-        (
-            "github.com",
-            "github",
-            "https://gist.githubusercontent.com/acme/app/raw/svc.signers.json".to_owned(),
-        ),
-        ("github.com", "file_server", "https://github.com/acme/app/svc.signers.json".to_owned()),
-        ("github.com", "file_server", format!("{raw}/main/svc.signers.json")),
-        ("github.com", "forgejo", "https://github.com/acme/app/src/branch/main/svc.signers.json".to_owned()),
-        ("github.com", "gitlab", "https://github.com/acme/app/-/blob/main/svc.signers.json".to_owned()),
-        (
-            "github.com",
-            "file_server",
-            "https://github.com/acme/app/releases/download/v1/svc.signers.json".to_owned(),
-        ),
-        ("gitlab.com", "gitlab", format!("https://gitlab.com/acme/app/-/raw/{HASH}/svc.signers.json")),
-        ("gitlab.com", "file_server", "https://gitlab.com/acme/app/svc.signers.json".to_owned()),
-        (
-            "codeberg.org",
-            "forgejo",
-            format!("https://codeberg.org/acme/app/raw/commit/{HASH}/svc.signers.json"),
-        ),
-        ("codeberg.org", "github", "https://codeberg.org/acme/app/raw/main/svc.signers.json".to_owned()),
-    ] {
-        let project = format!("https/{host}/443/acme/app");
-        let index = format!("{project}/releases/tag/v1/svc.index.json");
-        let (page, file) = if host == "gitlab.com" {
-            ("-/releases/v1", "-/releases/v1/downloads/app.tar.gz")
-        } else {
-            ("releases/tag/v1", "releases/download/v1/app.tar.gz")
-        };
-        let base = format!("https://{host}/acme/app");
-        let (page, download) = (format!("{base}/{page}"), format!("{base}/{file}"));
-        make_up(&server, &project, &index, Some(&page), &download, &origin(claimed, &url));
-        let victim = Victim::of(&server);
-        let ran = victim.refuses(&download, 3, &["--signers-digest"]);
-        ran.says_nothing_of(&["could not be read"]);
-    }
 }

@@ -2,13 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::scene::{person, signer, start_team};
-use crate::support::{
-    SignersFile, World,
-    client::{Computer, Ran},
-    html::{key_page, open},
-    machine_clock::MachineClock,
-};
+use super::scene::{signer, start_team};
+use crate::support::client::{Computer, Ran};
+use crate::support::html::{key_page, open};
+use crate::support::machine_clock::MachineClock;
+use crate::support::{SignersFile, World, person};
 
 const DAY: i64 = 86_400;
 

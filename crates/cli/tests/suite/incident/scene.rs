@@ -2,11 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Person, SignersFile, World, client::Computer};
-
-pub(super) fn person(name: &str) -> Person {
-    Person::named(name)
-}
+use crate::support::client::Computer;
+use crate::support::{SignersFile, World, person};
 
 /// A group of signers with their names, as `signers new` writes it.
 pub(super) fn named_group(threshold: usize, names: &[&str]) -> Value {

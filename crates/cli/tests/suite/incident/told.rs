@@ -1,17 +1,12 @@
 //! What keys touched, told the same by a server, a mirror and a clone.
 
-use countersign_core::values::time::Timestamp;
 use serde_json::{Value, json};
 
-use super::scene::{ask, decisive, expect, named_group, person, signer, start_team, team_file};
-use crate::support::{
-    Git, Person, SignersFile, World,
-    client::Computer,
-    days_ago,
-    metrics::free_address,
-    mirrors::{await_same, start_mirror, url_of},
-    seconds_from_now,
-};
+use super::scene::{ask, decisive, expect, named_group, signer, start_team, team_file};
+use crate::support::client::Computer;
+use crate::support::metrics::free_address;
+use crate::support::mirrors::{await_same, start_mirror, url_of};
+use crate::support::{Git, SignersFile, World, days_ago, person, seconds_from_now};
 
 /// Which releases, signers files and revocations are open, and whether the keys can complete them.
 #[track_caller]
@@ -180,99 +175,6 @@ fn what_met_its_thresholds_without_the_keys_is_not_called_needed() {
     // Dave was needed because the file added the key.
     let told = ask(&computer, &[&dave.key()]);
     assert_eq!(told["rotations"][0]["needed_as"], json!(["a key that the file added"]));
-}
-
-/// When this person signed the release.
-fn signed_at(world: &World, index: &str, who: &Person) -> Timestamp {
-    let set = world.read_json(&format!("{index}.signatures.json"));
-    let entry =
-        set["signatures"].as_object().into_iter().flatten().find(|(key, _)| who.key().ends_with(*key));
-    let text = match entry {
-        Some((_, entry)) => entry["collected_at"].as_str().map(str::to_owned),
-        None => find_time(&set, &who.key()),
-    };
-    Timestamp::parse(&text.unwrap_or_else(|| panic!("no signature of {}: {set}", who.key()))).unwrap()
-}
-
-fn find_time(set: &Value, key: &str) -> Option<String> {
-    match set {
-        Value::Array(list) => list.iter().find_map(|entry| find_time(entry, key)),
-        Value::Object(fields) if fields.values().any(|value| value.as_str() == Some(key)) => {
-            fields.get("collected_at").and_then(Value::as_str).map(str::to_owned)
-        }
-        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
-            if name == key {
-                value["collected_at"].as_str().map(str::to_owned)
-            } else {
-                find_time(value, key)
-            }
-        }),
-        _ => None,
-    }
-}
-
-#[test]
-fn since_begins_with_the_second_that_it_names() {
-    let [alice, bob] = ["alice", "bob"].map(person);
-    let world = World::with_project(&SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
-    let index = world.add_signed_release("acme/app/1.0", &[&alice, &bob]);
-    let at = signed_at(&world, &index, &bob);
-    let later = Timestamp::from_unix_seconds(at.unix_seconds() + 1).unwrap().to_string();
-    let between = at.to_string().replace('Z', ".5Z");
-    let repository = world.server.repository();
-    let repository = repository.to_str().unwrap();
-    let computer = Computer::of(&world.server);
-    for source in [&[][..], &["--repository", repository]] {
-        let releases = |since: &str| {
-            let key = bob.key();
-            let args = [&[key.as_str(), "--since", since], source].concat();
-            ask(&computer, &args)["releases"].as_array().unwrap().len()
-        };
-        assert_eq!(releases(&at.to_string()), 1, "inclusive");
-        assert_eq!(releases(&between), 0);
-        assert_eq!(releases(&later), 0);
-        assert_eq!(releases("1d"), 1);
-        assert_eq!(releases("2026-01-01"), 1);
-    }
-    computer.run(&["incident", &bob.key(), "--since", "yesterday"]).failed_as_usage();
-}
-
-#[test]
-fn a_key_that_a_rotation_removed_is_known_by_what_it_did_before() {
-    let [alice, bob, mary] = ["alice", "bob", "mary"].map(person);
-    let file = SignersFile::of(1, &[&alice, &bob]).admin(1, &[&alice, &mary]);
-    let world = World::with_project(&file, &[&alice, &bob, &mary]);
-    world.add_signed_release("acme/app/1.0", &[&bob]);
-    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice]);
-    world.rotate("acme/app", &next, &[&alice]);
-    let computer = Computer::of(&world.server);
-    let told = ask(&computer, &[&bob.key()]);
-    assert_eq!(told["listed"][0]["standing"], json!("removed"));
-    assert!(told["listed"][0]["removed_at"].is_string());
-    assert_eq!((&told["alone"], &told["can_register"]), (&json!([]), &json!(false)));
-    assert_eq!(decisive(&told["releases"]), expect(&[("1.0", true)]));
-    // Mary only signed a signers file, and is found as well.
-    let told = ask(&computer, &[&mary.key()]);
-    assert_eq!(told["rotations"][0]["number"], json!(1));
-    assert_eq!(told["listed"][0]["roles"], json!(["admin", "revocation"]));
-    // Since a time after the removal there is nothing but the listing.
-    let told = ask(&computer, &[&bob.key(), "--since", "9000-01-01"]);
-    assert_eq!((&told["releases"], &told["rotations"]), (&json!([]), &json!([])));
-    let shown = computer.run(&["incident", &bob.key(), "--since", "9000-01-01"]).ok();
-    shown.says(&["a rotation removed the key", "nothing to rotate and nothing to revoke"]);
-}
-
-#[test]
-fn a_key_that_is_only_proposed_is_told_with_what_to_do() {
-    let [alice, eve] = ["alice", "eve"].map(person);
-    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
-    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &eve]);
-    world.propose(&alice, "acme/app", &next).ok();
-    let computer = Computer::of(&world.server);
-    let told = ask(&computer, &[&eve.key()]);
-    assert_eq!(told["listed"][0]["standing"], json!("proposed"));
-    assert_eq!(told["open"][0]["completable"], json!(false));
-    computer.run(&["incident", &eve.key()]).ok().says(&["Do not sign the proposed signers file"]);
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! A follower whose connection breaks goes on from its last whole commit.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::TcpStream,
-};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use countersign_store::journal::read::{JournalFault, JournalReader};
 

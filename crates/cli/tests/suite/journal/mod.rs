@@ -4,10 +4,9 @@ mod slow;
 
 use std::path::Path;
 
-use countersign_store::{
-    ObjectId,
-    journal::{entry::JournalEntry, read::JournalReader},
-};
+use countersign_store::ObjectId;
+use countersign_store::journal::entry::JournalEntry;
+use countersign_store::journal::read::JournalReader;
 
 use crate::support::{Git, TestServer};
 

@@ -1,9 +1,7 @@
 //! D67, D68: the journal of a running server.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -45,31 +43,6 @@ fn git_imports_it_and_gets_the_same_commits() {
     assert_eq!(read_journal(&rest.body).first().unwrap().parent, Some(id(&first)));
     copy.assert_sound();
     assert_eq!(copy.paths(), world.git().paths());
-}
-
-#[test]
-fn odd_names_arrive_as_they_are() {
-    let names = [
-        "\"quoted\"",
-        "a \"b\" c",
-        " begins with a space",
-        "ends with one ",
-        "日本語/ü",
-        "it's",
-        "M 100644",
-        "a/b c/d",
-    ];
-    let server = start_with_commits(names.map(|name| (name, name.as_bytes().to_vec())));
-    let whole = server.get("/v1/journal").body;
-    let dir = TempDir::new().unwrap();
-    let copy = new_copy(dir.path());
-    import(&copy, &whole);
-    assert_eq!(copy.run(&["rev-parse", "main"]), head_of(&server));
-    copy.assert_sound();
-    for (entry, name) in read_journal(&whole).iter().skip(1).zip(names) {
-        let (path, content) = entry.change.files.first_key_value().unwrap();
-        assert_eq!((path.as_str(), content.as_deref()), (name, Some(name.as_bytes())));
-    }
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! Followers that take nearly nothing do not keep others from the journal.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::Duration,
-};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use super::{LARGE, read_journal, start_with_much};
 use crate::support::{Request, http, metrics};

@@ -1,21 +1,18 @@
 //! `--key FILE.pub`: signing through an ssh-agent, real or hostile.
 
-use std::{
-    fs,
-    io::{Read as _, Write as _},
-    os::unix::net::{UnixListener, UnixStream},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use tempfile::TempDir;
 
-use crate::support::{
-    Launch, Running, TestServer,
-    keys::{assert_accepted, failure, fixture, installed, ping, private_copy, public_key, run_tool, text},
+use crate::support::keys::{
+    assert_accepted, failure, fixture, installed, ping, private_copy, public_key, run_tool, text,
 };
+use crate::support::{Launch, Running, TestServer};
 
 /// OpenSSH's own agent, on a socket of its own.
 pub(crate) struct SshAgent {

@@ -1,14 +1,14 @@
 //! `countersign keygen`: the two files, their modes, and what it never does.
 
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{
-    Launch, TestServer,
-    keys::{assert_accepted, failure, installed, mode, ping, public_key, ssh_keygen, text},
-};
+use crate::support::keys::{assert_accepted, failure, installed, mode, ping, public_key, ssh_keygen, text};
+use crate::support::{Launch, TestServer};
 
 fn keygen(out: &Path) -> Launch {
     Launch::default().args(["--json", "keygen", "--out", text(out)])

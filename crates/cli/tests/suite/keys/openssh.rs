@@ -4,13 +4,11 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::support::{
-    Launch, TestServer,
-    keys::{
-        PASSPHRASE, assert_accepted, failure, fixture, installed, ping, private_copy, public_key, ssh_keygen,
-        text,
-    },
+use crate::support::keys::{
+    PASSPHRASE, assert_accepted, failure, fixture, installed, ping, private_copy, public_key, ssh_keygen,
+    text,
 };
+use crate::support::{Launch, TestServer};
 
 #[test]
 fn a_key_of_ssh_keygen_signs_with_and_without_a_passphrase() {

@@ -1,13 +1,12 @@
 //! Passphrases that are typed: on a real pseudo-terminal, by way of `script` of util-linux.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::support::{
-    Terminal, TestServer,
-    keys::{PASSPHRASE, fixture, installed, private_copy, public_key, ssh_keygen, text},
-};
+use crate::support::keys::{PASSPHRASE, fixture, installed, private_copy, public_key, ssh_keygen, text};
+use crate::support::{Terminal, TestServer};
 
 fn start(args: &[&str]) -> Option<Terminal> {
     Terminal::start(args, |_| {})

@@ -2,9 +2,10 @@
 
 use tempfile::TempDir;
 
-use crate::support::{
-    Person, Reply, SignersFile, World, days_ago, fsck::fsck, metrics::Page, world::checksums,
-};
+use crate::support::fsck::fsck;
+use crate::support::metrics::Page;
+use crate::support::world::checksums;
+use crate::support::{Person, Reply, SignersFile, World, days_ago};
 
 struct Budgeted {
     world: World,
@@ -120,25 +121,6 @@ fn a_project_that_has_stored_too_much_waits_and_everybody_else_goes_on() {
     assert_eq!(server.metric("countersign_over_budget_total{budget=\"total\"}"), 0);
     let left = server.metric("countersign_budget_left_bytes");
     assert!(total - left <= server.stored() && left < total, "{left}");
-    server.check();
-}
-
-#[test]
-fn what_others_have_stored_does_not_stop_an_established_project() {
-    let limits = "owner_bytes_per_day = 30000\nproject_reserved_bytes_per_day = 8000";
-    let server = Budgeted::start(limits, &[]);
-    let (world, alice) = (&server.world, &server.alice);
-    server.activate("acme/app");
-    server.activate("acme/greedy");
-    let refused = server.add_releases("acme/greedy").refused;
-    assert_over(&refused, &format!("the owner {}", world.id("acme")));
-    refused.refused(429, "limits.owner_bytes_per_day");
-    let new = world.register(alice, "acme/new", &SignersFile::of(1, &[alice]));
-    assert_over(&new, "limits.owner_bytes_per_day");
-    let AddedReleases { bytes, next, refused, .. } = server.add_releases("acme/app");
-    assert_over(&refused, "limits.owner_bytes_per_day");
-    assert!(bytes <= 8_000 + 64 && bytes + next > 8_000, "{bytes} and {next}");
-    server.activate("other/app");
     server.check();
 }
 

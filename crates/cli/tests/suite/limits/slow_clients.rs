@@ -1,10 +1,8 @@
 //! Clients that open thousands of connections and dribble bytes do not stop others from being served.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::{Shutdown, SocketAddr, TcpStream},
-    time::{Duration, Instant},
-};
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;

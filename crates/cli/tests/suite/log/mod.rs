@@ -5,24 +5,16 @@ mod operator;
 mod restored;
 mod served;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use countersign_core::{
-    log::{
-        checkpoint::{Checkpoint, SignedCheckpoint},
-        note::Note,
-    },
-    values::verifier_key::{KeyKind, VerifierKey},
-};
+use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint};
+use countersign_core::log::note::Note;
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 
-use crate::support::{
-    FileServer, World,
-    server::{Launch, TestServer},
-};
+use crate::support::server::{Launch, TestServer};
+use crate::support::{FileServer, World};
 
 const ORIGIN: &str = "sign.example.org/log";
 

@@ -3,11 +3,9 @@
 use std::fs;
 
 use super::{await_all, await_that, checkpoint, log_key, start};
-use crate::support::{Git, Person, SignersFile, World, metrics::await_value, mirrors::await_readyz};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::metrics::await_value;
+use crate::support::mirrors::await_readyz;
+use crate::support::{Git, SignersFile, World, alice};
 
 fn restore(world: &World, backup: &Git) {
     fs::remove_dir_all(world.server.repository()).unwrap();

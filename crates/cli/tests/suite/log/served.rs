@@ -2,34 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    log::record::LoggedState,
-    proof::{
-        freshness::{self, Freshness, LogTrust, LoggedSigners, StapleSubject},
-        staple::Staple,
-    },
-    values::{
-        digest::{Sha256, Sha512},
-        path::RepoPath,
-    },
-};
+use countersign_core::log::record::LoggedState;
+use countersign_core::proof::freshness;
+use countersign_core::proof::freshness::{Freshness, LogTrust, LoggedSigners, StapleSubject};
+use countersign_core::proof::staple::Staple;
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::path::RepoPath;
 use countersign_testing::log_reader::{derive_leaves, root_of};
 
 use super::{await_all, await_that, log_key, start};
-use crate::support::{
-    Person, SignersFile, TestServer, World,
-    metrics::{Page, await_value},
-    people::now,
-    signers::days_ago,
-};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
-
-fn bob() -> Person {
-    Person::named("bob")
-}
+use crate::support::metrics::{Page, await_value};
+use crate::support::people::now;
+use crate::support::signers::days_ago;
+use crate::support::{SignersFile, TestServer, World, alice, bob};
 
 fn staple(world: &World, index: &str) -> Staple {
     let reply = world.server.get(&format!("/v1/proof/{index}"));

@@ -2,19 +2,14 @@
 
 use tempfile::TempDir;
 
-use crate::support::{
-    EventStream, Git, Person, Request, SignersFile, World,
-    client::{Computer, add_files},
-    fsck::fsck,
-    metrics::{Page, free_address},
-    mirrors::{await_readyz, await_same, start_mirror, start_origin, tip_of, url_of},
-    server::{Launch, TestServer},
-    waiting::wait_until,
-};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::client::{Computer, add_files};
+use crate::support::fsck::fsck;
+use crate::support::metrics::Page;
+use crate::support::metrics::free_address;
+use crate::support::mirrors::{await_readyz, await_same, start_mirror, start_origin, tip_of, url_of};
+use crate::support::server::{Launch, TestServer};
+use crate::support::waiting::wait_until;
+use crate::support::{EventStream, Git, Person, Request, SignersFile, World, alice};
 
 /// A project with a complete release, a collecting one and a pending proposal.
 fn origin() -> World {

@@ -1,25 +1,22 @@
 //! A mirror goes on after every interruption: of itself, of its origin, of the way between them.
 
-use std::{sync::mpsc, time::Duration};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use countersign_testing::certificates::FIRST;
 use tempfile::TempDir;
 
-use crate::{
-    store::kills_load::{Client, Course},
-    support::{
-        Git, Person, SignersFile, World,
-        fsck::fsck,
-        hostile::{AfterHalf, HostileServer, Lie},
-        http::{Request, send},
-        mirrors::{
-            await_readyz, await_same, commits_of, launch_impatient, prepare_impatient, start_mirror,
-            start_origin, tip_of, url_of,
-        },
-        server::{Launch, TestServer},
-        waiting::wait_until,
-    },
+use crate::store::kills_load::{Client, Course};
+use crate::support::fsck::fsck;
+use crate::support::hostile::{AfterHalf, HostileServer, Lie};
+use crate::support::http::{Request, send};
+use crate::support::mirrors::{
+    await_readyz, await_same, commits_of, launch_impatient, prepare_impatient, start_mirror, start_origin,
+    tip_of, url_of,
 };
+use crate::support::server::{Launch, TestServer};
+use crate::support::waiting::wait_until;
+use crate::support::{Git, Person, SignersFile, World};
 
 const ROWS: usize = 4;
 

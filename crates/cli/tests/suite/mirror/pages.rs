@@ -1,9 +1,7 @@
 //! Pages of a mirror say what it is, and send people who change something to the origin.
 
-use crate::support::{
-    Person, Request, SignersFile,
-    mirrors::{await_same, start_mirror, start_origin, url_of},
-};
+use crate::support::mirrors::{await_same, start_mirror, start_origin, url_of};
+use crate::support::{Person, Request, SignersFile};
 
 #[test]
 fn pages_name_the_origin_and_commands_that_change_something_ask_it() {

@@ -1,14 +1,8 @@
 //! A mirror becomes a server of its own, and a directory becomes a mirror's (D76).
 
-use crate::support::{
-    Git, Person, Request, SignersFile, World,
-    mirrors::{await_same, start_mirror, start_origin, tip_of, url_of},
-    server::{Launch, TestServer},
-};
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::mirrors::{await_same, start_mirror, start_origin, tip_of, url_of};
+use crate::support::server::{Launch, TestServer};
+use crate::support::{Git, Request, SignersFile, World, alice};
 
 fn origin() -> World {
     let world = start_origin();

@@ -4,19 +4,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{
-    Git, Person, Request, SignersFile, World,
-    metrics::Page,
-    mirrors::{
-        await_readyz, await_same, launch_impatient, prepare_impatient, start_mirror, start_origin, tip_of,
-        url_of,
-    },
-    server::{Launch, TestServer},
+use crate::support::metrics::Page;
+use crate::support::mirrors::{
+    await_readyz, await_same, launch_impatient, prepare_impatient, start_mirror, start_origin, tip_of, url_of,
 };
-
-fn alice() -> Person {
-    Person::named("alice")
-}
+use crate::support::server::{Launch, TestServer};
+use crate::support::{Git, Request, SignersFile, World, alice};
 
 /// An origin with a project, and releases that can be taken back.
 fn origin() -> World {

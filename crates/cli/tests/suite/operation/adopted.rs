@@ -1,14 +1,14 @@
 //! What docs/adopt.md tells a project to type works, on each kind of forge.
 
-use std::{fs, path::Path, process::Command};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use tempfile::TempDir;
 
 use super::written::commands;
-use crate::support::{
-    SignersFile,
-    fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, Kind, alice},
-};
+use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, Kind};
+use crate::support::{SignersFile, alice};
 
 const PAGE: &str = "docs/adopt.md";
 const PROGRAM: &[u8] = b"pretend that this is a program\n";

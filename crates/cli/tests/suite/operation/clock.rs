@@ -5,16 +5,11 @@ use std::process::Output;
 use countersign_core::values::time::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Launch, Person, Request, SignersFile, TestServer, World, machine_clock::MachineClock, people::new_nonce,
-    seconds_from_now,
-};
+use crate::support::machine_clock::MachineClock;
+use crate::support::people::new_nonce;
+use crate::support::{Launch, Request, SignersFile, TestServer, World, alice, seconds_from_now};
 
 const DAY: i64 = 86_400;
-
-fn alice() -> Person {
-    Person::named("alice")
-}
 
 fn pending() -> Request {
     Request::get("/v1/pending_signatures")

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Person, Request, SignersFile, TestServer, World, client::Computer, http};
+use crate::support::client::Computer;
+use crate::support::{Answer, Person, Request, SignersFile, TestServer, World, http};
 
 #[test]
 fn a_server_that_runs_is_healthy_and_ready() {

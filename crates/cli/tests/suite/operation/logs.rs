@@ -1,24 +1,16 @@
 //! The log (D48): short lines, bounded rates, and never in the way of an answer.
 
-use std::{
-    process::Stdio,
-    time::{Duration, Instant},
-};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{
-    Connection, Launch, Person, Request, SignersFile, TestServer, World, http,
-    metrics::{Page, free_address},
-    server::LogEnd,
-};
+use crate::support::metrics::{Page, free_address};
+use crate::support::server::LogEnd;
+use crate::support::{Connection, Launch, Request, SignersFile, TestServer, World, alice, http};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-
-fn alice() -> Person {
-    Person::named("alice")
-}
 
 /// Sends so many requests that are refused, each with a path of so many letters, and awaits every answer.
 fn flood(server: &TestServer, requests: usize, letters: usize) {

@@ -1,10 +1,8 @@
 //! Prometheus metrics, on a listener of their own.
 
-use crate::support::{
-    Launch, Person, Request, SignersFile, TestServer, World, http,
-    metrics::{Page, free_address},
-    witnesses::{LogSetup, TestWitness},
-};
+use crate::support::metrics::{Page, free_address};
+use crate::support::witnesses::{LogSetup, TestWitness};
+use crate::support::{Launch, Person, Request, SignersFile, TestServer, World, http};
 
 #[test]
 fn what_happens_is_counted() {

@@ -3,7 +3,8 @@
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Launch, Person, Reply, Request, SignersFile, World, days_ago, metrics::Page};
+use crate::support::metrics::Page;
+use crate::support::{Launch, Person, Reply, Request, SignersFile, World, days_ago};
 
 fn people() -> (Person, Person) {
     (Person::named("alice"), Person::named("bob"))

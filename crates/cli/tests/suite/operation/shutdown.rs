@@ -1,9 +1,7 @@
 //! Ctrl-C and SIGTERM finish the requests under way, then exit 0.
 
-use std::{
-    net::TcpStream,
-    time::{Duration, Instant},
-};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use crate::support::{Answer, Connection, Person, SignersFile, TestServer, World};
 

@@ -1,20 +1,17 @@
 //! https with a certificate file, which is read again on SIGHUP.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use countersign_testing::certificates::{FIRST, SECOND};
-use rustls::{
-    ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, StreamOwned,
-    crypto::ring::default_provider,
-    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
-    version::{TLS12, TLS13},
-};
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, StreamOwned};
 use tempfile::TempDir;
 
 use crate::support::{EventStream, Launch, Request, TestServer};

@@ -1,10 +1,8 @@
 //! The documentation: its links lead somewhere, and it names the data directory that the unit has.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Component, Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 
 use super::packaging;
 

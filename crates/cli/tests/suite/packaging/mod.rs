@@ -6,18 +6,14 @@ mod installing;
 mod releasing;
 mod scripts;
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use crate::support::{
-    Running, TestServer,
-    client::{Computer, Ran, text},
-    keys::installed,
-};
+use crate::support::client::{Computer, Ran, text};
+use crate::support::keys::installed;
+use crate::support::{Running, TestServer};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PROJECT: &str = "site/countersign";

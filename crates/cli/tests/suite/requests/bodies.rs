@@ -2,20 +2,14 @@
 
 use serde_json::json;
 
-use crate::support::{
-    Person, Reply, Request, SignersFile, TestServer, World,
-    people::{new_nonce, seconds_ago},
-};
+use crate::support::people::{new_nonce, seconds_ago};
+use crate::support::{Reply, Request, SignersFile, TestServer, World, alice};
 
 const BODY_LIMIT: usize = 1024 * 1024;
 const KEPT_LIMIT: usize = 64 * 1024;
 
 const POST_ROUTES: [&str; 5] =
     ["/v1/register_repo", "/v1/update_signers", "/v1/signatures", "/v1/revoke", "/v1/assets"];
-
-fn alice() -> Person {
-    Person::named("alice")
-}
 
 /// A request that announces a body of this length and never sends it. A server that waits for it answers 408, late.
 fn bodiless(route: &str, length: usize) -> Request {

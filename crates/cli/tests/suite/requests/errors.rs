@@ -93,33 +93,6 @@ fn what_is_not_json_is_400() {
 }
 
 #[test]
-fn duplicate_names_in_a_body_are_refused_and_unknown_ones_ignored() {
-    let alice = Person::named("alice");
-    let world = World::start();
-    let url = world.publish("acme/app", &SignersFile::of(1, &[&alice]));
-    let key = alice.body_key();
-    let twice = format!(r#"{{"signers_file_url":"{url}","signers_file_url":"{url}","public_key":"{key}"}}"#);
-    world.send_as(&alice, Request::new("POST", "/v1/register_repo").with_body(twice)).error(400);
-    let unknown = json!({ "signers_file_url": url, "public_key": key, "later": { "version": 2 } });
-    world.post_as(&alice, "/v1/register_repo", &unknown).ok();
-}
-
-#[test]
-fn duplicate_paths_among_signatures_are_refused() {
-    let alice = Person::named("alice");
-    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
-    let index = world.add_release(&alice, "acme/app/v1");
-    let signature = alice.sign_bytes(&world.read(&index));
-    let key = alice.body_key();
-    for second in [index.clone(), format!("{index}/")] {
-        let signatures = format!(r#"{{"{index}":"{signature}","{second}":"{signature}"}}"#);
-        let body = format!(r#"{{"file_path":"{index}","public_key":"{key}","signatures":{signatures}}}"#);
-        world.send_as(&alice, Request::new("POST", "/v1/signatures").with_body(body)).error(400);
-    }
-    assert!(!world.is_complete(&alice, &index));
-}
-
-#[test]
 fn a_body_is_read_whatever_its_content_type() {
     let alice = Person::named("alice");
     let world = World::start();

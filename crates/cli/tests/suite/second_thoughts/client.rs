@@ -1,13 +1,10 @@
 //! `countersign withdraw` and `countersign object`, and where the client shows what they did.
 
-use crate::support::{
-    SignersFile,
-    client::{Computer, add_files},
-    days_ago,
-    hostile::assert_harmless,
-    second_thoughts::{collecting, object, person, project, withdraw},
-    world::checksums,
-};
+use crate::support::client::{Computer, add_files};
+use crate::support::hostile::assert_harmless;
+use crate::support::second_thoughts::{collecting, object, project, withdraw};
+use crate::support::world::checksums;
+use crate::support::{SignersFile, days_ago, person};
 
 /// Clears the screen, turns text round, begins a line.
 const EVIL: &str = "a\u{1b}[2J\rb\nc\u{202e}d\u{200b}\u{2066}e \"quoted\" <b>&amp;</b>";

@@ -2,13 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Person, World,
-    client::add_files,
-    hostile::{HostileServer, Victim},
-    people::now,
-    second_thoughts::{collecting, objection, person, project},
-};
+use crate::support::client::add_files;
+use crate::support::hostile::{HostileServer, Victim};
+use crate::support::people::now;
+use crate::support::second_thoughts::{collecting, objection, project};
+use crate::support::{Person, World, person};
 
 /// As the server keeps it.
 fn objections_file(world: &World, index: &str, key: &Person, signer: &Person, of: &str) -> Vec<u8> {

@@ -5,5 +5,4 @@ mod hostile;
 mod objected;
 mod pages;
 mod repeated;
-mod tampered;
 mod withdrawn;

@@ -1,10 +1,8 @@
 //! What pages, feeds and badges show of it.
 
-use crate::support::{
-    SignersFile, World, days_ago,
-    html::{key_page, open, short_key},
-    second_thoughts::{collecting, object, person, withdraw},
-};
+use crate::support::html::{key_page, open, short_key};
+use crate::support::second_thoughts::{collecting, object, withdraw};
+use crate::support::{SignersFile, World, days_ago, person};
 
 const ATTACK: &str = "</q><script>alert(1)</script> \"><img src=x> \u{202e}\u{1b}\r\n end";
 const SHOWN: &str = "</q><script>alert(1)</script> \"><img src=x> \\u{202e}\\u{1b}\\u{d}\\u{a} end";

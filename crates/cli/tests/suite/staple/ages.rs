@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    client::Ran,
-    log_scene::{LogScene, THREE, content, policy, policy_file, with_cosignatures},
-};
+use crate::support::client::Ran;
+use crate::support::log_scene::{LogScene, THREE, content, policy, policy_file, with_cosignatures};
 
 const DAY: i64 = 86_400;
 

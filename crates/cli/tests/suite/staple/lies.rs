@@ -1,13 +1,13 @@
 //! A server that shows something else than the newest state, one test for each lie.
 
-use countersign_core::{documents::layout, proof::staple::Staple, values::path::RepoPath};
+use countersign_core::documents::layout;
+use countersign_core::proof::staple::Staple;
+use countersign_core::values::path::RepoPath;
 use serde_json::json;
 
-use crate::support::{
-    Person, SignersFile, days_ago,
-    hostile::{Lie, alice},
-    log_scene::{LogScene, THREE, content, policy, with_cosignatures},
-};
+use crate::support::hostile::Lie;
+use crate::support::log_scene::{LogScene, THREE, content, policy};
+use crate::support::{Person, SignersFile, alice, days_ago};
 
 fn known() -> LogScene {
     let scene = LogScene::start(Some(policy()));
@@ -91,41 +91,6 @@ fn a_staple_of_another_release_a_changed_one_and_no_staple_are_refused() {
         scene.user.refuses(&scene.url("2.0"), 3, &[]);
     }
     assert!(scene.user.computer.pins()["logs"].is_null(), "nothing of this is remembered");
-}
-
-#[test]
-fn a_staple_without_witnesses_with_strangers_or_with_one_witness_thrice_is_refused() {
-    let scene = LogScene::start(Some(policy()));
-    for witnesses in [&[][..], &[(7, 60), (8, 60), (9, 60)], &[(1, 60), (1, 50), (1, 40)]] {
-        scene.show("2.0", &scene.cosigned("2.0", witnesses));
-        scene.user.refuses(&scene.url("2.0"), 3, &["too few witnesses", "at least 3"]);
-    }
-}
-
-#[test]
-fn times_in_the_future_are_refused() {
-    let scene = LogScene::start(Some(policy()));
-    scene.show("2.0", &scene.cosigned("2.0", &[(1, 60), (2, 60), (3, 60), (4, -900)]));
-    scene.user.refuses(&scene.url("2.0"), 3, &["witness4.example", "ahead"]);
-    // Within what clocks may differ.
-    scene.show("2.0", &scene.cosigned("2.0", &[(1, 60), (2, 60), (3, -120)]));
-    scene.user.takes(&scene.url("2.0"), &content("2.0"));
-}
-
-#[test]
-fn a_stale_leaf_under_a_fresh_checkpoint_is_refused() {
-    let scene = LogScene::start(Some(policy()));
-    let old = scene.staple("2.0");
-    scene.world.revoke(&alice(), &scene.index("2.0")).ok();
-    let new = scene.staple("2.0");
-    let mut mixed = with_cosignatures(new.clone(), THREE);
-    (mixed.leaf, mixed.statuses) = (old.leaf.clone(), old.statuses.clone());
-    hide_revocation(&scene, "2.0", &mixed);
-    scene.user.refuses(&scene.url("2.0"), 3, &["not in the log"]);
-    mixed.proof.index = old.proof.index;
-    mixed.proof.hashes = old.proof.hashes;
-    scene.show("2.0", &mixed);
-    scene.user.refuses(&scene.url("2.0"), 3, &["not the last one"]);
 }
 
 #[test]

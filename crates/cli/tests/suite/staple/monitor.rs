@@ -3,13 +3,10 @@
 use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Person, SignersFile,
-    client::{Ran, add_files, text},
-    days_ago,
-    hostile::{HostileServer, Lie, alice},
-    log_scene::{LogScene, THREE, content, forked, policy},
-};
+use crate::support::client::{Ran, add_files, text};
+use crate::support::hostile::{HostileServer, Lie};
+use crate::support::log_scene::{LogScene, THREE, content, forked, policy};
+use crate::support::{Person, SignersFile, alice, days_ago};
 
 fn once(scene: &LogScene, more: &[&str]) -> Ran {
     let (url, key) = (scene.hostile.url(), scene.user.computer.key_of("alice").with_extension("pub"));

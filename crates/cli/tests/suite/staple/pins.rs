@@ -1,12 +1,12 @@
 //! A log is held to what it has shown.
 
-use countersign_core::{log::note::Note, proof::staple::Staple};
+use countersign_core::log::note::Note;
+use countersign_core::proof::staple::Staple;
 
-use crate::support::{
-    client::add_files,
-    hostile::{Lie, alice},
-    log_scene::{LogScene, THREE, content, forked, log_key, policy, witness_key},
-};
+use crate::support::alice;
+use crate::support::client::add_files;
+use crate::support::hostile::Lie;
+use crate::support::log_scene::{LogScene, THREE, content, forked, log_key, policy, witness_key};
 
 fn size(staple: &Staple) -> u64 {
     staple.proof.index + 1
@@ -90,6 +90,10 @@ fn a_larger_log_whose_tiles_show_another_past_is_a_fork() {
         .flat_map(|hash| hash.as_bytes().to_vec())
         .collect();
     scene.hostile.answer(&format!("/log/tile/0/000.p/{}", size + 1), Lie::bytes(hashes));
+    scene.user.refuses(&scene.url("2.0"), 3, &["CONTRADICTS ITSELF", "does not begin with"]);
+    // Nor does a proof help that proves nothing.
+    let claim = serde_json::json!({ "from": size, "to": size + 1, "hashes": [] });
+    scene.hostile.answer("/consistency", Lie::json(&claim));
     scene.user.refuses(&scene.url("2.0"), 3, &["CONTRADICTS ITSELF", "does not begin with"]);
     // Without tiles nothing is proven, and nothing is believed.
     scene.hostile.answer(&format!("/log/tile/0/000.p/{}", size + 1), Lie::missing());

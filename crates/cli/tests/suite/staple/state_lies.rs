@@ -1,17 +1,14 @@
 //! A log that lies about the state (D214): its commits are right, it only grows, and its status map is false.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use countersign_core::log::leaf::Leaf;
 use serde_json::Value;
 
-use crate::support::{
-    Person, SignersFile,
-    client::{Ran, add_files, text},
-    days_ago,
-    hostile::alice,
-    log_scene::{LogScene, THREE, content, log_key, policy},
-};
+use crate::support::client::{Ran, add_files, text};
+use crate::support::log_scene::{LogScene, THREE, content, log_key, policy};
+use crate::support::{Person, SignersFile, alice, days_ago};
 
 fn look(scene: &LogScene, state: &str, more: &[&str]) -> Ran {
     let (url, project) = (scene.hostile.url(), scene.world.id("acme/app"));

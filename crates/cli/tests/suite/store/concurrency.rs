@@ -4,7 +4,7 @@ use std::sync::Barrier;
 
 use serde_json::json;
 
-use crate::support::{Person, Request, SignersFile, World, world::checksums};
+use crate::support::{Person, Request, SignersFile, World};
 
 /// Sends all requests at the same moment; the statuses in the same order.
 fn all_at_once(world: &World, requests: &[Request]) -> Vec<(u16, String)> {
@@ -96,29 +96,6 @@ fn a_file_takes_no_signature_beyond_its_threshold() {
     assert_eq!((count(&replies, 200), count(&replies, 409)), (3, 9), "{replies:?}");
     let stored = world.read_json(&format!("{index}.signatures.json"));
     assert_eq!(stored["entries"].as_object().unwrap().len(), 3);
-}
-
-#[test]
-fn a_release_registered_many_times_at_once_is_registered_once() {
-    let alice = Person::named("alice");
-    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
-    let url = world.publish_checksums("acme/app/v1", &checksums("v1"));
-    let body = json!({ "csum_files": [url] });
-    let requests: Vec<_> = (0..8).map(|_| alice.sign(Request::post("/v1/assets", &body))).collect();
-    let replies = all_at_once(&world, &requests);
-    assert_eq!((count(&replies, 200), count(&replies, 409)), (1, 7), "{replies:?}");
-}
-
-#[test]
-fn a_file_revoked_many_times_at_once_is_revoked_once() {
-    let alice = Person::named("alice");
-    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
-    let index = world.add_signed_release("acme/app/v1", &[&alice]);
-    let document = world.revocation_of(&index, "key leaked");
-    let body = crate::support::world::revoke_body(&alice, &index, &document);
-    let requests: Vec<_> = (0..8).map(|_| alice.sign(Request::post("/v1/revoke", &body))).collect();
-    let replies = all_at_once(&world, &requests);
-    assert_eq!((count(&replies, 200), count(&replies, 400)), (1, 7), "{replies:?}");
 }
 
 #[test]

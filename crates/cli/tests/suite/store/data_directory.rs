@@ -35,20 +35,6 @@ fn the_ready_line_shows_the_address_and_development_mode() {
 }
 
 #[test]
-fn the_first_commit_is_the_format_marker() {
-    let server = TestServer::start();
-    let git = Git::at(server.repository());
-    assert_eq!(git.commit_count(), 1);
-    assert_eq!(git.paths(), ["svc.repository.json"]);
-    let marker: serde_json::Value =
-        serde_json::from_str(&git.run(&["show", "main:svc.repository.json"])).unwrap();
-    assert_eq!(marker["format"], serde_json::json!(1));
-    assert!(marker["created_at"].as_str().unwrap().ends_with('Z'));
-    assert_eq!(marker.as_object().unwrap().len(), 2);
-    git.assert_sound();
-}
-
-#[test]
 fn a_start_without_a_change_makes_no_commit() {
     let mut server = TestServer::start();
     server.restart();

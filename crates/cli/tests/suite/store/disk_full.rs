@@ -4,7 +4,8 @@ use std::process::Command;
 
 use countersign_core::values::digest::Sha512;
 
-use crate::support::{Person, Reply, Request, SignersFile, World, metrics, world::checksums};
+use crate::support::world::checksums;
+use crate::support::{Person, Reply, Request, SignersFile, World, metrics};
 
 /// Enough for a small change, and for the nonces of a few requests.
 const LITTLE: &str = "49152";

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::{Person, SignersFile, TestServer, World, days_ago, world::checksums};
+use crate::support::world::checksums;
+use crate::support::{Person, SignersFile, TestServer, World, days_ago};
 
 fn people() -> (Person, Person) {
     (Person::named("alice"), Person::named("bob"))
@@ -64,19 +65,6 @@ fn every_flow_goes_on_after_a_stop() {
 #[test]
 fn every_flow_goes_on_after_a_kill() {
     live_through(TestServer::crash_and_restart);
-}
-
-#[test]
-fn superseded_proposals_survive_a_kill() {
-    let (alice, bob) = people();
-    let mut world = World::with_project(&SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
-    let first = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &bob]);
-    world.propose(&alice, "acme/app", &first).ok();
-    world.sign(&alice, &world.pending_path("acme/app")).ok();
-    world.propose(&bob, "acme/app", &first.clone().redated(days_ago(4))).ok();
-    world.server.crash_and_restart();
-    world.propose(&bob, "acme/app", &first).ok();
-    assert_eq!(world.sign(&bob, &world.pending_path("acme/app")).ok(), json!({ "is_complete": true }));
 }
 
 #[test]
@@ -150,19 +138,6 @@ fn a_stale_lock_after_a_kill_blocks_nothing() {
     world.add_signed_release("acme/app/v1", &[&alice]);
     world.server.restart();
     assert!(world.is_complete(&alice, &world.index_path("acme/app/v1")));
-}
-
-#[test]
-fn leftovers_of_a_half_written_pack_block_nothing() {
-    let alice = Person::named("alice");
-    let mut world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
-    world.server.kill9();
-    let packs = world.server.repository().join("objects/pack");
-    std::fs::create_dir_all(&packs).unwrap();
-    std::fs::write(packs.join("tmp_pack_abc"), "PACK").unwrap();
-    std::fs::write(packs.join("tmp_idx_abc"), "").unwrap();
-    world.server.start_again();
-    world.add_signed_release("acme/app/v1", &[&alice]);
 }
 
 #[test]

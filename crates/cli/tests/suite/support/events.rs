@@ -1,10 +1,8 @@
 //! A client of the stream of events that reads every byte itself.
 
-use std::{
-    io::{BufRead as _, BufReader, Read, Write},
-    net::{SocketAddr, TcpStream},
-    time::{Duration, Instant},
-};
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 

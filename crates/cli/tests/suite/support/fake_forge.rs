@@ -6,5 +6,5 @@ mod world;
 
 pub(crate) use self::{
     forge::{Asset, FakeForge, ForgeAnswer, GateKeeper, KINDS, Kind},
-    world::{ForgeWorld, alice, configure},
+    world::{ForgeWorld, configure},
 };

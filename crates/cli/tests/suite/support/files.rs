@@ -1,14 +1,11 @@
 //! A file server whose answers a test chooses: also the wrong, the late and the endless ones.
 
-use std::{
-    collections::HashMap,
-    io::{BufRead as _, BufReader, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Mutex, mpsc},
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex, mpsc};
 
-const DRIP: Duration = Duration::from_millis(20);
+use crate::support::listening::{Heard, listen};
 
 #[derive(Clone)]
 pub(crate) enum Answer {
@@ -21,8 +18,6 @@ pub(crate) enum Answer {
     HungUp,
     /// Zeros without an announced length, for as long as someone reads.
     Endless,
-    /// A byte now and then, never the last one.
-    Dripping,
     /// Says that it was asked, then waits until it is released.
     Held(Arc<Gate>, Vec<u8>),
 }
@@ -64,6 +59,8 @@ struct Shelf {
     asked: Vec<String>,
 }
 
+/// A clone is the same server.
+#[derive(Clone)]
 pub(crate) struct FileServer {
     address: SocketAddr,
     shelf: Arc<Mutex<Shelf>>,
@@ -71,17 +68,9 @@ pub(crate) struct FileServer {
 
 impl FileServer {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
         let shelf = Arc::new(Mutex::new(Shelf::default()));
         let shared = Arc::clone(&shelf);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let shelf = Arc::clone(&shared);
-                // A client that goes away in the middle is no failure of the file server.
-                std::thread::spawn(move || answer(stream, &shelf));
-            }
-        });
+        let address = listen("127.0.0.1:0", move |heard, stream| answer(heard, stream, &shared));
         Self { address, shelf }
     }
 
@@ -112,12 +101,11 @@ impl FileServer {
     }
 }
 
-fn answer(mut stream: TcpStream, shelf: &Mutex<Shelf>) -> std::io::Result<()> {
-    let Some(target) = read_target(&stream)? else { return Ok(()) };
+fn answer(heard: Heard, mut stream: TcpStream, shelf: &Mutex<Shelf>) -> std::io::Result<()> {
     let answer = {
         let mut shelf = shelf.lock().expect("no panic");
-        let answer = shelf.answers.get(&target).cloned();
-        shelf.asked.push(target);
+        let answer = shelf.answers.get(&heard.target).cloned();
+        shelf.asked.push(heard.target);
         answer
     };
     match answer.unwrap_or(Answer::Status(404)) {
@@ -136,13 +124,6 @@ fn answer(mut stream: TcpStream, shelf: &Mutex<Shelf>) -> std::io::Result<()> {
                 stream.write_all(&[b'0'; 64 * 1024])?;
             }
         }
-        Answer::Dripping => {
-            write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\nconnection: close\r\n\r\n")?;
-            loop {
-                stream.write_all(b" ")?;
-                std::thread::sleep(DRIP);
-            }
-        }
         Answer::Held(gate, bytes) => {
             // A test that ended no longer waits for this request.
             let _ = gate.arrived.send(());
@@ -150,17 +131,6 @@ fn answer(mut stream: TcpStream, shelf: &Mutex<Shelf>) -> std::io::Result<()> {
             send(&mut stream, "200 OK", "x-kind: file", &bytes)
         }
     }
-}
-
-fn read_target(stream: &TcpStream) -> std::io::Result<Option<String>> {
-    let mut lines = BufReader::new(stream).lines();
-    let first = lines.next().transpose()?;
-    for line in lines {
-        if line?.is_empty() {
-            break;
-        }
-    }
-    Ok(first.and_then(|line| line.split(' ').nth(1).map(str::to_owned)))
 }
 
 fn send(stream: &mut TcpStream, status: &str, header: &str, bytes: &[u8]) -> std::io::Result<()> {

@@ -5,11 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{
-    past::{Past, past},
-    rewriting::{Commit, import},
-    server::Launch,
-};
+use super::past::{Past, past};
+use super::rewriting::{Commit, import};
+use super::server::Launch;
 
 pub(crate) struct Checked {
     pub(crate) code: Option<i32>,

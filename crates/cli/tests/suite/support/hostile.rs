@@ -7,6 +7,6 @@ mod state;
 
 pub(crate) use self::{
     forgery::{Forgery, Listed, digest_of, index_of, origin, revocation_of, signature_set},
-    scene::{Scene, Victim, alice, assert_harmless, bob, carol, mallory},
+    scene::{Scene, Victim, assert_harmless},
     server::{AfterHalf, Asked, HostileServer, Lie},
 };

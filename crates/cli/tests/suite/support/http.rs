@@ -1,10 +1,8 @@
 //! A blocking HTTP/1.1 client that sends the request target byte for byte: nothing tidies up an attack.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
-    time::Duration,
-};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use countersign_api::error_code::ErrorCode;
 use serde_json::Value;

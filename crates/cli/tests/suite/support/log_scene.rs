@@ -1,31 +1,25 @@
 //! A server with a log, whose witnesses are the test itself: it cosigns what it wants, and when.
 
-use std::{fs, time::Duration};
+use std::fs;
+use std::time::Duration;
 
-use countersign_core::{
-    log::{
-        checkpoint::{Checkpoint, SignedCheckpoint},
-        leaf::{Leaf, parse_bundle, write_bundle},
-        proofs::InclusionProof,
-        tile::{TileKind, TileName},
-        tree::{Hash, Tree},
-    },
-    proof::staple::Staple,
-    values::{
-        digest::{Sha256, Sha512},
-        key::SecretKey,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint};
+use countersign_core::log::leaf::{Leaf, parse_bundle, write_bundle};
+use countersign_core::log::proofs::InclusionProof;
+use countersign_core::log::tile::{TileKind, TileName};
+use countersign_core::log::tree::{Hash, Tree};
+use countersign_core::proof::staple::Staple;
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::key::SecretKey;
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{
-    SignersFile, World,
-    client::{Computer, add_files, text},
-    hostile::{HostileServer, Lie, Victim, alice},
-    people::now,
-};
+use super::client::{Computer, add_files, text};
+use super::hostile::{HostileServer, Lie, Victim};
+use super::people::now;
+use super::{SignersFile, World};
+use crate::support::alice;
 
 pub(crate) const ORIGIN: &str = "sign.example.org/log";
 const PATIENCE: Duration = Duration::from_secs(30);

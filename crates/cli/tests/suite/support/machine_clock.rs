@@ -1,6 +1,9 @@
 //! The clock of the machine, as the program under test sees it.
 
-use std::{fs, path::PathBuf, process::Command, sync::OnceLock};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
 
 use tempfile::TempDir;
 

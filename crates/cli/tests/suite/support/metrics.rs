@@ -1,13 +1,12 @@
 //! The metrics of a running server.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    time::{Duration, Instant},
-};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
 
 use countersign_testing::ports::free_port;
 
-use super::http::{self, Request};
+use super::http;
+use super::http::Request;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

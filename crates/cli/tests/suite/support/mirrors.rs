@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use super::{
-    git::Git,
-    http::Reply,
-    metrics::free_address,
-    server::{Launch, TestServer},
-    waiting::wait_until,
-    world::World,
-};
+use super::git::Git;
+use super::http::Reply;
+use super::metrics::free_address;
+use super::server::{Launch, TestServer};
+use super::waiting::wait_until;
+use super::world::World;
 
 /// A world whose server keeps its address when it is started again.
 #[track_caller]

@@ -11,6 +11,7 @@ pub(crate) mod hostile;
 pub(crate) mod html;
 pub(crate) mod http;
 pub(crate) mod keys;
+pub(crate) mod listening;
 pub(crate) mod log_scene;
 pub(crate) mod machine_clock;
 pub(crate) mod metrics;
@@ -36,7 +37,7 @@ pub(crate) use self::{
     files::{Answer, FileServer},
     git::Git,
     http::{Connection, Reply, Request},
-    people::Person,
+    people::{Person, alice, bob, carol, mallory, person},
     running::Running,
     server::{Launch, TestServer},
     signers::{SignersFile, days_ago, seconds_from_now},

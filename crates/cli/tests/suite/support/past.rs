@@ -6,15 +6,14 @@ use countersign_core::values::time::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{
-    git::Git,
-    people::{Person, now},
-    rewriting::{Commit, export},
-    second_thoughts::{objection, objection_body},
-    server::Launch,
-    signers::{SignersFile, days_ago},
-    world::{World, checksums},
-};
+use super::git::Git;
+use super::people::{Person, now};
+use super::rewriting::{Commit, export};
+use super::second_thoughts::{objection, objection_body};
+use super::server::Launch;
+use super::signers::{SignersFile, days_ago};
+use super::world::{World, checksums};
+use crate::support::person;
 
 /// The history of a stopped server, as it can be rewritten.
 pub(crate) struct Past {
@@ -74,14 +73,6 @@ impl Past {
     pub(crate) fn subjects(&self) -> Vec<&str> {
         self.commits.iter().map(Commit::subject).collect()
     }
-
-    pub(crate) fn last(&self) -> usize {
-        self.commits.len() - 1
-    }
-}
-
-fn person(name: &str) -> Person {
-    Person::named(name)
 }
 
 /// Signers of `acme/app`: two of three sign, two admins, a master key, two of three revoke.

@@ -1,18 +1,12 @@
 //! People with keys from fixed seeds, who sign requests and files.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::SystemTime,
-};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
-use countersign_core::{
-    rules::auth::sign_request,
-    values::{
-        digest::Sha512,
-        key::{SecretKey, encode_base64},
-        time::Timestamp,
-    },
-};
+use countersign_core::rules::auth::sign_request;
+use countersign_core::values::digest::Sha512;
+use countersign_core::values::key::{SecretKey, encode_base64};
+use countersign_core::values::time::Timestamp;
 
 use super::http::Request;
 
@@ -61,13 +55,6 @@ impl Person {
         self.add_headers(request, &timestamp.to_header(), nonce, &signature)
     }
 
-    /// Signs exactly this timestamp text, canonical or not.
-    pub(crate) fn sign_spelled(&self, request: Request, timestamp: &str, nonce: &str) -> Request {
-        let signed = [timestamp.as_bytes(), b"##", nonce.as_bytes(), b"##", &request.body].concat();
-        let signature = self.secret.sign(&Sha512::of(&signed)).to_header();
-        self.add_headers(request, timestamp, nonce, &signature)
-    }
-
     fn add_headers(&self, request: Request, timestamp: &str, nonce: &str, signature: &str) -> Request {
         request
             .with_header("X-svc-timestamp", timestamp)
@@ -75,6 +62,26 @@ impl Person {
             .with_header("X-svc-sig", signature)
             .with_header("X-svc-pk", &self.key())
     }
+}
+
+pub(crate) fn person(name: &str) -> Person {
+    Person::named(name)
+}
+
+pub(crate) fn alice() -> Person {
+    person("alice")
+}
+
+pub(crate) fn bob() -> Person {
+    person("bob")
+}
+
+pub(crate) fn carol() -> Person {
+    person("carol")
+}
+
+pub(crate) fn mallory() -> Person {
+    person("mallory")
 }
 
 pub(crate) fn now() -> Timestamp {

@@ -1,15 +1,15 @@
 //! A receiver of webhooks that fails in the ways that a test chooses, and remembers all that it was sent.
 
-use std::{
-    collections::HashSet,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Condvar, Mutex},
-    time::{Duration, Instant},
-};
+use std::collections::HashSet;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use countersign_core::values::digest::Sha256;
 use serde_json::Value;
+
+use crate::support::listening::{Heard, listen};
 
 /// Nothing takes this long: a test that would hang fails instead.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,17 +30,15 @@ pub(crate) enum Manner {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Delivery {
-    pub(crate) target: String,
-    headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+    pub(crate) heard: Heard,
     was_accepted: bool,
     pub(crate) at: Instant,
 }
 
 impl Delivery {
     pub(crate) fn header(&self, name: &str) -> &str {
-        let held = self.headers.iter().find(|(held, _)| held.eq_ignore_ascii_case(name));
-        &held.unwrap_or_else(|| panic!("no {name} in {:?}", self.headers)).1
+        let held = self.heard.header(&name.to_ascii_lowercase());
+        held.unwrap_or_else(|| panic!("no {name} in {:?}", self.heard))
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -48,7 +46,7 @@ impl Delivery {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).expect("a JSON body")
+        serde_json::from_slice(&self.heard.body).expect("a JSON body")
     }
 
     /// Type, path and commit.
@@ -62,7 +60,7 @@ impl Delivery {
         let mut key = [0; 64];
         key[..secret.len()].copy_from_slice(secret.as_bytes());
         let pad = |with: u8| key.map(|byte| byte ^ with).to_vec();
-        let inner = Sha256::of(&[pad(0x36), self.body.clone()].concat());
+        let inner = Sha256::of(&[pad(0x36), self.heard.body.clone()].concat());
         format!("sha256={}", Sha256::of(&[pad(0x5c), inner.as_bytes().to_vec()].concat()))
     }
 }
@@ -88,18 +86,10 @@ impl Receiver {
     }
 
     pub(crate) fn start_at(address: SocketAddr, manner: Manner) -> Self {
-        let listener = TcpListener::bind(address).expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
         let desk = Mutex::new(Desk { manner, tries: Vec::new() });
         let shared = Arc::new(Shared { desk, changed: Condvar::new() });
-        let of_thread = Arc::clone(&shared);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let shared = Arc::clone(&of_thread);
-                // A sender that goes away in the middle is no failure of the receiver.
-                std::thread::spawn(move || answer(stream, &shared));
-            }
-        });
+        let of_threads = Arc::clone(&shared);
+        let address = listen(address, move |heard, stream| answer(heard, stream, &of_threads));
         Self { address, shared }
     }
 
@@ -160,12 +150,12 @@ impl Receiver {
     }
 }
 
-fn answer(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
-    let mut delivery = read_request(&stream)?;
+fn answer(heard: Heard, mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    assert_eq!(heard.method, "POST", "{heard:?}");
     let manner = {
         let mut desk = shared.desk.lock().expect("no panic");
-        delivery.was_accepted = desk.manner == Manner::Accept;
-        desk.tries.push(delivery);
+        let was_accepted = desk.manner == Manner::Accept;
+        desk.tries.push(Delivery { heard, was_accepted, at: Instant::now() });
         shared.changed.notify_all();
         desk.manner
     };
@@ -178,27 +168,4 @@ fn answer(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
         Manner::HangUp => Ok(()),
         Manner::Silent => stream.read_to_end(&mut Vec::new()).map(drop),
     }
-}
-
-fn read_request(stream: &TcpStream) -> std::io::Result<Delivery> {
-    let mut reader = BufReader::new(stream);
-    let mut lines = Vec::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        match line.trim_end() {
-            "" => break,
-            line => lines.push(line.to_owned()),
-        }
-    }
-    let first = lines.first().cloned().unwrap_or_default();
-    assert!(first.starts_with("POST "), "{first}");
-    let headers = lines.iter().filter_map(|line| line.split_once(": "));
-    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
-    let mut delivery =
-        Delivery { target, headers, body: Vec::new(), was_accepted: false, at: Instant::now() };
-    delivery.body = vec![0; delivery.header("content-length").parse().expect("a number")];
-    reader.read_exact(&mut delivery.body)?;
-    Ok(delivery)
 }

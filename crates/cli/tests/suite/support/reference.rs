@@ -1,12 +1,11 @@
 //! Whether an answer is one that the server's own reference describes: its status, type, headers and body.
 
-use countersign_core::values::time::Timestamp;
-use countersign_server::{
-    openapi::{DescribedAnswer, Reference, Row, Verb},
-    table,
-};
-use serde_json::Value;
 use std::sync::LazyLock;
+
+use countersign_core::values::time::Timestamp;
+use countersign_server::openapi::{DescribedAnswer, Reference, Row, Verb};
+use countersign_server::table;
+use serde_json::Value;
 
 use super::http::{Reply, Request};
 

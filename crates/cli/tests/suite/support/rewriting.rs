@@ -1,6 +1,7 @@
 //! Rewriting a history with Git's own tools: `git fast-export`, a change, `git fast-import`.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::git::Git;
 
@@ -24,11 +25,6 @@ pub(crate) struct Entry {
 impl Commit {
     pub(crate) fn subject(&self) -> &str {
         self.message.lines().next().unwrap_or_default()
-    }
-
-    /// An empty commit with this message, made when this one was.
-    pub(crate) fn beside(&self, message: &str) -> Self {
-        Self { who: self.who.clone(), message: message.to_owned(), files: BTreeMap::new(), merges: None }
     }
 
     pub(crate) fn write(&mut self, path: &str, content: impl Into<Vec<u8>>) {

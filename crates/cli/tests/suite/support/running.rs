@@ -1,11 +1,9 @@
 //! A client command that goes on while others do something.
 
-use std::{
-    io::{BufRead as _, BufReader, Read},
-    process::{Child, ChildStdout, Command, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
-    time::Duration,
-};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 use super::client::Computer;
 

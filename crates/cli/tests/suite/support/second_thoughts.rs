@@ -1,18 +1,14 @@
 //! A project and its people, and what they send.
 
-use countersign_core::values::{digest::Sha512, time::Timestamp};
+use countersign_core::values::digest::Sha512;
+use countersign_core::values::time::Timestamp;
 use serde_json::{Value, json};
 
-use super::{
-    http::Reply,
-    people::{Person, now},
-    signers::{SignersFile, signer},
-    world::World,
-};
-
-pub(crate) fn person(name: &str) -> Person {
-    Person::named(name)
-}
+use super::http::Reply;
+use super::people::{Person, now};
+use super::signers::{SignersFile, signer};
+use super::world::World;
+use crate::support::person;
 
 /// Two of alice and bob sign, carol is admin, dave master, erin revokes, and a machine registers.
 pub(crate) fn team() -> SignersFile {

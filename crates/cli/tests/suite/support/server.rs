@@ -1,23 +1,19 @@
 //! The program under test: `countersign serve` as a process of its own.
 
-use std::{
-    fs::File,
-    io::{BufRead as _, BufReader, Read as _},
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Output, Stdio},
-    sync::{Mutex, mpsc},
-    time::Duration,
-};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{
-    environment::clear_environment,
-    git::Git,
-    http::{self, Reply, Request},
-    reference,
-};
+use super::environment::clear_environment;
+use super::git::Git;
+use super::http::{Reply, Request};
+use super::{http, reference};
 
 const START: Duration = Duration::from_secs(30);
 
@@ -385,13 +381,6 @@ impl TestServer {
         let id = self.process().child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &id]).status().expect("`kill` is there");
         assert!(sent.success());
-    }
-
-    /// The most memory that the process has had, in bytes.
-    pub(crate) fn peak_memory(&self) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process().child.id())).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says it");
-        peak.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {

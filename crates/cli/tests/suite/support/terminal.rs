@@ -1,12 +1,11 @@
 //! The program on a real pseudo-terminal, by way of `script` of util-linux.
 
-use std::{
-    io::{Read as _, Write as _},
-    process::{Child, Command, Stdio},
-    sync::mpsc::{self, Receiver},
-    thread,
-    time::Duration,
-};
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::Duration;
 
 use super::environment::clear_environment;
 

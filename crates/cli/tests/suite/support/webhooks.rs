@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::{Person, SignersFile, World, receiver::Receiver, waiting::wait_until};
+use super::receiver::Receiver;
+use super::waiting::wait_until;
+use super::{Person, SignersFile, World};
 
 pub(crate) const SECRET: &str = "a secret of thirty-two characters";
 

@@ -3,14 +3,12 @@
 use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
-use super::{
-    files::FileServer,
-    git::Git,
-    http::{Reply, Request},
-    people::{Person, now},
-    server::{Launch, TestServer},
-    signers::SignersFile,
-};
+use super::files::FileServer;
+use super::git::Git;
+use super::http::{Reply, Request};
+use super::people::{Person, now};
+use super::server::{Launch, TestServer};
+use super::signers::SignersFile;
 
 pub(crate) struct World {
     pub(crate) server: TestServer,
@@ -36,6 +34,12 @@ impl World {
         let world = Self::start();
         world.activate("acme/app", file, everyone);
         world
+    }
+
+    /// Another server that begins with what this one has stored, beside the same file server.
+    #[track_caller]
+    pub(crate) fn fork(&self) -> Self {
+        Self { server: self.server.clone_mirror(), files: self.files.clone() }
     }
 
     pub(crate) fn git(&self) -> Git {

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use super::scene::{APP, DELAY, HOUR, Scene, person, takeover, team};
-use crate::support::{SignersFile, days_ago, fsck::fsck, server::Launch};
+use super::scene::{APP, DELAY, HOUR, Scene, takeover, team};
+use crate::support::fsck::fsck;
+use crate::support::server::Launch;
+use crate::support::{SignersFile, days_ago, person};
 
 /// What the masters want: Alice administrates, and the thieves are out.
 fn rescue() -> SignersFile {

@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::scene::{APP, DELAY, Scene, takeover, team};
-use crate::support::{SignersFile, World, client::Computer, html::open};
+use crate::support::client::Computer;
+use crate::support::html::open;
+use crate::support::{SignersFile, World, person};
 
 /// Thieves with the keys of Bob and Carol have proposed their own signers, and signed.
 fn attacked(scene: &Scene) -> Computer {
@@ -53,9 +55,9 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
     assert_eq!(scene.signers(), team(10).bytes());
     // The masters then rotate the stolen keys out, at once.
     let clean = SignersFile::dated(crate::support::days_ago(1))
-        .artifact(1, &[&super::scene::person("alice")])
-        .admin(1, &[&super::scene::person("alice")])
-        .master(2, &["mia", "max", "moe"].map(super::scene::person).each_ref())
+        .artifact(1, &[&person("alice")])
+        .admin(1, &[&person("alice")])
+        .master(2, &["mia", "max", "moe"].map(person).each_ref())
         .with("rotation_delay_hours", json!(48));
     let url = scene.world.publish(APP, &clean);
     scene.run_as(&masters, "mia", &["update", &url]).ok();
@@ -77,7 +79,7 @@ fn a_veto_is_shown_with_its_reason() {
     }
     for name in [&id, &pending] {
         let shown = computer.run(&["status", name]).ok();
-        shown.says(&["vetoed by", "keys were stolen", &super::scene::person("mia").key()]);
+        shown.says(&["vetoed by", "keys were stolen", &person("mia").key()]);
         let value = computer.json(&["status", name]);
         assert_eq!((&value["vetoed"], &value["reason"]), (&json!(true), &json!("keys were stolen")));
         assert_eq!(value["vetoed_by"].as_array().map(Vec::len), Some(2), "{value}");
@@ -154,7 +156,7 @@ fn masters_read_that_it_waits_and_that_one_of_them_vetoes_it_before_they_sign() 
 fn an_incident_names_the_time_that_is_left() {
     let Some(scene) = Scene::new() else { return };
     let computer = attacked(&scene);
-    let key = super::scene::person("bob").key();
+    let key = person("bob").key();
     let shown = scene.run_as(&computer, "mia", &["incident", &key]).ok();
     shown.says(&[
         "all signatures are there; it takes effect on",
@@ -167,7 +169,7 @@ fn an_incident_names_the_time_that_is_left() {
 
 #[test]
 fn without_masters_no_one_is_told_of_a_veto() {
-    let [alice, bob] = ["alice", "bob"].map(super::scene::person);
+    let [alice, bob] = ["alice", "bob"].map(person);
     let file = |days| {
         let file = SignersFile::dated(crate::support::days_ago(days)).artifact(1, &[&alice, &bob]);
         file.with("rotation_delay_hours", json!(1))

@@ -4,10 +4,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::scene::{APP, DELAY, Scene, takeover};
-use crate::support::{
-    fsck::fsck,
-    rewriting::{Commit, export, import},
-};
+use crate::support::fsck::fsck;
+use crate::support::rewriting::{Commit, export, import};
 
 /// A rotation that waited and took effect, after a vetoed one.
 struct WaitedPast {

@@ -1,7 +1,8 @@
 //! Masters whose keys are on computers without a network (D176).
 
-use super::scene::{APP, Scene, person, takeover, team};
+use super::scene::{APP, Scene, takeover, team};
 use crate::support::client::Computer;
+use crate::support::person;
 
 /// Thieves with the keys of Bob and Carol have proposed their own signers, which wait.
 fn attacked() -> Option<(Scene, Computer)> {

@@ -5,14 +5,10 @@ use std::cell::Cell;
 use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Person, Reply, Request, SignersFile, World,
-    client::{Computer, Ran},
-    days_ago,
-    machine_clock::MachineClock,
-    people::new_nonce,
-    seconds_from_now,
-};
+use crate::support::client::{Computer, Ran};
+use crate::support::machine_clock::MachineClock;
+use crate::support::people::new_nonce;
+use crate::support::{Person, Reply, Request, SignersFile, World, days_ago, person, seconds_from_now};
 
 pub(crate) const HOUR: i64 = 3_600;
 pub(crate) const DELAY: i64 = 48 * HOUR;
@@ -22,10 +18,6 @@ pub(crate) struct Scene {
     pub(crate) world: World,
     pub(crate) clock: MachineClock,
     ahead: Cell<i64>,
-}
-
-pub(crate) fn person(name: &str) -> Person {
-    Person::named(name)
 }
 
 /// Alice signs releases, Bob and Carol administrate, and any two of Mia, Max and Moe are masters.

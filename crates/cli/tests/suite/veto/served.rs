@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::scene::{APP, DELAY, HOUR, Scene, person, takeover, team};
-use crate::support::{EventStream, SignersFile, days_ago, fsck::fsck};
+use super::scene::{APP, DELAY, Scene, takeover, team};
+use crate::support::fsck::fsck;
+use crate::support::{EventStream, person};
 
 fn next(events: &mut EventStream) -> Value {
     events.next_event().data.expect("an event has data")
@@ -67,37 +68,6 @@ fn a_server_that_was_stopped_over_the_due_time_does_it_at_its_start() {
 }
 
 #[test]
-fn the_masters_let_it_take_force_at_once() {
-    let Some(scene) = Scene::new() else { return };
-    scene.agree(&team(5), &[]);
-    assert!(scene.sign("mia").ok()["waits_until"].is_string());
-    assert_eq!(scene.sign("moe").ok(), json!({ "is_complete": true }));
-    assert_eq!(scene.signers(), team(5).bytes());
-    fsck(&scene.world.server.data_dir(), &[]).is_clean();
-}
-
-#[test]
-fn a_lower_delay_and_other_masters_wait_under_the_old_delay() {
-    for file in [
-        team(5).with("rotation_delay_hours", json!(1)),
-        team(5).without("rotation_delay_hours"),
-        team(5).without("master_keys").master(1, &[&person("mallory")]),
-    ] {
-        let Some(scene) = Scene::new() else { return };
-        let added: &[&str] = if String::from_utf8_lossy(&file.bytes()).contains(&person("mallory").key()) {
-            &["mallory"]
-        } else {
-            &[]
-        };
-        scene.agree(&file, added);
-        scene.set(DELAY - 60);
-        assert_eq!(scene.signers(), team(10).bytes());
-        scene.set(DELAY + 60);
-        assert_eq!(scene.signers(), file.bytes());
-    }
-}
-
-#[test]
 fn the_masters_veto_and_the_same_file_is_refused_until_the_next_rotation() {
     let Some(mut scene) = Scene::new() else { return };
     let mut events = EventStream::at(scene.world.server.address(), "/v1/events?type=veto,vetoed");
@@ -156,48 +126,6 @@ fn others_do_not_veto_and_not_at_other_times() {
     scene.set(DELAY + 60);
     request("max", &document).refused(404, "not found");
     assert_eq!(scene.signers(), takeover().bytes());
-}
-
-#[test]
-fn a_project_without_masters_has_no_veto_and_its_admins_replace_the_file() {
-    let Some(scene) = Scene::new() else { return };
-    let alone = |days| {
-        SignersFile::dated(days_ago(days))
-            .artifact(1, &[&person("alice")])
-            .with("rotation_delay_hours", json!(1))
-    };
-    scene.world.activate("acme/lone", &alone(10), &[&person("alice")]);
-    scene.world.propose(&person("alice"), "acme/lone", &alone(5)).ok();
-    let pending = scene.world.pending_path("acme/lone");
-    let waits = scene.world.sign(&person("alice"), &pending).ok();
-    assert!(waits["waits_until"].is_string(), "{waits}");
-    let document = json!({
-        "veto": "no", "project_id": scene.world.id("acme/lone"),
-        "signers_file_digest": countersign_core::values::digest::Sha512::of(&alone(5).bytes()).to_prefixed(),
-        "previous": countersign_core::values::digest::Sha512::of(&alone(10).bytes()).to_prefixed(),
-        "timestamp": "2026-02-01T12:00:00Z",
-    })
-    .to_string();
-    let body = json!({ "file_path": pending, "veto_json": document, "signature": person("alice").sign_bytes(document.as_bytes()), "public_key": person("alice").body_key() });
-    scene.post_as(&person("alice"), "/v1/veto", &body).refused(403, "no master_keys");
-    scene.world.propose(&person("alice"), "acme/lone", &alone(4)).ok();
-    scene.set(2 * HOUR);
-    assert_eq!(scene.world.read(&scene.world.active_path("acme/lone")), alone(10).bytes());
-    fsck(&scene.world.server.data_dir(), &[]).is_clean();
-}
-
-#[test]
-fn a_replaced_file_waits_anew_when_it_comes_back() {
-    let Some(scene) = Scene::new() else { return };
-    scene.agree(&takeover(), &["mallory"]);
-    scene.set(DELAY - HOUR);
-    scene.propose("carol", &team(2)).ok();
-    scene.propose("bob", &takeover()).ok();
-    scene.set(DELAY + HOUR);
-    assert_eq!(scene.signers(), team(10).bytes());
-    scene.set(2 * DELAY);
-    assert_eq!(scene.signers(), takeover().bytes());
-    fsck(&scene.world.server.data_dir(), &[]).is_clean();
 }
 
 #[test]

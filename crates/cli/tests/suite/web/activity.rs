@@ -1,9 +1,7 @@
 //! The activity page: what the commits tell, newest first.
 
-use crate::support::{
-    Person, SignersFile, World,
-    html::{Html, open, short_key, visit},
-};
+use crate::support::html::{Html, open, short_key, visit};
+use crate::support::{Person, SignersFile, World};
 
 /// A project with a release that was signed and revoked, and another project.
 fn lively() -> (World, Person, String) {

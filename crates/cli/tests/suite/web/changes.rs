@@ -3,11 +3,9 @@
 use serde_json::json;
 
 use super::team::{Team, named};
-use crate::support::{
-    Person, SignersFile, World, days_ago,
-    html::{Html, open, short_key, visit},
-    signers::signer,
-};
+use crate::support::html::{Html, open, short_key, visit};
+use crate::support::signers::signer;
+use crate::support::{Person, SignersFile, World, days_ago};
 
 /// In the sentences about what changes.
 #[track_caller]

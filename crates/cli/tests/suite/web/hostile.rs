@@ -3,13 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Connection, Person, SignersFile, World,
-    client::{Computer, put_release},
-    days_ago,
-    html::{Html, key_page, open, short_key, visit},
-    signers::signer,
-};
+use crate::support::client::{Computer, put_release};
+use crate::support::html::{Html, key_page, open, short_key, visit};
+use crate::support::signers::signer;
+use crate::support::{Connection, Person, SignersFile, World, days_ago};
 
 const ATTACKS: [&str; 6] = [
     "<script>alert(1)</script>",

@@ -1,9 +1,7 @@
 //! How pages are asked for: addresses, versions, errors, and what comes along with them.
 
-use crate::support::{
-    Person, Request, SignersFile, TestServer, World,
-    html::{open, visit},
-};
+use crate::support::html::{open, visit};
+use crate::support::{Person, Request, SignersFile, TestServer, World};
 
 fn acme() -> (World, Person) {
     let alice = Person::named("alice");

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::{Person, SignersFile, World, signers::signer};
+use crate::support::signers::signer;
+use crate::support::{Person, SignersFile, World};
 
 pub(super) fn named(person: &Person, name: &str) -> serde_json::Value {
     let mut entry = signer(&person.key());

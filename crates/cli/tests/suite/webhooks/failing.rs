@@ -1,14 +1,10 @@
 //! Webhooks whose receivers fail, and servers that are killed: nothing is lost, and no one waits.
 
-use std::{
-    collections::HashSet,
-    time::{Duration, Instant},
-};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
-use crate::support::{
-    receiver::{Delivery, Manner, Receiver},
-    webhooks::{HookedWorld, SECRET, webhook, webhook_to},
-};
+use crate::support::receiver::{Delivery, Manner, Receiver};
+use crate::support::webhooks::{HookedWorld, SECRET, webhook, webhook_to};
 
 /// Far less than what a try may take here, and far more than what does not wait for one.
 const PROMPTLY: Duration = Duration::from_secs(60);
@@ -38,7 +34,7 @@ fn whatever_way_a_receiver_fails_all_events_arrive_in_order_when_it_works_again(
     let deliveries = receiver.await_accepted(expected.len());
     assert_eq!(deliveries.iter().map(Delivery::event).collect::<Vec<_>>(), expected, "once each");
     let tries = receiver.tries();
-    assert!(tries.iter().all(|delivery| delivery.target == "/hook"), "no redirect was followed");
+    assert!(tries.iter().all(|delivery| delivery.heard.target == "/hook"), "no redirect was followed");
     let failed = &tries[..tries.len() - deliveries.len()];
     assert!(failed.iter().all(|delivery| delivery.id() == tries[0].id()), "later ones wait behind the first");
     assert!(
@@ -101,7 +97,7 @@ fn what_was_received_but_not_recorded_comes_again_under_the_same_name() {
     hooked.world.server.start_again();
     let deliveries = receiver.await_accepted(3);
     let tries = receiver.tries();
-    assert_eq!((tries[0].id(), &tries[0].body), (deliveries[0].id(), &deliveries[0].body));
+    assert_eq!((tries[0].id(), &tries[0].heard.body), (deliveries[0].id(), &deliveries[0].heard.body));
     assert_eq!(tries.len(), 4);
     // Both events of a commit have names of their own, and the second is not sent again without the first.
     let commit = &deliveries[1].event()[2];

@@ -1,17 +1,13 @@
 //! Webhooks: what is sent, to whom, and from when on.
 
-use std::{
-    io::Write as _,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-use crate::support::{
-    FileServer, Launch, Person, SignersFile,
-    metrics::{Page, free_address},
-    receiver::{Delivery, Manner, Receiver},
-    webhooks::{HookedWorld, SECRET, webhook},
-};
+use crate::support::metrics::{Page, free_address};
+use crate::support::receiver::{Delivery, Manner, Receiver};
+use crate::support::webhooks::{HookedWorld, SECRET, webhook};
+use crate::support::{FileServer, Launch, Person, SignersFile};
 
 fn events(deliveries: &[Delivery]) -> Vec<[String; 3]> {
     deliveries.iter().map(Delivery::event).collect()
@@ -31,7 +27,7 @@ fn every_event_is_sent_in_the_order_of_the_commits_with_its_headers_and_a_signat
     assert_eq!(events(&deliveries), expected);
     let mut ids = Vec::new();
     for delivery in &deliveries {
-        assert_eq!(delivery.target, "/hook");
+        assert_eq!(delivery.heard.target, "/hook");
         assert_eq!(delivery.header("content-type"), "application/json");
         assert_eq!(delivery.header("user-agent"), concat!("countersign/", env!("CARGO_PKG_VERSION")));
         let [kind, _, commit] = delivery.event();
@@ -226,7 +222,7 @@ fn the_page_about_webhooks_shows_a_configuration_that_works_and_commands_that_ve
         let mut command = Command::new(program);
         command.args(["-c", &script]).env("SECRET", SECRET).env("SIGNATURE", signature);
         for is_genuine in [true, false] {
-            let mut body = delivery.body.clone();
+            let mut body = delivery.heard.body.clone();
             body.extend(if is_genuine { "" } else { " " }.as_bytes());
             let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
             child.stdin.take().unwrap().write_all(&body).unwrap();

@@ -2,11 +2,9 @@
 
 use tempfile::TempDir;
 
-use crate::support::{
-    Launch,
-    receiver::{Manner, Receiver},
-    webhooks::{HookedWorld, SECRET, webhook},
-};
+use crate::support::Launch;
+use crate::support::receiver::{Manner, Receiver};
+use crate::support::webhooks::{HookedWorld, SECRET, webhook};
 
 /// What the server says to this configuration.
 fn refusal_of(config: &str) -> String {

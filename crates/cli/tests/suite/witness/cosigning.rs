@@ -2,21 +2,15 @@
 
 use std::sync::Barrier;
 
-use countersign_core::{
-    log::{
-        checkpoint::Checkpoint,
-        note::{Note, NoteSignature},
-        proofs::WitnessRequest,
-        tree::leaf_hash,
-    },
-    values::bounds::WITNESS_REQUEST_BYTES,
-};
+use countersign_core::log::checkpoint::Checkpoint;
+use countersign_core::log::note::{Note, NoteSignature};
+use countersign_core::log::proofs::WitnessRequest;
+use countersign_core::log::tree::leaf_hash;
+use countersign_core::values::bounds::WITNESS_REQUEST_BYTES;
 
 use super::asking::{await_staple, release};
-use crate::support::{
-    metrics::free_address,
-    witnesses::{OwnLog, TestWitness, await_logged, log_key_of, start_witnessed},
-};
+use crate::support::metrics::free_address;
+use crate::support::witnesses::{OwnLog, TestWitness, await_logged, log_key_of, start_witnessed};
 
 fn log() -> OwnLog {
     let mut log = OwnLog::named("log.example/one", 7);

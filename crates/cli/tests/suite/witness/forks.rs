@@ -1,13 +1,12 @@
 //! A log that shows different histories to different people.
 
-use super::asking::{await_staple, release};
-use crate::support::{
-    Launch,
-    metrics::{await_value, free_address},
-    waiting::wait_until,
-    witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed},
-};
 use countersign_core::log::proofs::WitnessRequest;
+
+use super::asking::{await_staple, release};
+use crate::support::Launch;
+use crate::support::metrics::{await_value, free_address};
+use crate::support::waiting::wait_until;
+use crate::support::witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed};
 
 #[test]
 fn another_history_under_the_same_key_is_refused_and_kept_as_evidence() {

@@ -1,34 +1,26 @@
 //! Witnesses that are slow, confused or hostile.
 
-use std::{
-    collections::VecDeque,
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::collections::VecDeque;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
-use countersign_core::{
-    log::{checkpoint::SignedCheckpoint, note::NoteSignature, proofs::WitnessRequest},
-    proof::staple::Staple,
-    values::{
-        key::SecretKey,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::log::checkpoint::SignedCheckpoint;
+use countersign_core::log::note::NoteSignature;
+use countersign_core::log::proofs::WitnessRequest;
+use countersign_core::proof::staple::Staple;
+use countersign_core::values::key::SecretKey;
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 
 use super::asking::release;
-use crate::support::{
-    Request, World,
-    machine_clock::MachineClock,
-    metrics::{Page, await_value, free_address},
-    waiting::wait_until,
-    witnesses::{LogSetup, await_logged, checkpoint_of, log_key_of},
-};
+use crate::support::machine_clock::MachineClock;
+use crate::support::metrics::{Page, await_value, free_address};
+use crate::support::waiting::wait_until;
+use crate::support::witnesses::{LogSetup, await_logged, checkpoint_of, log_key_of};
+use crate::support::{Request, World};
 
 /// What a witness answers, given what it was asked.
 type Answer = Box<dyn Fn(&WitnessRequest) -> String + Send>;

@@ -1,15 +1,11 @@
 //! A witness that is killed at any time never goes back, and never cosigns two roots of one size.
 
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
-use crate::support::{
-    Request, http,
-    witnesses::{OwnLog, TestWitness},
-};
+use crate::support::witnesses::{OwnLog, TestWitness};
+use crate::support::{Request, http};
 
 /// Kills under requests without a pause. crates/log tests each step on its own.
 #[test]

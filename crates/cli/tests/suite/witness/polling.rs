@@ -1,20 +1,14 @@
 //! Witnesses that no one can reach post their cosignatures (D96).
 
-use countersign_core::{
-    log::note::{Note, NoteSignature},
-    values::{
-        bounds::NOTE_BYTES,
-        key::SecretKey,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::log::note::{Note, NoteSignature};
+use countersign_core::values::bounds::NOTE_BYTES;
+use countersign_core::values::key::SecretKey;
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 
 use super::asking::{await_staple, release};
-use crate::support::{
-    Reply, Request, World,
-    metrics::{Page, free_address},
-    witnesses::{LogSetup, TestWitness, await_logged},
-};
+use crate::support::metrics::{Page, free_address};
+use crate::support::witnesses::{LogSetup, TestWitness, await_logged};
+use crate::support::{Reply, Request, World};
 
 fn post(world: &World, body: impl Into<Vec<u8>>) -> Reply {
     world.server.send(&Request::new("POST", "/log/cosignature").with_body(body))

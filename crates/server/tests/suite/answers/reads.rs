@@ -2,20 +2,12 @@
 
 use std::{net::SocketAddr, sync::Arc, sync::Barrier, time::Duration};
 
-use countersign_core::{
-    documents::{layout, signatures::SignatureSet},
-    rules::{auth::sign_request, snapshot::Change},
-    values::{key::SecretKey, path::RepoPath},
-};
-use countersign_server::{
-    config::{GivenSettings, Settings},
-    start,
-};
+use countersign_core::documents::{layout, signatures::SignatureSet};
+use countersign_core::rules::{auth::sign_request, snapshot::Change};
+use countersign_core::values::{key::SecretKey, path::RepoPath};
+use countersign_server::{config::GivenSettings, config::Settings, start};
 use countersign_store::{Head, clock::Clock};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-};
+use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, net::TcpStream};
 use uuid::Uuid;
 
 const FILES: usize = 3_000;

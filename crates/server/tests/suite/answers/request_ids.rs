@@ -1,6 +1,7 @@
 //! The ids of requests.
 
-use std::{collections::HashSet, thread};
+use std::collections::HashSet;
+use std::thread;
 
 use countersign_server::request_id::new_request_id;
 

@@ -1,9 +1,7 @@
 //! Room for large answers.
 
-use axum::{
-    body::{Bytes, HttpBody},
-    http::StatusCode,
-};
+use axum::body::{Bytes, HttpBody};
+use axum::http::StatusCode;
 use countersign_core::rules::snapshot::ReadError;
 use countersign_server::sending::{BodyPart, MOST_BYTES, PIECE_BYTES, SMALL_BYTES, Sending};
 use futures_util::FutureExt as _;

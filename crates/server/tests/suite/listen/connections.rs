@@ -1,10 +1,8 @@
 //! Which connections go when there are too many.
 
-use std::{
-    net::IpAddr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::http::Method;
 use countersign_server::connections::{Admitted, ConnectionLimits, Connections};

@@ -1,21 +1,18 @@
 //! Threads that each serve connections of their own.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream as StdStream},
-    sync::{Arc, Mutex, mpsc},
-    thread,
-    time::Duration,
-};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream as StdStream};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 
-use axum::{Router, http::Uri};
+use axum::Router;
+use axum::http::Uri;
 use countersign_server::listen::{Gate, Lanes, serve};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{Notify, oneshot, watch},
-    task::{JoinHandle, spawn_blocking},
-    time::timeout,
-};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
 
 use super::service;
 

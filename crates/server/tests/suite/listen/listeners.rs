@@ -1,22 +1,16 @@
 //! Listeners to events on connections that have everything except a socket.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use countersign_server::{
-    answer::Visitor,
-    listen::serve_stream,
-    patience::{Dropped, Patience},
-    state::App,
-    table,
-};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
-    sync::watch,
-    time::timeout,
-};
+use countersign_server::answer::Visitor;
+use countersign_server::listen::serve_stream;
+use countersign_server::patience::{Dropped, Patience};
+use countersign_server::state::App;
+use countersign_server::table;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::service;
 use crate::support::{INDEX, commit, start};

@@ -10,12 +10,10 @@ mod stream;
 use std::sync::Arc;
 
 use axum::Router;
-use countersign_server::{
-    answer::{Read, RequestHead, Service},
-    connections::{ConnectionLimits, Connections},
-    listen::{Gate, Lanes},
-    table,
-};
+use countersign_server::answer::{Read, RequestHead, Service};
+use countersign_server::connections::{ConnectionLimits, Connections};
+use countersign_server::listen::{Gate, Lanes};
+use countersign_server::table;
 use tokio::runtime::Handle;
 
 /// Admits every client, with as little as possible besides the routes.

@@ -1,20 +1,14 @@
 //! What the bytes of a connection say about its client.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::http::Method;
-use countersign_server::{
-    connections::{ConnectionLimits, Connections},
-    listen::stream::Stream,
-    patience::{CLIENT_TIMEOUT, Dropped, Patience},
-};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
-    time::timeout,
-};
+use countersign_server::connections::{ConnectionLimits, Connections};
+use countersign_server::listen::stream::Stream;
+use countersign_server::patience::{CLIENT_TIMEOUT, Dropped, Patience};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::time::timeout;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 

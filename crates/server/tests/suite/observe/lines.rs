@@ -1,9 +1,7 @@
 //! The format of a log line.
 
-use std::{
-    io,
-    sync::{Arc, Mutex},
-};
+use std::io;
+use std::sync::{Arc, Mutex};
 
 use countersign_server::observe::{Style, log_to};
 use serde_json::Value as Json;

@@ -1,15 +1,12 @@
 //! The thread that writes log lines.
 
-use std::{
-    io::{self, Write},
-    sync::{Arc, Condvar, Mutex},
-    time::{Duration, Instant},
-};
+use std::io;
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
 
-use countersign_server::observe::{
-    LogStats, Logging, Style,
-    writer::{LogQueue, start_writer},
-};
+use countersign_server::observe::writer::{LogQueue, start_writer};
+use countersign_server::observe::{LogStats, Logging, Style};
 use countersign_store::clock::uptime_nanos;
 
 /// Lines that can wait.

@@ -1,33 +1,14 @@
 //! Who waits for a download, and what becomes of it when no one does.
 
-use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, sync::atomic::AtomicUsize, sync::atomic::Ordering, time::Duration};
 
-use countersign_core::values::{
-    key::{PublicKey, SecretKey},
-    path::RepoPath,
-};
-use countersign_forge::{
-    fetch::{Fetcher, Timeouts},
-    forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource},
-    guard::Guard,
-    resolver::SystemResolver,
-};
-use countersign_server::{
-    limits::semaphore::Claimant,
-    upstream::releases::{DownloadError, ReleaseLimits, Releases},
-};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    sync::{Notify, Semaphore},
-};
+use countersign_core::values::{key::PublicKey, key::SecretKey, path::RepoPath};
+use countersign_forge::forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource};
+use countersign_forge::{fetch::Fetcher, fetch::Timeouts, guard::Guard, resolver::SystemResolver};
+use countersign_server::upstream::releases::{DownloadError, ReleaseLimits, Releases};
+use countersign_server::limits::semaphore::Claimant;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::{net::TcpListener, net::TcpStream, sync::Notify, sync::Semaphore};
 
 const ASSET: &[u8] = b"0123456789";
 const LIMITS: ReleaseLimits =

@@ -1,4 +1,5 @@
-use countersign_server::web::{paging::Paging, parts::count};
+use countersign_server::web::paging::Paging;
+use countersign_server::web::parts::count;
 
 #[test]
 fn pages_cover_a_list_without_gaps() {

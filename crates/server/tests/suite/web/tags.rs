@@ -1,5 +1,6 @@
 use axum::http::Request;
-use countersign_server::web::{reply::entity_tag, visit::Visit};
+use countersign_server::web::reply::entity_tag;
+use countersign_server::web::visit::Visit;
 
 use crate::support::{INDEX, commit, get, start};
 

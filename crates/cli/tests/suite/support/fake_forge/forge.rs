@@ -3,17 +3,17 @@
 mod answer;
 mod documents;
 
-use std::{
-    collections::HashMap,
-    net::{SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Mutex},
-};
+use std::collections::HashMap;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use self::answer::Seen;
-pub(crate) use self::answer::{ForgeAnswer, GateKeeper};
+use self::answer::has_credentials;
+use crate::support::listening::{Heard, listen};
 use crate::support::signers::SignersFile;
+
+pub(crate) use self::answer::{ForgeAnswer, GateKeeper};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -79,7 +79,7 @@ impl Kind {
 #[derive(Default)]
 struct Desk {
     answers: HashMap<String, ForgeAnswer>,
-    seen: Vec<Seen>,
+    seen: Vec<Heard>,
 }
 
 #[derive(Clone, Debug)]
@@ -106,17 +106,9 @@ impl FakeForge {
     }
 
     pub(crate) fn start_on(ip: &str, kind: Kind) -> Self {
-        let listener = TcpListener::bind((ip, 0)).expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
         let desk = Arc::new(Mutex::new(Desk::default()));
         let shared = Arc::clone(&desk);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let desk = Arc::clone(&shared);
-                // A client that goes away in the middle is no failure of the forge.
-                std::thread::spawn(move || answer(stream, &desk));
-            }
-        });
+        let address = listen((ip, 0), move |seen, stream| answer(seen, stream, &shared));
         Self { kind, address, desk }
     }
 
@@ -149,7 +141,7 @@ impl FakeForge {
         self.desk.lock().expect("no panic").answers.insert(lookup_key(target), answer);
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Heard> {
         self.desk.lock().expect("no panic").seen.clone()
     }
 
@@ -164,7 +156,7 @@ impl FakeForge {
 
     /// Whether any request carried the token, or a header that could hold it in another spelling.
     pub(crate) fn has_seen_token(&self, token: &str) -> bool {
-        self.seen().iter().any(|seen| seen.head.contains(token) || seen.has_credentials())
+        self.seen().iter().any(|seen| format!("{seen:?}").contains(token) || has_credentials(seen))
     }
 
     /// Puts a signers file on a branch, where only a form that names a branch finds it.
@@ -247,8 +239,7 @@ impl FakeForge {
     }
 }
 
-fn answer(mut stream: TcpStream, desk: &Mutex<Desk>) -> std::io::Result<()> {
-    let Some(seen) = Seen::read(&stream)? else { return Ok(()) };
+fn answer(seen: Heard, mut stream: TcpStream, desk: &Mutex<Desk>) -> std::io::Result<()> {
     let found = {
         let mut desk = desk.lock().expect("no panic");
         let found = desk.answers.get(&lookup_key(&seen.target)).cloned();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::forge::{FakeForge, Kind};
-use crate::support::{Launch, Person, Reply, Request, SignersFile, World};
+use crate::support::{Launch, Person, Reply, Request, SignersFile, World, alice};
 
 pub(crate) struct ForgeWorld {
     pub(crate) world: World,
@@ -88,8 +88,4 @@ pub(crate) fn configure(launch: Launch, dir: &std::path::Path, text: &str) -> La
     let path = dir.join("countersign.toml");
     std::fs::write(&path, text).expect("a writable directory");
     launch.args(["--config", path.to_str().expect("a plain name")])
-}
-
-pub(crate) fn alice() -> Person {
-    Person::named("alice")
 }

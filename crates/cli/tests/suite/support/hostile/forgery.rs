@@ -1,9 +1,7 @@
 //! Evidence that someone made up: whole projects with keys of their own, in the right form.
 
-use countersign_core::values::{
-    digest::{Sha256, Sha512},
-    time::Timestamp,
-};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::server::HostileServer;

@@ -1,19 +1,15 @@
 //! Who is lied to: a computer that meets the project for the first time, and one that knows it.
 
-use std::{
-    process::{Command, Stdio},
-    sync::mpsc,
-    time::Duration,
-};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use countersign_core::values::shown::is_unseen;
 use serde_json::Value;
 
 use super::server::HostileServer;
-use crate::support::{
-    Person, SignersFile, World,
-    client::{Computer, Ran, add_files},
-};
+use crate::support::client::{Computer, Ran, add_files};
+use crate::support::{SignersFile, World, alice, bob, carol};
 
 /// No lie keeps the client busy for longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,22 +17,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What stands in the working directory before each download, under the name that the file would get. Each is told to
 /// replace it.
 const OLD: &[u8] = b"the old file";
-
-pub(crate) fn alice() -> Person {
-    Person::named("alice")
-}
-
-pub(crate) fn bob() -> Person {
-    Person::named("bob")
-}
-
-pub(crate) fn carol() -> Person {
-    Person::named("carol")
-}
-
-pub(crate) fn mallory() -> Person {
-    Person::named("mallory")
-}
 
 /// A computer whose signing server lies.
 pub(crate) struct Victim {

@@ -1,21 +1,19 @@
 //! The server that lies.
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use countersign_api::error_code::ErrorCode;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::state::compose as compose_state;
-use crate::support::{
-    http::{self, Request},
-    server::TestServer,
-};
+use crate::support::http;
+use crate::support::http::Request;
+use crate::support::listening::{Heard, listen};
+use crate::support::server::TestServer;
 
 const DRIP: Duration = Duration::from_millis(200);
 
@@ -129,17 +127,10 @@ impl HostileServer {
     }
 
     fn start(honest: Option<SocketAddr>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
         let desk = Arc::new(Mutex::new(Desk::default()));
         let shared = Arc::clone(&desk);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let desk = Arc::clone(&shared);
-                // A client that goes away in the middle is no failure of the server.
-                std::thread::spawn(move || answer(stream, honest, &desk));
-            }
-        });
+        let answer = move |heard, stream| answer(Asked::of(heard), stream, honest, &shared);
+        let address = listen("127.0.0.1:0", answer);
         Self { address, desk }
     }
 
@@ -185,19 +176,6 @@ impl HostileServer {
         self.answer(&format!("/v1/get_signers_chain/{path}"), Lie::json(&json!({ "history": history })));
     }
 
-    /// What waits for this key, a release each.
-    pub(crate) fn show_pending(&self, key: &str, paths: &[&str]) {
-        let waiting = |path: &&str| {
-            json!({
-                "kind": "release", "file_path": path, "project_id": "http/x/80/y", "collected": 0, "needed": 1,
-                "roles": ["artifact"], "since": "2026-01-31T10:00:00Z",
-            })
-        };
-        let pending: Vec<Value> = paths.iter().map(waiting).collect();
-        let answer = json!({ "public_key": key, "pending": pending, "more": false });
-        self.answer(&format!("/v1/keys/{key}/pending"), Lie::json(&answer));
-    }
-
     /// Everything that the signer of a signers file signs.
     pub(crate) fn show_proposal(&self, path: &str, file: &[u8], metadata: &[u8]) {
         self.show_file(path, file);
@@ -220,8 +198,20 @@ impl HostileServer {
     }
 }
 
-fn answer(mut stream: TcpStream, honest: Option<SocketAddr>, desk: &Mutex<Desk>) -> std::io::Result<()> {
-    let Some(asked) = Asked::read(&stream)? else { return Ok(()) };
+/// The threads that serve outlive the test. What they were told must not: it may hold a world, whose server would never end.
+impl Drop for HostileServer {
+    fn drop(&mut self) {
+        let told = self.desk.lock().map(|mut desk| std::mem::take(&mut *desk));
+        drop(told);
+    }
+}
+
+fn answer(
+    asked: Asked,
+    mut stream: TcpStream,
+    honest: Option<SocketAddr>,
+    desk: &Mutex<Desk>,
+) -> std::io::Result<()> {
     let event = {
         let mut desk = desk.lock().expect("no panic");
         desk.asked.push(asked.clone());
@@ -285,36 +275,9 @@ fn compose(desk: &Mutex<Desk>, honest: Option<SocketAddr>, asked: &Asked) -> Lie
 const TARGET: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'"').add(b'<').add(b'>').add(b'#').add(b'+');
 
 impl Asked {
-    fn read(stream: &TcpStream) -> std::io::Result<Option<Self>> {
-        let mut reader = BufReader::new(stream);
-        let mut head = Vec::new();
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line)?;
-            match line.trim_end() {
-                "" => break,
-                line => head.push(line.to_owned()),
-            }
-        }
-        let Some((first, headers)) = head.split_first() else { return Ok(None) };
-        let headers: Vec<_> = headers
-            .iter()
-            .filter_map(|line| line.split_once(':'))
-            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-            .collect();
-        let length = headers.iter().find(|(name, _)| name == "content-length");
-        let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
-        let mut body = Vec::new();
-        reader.take(length).read_to_end(&mut body)?;
-        let mut words = first.split(' ');
-        let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        Ok(Some(Self {
-            method: method.to_owned(),
-            path: percent_decode_str(target).decode_utf8_lossy().into_owned(),
-            body: String::from_utf8_lossy(&body).into_owned(),
-            target: target.to_owned(),
-            headers,
-        }))
+    fn of(Heard { method, target, headers, body }: Heard) -> Self {
+        let path = percent_decode_str(&target).decode_utf8_lossy().into_owned();
+        Self { method, path, body: String::from_utf8_lossy(&body).into_owned(), target, headers }
     }
 
     fn to_request(&self) -> Request {

@@ -1,13 +1,13 @@
 //! What a forge answers with, and in which manner: also the wrong, the late and the endless ones.
 
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    net::TcpStream,
-    sync::{Arc, Condvar, Mutex, mpsc},
-    time::Duration,
-};
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::support::listening::Heard;
 
 /// No wait of a test takes this long: one that would hang fails instead.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -87,9 +87,9 @@ impl ForgeAnswer {
     }
 
     /// Answers this request, each in its manner.
-    pub(super) fn send(self, stream: &mut TcpStream, seen: &Seen) -> std::io::Result<()> {
+    pub(super) fn send(self, stream: &mut TcpStream, seen: &Heard) -> std::io::Result<()> {
         if let Manner::Private(token) = &self.manner
-            && !seen.carries(token)
+            && !carries(seen, token)
         {
             return Self::missing().send(stream, seen);
         }
@@ -165,45 +165,15 @@ impl Drop for GateKeeper {
     }
 }
 
-/// A request as the forge saw it.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    pub(crate) target: String,
-    pub(crate) head: String,
+pub(super) fn has_credentials(seen: &Heard) -> bool {
+    let suspects = ["authorization", "proxy-authorization", "private-token", "job-token", "cookie"];
+    suspects.iter().any(|name| seen.header(name).is_some())
 }
 
-impl Seen {
-    pub(super) fn read(stream: &TcpStream) -> std::io::Result<Option<Self>> {
-        let mut head = String::new();
-        for line in BufReader::new(stream).lines() {
-            let line = line?;
-            if line.is_empty() {
-                break;
-            }
-            head.push_str(&line);
-            head.push('\n');
-        }
-        let target = head.split(' ').nth(1).map(str::to_owned);
-        Ok(target.map(|target| Self { target, head }))
-    }
-
-    pub(super) fn has_credentials(&self) -> bool {
-        let names = self.head.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
-        let suspects = ["authorization", "proxy-authorization", "private-token", "job-token", "cookie"];
-        names.map(str::to_ascii_lowercase).any(|name| suspects.contains(&name.as_str()))
-    }
-
-    /// In one of the ways in which forges take a token.
-    pub(super) fn carries(&self, token: &str) -> bool {
-        self.head.lines().filter_map(|line| line.split_once(':')).any(|(name, value)| {
-            let value = value.trim();
-            match name.to_ascii_lowercase().as_str() {
-                "authorization" => value.split_once(' ').is_some_and(|(scheme, rest)| {
-                    rest == token && ["bearer", "token"].contains(&scheme.to_ascii_lowercase().as_str())
-                }),
-                "private-token" => value == token,
-                _ => false,
-            }
-        })
-    }
+/// Whether the token is there in one of the ways in which forges take it.
+fn carries(seen: &Heard, token: &str) -> bool {
+    let authorization = seen.header("authorization").and_then(|value| value.split_once(' '));
+    let is_scheme = |scheme: &str| ["bearer", "token"].contains(&scheme.to_ascii_lowercase().as_str());
+    authorization.is_some_and(|(scheme, rest)| rest == token && is_scheme(scheme))
+        || seen.header("private-token") == Some(token)
 }
