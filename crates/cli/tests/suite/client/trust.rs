@@ -89,7 +89,7 @@ fn pins_are_in_one_readable_file_that_only_its_owner_can_change() {
         "{text}"
     );
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o022, 0);
-    assert_eq!(fs::metadata(computer.config()).unwrap().permissions().mode() & 0o022, 0);
+    assert_eq!(fs::metadata(computer.config()).unwrap().permissions().mode() & 0o077, 0);
 }
 
 #[test]

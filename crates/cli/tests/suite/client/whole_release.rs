@@ -249,6 +249,10 @@ fn every_file_of_a_revoked_release_is_named() {
         "app-mac",
         "manual",
     ]);
+    // Whatever else is wrong, that something is revoked decides the code.
+    computer.write("out/a-strange-file", b"in no release");
+    let error = computer.run(&["verify", "out", "--json"]).json_error(4);
+    assert_eq!(error["failed"].as_array().unwrap().len(), 4, "{error}");
 }
 
 #[test]
