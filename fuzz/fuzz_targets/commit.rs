@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| countersign_model::checks::commit::check(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| countersign_model::checks::feeds::check_commit(data));

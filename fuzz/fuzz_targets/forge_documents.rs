@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| countersign_model::checks::forge_documents::check(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| countersign_model::checks::outside::check_forge_documents(data));

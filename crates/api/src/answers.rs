@@ -3,22 +3,20 @@
 //! A client takes only what it uses; other fields are ignored, and text for people need not be there: no program depends
 //! on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_core::documents::fields::parse_by_any_path;
-use countersign_core::documents::history::History;
+use countersign_core::documents::{
+    fields::parse_by_any_path, history::History, layout, layout::Signable, signers::keys_of,
+};
 use countersign_core::json_fields;
-use countersign_core::rules::stored::ReleaseState;
+use countersign_core::rules::snapshot::{ReadError, Snapshot};
+use countersign_core::rules::{quorum::Consent, stored, stored::ReleaseState, stored::StoredProposal};
 use countersign_core::values::json::{Field, FromField, Json, ParseError};
 use countersign_core::values::key::{PublicKey, decode_base64, encode_base64};
-use countersign_core::values::path::RepoPath;
-use countersign_core::values::time::Timestamp;
-use countersign_core::values::wire::routes;
+use countersign_core::values::{path::RepoPath, time::Timestamp, wire::routes};
 use serde::{Serialize, Serializer};
 
-use crate::catalogue::WaitingFile;
-use crate::error_code::ErrorCode;
-use crate::objected::PendingObjection;
+use crate::{catalogue::PendingObjection, catalogue::WaitingFile, error_code::ErrorCode};
 
 /// A signers file waits for signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -322,4 +320,61 @@ fn texts_as_base64<S: Serializer>(
 
 fn is_zero(count: &usize) -> bool {
     *count == 0
+}
+
+// What waits for whose signature (D18, D21).
+
+/// Who may still sign a file that collects signatures, and who has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collecting {
+    pub accepted: BTreeSet<PublicKey>,
+    pub signed: BTreeSet<PublicKey>,
+}
+
+/// The collection at `path`; `None` if no file there collects signatures, or does so no longer.
+pub fn collecting(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Collecting>, ReadError> {
+    match layout::signable(path) {
+        Some(Signable::Index) => {
+            let found = stored::index_signatures(snapshot, path)?;
+            let Some((ReleaseState::Collecting, set)) = found else { return Ok(None) };
+            let copy = stored::signers_copy(snapshot, path)?;
+            let accepted = keys_of(copy.file.artifact_groups()).collect();
+            Ok(Some(Collecting { accepted, signed: set.signers() }))
+        }
+        Some(Signable::PendingSigners { project }) => {
+            let Some(proposal) = StoredProposal::load(snapshot, path)? else { return Ok(None) };
+            let current = stored::active_signers(snapshot, &project)?.map(|active| active.file);
+            let consent = Consent { current: current.as_deref(), proposed: &proposal.signers };
+            let accepted = consent.accepted_signers();
+            Ok(Some(Collecting { accepted, signed: proposal.signatures.signers() }))
+        }
+        None => Ok(None),
+    }
+}
+
+impl PendingResponse {
+    /// Lists what there is room for of all that waits for a key, sorted (D21, D41). Strangers can register projects
+    /// that name any key, so first registrations get the room that all else leaves.
+    pub fn within<'a>(
+        most_bytes: usize,
+        snapshot: &impl Snapshot,
+        waiting: impl Iterator<Item = &'a RepoPath>,
+    ) -> Self {
+        let is_first = |path: &RepoPath| match layout::signable(path) {
+            Some(Signable::PendingSigners { project }) => {
+                !snapshot.contains(&layout::active_signers(&project))
+            }
+            Some(Signable::Index) | None => false,
+        };
+        let (first, other): (Vec<&RepoPath>, Vec<&RepoPath>) = waiting.partition(|path| is_first(path));
+        let (mut file_paths, mut left_out, mut bytes) = (Vec::new(), 0, 0);
+        for path in other.into_iter().chain(first) {
+            // In JSON: with quotation marks, a comma, and a backslash before each quotation mark in it.
+            bytes += path.as_str().len() + path.as_str().matches('"').count() + 3;
+            if bytes <= most_bytes { file_paths.push(path.clone()) } else { left_out += 1 }
+        }
+        file_paths.sort();
+        let objections = PendingObjection::within(snapshot, &file_paths);
+        Self { file_paths, left_out, revocations: Vec::new(), objections }
+    }
 }

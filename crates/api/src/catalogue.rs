@@ -1,13 +1,320 @@
 //! What is stored, by digest, project, name and key: the answers of the catalogue (D51, D52).
 
-mod keys;
-mod releases;
-
-pub use self::{
-    keys::{
-        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, SignedRelease, WaitingFile,
-        WaitingKind,
-    },
-    releases::{ListedRelease, ProjectsResponse, ReleasesResponse},
-};
+use countersign_core::documents::objections::{ObjectionsFile, StandingObjection};
+use countersign_core::documents::{layout, signers::Role};
 pub use countersign_core::rules::stored::ReleaseState;
+use countersign_core::rules::{quorum::Tally, snapshot::Snapshot, stored};
+use countersign_core::values::{bounds::LIST_ENTRIES, key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_core::{json_fields, json_words};
+use serde::Serialize;
+
+// What waits for a key, and what is known of it.
+
+/// What a file that waits for signatures is. In the order in which they are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, utoipa::ToSchema)]
+#[schema(rename_all = "lowercase")]
+pub enum WaitingKind {
+    /// A revocation that was begun and needs more signatures.
+    Revocation,
+    /// A proposed signers file.
+    Signers,
+    /// The index of a release.
+    Release,
+}
+
+json_words!(WaitingKind {
+    Revocation = "revocation", Signers = "signers", Release = "release",
+} "must be revocation, signers or release");
+
+/// Something that waits for a key's signature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct WaitingFile {
+    pub kind: WaitingKind,
+    /// The index to sign or to revoke, or the proposed signers file.
+    #[schema(value_type = String)]
+    pub file_path: RepoPath,
+    #[schema(value_type = String)]
+    pub project_id: RepoPath,
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// Signatures that count so far.
+    pub collected: usize,
+    pub needed: usize,
+    /// The roles in which the key is asked to sign: `artifact`, `admin`, `master` or `revocation`.
+    #[schema(value_type = Vec<String>)]
+    pub roles: Vec<Role>,
+    pub since: Timestamp,
+    /// The key that registered the release, proposed the signers file or began the revocation. Absent if the server no
+    /// longer knows.
+    #[schema(value_type = Option<String>, nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<PublicKey>,
+    /// The reason of a revocation.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What signers object to in a release, the oldest first. Absent if nothing. Show it before anything else.
+    #[schema(value_type = Option<Vec<ListedObjection>>, nullable = false)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub objections: Vec<ListedObjection>,
+    /// The time at which a signers file that has all signatures takes effect, unless the masters veto it.
+    #[schema(value_type = Option<String>, nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<Timestamp>,
+    /// Whether this key's signature is all that is missing. Absent if not.
+    #[schema(value_type = Option<bool>, nullable = false)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub completes: bool,
+}
+
+json_fields!(part WaitingFile {
+    kind, file_path, project_id, tag: maybe, collected, needed, roles, since, by: maybe, reason: maybe,
+    objections: or_default, waits_until: maybe, completes: or_default,
+});
+
+/// What waits for a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct KeyPendingResponse {
+    #[schema(value_type = String)]
+    pub public_key: PublicKey,
+    /// The files: begun revocations first, then signers files, then releases; of each kind the oldest first.
+    pub pending: Vec<WaitingFile>,
+    /// Whether more waits than one answer lists. First registrations are left out before anything else.
+    pub more: bool,
+}
+
+json_fields!(body KeyPendingResponse { public_key, pending, more });
+
+/// A project whose signers file in force lists a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct KeyListing {
+    #[schema(value_type = String)]
+    pub project_id: RepoPath,
+    /// The roles as the signers file lists them: `artifact`, `admin`, `master` or `revocation`.
+    #[schema(value_type = Vec<String>)]
+    pub roles: Vec<Role>,
+    /// The name that this signers file gives the key.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether the key can register new releases and has no role. Absent if not.
+    #[schema(value_type = Option<bool>, nullable = false)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub registrar: bool,
+}
+
+json_fields!(part KeyListing { project_id, roles, name: maybe, registrar: or_default });
+
+/// A release that a key has signed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct SignedRelease {
+    #[schema(value_type = String)]
+    pub index_path: RepoPath,
+    #[schema(value_type = String)]
+    pub project_id: RepoPath,
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    pub state: ReleaseState,
+    pub signed_at: Timestamp,
+    /// Whether it is or was complete, and without this signature it would not have been. Absent if not.
+    #[schema(value_type = Option<bool>, nullable = false)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub decisive: bool,
+}
+
+json_fields!(part SignedRelease {
+    index_path, project_id, tag: maybe, state, signed_at, decisive: or_default,
+});
+
+/// Releases that a key has signed, as many as one answer has room for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct KeySignedResponse {
+    #[schema(value_type = String)]
+    pub public_key: PublicKey,
+    /// The releases, the newest signature first.
+    pub signed: Vec<SignedRelease>,
+    /// Whether there are more. Ask again with `after` and the last `index_path`.
+    pub more: bool,
+}
+
+json_fields!(body KeySignedResponse { public_key, signed, more });
+
+/// What is known of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct KeyResponse {
+    #[schema(value_type = String)]
+    pub public_key: PublicKey,
+    /// Signers files in force that list it.
+    pub listed: Vec<KeyListing>,
+    /// Whether more list it than one answer has room for.
+    pub listed_more: bool,
+    /// Projects of which it signed a signers file that took effect, and whose signers file in force does not list it.
+    /// At most 100.
+    #[schema(value_type = Vec<String>)]
+    pub formerly: Vec<RepoPath>,
+    /// The time at which it last signed a release, a signers file that took effect, or a revocation in force, anywhere
+    /// on this server. Absent if it never did.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_signed_at: Option<Timestamp>,
+    /// How many releases carry its signature.
+    pub signed_count: usize,
+    /// The last of them, the newest signature first.
+    pub signed: Vec<SignedRelease>,
+    /// Revocations that it signed and that wait for the signatures of others.
+    pub begun: Vec<WaitingFile>,
+}
+
+json_fields!(body KeyResponse {
+    public_key, listed, listed_more, formerly, last_signed_at: maybe, signed_count, signed, begun,
+});
+
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+// Lists of releases and of projects.
+
+/// A release, in a list of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ListedRelease {
+    #[schema(value_type = String)]
+    pub index_path: RepoPath,
+    #[schema(value_type = String)]
+    pub project_id: RepoPath,
+    /// The tag. Absent for a release that was made from checksums files.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    pub state: ReleaseState,
+    /// The file that has the digest, the first where there are several. Only where a digest was asked for.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_name: Option<String>,
+    /// The time at which the server made the index.
+    pub registered_at: Timestamp,
+    /// The time of the last signature. Absent while the release collects signatures.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+    /// The time of the last signature on the revocation. Present only if the release is revoked.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Timestamp>,
+    /// The reason of the revocation in force, or of the one that was begun.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revocation_reason: Option<String>,
+    /// How far a revocation has come that waits for more signatures. Absent if none was begun.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revocation_begun: Option<Tally>,
+    /// On the release itself.
+    pub signatures: Tally,
+    /// How many signers object to it. Absent if none does.
+    #[schema(value_type = Option<usize>, nullable = false)]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub objections: usize,
+}
+
+json_fields!(part ListedRelease {
+    index_path, project_id, tag: maybe, state, file_name: maybe, registered_at, completed_at: maybe,
+    revoked_at: maybe, revocation_reason: maybe, revocation_begun: maybe, signatures, objections: or_default,
+});
+
+/// Releases, as many as one answer has room for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ReleasesResponse {
+    pub releases: Vec<ListedRelease>,
+    /// Whether there are more. Ask again with `after` and the last `index_path`.
+    pub more: bool,
+}
+
+json_fields!(body ReleasesResponse { releases, more });
+
+/// The projects of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ProjectsResponse {
+    #[schema(value_type = Vec<String>)]
+    pub projects: Vec<RepoPath>,
+    /// Whether there are more than one answer lists.
+    pub more: bool,
+}
+
+json_fields!(body ProjectsResponse { projects, more });
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+// Objections that stand, as answers tell of them (D126).
+
+/// What a signer holds against a release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ListedObjection {
+    /// The signer.
+    #[schema(value_type = String)]
+    pub public_key: PublicKey,
+    pub objection: String,
+    /// The time, as the signer says.
+    pub timestamp: Timestamp,
+}
+
+/// An objection, with the release that it is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct PendingObjection {
+    /// The index.
+    #[schema(value_type = String)]
+    pub file_path: RepoPath,
+    /// The signer.
+    #[schema(value_type = String)]
+    pub public_key: PublicKey,
+    pub objection: String,
+    /// The time, as the signer says.
+    pub timestamp: Timestamp,
+}
+
+impl ListedObjection {
+    /// Lists the objections that stand, the oldest first.
+    pub fn list(objections: &ObjectionsFile) -> Vec<Self> {
+        let listed = |standing: StandingObjection<'_>| Self {
+            public_key: standing.key,
+            objection: standing.text.to_owned(),
+            timestamp: standing.timestamp,
+        };
+        objections.standing().into_iter().map(listed).collect()
+    }
+
+    fn to(self, file_path: RepoPath) -> PendingObjection {
+        let Self { public_key, objection, timestamp } = self;
+        PendingObjection { file_path, public_key, objection, timestamp }
+    }
+}
+
+json_fields!(part ListedObjection { public_key, objection, timestamp });
+json_fields!(part PendingObjection { file_path, public_key, objection, timestamp });
+
+impl PendingObjection {
+    /// Lists the objections to these releases, as many as one answer has room for (D41). A file that cannot be read
+    /// hides no other.
+    pub fn within<'a>(
+        snapshot: &impl Snapshot,
+        releases: impl IntoIterator<Item = &'a RepoPath>,
+    ) -> Vec<Self> {
+        let has_some = |path: &&RepoPath| snapshot.contains(&layout::objections_of(path));
+        let mut listed = Vec::new();
+        for path in releases.into_iter().filter(has_some).take(LIST_ENTRIES) {
+            if listed.len() >= LIST_ENTRIES {
+                break;
+            }
+            let found = stored::objections(snapshot, path).unwrap_or_default();
+            listed.extend(
+                ListedObjection::list(&found).into_iter().map(|objection| objection.to(path.clone())),
+            );
+        }
+        listed.truncate(LIST_ENTRIES);
+        listed
+    }
+}

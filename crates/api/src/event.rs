@@ -2,15 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::layout;
-use countersign_core::json_words;
 use countersign_core::values::json::{Json, ParseError};
 use countersign_core::values::key::{KeyError, PublicKey};
-use countersign_core::values::path::RepoPath;
-use countersign_core::values::time::Timestamp;
+use countersign_core::values::{bounds::EVENT_BYTES, path::RepoPath, time::Timestamp};
+use countersign_core::{documents::layout, json_words, rules::snapshot};
 use serde::Serialize;
-
-use crate::claim::Claim;
 
 /// The kinds of events, in the order of a project's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -219,4 +215,195 @@ impl EventBody {
 /// Whether a text is the id of a commit, as events have it.
 pub fn is_commit_id(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+// What a commit claims to be, by its message alone. A claim proves nothing: it says which decision to run again.
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    Create,
+    Register {
+        project: RepoPath,
+        submitter: Option<PublicKey>,
+    },
+    /// An update. With `due`, the proposal comes back with all consent, and waits.
+    Update {
+        project: RepoPath,
+        submitter: PublicKey,
+        url: String,
+        due: Option<Timestamp>,
+    },
+    Sign {
+        file: RepoPath,
+        signer: PublicKey,
+        completes: bool,
+    },
+    /// The signature completes the consent to signers, which wait.
+    Agree {
+        project: RepoPath,
+        signer: PublicKey,
+        due: Timestamp,
+    },
+    /// Signers have waited long enough; no one asked.
+    Activate {
+        project: RepoPath,
+    },
+    Veto {
+        project: RepoPath,
+        master: PublicKey,
+        completes: bool,
+    },
+    Assets {
+        index: RepoPath,
+        caller: PublicKey,
+    },
+    Withdraw {
+        index: RepoPath,
+        caller: PublicKey,
+    },
+    /// An objection. `stands` is false if it is taken back.
+    Object {
+        index: RepoPath,
+        objector: PublicKey,
+        stands: bool,
+    },
+    Revoke {
+        file: RepoPath,
+        revoker: PublicKey,
+        completes: bool,
+    },
+    Drop {
+        project: RepoPath,
+    },
+}
+
+impl Claim {
+    pub fn parse(message: &str) -> Option<Self> {
+        let mut lines = message.lines();
+        let first = lines.next()?;
+        let field = |name: &str| lines.clone().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        let by = field(snapshot::BY).and_then(|key| PublicKey::parse_prefixed(&key).ok());
+        let from = field(snapshot::FROM);
+        let due = field(snapshot::DUE).and_then(|time| Timestamp::parse(&time).ok());
+        let subject = |title: &str| subject_of(first, title);
+        let sign = |file: RepoPath, completes| Some(Self::Sign { file, signer: by?, completes });
+        let revoke = |file: RepoPath, completes| Some(Self::Revoke { file, revoker: by?, completes });
+        if first == snapshot::CREATE {
+            Some(Self::Create)
+        } else if let Some(project) = subject(snapshot::REGISTER) {
+            Some(Self::Register { project, submitter: by })
+        } else if let Some(project) = subject(snapshot::PROPOSE).or_else(|| subject(snapshot::REPLACE)) {
+            Some(Self::Update { project, submitter: by?, url: from?, due })
+        } else if let Some(project) = subject(snapshot::ACTIVATE) {
+            match field(snapshot::BY) {
+                Some(_) => sign(layout::pending_signers(&project), true),
+                None => Some(Self::Activate { project }),
+            }
+        } else if let Some(project) = subject(snapshot::AGREE) {
+            Some(Self::Agree { project, signer: by?, due: due? })
+        } else if let Some(project) = subject(snapshot::RECORD_VETO) {
+            Some(Self::Veto { project, master: by?, completes: false })
+        } else if let Some(project) = subject(snapshot::VETO) {
+            Some(Self::Veto { project, master: by?, completes: true })
+        } else if let Some(file) = subject(snapshot::COMPLETE) {
+            // Before the title that it begins with.
+            sign(file, true)
+        } else if let Some(file) = subject(snapshot::SIGN) {
+            sign(file, false)
+        } else if let Some(index) = subject(snapshot::ADD).or_else(|| subject(snapshot::CORRECT)) {
+            Some(Self::Assets { index, caller: by? })
+        } else if let Some(index) = subject(snapshot::WITHDRAW) {
+            Some(Self::Withdraw { index, caller: by? })
+        } else if let Some(index) = subject(snapshot::OBJECT) {
+            Some(Self::Object { index, objector: by?, stands: true })
+        } else if let Some(index) = subject(snapshot::TAKE_BACK_OBJECTION) {
+            Some(Self::Object { index, objector: by?, stands: false })
+        } else if let Some(file) = subject(snapshot::RECORD_REVOCATION) {
+            revoke(file, false)
+        } else if let Some(file) = subject(snapshot::REVOKE) {
+            revoke(file, true)
+        } else {
+            Some(Self::Drop { project: subject(snapshot::DROP)? })
+        }
+    }
+}
+
+/// The path behind a title.
+fn subject_of(line: &str, title: &str) -> Option<RepoPath> {
+    let text = line.strip_prefix(title)?.strip_prefix(' ')?;
+    RepoPath::parse(text).ok().filter(|path| path.as_str() == text)
+}
+
+// Server-Sent Events, read from bytes as they come. What one event may weigh is bounded: the server is not believed.
+
+/// What stands between two empty lines, as far as it matters here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventBlock {
+    pub data: Option<String>,
+    /// The id from which to go on, after being cut off.
+    pub id: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub struct EventStreamReader {
+    line: Vec<u8>,
+    block: EventBlock,
+    /// The bytes of all lines of the block.
+    bytes: usize,
+    /// A line feed that follows a carriage return ends no line of its own.
+    after_return: bool,
+    has_begun: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong;
+
+impl EventStreamReader {
+    /// The blocks that end within these bytes.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<EventBlock>, TooLong> {
+        let mut blocks = Vec::new();
+        for byte in bytes {
+            let follows_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
+            match byte {
+                b'\n' if follows_return => {}
+                b'\n' | b'\r' => blocks.extend(self.end_line()),
+                _ => {
+                    self.bytes += 1;
+                    if self.bytes > EVENT_BYTES {
+                        return Err(TooLong);
+                    }
+                    self.line.push(*byte);
+                }
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// The block that the line ends, if it is an empty one.
+    fn end_line(&mut self) -> Option<EventBlock> {
+        let line = std::mem::take(&mut self.line);
+        let line = String::from_utf8_lossy(&line);
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        let line = line.strip_prefix('\u{feff}').filter(|_| is_first).unwrap_or(&line);
+        if line.is_empty() {
+            self.bytes = 0;
+            let block = std::mem::take(&mut self.block);
+            return (block != EventBlock::default()).then_some(block);
+        }
+        // A comment is a field without a name.
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "data" => match &mut self.block.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => self.block.data = Some(value.to_owned()),
+            },
+            "id" if !value.contains('\0') => self.block.id = Some(value.to_owned()),
+            _ => {}
+        }
+        None
+    }
 }

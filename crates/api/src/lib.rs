@@ -4,14 +4,9 @@
 pub mod answers;
 pub mod assembly;
 pub mod catalogue;
-pub mod claim;
 pub mod error_code;
 pub mod event;
-pub mod event_stream;
 pub mod newest;
-pub mod objected;
-pub mod offline;
 pub mod requests;
 pub mod schemas;
 pub mod state;
-pub mod waiting;

@@ -2,18 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::documents::fields::parse_by_any_path;
-use countersign_core::documents::history::History;
-use countersign_core::json_fields;
 use countersign_core::log::tree::{Hash, parse_hash, write_hash};
-use countersign_core::proof::bundle::Bundle;
-use countersign_core::proof::staple::Staple;
-use countersign_core::proof::state::{State, StateSubject};
-use countersign_core::values::digest::Sha512;
+use countersign_core::proof::{bundle::Bundle, bundle::Staple, state::State, state::StateSubject};
 use countersign_core::values::json::{Field, FromField as _, Json, ParseError};
-use countersign_core::values::path::RepoPath;
-use countersign_core::values::time::Timestamp;
-use countersign_core::values::verifier_key::VerifierKey;
+use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp, verifier_key::VerifierKey};
+use countersign_core::{documents::fields::parse_by_any_path, documents::history::History, json_fields};
 use serde::{Serialize, Serializer};
 
 use crate::catalogue::ListedRelease;

@@ -1,29 +1,20 @@
 //! The command line. A test makes docs/cli.md from its texts.
 
-use clap::{Parser, Subcommand};
-use countersign_server::config::GivenSettings;
+mod client;
+#[cfg(test)]
+mod reference;
+mod serve;
+mod signers;
 
-pub(crate) use client::*;
-pub(crate) use incident::*;
-pub(crate) use log::*;
-pub(crate) use options::*;
-pub(crate) use second_thoughts::*;
-pub(crate) use serve::{
+use clap::{Parser, Subcommand};
+use countersign_server::operate::config::GivenSettings;
+
+pub(crate) use crate::args::serve::{
     AcceptLossArgs, AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs,
     LogCommand, LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, TakeCheckpointArgs,
     WitnessArgs, WitnessCommand, WitnessInitArgs,
 };
-pub(crate) use signers::*;
-
-mod client;
-mod incident;
-mod log;
-mod options;
-#[cfg(test)]
-mod reference;
-mod second_thoughts;
-mod serve;
-mod signers;
+pub(crate) use crate::args::{client::*, signers::*};
 
 /// Collects signatures on software releases, and lets anyone check them.
 #[derive(Debug, Parser)]

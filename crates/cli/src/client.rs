@@ -3,12 +3,14 @@
 mod advice;
 mod attempts;
 mod calls;
-mod exchange;
+pub(crate) mod events;
 mod failures;
-pub(crate) mod journal;
 pub(crate) mod log;
+pub(crate) mod session;
 pub(crate) mod state;
 pub(crate) mod submission;
+pub(crate) mod targets;
+pub(crate) mod waiting;
 mod words;
 
 use std::{sync::Arc, time::Duration, time::SystemTime};
@@ -23,16 +25,15 @@ use countersign_core::values::bounds::{ANSWER_BYTES, FILE_BYTES};
 use countersign_core::values::{
     json::ParseError, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp, wire, wire::routes,
 };
-use countersign_forge::{
-    guard::Guard, http_url::parse_bare_url, https::https_client, resolver::HostResolver,
-};
+use countersign_forge::{guard::Guard, guard::HostResolver, https::https_client, url::parse_bare_url};
 use reqwest::{RequestBuilder, Response, StatusCode, header::CONTENT_TYPE, header::HeaderValue};
 use url::Url;
 
-pub(crate) use self::calls::ServerCall;
-use self::exchange::{ANSWER_TIMEOUT, Answer, ExchangeError, exchange};
-use self::{attempts::Attempts, attempts::Repetition, calls::CallForm, words::not_asked};
-use crate::{client_config::KnownServer, error::CliError, keys::SigningKey, output::Output};
+use crate::client::attempts::{ANSWER_TIMEOUT, Answer, Attempts, ExchangeError, Repetition, exchange};
+pub(crate) use crate::client::calls::ServerCall;
+use crate::client::{calls::CallForm, words::not_asked};
+use crate::words::{error::CliError, output::Output};
+use crate::{keys::SigningKey, settings::client_config::KnownServer};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 

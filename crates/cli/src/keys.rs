@@ -1,26 +1,26 @@
 //! Keys: read from files, held by an ssh-agent, or named on the command line.
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-
-use agent::{AgentError, AgentKey};
-use countersign_core::documents::signers::Signer;
-use countersign_core::values::key::{PublicKey, SecretKey, Signature};
-use countersign_core::values::{digest::Sha512, other_format::FormatMessage, shown::shown_text};
-use countersign_core::values::{verifier_key::VerifierKey, wire};
-use countersign_log::{LogSigner, WitnessSigner};
-use key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
-
-use crate::{args::GlobalArgs, error::CliError, output::Output, paths::shown_path};
-
 mod agent;
 mod generate;
 mod key_file;
 pub(crate) mod passphrase;
-mod secret;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use generate::generate;
-pub(crate) use secret::SecretBytes;
+use std::{collections::BTreeSet, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf};
+
+use countersign_core::documents::signers::{Role, Signer, SignersFile};
+use countersign_core::values::key::{PublicKey, SecretKey, Signature};
+use countersign_core::values::shown::{quoted, shown_text};
+use countersign_core::values::{
+    digest::Sha512, other_format::FormatMessage, verifier_key::VerifierKey, wire,
+};
+use countersign_log::{LogSigner, WitnessSigner};
+
+use crate::keys::agent::{AgentError, AgentKey};
+use crate::keys::key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
+pub(crate) use crate::keys::{generate::generate, passphrase::SecretBytes};
+use crate::{args::GlobalArgs, words::error::CliError, words::error::shown_path, words::output::Output};
 
 const MAX_KEY_FILE_BYTES: usize = 64 * 1024;
 const ATTEMPTS: usize = 3;
@@ -334,5 +334,51 @@ fn warn_of_loose_mode(path: &Path, output: Output) {
     }
 }
 
-#[cfg(test)]
-mod tests;
+// Keys by the names that signers files give them.
+
+/// Keys as they are written out, or names from these signers files.
+pub(crate) fn resolve_keys(texts: &[String], files: &[SignersFile]) -> Result<BTreeSet<PublicKey>, CliError> {
+    texts.iter().map(|text| resolve_key(text, files)).collect()
+}
+
+fn resolve_key(text: &str, files: &[SignersFile]) -> Result<PublicKey, CliError> {
+    let named: BTreeSet<PublicKey> = files.iter().filter_map(|file| find_named(file, text)).collect();
+    if named.len() > 1 {
+        let keys: Vec<String> = named.iter().map(ToString::to_string).collect();
+        return Err(CliError::usage(
+            format!("{} has been the name of {} keys", quoted(text), keys.len()),
+            format!("give the one that you mean in full, or all of them: {}", keys.join(" ")),
+        ));
+    }
+    match (named.first(), files) {
+        (Some(key), _) => Ok(*key),
+        (None, []) => parse_key(text).map_err(|error| {
+            error.with_hint("give the key in full, its .pub file, or with --project its name")
+        }),
+        (None, files) => parse_key(text).map_err(|_| {
+            let mut names: Vec<String> = files.iter().flat_map(list_signers).map(|(name, _)| name).collect();
+            names.sort();
+            names.dedup();
+            CliError::usage(
+                format!("no signers file there names {}", quoted(text)),
+                format!("give a key in full, or one of these names: {}", names.join(", ")),
+            )
+        }),
+    }
+}
+
+/// The key that a signers file gives this name.
+pub(crate) fn find_named(file: &SignersFile, name: &str) -> Option<PublicKey> {
+    every_signer(file).find(|signer| signer.name.as_deref() == Some(name)).map(|signer| signer.key)
+}
+
+/// The names that a signers file gives, safe to show, with their keys.
+pub(crate) fn list_signers(file: &SignersFile) -> Vec<(String, PublicKey)> {
+    let named = every_signer(file).filter_map(|signer| Some((quoted(signer.name.as_deref()?), signer.key)));
+    named.collect()
+}
+
+fn every_signer(file: &SignersFile) -> impl Iterator<Item = &Signer> {
+    let groups = Role::ALL.into_iter().filter_map(|role| file.explicit_groups(role)).flatten();
+    groups.flat_map(|group| &group.signers).chain(file.registrars())
+}

@@ -1,53 +1,21 @@
 //! The `countersign` program.
 
 mod args;
-mod carried;
 mod client;
-mod client_config;
 mod commands;
-mod comparison;
-mod config_dir;
-mod download;
-mod error;
-mod events;
 mod evidence;
-mod files;
-mod freshness;
-mod glob;
-mod job_outputs;
 mod keys;
-mod log_memory;
-mod log_policy;
-mod log_report;
-mod log_tiles;
-mod named_keys;
-mod output;
-mod paths;
-mod people;
-mod prompt;
-mod proof;
-mod release_names;
-mod report;
-mod repository_copy;
-mod review;
-mod session;
-mod setup;
-mod several;
-mod shown_release;
-mod table;
-mod targets;
-mod trust;
-mod waiting;
+pub(crate) mod settings;
+pub(crate) mod words;
 
 use std::{path::Path, process::ExitCode};
 
-use args::{Arguments, Command, GlobalArgs, SignersCommand};
 use clap::Parser as _;
-use countersign_server::config::GivenDatabase;
-use error::{CliError, ErrorKind};
-use output::{ColorChoice, Output};
-use session::ask;
-use setup::client_runtime;
+use countersign_server::operate::config::GivenDatabase;
+
+use crate::args::{Arguments, Command, GlobalArgs, SignersCommand};
+use crate::client::session::{ask, client_runtime};
+use crate::words::{error::CliError, error::ErrorKind, output::ColorChoice, output::Output};
 
 fn main() -> ExitCode {
     let Arguments { global, command } = match Arguments::try_parse() {
@@ -83,7 +51,7 @@ fn refuse_arguments(error: &clap::Error) -> ExitCode {
 }
 
 fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliError> {
-    use commands::*;
+    use crate::commands::*;
     let confirmation = global.confirmation();
     match command {
         Command::Serve(mut given) => {
@@ -108,7 +76,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
             ask(global, output, async |session| signers::edit::run(session, &args).await)
         }
         Command::Trust { command } => trust::run(&command, output, confirmation),
-        Command::Completions(args) => completions::run(&args, output),
+        Command::Completions(args) => man::run_completions(&args, output),
         Command::Man(args) => man::run(&args, output),
         Command::ServeFiles(args) => client_runtime()?.block_on(serve_files::run(&args)),
         Command::Demo(args) => demo::run(&args, output),

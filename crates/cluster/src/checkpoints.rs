@@ -7,11 +7,8 @@ use countersign_core::log::{checkpoint::Checkpoint, note::Note};
 use countersign_log::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
 use tokio_postgres::types::Type;
 
-use crate::{
-    database::{Database, DatabaseSession, within},
-    error::DatabaseError,
-    thread_runtime::ThreadRuntime,
-};
+use crate::database::{Database, DatabaseSession, ThreadRuntime, within};
+use crate::error::DatabaseError;
 
 const LIMIT: Duration = Duration::from_secs(5);
 

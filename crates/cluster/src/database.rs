@@ -1,35 +1,17 @@
 //! Connections to the database.
 
-use std::{
-    future::Future,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
+use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
+use std::{future::Future, io, time::Duration, time::SystemTime};
 
 use countersign_core::values::time::Timestamp;
 use futures_util::{StreamExt as _, stream};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::mpsc,
-    task::AbortHandle,
-    time::timeout,
-};
-use tokio_postgres::{
-    AsyncMessage, Client, Connection, Row, Socket,
-    error::SqlState,
-    types::{ToSql, Type},
-};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{runtime::Builder, runtime::Runtime, sync::mpsc, task::AbortHandle, time::timeout};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket, error::SqlState};
 
 pub use crate::tls::DatabaseTlsError;
-use crate::{
-    error::DatabaseError,
-    settings::{DatabaseSettings, Encryption},
-    times,
-    tls::DatabaseTls,
-};
+use crate::{error::DatabaseError, rows, settings::DatabaseSettings, settings::Encryption, tls::DatabaseTls};
 
 /// How long connecting can take: all hosts of a URL together, and TLS and passwords with them.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -69,7 +51,7 @@ impl Database {
         let rows = within(CONNECT_LIMIT, session.query("select clock_timestamp()", &[])).await?;
         let shown: Option<SystemTime> = rows.first().map(|row| row.try_get(0)).transpose()?;
         let strange = || DatabaseError::Strange("a time out of the calendar".to_owned());
-        shown.and_then(times::from_system).ok_or_else(strange)
+        shown.and_then(rows::from_system).ok_or_else(strange)
     }
 
     /// Connects to the database. `purpose` is what the database's list of connections shows. A transaction that waits
@@ -219,4 +201,32 @@ pub(crate) async fn within<T>(
     work: impl Future<Output = Result<T, DatabaseError>>,
 ) -> Result<T, DatabaseError> {
     timeout(limit, work).await.unwrap_or(Err(DatabaseError::Time(limit)))
+}
+
+// Asks the database from a thread that is not of an async runtime.
+
+/// Runs async code in the thread that calls. Connections rest while no one asks.
+#[derive(Debug)]
+pub(crate) struct ThreadRuntime(Option<Runtime>);
+
+impl ThreadRuntime {
+    pub(crate) fn new() -> io::Result<Self> {
+        Builder::new_current_thread().enable_all().build().map(Some).map(Self)
+    }
+
+    pub(crate) fn block_on<T>(
+        &self,
+        work: impl Future<Output = Result<T, DatabaseError>>,
+    ) -> Result<T, DatabaseError> {
+        self.0.as_ref().map_or(Err(DatabaseError::Lost), |runtime| runtime.block_on(work))
+    }
+}
+
+/// A runtime must not wait for its end where others run.
+impl Drop for ThreadRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }

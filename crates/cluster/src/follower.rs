@@ -1,30 +1,16 @@
 //! Hears of other nodes' batches: by notification, and by asking twice a second, which is enough where a pooler keeps
 //! notifications away. The same connection says that this node is there, and forgets expired nonces.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::{sync::Arc, time::Duration, time::Instant, time::SystemTime};
 
-use countersign_store::{clock::Clock, nonces::NonceStats};
-use tokio::{
-    runtime::Handle,
-    task::JoinHandle,
-    time::{sleep, timeout_at},
-};
+use countersign_store::{machine::clock::Clock, nonces::NonceStats};
+use tokio::{runtime::Handle, task::JoinHandle, time::sleep, time::timeout_at};
 use tokio_postgres::types::Type;
 
-use crate::{
-    clock_check::ClockQuestion,
-    database::{Database, DatabaseSession, SqlParameter, within},
-    error::DatabaseError,
-    node::{KnownPlace, NodeState},
-    nonces::{self, RAISE_NONCE_FLOOR},
-    order::LOOKED_AT,
-    passed,
-    purge::NoncePurge,
-    rows,
-};
+use crate::database::{Database, DatabaseSession, SqlParameter, within};
+use crate::node::{ClockQuestion, KnownPlace, NodeState};
+use crate::nonces::{NoncePurge, RAISE_NONCE_FLOOR};
+use crate::{error::DatabaseError, nonces, order::LOOKED_AT, passed, rows};
 
 const POLL: Duration = Duration::from_millis(500);
 /// How often a node says that it is there.

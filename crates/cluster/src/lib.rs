@@ -7,21 +7,15 @@
 
 pub mod admin;
 pub mod checkpoints;
-pub mod clock_check;
 pub mod database;
 pub mod error;
 pub mod follower;
-pub mod machine_time;
 pub mod node;
 pub mod nonces;
 pub mod order;
 mod passed;
-mod purge;
-mod recent;
 mod rows;
 pub mod schema;
 pub mod settings;
-mod thread_runtime;
-mod times;
-mod tls;
+pub mod tls;
 pub mod webhooks;

@@ -2,29 +2,19 @@
 
 mod add;
 mod exchange;
-mod tries;
-mod turn_lock;
 
 use std::{io, sync::Arc, time::Duration};
 
-use countersign_store::{
-    ObjectId,
-    clock::Clock,
-    sequence::{
-        Appended, BatchOffer, OrderGap, OrderPlace, OrderedBatch, PassedBatch, SequenceError, Sequencer,
-        SharedBatch, Votes,
-    },
+use countersign_store::sequence::{
+    Appended, BatchOffer, OrderGap, OrderPlace, OrderedBatch, PassedBatch, SequenceError, Sequencer,
+    SharedBatch, Votes,
 };
+use countersign_store::{ObjectId, machine::clock::Clock};
 
-pub(crate) use self::exchange::LOOKED_AT;
-use self::exchange::OrderExchange;
-pub use self::exchange::{MAX_BODY_BYTES, TurnTimes};
-use crate::{
-    database::Database,
-    error::DatabaseError,
-    node::{AppliedBatch, NodeState},
-    thread_runtime::ThreadRuntime,
-};
+use crate::database::{Database, ThreadRuntime};
+pub(crate) use crate::order::exchange::LOOKED_AT;
+pub use crate::order::exchange::{MAX_BODY_BYTES, TurnTimes};
+use crate::{error::DatabaseError, node::AppliedBatch, node::NodeState, order::exchange::OrderExchange};
 
 /// How long an append or a question can take, all repetitions together.
 pub const ORDER_LIMIT: Duration = Duration::from_secs(10);

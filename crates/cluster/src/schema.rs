@@ -6,11 +6,7 @@ use thiserror::Error;
 use tokio_postgres::{error::SqlState, types::Type};
 use uuid::Uuid;
 
-use crate::{
-    database::{Database, DatabaseSession, within},
-    error::DatabaseError,
-    rows,
-};
+use crate::{database::Database, database::DatabaseSession, database::within, error::DatabaseError, rows};
 
 /// The format of the tables below. A program refuses a database with a higher one.
 pub const FORMAT: i32 = 2;

@@ -1,8 +1,8 @@
 //! Settings for the database: what a URL such as `postgres://user@host/name` says.
 
-use countersign_core::values::url::is_this_machine;
 use std::{fmt, net::IpAddr, path::PathBuf, str::FromStr as _};
 
+use countersign_core::values::path::is_this_machine;
 use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use tokio_postgres::config::{ChannelBinding, Config, Host, SslMode, TargetSessionAttrs};

@@ -1,32 +1,16 @@
 //! TLS to the database, over the rustls that the program has.
 
-use std::{
-    future::Future,
-    io,
-    path::{Path, PathBuf},
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{future::Future, io, path::Path, path::PathBuf, pin::Pin, sync::Arc, task::Context, task::Poll};
 
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::ring::default_provider,
-    pki_types::{
-        CertificateDer, InvalidDnsNameError, ServerName,
-        pem::{Error as PemError, PemObject as _},
-    },
-    version::{TLS12, TLS13},
-};
+use countersign_store::machine::clock::since_1970;
+use rustls::pki_types::pem::{Error as PemError, PemObject as _};
+use rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName, UnixTime};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, RootCertStore, crypto::ring::default_provider, time_provider::TimeProvider};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_postgres::{
-    Socket,
-    tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
-};
+use tokio_postgres::{Socket, tls::ChannelBinding, tls::MakeTlsConnect, tls::TlsConnect, tls::TlsStream};
 use tokio_rustls::TlsConnector;
-
-use crate::machine_time::MachineTime;
 
 #[derive(Debug, Error)]
 pub enum DatabaseTlsError {
@@ -133,5 +117,17 @@ impl AsyncWrite for EncryptedStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+// The clock for TLS, to the database and of servers alike.
+
+/// The default provider panics if the clock is before 1970.
+#[derive(Debug)]
+pub struct MachineTime;
+
+impl TimeProvider for MachineTime {
+    fn current_time(&self) -> Option<UnixTime> {
+        since_1970().map(UnixTime::since_unix_epoch)
     }
 }

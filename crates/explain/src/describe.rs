@@ -6,20 +6,12 @@ pub mod release;
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::layout::{self, Signable},
-    rules::{
-        snapshot::{ReadError, Snapshot},
-        stored::ReleaseState,
-        tally::Tally,
-    },
-    values::{digest::Sha512, key::PublicKey, path::RepoPath},
-};
+use countersign_core::documents::{layout, layout::Signable};
+use countersign_core::rules::{quorum::Tally, snapshot::ReadError, snapshot::Snapshot, stored::ReleaseState};
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath};
 
-use self::{
-    proposal::{ProposalDescription, describe_proposal},
-    release::{ReleaseDescription, describe_release},
-};
+use crate::describe::proposal::{ProposalDescription, describe_proposal};
+use crate::describe::release::{ReleaseDescription, describe_release};
 use crate::progress::Names;
 
 /// How far a file has come that collects signatures, or did.

@@ -2,20 +2,13 @@
 
 mod words;
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{cmp::Reverse, collections::BTreeMap, collections::BTreeSet};
 
-use countersign_core::{
-    documents::signers::{Group, Role, Signer, SignersFile, keys_of},
-    values::{key::PublicKey, other_format::OtherFormat},
-};
+use countersign_core::documents::signers::{Group, Role, Signer, SignersFile, keys_of};
+use countersign_core::values::{key::PublicKey, other_format::OtherFormat};
 
-use crate::{
-    log_change::{LogChange, list_log_changes},
-    strength::{KeyCount, count_needed, effective_groups},
-};
+use crate::log_change::{LogChange, list_log_changes};
+use crate::strength::{KeyCount, count_needed, effective_groups};
 
 /// One change; `Display` says it in a sentence. A key of the current file appears under the name that this file gives it:
 /// the name in the proposed file is part of the proposal.

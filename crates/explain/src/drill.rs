@@ -1,19 +1,14 @@
 //! What a team could still do if keys were lost, and a thief if keys were stolen, played out with the real decisions (D145).
 
-mod cast;
 mod outcome;
 mod stage;
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    values::{key::PublicKey, time::Timestamp},
-};
+use countersign_core::{documents::signers::SignersFile, values::key::PublicKey, values::time::Timestamp};
 
-pub use self::outcome::{DrillAttempt, DrillFault, DrillStep, Nuisance};
-use self::stage::Stage;
-use crate::strength::Act;
+pub use crate::drill::outcome::{DrillAttempt, DrillFault, DrillStep, Nuisance};
+use crate::{drill::stage::Stage, strength::Act};
 
 /// Keys of a signers file.
 #[derive(Debug, Clone, Default)]

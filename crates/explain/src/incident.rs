@@ -2,37 +2,19 @@
 //!
 //! Read from a state of the repository. Signatures that do not verify count for nothing.
 
-mod listing;
-mod question;
-mod removal;
+use std::{cmp::Reverse, collections::BTreeMap, collections::BTreeSet, error::Error, fmt};
 
-use std::{cmp::Reverse, error::Error, fmt};
-
-use countersign_core::{
-    documents::{
-        history::History,
-        layout,
-        signers::{SignersFile, keys_of},
-        statement::Revocation,
-    },
-    rules::{
-        chain::{self, VerifiedChain},
-        consent::{ConditionKind, Consent},
-        quorum,
-        snapshot::{ReadError, Snapshot},
-        stored::{self, ReleaseState, StoredProposal},
-        tally::Tally,
-    },
-    values::{path::RepoPath, time::Timestamp},
+use countersign_core::documents::signers::{Role, Signer, SignersFile, keys_of};
+use countersign_core::documents::{
+    history::History, layout, signatures::SignatureSet, statement::Revocation,
 };
+use countersign_core::rules::quorum::{ConditionKind, Consent, Tally};
+use countersign_core::rules::snapshot::{ReadError, Snapshot};
+use countersign_core::rules::stored::{ReleaseState, StoredProposal};
+use countersign_core::rules::{chain, chain::VerifiedChain, quorum, stored};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 
-use self::{listing::list_listings, removal::plan_removal};
-pub use self::{
-    listing::{IncidentListing, ListingStanding},
-    question::{IncidentQuestion, SigningTimes},
-    removal::{KeyRemoval, KeyShortage, list_powers},
-};
-use crate::strength::Act;
+use crate::strength::{Act, effective_groups};
 
 #[derive(Debug, Clone)]
 pub struct ProjectIncident {
@@ -367,3 +349,152 @@ impl fmt::Display for IncidentFault {
 }
 
 impl Error for IncidentFault {}
+
+// Lists where keys are or were listed.
+
+/// A place at which a key is or was listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncidentListing {
+    pub signer: Signer,
+    /// The roles as the rules count them, defaults included (D8).
+    pub roles: Vec<Role>,
+    pub is_registrar: bool,
+    pub standing: ListingStanding,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListingStanding {
+    InForce,
+    /// A rotation at this time removed the key.
+    Until(Timestamp),
+    /// A signers file that waits for signatures lists it, and the one in force does not.
+    Proposed,
+}
+
+fn list_listings(
+    chain: Option<&VerifiedChain>,
+    proposal: Option<&StoredProposal>,
+    question: &IncidentQuestion,
+) -> Vec<IncidentListing> {
+    let links = chain.map(|chain| chain.links.as_slice()).unwrap_or_default();
+    let mut listings = Vec::new();
+    for key in &question.keys {
+        let last = links.iter().rposition(|link| link.signers.may_register(key));
+        let standing = match last {
+            Some(last) => match links.get(last + 1) {
+                None => ListingStanding::InForce,
+                Some(next) => ListingStanding::Until(next.activated_at),
+            },
+            None => ListingStanding::Proposed,
+        };
+        if let Some(last) = last {
+            listings.push(IncidentListing::of(&links[last].signers, *key, standing));
+        }
+        let proposed = proposal.filter(|proposal| proposal.signers.may_register(key));
+        if let Some(proposed) = proposed.filter(|_| standing != ListingStanding::InForce) {
+            listings.push(IncidentListing::of(&proposed.signers, *key, ListingStanding::Proposed));
+        }
+    }
+    listings
+}
+
+impl IncidentListing {
+    fn of(file: &SignersFile, key: PublicKey, standing: ListingStanding) -> Self {
+        let is_in = |role: &Role| keys_of(&effective_groups(file, *role)).any(|listed| listed == key);
+        Self {
+            signer: file.named_signer(key),
+            roles: Role::ALL.into_iter().filter(is_in).collect(),
+            is_registrar: file.has_registrar(&key),
+            standing,
+        }
+    }
+}
+
+// Which keys are asked about, and what of a set of signatures is theirs.
+
+/// Keys that are no longer trusted, all together.
+#[derive(Debug, Clone)]
+pub struct IncidentQuestion {
+    pub keys: BTreeSet<PublicKey>,
+    /// The time from which on signatures count; without it all do.
+    pub since: Option<Timestamp>,
+}
+
+/// The time at which each of the keys signed something.
+pub type SigningTimes = BTreeMap<PublicKey, Timestamp>;
+
+impl IncidentQuestion {
+    /// The keys that signed, since the time that is asked for.
+    fn select(&self, set: &SignatureSet) -> SigningTimes {
+        let mut signed = self.select_ever(set);
+        signed.retain(|_, at| self.since.is_none_or(|since| *at >= since));
+        signed
+    }
+
+    fn select_ever(&self, set: &SignatureSet) -> SigningTimes {
+        let named = set.entries.iter().filter(|(key, _)| self.keys.contains(key));
+        named.map(|(key, collected)| (*key, collected.collected_at)).collect()
+    }
+
+    fn without(&self, set: &SignatureSet) -> BTreeSet<PublicKey> {
+        set.signers().difference(&self.keys).copied().collect()
+    }
+
+    fn with(&self, set: &SignatureSet) -> BTreeSet<PublicKey> {
+        set.signers().union(&self.keys).copied().collect()
+    }
+
+    /// Whether one of the keys is among the signers, whatever the time.
+    fn has_any(&self, set: &SignatureSet) -> bool {
+        set.entries.keys().any(|key| self.keys.contains(key))
+    }
+}
+
+// What keys can do alone, and what it takes to remove them.
+
+/// What it takes to take the keys out of the signers file.
+#[derive(Debug, Clone)]
+pub struct KeyRemoval {
+    /// Groups that would have fewer keys than they need.
+    pub shortages: Vec<KeyShortage>,
+    /// Whether the other keys can rotate without the named ones.
+    pub others_can_rotate: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyShortage {
+    pub role: Role,
+    /// The number of the group, counted from 1; `None` if the role has only one group.
+    pub number: Option<usize>,
+    pub threshold: usize,
+    pub left: usize,
+}
+
+/// What these keys can do under this file without anyone else.
+pub fn list_powers(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> Vec<Act> {
+    let can = |act: &Act| match act {
+        Act::Release => quorum::is_met(file.artifact_groups(), keys),
+        Act::Rotate => {
+            quorum::is_met(file.admin_groups(), keys) || quorum::is_met(file.master_groups(), keys)
+        }
+        Act::Revoke => quorum::is_met(&file.revocation_groups(), keys),
+    };
+    [Act::Release, Act::Rotate, Act::Revoke].into_iter().filter(can).collect()
+}
+
+fn plan_removal(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> KeyRemoval {
+    let mut shortages = Vec::new();
+    for role in Role::ALL {
+        let groups = file.explicit_groups(role).unwrap_or_default();
+        for (i, group) in groups.iter().enumerate() {
+            let left: BTreeSet<PublicKey> =
+                group.signers.iter().map(|signer| signer.key).filter(|key| !keys.contains(key)).collect();
+            if left.len() < group.threshold {
+                let number = (groups.len() > 1).then_some(i + 1);
+                shortages.push(KeyShortage { role, number, threshold: group.threshold, left: left.len() });
+            }
+        }
+    }
+    let others: BTreeSet<PublicKey> = file.keys().difference(keys).copied().collect();
+    KeyRemoval { shortages, others_can_rotate: list_powers(file, &others).contains(&Act::Rotate) }
+}

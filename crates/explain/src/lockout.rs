@@ -1,16 +1,9 @@
 //! Keys that no one has used for long, and what it would mean if they were lost (D141).
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    time::Duration,
-};
+use std::{borrow::Cow, collections::BTreeMap, collections::BTreeSet, fmt, time::Duration};
 
-use countersign_core::{
-    documents::signers::{Group, Signer, SignersFile, keys_of},
-    values::{key::PublicKey, shown::plural, time::Timestamp},
-};
+use countersign_core::documents::signers::{Group, Signer, SignersFile, keys_of};
+use countersign_core::values::{key::PublicKey, shown::plural, time::Timestamp};
 
 use crate::strength::Act;
 

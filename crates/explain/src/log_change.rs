@@ -2,12 +2,10 @@
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
-use countersign_core::{
-    documents::transparency::{Transparency, WitnessGroup},
-    values::verifier_key::VerifierKey,
-};
+use countersign_core::documents::transparency::{Transparency, WitnessGroup};
+use countersign_core::values::verifier_key::VerifierKey;
 
-use crate::logs::{
+use crate::words::{
     shown_age, shown_replaying_count, shown_verifier_key, shown_witness_count, shown_witness_groups,
     witness_rule,
 };

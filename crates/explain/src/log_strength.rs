@@ -2,13 +2,10 @@
 
 use std::{fmt, time::Duration};
 
-use countersign_core::{
-    documents::transparency::Transparency,
-    log::quorum_tree::Tolerance,
-    values::{shown::quoted, verifier_key::VerifierKey},
-};
+use countersign_core::values::{shown::quoted, verifier_key::VerifierKey};
+use countersign_core::{documents::transparency::Transparency, log::policy::Tolerance};
 
-use crate::logs::{
+use crate::words::{
     shown_age, shown_replaying_count, shown_verifier_key, shown_witness_count, shown_witness_group,
 };
 

@@ -2,20 +2,13 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use countersign_core::{
-    documents::{
-        signatures::SignatureSet,
-        signers::{Group, Role, Signer, SignersFile},
-    },
-    rules::{
-        consent::{Condition, ConditionKind, Consent},
-        quorum,
-        tally::Tally,
-    },
-    values::{key::PublicKey, time::Timestamp},
-};
+use countersign_core::documents::signatures::SignatureSet;
+use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
+use countersign_core::rules::quorum;
+use countersign_core::rules::quorum::{Condition, ConditionKind, Consent, Tally};
+use countersign_core::values::{key::PublicKey, time::Timestamp};
 
-use crate::signers::rule_text;
+use crate::words::rule_text;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupProgress {

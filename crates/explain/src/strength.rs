@@ -1,21 +1,11 @@
 //! What a signers file withstands (D8, D15, D20): how many keys may be stolen, and how many lost.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::{cmp::Reverse, collections::BTreeMap, collections::BTreeSet, fmt};
 
-use countersign_core::{
-    documents::signers::{Group, Role, Signer, SignersFile, keys_of},
-    rules::quorum,
-    values::key::PublicKey,
-};
+use countersign_core::documents::signers::{Group, Role, Signer, SignersFile, keys_of};
+use countersign_core::{rules::quorum, values::key::PublicKey};
 
-use crate::{
-    log_strength::{LogStrength, LogWarning},
-    signers::{shown_groups, shown_signers},
-};
+use crate::{log_strength::LogStrength, log_strength::LogWarning, words::shown_groups, words::shown_signers};
 
 /// How many entries of groups a search looks at before it settles for bounds: a fraction of a second.
 const MAX_SEARCH_WORK: usize = 1_000_000;

@@ -3,11 +3,8 @@
 
 use std::{cell::OnceCell, collections::HashMap, sync::Arc};
 
-use countersign_core::{
-    documents::{history::EntryFacts, signatures::SignatureSet},
-    rules::snapshot::{Change, StoredSigners},
-    values::path::RepoPath,
-};
+use countersign_core::documents::{history::EntryFacts, signatures::SignatureSet};
+use countersign_core::{rules::snapshot::Change, rules::snapshot::StoredSigners, values::path::RepoPath};
 use sha2::{Digest as _, Sha256};
 
 use crate::roles::{EARLIER, PathRole, RoleNames};

@@ -1,9 +1,6 @@
 //! Finds what lies where in a state.
 
-use crate::{
-    contents::{ContentId, Contents, State},
-    roles::{PathRole, ProjectNames},
-};
+use crate::{contents::ContentId, contents::Contents, contents::State, roles::PathRole, roles::ProjectNames};
 
 pub type SignersSlots = [Option<ContentId>; 5];
 /// What lies beside a pending signers file.

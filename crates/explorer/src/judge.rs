@@ -3,19 +3,15 @@
 
 use std::ops::Range;
 
-use crate::{
-    action::{Action, ListedAction},
-    contents::{ContentId, Contents, EMPTY, PARTS, PartId, State},
-    facts::Facts,
-    invariants::{
-        Checked, Held, Invariant, documents::Reader, powers, proofs::ProofCheck, states::StateCheck,
-        steps::StepCheck,
-    },
-    liveness::Goals,
-    memo::{Memo, MemoSet},
-    roles::{FIRST_RELEASE, IN_FORCE, PROPOSED, RECORD, REPLACED},
-    world::{ProjectPlan, World},
+use crate::action::{Action, ListedAction};
+use crate::contents::{ContentId, Contents, EMPTY, PARTS, PartId, State};
+use crate::decisions::{Memo, MemoSet};
+use crate::invariants::{
+    Checked, Held, Invariant, documents::Reader, proofs::ProofCheck, states::StateCheck, steps,
+    steps::StepCheck,
 };
+use crate::roles::{FIRST_RELEASE, IN_FORCE, PROPOSED, RECORD, REPLACED};
+use crate::{facts::Facts, liveness::Goals, world::ProjectPlan, world::World};
 
 /// How many requests each goal still takes. 0 is reached.
 pub type Ranks = [usize; 2 * PARTS];
@@ -204,7 +200,7 @@ impl<'w> Judge<'w> {
     pub fn is_kept_for_masters(&self, contents: &Contents, state: &State, n: usize) -> bool {
         let facts = Facts::of(state, contents);
         let now = self.world.clocks[usize::from(state.clock)].unix_seconds();
-        powers::is_kept_for_masters(&self.reader, contents, &facts.projects[n], now)
+        steps::is_kept_for_masters(&self.reader, contents, &facts.projects[n], now)
     }
 
     pub fn check_state(&mut self, contents: &Contents, state: &State) -> Held {

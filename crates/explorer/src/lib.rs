@@ -5,7 +5,6 @@
 //! itself, so that a mistake in a rule is not repeated in its check.
 
 pub mod action;
-pub mod bulk;
 pub mod contents;
 pub mod decisions;
 pub mod facts;
@@ -13,7 +12,6 @@ pub mod invariants;
 pub mod judge;
 pub mod liveness;
 pub mod logged;
-pub mod memo;
 pub mod requests;
 pub mod roles;
 pub mod search;

@@ -6,25 +6,17 @@ use std::rc::Rc;
 
 use countersign_core::values::time::Timestamp;
 
-use crate::{
-    action::{Action, Offered, Says, Seen, Word},
-    contents::{ContentId, Contents},
-    facts::{Facts, ProjectFacts, ReleaseSlots},
-    invariants::{
-        documents::{
-            Keys, Reader, SetDocument, SignersDocument, can_consent, digest_text, missing, missing_consent,
-            union,
-        },
-        powers::can_withdraw,
-        said::read_said,
-        waiting::WaitDocument,
-    },
-    roles::{
-        AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, OBJECTIONS, REVOKED, SET, VETO,
-        VETO_SET,
-    },
-    world::World,
+use crate::action::{Action, Offered, Says, Seen, Word};
+use crate::facts::{Facts, ProjectFacts, ReleaseSlots};
+use crate::invariants::documents::{
+    Keys, Reader, SetDocument, SignersDocument, can_consent, digest_text, missing, missing_consent, union,
 };
+use crate::invariants::{said::read_said, steps::can_withdraw, waiting::WaitDocument};
+use crate::roles::{
+    AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, OBJECTIONS, REVOKED, SET, VETO,
+    VETO_SET,
+};
+use crate::{contents::ContentId, contents::Contents, world::World};
 
 /// The rank before anything was begun.
 const FAR: usize = 1_000;

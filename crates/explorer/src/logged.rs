@@ -2,22 +2,13 @@
 
 use std::collections::HashMap;
 
-use countersign_core::{
-    log::{record::Record, status::Statuses, tree::Hash, trie::TrieKey},
-    values::digest::Sha512,
-};
+use countersign_core::log::{record::Record, status::Statuses, tree::Hash, trie::TrieKey};
+use countersign_core::values::digest::Sha512;
 
-use crate::{
-    contents::{ContentId, Contents, PartId, State},
-    decisions::Decided,
-    facts::Facts,
-    invariants::{
-        Broken, Held, Invariant,
-        proofs::{ProofCheck, read_index},
-    },
-    memo::{Memo, MemoSet},
-    roles::{FILE, PathRole, REVOCATION},
-};
+use crate::contents::{ContentId, Contents, PartId, State};
+use crate::decisions::{Decided, Memo, MemoSet};
+use crate::invariants::{Broken, Held, Invariant, proofs::ProofCheck, proofs::read_index};
+use crate::{facts::Facts, roles::FILE, roles::PathRole, roles::REVOCATION};
 
 pub type MapId = u32;
 

@@ -3,50 +3,28 @@
 
 pub mod second_thoughts;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, collections::HashMap, sync::Arc, time::Duration};
 
 use countersign_api::requests::ProposeBody;
-use countersign_core::{
-    documents::{
-        index::{AssetName, Digests, PublishedFile, ReleaseIndex},
-        metadata::{Origin, OriginKind},
-        other_formats::FormatTexts,
-        sha256sums::render_sha256sums,
-        statement::{Revocation, SignedStatement, StatementKind},
-    },
-    rules::{
-        decide::{
-            Proposal,
-            assets::{AssetsRefusal, Release, WrittenIndex, register_assets},
-            drop::{DropRefusal, drop_pending},
-            register::{RegisterRefusal, register},
-            revoke::revoke,
-            sign::{Prepared, SignRefusal, SignaturesBody, sign_prepared},
-            statement::StatementRefusal,
-            update::{UpdateRefusal, update},
-        },
-        snapshot::{Change, ReadError},
-    },
-    values::{
-        digest::{Sha256, Sha512},
-        key::Signature,
-        other_format::OtherFormat,
-        path::RepoPath,
-        time::Timestamp,
-    },
+use countersign_core::documents::index::{
+    AssetName, Digests, PublishedFile, ReleaseIndex, render_sha256sums,
 };
+use countersign_core::documents::statement::{Revocation, SignedStatement, StatementKind};
+use countersign_core::documents::{signatures::FormatTexts, signers::Origin, signers::OriginKind};
+use countersign_core::rules::decide::assets::{AssetsRefusal, Release, WrittenIndex, register_assets};
+use countersign_core::rules::decide::proposal::{DropRefusal, drop_pending};
+use countersign_core::rules::decide::register::{RegisterRefusal, register};
+use countersign_core::rules::decide::sign::{Prepared, SignRefusal, SignaturesBody, sign_prepared};
+use countersign_core::rules::decide::update::{UpdateRefusal, update};
+use countersign_core::rules::decide::{Proposal, revoke::revoke, statement::StatementRefusal};
+use countersign_core::rules::snapshot::{Change, ReadError};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::{key::Signature, other_format::OtherFormat, path::RepoPath, time::Timestamp};
 use countersign_testing::{RevokeRequest, at, format_text, path, signed_request};
 
-use crate::{
-    action::{Action, Document, Offered},
-    contents::{ContentId, Contents, State},
-    view::{Reads, View},
-    world::{ProjectPlan, World},
-};
+use crate::action::{Action, Document, Offered};
+use crate::contents::{ContentId, Contents, State};
+use crate::{view::Reads, view::View, world::ProjectPlan, world::World};
 
 /// How long a registration blocks others.
 pub const EXPIRY: Duration = Duration::from_secs(14 * 24 * 60 * 60);

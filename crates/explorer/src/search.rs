@@ -1,33 +1,18 @@
 //! Searches all states of a world, breadth first. The first way to a state is kept, so a counterexample is a shortest
 //! script.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    fmt,
-    time::Instant,
-};
+use std::{collections::BTreeSet, collections::HashSet, fmt, time::Instant};
 
 use countersign_core::rules::snapshot::Change;
 
-use crate::{
-    action::{Action, ListedAction},
-    contents::{Contents, State},
-    decisions::{Decisions, Outcome},
-    facts::Facts,
-    invariants::{
-        Broken, Held, Invariant,
-        index::{check_update, check_waiting},
-        replay::RecordedStep,
-        shown::check_shown,
-    },
-    judge::{ActionMask, Judge, Ranks},
-    logged::{Logged, MapId},
-    memo::MemoSet,
-    requests::RESCUE,
-    symmetry::Symmetry,
-    view::{Reads, View},
-    world::World,
-};
+use crate::action::{Action, ListedAction};
+use crate::contents::{Contents, State};
+use crate::decisions::{Decisions, MemoSet, Outcome};
+use crate::invariants::states::{check_update, check_waiting};
+use crate::invariants::{Broken, Held, Invariant, replay::RecordedStep, shown::check_shown};
+use crate::judge::{ActionMask, Judge, Ranks};
+use crate::logged::{Logged, MapId};
+use crate::{facts::Facts, requests::RESCUE, symmetry::Symmetry, view::Reads, view::View, world::World};
 
 /// The extent of a search: how far to go.
 #[derive(Debug, Clone, Copy)]

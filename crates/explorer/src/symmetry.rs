@@ -5,11 +5,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::{
-    action::{Action, Document},
-    contents::{ContentId, Contents, PartId, PathId, State, hash_texts},
-    world::World,
-};
+use crate::contents::{ContentId, Contents, PartId, PathId, State, hash_texts};
+use crate::{action::Action, action::Document, world::World};
 
 #[derive(Debug)]
 pub struct Symmetry {

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Mutex};
 
-use crate::{
-    search::{Counterexample, Extent, Visited, explore},
-    world::{ProjectPlan, World},
-};
+use crate::search::{Counterexample, Extent, Visited, explore};
+use crate::world::{ProjectPlan, World};
 
 const THREADS: usize = 2;
 /// Worlds of which so many states or more are asked for have every byte of a step changed, where their care says so.

@@ -2,16 +2,12 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use countersign_core::{
-    documents::{history::EntryFacts, metadata::Metadata, signatures::SignatureSet},
-    rules::snapshot::{ReadError, Snapshot, StoredSigners},
-    values::{path::RepoPath, time::Timestamp},
-};
+use countersign_core::documents::{history::EntryFacts, signatures::SignatureSet, signers::Metadata};
+use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
 
-use crate::{
-    contents::{Blob, Contents, PARTS, State},
-    roles::{IN_FORCE, PROPOSED, PartMask},
-};
+use crate::contents::{Blob, Contents, PARTS, State};
+use crate::roles::{IN_FORCE, PROPOSED, PartMask};
 
 /// A state, and a note of which parts of it were looked at. There is no other way to its files, so two states that agree
 /// in what was noted get the same answer.

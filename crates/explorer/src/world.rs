@@ -2,17 +2,11 @@
 
 use std::sync::Arc;
 
-use countersign_core::values::{
-    key::{PublicKey, SecretKey},
-    path::RepoPath,
-    time::Timestamp,
-};
+use countersign_core::values::{key::PublicKey, key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_testing::{Signers, at, key, path};
 
-use crate::{
-    action::{Action, Document, Offered, Says, Seen, Word},
-    roles::{ProjectNames, RoleNames},
-};
+use crate::action::{Action, Document, Offered, Says, Seen, Word};
+use crate::roles::{ProjectNames, RoleNames};
 
 #[derive(Debug)]
 pub struct World {

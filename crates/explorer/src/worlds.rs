@@ -2,10 +2,8 @@
 
 use countersign_testing::{Signers, signers};
 
-use crate::{
-    action::{Action, Document, Offered, Says, Seen, Word},
-    world::{Care, MALLORY, Menu, ProjectPlan, World, secret},
-};
+use crate::action::{Action, Document, Offered, Says, Seen, Word};
+use crate::world::{Care, MALLORY, Menu, ProjectPlan, World, secret};
 
 fn first() -> Signers {
     signers("2026-01-01T00:00:00Z")

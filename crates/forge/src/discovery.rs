@@ -8,11 +8,9 @@ use countersign_core::{documents::signers::SignersFile, values::bounds::SIGNERS_
 use serde::Deserialize;
 use url::Url;
 
-use crate::{
-    fetch::{FetchError, FetchLimits, Fetcher, Redirects},
-    file_server::{MAX_LEVELS_ABOVE, is_known_forge},
-    url::{SourceUrl, UrlRefusal, encode, encode_path},
-};
+use crate::fetch::{FetchError, FetchLimits, Fetcher, Redirects};
+use crate::file_server::{MAX_LEVELS_ABOVE, is_known_forge};
+use crate::url::{SourceUrl, UrlRefusal, encode, encode_path};
 
 /// The branches that are tried if a forge does not say which branch is the default.
 const USUAL_BRANCHES: [&str; 2] = ["main", "master"];

@@ -2,20 +2,12 @@
 //!
 //! The form of the path decides, not the host: a forge that hosts itself has the same forms as the known ones.
 
-use countersign_core::{
-    documents::{index::AssetName, layout},
-    values::{
-        path::{PathError, RepoPath},
-        url::Scheme,
-        wire,
-    },
-};
+use countersign_core::documents::{index::AssetName, layout};
+use countersign_core::values::{path::PathError, path::RepoPath, path::Scheme, wire};
 
-use crate::{
-    file_server::{MAX_LEVELS_ABOVE, is_known_forge},
-    source::kind::{ForgeKind, PathNames, SplitPath},
-    url::{SourceUrl, UrlProblem, UrlRefusal},
-};
+use crate::file_server::{MAX_LEVELS_ABOVE, is_known_forge};
+use crate::source::{ForgeKind, PathNames, SplitPath};
+use crate::url::{SourceUrl, UrlProblem, UrlRefusal};
 
 const GITHUB_FORM: &str = "…/OWNER/REPOSITORY/releases/download/TAG/NAME";
 const GITLAB_FORM: &str = "…/GROUP/PROJECT/-/releases/TAG/downloads/NAME";

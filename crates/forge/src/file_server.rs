@@ -2,18 +2,11 @@
 
 use std::str::FromStr;
 
-use countersign_core::{
-    documents::metadata::OriginKind,
-    values::{url::Scheme, wire},
-};
+use countersign_core::{documents::signers::OriginKind, values::path::Scheme, values::wire};
 use thiserror::Error;
 
-use crate::{
-    host::{Host, HostProblem},
-    shown::shown_text,
-    source::{OutgoingRequest, Retrieval, SignersSource, kind},
-    url::{SourceUrl, UrlProblem, check_storable},
-};
+use crate::url::{Host, HostProblem, SourceUrl, UrlProblem, check_storable, shown_text};
+use crate::{source, source::OutgoingRequest, source::Retrieval, source::SignersSource};
 
 /// How far above a file its project and its index are looked for. Checksums files may name `sub/file`, but each level is
 /// a question.
@@ -106,7 +99,7 @@ pub(crate) fn locate_signers(url: &SourceUrl, servers: &FileServers) -> Result<S
 
 /// Forges whose pages we know by their host. They are never file servers, whatever the operator allows.
 pub(crate) fn is_known_forge(host: &Host) -> bool {
-    kind::is_known(host) || host.as_str() == "raw.githubusercontent.com"
+    source::is_known(host) || host.as_str() == "raw.githubusercontent.com"
 }
 
 /// Forges serve commits of strangers under a project's own path, so their pages must never pass for plain files.

@@ -3,7 +3,6 @@
 //! The only code that opens outgoing connections on a user's behalf: a server's behind the guard, a client's wherever its
 //! user says. It has no opinion on HTTP status codes of ours, reads no configuration and logs nothing.
 
-pub mod address;
 pub mod checksums;
 pub mod discovery;
 pub mod download_url;
@@ -11,12 +10,7 @@ pub mod fetch;
 pub mod file_server;
 pub mod forges;
 pub mod guard;
-pub mod host;
-pub mod http_url;
 pub mod https;
-pub mod origin;
 pub mod release;
-pub mod resolver;
-mod shown;
 pub(crate) mod source;
 pub mod url;

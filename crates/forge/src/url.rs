@@ -1,26 +1,17 @@
 //! URLs that a user gives us (D6, "In URLs"): inspected as text, before the `url` crate resolves dot segments, turns
 //! backslashes into slashes and drops line breaks.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, net::IpAddr};
 
-use countersign_core::{
-    documents::index::AssetNameError,
-    values::{
-        bounds::URL_BYTES,
-        path::{PathError, RepoPath, is_name},
-        shown::is_unseen,
-        url::{Scheme, UrlParts},
-        wire,
-    },
+use countersign_core::documents::index::AssetNameError;
+use countersign_core::values::path::{
+    Authority, PathError, RepoPath, Scheme, UrlParts, is_host, is_name, is_this_machine,
 };
+pub(crate) use countersign_core::values::shown::shown_text;
+use countersign_core::values::{bounds::URL_BYTES, shown::is_unseen, wire};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use thiserror::Error;
 use url::Url;
-
-use crate::{
-    host::{Host, HostProblem},
-    shown::{shown_text, shown_url},
-};
 
 /// All but the unreserved characters: some servers read a `+` in a path as a space.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -330,4 +321,143 @@ fn agrees_with_request(source: &SourceUrl) -> bool {
         && url.host_str() == Some(source.host.as_str())
         && url.port_or_known_default() == Some(source.port)
         && theirs.eq(ours.map(|name| Some(Cow::Borrowed(name))))
+}
+
+// Hosts in the one spelling that we accept, so that a host can be compared, stored and checked as text (D6).
+
+const MAX_HOST_BYTES: usize = 253;
+const MAX_LABEL_BYTES: usize = 63;
+
+/// A lower-case ASCII name without a trailing dot, or an IP address in its canonical form (IPv6 in brackets).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Host(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum HostProblem {
+    #[error("it has no host")]
+    Empty,
+    #[error("the host ends in a dot: leave the dot out")]
+    TrailingDot,
+    #[error("the host is not in its canonical form: write `{canonical}`")]
+    NotCanonical { canonical: String },
+    #[error(
+        "`{host}` is not a host name (letters, digits, `-`, `_` and dots; Unicode names in punycode), an IPv4 \
+         address (`192.0.2.1`) or an IPv6 address in brackets without a zone (`[2001:db8::1]`)"
+    )]
+    Malformed { host: String },
+    #[error(
+        "the port `{port}` is not a plain number from 1 to 65535: correct it, or leave it out with its colon"
+    )]
+    Port { port: String },
+}
+
+impl Host {
+    pub fn parse(text: &str) -> Result<Self, HostProblem> {
+        if text.is_empty() {
+            return Err(HostProblem::Empty);
+        }
+        let malformed = || HostProblem::Malformed { host: shown_text(text) };
+        // Also reads the spellings of IP addresses that resolvers and browsers accept (`0x7f.1`, `2130706433`).
+        let canonical = url::Host::parse(text).map_err(|_| malformed())?.to_string();
+        if text.ends_with('.') {
+            return Err(HostProblem::TrailingDot);
+        }
+        let host = text.to_ascii_lowercase();
+        if host != canonical {
+            return Err(HostProblem::NotCanonical { canonical: shown_text(&canonical) });
+        }
+        if !host.starts_with('[') && !is_dns_name(&host) {
+            return Err(malformed());
+        }
+        Ok(Self(host))
+    }
+
+    /// Parses `HOST` or `HOST:PORT`, as in a URL.
+    pub fn parse_with_port(text: &str) -> Result<(Self, Option<u16>), HostProblem> {
+        let authority = Authority::split(text);
+        let host = Self::parse(authority.host)?;
+        let port = authority.port().map_err(|port| HostProblem::Port { port: shown_text(port) })?;
+        Ok((host, port))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The address, where the host is one.
+    pub fn ip(&self) -> Option<IpAddr> {
+        self.0.trim_matches(['[', ']']).parse().ok()
+    }
+
+    /// A loopback address or `localhost`, judged by the text alone.
+    pub fn is_loopback(&self) -> bool {
+        is_this_machine(&self.0)
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The `url` crate lets more characters pass than any DNS name has, and hosts become directory names.
+fn is_dns_name(host: &str) -> bool {
+    let is_label = |label: &str| label.len() <= MAX_LABEL_BYTES && !label.starts_with('-');
+    is_host(host) && host.len() <= MAX_HOST_BYTES && host.split('.').all(is_label)
+}
+
+// Addresses of servers, as people write them into settings and options: http or https, a host, and no user information.
+
+/// What is wrong with a URL. It never quotes the text, which could hold a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum HttpUrlProblem {
+    #[error("is not a URL")]
+    NotAUrl,
+    #[error("does not begin with `https://` or `http://` and a host")]
+    NotHttp,
+    #[error("has user information before an `@`: leave it out")]
+    UserInfo,
+    #[error("has a fragment: leave out the `#` and what follows")]
+    Fragment,
+}
+
+/// Parses a URL, which can have a query.
+pub fn parse_http_url(text: &str) -> Result<Url, HttpUrlProblem> {
+    let url = Url::parse(text).map_err(|_| HttpUrlProblem::NotAUrl)?;
+    if !matches!(url.scheme(), "https" | "http") || !url.has_host() {
+        return Err(HttpUrlProblem::NotHttp);
+    }
+    if has_user_info(&url) {
+        return Err(HttpUrlProblem::UserInfo);
+    }
+    if url.fragment().is_some() {
+        return Err(HttpUrlProblem::Fragment);
+    }
+    Ok(url)
+}
+
+/// Parses a URL without a query. `None` for any other text.
+pub fn parse_bare_url(text: &str) -> Option<Url> {
+    parse_http_url(text).ok().filter(|url| url.query().is_none())
+}
+
+// Shows text from outside in our messages: nothing raw that could rewrite a line, and no secret.
+
+/// A URL without user information, query and fragment: that is where passwords and signed tokens stand.
+pub(crate) fn shown_url(text: &str) -> String {
+    let (bare, rest) = text.split_at(text.find(['?', '#']).unwrap_or(text.len()));
+    let hidden = match rest.chars().next() {
+        Some('?') => "?…",
+        Some(_) => "#…",
+        None => "",
+    };
+    let (scheme, after) = bare.split_at(bare.find("://").map_or(0, |at| at + 3));
+    // Without a scheme it is no form that we know, so a password may stand anywhere before an `@`.
+    let end = after.find(['/', '\\']).filter(|_| !scheme.is_empty()).unwrap_or(after.len());
+    let shown = match after[..end].rfind('@') {
+        Some(at) => format!("{scheme}…{}{hidden}", &after[at..]),
+        None => format!("{bare}{hidden}"),
+    };
+    shown_text(&shown)
 }

@@ -1,29 +1,16 @@
 //! What was derived, on disk beside the repository, so that a start does not derive everything again (D87). Both files
 //! are read up to the newest checkpoint only; what comes after it is derived again.
 
-use std::{
-    collections::HashMap,
-    fs::File,
-    io::{self, BufReader, Read, Seek as _, SeekFrom},
-    ops::Range,
-    os::unix::fs::FileExt as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::io::{BufReader, Read, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::{collections::HashMap, fs::File, io, ops::Range, os::unix::fs::FileExt as _, sync::Arc};
 
-use countersign_core::{
-    log::{
-        leaf::Leaf,
-        record::Record,
-        status::Statuses,
-        tree::{Hash, Tree, TreeHead},
-        trie::TrieKey,
-    },
-    values::digest::Sha256,
-};
+use countersign_core::log::tree::{Hash, Tree, TreeHead, empty_root, node_hash};
+use countersign_core::log::{record::Leaf, record::Record, status::Statuses, trie::TrieKey};
+use countersign_core::values::digest::Sha256;
 use countersign_store::{ChangedFile, Disk, ObjectId};
 
-use crate::{error::LogError, recount::Recount};
+use crate::error::LogError;
 
 /// A leaf in the file: the commit, and three digests.
 const LEAF_BYTES: usize = 20 + 3 * 32;
@@ -321,5 +308,38 @@ impl RecordReader<'_> {
         let record = Record::parse(str::from_utf8(&text).ok()?).ok()?;
         self.bytes += (RECORD_HEAD + text.len()) as u64;
         Some((leaf, record))
+    }
+}
+
+// The root of a log, counted without the tree: from the hashes of its leaves alone, one after the other. If it differs
+// from the tree's, memory or disk has changed a bit.
+
+/// The complete subtrees that a log consists of, the largest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recount {
+    size: u64,
+    subtrees: Vec<Hash>,
+}
+
+impl Recount {
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(crate) fn push(&mut self, leaf: Hash) {
+        let mut hash = leaf;
+        // Each bit that is set stands for a subtree; adding one carries.
+        for _ in 0..self.size.trailing_ones() {
+            if let Some(left) = self.subtrees.pop() {
+                hash = node_hash(&left, &hash);
+            }
+        }
+        self.subtrees.push(hash);
+        self.size += 1;
+    }
+
+    pub(crate) fn root(&self) -> Hash {
+        let folded = self.subtrees.iter().rev().copied().reduce(|right, left| node_hash(&left, &right));
+        folded.unwrap_or_else(empty_root)
     }
 }

@@ -3,25 +3,15 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use countersign_core::{
-    log::{
-        checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint},
-        leaf::Leaf,
-        note::{Note, NoteError, NoteSignature},
-        policy::Policy,
-        proofs::InclusionProof,
-        status::Statuses,
-        tree::{Hash, TreeHead},
-    },
-    values::verifier_key::VerifierKey,
+use countersign_core::log::checkpoint::{
+    Checkpoint, CheckpointError, Cosignature, InclusionProof, SignedCheckpoint,
 };
+use countersign_core::log::note::{Note, NoteError, NoteSignature};
+use countersign_core::log::{policy::Policy, record::Leaf, status::Statuses, tree::Hash, tree::TreeHead};
+use countersign_core::values::verifier_key::VerifierKey;
 use thiserror::Error;
 
-use crate::{
-    error::LogError,
-    keeper::{CheckpointKeeper, KeepError},
-    settings::MAX_WAITING,
-};
+use crate::{error::LogError, keeper::CheckpointKeeper, keeper::KeepError, settings::MAX_WAITING};
 
 /// A round of cosignatures, announced whenever witnesses should be asked: for a new checkpoint, and for the same one
 /// again.

@@ -1,35 +1,18 @@
 //! The log's thread: follows the store, derives leaves, and signs checkpoints.
 
-use std::{
-    cell::RefCell,
-    collections::VecDeque,
-    sync::{Arc, atomic::Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::{Arc, atomic::Ordering};
+use std::{cell::RefCell, collections::VecDeque, thread, time::Duration, time::Instant};
 
-use countersign_core::{
-    log::{
-        checkpoint::Checkpoint,
-        leaf::digest_changes,
-        status::Statuses,
-        tree::{Tree, TreeHead},
-    },
-    rules::snapshot::{Change, Snapshot as _},
-    values::digest::Sha256,
-};
-use countersign_store::{Head, ObjectId, StoreError, commit_feed::CommitFeed, feed::FeedNews};
+use countersign_core::log::tree::{Tree, TreeHead};
+use countersign_core::log::{checkpoint::Checkpoint, record::digest_changes, status::Statuses};
+use countersign_core::{rules::snapshot::Change, rules::snapshot::Snapshot as _, values::digest::Sha256};
+use countersign_store::writer::{commit_feed::CommitFeed, feed::FeedNews};
+use countersign_store::{Head, ObjectId, StoreError};
 
-use crate::{
-    cache::{CacheWish, CachedLeaf, LoadedLog, LogCache},
-    checkpoints::CheckpointView,
-    error::{LogError, LogRefusal},
-    keeper::KeepError,
-    recount::Recount,
-    seen::Standing,
-    signer::LogSigner,
-    state::{LogState, lock},
-};
+use crate::cache::{CacheWish, CachedLeaf, LoadedLog, LogCache, Recount};
+use crate::error::{LogError, LogRefusal};
+use crate::state::{LogState, lock};
+use crate::{checkpoints::CheckpointView, keeper::KeepError, seen::Standing, settings::LogSigner};
 
 /// How long to wait before trying again what has failed.
 const RETRY: Duration = Duration::from_secs(1);

@@ -1,13 +1,9 @@
 //! Keeps the newest checkpoints. They are no cache: a log that forgets what it has signed can contradict itself.
 
-use std::{
-    fmt, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fmt, io, path::Path, path::PathBuf, sync::Arc};
 
 use countersign_core::values::bounds::NOTE_BYTES;
-use countersign_store::{Disk, durable};
+use countersign_store::{Disk, machine::disk};
 use thiserror::Error;
 
 /// A keeper of checkpoints: for a server on its own its data directory; for nodes, the database that they share.
@@ -87,7 +83,7 @@ impl CheckpointFiles {
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, KeepError> {
         let path = self.dir.join(name);
-        let found = durable::read(&path, NOTE_BYTES as u64);
+        let found = disk::read(&path, NOTE_BYTES as u64);
         found.map_err(|source| KeepError::File { path, source: Arc::new(source) })
     }
 

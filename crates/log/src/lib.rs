@@ -3,33 +3,22 @@
 
 mod cache;
 mod checkpoints;
-mod copy;
 mod error;
 mod follower;
 mod keeper;
 mod log;
-mod recount;
 mod seen;
 mod settings;
-mod signer;
 mod staples;
 mod state;
-mod tiles;
 mod witness;
 
-pub use crate::{
-    checkpoints::{CheckpointRound, CosignError},
-    copy::LogCopy,
-    error::{AcceptLossError, LogError, LogRefusal, TakeError},
-    keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes},
-    log::TransparencyLog,
-    settings::{LogOptions, MAX_WAITING},
-    signer::LogSigner,
-    staples::NoStaple,
-    state::LogFigures,
-    tiles::NoTile,
-    witness::{
-        CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, WitnessMemoryError, WitnessSigner,
-        WitnessStop, WitnessedFigures, WitnessedLog, forget_stops,
-    },
+pub use crate::checkpoints::{CheckpointRound, CosignError};
+pub use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
+pub use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
+pub use crate::settings::{LogOptions, LogSigner, MAX_WAITING};
+pub use crate::witness::{
+    CosignRefusal, CosignStep, LogReplay, LogWitness, StepHook, WitnessMemoryError, WitnessSigner,
+    WitnessStop, WitnessedFigures, WitnessedLog, forget_stops,
 };
+pub use crate::{log::LogCopy, log::TransparencyLog, staples::NoStaple, staples::NoTile, state::LogFigures};

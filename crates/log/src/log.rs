@@ -1,40 +1,23 @@
 //! The log at work: a thread behind the store, and everything that others ask of it.
 
-use std::{
-    sync::{
-        Arc, Mutex, OnceLock, RwLock,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    thread::{Builder, JoinHandle},
-    time::{Duration, Instant},
-};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering};
+use std::{path::Path, thread::Builder, thread::JoinHandle, time::Duration, time::Instant};
 
 use arc_swap::ArcSwapOption;
-use countersign_core::{
-    log::{
-        checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint},
-        note::{Note, NoteSignature},
-        policy::Policy,
-        tile::TileName,
-        tree::{Hash, Tree, TreeHead, empty_root},
-    },
-    proof::staple::Staple,
-    values::{path::RepoPath, verifier_key::VerifierKey},
-};
-use countersign_store::{Head, Store, commit_feed::FeedWaker};
+use countersign_core::log::checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint};
+use countersign_core::log::tree::{Hash, Tree, TreeHead, empty_root};
+use countersign_core::log::{note::Note, note::NoteSignature, policy::Policy, tile::TileName};
+use countersign_core::{proof::bundle::Staple, values::path::RepoPath, values::verifier_key::VerifierKey};
+use countersign_store::{Head, Store, writer::commit_feed::FeedWaker};
 use tokio::sync::watch;
 
-use crate::{
-    cache::LogCache,
-    checkpoints::{CheckpointRound, Checkpoints, CosignError},
-    error::{AcceptLossError, LogError, LogRefusal, TakeError},
-    follower::{LogFollower, LogPace},
-    seen::{SeenMemory, Standing},
-    settings::LogOptions,
-    staples::{IndexDigests, NoStaple},
-    state::{LogFigures, LogState, lock},
-    tiles::NoTile,
-};
+use crate::checkpoints::{CheckpointRound, Checkpoints, CosignError};
+use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
+use crate::follower::{LogFollower, LogPace};
+use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
+use crate::staples::{IndexDigests, NoStaple, NoTile};
+use crate::state::{LogFigures, LogState, lock};
+use crate::{cache::LogCache, seen::SeenMemory, seen::Standing, settings::LogOptions};
 
 /// The log of a server. Dropping it ends its thread.
 #[derive(Debug)]
@@ -340,5 +323,69 @@ fn open_own(note: &Note, key: &VerifierKey) -> Result<SignedCheckpoint, Checkpoi
 impl Drop for TransparencyLog {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+// The copy of another server's log: derived from the commits that a mirror has received, with the checkpoints that the
+// other server shows.
+
+#[derive(Debug, Clone)]
+pub struct LogCopy {
+    pub log: Arc<TransparencyLog>,
+    offered: Arc<Mutex<Option<Vec<u8>>>>,
+}
+
+impl LogCopy {
+    /// Starts a copy. `dir` is for the caches, and for the newest checkpoint that they are good for. All of it can be
+    /// deleted.
+    pub fn start(store: &Store, dir: &Path, key: VerifierKey) -> Result<Self, LogError> {
+        let offered = Arc::default();
+        let keeper = CopiedCheckpoints { offered: Arc::clone(&offered), files: CheckpointFiles::new(dir) };
+        let options = LogOptions::of_another(dir, key, Box::new(keeper));
+        Ok(Self { log: Arc::new(TransparencyLog::start(store, options)?), offered })
+    }
+
+    /// The newest checkpoint that the other server shows. The log's key must have signed it. It counts within a second, and
+    /// when the commits are there that it covers.
+    pub fn offer(&self, note: Vec<u8>) {
+        *lock(&self.offered) = Some(note);
+    }
+}
+
+#[derive(Debug)]
+struct CopiedCheckpoints {
+    offered: Arc<Mutex<Option<Vec<u8>>>>,
+    files: CheckpointFiles,
+}
+
+impl CheckpointKeeper for CopiedCheckpoints {
+    fn load(&mut self) -> Result<KeptNotes, KeepError> {
+        let cached = self.files.load()?.newest;
+        Ok(KeptNotes { newest: lock(&self.offered).clone(), cosigned: None, cached })
+    }
+
+    fn place(&self) -> String {
+        "the other server".to_owned()
+    }
+
+    // A server that shows an older one than before is not told.
+    fn keep_newest(&mut self, _before: u64, _note: &str) -> Result<(), KeepError> {
+        Ok(())
+    }
+
+    fn keep_cosigned(&mut self, _note: &str) -> Result<(), KeepError> {
+        Ok(())
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn is_copy(&self) -> bool {
+        true
+    }
+
+    fn note_cached(&mut self, note: &str) -> Result<(), KeepError> {
+        self.files.keep_newest(0, note)
     }
 }

@@ -1,26 +1,13 @@
 //! What witnesses have seen of the log, on disk (D208). The log signs nothing before it knows that it continues that, and
 //! neither a restart nor new commits make it forget.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, collections::BTreeSet, io, path::Path, path::PathBuf};
 
-use countersign_core::{
-    log::{
-        checkpoint::SignedCheckpoint,
-        note::{Note, parse_number},
-        policy::Policy,
-        tree::{Hash, Tree, TreeHead, parse_hash, write_hash},
-    },
-    values::{
-        bounds::{LOST_HEADS, NOTE_BYTES},
-        key::PublicKey,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
-use countersign_store::{Disk, durable};
+use countersign_core::log::tree::{Hash, Tree, TreeHead, parse_hash, write_hash};
+use countersign_core::log::{checkpoint::SignedCheckpoint, note::Note, note::parse_number, policy::Policy};
+use countersign_core::values::bounds::{LOST_HEADS, NOTE_BYTES};
+use countersign_core::values::{key::PublicKey, verifier_key::KeyKind, verifier_key::VerifierKey};
+use countersign_store::{Disk, machine::disk};
 
 use crate::error::{LogError, LogRefusal};
 
@@ -97,7 +84,7 @@ impl SeenMemory {
     fn kept(&mut self) -> Result<&Seen, LogError> {
         if self.kept.is_none() {
             let fail = LogError::cache(&self.path);
-            let text = durable::read_text(&self.path, MAX_BYTES).map_err(&fail)?;
+            let text = disk::read_text(&self.path, MAX_BYTES).map_err(&fail)?;
             let seen = text.map(|text| Seen::parse(&text, &self.key)).transpose();
             self.kept = Some(seen.map_err(&fail)?.unwrap_or_default());
         }

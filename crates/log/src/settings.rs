@@ -1,14 +1,12 @@
 //! What a log needs to begin.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
-use countersign_core::{log::policy::Policy, values::verifier_key::VerifierKey};
+use countersign_core::log::checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint};
+use countersign_core::log::{note::Note, note::NoteSignature, note::cosigned_text, policy::Policy};
+use countersign_core::values::{key::SecretKey, key::Signature, verifier_key::VerifierKey};
 
-use crate::{keeper::CheckpointKeeper, signer::LogSigner};
+use crate::{error::LogError, keeper::CheckpointKeeper};
 
 /// Checkpoints that wait for witnesses, each with its version of the map. Beyond it the oldest goes.
 pub const MAX_WAITING: usize = 64;
@@ -47,5 +45,110 @@ impl LogOptions {
             waits_for_witnesses: true,
             copied: None,
         }
+    }
+}
+
+// Who signs checkpoints: a key in memory, or one that another program holds.
+
+/// The key of the log. Its name is the origin.
+pub struct LogSigner {
+    key: VerifierKey,
+    means: Means,
+}
+
+enum Means {
+    Key(Box<SecretKey>),
+    /// A key elsewhere, such as in an agent. Why it cannot sign is a sentence for the operator.
+    Elsewhere(Box<SignText>),
+}
+
+type SignText = dyn Fn(&str) -> Result<Signature, String> + Send + Sync;
+
+impl LogSigner {
+    pub fn with_key(key: VerifierKey, secret: SecretKey) -> Self {
+        Self { key, means: Means::Key(Box::new(secret)) }
+    }
+
+    /// A signer whose `sign` signs the bytes of a text. What it gives is verified.
+    pub fn elsewhere(
+        key: VerifierKey,
+        sign: impl Fn(&str) -> Result<Signature, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { key, means: Means::Elsewhere(Box::new(sign)) }
+    }
+
+    /// The key of another server's log, which only that server signs.
+    pub(crate) fn of_another(key: VerifierKey) -> Self {
+        Self::elsewhere(key, |_| Err("this is another server's log".to_owned()))
+    }
+
+    pub fn key(&self) -> &VerifierKey {
+        &self.key
+    }
+
+    pub(crate) fn sign(&self, checkpoint: Checkpoint) -> Result<SignedCheckpoint, LogError> {
+        match &self.means {
+            Means::Key(secret) => Ok(checkpoint.sign(&self.key, secret)),
+            Means::Elsewhere(sign) => {
+                let text = checkpoint.text();
+                let signature = sign(&text).map_err(LogError::Signer)?;
+                let mut note = Note::new(text);
+                note.add(NoteSignature::of_log(&self.key, signature));
+                let signed = SignedCheckpoint::open(&note, std::slice::from_ref(&self.key), &[]);
+                signed.map_err(|error: CheckpointError| LogError::Signer(error.to_string()))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for LogSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogSigner").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+// The key of a witness: in memory, or held by another program.
+
+#[derive(Clone)]
+pub struct WitnessSigner {
+    key: VerifierKey,
+    sign: Arc<CosignText>,
+}
+
+type CosignText = dyn Fn(&str, u64) -> Result<NoteSignature, String> + Send + Sync;
+
+impl WitnessSigner {
+    pub fn with_key(key: VerifierKey, secret: SecretKey) -> Self {
+        let own = key.clone();
+        let sign = move |text: &str, time| Ok(NoteSignature::sign(text, &own, &secret, time));
+        Self { key, sign: Arc::new(sign) }
+    }
+
+    /// A signer whose `sign` signs the bytes of a text, as an agent does. What it gives is verified.
+    pub fn elsewhere(
+        key: VerifierKey,
+        sign: impl Fn(&str) -> Result<Signature, String> + Send + Sync + 'static,
+    ) -> Self {
+        let own = key.clone();
+        let sign = move |text: &str, time| {
+            let signature = sign(&cosigned_text(text, time))?;
+            Ok(NoteSignature::of_witness(&own, time, signature))
+        };
+        Self { key, sign: Arc::new(sign) }
+    }
+
+    pub fn key(&self) -> &VerifierKey {
+        &self.key
+    }
+
+    /// A cosignature without a time says nothing.
+    pub(crate) fn cosign(&self, text: &str, time: u64) -> Result<NoteSignature, String> {
+        (self.sign)(text, time.max(1))
+    }
+}
+
+impl fmt::Debug for WitnessSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WitnessSigner").field("key", &self.key).finish_non_exhaustive()
     }
 }

@@ -1,27 +1,16 @@
 //! What the log's thread shares with those who ask.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::{collections::BTreeMap, time::Duration, time::Instant};
 
 use arc_swap::ArcSwapOption;
-use countersign_core::{
-    log::{leaf::Leaf, proofs::InclusionProof, status::Statuses, tree::Tree},
-    values::{key::PublicKey, verifier_key::VerifierKey},
-};
+use countersign_core::log::{checkpoint::InclusionProof, record::Leaf, status::Statuses, tree::Tree};
+use countersign_core::values::{key::PublicKey, verifier_key::VerifierKey};
 use tokio::sync::watch;
 
-use crate::{
-    cache::LeafFile,
-    checkpoints::{CheckpointRound, Checkpoints},
-    error::{LogError, LogRefusal},
-    seen::SeenMemory,
-};
+use crate::checkpoints::{CheckpointRound, Checkpoints};
+use crate::{cache::LeafFile, error::LogError, error::LogRefusal, seen::SeenMemory};
 
 #[derive(Debug)]
 pub(crate) struct LogState {

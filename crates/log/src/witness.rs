@@ -1,47 +1,22 @@
 //! A witness of logs (D94, D95): it remembers the newest checkpoint of each, cosigns those that continue it, and never
 //! goes back. The log that it replays it knows better: it cosigns only the root that it has counted itself.
 
-mod contradiction;
 mod memory;
 mod record;
-mod refusal;
-mod replay;
-mod rules;
-mod signer;
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, atomic::AtomicBool, atomic::Ordering};
+use std::{collections::BTreeMap, path::Path, time::Instant};
 
-use countersign_core::{
-    log::{
-        checkpoint::{CheckpointError, Cosignature, SignedCheckpoint},
-        note::{Note, NoteError},
-        proofs::WitnessRequest,
-    },
-    values::{digest::Sha256, shown::shown_text, verifier_key::VerifierKey},
-};
+use countersign_core::log::checkpoint::{CheckpointError, Cosignature, SignedCheckpoint, WitnessRequest};
+use countersign_core::log::note::{Note, NoteError};
+use countersign_core::values::{digest::Sha256, shown::shown_text, verifier_key::VerifierKey};
 use countersign_store::Disk;
 
-use self::{
-    contradiction::Contradiction,
-    memory::WitnessMemory,
-    record::LogRecord,
-    rules::{examine, has_wrong_empty_root},
-};
-pub use self::{
-    memory::{CosignStep, StepHook, WitnessMemoryError, WitnessStop, forget_stops},
-    record::WitnessedLog,
-    refusal::CosignRefusal,
-    replay::LogReplay,
-    signer::WitnessSigner,
-};
+pub use crate::settings::WitnessSigner;
+use crate::witness::memory::{Contradiction, WitnessMemory};
+pub use crate::witness::memory::{CosignStep, StepHook, WitnessMemoryError, WitnessStop, forget_stops};
+pub use crate::witness::record::{CosignRefusal, LogReplay, WitnessedLog};
+use crate::witness::record::{LogRecord, examine, has_wrong_empty_root};
 
 /// How far the clock can be behind the last cosignature, in seconds. The witness then says that time again.
 const MAX_BEHIND: u64 = 120;

@@ -4,12 +4,8 @@
 //! listeners, so that the number of looks per second is bounded. Then it sends all that happened meanwhile. A change
 //! never waits for listeners, not even to wake them.
 
-mod audience;
+pub mod journal;
 mod listener;
-mod request;
+pub mod webhooks;
 
-pub use self::{
-    audience::Audience,
-    listener::{EventSource, HEARTBEAT, Listener},
-    request::{ListenRequest, not_kept},
-};
+pub use crate::events::listener::{Audience, EventSource, HEARTBEAT, ListenRequest, Listener, not_kept};

@@ -5,22 +5,20 @@
 //! forgotten one starts anew.
 
 pub mod caps;
+pub mod connections;
+pub mod patience;
+pub mod proxies;
 pub mod semaphore;
 
-use std::{
-    net::{IpAddr, Ipv6Addr},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{net::IpAddr, net::Ipv6Addr, sync::Arc, time::Duration, time::Instant};
 
 use countersign_core::values::key::PublicKey;
+use countersign_store::{budget::Bucket, budget::Rate, budget::find_or_make, machine::clock::uptime_nanos};
 use quick_cache::sync::Cache;
 use thiserror::Error;
 
-use self::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
-use crate::counting::{Counter, named};
-use countersign_store::bucket::{Bucket, Rate, find_or_make};
-use countersign_store::clock::uptime_nanos;
+use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
+use crate::metrics::counting::{Counter, named};
 
 const MAX_ADDRESSES: usize = 65_536;
 const MAX_KEYS: usize = 16_384;

@@ -1,9 +1,7 @@
 //! Counters of requests. Each component keeps its own counters; the metrics route names them.
 
-mod kinds;
+pub(crate) mod counting;
 mod requests;
+pub mod severity;
 
-pub use self::{
-    kinds::{PAGE, RequestKind, RequestKinds},
-    requests::{BOUNDS, Latencies, Requests},
-};
+pub use crate::metrics::requests::{BOUNDS, Latencies, PAGE, RequestKind, RequestKinds, Requests};

@@ -1,12 +1,7 @@
 //! Decides what goes wrong at which step of a disk.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ffi::OsString,
-    fs, io,
-    path::{Path, PathBuf},
-    thread,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::{ffi::OsString, fs, io, path::Path, path::PathBuf, thread};
 
 use countersign_store::{DiskStep, Moment};
 

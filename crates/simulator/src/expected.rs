@@ -1,22 +1,13 @@
 //! What must be in a store, as far as its users know.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{collections::BTreeMap, collections::BTreeSet, path::Path};
 
-use countersign_core::{
-    documents::metadata::Origin,
-    rules::snapshot::{Change, Snapshot as _},
-    values::path::RepoPath,
-};
-use countersign_store::{Head, ObjectId, Store, audit, journal::entry::JournalEntry};
+use countersign_core::rules::snapshot::{Change, Snapshot as _};
+use countersign_core::{documents::signers::Origin, values::path::RepoPath};
+use countersign_store::{Head, ObjectId, Store, audit, journal::write::JournalEntry};
 
-use crate::{
-    script::{Breach, Guarantee},
-    wish::RequestMark,
-};
+use crate::{script::Breach, script::Guarantee, wish::RequestMark};
 
 /// A change that was asked for.
 #[derive(Debug, Clone)]

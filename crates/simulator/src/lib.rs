@@ -1,11 +1,8 @@
 //! Runs the writer, the followers and the log on simulated disks and networks. One seed decides everything that is left
 //! to chance, so each failure can be repeated (docs/assurance.md).
 
-pub mod chance;
-pub mod clock;
 pub mod disk_state;
 pub mod expected;
-pub mod figures;
 pub mod log_book;
 pub mod machine;
 pub mod mirror;
@@ -18,19 +15,9 @@ pub mod single;
 pub mod wish;
 pub mod witness;
 
-use std::{
-    ops::Range,
-    sync::{
-        Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{ops::Range, sync::Mutex, sync::atomic::AtomicU64, sync::atomic::Ordering};
 
-use crate::{
-    chance::Chance,
-    figures::RunFigures,
-    script::{PlayedRun, Script},
-};
+use crate::script::{Chance, PlayedRun, RunFigures, Script};
 
 const THREADS: usize = 2;
 

@@ -1,23 +1,11 @@
 //! What the key of a log has signed, and what anyone has seen of the log. It outlives every crash, as the memory of the
 //! log's users does.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc, sync::Mutex, sync::MutexGuard, sync::PoisonError};
 
-use countersign_core::{
-    log::{
-        checkpoint::Checkpoint,
-        note::Note,
-        tree::{Hash, TreeHead},
-    },
-    values::{
-        key::{SecretKey, Signature},
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::log::{checkpoint::Checkpoint, note::Note, tree::Hash, tree::TreeHead};
+use countersign_core::values::key::{SecretKey, Signature};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_log::{CheckpointFiles, LogSigner};
 use ed25519_dalek::{Signer as _, SigningKey};
 

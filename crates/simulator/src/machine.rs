@@ -1,37 +1,20 @@
 //! One machine: a disk, a clock, and a process that can die at any step.
 
 pub mod background;
-pub mod changing;
 
-use std::{
-    cell::Cell,
-    fs, io,
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{cell::Cell, fs, io, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::log::policy::Policy;
 use countersign_log::{CheckpointFiles, LogOptions, TransparencyLog};
-use countersign_store::{
-    Author, ObjectId, Store, StoreRole,
-    data_dir::DataDir,
-    nonces::Nonces,
-    open::{OpenSettings, OpenedData, open_repository_on},
-};
+use countersign_store::store::{OpenSettings, OpenedData, open_repository_on};
+use countersign_store::{Author, ObjectId, Store, StoreRole, machine::data_dir::DataDir, nonces::Nonces};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::{
-    chance::Chance,
-    clock::SimClock,
-    disk_state::{Crash, DiskFailure},
-    expected::speaks_for,
-    log_book::LogBook,
-    script::{Breach, Guarantee, Script},
-    sim_disk::SimDisk,
-};
+use crate::disk_state::{Crash, DiskFailure};
+use crate::script::{Breach, Chance, Guarantee, Script, SimClock};
+use crate::{expected::speaks_for, log_book::LogBook, sim_disk::SimDisk};
 
 /// A start that fails is tried again, so many times.
 const MAX_STARTS: usize = 50;

@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, time::Instant};
 
-use countersign_simulator::{figures::RunFigures, run, run_all};
+use countersign_simulator::{run, run_all, script::RunFigures};
 
 const SEEDS: u64 = 5_000;
 

@@ -4,25 +4,16 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_core::{documents::layout, rules::snapshot::Change};
-use countersign_store::{
-    Author, ObjectId, Options, Repository, Store, StoreRole,
-    clock::Clock,
-    follow::FollowError,
-    journal::{entry::JournalEntry, read::JournalReader, write::write_entries},
-};
+use countersign_store::journal::write::{JournalEntry, write_entries};
+use countersign_store::journal::{follow::FollowError, read::JournalReader};
+use countersign_store::{Author, ObjectId, Options, Repository, Store, StoreRole, machine::clock::Clock};
 use countersign_testing::path;
 use tempfile::TempDir;
 
-use crate::{
-    chance::Chance,
-    clock::SimClock,
-    disk_state::DiskFailure,
-    expected::{ExpectedHistory, check_index, check_replay, read_history, speaks_for},
-    figures::RunFigures,
-    machine::{Machine, changing::ChangeAnswer},
-    script::{Breach, Guarantee, Script},
-    wish::{ChangeWish, RequestMark},
-};
+use crate::expected::{ExpectedHistory, check_index, check_replay, read_history, speaks_for};
+use crate::machine::{Machine, background::ChangeAnswer};
+use crate::script::{Breach, Chance, Guarantee, RunFigures, Script, SimClock};
+use crate::{disk_state::DiskFailure, wish::ChangeWish, wish::RequestMark};
 
 const STEPS: usize = 32;
 const PROJECTS: usize = 2;

@@ -4,17 +4,11 @@ use std::collections::BTreeSet;
 
 use countersign_store::{ObjectId, StoreError, StoreRole};
 
-use crate::{
-    chance::Chance,
-    clock::SimClock,
-    disk_state::DiskFailure,
-    expected::{ExpectedHistory, check_head, check_index, check_replay},
-    figures::RunFigures,
-    machine::{Machine, changing::ChangeAnswer},
-    order::{OrderCare, SimOrder},
-    script::{Breach, Guarantee, Script},
-    wish::{ChangeWish, RequestMark},
-};
+use crate::expected::{ExpectedHistory, check_head, check_index, check_replay};
+use crate::machine::{Machine, background::ChangeAnswer};
+use crate::order::{OrderCare, SimOrder};
+use crate::script::{Breach, Chance, Guarantee, RunFigures, Script, SimClock};
+use crate::{disk_state::DiskFailure, wish::ChangeWish, wish::RequestMark};
 
 const STEPS: usize = 32;
 const PROJECTS: usize = 2;

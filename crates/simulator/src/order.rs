@@ -1,27 +1,15 @@
 //! The order that nodes share, behind a network that loses, repeats and delays what they send.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{io, sync::Arc, sync::Mutex, sync::MutexGuard, sync::PoisonError, time::Duration};
 
 use countersign_core::values::time::Timestamp;
-
-use countersign_store::{
-    ObjectId,
-    journal::{entry::JournalEntry, read::JournalReader},
-    sequence::{
-        Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, PassedBatch,
-        SequenceError, Sequencer, SharedBatch, Votes,
-    },
+use countersign_store::sequence::{
+    Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, PassedBatch,
+    SequenceError, Sequencer, SharedBatch, Votes,
 };
+use countersign_store::{ObjectId, journal::read::JournalReader, journal::write::JournalEntry};
 
-use crate::{
-    chance::Chance,
-    clock::SimClock,
-    script::{Breach, Guarantee},
-};
+use crate::script::{Breach, Chance, Guarantee, SimClock};
 
 #[derive(Debug, Clone)]
 pub struct SimOrder(Arc<Mutex<OrderState>>);

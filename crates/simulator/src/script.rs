@@ -1,8 +1,10 @@
 //! What a run did, in the order in which it did it, and what was wrong in the end.
 
-use std::fmt;
+use std::sync::{Arc, atomic::AtomicI64, atomic::AtomicU64, atomic::Ordering};
+use std::{fmt, time::Duration, time::Instant};
 
-use crate::figures::RunFigures;
+use countersign_core::values::time::Timestamp;
+use countersign_store::machine::clock::Clock;
 
 #[derive(Debug, Default)]
 pub struct Script(Vec<String>);
@@ -79,5 +81,107 @@ impl fmt::Display for PlayedRun {
             writeln!(f, "Again: cargo run -p countersign-simulator -- --seed {seed}")?;
         }
         Ok(())
+    }
+}
+
+// All that a run leaves to chance comes from one seed.
+
+/// A source of chance: SplitMix64, small, and the same everywhere.
+#[derive(Debug, Clone)]
+pub struct Chance(u64);
+
+impl Chance {
+    pub fn new(seed: u64) -> Self {
+        // Seeds that follow each other should not give runs that resemble each other.
+        let mut chance = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed);
+        chance.draw();
+        chance
+    }
+
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number of `0..bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        let bound = bound.max(1) as u64;
+        usize::try_from(self.draw() % bound).expect("below a usize")
+    }
+
+    /// Happens in so many of a hundred cases.
+    pub fn percent(&mut self, of_hundred: usize) -> bool {
+        self.below(100) < of_hundred
+    }
+
+    pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len())]
+    }
+
+    /// A source for a part that takes chances of its own.
+    pub fn fork(&mut self) -> Self {
+        Self::new(self.draw())
+    }
+}
+
+// A clock that a run sets.
+
+#[derive(Debug, Clone)]
+pub struct SimClock {
+    seconds: Arc<AtomicI64>,
+    passed: Arc<AtomicU64>,
+}
+
+impl Default for SimClock {
+    fn default() -> Self {
+        Self { seconds: Arc::new(AtomicI64::new(1_770_000_000)), passed: Arc::default() }
+    }
+}
+
+impl SimClock {
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_unix_seconds(self.seconds.load(Ordering::Relaxed)).expect("a year of this century")
+    }
+
+    /// Shows another time, forwards or back. No time passes.
+    pub fn set_by(&self, seconds: i64) {
+        self.seconds.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    /// Forwards, or back.
+    pub fn pass(&self, seconds: i64) {
+        self.set_by(seconds);
+        self.passed.fetch_add(u64::try_from(seconds).unwrap_or_default(), Ordering::Relaxed);
+    }
+
+    /// The clock that a process reads. Time that passes is measured as well, and never goes back.
+    pub fn clock(&self) -> Clock {
+        let (this, steady) = (self.clone(), Arc::clone(&self.passed));
+        let start = Instant::now();
+        Clock::new(move || this.now())
+            .with_steady(move || start + Duration::from_secs(steady.load(Ordering::Relaxed)))
+    }
+}
+
+// The figures of runs, for the table.
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunFigures {
+    /// Steps of disks.
+    pub steps: u64,
+    pub crashes: usize,
+    pub commits: usize,
+    pub answered: usize,
+}
+
+impl RunFigures {
+    pub fn add(&mut self, other: Self) {
+        self.steps += other.steps;
+        self.crashes += other.crashes;
+        self.commits += other.commits;
+        self.answered += other.answered;
     }
 }

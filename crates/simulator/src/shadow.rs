@@ -1,16 +1,11 @@
 //! What of a directory is durable, beside the real one: contents after the sync of a file, names after the sync of
 //! their directory. From it a power cut makes a directory that the machine could have been left with.
 
-use std::{
-    collections::BTreeMap,
-    ffi::{OsStr, OsString},
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, ffi::OsStr, ffi::OsString, fs, io, path::Path, path::PathBuf};
 
 use countersign_store::DiskStep;
 
-use crate::chance::Chance;
+use crate::script::Chance;
 
 /// Files that SQLite writes and syncs itself, and the lock of the data directory.
 fn is_foreign(name: &OsStr) -> bool {

@@ -1,21 +1,13 @@
 //! A disk under a run's control: it fails, fills up, or takes the machine down at a chosen step. Threads that work in the
 //! background take their steps only when the run lets them, so the same seed gives the same order of steps.
 
-use std::{
-    fs, io,
-    panic::resume_unwind,
-    path::Path,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::{fs, io, panic::resume_unwind, path::Path, thread, time::Duration, time::Instant};
 
 use countersign_store::{Disk, DiskStep, Moment};
 
-use crate::{
-    chance::Chance,
-    disk_state::{Crash, DiskFailure, DiskState, DiskUser},
-};
+use crate::disk_state::{Crash, DiskFailure, DiskState, DiskUser};
+use crate::script::Chance;
 
 /// The longest wait, far longer than any step takes: a run that would hang ends with an error instead.
 const PATIENCE: Duration = Duration::from_secs(60);

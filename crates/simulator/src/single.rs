@@ -2,27 +2,16 @@
 //! dies.
 
 mod logging;
-mod restored;
 
 use std::sync::Arc;
 
-use countersign_core::{
-    rules::auth::{nonce_expiry, request_expiry},
-    values::time::Timestamp,
-};
+use countersign_core::{rules::auth::nonce_expiry, rules::auth::request_expiry, values::time::Timestamp};
 use countersign_store::{ObjectId, StoreRole};
 
-use crate::{
-    chance::Chance,
-    clock::SimClock,
-    expected::{ExpectedHistory, check_index, check_replay},
-    figures::RunFigures,
-    log_book::LogBook,
-    machine::{Machine, changing::ChangeAnswer},
-    script::{Breach, Guarantee, Script},
-    wish::{ChangeWish, RequestMark},
-    witness::{self, WitnessTalk},
-};
+use crate::expected::{ExpectedHistory, check_index, check_replay};
+use crate::machine::{Machine, background::ChangeAnswer};
+use crate::script::{Breach, Chance, Guarantee, RunFigures, Script, SimClock};
+use crate::{log_book::LogBook, wish::ChangeWish, wish::RequestMark, witness, witness::WitnessTalk};
 
 const STEPS: usize = 32;
 const PROJECTS: usize = 3;

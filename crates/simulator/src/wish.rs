@@ -4,29 +4,15 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign_api::requests::ProposeBody;
-use countersign_core::{
-    documents::{
-        index::PublishedFile,
-        layout,
-        metadata::{Origin, OriginKind},
-        signed_request::SignedRequest,
-        statement::{Revocation, StatementKind},
-    },
-    rules::{
-        auth::{check_carried, sign_request},
-        decide::{
-            Proposal,
-            assets::{Release, register_assets},
-            register::register,
-            revoke::revoke,
-            sign::{SignaturesBody, sign},
-            update::update,
-        },
-        query::files_to_sign,
-        snapshot::{Change, Snapshot},
-    },
-    values::{digest::Sha512, key::SecretKey, path::RepoPath, time::Timestamp},
-};
+use countersign_core::documents::signers::{Origin, OriginKind};
+use countersign_core::documents::statement::{Revocation, StatementKind};
+use countersign_core::documents::{index::PublishedFile, layout, signed_request::SignedRequest};
+use countersign_core::rules::auth::{check_carried, sign_request};
+use countersign_core::rules::decide::assets::{Release, register_assets};
+use countersign_core::rules::decide::sign::{SignaturesBody, sign};
+use countersign_core::rules::decide::{Proposal, register::register, revoke::revoke, update::update};
+use countersign_core::rules::{query::files_to_sign, snapshot::Change, snapshot::Snapshot};
+use countersign_core::values::{digest::Sha512, key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::Head;
 use countersign_testing::{key, path, published, signed_statement, signers};
 

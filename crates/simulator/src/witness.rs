@@ -1,37 +1,18 @@
 //! A witness of the log, on a machine of its own. What it is sent can come late, again and in another order.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{collections::BTreeMap, fs, panic::AssertUnwindSafe, panic::catch_unwind};
 
-use countersign_core::{
-    documents::transparency::WitnessGroup,
-    log::{
-        checkpoint::{Checkpoint, Cosignature},
-        note::Note,
-        policy::Policy,
-        proofs::WitnessRequest,
-        tree::Hash,
-    },
-    values::{
-        digest::Sha256,
-        key::SecretKey,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::documents::transparency::WitnessGroup;
+use countersign_core::log::checkpoint::{Checkpoint, Cosignature, WitnessRequest};
+use countersign_core::log::{note::Note, policy::Policy, tree::Hash};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{digest::Sha256, key::SecretKey};
 use countersign_log::{CosignRefusal, LogWitness, WitnessSigner};
 use tempfile::TempDir;
 
-use crate::{
-    chance::Chance,
-    disk_state::Crash,
-    log_book::{log_key, sign_text},
-    script::{Breach, Guarantee, Script},
-    sim_disk::SimDisk,
-};
+use crate::script::{Breach, Chance, Guarantee, Script};
+use crate::{disk_state::Crash, log_book::log_key, log_book::sign_text, sim_disk::SimDisk};
 
 const SEED: [u8; 32] = [101; 32];
 /// A start that fails is tried again, so many times.

@@ -3,14 +3,10 @@
 //!
 //! What the rules are, [`replay`] knows. Here commits become states, and states differences.
 
-mod difference;
-mod open;
 mod plain;
 pub mod replay;
 pub(crate) mod report;
 mod walk;
 
-pub use self::{
-    report::{AuditEvent, CheckError, Checked, Finding},
-    walk::{check, read_newest},
-};
+pub use crate::audit::report::{AuditEvent, CheckError, Checked, Finding};
+pub use crate::audit::walk::{check, read_newest};

@@ -4,41 +4,24 @@
 //! it. The tables say where to look; every answer is read from the head.
 
 mod describe;
-mod digests;
 mod facts;
 mod key_look;
 mod look;
-mod reading;
 mod tables;
 
-use std::{
-    collections::BTreeSet,
-    fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, atomic::AtomicBool, atomic::Ordering};
+use std::{collections::BTreeSet, fmt};
 
-use countersign_core::{
-    documents::layout::{self, Signable},
-    values::{path::RepoPath, wire},
-};
+use countersign_core::documents::{layout, layout::Signable};
+use countersign_core::values::{path::RepoPath, wire};
 use tokio::sync::watch;
 
-pub use self::digests::FileDigest;
-pub use self::look::{Look, ProjectName, UnknownAfter, WantedReleases};
-use self::{
-    digests::DigestHasher,
-    facts::{ProjectFacts, ReleaseFacts},
-    reading::Reading,
-    tables::Tables,
-};
-use crate::{
-    snapshot::head::Head,
-    tree::{changes::walk_changes, names::addressable},
-    writer::StoreState,
-};
+pub use crate::catalogue::facts::FileDigest;
+use crate::catalogue::facts::{DigestHasher, ProjectFacts, Reading, ReleaseFacts};
+pub use crate::catalogue::look::{Look, ProjectName, UnknownAfter, WantedReleases};
+use crate::catalogue::tables::Tables;
+use crate::snapshot::{head::Head, tree::dir::addressable, tree::edit::walk_changes};
+use crate::writer::StoreState;
 
 /// Follows a store. Cheap while no one asks.
 pub struct Catalogue {

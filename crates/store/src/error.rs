@@ -2,14 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
-use countersign_core::values::{
-    bounds::{FILE_BYTES, SHARED_CHANGE_BYTES},
-    path::RepoPath,
-    time::Timestamp,
-};
+use countersign_core::values::bounds::{FILE_BYTES, SHARED_CHANGE_BYTES};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
 use thiserror::Error;
 
-use crate::{budget::OverBudget, disk::DiskError, sequence::SequenceError};
+use crate::{budget::OverBudget, machine::disk::DiskError, sequence::SequenceError};
 
 #[derive(Debug, Clone, Error)]
 pub enum StoreError {

@@ -1,49 +1,26 @@
 //! Reading objects. Readers share one list of open packs, which is replaced as a whole when packs come or go. No reader
 //! waits, and a pack that was folded away stays readable for those who still hold the old list.
 
-pub(crate) mod bases;
+pub mod commit;
 pub mod delta;
-pub mod filter;
 pub mod folded;
 pub mod pack;
-pub mod packs;
-mod parsed;
 pub mod spot;
-pub mod stored;
-mod unpacked;
 
-use std::{
-    cell::RefCell,
-    fmt,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{cell::RefCell, fmt, path::Path, path::PathBuf};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use countersign_core::values::bounds::FILE_BYTES;
-use gix::{
-    ObjectId,
-    hash::Kind as HashKind,
-    hashtable,
-    objs::Kind,
-    odb::{loose, pack as odb_pack},
-    zlib::Inflate,
-};
+use gix::odb::{loose, pack as odb_pack};
+use gix::{ObjectId, hash::Kind as HashKind, hashtable, objs::Kind, zlib::Inflate};
 use quick_cache::sync::Cache;
 
-use crate::{
-    error::StoreError,
-    objects::{
-        bases::{BasesInPack, DeltaBases},
-        folded::Folded,
-        pack::PackObject,
-        packs::{Pack, list_packs},
-        parsed::{ByBytes, ParsedObjects},
-        spot::{Known, Spot},
-        unpacked::Unpacked,
-    },
-};
+use crate::error::StoreError;
+use crate::objects::pack::{Pack, PackObject, Unpacked, list_packs};
+use crate::objects::spot::{ByBytes, Known, ParsedObjects, Spot};
+use crate::objects::{delta::BasesInPack, delta::DeltaBases, folded::Folded};
 
 /// How large an object may be for a check: what a stranger made could be a thousand times as large as its file. Stored
 /// files have some megabytes, and a directory of a million names has 50, three times that while a difference is undone.

@@ -1,38 +1,22 @@
 //! The bare repository on disk: opening it, and publishing a batch of commits so that it survives a crash at any line.
 
 pub(crate) mod batch;
+pub mod recent_commits;
 pub(crate) mod refs;
-mod remotes;
 mod unpublished;
 
-use std::{
-    fs, mem,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fs, mem, path::Path, path::PathBuf, sync::Arc, time::Duration, time::Instant};
 
-use countersign_core::{documents::repository::RepositoryMarker, values::wire};
+use countersign_core::{documents::layout::RepositoryMarker, values::wire};
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 use thiserror::Error;
 
-use crate::{
-    clock::Clock,
-    disk::{Disk, DiskError, UNFINISHED, list_dir, unfinished},
-    error::StoreError,
-    objects::{
-        Objects,
-        folded::{self, Folded},
-        pack,
-        packs::Pack,
-    },
-    repository::{
-        batch::Batch,
-        refs::{BRANCH, Branch, remove_stale_locks},
-        unpublished::{LeftMark, UnpublishedPack},
-    },
-    tree::{dir::Dir, load::load_tree},
-};
+use crate::machine::clock::Clock;
+use crate::machine::disk::{Disk, DiskError, UNFINISHED, list_dir, unfinished};
+use crate::objects::{Objects, folded, folded::Folded, pack, pack::Pack};
+use crate::repository::refs::{BRANCH, Branch, remove_stale_locks};
+use crate::repository::{batch::Batch, unpublished::LeftMark, unpublished::UnpublishedPack};
+use crate::{error::StoreError, snapshot::tree::dir::Dir, snapshot::tree::load::load_tree};
 
 const CACHE_BYTES: u64 = 64 << 20;
 /// A node holds in memory what its database keeps safe already, up to so many bytes, and for so long after it wrote to
@@ -105,7 +89,7 @@ impl Repository {
         disk.sync_dir(&pack_dir)?;
         disk.sync_dir(&dir.join("refs/heads"))?;
         Folded::load(&pack_dir)?.remove_old(&disk);
-        let remotes = remotes::forget(&disk, dir)?;
+        let remotes = refs::forget(&disk, dir)?;
         if !remotes.is_empty() {
             let names = remotes.join(", ");
             tracing::info!(

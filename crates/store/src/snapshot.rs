@@ -3,4 +3,5 @@
 pub mod head;
 pub mod index;
 pub mod places;
+pub mod tree;
 pub mod trie;

@@ -1,47 +1,33 @@
 //! The one writer. It takes whatever changes wait, makes a commit of each, and publishes them together: many callers
 //! share one round of fsync, and each is answered only after it.
 
+pub mod commit_feed;
+pub mod feed;
+pub mod fold;
+pub(crate) mod jobs;
 mod repeating;
 mod sharing;
+pub mod stats;
 mod work;
 
-use std::{
-    collections::HashSet,
-    mem,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, mem, sync::Arc, time::Duration, time::Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use countersign_core::{
-    rules::snapshot::Change,
-    values::{
-        bounds::{SHARED_BATCH_BYTES, SHARED_CHANGE_BYTES},
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::bounds::{SHARED_BATCH_BYTES, SHARED_CHANGE_BYTES};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
 use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
 
-use crate::{
-    audit::replay::{Replay, SpeaksFor},
-    budget::{Charge, StorageBudget},
-    clock::Clock,
-    commit::{Author, Commit},
-    error::StoreError,
-    feed::{Feed, PublishedCommit},
-    fold::Folder,
-    journal::{entry::JournalEntry, export::JournalExport, milestones::Milestones, write::JournalWriter},
-    need::need_of,
-    recent_commits::{RecentCommit, RecentCommits},
-    repository::{
-        Repository,
-        batch::{Batch, NewCommit},
-    },
-    sequence::{OrderPlace, Sequencer},
-    snapshot::{head::Head, places::Places},
-    stats::StoreStats,
-};
+use crate::audit::replay::{Replay, SpeaksFor};
+use crate::budget::{Charge, StorageBudget};
+use crate::journal::write::{JournalEntry, JournalWriter};
+use crate::journal::{export::JournalExport, milestones::Milestones};
+use crate::objects::commit::{Author, Commit};
+use crate::repository::batch::{Batch, NewCommit};
+use crate::repository::{Repository, recent_commits::RecentCommit, recent_commits::RecentCommits};
+use crate::sequence::{OrderPlace, Sequencer};
+use crate::writer::{feed::Feed, feed::PublishedCommit, fold::Folder, jobs::need_of, stats::StoreStats};
+use crate::{error::StoreError, machine::clock::Clock, snapshot::head::Head, snapshot::places::Places};
 
 const MAX_CHANGES: usize = 256;
 /// How far the history can be ahead of the clock, after the clock was set back. Followers accept a request that is this

@@ -1,24 +1,16 @@
 //! One example of every kind of document, and its reader.
 
-use countersign_core::{
-    documents::{
-        agreement::Agreement,
-        history::{History, HistoryEntry},
-        index::{Digests, PublishedFile, ReleaseIndex},
-        metadata::{Metadata, OriginKind},
-        objections::{EarlierObjections, ObjectionsFile, StoredObjection},
-        other_formats::OtherFormatsFile,
-        registrant::Registrant,
-        repository::RepositoryMarker,
-        signatures::{Collected, SignatureSet},
-        signed_request::SignedRequest,
-        signers::SignersFile,
-        statement::{Objection, Revocation, Veto},
-    },
-    values::{digest::Sha512, json::ParseError, key::SecretKey, other_format::OtherFormat},
-};
+use countersign_core::documents::history::{Agreement, History, HistoryEntry};
+use countersign_core::documents::index::{Digests, PublishedFile, ReleaseIndex};
+use countersign_core::documents::layout::RepositoryMarker;
+use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile, StoredObjection};
+use countersign_core::documents::signatures::{Collected, OtherFormatsFile, SignatureSet};
+use countersign_core::documents::signed_request::{Registrant, SignedRequest};
+use countersign_core::documents::signers::{Metadata, OriginKind, SignersFile};
+use countersign_core::documents::statement::{Objection, Revocation, Veto};
+use countersign_core::values::{digest::Sha512, json::ParseError, key::SecretKey, other_format::OtherFormat};
 
-use super::{
+use crate::{
     INDEX, PROJECT, alice, at, bob, carol, dave, format_text, log_key, mallory, origin, path, published,
     signed_request, signers, witness_key,
 };

@@ -2,15 +2,15 @@
 
 use countersign_core::documents::history::{History, HistoryEntry};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
-use countersign_core::documents::metadata::{Metadata, Origin, OriginKind};
 use countersign_core::documents::signatures::{Collected, SignatureSet};
+use countersign_core::documents::signers::{Metadata, Origin, OriginKind};
 use countersign_core::documents::statement::{Revocation, StatementKind};
 use countersign_core::proof::verify::{Evidence, RevocationEvidence};
 use countersign_core::rules::decide::assets::Release;
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 
-use super::{
+use crate::{
     INDEX, PROJECT, Signers, World, alice, at, bob, carol, dave, key, path, revocation_text, shifted_seconds,
     signed_request, signed_statement, signers,
 };

@@ -1,27 +1,21 @@
 //! What tests share. For core: a repository in a map, people with fixed keys, signers files, and one verb for each
 //! decision that applies its change. For servers: PostgreSQL, a proxy that fails on purpose, certificates.
 
-pub mod certificates;
 pub mod documents;
 pub mod evidence;
 pub mod linearizable;
 pub mod literals;
 pub mod log_reader;
 pub mod people;
-pub mod ports;
 pub mod postgres;
 pub mod proxy;
 pub mod repo;
-pub mod revocation;
 pub mod signing;
 pub mod world;
 
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
-pub use literals::*;
-pub use people::*;
-pub use repo::Repo;
-pub use world::*;
+pub use crate::{literals::*, people::*, repo::Repo, world::*};
 
 /// Fails unless `text` has every one of `parts`, and shows all of it.
 pub fn assert_mentions(text: &str, parts: &[&str]) {

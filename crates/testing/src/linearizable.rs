@@ -8,14 +8,8 @@
 //! So every result says which calls come before which. With the order in time this is a graph, and the history is
 //! linearizable exactly if the graph has no cycle. A cycle is also the shortest way to show what is wrong.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    fmt,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::sync::{Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering};
+use std::{collections::BTreeMap, collections::BTreeSet, collections::VecDeque, fmt};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallResult {

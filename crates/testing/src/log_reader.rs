@@ -1,11 +1,7 @@
 //! A log as a stranger derives it: from what `git` shows of a repository, in the plainest way, with none of the code that
 //! keeps logs.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    path::Path,
-    process::Command,
-};
+use std::{collections::BTreeMap, collections::HashMap, path::Path, process::Command};
 
 use countersign_core::values::digest::{Sha256, Sha512};
 

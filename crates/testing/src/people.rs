@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
-use countersign_core::values::{
-    key::{PublicKey, SecretKey},
-    verifier_key::{KeyKind, VerifierKey},
-};
+use countersign_core::values::key::{PublicKey, SecretKey};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 
 /// The key that grows from the seed of 32 times `n`.
 pub fn key(n: u8) -> SecretKey {

@@ -4,12 +4,6 @@
 
 mod cluster;
 mod process;
-mod programs;
-mod standby;
-mod template;
 
-pub use self::{
-    cluster::{Postgres, PostgresEnd, PostgresOptions},
-    standby::Standby,
-    template::{DATABASE, PASSWORD, ROLE},
-};
+pub use crate::postgres::cluster::{Postgres, PostgresEnd, PostgresOptions, Standby};
+pub use crate::postgres::process::{DATABASE, PASSWORD, ROLE};

@@ -2,15 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use countersign_core::{
-    documents::{history::History, metadata::Metadata},
-    rules::{
-        chain::{self, ChainPlace, ChainRefusal},
-        snapshot::{Change, ReadError, Snapshot},
-        stored,
-    },
-    values::{path::RepoPath, time::Timestamp},
-};
+use countersign_core::documents::{history::History, signers::Metadata};
+use countersign_core::rules::snapshot::{Change, ReadError, Snapshot};
+use countersign_core::rules::{chain, chain::ChainPlace, chain::ChainRefusal, stored};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
 
 use crate::literals::path;
 

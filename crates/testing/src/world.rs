@@ -2,49 +2,28 @@
 
 use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
-use countersign_core::{
-    documents::{
-        index::{AssetName, Digests, PublishedFile, ReleaseIndex},
-        metadata::{Origin, OriginKind},
-        sha256sums::render_sha256sums,
-        signed_request::SignedRequest,
-        statement::{Objection, Revocation, SignedStatement, StatementKind, Veto},
-        withdrawal::{WithdrawBody, Withdrawal},
-    },
-    rules::{
-        auth::sign_request,
-        decide::{
-            Proposal, Proposed,
-            activate::{ActivateRefusal, activate_due},
-            assets::{AssetsRefusal, Release, check_assets, register_assets},
-            drop::{DropRefusal, drop_pending},
-            object::object,
-            register::{RegisterRefusal, register},
-            revoke::revoke,
-            sign::{SignRefusal, SignaturesBody, Signed, sign, sign_prepared},
-            statement::{Stated, StatementRefusal},
-            update::{UpdateRefusal, update},
-            veto::veto,
-            withdraw::{WithdrawRefusal, withdraw},
-        },
-        query::files_to_sign,
-        snapshot::Change,
-    },
-    values::{
-        digest::{Sha256, Sha512},
-        json,
-        key::{SecretKey, Signature},
-        other_format::{OtherFormat, ReleaseSums},
-        path::RepoPath,
-        time::Timestamp,
-    },
+use countersign_core::documents::index::{
+    AssetName, Digests, PublishedFile, ReleaseIndex, render_sha256sums,
 };
+use countersign_core::documents::signed_request::{SignedRequest, WithdrawBody, Withdrawal};
+use countersign_core::documents::signers::{Origin, OriginKind};
+use countersign_core::documents::statement::{Objection, Revocation, SignedStatement, StatementKind, Veto};
+use countersign_core::rules::decide::activate::{ActivateRefusal, activate_due};
+use countersign_core::rules::decide::assets::{AssetsRefusal, Release, check_assets, register_assets};
+use countersign_core::rules::decide::proposal::{DropRefusal, drop_pending};
+use countersign_core::rules::decide::register::{RegisterRefusal, register};
+use countersign_core::rules::decide::sign::{SignRefusal, SignaturesBody, Signed, sign, sign_prepared};
+use countersign_core::rules::decide::statement::{Stated, StatementRefusal};
+use countersign_core::rules::decide::update::{UpdateRefusal, update};
+use countersign_core::rules::decide::withdraw::{WithdrawRefusal, withdraw};
+use countersign_core::rules::decide::{Proposal, Proposed, object::object, revoke::revoke, veto::veto};
+use countersign_core::rules::{auth::sign_request, query::files_to_sign, snapshot::Change};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::key::{SecretKey, Signature};
+use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
+use countersign_core::values::{json, path::RepoPath, time::Timestamp};
 
-use crate::{
-    literals::{at, path, shifted_seconds},
-    people::Signers,
-    repo::Repo,
-};
+use crate::{literals::at, literals::path, literals::shifted_seconds, people::Signers, repo::Repo};
 
 pub const PROJECT: &str = "https/github.com/443/acme/app";
 pub const PENDING: &str = "https/github.com/443/acme/app/svc.signers.pending/svc.signers.json";

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_api::{
-    answers::{
-        AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingAuth,
-        PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, ToldError,
-    },
-    catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse},
-    error_code::ErrorCode,
+use countersign_api::answers::{
+    AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingAuth,
+    PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, ToldError,
 };
+use countersign_api::catalogue::{
+    KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
+};
+use countersign_api::error_code::ErrorCode;
 use countersign_core::values::{json::ParseError, key::encode_base64};
 use countersign_testing::{
     INDEX, PENDING, PENDING_METADATA, PROJECT, alice, at, bob, evidence::rotated, path,

@@ -1,9 +1,7 @@
 //! Request bodies (spec §4, D1, D5): duplicates are refused, unknown fields ignored.
 
-use countersign_api::{
-    answers::StatusResponse,
-    requests::{AssetsBody, ProposeBody, SignaturesBody, SignedStatement},
-};
+use countersign_api::answers::StatusResponse;
+use countersign_api::requests::{AssetsBody, ProposeBody, SignaturesBody, SignedStatement};
 use countersign_core::documents::statement::StatementKind;
 use countersign_core::values::{digest::Sha512, json::ParseError};
 use countersign_testing::{alice, assert_mentions, path};

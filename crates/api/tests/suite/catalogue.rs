@@ -1,14 +1,10 @@
 //! The catalogue's answers: what the server writes, the client reads.
 
-use countersign_api::{
-    catalogue::{
-        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
-        ReleaseState, ReleasesResponse, SignedRelease, WaitingFile, WaitingKind,
-    },
-    objected::ListedObjection,
+use countersign_api::catalogue::{
+    KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedObjection, ListedRelease,
+    ProjectsResponse, ReleaseState, ReleasesResponse, SignedRelease, WaitingFile, WaitingKind,
 };
-use countersign_core::documents::signers::Role;
-use countersign_core::rules::tally::Tally;
+use countersign_core::{documents::signers::Role, rules::quorum::Tally};
 use countersign_testing::{INDEX, PROJECT, alice, at, path};
 use serde::Serialize;
 use serde_json::{Value, json};

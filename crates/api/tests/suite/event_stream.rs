@@ -1,6 +1,6 @@
 //! Server-Sent Events as a client reads them.
 
-use countersign_api::event_stream::{EventBlock, EventStreamReader, TooLong};
+use countersign_api::event::{EventBlock, EventStreamReader, TooLong};
 use countersign_core::values::bounds::EVENT_BYTES;
 
 fn block(data: Option<&str>, id: Option<&str>) -> EventBlock {

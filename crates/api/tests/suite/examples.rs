@@ -4,31 +4,23 @@
 
 use std::{env, fs, path::PathBuf};
 
-use countersign_api::{
-    answers::{
-        AssetsResponse, ChainResponse, ChangedResponse, ErrorResponse, FilesToSignResponse, PendingResponse,
-        PingAuth, PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse,
-        StatusResponse, VetoedResponse,
-    },
-    catalogue::{
-        KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
-        ReleaseState, ReleasesResponse, SignedRelease, WaitingFile, WaitingKind,
-    },
-    error_code::ErrorCode::{self, self as C},
-    requests::{AssetsBody, ProposeBody, SignedStatement},
-    state::{DroppedReleases, LogAnswer, StateResponse},
+use countersign_api::answers::{
+    AssetsResponse, ChainResponse, ChangedResponse, ErrorResponse, FilesToSignResponse, PendingResponse,
+    PingAuth, PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, StatusResponse,
+    VetoedResponse,
 };
-use countersign_core::rules::tally::Tally;
-use countersign_core::{
-    documents::{index::ReleaseIndex, signers::Role},
-    proof::state::{State, StateSubject},
-    rules::{
-        auth::{AuthHeaders, AuthRefusal, check_headers},
-        decide::{Proposed, assets},
-        query,
-    },
-    values::{key::SecretKey, path::RepoPath},
+use countersign_api::catalogue::{
+    KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ListedRelease, ProjectsResponse,
+    ReleaseState, ReleasesResponse, SignedRelease, WaitingFile, WaitingKind,
 };
+use countersign_api::error_code::{ErrorCode, ErrorCode as C};
+use countersign_api::requests::{AssetsBody, ProposeBody, SignedStatement};
+use countersign_api::state::{DroppedReleases, LogAnswer, StateResponse};
+use countersign_core::documents::{index::ReleaseIndex, signers::Role};
+use countersign_core::proof::state::{State, StateSubject};
+use countersign_core::rules::auth::{AuthHeaders, AuthRefusal, check_headers};
+use countersign_core::rules::{decide::Proposed, decide::assets, query, quorum::Tally};
+use countersign_core::values::{key::SecretKey, path::RepoPath};
 use countersign_testing::{
     ACTIVE, INDEX, NONCE, PENDING, PROJECT, World, alice, bob, carol, dave, mallory, origin, path, release,
     signed_request, signers,
@@ -340,7 +332,7 @@ fn tell_revocation(examples: &mut Examples, mut world: World) {
     let outcome = world.revoke(&request).expect("a revocation");
     let message = "File revoked successfully".to_owned();
     examples.add("revoke", RevokedResponse { success: true, message, revoked: outcome.in_force });
-    let mut several = countersign_testing::revocation::two_of_three();
+    let mut several = countersign_testing::signing::two_of_three();
     let first = several.revoke_request(&several.revocation_document("a bad build"), &carol());
     let outcome = several.revoke(&first).expect("a first signature");
     let message = "Revocation recorded. More signatures are required.".to_owned();
@@ -381,7 +373,7 @@ fn tell_veto(examples: &mut Examples) {
 #[test]
 fn the_examples_of_the_reference_are_what_the_decisions_give() {
     let made = serde_json::to_string_pretty(&Value::Object(tell().0)).expect("JSON") + "\n";
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../server/src/openapi/examples.json");
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../server/src/api/openapi/examples.json");
     if env::var_os("COUNTERSIGN_WRITE_EXAMPLES").is_some() {
         fs::write(&file, &made).expect("the file is ours");
     }

@@ -1,21 +1,10 @@
 //! Histories as one file an entry: what is assembled from them, and how long they may become (D41, D42).
 
 use countersign_api::{answers::ChainResponse, assembly::Assembly};
-use countersign_core::{
-    documents::{
-        history::{EntryFacts, HistoryEntry},
-        layout,
-    },
-    rules::{
-        chain::{self, ChainRefusal},
-        decide::update::UpdateRefusal,
-        stored,
-    },
-    values::{
-        bounds::{FILE_BYTES, HISTORY_BYTES, SIGNATURES, SIGNERS_FILE_BYTES},
-        key::SecretKey,
-    },
-};
+use countersign_core::documents::{history::EntryFacts, history::HistoryEntry, layout};
+use countersign_core::rules::{chain, chain::ChainRefusal, decide::update::UpdateRefusal, stored};
+use countersign_core::values::bounds::{FILE_BYTES, HISTORY_BYTES, SIGNATURES, SIGNERS_FILE_BYTES};
+use countersign_core::values::key::SecretKey;
 use countersign_testing::{ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, at, dave, path, signers};
 
 fn first() -> Signers {

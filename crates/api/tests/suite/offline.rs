@@ -1,26 +1,14 @@
 //! The files of a signing ceremony without a network: read back as written, and strictly.
 
-use countersign_api::{
-    offline::{
-        parse_requests, parse_signatures, parse_statement_requests, parse_statements, write_requests,
-        write_signatures, write_statement_requests, write_statements,
-    },
-    requests::SignaturesBody,
+use countersign_api::requests::{
+    SignaturesBody, parse_requests, parse_signatures, parse_statement_requests, parse_statements,
+    write_requests, write_signatures, write_statement_requests, write_statements,
 };
-use countersign_core::{
-    documents::statement::{
-        StatementKind::{self, Revocation},
-        Veto,
-    },
-    proof::to_state::StatementRequest,
-    values::digest::Sha512,
-};
-use countersign_testing::{
-    INDEX, PROJECT, alice, bob, carol, dave,
-    evidence::{Past, founded, good, noon, revocation_document, rotated, signed_by},
-    path, revocation_text, signers,
-    signing::{index_request, proposal_of, sign},
-};
+use countersign_core::documents::statement::{StatementKind, StatementKind::Revocation, Veto};
+use countersign_core::{proof::to_state::StatementRequest, values::digest::Sha512};
+use countersign_testing::evidence::{Past, founded, good, noon, revocation_document, rotated, signed_by};
+use countersign_testing::signing::{index_request, proposal_of, sign};
+use countersign_testing::{INDEX, PROJECT, alice, bob, carol, dave, path, revocation_text, signers};
 
 /// A third signers file, proposed to the two before.
 fn third() -> Past {

@@ -1,16 +1,8 @@
 //! What waits for whom, and what an answer tells of it (D18, D21, D41).
 
-use countersign_api::{
-    answers::PendingResponse,
-    waiting::{self, Collecting},
-};
-use countersign_core::{
-    documents::{layout, objections::ObjectionsFile},
-    values::{
-        bounds::{LIST_ENTRIES, PENDING_LIST_BYTES},
-        path::RepoPath,
-    },
-};
+use countersign_api::{answers, answers::Collecting, answers::PendingResponse};
+use countersign_core::documents::{layout, objections::ObjectionsFile};
+use countersign_core::values::{bounds::LIST_ENTRIES, bounds::PENDING_LIST_BYTES, path::RepoPath};
 use countersign_testing::{
     INDEX, PENDING, Signers, World, alice, bob, carol, dave, documents, key, path, public, release, signers,
 };
@@ -32,7 +24,7 @@ fn next() -> Signers {
 }
 
 fn who(world: &World, file: &str) -> Option<Collecting> {
-    waiting::collecting(&world.repo, &path(file)).expect("a sound repository")
+    answers::collecting(&world.repo, &path(file)).expect("a sound repository")
 }
 
 #[test]

@@ -1,16 +1,10 @@
 //! The state of a release or a project, as of one commit (D232): written, read, and broken in thousands of ways.
 
 use countersign_api::state::{DroppedReleases, LogAnswer, StateResponse, is_answer};
-use countersign_core::{
-    documents::layout,
-    proof::{
-        bundle::Bundle,
-        state::{State, StateSubject},
-        verify::{VerifyError, verify},
-    },
-    rules::snapshot::Snapshot as _,
-    values::{digest::Sha512, path::RepoPath},
-};
+use countersign_core::proof::state::{State, StateSubject};
+use countersign_core::proof::{bundle::Bundle, verify::VerifyError, verify::verify};
+use countersign_core::values::{digest::Sha512, path::RepoPath};
+use countersign_core::{documents::layout, rules::snapshot::Snapshot as _};
 use countersign_testing::{
     INDEX, PENDING, PROJECT, Signers, World, alice, bob, carol, dave, evidence::complete_world, key, path,
     release, signers,

@@ -5,12 +5,13 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use countersign_api::event::EventKind;
-use countersign_core::values::{other_format::OtherFormat, path::RepoPath};
+use countersign_core::rules::place::path_of_url;
+use countersign_core::values::time::{Timestamp, parse_span};
+use countersign_core::values::{digest::Sha512, other_format::OtherFormat, path::RepoPath};
 use serde::Serialize;
 
-use super::options::{ProofArgs, parse_duration, parse_format, parse_path};
-use super::second_thoughts::CarriedArgs;
-use crate::{client_config::Setting, job_outputs::OutputsArgs};
+use crate::settings::client_config::Setting;
+use crate::words::output::{ColorChoice, Confirmation, OutputsArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
@@ -365,4 +366,297 @@ fn parse_kind(text: &str) -> Result<EventKind, String> {
 fn parse_commit(text: &str) -> Result<String, &'static str> {
     let is_id = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_id.then(|| text.to_ascii_lowercase()).ok_or("write all 40 hexadecimal digits of the commit")
+}
+
+// The arguments of `countersign incident` and `countersign drill`.
+
+#[derive(Debug, Args)]
+pub(crate) struct IncidentArgs {
+    /// The keys that are stolen or lost: svc-pub:…, a .pub file, or with --project a name from the signers file
+    #[arg(value_name = "KEY", required = true)]
+    pub(crate) keys: Vec<String>,
+
+    /// Only what was signed at this time or later: 2026-11-01, 2026-11-01T10:00:00Z, or a time ago as in 30d
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    pub(crate) since: Option<Since>,
+
+    /// Look at this project only; can be repeated [default: every project that lists or listed a key]
+    #[arg(long, value_name = "PROJECT")]
+    pub(crate) project: Vec<String>,
+
+    /// Read a data directory, a bare repository or a clone instead of asking a server; needs no network
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repository: Option<PathBuf>,
+
+    /// Prepare here, for review: new signers files, revocations to sign, and the commands in order
+    #[arg(long, short = 'o', value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Why, for the prepared revocations; everyone can read it
+    #[arg(long, value_name = "TEXT", requires = "output")]
+    pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DrillArgs {
+    /// The project, whose signers file in force is read from its server, or a signers file
+    #[arg(value_name = "PROJECT|FILE")]
+    pub(crate) source: String,
+
+    /// Keys that their owners no longer have, by name or in full
+    #[arg(long, value_name = "KEY", num_args = 1..)]
+    pub(crate) lose: Vec<String>,
+
+    /// Keys that a thief has, by name or in full
+    #[arg(long, value_name = "KEY", num_args = 1..)]
+    pub(crate) steal: Vec<String>,
+
+    /// Read the project from a data directory, a bare repository or a clone; needs no network
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repository: Option<PathBuf>,
+}
+
+/// From when on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Since {
+    At(Timestamp),
+    Ago(Duration),
+}
+
+fn parse_since(text: &str) -> Result<Since, &'static str> {
+    if let Ok(ago) = parse_duration(text) {
+        return Ok(Since::Ago(ago));
+    }
+    let at = Timestamp::parse(text).or_else(|_| Timestamp::parse(&format!("{text}T00:00:00Z")));
+    at.map(Since::At).map_err(
+        |_| "write a date, a time with its zone, or a time ago: 2026-11-01, 2026-11-01T10:00:00Z, 30d",
+    )
+}
+
+// The arguments of commands that follow a log.
+
+#[derive(Debug, Args)]
+pub(crate) struct StapleArgs {
+    /// A bundle, whose staple is replaced; or the release, or the URL of one of its files
+    #[arg(value_name = "FILE|NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
+
+    /// Where to write the bundle or the staple [default: the bundle itself, or NAME.staple.json]
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) proof: ProofArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MonitorArgs {
+    /// The server whose log to follow
+    #[arg(value_name = "URL", required_unless_present = "check")]
+    pub(crate) url: Option<String>,
+
+    /// The projects to watch [default: those whose signers files list your --key, now or later]
+    #[arg(value_name = "PROJECT")]
+    pub(crate) projects: Vec<String>,
+
+    /// Look once; exit code 9 if something changed, or witnesses do not confirm the log
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// How often to look, as in 90s, 30m, 2h or 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s", conflicts_with = "once")]
+    pub(crate) interval: Duration,
+
+    /// Send each change there, as JSON in a POST request
+    #[arg(long, value_name = "URL")]
+    pub(crate) webhook: Option<String>,
+
+    /// Run this in a shell for each change, with the change as text on standard input, and as JSON in COUNTERSIGN_CHANGE
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) exec: Option<String>,
+
+    /// Where to remember how far it is [default: a file in the configuration directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
+
+    /// Check a file with evidence that a log has lied about the state, without a network, and do nothing else
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "once", "interval", "webhook", "exec", "state"])]
+    pub(crate) check: Option<PathBuf>,
+}
+
+// Options and values that several commands take.
+
+/// Options of every client command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalArgs {
+    /// The signing server [default: the one that is set or remembered for the project, see `countersign config`]
+    #[arg(long, global = true, value_name = "URL", env = "COUNTERSIGN_SERVER", hide_env_values = true)]
+    pub(crate) server: Option<String>,
+
+    /// Your OpenSSH private key, or a .pub file to sign through the agent at SSH_AUTH_SOCK [default: the one that is
+    /// set, else the listed one that the agent holds or ~/.ssh/id_ed25519 has]
+    #[arg(long, global = true, value_name = "FILE", env = "COUNTERSIGN_KEY", hide_env_values = true)]
+    pub(crate) key: Option<PathBuf>,
+
+    /// Read the key's passphrase from the first line of this file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+
+    /// Answer every question with yes: sign, revoke, replace or forget without asking
+    #[arg(long, short = 'y', global = true)]
+    pub(crate) yes: bool,
+
+    /// Print one JSON object on standard output, also for errors
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Print only errors, questions and the result
+    #[arg(long, short = 'q', global = true)]
+    pub(crate) quiet: bool,
+
+    /// When to print colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) color: ColorChoice,
+}
+
+impl GlobalArgs {
+    pub(crate) fn confirmation(&self) -> Confirmation {
+        if self.yes { Confirmation::Given } else { Confirmation::Ask }
+    }
+}
+
+/// Where trust in a project begins, at its first download, and which proof of the newest state is enough.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ProofArgs {
+    /// Digest of a signers file of the project, from a place that you trust; what `sha512sum` prints will do
+    #[arg(long, value_name = "SHA512", value_parser = parse_digest)]
+    pub(crate) signers_digest: Option<Sha512>,
+
+    /// Your own policy: which log and witnesses must show that the release is not revoked [default: what is set, else what
+    /// the project's signers file says]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_log_check")]
+    pub(crate) policy: Option<PathBuf>,
+
+    /// Refuse a proof older than this, as in 90s, 30m, 2h or 1d [default: what your policy says, or what is set, or a day; and
+    /// without a policy of your own, what the project's signers file says]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "no_log_check")]
+    pub(crate) max_age: Option<Duration>,
+
+    /// Do not look at the log: a hidden revocation or change of signers then goes unnoticed
+    #[arg(long)]
+    pub(crate) no_log_check: bool,
+}
+
+pub(super) fn parse_format(text: &str) -> Result<OtherFormat, &'static str> {
+    OtherFormat::parse(text).map_err(|_| "write ssh, minisign, or both as in ssh,minisign")
+}
+
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, &'static str> {
+    parse_span(text).ok_or("write a number and a unit, as in 90s, 30m, 2h or 1d")
+}
+
+/// A path, or the URL that it stands for.
+pub(super) fn parse_path(text: &str) -> Result<RepoPath, String> {
+    if text.contains("://") {
+        let path = path_of_url(text);
+        return path.ok_or_else(|| "write it as a path, as in https/github.com/443/acme/app".to_owned());
+    }
+    RepoPath::parse(text).map_err(|error| error.to_string())
+}
+
+/// As we print it, or as `sha512sum` does: `sha512:HEX`, `HEX` or `HEX  FILE`.
+fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
+    let first = text.split_ascii_whitespace().next().unwrap_or_default();
+    // Before the name of a file with a backslash or a line end in it.
+    let first = first.strip_prefix('\\').unwrap_or(first);
+    let hex = first.strip_prefix("sha512:").unwrap_or(first);
+    Sha512::parse_any_case(hex)
+        .ok_or("must be a SHA-512 digest: 128 hexadecimal digits, as `sha512sum` prints it")
+}
+
+// Withdrawing, objecting, revoking and vetoing.
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true).args(["names", "detached", "submit"]))]
+pub(crate) struct VetoArgs {
+    /// The project whose proposed signers are not wanted
+    #[arg(value_name = "PROJECT", num_args = 1)]
+    pub(crate) names: Vec<String>,
+
+    /// Why; everyone can read it. Leave it out to join a veto that another master began
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["detached", "submit"])]
+    pub(crate) reason: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) carried: CarriedArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WithdrawArgs {
+    /// The release
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
+
+    /// Why, for everyone to read
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("word").required(true).args(["reason", "withdraw"]))]
+pub(crate) struct ObjectArgs {
+    /// The release
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
+
+    /// What is wrong with it, for everyone to read
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+
+    /// Take your objection back
+    #[arg(long)]
+    pub(crate) withdraw: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true).args(["names", "detached", "submit"]))]
+pub(crate) struct RevokeArgs {
+    /// The release
+    #[arg(value_name = "NAME", num_args = 1..=2)]
+    pub(crate) names: Vec<String>,
+
+    /// Why, for everyone to read; leave it out to join a revocation that others began
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["detached", "submit"])]
+    pub(crate) reason: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) carried: CarriedArgs,
+
+    /// Do not wait until witnesses of the log have seen the revocation
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+
+    /// Wait for them no longer than this, as in 90s, 30m, 2h or 1d
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2m")]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CarriedArgs {
+    /// Write what is to be signed to this file, for a computer without a network; needs no key
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["detached", "submit"])]
+    pub(crate) export: Option<PathBuf>,
+
+    /// Sign what --export wrote, without a network; needs -o
+    #[arg(long, value_name = "FILE", requires = "output")]
+    pub(crate) detached: Option<PathBuf>,
+
+    /// Submit what --detached signed, with any key
+    #[arg(long, value_name = "SIGNATURES")]
+    pub(crate) submit: Option<PathBuf>,
+
+    /// Where --detached writes the signatures
+    #[arg(long, short = 'o', value_name = "SIGNATURES", conflicts_with_all = ["names", "submit"])]
+    pub(crate) output: Option<PathBuf>,
 }

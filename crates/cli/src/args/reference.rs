@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use clap::{Command, CommandFactory as _};
 
-use super::Arguments;
+use crate::args::Arguments;
 
 /// If this variable is set, the test writes the file before it compares it.
 const WRITE: &str = "COUNTERSIGN_WRITE_DOCS";

@@ -1,4 +1,4 @@
-//! `mirror`, `witness`, `admin` and `fsck`. `countersign_server::config` declares the flags of `serve`.
+//! `mirror`, `witness`, `admin` and `fsck`. `countersign_server::operate::config` declares the flags of `serve`.
 
 use std::path::PathBuf;
 
@@ -6,9 +6,8 @@ use clap::{Args, Subcommand};
 use countersign_core::rules::place::path_of_url;
 use countersign_core::values::path::{PathError, RepoPath};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
-use countersign_server::config::{FollowerFlags, GivenDatabase, GivenSettings};
-use countersign_server::mirror::address::OriginAddress;
-use countersign_server::witness::WitnessSettings;
+use countersign_server::follow::{mirror::address::OriginAddress, witness::WitnessSettings};
+use countersign_server::operate::config::{FollowerFlags, GivenDatabase, GivenSettings};
 use countersign_store::ObjectId;
 
 #[derive(Debug, Subcommand)]

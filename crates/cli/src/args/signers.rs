@@ -2,11 +2,12 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::value_parser;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource, value_parser,
+};
 use countersign_core::{documents::signers::Role, values::other_format::OtherFormat};
 
-use super::options::{parse_duration, parse_format};
+use crate::args::client::{parse_duration, parse_format};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SignersCommand {

@@ -1,8 +1,11 @@
 //! The next step after an error of a server. It depends on the code, and never on the words of a message (D230).
 
+#[cfg(test)]
+mod tests;
+
 use countersign_api::error_code::ErrorCode;
 
-use crate::error::ErrorKind;
+use crate::words::error::ErrorKind;
 
 const CORRECT: &str = "correct what the message names";
 const CHECK_KEY: &str = "check --key: only keys that the project's signers file lists for this can do it";
@@ -205,6 +208,3 @@ fn hint_of(code: ErrorCode) -> &'static str {
         | C::DiskFull => GIVE_REQUEST_ID,
     }
 }
-
-#[cfg(test)]
-mod tests;

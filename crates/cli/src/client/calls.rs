@@ -7,8 +7,7 @@ use countersign_core::{documents::statement::StatementKind, values::wire::routes
 use reqwest::Method;
 use serde::Serialize;
 
-use super::{attempts::Repetition, exchange::ANSWER_TIMEOUT};
-use crate::error::CliError;
+use crate::{client::attempts::ANSWER_TIMEOUT, client::attempts::Repetition, words::error::CliError};
 
 /// How long the server may take to fetch a signers file from a forge.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(150);

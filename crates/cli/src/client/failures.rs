@@ -3,17 +3,13 @@
 use std::{error::Error, fmt::Display, io};
 
 use countersign_api::error_code::ErrorCode;
-use countersign_core::values::shown::{shown_text, shown_within};
-use countersign_core::values::{json::ParseError, wire::routes::API};
-use countersign_forge::guard::find_refusal;
-use countersign_forge::https::{TlsProblem, find_tls_problem};
+use countersign_core::values::{json::ParseError, shown::shown_text, shown::shown_within, wire::routes::API};
+use countersign_forge::{guard::find_refusal, https::TlsProblem, https::find_tls_problem};
 use serde_json::json;
 
-use super::ServerClient;
-use super::advice::{advise, is_fetched};
-use super::exchange::{Answer, ExchangeError};
-use super::words::{self, not_asked};
-use crate::error::{CliError, ErrorKind};
+use crate::client::advice::{advise, is_fetched};
+use crate::client::{ServerClient, attempts::Answer, attempts::ExchangeError, words, words::not_asked};
+use crate::words::error::{CliError, ErrorKind};
 
 /// The longest refusals name a key and two paths, and say what to do.
 const SAID_CHARS: usize = 1000;
@@ -191,7 +187,7 @@ impl ServerClient {
     /// Whether the port of an http address answers a TLS handshake.
     async fn is_https(&self) -> bool {
         let Some(base) = self.as_https() else { return false };
-        let asked = self.http.get(base).timeout(super::CONNECT_TIMEOUT).send().await;
+        let asked = self.http.get(base).timeout(crate::client::CONNECT_TIMEOUT).send().await;
         asked.map_or_else(
             |error| find_tls_problem(&error).is_some_and(|problem| problem != TlsProblem::NotTls),
             |_| true,

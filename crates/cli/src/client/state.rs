@@ -4,13 +4,13 @@
 use countersign_api::state::{DroppedReleases, LogAnswer, StateResponse};
 use countersign_core::documents::{history::History, layout, signers::SignersFile};
 use countersign_core::proof::state::{State, StateSubject};
-use countersign_core::rules::scratch::Scratch;
-use countersign_core::rules::snapshot::{ReadError, Snapshot as _};
-use countersign_core::values::{bounds::STATE_BYTES, digest::Sha512, json::ParseError, key::PublicKey};
-use countersign_core::values::{path::RepoPath, time::Timestamp, wire::routes};
+use countersign_core::rules::snapshot::{ReadError, Scratch, Snapshot as _};
+use countersign_core::values::{
+    bounds::STATE_BYTES, digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp,
+    wire::routes,
+};
 
-use super::ServerClient;
-use crate::{error::CliError, trust::TrustFile};
+use crate::{client::ServerClient, settings::trust::TrustFile, words::error::CliError};
 
 /// What of a path is asked for.
 #[derive(Debug, Clone, Copy)]

@@ -2,20 +2,15 @@
 
 use countersign_api::answers::{ChangedResponse, RevokedResponse, SignedResponse, VetoedResponse};
 use countersign_api::requests::{SignaturesBody, SignedStatement, WithdrawBody};
-use countersign_core::documents::agreement::Agreement;
-use countersign_core::documents::layout::{self, Signable};
-use countersign_core::documents::objections::ObjectionsFile;
-use countersign_core::documents::signatures::SignatureSet;
 use countersign_core::documents::statement::{StatementKind, Veto};
-use countersign_core::documents::withdrawal::Withdrawal;
-use countersign_core::values::digest::Sha512;
-use countersign_core::values::key::{PublicKey, Signature};
-use countersign_core::values::path::RepoPath;
+use countersign_core::documents::{
+    history::Agreement, layout, layout::Signable, objections::ObjectionsFile, signatures::SignatureSet,
+    signed_request::Withdrawal,
+};
+use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature, path::RepoPath};
 
-use super::state::Shown;
-use super::{ServerCall, ServerClient};
-use crate::error::CliError;
-use crate::keys::SigningKey;
+use crate::client::{ServerCall, ServerClient, state::Shown};
+use crate::{keys::SigningKey, words::error::CliError};
 
 /// What became of something that was handed in.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use countersign_forge::guard::GuardRefusal;
 
-use crate::error::CliError;
+use crate::words::error::CliError;
 
 /// Names of the API, and what a user of this client calls them.
 const WORDS: [(&str, &str); 16] = [

@@ -1,29 +1,26 @@
 //! `countersign admin`: asks the running server, or works on the data directory of a stopped one.
 
 mod cluster;
-mod data_dir;
 mod log;
-mod owner;
 mod socket;
 
 use std::path::{Display, Path};
 
-use countersign_core::{rules::decide::drop, values::shown::plural};
+use countersign_core::{rules::decide::proposal, values::shown::plural};
 use countersign_log::forget_stops;
-use countersign_server::admin::{AdminRequest, list_blocks, list_projects};
-use countersign_server::blocks::{BlockError, BlockedThing, Blocks};
-use countersign_server::mirror::memory::MirrorMemory;
-use countersign_store::nonces::{self, NonceReset};
-use countersign_store::{clock::Clock, data_dir::DataDir};
+use countersign_server::follow::mirror::memory::MirrorMemory;
+use countersign_server::http::blocks::{BlockError, BlockedThing, Blocks};
+use countersign_server::serve::admin::{AdminRequest, list_blocks, list_projects};
+use countersign_store::{machine::clock::Clock, machine::data_dir::DataDir, nonces, nonces::NonceReset};
 use serde_json::{Value, json};
 
-use self::data_dir::{find_data_dir, is_mirror, lock_stopped, open_stopped};
 use crate::args::{
     AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs,
     WitnessCommand,
 };
-use crate::prompt::{self, Confirmation};
-use crate::{error::CliError, keys, output::Output, setup};
+use crate::commands::admin::socket::{find_data_dir, is_mirror, lock_stopped, open_stopped};
+use crate::words::{error::CliError, output, output::Confirmation, output::Output};
+use crate::{client::session, keys};
 
 pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) -> Result<(), CliError> {
     match command {
@@ -39,7 +36,7 @@ pub(crate) fn run(command: AdminCommand, global: &GlobalArgs, output: Output) ->
         AdminCommand::Mirror { command: MirrorCommand::Resume(args) } => resume_mirror(args, output),
         AdminCommand::Witness { command: WitnessCommand::Resume(args) } => resume_witness(args, output),
         AdminCommand::Witness { command: WitnessCommand::Init(args) } => {
-            super::witness::init(global, &args, output)
+            crate::commands::witness::init(global, &args, output)
         }
     }
 }
@@ -84,8 +81,8 @@ fn drop_pending(args: DropArgs, output: Output) -> Result<(), CliError> {
         let (data_dir, opened) = open_stopped(&file, &path)?;
         refuse_mirror(&data_dir)?;
         let project = args.project.clone();
-        let decide = move |head: &_, _| drop::drop_pending(head, &project);
-        setup::runtime()?.block_on(opened.store.transact(decide))??;
+        let decide = move |head: &_, _| proposal::drop_pending(head, &project);
+        session::runtime()?.block_on(opened.store.transact(decide))??;
     }
     let text = format!("Dropped the pending signers of {}\n", args.project);
     output.result(&text, &json!({ "dropped": args.project.as_str() }))
@@ -248,7 +245,7 @@ fn open_blocks(data_dir: &DataDir) -> Result<Blocks, CliError> {
 
 fn reset_nonces(args: ResetNoncesArgs, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
     let (_, path) = find_data_dir(args.files)?;
-    owner::refuse_other_user(&path)?;
+    socket::refuse_other_user(&path)?;
     let data_dir = DataDir::lock(&path)?;
     let clock = Clock::system();
     output.show(&format!(
@@ -257,7 +254,7 @@ fn reset_nonces(args: ResetNoncesArgs, output: Output, confirmation: Confirmatio
          the clock was ahead, could be sent again when that time comes.",
         clock.now().to_whole_seconds()
     ));
-    prompt::confirm(confirmation, "Reset the used nonces?")?;
+    output::confirm(confirmation, "Reset the used nonces?")?;
     // After the answer, and to the fraction: what was signed until then is refused.
     let reset = nonces::reset(&data_dir.nonces(), clock.now()).map_err(|error| {
         let message = format!("the used nonces in {} could not be reset", data_dir.nonces().display());

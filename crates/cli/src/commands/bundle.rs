@@ -2,9 +2,11 @@
 
 use serde_json::json;
 
-use super::download::find_evidence;
-use crate::{args::BundleArgs, error::CliError, files::write, release_names::ReleaseName};
-use crate::{report::release_name, session::Session};
+use crate::client::{session::Session, targets::ReleaseName};
+use crate::{
+    args::BundleArgs, commands::download::find_evidence, evidence::report::release_name,
+    settings::config_dir::write, words::error::CliError,
+};
 
 pub(crate) async fn run(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
     let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;

@@ -1,26 +1,16 @@
 //! `countersign chain`
 
 use countersign_core::documents::history::{History, HistoryEntry};
-use countersign_core::documents::layout::{self, Signable};
-use countersign_core::documents::metadata::Metadata;
-use countersign_core::documents::signers::SignersFile;
-use countersign_core::proof::state::StateSubject;
-use countersign_core::rules::chain::{self, VerifiedChain};
-use countersign_core::values::digest::Sha512;
-use countersign_core::values::path::RepoPath;
-use countersign_core::values::shown::{marked_name, shown_text};
+use countersign_core::documents::{layout, layout::Signable, signers::Metadata, signers::SignersFile};
+use countersign_core::values::{digest::Sha512, path::RepoPath, shown::marked_name, shown::shown_text};
+use countersign_core::{proof::state::StateSubject, rules::chain, rules::chain::VerifiedChain};
 use countersign_explain::difference::list_changes;
 use serde_json::json;
 
-use crate::args::ChainArgs;
-use crate::client::ServerClient;
-use crate::client::state::Shown;
-use crate::error::CliError;
-use crate::proof::{self, Network};
-use crate::release_names::ReleaseName;
-use crate::session::{Reader, Session};
-use crate::targets::{Found, Place, Target};
-use crate::trust::TrustFile;
+use crate::client::targets::{Found, Place, ReleaseName, Target};
+use crate::client::{ServerClient, session::Reader, session::Session, state::Shown};
+use crate::evidence::{proof, proof::Network};
+use crate::{args::ChainArgs, settings::trust::TrustFile, words::error::CliError};
 
 pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;

@@ -4,10 +4,9 @@ use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
 use crate::args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs, parse_duration};
-use crate::client_config::{ClientConfigFile, Setting, SettingScope};
-use crate::release_names::{FORMS, ReleaseName};
-use crate::session::{self, Reader};
-use crate::{client::ServerClient, error::CliError, output::Output};
+use crate::client::{ServerClient, session, session::Reader, targets::FORMS, targets::ReleaseName};
+use crate::settings::client_config::{ClientConfigFile, Setting, SettingScope};
+use crate::words::{error::CliError, output::Output};
 
 pub(crate) fn run(
     command: Option<&ConfigCommand>,

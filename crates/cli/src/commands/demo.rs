@@ -1,17 +1,14 @@
 //! `countersign demo`: the whole story in a temporary directory, told by the commands that people would type.
 
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output as Finished, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::{fs, time::Instant};
+use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool, atomic::Ordering};
+use std::{fs, io::BufRead as _, io::BufReader, path::Path, path::PathBuf, time::Instant};
 
 use countersign_core::values::digest::Sha256;
 use serde_json::{Value, json};
 
-use crate::output::{Output, quote};
-use crate::{args::DemoArgs, error::CliError, setup::client_runtime};
+use crate::words::{error::CliError, output::Output, output::quote};
+use crate::{args::DemoArgs, client::session::client_runtime};
 
 /// As shells report a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
@@ -73,7 +70,7 @@ impl Traces {
     fn remove_on_signal(self: &Arc<Self>) -> Result<(), CliError> {
         let (traces, runtime) = (Arc::clone(self), client_runtime()?);
         std::thread::spawn(move || {
-            let _ = runtime.block_on(super::serve::wait_for_signal());
+            let _ = runtime.block_on(crate::commands::serve::wait_for_signal());
             traces.remove();
             std::process::exit(if traces.is_kept.load(Ordering::Relaxed) { 0 } else { INTERRUPTED });
         });

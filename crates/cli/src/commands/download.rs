@@ -4,25 +4,20 @@ use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 
 use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_core::documents::{index::PublishedFile, layout, statement::Revocation};
-use countersign_core::proof::{staple::Staple, state::StateSubject, verify::VerifiedArtifact};
+use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
 use countersign_core::values::{path::RepoPath, shown::quoted, shown::shown_text};
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
 use countersign_forge::url::SourceUrl;
 
 use crate::args::{DownloadArgs, ProofArgs};
-use crate::client::{ServerClient, state::Shown, state::StateQuestion};
-use crate::download::{Overwrite, WantedFile};
-use crate::evidence::{ShownEvidence, require_evidence, shown_name};
-use crate::freshness::{ShownState, StateSource};
-use crate::proof::{Accepted, Network};
-use crate::release_names::{NamedSubject, ReleaseName, split_page};
-use crate::report::{AcceptedRelease, CheckedFile, Report};
-use crate::session::{Reader, Session};
-use crate::targets::{Found, Place, Target};
-use crate::{
-    download, error::CliError, evidence, files::refuse_links_below, glob::matches_any, proof,
-    shown_release::find_objections, trust::TrustFile,
-};
+use crate::client::targets::{Found, NamedSubject, Place, ReleaseName, Target, split_page};
+use crate::client::{ServerClient, session::Reader, session::Session, state::Shown, state::StateQuestion};
+use crate::evidence::download::{Overwrite, WantedFile, matches_any};
+use crate::evidence::freshness::{ShownState, StateSource};
+use crate::evidence::release::{ShownEvidence, find_objections, require_evidence, shown_name};
+use crate::evidence::report::{AcceptedRelease, CheckedFile, Report};
+use crate::evidence::{download, proof, proof::Accepted, proof::Network, release};
+use crate::{settings::config_dir::refuse_links_below, settings::trust::TrustFile, words::error::CliError};
 
 /// How long to wait for a checkpoint that has the release. A log makes one every few seconds.
 const NEXT_CHECKPOINT: Duration = Duration::from_secs(20);
@@ -56,7 +51,7 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
     let files = tokio::select! {
         files = work => files?,
         // The temporary file is removed on the way out.
-        _ = super::serve::wait_for_signal() => {
+        _ = crate::commands::serve::wait_for_signal() => {
             return Err(CliError::other(
                 "the download was interrupted",
                 "what was verified before is kept: run it again for the rest",
@@ -138,7 +133,7 @@ pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Resu
         // What looks like a file may be a project, for which a server is set.
         let path = name.written_path().unwrap_or_else(|| place.candidates[0].index.clone());
         let client = session.client_of_place(&path, Some(place.url.as_str()), Reader::Downloader).await?;
-        return match evidence::gather(&client, &place).await {
+        return match release::gather(&client, &place).await {
             Ok((shown, file_name)) => {
                 let file = Some(NamedFile { url: place.url, name: file_name.to_string() });
                 Ok(FoundEvidence { client, shown, file })

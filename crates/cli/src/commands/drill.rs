@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::signers::SignersFile;
-use countersign_core::values::{key::PublicKey, shown::quoted};
+use countersign_core::{documents::signers::SignersFile, values::key::PublicKey, values::shown::quoted};
 use countersign_explain::drill::{Drill, DrillAttempt, DrillQuestion, DrillStep, play};
-use countersign_explain::signers::{shown_signer, shown_signers};
-use countersign_explain::strength::Act;
+use countersign_explain::{strength::Act, words::shown_signer, words::shown_signers};
 use serde_json::{Value, json};
 
-use super::signers::source::find_signers;
-use crate::named_keys::{find_named, list_signers};
-use crate::{args::DrillArgs, client::now, error::CliError, keys, output::Output, session::Session};
+use crate::client::{now, session::Session};
+use crate::keys::{find_named, list_signers};
+use crate::words::{error::CliError, output::Output};
+use crate::{args::DrillArgs, commands::signers::source::find_signers, keys};
 
 pub(crate) async fn run(session: &Session, args: &DrillArgs) -> Result<(), CliError> {
     let file = find_signers(session, &args.source, args.repository.as_deref()).await?;

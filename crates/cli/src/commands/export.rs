@@ -1,23 +1,20 @@
 //! `countersign export`
 
+mod openssl;
+mod other_format;
+mod release;
+
 use std::path::Path;
 
 use countersign_core::values::{digest::Sha256, other_format::OtherFormat};
 use serde_json::json;
 
-use self::directory::{SCRIPT, check_free, write_all};
-use self::{other_format::FormatSignatures, release::ExportedRelease};
-use super::download::find_evidence;
-use crate::args::{ExportArgs, ExportFormat};
-use crate::{download::Overwrite, error::CliError, evidence::ShownEvidence, output::quote};
-use crate::{paths::shown_path, release_names::ReleaseName, report::release_name, session::Session};
-
-mod directory;
-mod minisign;
-mod openssl;
-mod other_format;
-mod release;
-mod ssh;
+use crate::commands::download::find_evidence;
+use crate::commands::export::other_format::FormatSignatures;
+use crate::commands::export::release::{ExportedRelease, SCRIPT, check_free, write_all};
+use crate::evidence::{download::Overwrite, release::ShownEvidence, report::release_name};
+use crate::words::{error::CliError, error::shown_path, output::quote};
+use crate::{args::ExportArgs, args::ExportFormat, client::session::Session, client::targets::ReleaseName};
 
 pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
@@ -31,14 +28,14 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
         ExportFormat::Openssl => (openssl::list_files(&release), openssl::render_script(&release)),
         ExportFormat::Ssh => {
             let signed = FormatSignatures::find(shown, &release, OtherFormat::Ssh)?;
-            let files = ssh::list_files(&release, &signed);
-            let script = ssh::script().render_for(&release, &signed, &files);
+            let files = other_format::list_ssh_files(&release, &signed);
+            let script = other_format::ssh_script().render_for(&release, &signed, &files);
             (files, script)
         }
         ExportFormat::Minisign => {
             let signed = FormatSignatures::find(shown, &release, OtherFormat::Minisign)?;
-            let files = minisign::list_files(&release, &signed);
-            let script = minisign::script(&release).render_for(&release, &signed, &files);
+            let files = other_format::list_minisign_files(&release, &signed);
+            let script = other_format::minisign_script(&release).render_for(&release, &signed, &files);
             (files, script)
         }
     };

@@ -5,15 +5,15 @@ mod copy;
 use std::{io, path::Path};
 
 use countersign_core::values::shown::{plural, shown_text};
-use countersign_forge::origin::speaks_for;
-use countersign_store::ObjectId;
-use countersign_store::audit::{self, AuditEvent, CheckError, Checked, Finding};
-use countersign_store::journal_copy::{CheckBegin, Copied, JournalCopy};
+use countersign_forge::forges::configured::speaks_for;
+use countersign_store::audit::{AuditEvent, CheckError, Checked, Finding};
+use countersign_store::journal::copy::{CheckBegin, Copied, JournalCopy};
+use countersign_store::{ObjectId, audit};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use crate::setup::client_runtime;
-use crate::{args::FsckArgs, client::ServerClient, error::CliError, output::Output, paths::shown_path};
+use crate::words::{error::CliError, error::shown_path, output::Output};
+use crate::{args::FsckArgs, client::ServerClient, client::session::client_runtime};
 
 /// What a journal says after such a commit leads nowhere, and can be endless.
 const NOT_READ: &str = "the journal was read up to the first commit that breaks the rules, and not further";

@@ -1,23 +1,21 @@
 //! `countersign incident`: what stolen or lost keys touched, what they could still do, and what to do about it (D142).
 
 mod fetched;
-mod findings;
 mod prepared;
 mod words;
 
 use std::{collections::BTreeSet, path::Path};
 
-use countersign_core::documents::signers::SignersFile;
-use countersign_core::rules::{snapshot::Snapshot, stored};
 use countersign_core::values::{path::RepoPath, shown::shown_text, time::Timestamp};
+use countersign_core::{documents::signers::SignersFile, rules::snapshot::Snapshot, rules::stored};
 use countersign_explain::incident::IncidentQuestion;
 use serde_json::{Value, json};
 
-use self::findings::{Findings, unreadable};
-use self::{fetched::Fetched, prepared::Preparation};
 use crate::args::{IncidentArgs, Since};
-use crate::session::Session;
-use crate::{client::now, error::CliError, named_keys::resolve_keys, repository_copy::RepositoryView};
+use crate::client::{now, session::Session};
+use crate::commands::incident::fetched::{Fetched, Findings, unreadable};
+use crate::commands::incident::prepared::Preparation;
+use crate::{evidence::repository_copy::RepositoryView, keys::resolve_keys, words::error::CliError};
 
 pub(crate) async fn run(session: &Session, args: &IncidentArgs) -> Result<(), CliError> {
     let since = match args.since {

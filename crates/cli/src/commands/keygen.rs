@@ -6,9 +6,8 @@ use countersign_core::values::shown::is_unseen;
 use serde_json::json;
 
 use crate::args::{GlobalArgs, KeygenArgs};
-use crate::keys::{self, SecretBytes, passphrase};
-use crate::paths::{add_suffix, shown_path};
-use crate::{error::CliError, files::write_new, output::Output};
+use crate::words::{error::CliError, error::add_suffix, error::shown_path, output::Output};
+use crate::{keys, keys::SecretBytes, keys::passphrase, settings::config_dir::write_new};
 
 const MAX_COMMENT_CHARS: usize = 256;
 

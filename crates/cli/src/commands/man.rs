@@ -6,8 +6,8 @@ use clap::CommandFactory as _;
 use clap_mangen::{Man, generate_to};
 use serde_json::json;
 
-use crate::args::{Arguments, ManArgs};
-use crate::{error::CliError, output::Output, paths::shown_path};
+use crate::args::{Arguments, CompletionsArgs, ManArgs};
+use crate::words::{error::CliError, error::shown_path, output::Output};
 
 /// A page for the program and one for each command, as in `countersign-signers-new.1`.
 pub(crate) fn run(args: &ManArgs, output: Output) -> Result<(), CliError> {
@@ -24,4 +24,13 @@ pub(crate) fn run(args: &ManArgs, output: Output) -> Result<(), CliError> {
     written.map_err(|error| CliError::file("written to", dir, error))?;
     let text = format!("Wrote the manual pages to {}", shown_path(dir));
     output.result(&text, &json!({"dir": dir.display().to_string()}))
+}
+
+// `countersign completions`
+
+pub(crate) fn run_completions(args: &CompletionsArgs, output: Output) -> Result<(), CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Arguments::command(), "countersign", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    output.answer(&script, &json!({"shell": args.shell.to_string(), "script": script}))
 }

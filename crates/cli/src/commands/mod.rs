@@ -3,7 +3,6 @@
 pub(crate) mod admin;
 pub(crate) mod bundle;
 pub(crate) mod chain;
-pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod download;

@@ -1,30 +1,27 @@
 //! `countersign monitor` (D99, D214)
 
-mod commits;
-mod delivery;
 mod lie;
 mod reading;
 mod replay;
 mod state;
-mod witnessed;
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet};
 
 use countersign_core::documents::{layout, signers::SignersFile, transparency::Transparency};
-use countersign_core::log::tree::{TreeHead, empty_root};
-use countersign_core::log::{checkpoint::SignedCheckpoint, note::Note};
-use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text};
-use countersign_core::{proof::log_pin::LogPin, values::verifier_key::VerifierKey};
+use countersign_core::log::{checkpoint::SignedCheckpoint, note::Note, tree::TreeHead, tree::empty_root};
+use countersign_core::proof::log_pin::LogPin;
+use countersign_core::values::{
+    key::PublicKey, path::RepoPath, shown::shown_text, verifier_key::VerifierKey,
+};
 use serde_json::{Value, json};
 
-use self::reading::{LogPart, LogReadError, ReadPart, Watching, forked};
-use self::state::{MonitorState, StateFile};
-use self::{delivery::Delivery, lie::LyingLog, replay::StateReplay, witnessed::ShownLog};
-use super::watch::until_interrupted;
-use crate::client::{ServerClient, now, state::StateQuestion};
-use crate::error::{CliError, ErrorKind};
-use crate::{args::MonitorArgs, log_memory::LogSighting, session::Session, targets::find_project};
+use crate::client::{ServerClient, now, session::Session, state::StateQuestion, targets::find_project};
+use crate::commands::monitor::reading::{LogPart, LogReadError, ReadPart, Watching, forked};
+use crate::commands::monitor::state::{Delivery, MonitorState, StateFile};
+use crate::commands::monitor::{lie::LyingLog, lie::ShownLog, replay::StateReplay};
+use crate::commands::watch::until_interrupted;
+use crate::words::error::{CliError, ErrorKind};
+use crate::{args::MonitorArgs, evidence::log_memory::LogSighting};
 
 pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), CliError> {
     let url = match (&args.url, &args.check) {
@@ -250,7 +247,7 @@ impl Monitor<'_> {
         let from = TreeHead { size: 0, root: empty_root() };
         let (client, told) = (&self.client, head.size);
         let part = LogPart { client, key: &key, note, from, to: head, after: None, told };
-        let untrue = || commits::untrue_journal(&self.client, "its entries do not give its root");
+        let untrue = || reading::untrue_journal(&self.client, "its entries do not give its root");
         let (_, state) = self.read(part, watching, None, untrue).await?;
         self.session.output.note(&format!(
             "Following the log {} from size {} on, for {}. Each commit before gives the state that the log has.",

@@ -2,25 +2,19 @@
 
 use std::time::Duration;
 
-use countersign_core::documents::index::ReleaseIndex;
-use countersign_core::documents::layout::{self, Signable};
-use countersign_core::documents::objections::StoredObjection;
 use countersign_core::documents::statement::{Objection, StatementKind};
+use countersign_core::documents::{
+    index::ReleaseIndex, layout, layout::Signable, objections::StoredObjection,
+};
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
-use countersign_core::values::shown::{marked_name, shown_text};
-use countersign_core::values::time::Timestamp;
+use countersign_core::values::{shown::marked_name, shown::shown_text, time::Timestamp};
 use countersign_explain::progress::Names;
 use serde_json::json;
 
 use crate::args::ObjectArgs;
-use crate::client::now;
-use crate::error::{CliError, REASON_HINT};
-use crate::people::People;
-use crate::prompt;
-use crate::release_names::ReleaseName;
-use crate::session::{Reader, Session};
-use crate::shown_release::{ShownRelease, find_objections, quoted_whole, require_release};
-use crate::targets::Target;
+use crate::client::{now, session::Reader, session::Session, targets::ReleaseName, targets::Target};
+use crate::evidence::release::{ShownRelease, find_objections, quoted_whole, require_release};
+use crate::words::{error::CliError, error::REASON_HINT, output, table::People};
 
 /// The time between two words of one key.
 const STEP: Duration = Duration::from_millis(1);
@@ -61,7 +55,7 @@ pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliE
         Some(_) => format!("Object to this release as {who}? Everyone can read it."),
         None => format!("Take your objection back, as {who}?"),
     };
-    prompt::confirm(session.confirmation(), &question)?;
+    output::confirm(session.confirmation(), &question)?;
     let statement = to_object.sign(you, |digest| key.sign(digest))?;
     client.submit_statement(&key, &statement).await?;
     let text = match &args.reason {

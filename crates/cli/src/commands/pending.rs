@@ -3,18 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
-use countersign_core::documents::layout;
-use countersign_core::documents::signers::{Role, SignersFile};
+use countersign_core::documents::{layout, signers::Role, signers::SignersFile};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
-use countersign_explain::{progress::Names, signers::shown_signer_name};
+use countersign_explain::{progress::Names, words::shown_signer_name};
 use serde_json::{Value, json};
 
-use crate::client::{ServerClient, now, state::StateQuestion};
-use crate::error::{CliError, ErrorKind};
-use crate::release_names::{FORMS, ReleaseName};
-use crate::session::{Reader, Session};
-use crate::table::{Table, age_text};
-use crate::{args::PendingArgs, people::when_text, several::Several, targets::find_project};
+use crate::args::PendingArgs;
+use crate::client::targets::{FORMS, ReleaseName, find_project};
+use crate::client::{ServerClient, now, session::Reader, session::Session, state::StateQuestion};
+use crate::words::table::{Table, age_text, when_text};
+use crate::words::{error::CliError, error::ErrorKind, output::Several};
 
 /// Of how many projects the names are looked up.
 const MOST_ASKED: usize = 20;

@@ -4,7 +4,7 @@ use countersign_api::answers::{PingAuth, PingResponse};
 use countersign_core::values::shown::shown_text;
 use serde_json::json;
 
-use crate::{args::PingArgs, client::ServerCall, error::CliError, session::Session};
+use crate::{args::PingArgs, client::ServerCall, client::session::Session, words::error::CliError};
 
 pub(crate) async fn run(session: &Session, args: &PingArgs) -> Result<(), CliError> {
     let client = session.client()?;

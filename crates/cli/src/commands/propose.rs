@@ -1,17 +1,15 @@
 //! `countersign register` and `countersign update`
 
 use countersign_api::{answers::ProposedResponse, requests::ProposeBody, state::DroppedReleases};
-use countersign_core::documents::{layout, metadata::OriginKind};
+use countersign_core::documents::{layout, signers::OriginKind};
 use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, key::PublicKey, path::RepoPath};
 use countersign_explain::describe::proposal::{ProposalDescription, describe_proposal};
 use countersign_explain::progress::Names;
-use countersign_forge::fetch::{Fetcher, Timeouts};
-use countersign_forge::forges::{SignersSource, locate_claimed};
+use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
 use serde_json::{Value, json};
 
-use crate::client::{ServerCall, ServerClient, state::Shown};
-use crate::waiting::dropped_text;
-use crate::{args::ProposeArgs, error::CliError, people::People, prompt, session::Session};
+use crate::client::{ServerCall, ServerClient, session::Session, state::Shown, waiting::dropped_text};
+use crate::{args::ProposeArgs, words::error::CliError, words::output, words::table::People};
 
 pub(crate) async fn register(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
     propose(session, args, ProposalKind::Registration).await
@@ -78,7 +76,7 @@ async fn confirm_replacement(
         ),
         session.confirmation(),
     );
-    prompt::confirm(session.confirmation(), "Propose it?")
+    output::confirm(session.confirmation(), "Propose it?")
 }
 
 /// A proposal that comes back has its signatures (D15).

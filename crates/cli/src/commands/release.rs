@@ -3,22 +3,21 @@
 use std::time::Duration;
 
 use countersign_api::{answers::AssetsResponse, error_code::ErrorCode, requests::AssetsBody};
-use countersign_core::documents::index::{PublishedFile, ReleaseIndex};
-use countersign_core::documents::layout;
-use countersign_core::rules::place::{path_of_url, release_tag_at};
-use countersign_core::rules::stored::{self, ReleaseState};
+use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout};
+use countersign_core::rules::{place::path_of_url, place::release_tag_at, stored, stored::ReleaseState};
 use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath};
 use countersign_explain::describe::release::{ReleaseSummary, describe_release, summarise_release};
 use countersign_explain::progress::Names;
-use countersign_forge::checksums::{file::Checksums, locate_checksums};
+use countersign_forge::checksums::{Checksums, locate_checksums};
 use countersign_forge::download_url::locate_release_page;
 use countersign_forge::fetch::{FetchLimits, Fetcher, Redirects, Timeouts};
 use countersign_server::web::links;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::client::{ServerCall, ServerClient, state::Shown};
-use crate::{args::ReleaseArgs, error::CliError, keys::SigningKey, people::People, prompt, session::Session};
+use crate::client::{ServerCall, ServerClient, session::Session, state::Shown};
+use crate::words::{error::CliError, output, table::People};
+use crate::{args::ReleaseArgs, keys::SigningKey};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
     let place = args.url.as_ref().or(args.checksums.first()).and_then(|url| path_of_url(url));
@@ -244,7 +243,7 @@ fn confirm_replacement(
         ),
         session.confirmation(),
     );
-    prompt::confirm(session.confirmation(), "Register it again?")
+    output::confirm(session.confirmation(), "Register it again?")
 }
 
 /// Where the index would be, by the URL alone.

@@ -2,34 +2,26 @@
 
 mod waiting;
 
-use countersign_core::documents::layout::{self, Signable};
 use countersign_core::documents::statement::{Revocation, StatementKind};
+use countersign_core::documents::{layout, layout::Signable};
 use countersign_core::proof::to_sign::{SigningRequest, Subject};
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
-use countersign_core::rules::quorum;
-use countersign_core::rules::tally::Tally;
-use countersign_core::values::digest::Sha512;
-use countersign_core::values::key::PublicKey;
-use countersign_core::values::path::RepoPath;
+use countersign_core::rules::{quorum, quorum::Tally};
 use countersign_core::values::shown::{marked_name, quoted, shown_text};
-use countersign_core::values::time::Timestamp;
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::progress::Names;
 use serde_json::{Value, json};
 
-use super::statements::{StatementCommand, SubmittedStatement, choose_request, find_begun, is_meant};
 use crate::args::RevokeArgs;
-use crate::carried::mark_done;
-use crate::client::state::Shown;
-use crate::client::submission::Submitted;
-use crate::client::{ServerClient, now};
-use crate::error::{CliError, REASON_HINT};
-use crate::people::{People, when_text};
-use crate::prompt;
-use crate::release_names::ReleaseName;
-use crate::session::{Reader, Session};
-use crate::several::Several;
-use crate::shown_release::{ShownRelease, require_release};
-use crate::targets::Target;
+use crate::client::session::{Reader, Session};
+use crate::client::targets::{ReleaseName, Target};
+use crate::client::{ServerClient, now, state::Shown, submission::Submitted};
+use crate::commands::statements::{
+    StatementCommand, SubmittedStatement, choose_request, find_begun, is_meant,
+};
+use crate::evidence::{carried::mark_done, release::ShownRelease, release::require_release};
+use crate::words::error::{CliError, REASON_HINT};
+use crate::words::{output, output::Several, table::People, table::when_text};
 
 const REVOKE: StatementCommand = StatementCommand {
     kind: StatementKind::Revocation,
@@ -94,7 +86,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         lines.push(describe_progress(&to_revoke, key.public_key()));
     }
     session.output.show_question(&lines.join("\n"), session.confirmation());
-    prompt::confirm(session.confirmation(), "Revoke this release, for good?")?;
+    output::confirm(session.confirmation(), "Revoke this release, for good?")?;
     let statement = to_revoke.sign(key.public_key(), |digest| key.sign(digest))?;
     // The server takes another one only if no key that can revoke stands behind the pending one.
     let submitted = client.submit_statement(&key, &statement).await.map_err(|error| match &begun {

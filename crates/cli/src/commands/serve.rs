@@ -1,24 +1,16 @@
 //! `countersign serve` and `countersign mirror`
 
 mod check;
-mod log_key;
-mod memory;
 
-use std::{
-    io::{self, Write as _},
-    time::Duration,
-};
+use std::{env, io, io::Write as _, os::unix::process::CommandExt as _, process::Command, time::Duration};
 
-use countersign_server::{
-    config::{GivenSettings, LogFormat, Settings},
-    observe,
-    start::{self, Running},
-};
-use countersign_store::clock::Clock;
+use countersign_server::operate::{config::GivenSettings, config::LogFormat, config::Settings, observe};
+use countersign_server::serve::{start, start::Running};
+use countersign_store::machine::clock::Clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::log_key::read_log_key;
-use crate::{error::CliError, output::Output, setup};
+use crate::words::{error::CliError, output::Output};
+use crate::{client::session, commands::serve::check::read_log_key};
 
 /// How much longer than its fetches a request under way may take, once the signal to stop came.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
@@ -27,7 +19,7 @@ pub(crate) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
     if given.check == Some(true) {
         return check::run(given, output);
     }
-    let settled = memory::settle();
+    let settled = settle();
     let file = GivenSettings::read(given.config.as_deref());
     let (file_format, file_level) = match &file {
         Ok(file) => (file.log_format, file.log_level),
@@ -60,7 +52,7 @@ pub(crate) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
 fn run_configured(given: GivenSettings, output: Output) -> Result<(), CliError> {
     let mut settings = Settings::resolve(given)?;
     read_log_key(&mut settings, output)?;
-    let runtime = setup::runtime()?;
+    let runtime = session::runtime()?;
     let served = runtime.block_on(serve(settings));
     // Not waiting for what may still hang, such as a name that is being resolved.
     runtime.shutdown_background();
@@ -143,4 +135,33 @@ impl Signals {
 
 fn broken(what: &'static str) -> impl FnOnce(io::Error) -> CliError {
     move |source| CliError::other(what, "the log above may say more").because(source)
+}
+
+// Memory of large answers goes back to the system.
+//
+// glibc raises the size above which it asks the system for each piece of memory, up to 32 MiB, and then keeps what was
+// freed in many half-filled heaps. Under 28 clients that register and read indexes of 1 to 2 MiB, a server took 394 MiB
+// where 140 were enough. Only the environment at the start of a program can set that size without `unsafe`, so the
+// server starts itself once more with it: the same process, under the same id. docs/performance.md has newer figures. The
+// log says if it fails.
+
+const SETTING: &str = "MALLOC_MMAP_THRESHOLD_";
+const BYTES: &str = "131072";
+
+/// Whether this C library is meant, and the operator has not chosen for themselves.
+fn is_wanted() -> bool {
+    cfg!(all(target_os = "linux", target_env = "gnu"))
+        && env::var_os(SETTING).is_none()
+        && env::var_os("GLIBC_TUNABLES").is_none()
+}
+
+/// Returns if there is nothing to do, or with the reason why it cannot be done. Then the server needs more memory, and
+/// works the same.
+fn settle() -> io::Result<()> {
+    if !is_wanted() {
+        return Ok(());
+    }
+    let mut arguments = env::args_os();
+    let name = arguments.next().unwrap_or_else(|| "countersign".into());
+    Err(Command::new(env::current_exe()?).arg0(name).args(arguments).env(SETTING, BYTES).exec())
 }

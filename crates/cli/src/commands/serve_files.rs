@@ -1,21 +1,12 @@
 //! `countersign serve-files`: a plain file server for trying things out.
 
-use std::{
-    io::Write as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io::Write as _, path::Path, path::PathBuf, sync::Arc};
 
-use axum::{
-    Router,
-    body::Body,
-    extract::State,
-    http::{StatusCode, Uri, header::CONTENT_LENGTH},
-    response::{IntoResponse as _, Response},
-};
+use axum::http::{StatusCode, Uri, header::CONTENT_LENGTH};
+use axum::{Router, body::Body, extract::State, response::IntoResponse as _, response::Response};
 use tokio::net::TcpListener;
 
-use crate::{args::ServeFilesArgs, error::CliError, paths::shown_path};
+use crate::{args::ServeFilesArgs, words::error::CliError, words::error::shown_path};
 
 pub(crate) async fn run(args: &ServeFilesArgs) -> Result<(), CliError> {
     if !args.listen.ip().is_loopback() {
@@ -35,7 +26,7 @@ pub(crate) async fn run(args: &ServeFilesArgs) -> Result<(), CliError> {
     out.write_all(line.as_bytes()).and_then(|()| out.flush()).map_err(broken)?;
     let router = Router::new().fallback(answer).with_state(Arc::new(root));
     let stop = async {
-        let _ = super::serve::wait_for_signal().await;
+        let _ = crate::commands::serve::wait_for_signal().await;
     };
     axum::serve(listener, router).with_graceful_shutdown(stop).await.map_err(broken)
 }

@@ -1,7 +1,5 @@
 //! `countersign sign`: shows what it is, asks, signs.
 
-mod formats;
-mod offline;
 mod request;
 
 use std::collections::BTreeMap;
@@ -15,25 +13,23 @@ use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::request::{
+use crate::client::session::{KeyRing, Reader, Session};
+use crate::client::waiting::{Vetoed, dropped_text, find_due};
+use crate::client::{ServerClient, state::Shown, targets::ReleaseName, targets::Target};
+use crate::commands::pending;
+use crate::commands::sign::request::{
     Gathered, Signing, check, check_asked, check_trust, review_and_sign, say_signed, state_text,
 };
-use super::pending;
-use crate::client::{ServerClient, state::Shown};
-use crate::error::{CliError, ErrorKind};
-use crate::session::{KeyRing, Reader, Session};
-use crate::shown_release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn};
-use crate::waiting::{Vetoed, dropped_text, find_due};
-use crate::{
-    args::SignArgs, proof, proof::Network, release_names::ReleaseName, several::Several, targets::Target,
-};
+use crate::evidence::release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn};
+use crate::evidence::{proof, proof::Network};
+use crate::{args::SignArgs, words::error::CliError, words::error::ErrorKind, words::output::Several};
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
     if let Some(file) = &args.carried.submit {
-        return offline::submit(session, file).await;
+        return request::submit(session, file).await;
     }
     if let (Some(file), Some(output)) = (&args.carried.detached, &args.carried.output) {
-        return offline::sign(session, args, file, output);
+        return request::sign(session, args, file, output);
     }
     let mut several = Several::new(session.output);
     let targets = match args.all {
@@ -50,7 +46,7 @@ pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliErr
         gathered.extend(found.map(|found| (target, found)));
     }
     if let Some(file) = &args.carried.export {
-        return offline::export(&gathered, several, file);
+        return request::export(&gathered, several, file);
     }
     let mut keys = KeyRing::new(session);
     let mut outcome = Outcome::default();
@@ -217,7 +213,7 @@ async fn sign_one(
         Err(error) => return Err(explain_change(client, request, error).await),
     };
     let SignedResponse { is_complete, waits_until } = submitted.answer;
-    let formats = formats::check_stored(session, client, &body).await;
+    let formats = request::check_stored(session, client, &body).await;
     if let Ok(to_sign) = request.check() {
         session.remember(to_sign.project(), client);
     }

@@ -11,12 +11,12 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
 use countersign_core::values::{digest::Sha512, other_format::OtherFormat};
-use countersign_explain::strength::{self, ActStrength, Strength};
-use countersign_explain::{delay::describe_delay, log_strength::LogStrength, signers::shown_signers};
+use countersign_explain::strength::{ActStrength, Strength};
+use countersign_explain::{log_strength::LogStrength, strength, words::describe_delay, words::shown_signers};
 use serde_json::{Value, json};
 
-use self::log::LogDraft;
-use crate::{client::now, error::CliError, files::write_new, output::Output, paths::shown_path};
+use crate::words::{error::CliError, error::shown_path, output::Output};
+use crate::{client::now, commands::signers::log::LogDraft, settings::config_dir::write_new};
 
 pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
     let (file, bytes) = read(path)?;

@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use countersign_core::documents::layout;
-use countersign_core::proof::{staple::Staple, verify::VerifiedArtifact};
-use countersign_core::values::{path::RepoPath, shown::shown_text};
+use countersign_core::proof::{bundle::Staple, verify::VerifiedArtifact};
+use countersign_core::{documents::layout, values::path::RepoPath, values::shown::shown_text};
 use serde_json::json;
 
-use super::download::{FoundEvidence, find_evidence};
-use super::verify::read_bundle;
-use crate::report::{AcceptedRelease, release_name};
-use crate::{args::StapleArgs, client::ServerClient, error::CliError};
-use crate::{files::write, paths::shown_path, release_names::ReleaseName, session::Session};
+use crate::client::{ServerClient, session::Session, targets::ReleaseName};
+use crate::commands::{download::FoundEvidence, download::find_evidence, verify::read_bundle};
+use crate::evidence::report::{AcceptedRelease, release_name};
+use crate::words::error::{CliError, shown_path};
+use crate::{args::StapleArgs, settings::config_dir::write};
 
 pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliError> {
     if args.proof.no_log_check {

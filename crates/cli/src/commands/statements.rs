@@ -3,27 +3,17 @@
 
 use std::path::Path;
 
-use countersign_api::offline;
-use countersign_core::documents::layout;
-use countersign_core::documents::signatures::SignatureSet;
+use countersign_api::requests;
 use countersign_core::documents::statement::{SignedStatement, StatementKind};
-use countersign_core::proof::to_sign::SigningRequest;
-use countersign_core::proof::to_state::{StatementRequest, ToState};
-use countersign_core::values::key::PublicKey;
-use countersign_core::values::path::RepoPath;
+use countersign_core::documents::{layout, signatures::SignatureSet};
+use countersign_core::proof::{to_sign::SigningRequest, to_state::StatementRequest, to_state::ToState};
+use countersign_core::values::{key::PublicKey, path::RepoPath};
 use serde_json::json;
 
-use crate::args::CarriedArgs;
-use crate::carried::{SignedFile, check_output, read, submit_all};
-use crate::client::ServerClient;
-use crate::client::state::Shown;
-use crate::client::submission::Submitted;
-use crate::error::CliError;
-use crate::files::write;
-use crate::paths::shown_path;
-use crate::prompt;
-use crate::session::Session;
-use crate::several::Several;
+use crate::client::{ServerClient, session::Session, state::Shown, submission::Submitted};
+use crate::evidence::carried::{SignedFile, check_output, read, submit_all};
+use crate::words::{error::CliError, error::shown_path, output, output::Several};
+use crate::{args::CarriedArgs, settings::config_dir::write};
 
 /// A command for one kind of statement: what is its own.
 pub(super) struct StatementCommand {
@@ -68,7 +58,7 @@ impl StatementCommand {
         file: &Path,
     ) -> Result<(), CliError> {
         let (shown, path) = (shown_path(file), request.path().to_string());
-        write(file, &offline::write_statement_requests(self.kind, &[request]))?;
+        write(file, &requests::write_statement_requests(self.kind, &[request]))?;
         let Self { kind, name, .. } = self;
         let noun = kind.noun();
         let text = format!(
@@ -81,7 +71,7 @@ impl StatementCommand {
     fn sign(&self, session: &Session, file: &Path, output: &Path) -> Result<(), CliError> {
         check_output(file, output)?;
         let made_by = format!("countersign {} {} --reason TEXT --export FILE", self.name, self.names);
-        let parse = |bytes: &[u8]| offline::parse_statement_requests(self.kind, bytes);
+        let parse = |bytes: &[u8]| requests::parse_statement_requests(self.kind, bytes);
         let requests = read(file, parse, &made_by)?;
         let mut several = Several::new(session.output);
         let checked = requests.iter().filter_map(|request| {
@@ -96,7 +86,7 @@ impl StatementCommand {
             (self.check_key)(to_state, &you)?;
             let lines = (self.describe)(session, request, to_state, you);
             session.output.show_question(&lines.join("\n"), session.confirmation());
-            match prompt::ask(session.confirmation(), self.question)? {
+            match output::ask(session.confirmation(), self.question)? {
                 true => to_state.sign(you, |digest| key.sign(digest)).map(Some),
                 false => Ok(None),
             }
@@ -106,7 +96,7 @@ impl StatementCommand {
         });
         let signed: Vec<SignedStatement> = signed.collect();
         let paths = signed.iter().map(|statement| &statement.file_path).collect();
-        let bytes = offline::write_statements(self.kind, &signed);
+        let bytes = requests::write_statements(self.kind, &signed);
         SignedFile { command: self.name, by: you, paths, bytes }.hand_over(several, output)
     }
 
@@ -117,7 +107,7 @@ impl StatementCommand {
         file: &Path,
     ) -> Result<(Several, Vec<SubmittedStatement>), CliError> {
         let made_by = format!("countersign {} --detached FILE -o SIGNATURES", self.name);
-        let parse = |bytes: &[u8]| offline::parse_statements(self.kind, bytes);
+        let parse = |bytes: &[u8]| requests::parse_statements(self.kind, bytes);
         let statements = read(file, parse, &made_by)?;
         let (several, done) = submit_all(
             session,

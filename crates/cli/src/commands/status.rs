@@ -3,17 +3,17 @@
 mod standing;
 mod wait;
 
-use countersign_core::documents::layout::{self, Signable};
+use countersign_core::documents::{layout, layout::Signable};
 use countersign_explain::describe::release::describe_withdrawal;
 use serde_json::json;
 
-use self::standing::{Status, not_found, not_pending};
-use crate::error::{CliError, ErrorKind};
-use crate::session::{Reader, Session};
-use crate::shown_release::{
+use crate::client::session::{Reader, Session};
+use crate::client::{targets::ReleaseName, targets::Target, waiting::Vetoed};
+use crate::commands::status::standing::{Status, not_found, not_pending};
+use crate::evidence::release::{
     describe_earlier_objections, earlier_objections_json, find_withdrawal, say_withdrawn,
 };
-use crate::{args::StatusArgs, release_names::ReleaseName, targets::Target, waiting::Vetoed};
+use crate::{args::StatusArgs, words::error::CliError, words::error::ErrorKind};
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;

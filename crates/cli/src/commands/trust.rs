@@ -1,12 +1,11 @@
 //! `countersign trust`
 
-use countersign_core::proof::trust::{Pin, Root, TrustStore};
-use countersign_core::values::shown::{quoted, shown_text};
-use countersign_core::{proof::log_pin::LogPin, values::path::RepoPath};
+use countersign_core::proof::{log_pin::LogPin, trust::Pin, trust::Root, trust::TrustStore};
+use countersign_core::values::{path::RepoPath, shown::quoted, shown::shown_text};
 use serde_json::json;
 
-use crate::prompt::{self, Confirmation};
-use crate::{args::TrustCommand, error::CliError, output::Output, targets::find_project, trust::TrustFile};
+use crate::words::{error::CliError, output, output::Confirmation, output::Output};
+use crate::{args::TrustCommand, client::targets::find_project, settings::trust::TrustFile};
 
 pub(crate) fn run(
     command: &TrustCommand,
@@ -66,7 +65,7 @@ fn forget_log(
     if !trust.read()?.forget_log(origin) {
         return Err(unknown());
     }
-    prompt::confirm(confirmation, &format!("Forget the log {shown} and its checkpoint?"))?;
+    output::confirm(confirmation, &format!("Forget the log {shown} and its checkpoint?"))?;
     if !trust.change(|store| store.forget_log(origin))? {
         return Err(unknown());
     }
@@ -105,7 +104,7 @@ fn remove(trust: &TrustFile, name: &str, output: Output, confirmation: Confirmat
     let project = &find_project(name, &accepted)?.ok_or_else(unknown)?;
     let pin = store.projects.get(project).ok_or_else(unknown)?;
     output.show_question(&describe(project, pin), confirmation);
-    prompt::confirm(confirmation, "Forget this project, its history and the revocations seen?")?;
+    output::confirm(confirmation, "Forget this project, its history and the revocations seen?")?;
     trust.change(|store| store.projects.remove(project))?.ok_or_else(unknown)?;
     trust.forget_history(project);
     output.result(&format!("Forgot {project}"), &json!({"removed": project.as_str()}))

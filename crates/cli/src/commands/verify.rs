@@ -1,27 +1,21 @@
 //! `countersign verify`
 
-mod given_files;
-
-use std::{collections::BTreeMap, collections::BTreeSet, path::Path, path::PathBuf};
+use std::{collections::BTreeMap, collections::BTreeSet, fs, io, path::Path, path::PathBuf};
 
 use countersign_api::{catalogue::ReleaseState, state::StateResponse, state::is_answer};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
 use countersign_core::documents::objections::ObjectionsFile;
-use countersign_core::proof::{bundle::Bundle, staple::Staple, verify::VerifiedArtifact};
+use countersign_core::proof::{bundle::Bundle, bundle::Staple, verify::VerifiedArtifact};
 use countersign_core::values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath, shown::shown_text};
 use serde_json::{Value, json};
 
-use self::given_files::{GivenFile, list_files, refuse_links};
-use super::download::{FoundEvidence, find_evidence, find_release, listed};
-use crate::error::{CliError, ErrorKind};
-use crate::freshness::{ShownState, StateSource, read_staple};
-use crate::report::{AcceptedRelease, CheckedFile, Report};
-use crate::session::{Reader, Session};
-use crate::{
-    args::VerifyArgs, client::ServerClient, download, download::hash_file, evidence::shown_name,
-    files::read_bounded, paths::shown_path, proof, proof::Network, release_names::ReleaseName,
-    targets::Place,
-};
+use crate::client::{ServerClient, session::Reader, session::Session, targets::Place, targets::ReleaseName};
+use crate::commands::download::{FoundEvidence, find_evidence, find_release, listed};
+use crate::evidence::freshness::{ShownState, StateSource, read_staple};
+use crate::evidence::report::{AcceptedRelease, CheckedFile, Report};
+use crate::evidence::{download, download::hash_file, proof, proof::Network, release::shown_name};
+use crate::words::error::{CliError, ErrorKind, shown_path};
+use crate::{args::VerifyArgs, settings::config_dir::read_bounded};
 
 pub(crate) async fn run(session: &Session, args: &VerifyArgs) -> Result<(), CliError> {
     if args.whole {
@@ -323,7 +317,7 @@ fn find_by_name<'a>(
 }
 
 fn find_by_content<'a>(artifact: &'a VerifiedArtifact, path: &Path) -> Result<&'a PublishedFile, CliError> {
-    let own = hash_file(path, crate::output::Output::silent())?;
+    let own = hash_file(path, crate::words::output::Output::silent())?;
     let found = artifact.index.published_files.iter().find(|file| own.is(file));
     found.ok_or_else(|| not_listed(artifact, path))
 }
@@ -334,5 +328,81 @@ fn not_listed(artifact: &VerifiedArtifact, path: &Path) -> CliError {
     CliError::unverified(
         format!("{} is not a file of {}", shown_path(path), artifact.path),
         format!("the release has {}", shown_text(&names.join(", "))),
+    )
+}
+
+// The files that a user names, and those in directories.
+
+#[derive(Debug)]
+struct GivenFile {
+    path: PathBuf,
+    /// Its path below the directory that was named, with `/`; its own name, if the file itself was named. None if that is
+    /// no text, as no name in an index is.
+    place: Option<String>,
+}
+
+fn list_files(given: &[PathBuf]) -> Result<Vec<GivenFile>, CliError> {
+    let mut files = Vec::new();
+    for path in given {
+        // A file that is not there is no failed verification.
+        if !fs::metadata(path).map_err(|error| CliError::file("read", path, error))?.is_dir() {
+            let place = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+            files.push(GivenFile { path: path.clone(), place });
+            continue;
+        }
+        let before = files.len();
+        add_directory(path, Some(""), &mut files)?;
+        if files.len() == before {
+            return Err(CliError::usage(
+                format!("{} has no files", shown_path(path)),
+                "name files, or a directory with files",
+            ));
+        }
+    }
+    Ok(files)
+}
+
+/// Where a whole release must be, a link could lead elsewhere by the time someone publishes it.
+fn refuse_links(given: &[PathBuf]) -> Result<(), CliError> {
+    for path in given {
+        // Without a slash at the end, which would follow the link.
+        let path: PathBuf = path.components().collect();
+        let found = fs::symlink_metadata(&path).map_err(|error| CliError::file("read", &path, error))?;
+        if !found.is_file() && !found.is_dir() {
+            return Err(special(&path));
+        }
+    }
+    Ok(())
+}
+
+/// `place`: of the directory, and empty for the one that was named.
+fn add_directory(dir: &Path, place: Option<&str>, files: &mut Vec<GivenFile>) -> Result<(), CliError> {
+    let mut entries: Vec<fs::DirEntry> = fs::read_dir(dir)
+        .and_then(Iterator::collect::<io::Result<_>>)
+        .map_err(|error| CliError::file("read", dir, error))?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let kind = entry.file_type().map_err(|error| CliError::file("read", &path, error))?;
+        let name = entry.file_name();
+        let place = place.zip(name.to_str()).map(|(above, name)| match above {
+            "" => name.to_owned(),
+            above => format!("{above}/{name}"),
+        });
+        if kind.is_dir() {
+            add_directory(&path, place.as_deref(), files)?;
+        } else if kind.is_file() {
+            files.push(GivenFile { path, place });
+        } else {
+            return Err(special(&path));
+        }
+    }
+    Ok(())
+}
+
+fn special(path: &Path) -> CliError {
+    CliError::unverified(
+        format!("{} is neither a file nor a directory", shown_path(path)),
+        "a link, device or pipe can become another file after it was verified. Put the file itself there",
     )
 }

@@ -1,33 +1,21 @@
 //! `countersign veto`: the masters say no to proposed signers (D135–D138).
 
-use countersign_core::documents::layout::{self, Signable};
-use countersign_core::documents::statement::{StatementKind, Veto};
+use countersign_core::documents::{layout, layout::Signable, statement::StatementKind, statement::Veto};
 use countersign_core::proof::to_sign::ToSign;
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError, update_of};
-use countersign_core::rules::tally::Tally;
-use countersign_core::values::key::PublicKey;
-use countersign_core::values::path::RepoPath;
-use countersign_core::values::shown::quoted;
-use countersign_core::values::time::Timestamp;
+use countersign_core::rules::quorum::Tally;
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp};
 use countersign_explain::progress::Names;
 use serde_json::{Value, json};
 
-use super::sign;
-use super::statements::{StatementCommand, SubmittedStatement, choose_request, find_begun};
 use crate::args::VetoArgs;
-use crate::carried::mark_done;
-use crate::client::now;
-use crate::client::submission::Submitted;
-use crate::error::{CliError, REASON_HINT};
-use crate::people::People;
-use crate::prompt;
-use crate::proof::Network;
-use crate::release_names::ReleaseName;
-use crate::review::describe_changes;
-use crate::session::{Reader, Session};
-use crate::several::Several;
-use crate::targets::Target;
-use crate::waiting::{due_text, find_due};
+use crate::client::session::{Reader, Session};
+use crate::client::targets::{ReleaseName, Target};
+use crate::client::{now, submission::Submitted, waiting::due_text, waiting::find_due};
+use crate::commands::sign;
+use crate::commands::statements::{StatementCommand, SubmittedStatement, choose_request, find_begun};
+use crate::evidence::{carried::mark_done, proof::Network, review::describe_changes};
+use crate::words::{error::CliError, error::REASON_HINT, output, output::Several, table::People};
 
 const QUESTION: &str = "Veto these signers?";
 const VETO: StatementCommand = StatementCommand {
@@ -81,7 +69,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     check_master(&to_veto, &you)?;
     let lines = describe(session, &to_veto, waits_until, Network::Online);
     session.output.show_question(&lines.join("\n"), session.confirmation());
-    prompt::confirm(session.confirmation(), QUESTION)?;
+    output::confirm(session.confirmation(), QUESTION)?;
     let key = session.key(Some(path), &state.listed_keys()?)?;
     let statement = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
     let is_vetoed = client.submit_statement(&key, &statement).await?.answer;

@@ -3,8 +3,8 @@
 use countersign_api::event::{EventBody, EventFilter};
 use serde_json::Value;
 
-use crate::events::{EventFeed, Gaps, Next};
-use crate::{args::WatchArgs, client::ListenQuery, error::CliError, keys, session::Session};
+use crate::client::{ListenQuery, events::EventFeed, events::Gaps, events::Next, session::Session};
+use crate::{args::WatchArgs, keys, words::error::CliError};
 
 /// Ends with Ctrl-C, or when the reader of its output is gone.
 pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliError> {

@@ -1,28 +1,14 @@
 //! `countersign withdraw`
 
 use countersign_api::{error_code::ErrorCode, requests::WithdrawBody};
-use countersign_core::{
-    documents::{
-        layout::{self, Signable},
-        signatures::SignatureSet,
-    },
-    values::{
-        path::RepoPath,
-        shown::{marked_name, plural, quoted, shown_text},
-    },
-};
+use countersign_core::documents::{layout, layout::Signable, signatures::SignatureSet};
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
 use serde_json::json;
 
-use crate::{
-    args::WithdrawArgs,
-    client::state::Shown,
-    error::CliError,
-    prompt,
-    release_names::ReleaseName,
-    session::{Reader, Session},
-    shown_release::{ShownRelease, find_release, find_withdrawal, no_release, say_withdrawn},
-    targets::Target,
-};
+use crate::client::{session::Reader, session::Session, state::Shown, targets::ReleaseName, targets::Target};
+use crate::evidence::release::{ShownRelease, find_release, find_withdrawal, no_release, say_withdrawn};
+use crate::{args::WithdrawArgs, words::error::CliError, words::output};
 
 pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
@@ -43,7 +29,7 @@ pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), Cl
     let key = session.key(Some(&path), &state.listed_keys()?)?;
     let text = describe(&state, &path, &name, &shown, &args.reason)?;
     session.output.show_question(&text, session.confirmation());
-    prompt::confirm(session.confirmation(), "Withdraw this release? Its signatures will be dropped.")?;
+    output::confirm(session.confirmation(), "Withdraw this release? Its signatures will be dropped.")?;
     let body = WithdrawBody {
         file_path: path.clone(),
         reason: args.reason.clone(),

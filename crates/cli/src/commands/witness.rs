@@ -2,17 +2,15 @@
 
 use std::{fs::File, io::Read as _, path::Path};
 
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
-use countersign_core::{log::policy::Policy, values::bounds::POLICY_BYTES};
-use countersign_server::witness::WitnessSettings;
+use countersign_core::log::policy::Policy;
+use countersign_core::values::{bounds::POLICY_BYTES, verifier_key::KeyKind, verifier_key::VerifierKey};
+use countersign_server::follow::witness::WitnessSettings;
 use serde_json::json;
 
-use super::keygen::{NewFile, write_pair};
-use super::serve;
 use crate::args::{GlobalArgs, WitnessArgs, WitnessInitArgs};
-use crate::keys::{self, SigningKey};
-use crate::paths::{add_suffix, shown_path};
-use crate::{error::CliError, output::Output};
+use crate::commands::{keygen::NewFile, keygen::write_pair, serve};
+use crate::words::{error::CliError, error::add_suffix, error::shown_path, output::Output};
+use crate::{keys, keys::SigningKey};
 
 const NAME_HINT: &str = "something like witness.example.org is usual: no spaces, and no +";
 

@@ -1,15 +1,17 @@
 //! A key that an ssh-agent holds: a small part of draft-ietf-sshm-ssh-agent, strict and bounded.
 
-use std::io::{self, Read as _, Write as _};
-use std::time::{Duration, Instant};
-use std::{ffi::OsString, os::unix::net::UnixStream, path::PathBuf};
+#[cfg(test)]
+mod tests;
+
+use std::io::{Read as _, Write as _};
+use std::{ffi::OsString, io, os::unix::net::UnixStream, path::PathBuf, time::Duration, time::Instant};
 
 use countersign_core::values::key::{PublicKey, Signature};
 use countersign_core::values::{digest::Sha512, other_format::FormatMessage, wire};
-use ssh_key::encoding::{self, Decode as _, Encode as _, Reader as _};
+use ssh_key::{encoding, encoding::Decode as _, encoding::Encode as _, encoding::Reader as _};
 use thiserror::Error;
 
-use crate::{error::CliError, output::Output};
+use crate::words::{error::CliError, output::Output};
 
 pub(crate) const SOCKET_VARIABLE: &str = "SSH_AUTH_SOCK";
 
@@ -279,6 +281,3 @@ fn parse_signature(content: &[u8]) -> Option<Signature> {
     let bytes: [u8; 64] = bytes.try_into().ok()?;
     (kind == wire::SSH_KEY_TYPE).then(|| Signature::from_bytes(bytes))
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,8 +4,7 @@ use countersign_core::values::key::{PublicKey, SecretKey};
 use ssh_key::private::{Ed25519Keypair, Ed25519PrivateKey, KeypairData};
 use ssh_key::{Cipher, Kdf, LineEnding, PrivateKey, public::Ed25519PublicKey};
 
-use super::secret::SecretBytes;
-use crate::error::CliError;
+use crate::{keys::passphrase::SecretBytes, words::error::CliError};
 
 /// The rounds of newer versions of ssh-keygen: a fraction of a second, for everyone who guesses too.
 const BCRYPT_ROUNDS: u32 = 24;

@@ -1,9 +1,8 @@
 //! Reads what is in a key file. Its content tells, not its name.
 
-use countersign_core::values::key::{PublicKey, SecretKey};
-use countersign_core::values::{shown::shown_text, wire};
-use ssh_key::encoding::{self, Decode, DecodePem as _, Reader, pem::PemLabel};
-use ssh_key::{Cipher, KdfAlg, PrivateKey};
+use countersign_core::values::{key::PublicKey, key::SecretKey, shown::shown_text, wire};
+use ssh_key::encoding::{Decode, DecodePem as _, Reader, pem::PemLabel};
+use ssh_key::{Cipher, KdfAlg, PrivateKey, encoding};
 use thiserror::Error;
 
 const OPENSSH_LABEL: &str = "OPENSSH PRIVATE KEY";

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::*;
+use crate::keys::*;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/keys").join(name)

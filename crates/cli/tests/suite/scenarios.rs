@@ -27,11 +27,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::support::client::text;
 use crate::support::second_thoughts::{object, withdraw};
-use crate::support::signers::signer;
-use crate::support::world::checksums;
-use crate::support::{Launch, Person, Reply, Request, SignersFile, World, days_ago, person};
+use crate::support::{
+    Launch, Person, Reply, Request, SignersFile, World, client::text, days_ago, person, signers::signer,
+    world::checksums,
+};
 
 struct Play {
     world: World,

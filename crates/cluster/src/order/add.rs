@@ -7,13 +7,7 @@ use countersign_store::sequence::{BatchTimes, OrderPlace, SharedBatch};
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::turn_lock::SHARE_TURN;
-use crate::{
-    database::{DatabaseSession, SqlParameter},
-    error::DatabaseError,
-    node::NodeState,
-    times,
-};
+use crate::{database::DatabaseSession, database::SqlParameter, error::DatabaseError, node::NodeState, rows};
 
 /// The part of the statement in place of `SHARE_TURN` if another connection of this node has the lock alone.
 const HAVE_TURN: &str = "select";
@@ -87,7 +81,7 @@ pub(super) async fn send(
     let commits = i32::try_from(new.batch.commits).unwrap_or(i32::MAX);
     let (sender, name, seq) = (new.sender.instance(), new.sender.name(), new.seq());
     let before = new.after.as_ref().map(|after| after.head.as_slice());
-    let time = |time: fn(&BatchTimes) -> Timestamp| new.times.as_ref().map(time).map(times::to_system);
+    let time = |time: fn(&BatchTimes) -> Timestamp| new.times.as_ref().map(time).map(rows::to_system);
     let (oldest, newest) = (time(|times| times.oldest), time(|times| times.newest));
     let base_time = time(|times| times.base);
     let parameters: [SqlParameter<'_>; 13] = [
@@ -120,9 +114,19 @@ pub(super) async fn send(
         // An earlier try may have been in time, and wait for its commit.
         None if attempt == Attempt::Repeated => Err(DatabaseError::Late),
         None => {
-            let shown = times::from_system(row.try_get::<_, SystemTime>(2)?);
+            let shown = rows::from_system(row.try_get::<_, SystemTime>(2)?);
             let strange = || DatabaseError::Strange("a time out of the calendar".to_owned());
             shown.map(Sent::Untimely).ok_or_else(strange)
         }
     }
 }
+
+// The lock of the turn (D70): an advisory lock of the database, with the number of our table. Appends share it; a node
+// whose turn it is has it alone, and the queue for it is fair. It only saves work: the primary key decides.
+
+/// Opens the transaction that holds the lock.
+pub(super) const TAKE_TURN: &str =
+    "begin; select pg_advisory_xact_lock('svc_repository'::regclass::oid::int, 1)";
+/// The part of the appending statement that shares the turn.
+pub(super) const SHARE_TURN: &str =
+    "select pg_advisory_xact_lock_shared('svc_repository'::regclass::oid::int, 1)";

@@ -1,34 +1,21 @@
 //! What the order asks the database, and when it asks again.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, collections::VecDeque, sync::Arc, time::Duration, time::Instant};
 
 use countersign_core::values::bounds::SHARED_BATCH_BYTES;
-use countersign_store::{
-    ObjectId,
-    clock::Clock,
-    sequence::{Appended, BatchOffer, OrderGap, OrderPlace, OrderedBatch, SharedBatch, Votes},
+use countersign_store::sequence::{
+    Appended, BatchOffer, OrderGap, OrderPlace, OrderedBatch, SharedBatch, Votes,
 };
-use tokio::task::JoinHandle;
+use countersign_store::{ObjectId, machine::clock::Clock};
+use tokio::{task::JoinHandle, time::sleep};
 use tokio_postgres::{Row, types::Type};
 use uuid::Uuid;
 
-use super::{
-    add::{self, Attempt, NewBatch, Sent},
-    tries::Tries,
-    turn_lock::TAKE_TURN,
-};
+use crate::database::{Database, DatabaseSession, SqlParameter, within};
+use crate::node::{AppliedBatch, NodeState};
+use crate::order::{add, add::Attempt, add::NewBatch, add::Sent, add::TAKE_TURN};
 use crate::{
-    database::{Database, DatabaseSession, SqlParameter, within},
-    error::DatabaseError,
-    node::{AppliedBatch, NodeState},
-    nonces::RAISE_NONCE_FLOOR,
-    passed::{self, PASS_OVER},
-    recent::{BatchIdentity, RecentBatches},
-    rows::{self, BatchRow},
-    times,
+    error::DatabaseError, nonces::RAISE_NONCE_FLOOR, passed, passed::PASS_OVER, rows, rows::BatchRow,
 };
 
 /// How long a node can have its turn.
@@ -405,7 +392,7 @@ impl OrderExchange {
 
     pub(super) async fn raise_nonce_floor(&mut self) -> Result<(), DatabaseError> {
         self.yield_turn().await;
-        let now = times::to_system(self.clock.now());
+        let now = rows::to_system(self.clock.now());
         self.ask(RAISE_NONCE_FLOOR, &[(&now, Type::TIMESTAMPTZ)]).await.map(drop)
     }
 
@@ -525,4 +512,91 @@ async fn connected<'a>(
         None => database.connect(purpose, idle).await?,
     };
     Ok(slot.insert(session))
+}
+
+// How often one thing is tried.
+
+/// The pauses between two tries, growing.
+const PAUSES: [Duration; 4] = [
+    Duration::from_millis(10),
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+];
+
+/// The tries of one exchange, within a limit of time.
+#[derive(Debug)]
+pub(super) struct Tries {
+    limit: Duration,
+    started: Instant,
+    made: usize,
+}
+
+impl Tries {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { limit, started: Instant::now(), made: 0 }
+    }
+
+    pub(super) fn left(&self) -> Duration {
+        self.limit.saturating_sub(self.started.elapsed())
+    }
+
+    /// The time for one try: its answer may be lost, and then there must be time for another one.
+    pub(super) fn share(&self) -> Duration {
+        (self.limit * 2 / 5).min(self.left())
+    }
+
+    /// Gives the error back if there is no use or no time for another try.
+    pub(super) async fn pause(&mut self, error: DatabaseError) -> Result<(), DatabaseError> {
+        let pause = PAUSES[self.made.min(PAUSES.len() - 1)];
+        self.made += 1;
+        if !error.is_passing() || self.left() <= pause {
+            return Err(error);
+        }
+        sleep(pause).await;
+        Ok(())
+    }
+}
+
+// Which of the newest batches is where in the order, and under which id.
+
+/// How many batches are remembered. A failover loses far fewer.
+pub(crate) const MAX_RECENT: usize = 10_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BatchIdentity {
+    pub(crate) id: Uuid,
+    /// The node that made the batch.
+    pub(crate) node: String,
+    /// The number of the batch; `None` until the database has it.
+    pub(crate) seq: Option<i64>,
+}
+
+/// Batches by their last commits. One that the database lost is appended again under the same id, by each node that
+/// has it: so the first one wins, and the others see that it is there.
+#[derive(Debug, Default)]
+pub(crate) struct RecentBatches {
+    by_head: HashMap<ObjectId, BatchIdentity>,
+    oldest_first: VecDeque<ObjectId>,
+}
+
+impl RecentBatches {
+    pub(crate) fn get(&self, head: &ObjectId) -> Option<&BatchIdentity> {
+        self.by_head.get(head)
+    }
+
+    pub(crate) fn seq(&self, head: &ObjectId) -> Option<i64> {
+        self.get(head).and_then(|batch| batch.seq)
+    }
+
+    pub(crate) fn put(&mut self, head: ObjectId, batch: BatchIdentity) {
+        if self.by_head.insert(head, batch).is_none() {
+            self.oldest_first.push_back(head);
+        }
+        if self.oldest_first.len() > MAX_RECENT
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            self.by_head.remove(&oldest);
+        }
+    }
 }

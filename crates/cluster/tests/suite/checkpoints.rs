@@ -1,13 +1,8 @@
 //! The checkpoint that nodes share.
 
 use countersign_cluster::checkpoints::SharedCheckpoints;
-use countersign_core::{
-    log::{checkpoint::Checkpoint, tree::empty_root},
-    values::{
-        key::SecretKey,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::log::{checkpoint::Checkpoint, tree::empty_root};
+use countersign_core::values::{key::SecretKey, verifier_key::KeyKind, verifier_key::VerifierKey};
 use countersign_log::{CheckpointKeeper as _, KeepError};
 use tempfile::TempDir;
 

@@ -2,16 +2,11 @@
 
 use std::error::Error as StdError;
 
-use countersign_cluster::{
-    database::Database,
-    node::Reachability,
-    schema::{FORMAT, SchemaError, prepare},
-    settings::{DatabaseSettings, UrlSource},
-};
-use countersign_testing::{
-    certificates::{FIRST, SECOND},
-    postgres::{DATABASE, PASSWORD, Postgres, PostgresOptions, ROLE},
-};
+use countersign_cluster::schema::{FORMAT, SchemaError, prepare};
+use countersign_cluster::settings::{DatabaseSettings, UrlSource};
+use countersign_cluster::{database::Database, node::Reachability};
+use countersign_testing::literals::{FIRST, SECOND};
+use countersign_testing::postgres::{DATABASE, PASSWORD, Postgres, PostgresOptions, ROLE};
 
 use crate::support::{FAST, World, database, runtime};
 

@@ -1,12 +1,9 @@
 //! Hearing of other nodes, being there, and forgetting nonces.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration, time::Instant};
 
 use countersign_cluster::{follower::ClusterFollower, node::Reachability};
-use countersign_store::{clock::Clock, sequence::SequenceError};
+use countersign_store::{machine::clock::Clock, sequence::SequenceError};
 use countersign_testing::{postgres::PostgresEnd, proxy::Proxy};
 use tokio::time::timeout;
 

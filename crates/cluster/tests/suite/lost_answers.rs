@@ -1,15 +1,9 @@
 //! Answers to appends that never arrive: no change is there twice, and none is lost.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration, time::Instant};
 
 use countersign_store::sequence::{Appended, SequenceError};
-use countersign_testing::{
-    postgres::PostgresEnd,
-    proxy::{LossMoment, LostAnswer, Proxy},
-};
+use countersign_testing::{postgres::PostgresEnd, proxy::LossMoment, proxy::LostAnswer, proxy::Proxy};
 
 use crate::support::{World, batch};
 

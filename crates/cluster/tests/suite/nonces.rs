@@ -1,12 +1,9 @@
 //! Nonces that nodes share.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration, time::Instant};
 
 use countersign_core::values::time::Timestamp;
-use countersign_store::{clock::Clock, nonces::NonceError, sequence::Sequencer as _};
+use countersign_store::{machine::clock::Clock, nonces::NonceError, sequence::Sequencer as _};
 
 use crate::support::{World, at, batch};
 

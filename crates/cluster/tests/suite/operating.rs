@@ -2,16 +2,10 @@
 
 use std::{convert::Infallible, io};
 
-use countersign_cluster::{
-    admin::{InitError, init, read_status},
-    schema::{FORMAT, SchemaError},
-    webhooks::WebhookProgress,
-};
-use countersign_store::{clock::Clock, sequence::Sequencer as _};
-use countersign_testing::{
-    postgres::Postgres,
-    proxy::{LossMoment, LostAnswer, Proxy},
-};
+use countersign_cluster::admin::{InitError, init, read_status};
+use countersign_cluster::{schema::FORMAT, schema::SchemaError, webhooks::WebhookProgress};
+use countersign_store::{machine::clock::Clock, sequence::Sequencer as _};
+use countersign_testing::{postgres::Postgres, proxy::LossMoment, proxy::LostAnswer, proxy::Proxy};
 
 use crate::support::{FAST, World, batch, database, new_id, runtime};
 

@@ -1,15 +1,12 @@
 //! The order of batches.
 
-use std::{
-    sync::{Arc, Barrier},
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, sync::Barrier, time::Duration, time::Instant};
 
 use bytes::Bytes;
 use countersign_cluster::order::{MAX_BODY_BYTES, TurnTimes};
-use countersign_store::{
-    clock::Clock,
-    sequence::{Appended, BatchOffer, BatchTimes, SequenceError, Sequencer as _, SharedBatch},
+use countersign_store::machine::clock::Clock;
+use countersign_store::sequence::{
+    Appended, BatchOffer, BatchTimes, SequenceError, Sequencer as _, SharedBatch,
 };
 
 use crate::support::{World, at, batch, new_id, offer_at};

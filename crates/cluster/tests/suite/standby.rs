@@ -1,15 +1,9 @@
 //! Synchronous replication: an append is done when the standby has it, whatever the primary says.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration, time::Instant};
 
 use countersign_cluster::node::NodeState;
-use countersign_store::{
-    nonces::NonceError,
-    sequence::{Appended, SequenceError},
-};
+use countersign_store::{nonces::NonceError, sequence::Appended, sequence::SequenceError};
 use countersign_testing::postgres::{PostgresEnd, Standby};
 
 use crate::support::{World, at, batch};

@@ -1,29 +1,17 @@
 //! A database and the nodes on it.
 
-use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, sync::atomic::AtomicU64, sync::atomic::Ordering, time::Duration};
 
 use bytes::Bytes;
+use countersign_cluster::settings::{DatabaseSettings, UrlSource};
 use countersign_cluster::{
-    database::Database,
-    node::NodeState,
-    nonces::SharedNonces,
-    order::SharedOrder,
-    schema::prepare,
-    settings::{DatabaseSettings, UrlSource},
+    database::Database, node::NodeState, nonces::SharedNonces, order::SharedOrder, schema::prepare,
 };
 use countersign_core::values::time::Timestamp;
-use countersign_store::{
-    ObjectId,
-    clock::Clock,
-    sequence::{Appended, BatchOffer, BatchTimes, SequenceError, Sequencer as _, SharedBatch},
+use countersign_store::sequence::{
+    Appended, BatchOffer, BatchTimes, SequenceError, Sequencer as _, SharedBatch,
 };
+use countersign_store::{ObjectId, machine::clock::Clock};
 use countersign_testing::postgres::{Postgres, PostgresOptions};
 use tokio::runtime::{Builder, Runtime};
 

@@ -1,15 +1,11 @@
 //! Fields that several documents and request bodies have.
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use crate::json_texts;
-use crate::values::bounds::REASON_CHARS;
-use crate::values::digest::Sha512;
 use crate::values::json::{Field, FromField, ParseError};
 use crate::values::key::{PublicKey, Signature};
-use crate::values::path::RepoPath;
-use crate::values::time::Timestamp;
+use crate::values::{bounds::REASON_CHARS, digest::Sha512, path::RepoPath, time::Timestamp};
 
 json_texts! {
     PublicKey: PublicKey::parse,

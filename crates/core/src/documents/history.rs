@@ -3,16 +3,12 @@
 //! It is stored as one file an entry, which never changes (D42). What is served as one document is put together from
 //! these files, byte for byte what [`History::write`] gives.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use serde::Serialize;
 
-use crate::documents::signatures::{Collected, SignatureSet};
-use crate::json_fields;
-use crate::values::digest::Sha512;
-use crate::values::json::ParseError;
-use crate::values::key::{PublicKey, Signature};
-use crate::values::time::Timestamp;
+use crate::values::{digest::Sha512, json::ParseError, key::PublicKey, key::Signature, time::Timestamp};
+use crate::{documents::signatures::Collected, documents::signatures::SignatureSet, json_fields};
 
 /// All signers files that were ever in force, in order of activation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -107,5 +103,27 @@ impl HistoryEntry {
         let agreed_at = Some(timestamp);
         let entry = Self { signers_config, signatures, metadata, metadata_signatures, timestamp, agreed_at };
         assembled_len(&entry.write())
+    }
+}
+
+// The agreement to a rotation that has all consent and waits (D131): since when, and until when. It lies beside the
+// pending signers file.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Agreement {
+    /// The time that the history will have: not before any of its signatures, nor before the file in force took effect.
+    pub agreed_at: Timestamp,
+    /// The time at which it takes effect, by the clock that showed the agreement. A clock that was wrong before does
+    /// not delay it.
+    pub due_at: Timestamp,
+}
+
+json_fields!(document Agreement { agreed_at, due_at });
+
+impl Agreement {
+    /// The earliest time at which the history can have it in force (D133); `None` if the calendar ends before.
+    pub fn earliest(&self, delay: Duration) -> Option<Timestamp> {
+        let earliest = self.agreed_at.later(delay);
+        earliest.ahead_of(self.agreed_at).filter(|waited| *waited >= delay).map(|_| earliest)
     }
 }

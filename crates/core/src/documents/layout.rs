@@ -1,10 +1,10 @@
 //! The place of each stored file (the table of them is in docs/api.md).
 
-use crate::values::{
-    digest::Sha512,
-    path::{PathError, RepoPath},
-    wire,
-};
+use serde::Serialize;
+
+use crate::json_fields;
+use crate::values::json::{FromField as _, Json, ParseError};
+use crate::values::{digest::Sha512, json, path::PathError, path::RepoPath, time::Timestamp, wire};
 
 /// The two kinds of files that collect signatures (D17), told by their path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,4 +228,42 @@ pub fn signable_behind(path: &RepoPath) -> Option<RepoPath> {
 pub fn project_with_signers_at(path: &RepoPath) -> Option<RepoPath> {
     let dir = path.parent()?;
     if matches!(dir.file_name(), wire::ACTIVE_DIR | wire::PENDING_DIR) { dir.parent() } else { None }
+}
+
+// The format marker at the root of the tree (D38).
+
+/// The newest repository format that this program knows.
+pub const FORMAT: u64 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RepositoryMarker {
+    pub format: u64,
+    pub created_at: Timestamp,
+}
+
+json_fields!(object RepositoryMarker { format, created_at });
+
+impl RepositoryMarker {
+    pub fn path() -> RepoPath {
+        RepoPath::parse(wire::REPOSITORY_FILE).expect("a plain name is a path")
+    }
+
+    /// Reads the format first: a newer one may have other fields, and is still told apart from nonsense.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let json = Json::parse(bytes)?;
+        let format = json.root().open_object()?.required("format")?;
+        if format.integer()? != FORMAT {
+            let found = format.integer()?;
+            let reason = format!(
+                "the repository is of format {found}, and this program knows format {FORMAT}: use a version of \
+                 Countersign that knows format {found}"
+            );
+            return Err(format.error(reason));
+        }
+        Self::parse_field(&json.root())
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        json::write(self)
+    }
 }

@@ -1,19 +1,12 @@
 //! Documents: each stored document in a file of its own, with how it is read, checked and written.
 
-pub mod agreement;
 pub mod fields;
 pub mod history;
 pub mod index;
 pub mod layout;
-pub mod metadata;
 pub mod objections;
-pub mod other_formats;
-pub mod registrant;
-pub mod repository;
-pub mod sha256sums;
 pub mod signatures;
 pub mod signed_request;
 pub mod signers;
 pub mod statement;
 pub mod transparency;
-pub mod withdrawal;

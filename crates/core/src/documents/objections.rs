@@ -6,10 +6,8 @@ use serde::Serialize;
 
 use crate::documents::statement::Objection;
 use crate::values::bounds::{EARLIER_OBJECTIONS, OBJECTIONS};
-use crate::values::digest::Sha512;
-use crate::values::json::{self, Field, Json, Object, ParseError};
-use crate::values::key::{self, PublicKey, Signature};
-use crate::values::time::Timestamp;
+use crate::values::json::{Field, Json, Object, ParseError};
+use crate::values::{digest::Sha512, json, key, key::PublicKey, key::Signature, time::Timestamp};
 
 const VERSION: u64 = 1;
 const ENTRIES: &str = "objections";

@@ -1,28 +1,19 @@
 //! The signers file (D8): who may sign, in which role, and how many are needed.
 
-mod group;
+use std::{borrow::Cow, collections::BTreeMap, collections::BTreeSet, fmt, time::Duration};
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    time::Duration,
-};
+use serde::{Serialize, Serializer};
 
-use serde::Serialize;
-
-pub use self::group::{Group, Signer, keys_of};
-use self::group::{parse_role, parse_signer};
-use crate::documents::transparency::Transparency;
+use crate::documents::{fields::parse_path, fields::parse_threshold, transparency::Transparency};
 use crate::values::bounds::{
-    ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES,
-    SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
+    METADATA_BYTES, ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNER_NAME_CHARS, SIGNERS_FILE_BYTES,
+    SIGNERS_FILE_ENTRIES, SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
 };
-use crate::values::json::{self, Field, ParseError};
-use crate::values::key::PublicKey;
-use crate::values::other_format::OtherFormat;
-use crate::values::shown::{quoted, shown_bytes};
-use crate::values::time::Timestamp;
+use crate::values::json::{Field, ParseError};
+use crate::values::shown::{is_unseen, quoted, shown_bytes};
+use crate::values::{
+    digest::Sha512, json, key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp,
+};
 use crate::{json_fields, json_words};
 
 const VERSION: u64 = 1;
@@ -357,4 +348,125 @@ fn parse_delay(field: &Field<'_>) -> Result<u64, ParseError> {
 fn is_server(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
     url.len() <= SERVER_URL_BYTES && !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+// The metadata of a signers file (D10): where it came from, whose it is, and what it replaces.
+
+const METADATA_VERSION: u64 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Metadata {
+    pub origin: Origin,
+    pub project_id: RepoPath,
+    pub signers_file_digest: Sha512,
+    /// The signers file that this one replaces; `None` for a project's first.
+    pub previous: Option<Sha512>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    pub kind: OriginKind,
+    /// The URL as the submitter gave it.
+    pub url: String,
+    /// The URL as requested, not where a redirect led.
+    pub retrieval_url: String,
+    pub retrieved_at: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OriginKind {
+    Github,
+    Gitlab,
+    Forgejo,
+    FileServer,
+}
+
+json_words!(OriginKind {
+    Github = "github", Gitlab = "gitlab", Forgejo = "forgejo", FileServer = "file_server",
+} "must be github, gitlab, forgejo or file_server");
+json_fields!(document Metadata version METADATA_VERSION within METADATA_BYTES "metadata have" {
+    origin, project_id: with(parse_path), signers_file_digest, previous,
+});
+json_fields!(object Origin { kind, url, retrieval_url, retrieved_at });
+
+// Groups of signers: keys, their names, and how many of them must sign.
+
+/// A group of distinct keys, of which `threshold` must sign.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Group {
+    pub threshold: usize,
+    pub signers: Vec<Signer>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename = "key")]
+pub struct Signer {
+    #[serde(rename = "data", serialize_with = "write_data")]
+    pub key: PublicKey,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl Group {
+    /// Keys without names.
+    pub fn of_keys(threshold: usize, keys: &BTreeSet<PublicKey>) -> Self {
+        Self { threshold, signers: keys.iter().map(|key| Signer { key: *key, name: None }).collect() }
+    }
+
+    pub fn contains(&self, key: &PublicKey) -> bool {
+        self.signers.iter().any(|signer| signer.key == *key)
+    }
+}
+
+pub fn keys_of(groups: &[Group]) -> impl Iterator<Item = PublicKey> {
+    groups.iter().flat_map(|group| group.signers.iter().map(|signer| signer.key))
+}
+
+fn parse_role(field: &Field<'_>) -> Result<Vec<Group>, ParseError> {
+    let groups: Vec<Group> = field.list(parse_group)?;
+    if groups.is_empty() {
+        return Err(field.error("must have at least one group; leave the field out for no such role"));
+    }
+    Ok(groups)
+}
+
+fn parse_group(field: &Field<'_>) -> Result<Group, ParseError> {
+    let object = field.object(&["threshold", "signers"])?;
+    let list = object.required("signers")?;
+    let mut keys = BTreeSet::new();
+    let mut signers = Vec::new();
+    for entry in list.array()? {
+        let signer = parse_signer(&entry)?;
+        if !keys.insert(signer.key) {
+            return Err(entry.error(format!("the key {} is in this group already", signer.key)));
+        }
+        signers.push(signer);
+    }
+    if signers.is_empty() {
+        return Err(list.error("must have at least one signer"));
+    }
+    let threshold = object.with("threshold", |field| parse_threshold(field, signers.len()))?;
+    Ok(Group { threshold, signers })
+}
+
+fn parse_signer(field: &Field<'_>) -> Result<Signer, ParseError> {
+    let object = field.object(&["kind", "data", "name"])?;
+    object.text("kind", |kind| (kind == "key").then_some(()).ok_or("must be \"key\""))?;
+    let data = object.required("data")?.object(&["format", "pubkey"])?;
+    data.maybe_text("format", |format| (format == "ed25519").then_some(()).ok_or("must be \"ed25519\""))?;
+    Ok(Signer { key: data.get("pubkey")?, name: object.maybe_text("name", parse_name)? })
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    if text.chars().count() > SIGNER_NAME_CHARS {
+        return Err(format!("must have at most {SIGNER_NAME_CHARS} characters"));
+    }
+    if text.chars().any(is_unseen) {
+        return Err("must have no control, blank or invisible characters".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn write_data<S: Serializer>(key: &PublicKey, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([("pubkey", key)])
 }

@@ -2,18 +2,14 @@
 //! (spec §2.5, D20), a veto (D135) and an objection (D123) have documents of their own; they are handed in, signed and
 //! collected in one way.
 
-use serde::Serialize;
-use serde::ser::{SerializeStruct as _, Serializer};
+use serde::{Serialize, ser::SerializeStruct as _, ser::Serializer};
 
 use crate::documents::fields::{parse_digest, parse_key, parse_path, parse_reason, parse_signature};
-use crate::documents::layout::{self, Signable};
+use crate::documents::{layout, layout::Signable};
 use crate::values::bounds::{OBJECTION_BYTES, REVOCATION_BYTES, VETO_BYTES};
-use crate::values::digest::Sha512;
-use crate::values::json::{self, Field, Json, ParseError};
+use crate::values::json::{Field, Json, ParseError};
 use crate::values::key::{PublicKey, Signature};
-use crate::values::path::RepoPath;
-use crate::values::shown::shown_bytes;
-use crate::values::time::Timestamp;
+use crate::values::{digest::Sha512, json, path::RepoPath, shown::shown_bytes, time::Timestamp};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StatementKind {

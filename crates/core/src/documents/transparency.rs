@@ -8,9 +8,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 use crate::documents::fields::parse_threshold;
 use crate::values::bounds::{PROOF_AGE_SECONDS, SIGNERS_FILE_WITNESSES};
 use crate::values::json::{Field, FromField, ParseError};
-use crate::values::key::PublicKey;
-use crate::values::shown::quoted;
-use crate::values::verifier_key::{KeyKind, VerifierKey};
+use crate::values::{key::PublicKey, shown::quoted, verifier_key::KeyKind, verifier_key::VerifierKey};
 
 /// How old a proof can be, in seconds.
 pub const MAX_AGES: RangeInclusive<u64> = 60..=PROOF_AGE_SECONDS as u64;

@@ -2,12 +2,8 @@
 //! witnesses cosign the root of all leaves.
 
 pub mod checkpoint;
-pub mod leaf;
 pub mod note;
 pub mod policy;
-pub mod proofs;
-pub mod quorum_tree;
-pub mod range;
 pub mod record;
 pub mod status;
 pub mod tile;

@@ -4,12 +4,9 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::values::{
-    bounds::{NOTE_BYTES, NOTE_SIGNATURES},
-    key::{SecretKey, Signature, decode_padded_base64, encode_base64},
-    shown::quoted,
-    verifier_key::{KeyKind, VerifierKey},
-};
+use crate::values::bounds::{NOTE_BYTES, NOTE_SIGNATURES};
+use crate::values::key::{SecretKey, Signature, decode_padded_base64, encode_base64};
+use crate::values::{shown::quoted, verifier_key::KeyKind, verifier_key::VerifierKey};
 
 /// The largest size of a tree, and the latest time: what every implementation can hold.
 pub const MAX_NUMBER: u64 = (1 << 63) - 1;

@@ -1,22 +1,13 @@
 //! The status map: what is complete, revoked and newest after each commit, as the changes alone say (D83).
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, collections::HashMap, sync::Arc};
 
 use thiserror::Error;
 
-use crate::{
-    documents::layout::{self, Signable},
-    log::{
-        record::{LoggedState, ProjectRecord, Record, ReleaseRecord, project_key, release_key},
-        tree::Hash,
-        trie::{ShownLeaf, Trie, TrieKey, TriePath},
-    },
-    rules::snapshot::Change,
-    values::{bounds::NEWEST_RELEASES, digest::Sha512, path::RepoPath},
-};
+use crate::log::record::{LoggedState, ProjectRecord, Record, ReleaseRecord, project_key, release_key};
+use crate::log::{tree::Hash, trie::ShownLeaf, trie::Trie, trie::TrieKey, trie::TriePath};
+use crate::values::{bounds::NEWEST_RELEASES, digest::Sha512, path::RepoPath};
+use crate::{documents::layout, documents::layout::Signable, rules::snapshot::Change};
 
 /// The map after one commit. A clone is a pointer, and versions share what they have in common.
 #[derive(Debug, Clone, Default)]

@@ -4,20 +4,14 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::{
-    log::{
-        checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint},
-        note::Note,
-        policy::Policy,
-        proofs::InclusionProof,
-        record::{LoggedState, ProjectRecord, Record, ReleaseRecord},
-        status::StatusProof,
-        tree,
-        trie::{BitsDoNotRise, TriePath},
-    },
-    proof::{staple::Staple, verify::VerifiedArtifact},
-    values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp, verifier_key::VerifierKey},
+use crate::log::checkpoint::{Checkpoint, CheckpointError, Cosignature, InclusionProof, SignedCheckpoint};
+use crate::log::record::{LoggedState, ProjectRecord, Record, ReleaseRecord};
+use crate::log::trie::{BitsDoNotRise, TriePath};
+use crate::log::{note::Note, policy::Policy, status::StatusProof, tree};
+use crate::values::{
+    digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp, verifier_key::VerifierKey,
 };
+use crate::{documents::transparency::Transparency, proof::bundle::Staple, proof::verify::VerifiedArtifact};
 
 /// Clocks differ. A witness further ahead than this is wrong, or lies about how fresh the state is.
 pub(super) const MAX_AHEAD_SECONDS: i64 = 300;
@@ -279,5 +273,14 @@ fn compare_signers(project: &ProjectRecord, chain: &[Sha512]) -> Result<LoggedSi
         Some(signers) if *signers != project.signers => Err(StapleError::OtherSigners),
         Some(_) if length == chain.len() => Ok(LoggedSigners::Newest),
         Some(_) => Ok(LoggedSigners::Earlier { history }),
+    }
+}
+
+// The policy that a signers file gives (D91).
+
+impl Transparency {
+    pub fn policy(&self) -> Policy {
+        Policy::of_groups(self.log().clone(), self.witnesses())
+            .expect("no key occurs twice and each threshold can be reached: checked in parse")
     }
 }

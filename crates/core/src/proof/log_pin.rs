@@ -5,15 +5,10 @@ use std::cmp::Ordering;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::json_fields;
 use crate::log::checkpoint::{Checkpoint, CheckpointError, Cosignature, SignedCheckpoint};
-use crate::log::note::Note;
-use crate::log::policy::Policy;
-use crate::log::tree::TreeHead;
-use crate::proof::freshness::MAX_AHEAD_SECONDS;
-use crate::values::key::PublicKey;
-use crate::values::time::Timestamp;
-use crate::values::verifier_key::VerifierKey;
+use crate::log::{note::Note, policy::Policy, tree::TreeHead};
+use crate::values::{key::PublicKey, time::Timestamp, verifier_key::VerifierKey};
+use crate::{json_fields, proof::freshness::MAX_AHEAD_SECONDS};
 
 /// The largest checkpoint of a log that was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

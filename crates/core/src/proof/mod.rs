@@ -4,8 +4,6 @@ pub mod bundle;
 pub mod freshness;
 pub mod log_pin;
 pub mod shown_release;
-mod signers_policy;
-pub mod staple;
 pub mod state;
 pub mod state_lie;
 pub mod to_sign;

@@ -2,14 +2,9 @@
 
 use thiserror::Error;
 
-use crate::{
-    documents::{history::History, index::ReleaseIndex},
-    rules::{
-        chain::{self, ChainError, VerifiedChain},
-        place::{PlaceError, check_place},
-    },
-    values::{digest::Sha512, json::ParseError, path::RepoPath, shown::shown_text},
-};
+use crate::documents::{history::History, index::ReleaseIndex};
+use crate::rules::{chain, chain::ChainError, chain::VerifiedChain, place::PlaceError, place::check_place};
+use crate::values::{digest::Sha512, json::ParseError, path::RepoPath, shown::shown_text};
 
 /// An index that is about the place where it is shown, and the signers of its project.
 #[derive(Debug, Clone)]

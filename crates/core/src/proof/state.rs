@@ -3,27 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    documents::{
-        history::{History, HistoryEntry},
-        index::ReleaseIndex,
-        layout::{self, Signable},
-        objections::{EarlierObjections, ObjectionsFile},
-        other_formats::OtherFormatsFile,
-        sha256sums::render_sha256sums,
-        signatures::SignatureSet,
-        signed_request::SignedRequest,
-        withdrawal::Withdrawal,
-    },
-    proof::verify::{Evidence, RevocationEvidence},
-    rules::{
-        decide::veto::list_records,
-        scratch::Scratch,
-        snapshot::{ReadError, Snapshot, corrupt, parse_stored},
-        stored::{self, ReleaseState},
-    },
-    values::{digest::Sha512, json::ParseError, other_format::ReleaseSums, path::RepoPath},
-};
+use crate::documents::history::{History, HistoryEntry};
+use crate::documents::index::{ReleaseIndex, render_sha256sums};
+use crate::documents::objections::{EarlierObjections, ObjectionsFile};
+use crate::documents::signatures::{OtherFormatsFile, SignatureSet};
+use crate::documents::{layout, layout::Signable, signed_request::SignedRequest, signed_request::Withdrawal};
+use crate::proof::verify::{Evidence, RevocationEvidence};
+use crate::rules::snapshot::{ReadError, Scratch, Snapshot, corrupt, parse_stored};
+use crate::rules::{decide::veto::list_records, stored, stored::ReleaseState};
+use crate::values::{digest::Sha512, json::ParseError, other_format::ReleaseSums, path::RepoPath};
 
 /// What a state is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

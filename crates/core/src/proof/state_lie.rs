@@ -9,23 +9,17 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::documents::signatures::SignatureSet;
-use crate::log::checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint};
-use crate::log::leaf::{Leaf, digest_changes};
-use crate::log::proofs::InclusionProof;
-use crate::log::record::{Record, ReleaseRecord};
+use crate::log::checkpoint::{Checkpoint, CheckpointError, InclusionProof, SignedCheckpoint};
+use crate::log::record::{Leaf, Record, ReleaseRecord, digest_changes};
 use crate::log::status::{StatusError, Statuses, completed_indexes};
 use crate::log::tree::{Hash, parse_hash, verify_inclusion, write_hash};
 use crate::log::trie::{EMPTY, TriePath};
-use crate::proof::staple::{Proven, parse_proven};
-use crate::rules::snapshot::Change;
+use crate::proof::bundle::{Proven, parse_proven};
 use crate::values::bounds::{PROOF_HASHES, STATE_LIE_BYTES};
-use crate::values::digest::Sha512;
-use crate::values::json::{self, Field, FromField, ParseError};
+use crate::values::json::{Field, FromField, ParseError};
 use crate::values::key::{decode_padded_base64, encode_base64};
-use crate::values::path::RepoPath;
-use crate::values::verifier_key::VerifierKey;
-use crate::{json_fields, json_texts};
+use crate::values::{digest::Sha512, json, path::RepoPath, verifier_key::VerifierKey};
+use crate::{documents::signatures::SignatureSet, json_fields, json_texts, rules::snapshot::Change};
 
 const VERSION: u64 = 1;
 

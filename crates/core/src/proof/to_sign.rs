@@ -6,20 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::documents::index::{NotInSha256Sums, ReleaseIndex, render_sha256sums};
 use crate::documents::objections::{EarlierObjections, ObjectionsFile};
-use crate::documents::sha256sums::{NotInSha256Sums, render_sha256sums};
-use crate::documents::signers::{SignersFile, keys_of};
-use crate::documents::{
-    fields::parse_path, history::History, index::ReleaseIndex, layout, layout::Signable, metadata::Metadata,
-    other_formats::FormatTexts, signatures::SignatureSet,
-};
+use crate::documents::signatures::{FormatTexts, SignatureSet};
+use crate::documents::signers::{Metadata, SignersFile, keys_of};
+use crate::documents::{fields::parse_path, history::History, layout, layout::Signable};
 use crate::json_fields;
 use crate::proof::shown_release::{ReadRelease, ShownHistoryError, ShownReleaseError, verify_history};
 use crate::proof::state::{State, StateSubject};
-use crate::rules::{
-    chain::VerifiedChain, consent::Consent, decide::sign::SignaturesBody, scratch::Scratch,
-    snapshot::ReadError,
-};
+use crate::rules::snapshot::{ReadError, Scratch};
+use crate::rules::{chain::VerifiedChain, decide::sign::SignaturesBody, quorum::Consent};
 use crate::values::key::{PublicKey, Signature};
 use crate::values::other_format::{FormatMessage, OtherFormat, ReleaseSums};
 use crate::values::{digest::Sha512, json::ParseError, path::RepoPath, shown::shown_text};

@@ -3,23 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-use serde::ser::{SerializeStruct as _, Serializer};
+use serde::{Serialize, ser::SerializeStruct as _, ser::Serializer};
 use thiserror::Error;
 
-use crate::documents::fields::parse_path;
-use crate::documents::history::History;
-use crate::documents::signatures::SignatureSet;
 use crate::documents::signers::{SignersFile, keys_of};
 use crate::documents::statement::{SignedStatement, Statement, StatementKind};
+use crate::documents::{fields::parse_path, history::History, signatures::SignatureSet};
 use crate::proof::to_sign::{SigningRequest, Subject, ToSign, ToSignError};
 use crate::rules::chain::{VerifiedChain, VerifiedLink};
-use crate::values::digest::Sha512;
 use crate::values::json::{Field, FromField as _, ParseError};
 use crate::values::key::{PublicKey, Signature};
-use crate::values::path::RepoPath;
-use crate::values::shown::shown_text;
-use crate::values::time::Timestamp;
+use crate::values::{digest::Sha512, path::RepoPath, shown::shown_text, time::Timestamp};
 
 /// A statement and what it is about, as a server or an exported file (D176) shows them. Nothing of it is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]

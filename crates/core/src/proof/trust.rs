@@ -9,17 +9,12 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::documents::history::{History, HistoryEntry};
-use crate::json_fields;
-use crate::log::note::Note;
-use crate::proof::log_pin::LogPin;
-use crate::proof::verify::{RevokedArtifact, VerifiedArtifact};
-use crate::rules::chain::{VerifiedChain, VerifiedLink};
-use crate::values::digest::Sha512;
+use crate::proof::{log_pin::LogPin, verify::RevokedArtifact, verify::VerifiedArtifact};
 use crate::values::json::{Field, FromField, ParseError};
-use crate::values::path::RepoPath;
-use crate::values::shown::shown_text;
-use crate::values::time::Timestamp;
-use crate::values::verifier_key::VerifierKey;
+use crate::values::{
+    digest::Sha512, path::RepoPath, shown::shown_text, time::Timestamp, verifier_key::VerifierKey,
+};
+use crate::{json_fields, log::note::Note, rules::chain::VerifiedChain, rules::chain::VerifiedLink};
 
 const VERSION: u64 = 1;
 

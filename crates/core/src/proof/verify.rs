@@ -1,38 +1,21 @@
 //! Offline verification of a release: from evidence that a server or bundle shows to what it proves.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::{collections::BTreeMap, collections::BTreeSet, fmt};
 
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::{
-    documents::{
-        fields::parse_path,
-        history::History,
-        index::{PublishedFile, ReleaseIndex},
-        signatures::SignatureSet,
-        signed_request::SignedRequest,
-        signers::{Group, SignersFile, keys_of},
-        statement::{Revocation, SignedStatement, StatementKind},
-    },
-    json_fields,
-    rules::{
-        chain::{self, ChainError, VerifiedChain, VerifiedLink},
-        place::{PlaceError, check_place},
-        quorum,
-    },
-    values::{
-        digest::Sha512,
-        json::ParseError,
-        key::PublicKey,
-        path::RepoPath,
-        shown::{plural, quoted},
-        time::Timestamp,
-    },
+use crate::documents::index::{PublishedFile, ReleaseIndex};
+use crate::documents::signers::{Group, SignersFile, keys_of};
+use crate::documents::statement::{Revocation, SignedStatement, StatementKind};
+use crate::documents::{
+    fields::parse_path, history::History, signatures::SignatureSet, signed_request::SignedRequest,
 };
+use crate::json_fields;
+use crate::rules::chain::{ChainError, VerifiedChain, VerifiedLink};
+use crate::rules::{chain, place::PlaceError, place::check_place, quorum};
+use crate::values::shown::{plural, quoted};
+use crate::values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp};
 
 /// What a server or a bundle shows for the index at `path`. Nothing of it is believed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,16 +4,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::{
-    documents::signed_request::SignedRequest,
-    values::{
-        digest::Sha512,
-        key::{BadSignature, KeyError, PublicKey, SecretKey, Signature},
-        nonce::{Nonce, parse_nonce},
-        time::Timestamp,
-        wire,
-    },
-};
+use crate::documents::signed_request::{Nonce, SignedRequest, parse_nonce};
+use crate::values::key::{BadSignature, KeyError, PublicKey, SecretKey, Signature};
+use crate::values::{digest::Sha512, time::Timestamp, wire};
 
 /// A timestamp is refused once its age, truncated to whole minutes, exceeds this.
 pub const MAX_AGE_MINUTES: u64 = 5;

@@ -4,22 +4,12 @@ use std::{collections::BTreeSet, time::Duration};
 
 use thiserror::Error;
 
-use crate::{
-    documents::{
-        history::{History, HistoryEntry},
-        layout::{self, Signable},
-        metadata::Metadata,
-        signatures::SignatureSet,
-        signers::SignersFile,
-    },
-    rules::{
-        consent::Consent,
-        snapshot::{ReadError, Snapshot},
-        stored::{self, ReleaseState},
-    },
-    values::{
-        digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp,
-    },
+use crate::documents::history::{History, HistoryEntry};
+use crate::documents::signers::{Metadata, SignersFile};
+use crate::documents::{layout, layout::Signable, signatures::SignatureSet};
+use crate::rules::{quorum::Consent, snapshot::ReadError, snapshot::Snapshot, stored, stored::ReleaseState};
+use crate::values::{
+    digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -2,12 +2,9 @@
 
 pub mod auth;
 pub mod chain;
-pub mod consent;
 pub mod decide;
 pub mod place;
 pub mod query;
 pub mod quorum;
-pub mod scratch;
 pub mod snapshot;
 pub mod stored;
-pub mod tally;

@@ -3,17 +3,9 @@
 use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
-use crate::{
-    documents::{
-        index::{PublishedFile, ReleaseIndex},
-        layout::{self, Signable},
-    },
-    values::{
-        path::{RepoPath, is_name},
-        shown::shown_text,
-        url::{Authority, UrlParts, is_host},
-    },
-};
+use crate::documents::{index::PublishedFile, index::ReleaseIndex, layout, layout::Signable};
+use crate::values::path::{Authority, RepoPath, UrlParts, is_host, is_name};
+use crate::values::shown::shown_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlaceError {

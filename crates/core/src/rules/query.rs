@@ -4,14 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use thiserror::Error;
 
-use crate::{
-    documents::layout::{self, Signable},
-    rules::{
-        snapshot::{ReadError, Snapshot},
-        stored::{self, ReleaseState, StoredProposal},
-    },
-    values::{key::PublicKey, path::RepoPath},
-};
+use crate::rules::snapshot::{ReadError, Snapshot};
+use crate::rules::{stored, stored::ReleaseState, stored::StoredProposal};
+use crate::{documents::layout, documents::layout::Signable, values::key::PublicKey, values::path::RepoPath};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StatusRefusal {

@@ -2,24 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-pub use super::snapshot::{corrupt, parse_stored};
-use crate::{
-    documents::{
-        agreement::Agreement,
-        history::{EntryFacts, History, HistoryEntry},
-        layout,
-        metadata::Metadata,
-        objections::{EarlierObjections, ObjectionsFile},
-        other_formats::OtherFormatsFile,
-        registrant::Registrant,
-        signatures::SignatureSet,
-        signers::SignersFile,
-        withdrawal::Withdrawal,
-    },
-    json_words,
-    rules::snapshot::{Change, ReadError, Snapshot, StoredSigners},
-    values::{digest::Sha512, key::PublicKey, path::RepoPath},
-};
+use crate::documents::history::{Agreement, EntryFacts, History, HistoryEntry};
+use crate::documents::objections::{EarlierObjections, ObjectionsFile};
+use crate::documents::signatures::{OtherFormatsFile, SignatureSet};
+use crate::documents::signed_request::{Registrant, Withdrawal};
+use crate::documents::{layout, signers::Metadata, signers::SignersFile};
+use crate::rules::snapshot::{Change, ReadError, Snapshot, StoredSigners};
+pub use crate::rules::snapshot::{corrupt, parse_stored};
+use crate::{json_words, values::digest::Sha512, values::key::PublicKey, values::path::RepoPath};
 
 /// A signers file in force, and the project that it governs.
 #[derive(Debug, Clone)]

@@ -5,10 +5,8 @@
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{Error as _, MapAccess, SeqAccess, Visitor},
-};
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::values::shown::shown_text;
 

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use base64::{
-    Engine as _, alphabet,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
 use ed25519_dalek::Signer as _;
 use serde::{Serialize, Serializer};
 use thiserror::Error;

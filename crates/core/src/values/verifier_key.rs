@@ -5,12 +5,8 @@ use std::{fmt, sync::Arc};
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 
-use crate::values::{
-    bounds::KEY_NAME_BYTES,
-    digest::Sha256,
-    key::{KeyError, PublicKey, decode_padded_base64, encode_base64},
-    shown::is_unseen,
-};
+use crate::values::key::{KeyError, PublicKey, decode_padded_base64, encode_base64};
+use crate::values::{bounds::KEY_NAME_BYTES, digest::Sha256, shown::is_unseen};
 
 /// What a key signs: its type byte is part of its id, so one kind is never taken for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

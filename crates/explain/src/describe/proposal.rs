@@ -2,30 +2,17 @@
 
 use std::sync::Arc;
 
-use countersign_core::{
-    documents::{
-        layout,
-        metadata::{Metadata, Origin},
-        signatures::SignatureSet,
-        signed_request::SignedRequest,
-        signers::{Group, Signer, SignersFile},
-        statement::Veto,
-    },
-    rules::{
-        consent::Consent,
-        decide::veto::{VetoRecord, list_records},
-        snapshot::{ReadError, Snapshot, StoredSigners},
-        stored,
-        tally::Tally,
-    },
-    values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp},
+use countersign_core::documents::signers::{Group, Metadata, Origin, Signer, SignersFile};
+use countersign_core::documents::{
+    layout, signatures::SignatureSet, signed_request::SignedRequest, statement::Veto,
 };
+use countersign_core::rules::decide::veto::{VetoRecord, list_records};
+use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
+use countersign_core::rules::{quorum::Consent, quorum::Tally, stored};
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 
-use crate::{
-    difference::{SignersChange, list_changes},
-    log_strength::LogStrength,
-    progress::{ConditionProgress, Member, Names, describe_conditions},
-};
+use crate::progress::{ConditionProgress, Member, Names, describe_conditions};
+use crate::{difference::SignersChange, difference::list_changes, log_strength::LogStrength};
 
 /// What a page about proposed signers shows.
 #[derive(Debug, Clone)]

@@ -2,22 +2,15 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use countersign_core::{
-    documents::{
-        index::ReleaseIndex,
-        layout,
-        objections::{ObjectionsFile, StandingObjection},
-        signatures::SignatureSet,
-        signers::{Signer, SignersFile},
-        statement::Revocation,
-        withdrawal::Withdrawal,
-    },
-    rules::{
-        snapshot::{ReadError, Snapshot, StoredSigners},
-        stored::{self, ReleaseState},
-        tally::Tally,
-    },
-    values::{digest::Sha512, key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp},
+use countersign_core::documents::objections::{ObjectionsFile, StandingObjection};
+use countersign_core::documents::signers::{Signer, SignersFile};
+use countersign_core::documents::{
+    index::ReleaseIndex, layout, signatures::SignatureSet, signed_request::Withdrawal, statement::Revocation,
+};
+use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
+use countersign_core::rules::{quorum::Tally, stored, stored::ReleaseState};
+use countersign_core::values::{
+    digest::Sha512, key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp,
 };
 
 use crate::progress::{GroupProgress, Member, Names, describe_groups};

@@ -4,11 +4,8 @@ use std::fmt;
 
 use countersign_core::documents::signers::{Role, Signer};
 
-use super::{GroupChange, SignersChange};
-use crate::{
-    delay::shown_hours,
-    signers::{rule_text, shown_group, shown_groups, shown_signer, shown_signers},
-};
+use crate::difference::{GroupChange, SignersChange};
+use crate::words::{rule_text, shown_group, shown_groups, shown_hours, shown_signer, shown_signers};
 
 impl fmt::Display for SignersChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,50 +4,22 @@ mod waiting;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use countersign_core::{
-    documents::{
-        index::{AssetName, Digests, PublishedFile},
-        layout,
-        metadata::{Origin, OriginKind},
-        signed_request::SignedRequest,
-        signers::SignersFile,
-        statement::{Objection, Revocation, SignedStatement, StatementKind},
-        withdrawal::{WithdrawBody, Withdrawal},
-    },
-    rules::{
-        auth::sign_request,
-        decide::{
-            Proposal,
-            assets::{Release, register_assets},
-            object::object,
-            register::register,
-            revoke::revoke,
-            sign::{SignaturesBody, sign},
-            update::update,
-            withdraw::withdraw,
-        },
-        query::files_to_sign,
-        scratch::Scratch,
-        snapshot::Snapshot as _,
-        stored,
-        tally::Tally,
-    },
-    values::{
-        digest::{Sha256, Sha512},
-        key::PublicKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
+use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
+use countersign_core::documents::signed_request::{SignedRequest, WithdrawBody, Withdrawal};
+use countersign_core::documents::statement::{Objection, Revocation, SignedStatement, StatementKind};
+use countersign_core::documents::{layout, signers::Origin, signers::OriginKind, signers::SignersFile};
+use countersign_core::rules::decide::assets::{Release, register_assets};
+use countersign_core::rules::decide::sign::{SignaturesBody, sign};
+use countersign_core::rules::decide::{
+    Proposal, object::object, register::register, revoke::revoke, update::update, withdraw::withdraw,
 };
+use countersign_core::rules::snapshot::{Scratch, Snapshot as _};
+use countersign_core::rules::{auth::sign_request, query::files_to_sign, quorum::Tally, stored};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 
-use super::{
-    cast::Actor,
-    outcome::{DrillAttempt, DrillFault, DrillStep, Nuisance},
-};
-use crate::{
-    describe::{proposal::tally_proposal, release::summarise_release},
-    strength::Act,
-};
+use crate::drill::outcome::{Actor, DrillAttempt, DrillFault, DrillStep, Nuisance};
+use crate::{describe::proposal::tally_proposal, describe::release::summarise_release, strength::Act};
 
 const PROJECT: &str = "https/drill.example/443/team/project";
 const ORIGIN: &str = "https://drill.example/team/project/svc.signers.json";

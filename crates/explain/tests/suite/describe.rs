@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::layout;
-use countersign_core::proof::to_sign::SigningRequest;
-use countersign_core::rules::{stored::ReleaseState, tally::Tally};
-use countersign_core::values::key::PublicKey;
+use countersign_core::rules::{quorum::Tally, stored::ReleaseState};
+use countersign_core::{documents::layout, proof::to_sign::SigningRequest, values::key::PublicKey};
 use countersign_explain::describe::proposal::{ProposalDescription, describe_proposal};
 use countersign_explain::describe::release::{
     ReleaseDescription, describe_release, describe_withdrawal, summarise_release,

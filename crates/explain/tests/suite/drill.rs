@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 
 use countersign_core::values::key::PublicKey;
-use countersign_explain::{
-    drill::{Drill, DrillAttempt, DrillQuestion, Nuisance, play},
-    strength::Act,
-};
+use countersign_explain::drill::{Drill, DrillAttempt, DrillQuestion, Nuisance, play};
+use countersign_explain::strength::Act;
 use countersign_testing::{at, few, steady};
 use proptest::prelude::*;
 

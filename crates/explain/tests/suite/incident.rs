@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use countersign_core::{
     documents::signers::SignersFile, rules::stored::ReleaseState, values::key::PublicKey,
 };
-use countersign_explain::{
-    incident::{IncidentQuestion, ListingStanding, OpenKind, ProjectIncident, examine_project, list_powers},
-    strength::Act,
+use countersign_explain::incident::{
+    IncidentQuestion, ListingStanding, OpenKind, ProjectIncident, examine_project, list_powers,
 };
+use countersign_explain::strength::Act;
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PROJECT, World, alice, at, bob, carol, dave, few, key, path, public as keys_of,
     release, shifted, shifted_seconds, signers, steady,

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use countersign_core::values::{key::PublicKey, time::Timestamp};
-use countersign_explain::{
-    lockout::{Lockout, foresee},
-    strength::Act,
-};
+use countersign_explain::{lockout::Lockout, lockout::foresee, strength::Act};
 use countersign_testing::{at, few, shifted, shifted_seconds, steady};
 use proptest::prelude::*;
 

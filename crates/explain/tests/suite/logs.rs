@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    values::verifier_key::{KeyKind, VerifierKey},
-};
-use countersign_explain::{
-    difference::{SignersChange, list_changes},
-    log_strength::{LogStrength, LogWarning},
-    logs::{shown_age, shown_verifier_key},
-    strength::{Strength, Warning, assess},
-};
+use countersign_core::documents::signers::SignersFile;
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_explain::difference::{SignersChange, list_changes};
+use countersign_explain::log_strength::{LogStrength, LogWarning};
+use countersign_explain::strength::{Strength, Warning, assess};
+use countersign_explain::words::{shown_age, shown_verifier_key};
 use countersign_testing::{alice, assert_mentions, bob, key, log_key, signers, witness_key};
 
 type WitnessNumbers<'a> = &'a [(usize, &'a [u8])];

@@ -1,20 +1,10 @@
 //! Numbers in one wording, and who signed in the order of the signers file.
 
-use countersign_core::{
-    documents::{
-        signatures::{Collected, SignatureSet},
-        signers::SignersFile,
-    },
-    rules::{
-        consent::{ConditionKind, Consent},
-        tally::Tally,
-    },
-    values::{digest::Sha512, time::Timestamp},
-};
-use countersign_explain::{
-    progress::{Names, condition_text, describe_conditions},
-    signers::rule_text,
-};
+use countersign_core::documents::{signatures::Collected, signatures::SignatureSet, signers::SignersFile};
+use countersign_core::rules::quorum::{ConditionKind, Consent, Tally};
+use countersign_core::values::{digest::Sha512, time::Timestamp};
+use countersign_explain::progress::{Names, condition_text, describe_conditions};
+use countersign_explain::words::rule_text;
 use countersign_testing::key;
 
 /// A file in which these people, in this order, sign and administrate.

@@ -2,15 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::signers::{Role, SignersFile},
-    values::key::PublicKey,
-};
-use countersign_explain::{
-    delay::describe_delay,
-    signers::shown_signer,
-    strength::{Act, ActStrength, KeyCount, Strength, Warning, assess, count_needed},
-};
+use countersign_core::{documents::signers::Role, documents::signers::SignersFile, values::key::PublicKey};
+use countersign_explain::strength::{Act, ActStrength, KeyCount, Strength, Warning, assess, count_needed};
+use countersign_explain::words::{describe_delay, shown_signer};
 use countersign_testing::{assert_mentions, few, key, signer_text, steady};
 use proptest::prelude::*;
 

@@ -1,10 +1,6 @@
 //! Reads stored documents by their JSON alone, and verifies signatures with nothing but Ed25519 and SHA-512.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashMap},
-    rc::Rc,
-};
+use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, collections::HashMap, rc::Rc};
 
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, Engine as _};
 use countersign_core::values::time::Timestamp;

@@ -1,9 +1,6 @@
 //! What must hold, at every state and at every step. Nothing here asks the rules what they think.
 
 pub mod documents;
-pub mod formats;
-pub mod index;
-pub mod powers;
 pub mod proofs;
 pub mod replay;
 pub mod said;

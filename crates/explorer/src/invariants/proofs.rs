@@ -1,45 +1,30 @@
 //! What others can verify without the server: the evidence of a release, and the staple of the log.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use countersign_core::{
-    documents::{
-        history::{History, HistoryEntry},
-        signatures::SignatureSet,
-        signed_request::SignedRequest,
-    },
-    log::{
-        checkpoint::Checkpoint,
-        leaf::{Leaf, digest_changes},
-        proofs::InclusionProof,
-        record::LoggedState,
-        status::Statuses,
-        tree::Tree,
-    },
-    proof::{
-        freshness::{self, LogTrust, LoggedSigners, StapleSubject},
-        staple::Staple,
-        verify::{Evidence, RevocationEvidence, VerifyError, verify},
-    },
-    rules::snapshot::Change,
-    values::{
-        digest::{Sha256, Sha512},
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
-use countersign_testing::{key, log_key};
+use countersign_core::documents::history::{History, HistoryEntry};
+use countersign_core::documents::{signatures::SignatureSet, signed_request::SignedRequest};
+use countersign_core::log::checkpoint::{Checkpoint, InclusionProof};
+use countersign_core::log::record::{Leaf, LoggedState, digest_changes};
+use countersign_core::log::{status::Statuses, tree::Tree};
+use countersign_core::proof::freshness::{LogTrust, LoggedSigners, StapleSubject};
+use countersign_core::proof::verify::{Evidence, RevocationEvidence, VerifyError, verify};
+use countersign_core::proof::{bundle::Staple, freshness};
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::{other_format::OtherFormat, path::RepoPath, time::Timestamp};
+use countersign_testing::{format_text, key, log_key};
+use serde_json::Value;
 
-use super::{Checked, Held, Invariant};
-use crate::{
-    contents::{ContentId, Contents, State},
-    facts::{Facts, ProjectFacts, ReleaseSlots},
-    roles::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, FORMATS, INDEX, OBJECTIONS, REGISTRANT,
-        REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED,
-    },
-    world::World,
+use crate::contents::{ContentId, Contents, State};
+use crate::facts::{Facts, ProjectFacts, ReleaseSlots};
+use crate::invariants::documents::{Key, Keys, Reader, read_key};
+use crate::invariants::{Checked, Held, Invariant, steps::StepCheck};
+use crate::roles::{
+    BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, FORMATS, INDEX, OBJECTIONS, REGISTRANT,
+    REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED,
 };
+use crate::{action::Action, action::Offered, world::World};
 
 const EVIDENCE: u8 = 100;
 
@@ -213,4 +198,68 @@ pub fn read_index<'a>(
     state: &'a State,
 ) -> impl Fn(&RepoPath) -> Option<Arc<[u8]>> + use<'a> {
     |path| Some(Arc::clone(contents.bytes(contents.find(state, contents.find_path(path)?)?)))
+}
+
+// Signatures in other formats, beside those on the index.
+
+type Texts = BTreeMap<Key, Value>;
+
+/// Reads the texts by key; `None` if the file cannot be read.
+fn read_texts(reader: &Reader, contents: &Contents, file: Option<ContentId>) -> Option<Texts> {
+    let Some(file) = file else { return Some(Texts::new()) };
+    let file = reader.value(contents, file)?;
+    let entries = file.get("other_formats")?.as_object()?.iter();
+    entries.map(|(name, texts)| Some((read_key(name)?, texts.clone()))).collect()
+}
+
+/// Checks at every state that only those who signed the index have signed in other formats.
+pub fn check_state(reader: &Reader, contents: &Contents, release: &ReleaseSlots, signed: &Keys) -> Held {
+    let texts = read_texts(reader, contents, release[FORMATS]);
+    let is_signed = texts.is_some_and(|texts| texts.keys().all(|key| signed.contains(key)));
+    Invariant::FormatsFollow.hold(is_signed, "other formats of a key that has not signed the index")
+}
+
+impl StepCheck<'_> {
+    /// A signature brings its own texts. They go when what they sign, or its signatures, go. Nothing else touches them.
+    pub(super) fn check_formats(&self, old: &ProjectFacts, new: &ProjectFacts) -> Held {
+        let rule = Invariant::FormatsFollow;
+        let is_rotation = old.active != new.active;
+        for (n, (was, is)) in (0..).zip(old.releases.iter().zip(&new.releases)) {
+            let expected = match self.action {
+                Action::SignIndex { release, by, offered: Offered::InFormats, .. } if release == n => {
+                    let Some(mut texts) = read_texts(self.reader, self.contents, was[FORMATS]) else {
+                        return rule.broken("other formats cannot be read");
+                    };
+                    texts.insert(self.key(), self.texts(release, by, was[INDEX]));
+                    let found = read_texts(self.reader, self.contents, is[FORMATS]);
+                    rule.hold(found == Some(texts), "other formats are not those that were handed in")?;
+                    continue;
+                }
+                Action::Assets { release, .. } | Action::Withdraw { release, .. } if release == n => None,
+                _ if is_rotation && was[COLLECTING].is_some() => None,
+                _ if is[REVOKED].is_some() => None,
+                _ => was[FORMATS],
+            };
+            rule.hold(is[FORMATS] == expected, "other formats outlived what they sign, or were changed")?;
+        }
+        Ok(())
+    }
+
+    /// What this person makes of the index, in each format.
+    fn texts(&self, release: u8, by: u8, index: Option<ContentId>) -> Value {
+        let index = index.and_then(|id| self.reader.value(self.contents, id));
+        let files = index.as_ref().and_then(|index| index.get("published_files")?.as_array());
+        let line = |file: &Value| {
+            let (digest, name) = (file["digests"]["sha256"].as_str(), file["file_name"].as_str());
+            format!("{}  {}\n", digest.unwrap_or_default(), name.unwrap_or_default())
+        };
+        let sums: String = files.into_iter().flatten().map(line).collect();
+        let plan = &self.world.projects[usize::from(self.action.project().unwrap_or_default())];
+        let (path, secret) = (plan.index_path(release), &self.world.people[usize::from(by)].secret);
+        let text = |(name, format)| {
+            (String::from(name), Value::from(format_text(format, secret, path.as_str(), &sums)))
+        };
+        let formats = [("minisign", OtherFormat::Minisign), ("ssh", OtherFormat::Ssh)];
+        Value::Object(formats.into_iter().map(text).collect())
+    }
 }

@@ -2,19 +2,13 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use countersign_core::{
-    rules::snapshot::Change,
-    values::{path::RepoPath, time::Timestamp},
-};
-use countersign_forge::origin::speaks_for;
+use countersign_core::{rules::snapshot::Change, values::path::RepoPath, values::time::Timestamp};
+use countersign_forge::forges::configured::speaks_for;
 use countersign_store::audit::replay::{CommitStep, Replay};
 use serde_json::Value;
 
-use super::{Held, Invariant};
-use crate::{
-    contents::{Contents, State},
-    view::{Reads, View},
-};
+use crate::contents::{Contents, State};
+use crate::{invariants::Held, invariants::Invariant, view::Reads, view::View};
 
 /// A step as the repository records it.
 #[derive(Debug, Clone, Copy)]

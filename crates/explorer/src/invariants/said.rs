@@ -6,7 +6,7 @@ use ed25519_dalek::{Signature, VerifyingKey};
 use serde_json::Value;
 use sha2::{Digest as _, Sha512};
 
-use super::documents::{Key, read_key, read_signature};
+use crate::invariants::documents::{Key, read_key, read_signature};
 
 /// What a key said last of a release.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,19 +1,12 @@
 //! Withdrawals and objections: whose they are, and that they touch nothing else.
 
-use super::{
-    Held, Invariant,
-    documents::{Keys, Reader, digest_text, read_key, read_time},
-    powers::registrant,
-    said::{Said, read_earlier, read_said},
-    steps::StepCheck,
-};
-use crate::{
-    action::{Action, Seen, Word},
-    contents::{ContentId, Contents},
-    facts::{ProjectFacts, ReleaseSlots},
-    requests::second_thoughts::LEAD,
-    roles::{COLLECTING, EARLIER, FILE, INDEX, OBJECTIONS, REVOKED, WITHDRAWN},
-};
+use crate::action::{Action, Seen, Word};
+use crate::contents::{ContentId, Contents};
+use crate::invariants::documents::{Keys, Reader, digest_text, read_key, read_time};
+use crate::invariants::said::{Said, read_earlier, read_said};
+use crate::invariants::{Held, Invariant, steps::StepCheck, steps::registrant};
+use crate::roles::{COLLECTING, EARLIER, FILE, INDEX, OBJECTIONS, REVOKED, WITHDRAWN};
+use crate::{facts::ProjectFacts, facts::ReleaseSlots, requests::second_thoughts::LEAD};
 
 /// Checks at every state that objections verify and are about this index, and that a withdrawn release has nothing but
 /// the record.

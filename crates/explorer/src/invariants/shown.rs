@@ -2,15 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::layout::{self, Signable},
-    proof::state::{State, StateSubject},
-    rules::snapshot::Snapshot,
-    values::path::RepoPath,
-};
+use countersign_core::documents::{layout, layout::Signable};
+use countersign_core::proof::state::{State, StateSubject};
+use countersign_core::{rules::snapshot::Snapshot, values::path::RepoPath};
 
-use super::{Broken, Held, Invariant};
-use crate::view::View;
+use crate::{invariants::Broken, invariants::Held, invariants::Invariant, view::View};
 
 /// Gathers the state of each release and project, reads it as a client does, and compares every file with the stored one.
 pub fn check_shown(view: &View<'_>) -> Held {

@@ -1,19 +1,19 @@
 //! The invariants that must hold at every state.
 
-use super::{
-    Checked, Held, Invariant,
-    documents::{Keys, Reader, SignersDocument, can_consent, digest_text, missing, missing_consent, union},
-    formats, second_thoughts, waiting,
-    waiting::WaitCheck,
+use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
+use countersign_store::snapshot::index::Index;
+
+use crate::facts::{BesideSlots, Facts, ProjectFacts, ReleaseSlots, SignersSlots};
+use crate::invariants::documents::{
+    Keys, Reader, SignersDocument, can_consent, digest_text, missing, missing_consent, union,
 };
-use crate::{
-    contents::{ContentId, Contents},
-    facts::{BesideSlots, ProjectFacts, ReleaseSlots, SignersSlots},
-    roles::{
-        BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, INDEX, METADATA, METADATA_SET,
-        REGISTRANT, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, SET, WITHDRAWN,
-    },
+use crate::invariants::waiting::{WaitCheck, WaitDocument};
+use crate::invariants::{Broken, Checked, Held, Invariant, proofs, second_thoughts, waiting};
+use crate::roles::{
+    AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, INDEX, METADATA, METADATA_SET,
+    REGISTRANT, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, SET, WITHDRAWN,
 };
+use crate::{contents::ContentId, contents::Contents, view::View, world::World};
 
 /// Kinds of checks that [`Checked`] tells apart.
 const ENTRY: u8 = 0;
@@ -48,13 +48,13 @@ impl StateCheck<'_> {
         self.checked.once(RELEASE, &on, || self.check_slots(release, project))
     }
 
-    fn signers(&self, id: ContentId) -> Result<std::rc::Rc<SignersDocument>, super::Broken> {
+    fn signers(&self, id: ContentId) -> Result<std::rc::Rc<SignersDocument>, crate::invariants::Broken> {
         let found = self.reader.signers(self.contents, id);
         found.map_or_else(|| Invariant::StatesAreSound.broken("a signers file cannot be read"), Ok)
     }
 
     /// The keys of a signatures file, all of whose signatures are right.
-    fn signed(&self, set: ContentId, subject: ContentId) -> Result<Keys, super::Broken> {
+    fn signed(&self, set: ContentId, subject: ContentId) -> Result<Keys, crate::invariants::Broken> {
         match self.reader.set(self.contents, set, subject) {
             Some(set) if set.is_sound() => Ok(set.valid.clone()),
             Some(_) => Invariant::OneKeyCountsOnce.broken("a signature that does not verify was kept"),
@@ -188,7 +188,7 @@ impl StateCheck<'_> {
         rule.hold(is_named, "a collecting index has no registrant, or another one has")?;
         let set = release[*state].unwrap_or_default();
         let (signers, signed) = (self.signers(copy)?, self.signed(set, index)?);
-        formats::check_state(self.reader, self.contents, release, &signed)?;
+        proofs::check_state(self.reader, self.contents, release, &signed)?;
         let strangers = signed.difference(&union(&signers.artifact)).count();
         Invariant::UnlistedChangesNothing
             .hold(strangers == 0, "someone who is no artifact signer signed an index")?;
@@ -252,7 +252,7 @@ impl StateCheck<'_> {
         document: ContentId,
         index: ContentId,
         must: bool,
-    ) -> Result<bool, super::Broken> {
+    ) -> Result<bool, crate::invariants::Broken> {
         let rule = Invariant::RevokedForEver;
         let document = self.reader.value(self.contents, document);
         let Some(document) = document else { return rule.broken("a revocation cannot be read") };
@@ -264,4 +264,72 @@ impl StateCheck<'_> {
             }
         }
     }
+}
+
+// The index of what waits for whom, which the store brings up to date with each commit, is the one built anew. And it
+// names those who can still sign.
+
+/// The index of the state before, brought up to date, is the one of the state after. So it is after every row of steps.
+pub fn check_update(before: &View<'_>, after: &View<'_>, change: &Change) -> Result<Index, Broken> {
+    let touched: Vec<RepoPath> = change.files.keys().cloned().collect();
+    let mut updated = build(before);
+    updated.update(after, &touched);
+    let is_same = build(after) == updated;
+    Invariant::IndexEqualsRebuilt.hold(is_same, "the index is not the one built anew").map(|()| updated)
+}
+
+fn build(view: &View<'_>) -> Index {
+    let all: Vec<RepoPath> = view.all_paths().cloned().collect();
+    let mut index = Index::default();
+    index.update(view, &all);
+    index
+}
+
+/// What waits for each person is what that person can sign and has not signed. What is due is what waits for time alone.
+pub fn check_waiting(
+    index: &Index,
+    world: &World,
+    contents: &Contents,
+    reader: &Reader,
+    facts: &Facts,
+) -> Held {
+    let rule = Invariant::IndexEqualsRebuilt;
+    for (plan, project) in world.projects.iter().zip(&facts.projects) {
+        let signers = |id| reader.signers(contents, id);
+        let mut expected: Vec<(RepoPath, Keys)> = Vec::new();
+        if let (Some(file), Some(set)) = (project.pending[FILE], project.pending[SET])
+            && let (Some(proposed), Some(signed)) = (signers(file), reader.set(contents, set, file))
+        {
+            let active = project.active[FILE].and_then(signers);
+            let open = can_consent(active.as_deref(), &proposed).difference(&signed.all).copied().collect();
+            expected.push((plan.pending_path(), open));
+        }
+        for (n, release) in (0..).zip(&project.releases) {
+            if let (Some(file), Some(copy), Some(set)) = (release[INDEX], release[COPY], release[COLLECTING])
+                && let (Some(copy), Some(signed)) = (signers(copy), reader.set(contents, set, file))
+            {
+                let open = union(&copy.artifact).difference(&signed.all).copied().collect();
+                expected.push((plan.index_path(n), open));
+            }
+        }
+        let wait = project.beside[AGREED].and_then(|id| WaitDocument::read(reader, contents, id));
+        for clock in &world.clocks {
+            let is_due = wait.is_some_and(|wait| wait.due_at <= clock.unix_seconds());
+            rule.hold(
+                index.waiting_signers().due(*clock).any(|(_, project)| *project == plan.id) == is_due,
+                "other signers are due than those that wait",
+            )?;
+        }
+        for person in &world.people {
+            let mut waiting: Vec<&RepoPath> = expected
+                .iter()
+                .filter(|(_, open)| open.contains(person.public.as_bytes()))
+                .map(|(path, _)| path)
+                .collect();
+            waiting.sort();
+            let found = index.waiting_for(&person.public).filter(|path| path.is_inside(&plan.id));
+            rule.hold(found.eq(waiting), "something else waits for a person than that person can sign")?;
+        }
+    }
+    Ok(())
 }

@@ -2,19 +2,13 @@
 
 use serde_json::Value;
 
-use super::{
-    Broken, Held, Invariant,
-    documents::{
-        EntryDocument, Keys, Reader, SignersDocument, digest_text, missing, missing_consent, read_time, union,
-    },
-    steps::StepCheck,
+use crate::facts::{BesideSlots, ProjectFacts, SignersSlots, VetoSlots};
+use crate::invariants::documents::{
+    EntryDocument, Keys, Reader, SignersDocument, digest_text, missing, missing_consent, read_time, union,
 };
-use crate::{
-    action::Says,
-    contents::{ContentId, Contents},
-    facts::{BesideSlots, ProjectFacts, SignersSlots, VetoSlots},
-    roles::{AGREED, FILE, SET, VETO, VETO_SET},
-};
+use crate::invariants::{Broken, Held, Invariant, steps::StepCheck};
+use crate::roles::{AGREED, FILE, SET, VETO, VETO_SET};
+use crate::{action::Says, contents::ContentId, contents::Contents};
 
 /// The times since when and until when a proposal waits, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,28 +2,17 @@
 
 use std::sync::Arc;
 
-use countersign_core::{
-    documents::{
-        statement::{Objection, SignedStatement, StatementKind, Veto},
-        withdrawal::{WithdrawBody, Withdrawal},
-    },
-    rules::decide::{
-        activate::{ActivateRefusal, activate_due},
-        object::object,
-        statement::StatementRefusal,
-        veto::veto,
-        withdraw::{WithdrawRefusal, withdraw},
-    },
-    values::{digest::Sha512, key::Signature, time::Timestamp},
-};
+use countersign_core::documents::signed_request::{WithdrawBody, Withdrawal};
+use countersign_core::documents::statement::{Objection, SignedStatement, StatementKind, Veto};
+use countersign_core::rules::decide::activate::{ActivateRefusal, activate_due};
+use countersign_core::rules::decide::withdraw::{WithdrawRefusal, withdraw};
+use countersign_core::rules::decide::{object::object, statement::StatementRefusal, veto::veto};
+use countersign_core::values::{digest::Sha512, key::Signature, time::Timestamp};
 use countersign_testing::{path, shifted_seconds, signed_request};
 
-use super::{Asked, Decision, Requests, changed, content_at, json_text};
-use crate::{
-    action::{Action, Offered, Says, Seen, Word},
-    contents::{ContentId, Contents},
-    view::View,
-};
+use crate::action::{Action, Offered, Says, Seen, Word};
+use crate::requests::{Asked, Decision, Requests, changed, content_at, json_text};
+use crate::{contents::ContentId, contents::Contents, view::View};
 
 /// How far a document can be ahead of the clock, in seconds.
 pub const LEAD: i64 = 600;

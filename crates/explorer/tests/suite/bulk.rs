@@ -1,10 +1,8 @@
 //! Prepared statements that several people hand in, in every order (D218).
 
-use countersign_core::{
-    documents::statement::{Revocation, StatementKind},
-    values::{digest::Sha512, key::SecretKey, path::RepoPath},
-};
-use countersign_explorer::bulk::{Statement, hand_in_all};
+use countersign_core::documents::statement::{Revocation, StatementKind};
+use countersign_core::values::{digest::Sha512, key::SecretKey, path::RepoPath};
+use countersign_explorer::action::{Statement, hand_in_all};
 use countersign_testing::{
     PENDING, RevokeRequest, Signers, World, alice, bob, carol, release, revocation_text, signed_request,
     signed_statement, signers,

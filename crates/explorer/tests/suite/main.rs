@@ -1,17 +1,12 @@
 //! A run of the explorer with bounds. The longer ones are `cargo run --release -p countersign-explorer` (docs/assurance.md).
 
-mod bulk;
-
 use std::io::Write as _;
 
-use countersign_explorer::{
-    action::Action,
-    invariants::Invariant,
-    search::{Extent, explore},
-    table::{HEAD, row, visit},
-    world::World,
-    worlds,
-};
+use countersign_explorer::search::{Extent, explore};
+use countersign_explorer::table::{HEAD, row, visit};
+use countersign_explorer::{action::Action, invariants::Invariant, world::World, worlds};
+
+mod bulk;
 
 /// How many states of each world are visited at most: together more than 300,000.
 fn most_states(world: &World) -> usize {

@@ -1,17 +1,10 @@
 //! One forge: its hosts, and which URLs are on it.
 
-use countersign_core::values::url::Scheme;
+use countersign_core::values::path::Scheme;
 use thiserror::Error;
 
-use crate::{
-    host::{Host, HostProblem},
-    shown::{shown_text, shown_url},
-    source::{
-        credential::Token,
-        kind::{self, ForgeKind},
-    },
-    url::SourceUrl,
-};
+use crate::url::{Host, HostProblem, SourceUrl, shown_text, shown_url};
+use crate::{source, source::ForgeKind, source::Token};
 
 /// One `[[forge]]` of the configuration.
 #[derive(Debug, Clone)]
@@ -59,7 +52,7 @@ impl Forge {
         let ForgeConfig { host: text, kind, mut api, mut raw, token } = config;
         let (host, port) = Host::parse_with_port(&text)
             .map_err(|problem| ForgeConfigError::Host { text: shown_text(&text), problem })?;
-        let is_known = kind::is_known(&host);
+        let is_known = source::is_known(&host);
         if host.as_str() == "github.com" {
             api = api.or_else(|| Some("https://api.github.com".to_owned()));
             raw = raw.or_else(|| Some("https://raw.githubusercontent.com".to_owned()));

@@ -1,18 +1,16 @@
 //! Fetches what a forge's API says of a release.
 
+use bytes::Bytes;
 use countersign_core::values::bounds::RELEASE_DESCRIPTION_BYTES;
+use countersign_core::values::digest::{HexDigest, Sha256, Sha512};
+use sha2::{Digest, digest::Output};
+use tokio::{sync::mpsc, task::JoinHandle};
 use url::Url;
 
-use super::{
-    asset::ReleaseMetadata,
-    document::{self, GitlabProject},
-    error::ReleaseError,
-};
-use crate::{
-    fetch::{Fetcher, Redirects},
-    shown::{shown_text, shown_url},
-    source::{OutgoingRequest, ReleaseSource, kind::ForgeKind},
-};
+use crate::fetch::{Fetcher, Redirects, download::Download, error::ASSET_RATE};
+use crate::release::{Asset, AssetProblem, GitlabProject, HashedAsset, ReleaseError, ReleaseMetadata};
+use crate::source::{ForgeKind, OutgoingRequest, ReleaseSource};
+use crate::{release, url::shown_text, url::shown_url};
 
 const MAX_DOCUMENT_BYTES: u64 = RELEASE_DESCRIPTION_BYTES as u64;
 
@@ -51,7 +49,7 @@ impl Fetcher {
             return Err(ReleaseError::NotADocument { url: shown, reason });
         }
         let bytes = opened.read(MAX_DOCUMENT_BYTES).await?;
-        let release = document::parse(source, &shown, &bytes)?;
+        let release = release::parse(source, &shown, &bytes)?;
         let numbered = if release.names_a_number() { self.with_number(source).await } else { None };
         release.into_metadata(numbered.as_ref().unwrap_or(source), max_assets).map(Some)
     }
@@ -74,4 +72,136 @@ impl Fetcher {
 fn ask(source: &ReleaseSource, url: &Url) -> OutgoingRequest {
     let (url, credential) = (url.clone(), source.credential.clone());
     OutgoingRequest { url, accept: Some("application/json"), credential }
+}
+
+// Streams an asset through both hash functions at once; it is never held as a whole.
+
+/// The bytes of one batch: enough that handing over costs nothing beside hashing.
+const BATCH_BYTES: usize = 256 << 10;
+/// Bounds what the bookkeeping of many small chunks can cost.
+const BATCH_CHUNKS: usize = 1_024;
+/// How far the network may be ahead of a hash function.
+const BATCHES_AHEAD: usize = 4;
+
+impl Fetcher {
+    /// Reads the asset, compares it with what the forge published, and computes its digests. `progress` is told the
+    /// number of bytes so far.
+    pub async fn hash_asset(
+        &self,
+        asset: &Asset,
+        max_bytes: u64,
+        progress: &(dyn Fn(u64) + Send + Sync),
+    ) -> Result<HashedAsset, ReleaseError> {
+        let request = &asset.download;
+        let work = async {
+            let not_found =
+                || AssetProblem::NotFound { url: format!("`{}`", shown_url(request.url.as_str())) };
+            let mut download = self.open(request, Redirects::Guarded).await?.ok_or_else(not_found)?;
+            check_head(asset, &mut download, max_bytes)?;
+            let mut hashing = Hashing::start();
+            download.set_slowest_rate(ASSET_RATE);
+            let interrupted = |download: &Download| AssetProblem::Interrupted { url: download.shown() };
+            while let Some(chunk) = download.chunk().await? {
+                let size = download.received;
+                if let Some(published) = asset.size.filter(|published| size > *published) {
+                    return Err(AssetProblem::Overlong { url: download.shown(), published });
+                }
+                hashing.push(chunk).await.ok_or_else(|| interrupted(&download))?;
+                progress(size);
+            }
+            let (sha256, sha512) = hashing.finish().await.ok_or_else(|| interrupted(&download))?;
+            let size = download.received;
+            check_size(asset, &download, size)?;
+            match asset.sha256.filter(|published| *published != sha256) {
+                Some(published) => {
+                    Err(AssetProblem::Digest { url: download.shown(), published, received: sha256 })
+                }
+                None => Ok(HashedAsset { size, sha256, sha512 }),
+            }
+        };
+        let hashed = self.in_time(&request.url, self.asset_timeout, work).await;
+        hashed.map_err(|problem| ReleaseError::Asset { name: asset.name.clone(), problem })
+    }
+}
+
+fn check_head(asset: &Asset, download: &mut Download, max_bytes: u64) -> Result<(), AssetProblem> {
+    download.set_maximum(max_bytes)?;
+    if asset.size.is_some_and(|size| size > max_bytes) {
+        return Err(download.too_large().into());
+    }
+    if let Some(announced) = download.length() {
+        check_size(asset, download, announced)?;
+    }
+    // Where a login is needed, forges send their page for it with status 200.
+    let name = asset.name.as_str().to_ascii_lowercase();
+    let may_be_html = name.ends_with(".html") || name.ends_with(".htm") || name.ends_with(".xhtml");
+    if download.is_html() && !may_be_html && asset.sha256.is_none() {
+        return Err(AssetProblem::WebPage { url: download.shown() });
+    }
+    Ok(())
+}
+
+fn check_size(asset: &Asset, download: &Download, received: u64) -> Result<(), AssetProblem> {
+    match asset.size.filter(|published| *published != received) {
+        Some(published) => Err(AssetProblem::Size { url: download.shown(), published, received }),
+        None => Ok(()),
+    }
+}
+
+/// Hashes on two threads, so that the slower function alone sets the pace, and none of the runtime's own. Dropping it
+/// ends them.
+struct Hashing {
+    batch: Vec<Bytes>,
+    batch_bytes: usize,
+    lanes: [mpsc::Sender<Vec<Bytes>>; 2],
+    sha256: JoinHandle<Output<sha2::Sha256>>,
+    sha512: JoinHandle<Output<sha2::Sha512>>,
+}
+
+/// The methods give `None` if a thread ended early. It panicked, or the runtime shuts down.
+impl Hashing {
+    fn start() -> Self {
+        let ((first, sha256), (second, sha512)) =
+            (start_lane::<sha2::Sha256>(), start_lane::<sha2::Sha512>());
+        Self { batch: Vec::new(), batch_bytes: 0, lanes: [first, second], sha256, sha512 }
+    }
+
+    async fn push(&mut self, chunk: Bytes) -> Option<()> {
+        self.batch_bytes += chunk.len();
+        self.batch.push(chunk);
+        let is_full = self.batch_bytes >= BATCH_BYTES || self.batch.len() >= BATCH_CHUNKS;
+        if is_full { self.flush().await } else { Some(()) }
+    }
+
+    async fn flush(&mut self) -> Option<()> {
+        let batch = std::mem::take(&mut self.batch);
+        self.batch_bytes = 0;
+        for lane in &self.lanes {
+            lane.send(batch.clone()).await.ok()?;
+        }
+        Some(())
+    }
+
+    async fn finish(mut self) -> Option<(Sha256, Sha512)> {
+        self.flush().await?;
+        drop(self.lanes);
+        let (sha256, sha512) = (self.sha256.await.ok()?, self.sha512.await.ok()?);
+        Some((HexDigest::from_bytes(sha256.into()), HexDigest::from_bytes(sha512.into())))
+    }
+}
+
+/// A thread that hashes what it is sent, until the sender is gone.
+fn start_lane<D: Digest>() -> (mpsc::Sender<Vec<Bytes>>, JoinHandle<Output<D>>)
+where
+    Output<D>: Send + 'static,
+{
+    let (batches, mut received) = mpsc::channel::<Vec<Bytes>>(BATCHES_AHEAD);
+    let result = tokio::task::spawn_blocking(move || {
+        let mut hasher = D::new();
+        while let Some(batch) = received.blocking_recv() {
+            batch.iter().for_each(|chunk| hasher.update(chunk));
+        }
+        hasher.finalize()
+    });
+    (batches, result)
 }

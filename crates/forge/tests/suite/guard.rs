@@ -1,11 +1,7 @@
 //! Where requests may go (D28), and the exceptions from it (D49).
 
-use countersign_forge::{
-    address::non_public_reason,
-    file_server::{FileServerRule, FileServers},
-    guard::{AllowFetch, Guard, GuardRefusal, OTHER_PORT, Reach},
-    host::Host,
-};
+use countersign_forge::guard::{AllowFetch, Guard, GuardRefusal, OTHER_PORT, Reach, non_public_reason};
+use countersign_forge::{file_server::FileServerRule, file_server::FileServers, url::Host};
 use url::Url;
 
 fn guard(allow: &[&str]) -> Guard {

@@ -1,7 +1,7 @@
 //! Addresses of servers in settings and options.
 
-use countersign_core::values::url::is_this_machine;
-use countersign_forge::http_url::{HttpUrlProblem, parse_bare_url, parse_http_url};
+use countersign_core::values::path::is_this_machine;
+use countersign_forge::url::{HttpUrlProblem, parse_bare_url, parse_http_url};
 
 #[test]
 fn an_address_has_a_host_and_no_user_information_or_fragment() {

@@ -1,10 +1,8 @@
 //! What strangers write into a file appears in our messages escaped and cut (D39).
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    values::{bounds::SIGNERS_FILE_BYTES, digest::Sha256},
-};
-use countersign_forge::checksums::file::Checksums;
+use countersign_core::documents::signers::SignersFile;
+use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha256};
+use countersign_forge::checksums::Checksums;
 use countersign_testing::{alice, assert_mentions, signers};
 
 const MAX_CHARS: usize = 1_000;

@@ -1,29 +1,13 @@
 //! What a witness must not forget: a file for each log, replaced as a whole.
 
-use std::{
-    fmt, fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fmt, fs, io, path::Path, path::PathBuf, sync::Arc};
 
-use countersign_core::{
-    log::{
-        checkpoint::{Checkpoint, SignedCheckpoint},
-        note::Note,
-    },
-    values::{
-        bounds::NOTE_BYTES,
-        digest::Sha256,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
-use countersign_store::{
-    Disk,
-    durable::{self, ReplaceStep},
-};
+use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint, WitnessRequest};
+use countersign_core::log::{note::Note, tree::Hash};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{bounds::NOTE_BYTES, digest::Sha256};
+use countersign_store::{Disk, machine::disk, machine::disk::ReplaceStep};
 use thiserror::Error;
-
-use super::contradiction::Contradiction;
 
 const PINNED: &str = "log.vkey";
 const STOPPED: &str = "stopped-";
@@ -212,7 +196,7 @@ pub fn forget_stops(dir: &Path) -> Result<bool, WitnessMemoryError> {
     for entry in entries {
         let entry = entry.map_err(fail(dir))?;
         if entry.file_name().to_string_lossy().starts_with(STOPPED) {
-            had_stops |= durable::remove(&entry.path()).map_err(fail(dir))?;
+            had_stops |= disk::remove(&entry.path()).map_err(fail(dir))?;
         }
     }
     Ok(had_stops)
@@ -229,10 +213,24 @@ fn hash_of(origin: &str) -> String {
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, WitnessMemoryError> {
-    durable::read(path, NOTE_BYTES as u64).map_err(fail(path))
+    disk::read(path, NOTE_BYTES as u64).map_err(fail(path))
 }
 
 fn fail(path: &Path) -> impl Fn(io::Error) -> WitnessMemoryError {
     let path = path.to_owned();
     move |source| WitnessMemoryError::File { path: path.clone(), source: Arc::new(source) }
+}
+
+// A log that contradicts what its witness knows.
+
+/// What the log says, and what it should say.
+#[derive(Debug, Clone)]
+pub(super) struct Contradiction {
+    pub(super) origin: String,
+    pub(super) reason: String,
+    pub(super) size: u64,
+    /// The root that the witness has computed itself.
+    pub(super) own_root: Option<Hash>,
+    /// What the log has sent, if its own proof shows the contradiction.
+    pub(super) shown_by: Option<WitnessRequest>,
 }

@@ -1,17 +1,18 @@
 //! What a witness knows of one log.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool};
+use std::{collections::VecDeque, path::Path, time::Duration, time::Instant};
 
-use countersign_core::{
-    log::{
-        checkpoint::{Checkpoint, SignedCheckpoint},
-        proofs::WitnessRequest,
-        tree::proves_fork,
-    },
-    values::verifier_key::VerifierKey,
-};
+use countersign_core::log::checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint, WitnessRequest};
+use countersign_core::log::tree::{Hash, TreeHead, empty_root, parse_hash, proves_fork, verify_consistency};
+use countersign_core::values::verifier_key::VerifierKey;
+use countersign_store::Store;
+use thiserror::Error;
+use tokio::sync::watch;
 
-use super::{contradiction::Contradiction, memory::WitnessStop, replay::LogReplay};
+use crate::keeper::{CheckpointKeeper, KeepError, KeptNotes};
+use crate::witness::memory::{Contradiction, WitnessMemoryError, WitnessStop};
+use crate::{error::LogError, log::TransparencyLog, settings::LogOptions};
 
 #[derive(Debug)]
 pub struct WitnessedLog {
@@ -107,4 +108,168 @@ impl LogRecord {
     pub(super) fn size(&self) -> u64 {
         self.newest.as_ref().map_or(0, |newest| newest.checkpoint().size)
     }
+}
+
+// Why a witness does not cosign.
+
+#[derive(Debug, Clone, Error)]
+pub enum CosignRefusal {
+    #[error(transparent)]
+    Malformed(CheckpointError),
+    #[error("this witness does not know the log `{0}`")]
+    UnknownLog(String),
+    #[error(transparent)]
+    NotSigned(CheckpointError),
+    #[error("the old size {old} is larger than the size {size} of the checkpoint")]
+    OldIsLarger { old: u64, size: u64 },
+    /// The witness has seen another size, which is the one on record.
+    #[error("the newest checkpoint that this witness has seen of the log has {0} commits")]
+    OtherSize(u64),
+    #[error("the proof does not lead from the newest checkpoint that this witness has seen to this one")]
+    BadProof,
+    #[error("this witness knows another root for the first {0} commits of the log: the log has forked")]
+    OtherRoot(u64),
+    #[error("this witness cosigns nothing more of the log, until its operator decides: {0}")]
+    Stopped(String),
+    #[error(
+        "this witness has replayed {replayed} commits so far, and the checkpoint has {size}: try again in a few seconds"
+    )]
+    NotReplayed { size: u64, replayed: u64 },
+    #[error(
+        "the checkpoint has {size} commits, and the journal of the log has had more for over two minutes: this witness does \
+         not say that this is the newest state"
+    )]
+    Withheld { size: u64 },
+    #[error("this witness does not know yet which log its server keeps: try again in a few seconds")]
+    NotKnownYet,
+    #[error(
+        "the clock of this witness says {now}, and it has cosigned this log at {last}, in seconds since 1970: it cosigns \
+         nothing before its clock is right"
+    )]
+    ClockBehind { now: u64, last: u64 },
+    #[error("this witness cannot record the checkpoint")]
+    Memory(#[from] WitnessMemoryError),
+    #[error("the key of this witness cannot sign: {0}")]
+    Signer(String),
+}
+
+// A log that is derived here from what a mirror has received.
+
+/// How long commits can be in the journal of a log before a checkpoint has to cover them.
+const WITHHELD_AFTER: Duration = Duration::from_secs(120);
+/// Sizes that are remembered, each with its time.
+const SAMPLE_EVERY: Duration = Duration::from_secs(5);
+const MAX_SAMPLES: usize = 64;
+
+#[derive(Debug, Clone)]
+pub struct LogReplay {
+    log: Arc<TransparencyLog>,
+    /// How many commits there were, oldest first.
+    samples: Arc<Mutex<VecDeque<(Instant, u64)>>>,
+}
+
+/// A keeper that keeps nothing: the log is derived again at each start.
+#[derive(Debug)]
+struct Nothing;
+
+impl LogReplay {
+    /// Starts a replay. `dir` is for files that can be deleted.
+    pub fn start(store: &Store, dir: &Path, key: VerifierKey) -> Result<Self, LogError> {
+        let options = LogOptions::of_another(dir, key, Box::new(Nothing));
+        Ok(Self { log: Arc::new(TransparencyLog::start(store, options)?), samples: Arc::default() })
+    }
+
+    pub fn key(&self) -> &VerifierKey {
+        self.log.key()
+    }
+
+    /// Commits that were replayed.
+    pub fn len(&self) -> u64 {
+        *self.log.sizes().borrow()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The root of the first `size` commits; `None` before there are so many.
+    pub fn root_at(&self, size: u64) -> Option<Hash> {
+        self.log.root_at(size)
+    }
+
+    /// Remembers how many commits there are at this time. To be called every few seconds.
+    pub fn note_size(&self, now: Instant) {
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = samples.back().is_none_or(|(at, _)| now.saturating_duration_since(*at) >= SAMPLE_EVERY);
+        if is_due {
+            samples.push_back((now, self.len()));
+        }
+        if samples.len() > MAX_SAMPLES {
+            samples.pop_front();
+        }
+    }
+
+    /// Whether the journal has had more than `size` commits for so long that the log hides them.
+    pub fn has_withheld(&self, size: u64, now: Instant) -> bool {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = samples.iter().find(|(_, len)| *len > size);
+        since.is_some_and(|(at, _)| now.saturating_duration_since(*at) > WITHHELD_AFTER)
+    }
+
+    /// Tells how many commits were replayed.
+    pub fn sizes(&self) -> watch::Receiver<u64> {
+        self.log.sizes()
+    }
+
+    /// Returns when its thread has ended.
+    pub fn stop(&self) {
+        self.log.stop();
+    }
+}
+
+impl CheckpointKeeper for Nothing {
+    fn load(&mut self) -> Result<KeptNotes, KeepError> {
+        Ok(KeptNotes::default())
+    }
+
+    fn place(&self) -> String {
+        String::new()
+    }
+
+    fn keep_newest(&mut self, _before: u64, _note: &str) -> Result<(), KeepError> {
+        Ok(())
+    }
+
+    fn keep_cosigned(&mut self, _note: &str) -> Result<(), KeepError> {
+        Ok(())
+    }
+}
+
+// The rules by which an ordinary witness cosigns (c2sp.org/tlog-witness).
+
+/// Examines a checkpoint. `known` is the newest one on record; without one, the log was empty.
+pub(super) fn examine(
+    known: Option<&Checkpoint>,
+    request: &WitnessRequest,
+    new: &Checkpoint,
+) -> Result<(), CosignRefusal> {
+    let (old, size) = (request.old, new.size);
+    if old > size {
+        return Err(CosignRefusal::OldIsLarger { old, size });
+    }
+    let known = known.map_or(TreeHead { size: 0, root: empty_root() }, Checkpoint::head);
+    if old != known.size {
+        return Err(CosignRefusal::OtherSize(known.size));
+    }
+    if size == known.size && new.root != known.root {
+        return Err(CosignRefusal::OtherRoot(size));
+    }
+    verify_consistency(&known, &new.head(), &request.proof).map_err(|_| CosignRefusal::BadProof)
+}
+
+/// A checkpoint of no commits with the root of some. It has the form of a checkpoint otherwise.
+pub(super) fn has_wrong_empty_root(text: &str) -> bool {
+    let mut lines = text.split('\n').skip(1);
+    let (size, root) = (lines.next(), lines.next().and_then(parse_hash));
+    size == Some("0") && root.is_some_and(|root| root != empty_root())
 }

@@ -1,21 +1,11 @@
 //! What the log signs, when, and what it refuses to sign.
 
-use std::{
-    fs,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::{Arc, atomic::AtomicBool, atomic::AtomicUsize, atomic::Ordering};
+use std::{fs, time::Duration};
 
-use countersign_core::{
-    log::note::NoteSignature,
-    values::{
-        key::{Signature, decode_padded_base64},
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::log::note::NoteSignature;
+use countersign_core::values::key::{Signature, decode_padded_base64};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_log::{
     CheckpointFiles, CheckpointKeeper, CosignError, KeepError, KeptNotes, LogOptions, LogRefusal, LogSigner,
     MAX_WAITING, NoStaple, TransparencyLog,

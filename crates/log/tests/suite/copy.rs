@@ -2,14 +2,8 @@
 
 use std::sync::Arc;
 
-use countersign_core::{
-    log::{
-        checkpoint::{Checkpoint, SignedCheckpoint},
-        note::Note,
-        tree::Hash,
-    },
-    values::digest::Sha256,
-};
+use countersign_core::log::{checkpoint::Checkpoint, checkpoint::SignedCheckpoint, note::Note, tree::Hash};
+use countersign_core::values::digest::Sha256;
 use countersign_log::{LogCopy, LogError, LogRefusal, NoStaple};
 
 use crate::support::{Fixture, index, log_key, wait_for, witness};

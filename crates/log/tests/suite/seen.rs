@@ -2,13 +2,8 @@
 
 use std::fs;
 
-use countersign_core::{
-    log::{
-        checkpoint::{Checkpoint, SignedCheckpoint},
-        note::Note,
-    },
-    values::bounds::LOST_HEADS,
-};
+use countersign_core::log::{checkpoint::Checkpoint, checkpoint::SignedCheckpoint, note::Note};
+use countersign_core::values::bounds::LOST_HEADS;
 use countersign_log::{AcceptLossError, LogOptions, LogRefusal, TakeError, TransparencyLog};
 use countersign_testing::assert_mentions;
 

@@ -1,10 +1,7 @@
 //! How fast the log is. Run it with `--release` and many releases to learn something:
 //! `COUNTERSIGN_COMMITS=100000 cargo test --release -p countersign-log --test suite speed -- --nocapture`
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration, time::Instant};
 
 use countersign_core::rules::snapshot::Change;
 use countersign_log::{LogOptions, TransparencyLog};

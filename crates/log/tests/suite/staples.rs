@@ -2,16 +2,10 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use countersign_core::{
-    documents::layout,
-    log::record::LoggedState,
-    proof::{
-        freshness::{self, Freshness, LogTrust, LoggedSigners, StapleError, StapleSubject},
-        staple::Staple,
-    },
-    rules::snapshot::Snapshot as _,
-    values::{digest::Sha512, time::Timestamp},
-};
+use countersign_core::proof::freshness::{Freshness, LogTrust, LoggedSigners, StapleError, StapleSubject};
+use countersign_core::proof::{bundle::Staple, freshness};
+use countersign_core::values::{digest::Sha512, time::Timestamp};
+use countersign_core::{documents::layout, log::record::LoggedState, rules::snapshot::Snapshot as _};
 use countersign_log::{LogOptions, NoStaple, TransparencyLog};
 use countersign_testing::path;
 

@@ -1,25 +1,13 @@
 //! A store with commits such as the rules make, and a log behind it.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path, path::PathBuf, sync::Arc, time::Duration, time::Instant};
 
-use countersign_core::{
-    documents::{layout, transparency::WitnessGroup},
-    log::{checkpoint::SignedCheckpoint, policy::Policy},
-    rules::snapshot::Change,
-    values::{
-        key::SecretKey,
-        path::RepoPath,
-        time::Timestamp,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::documents::{layout, transparency::WitnessGroup};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
+use countersign_core::{log::checkpoint::SignedCheckpoint, log::policy::Policy, rules::snapshot::Change};
 use countersign_log::{CheckpointFiles, LogError, LogOptions, LogRefusal, LogSigner, TransparencyLog};
-use countersign_store::{Author, Options, Repository, Store, StoreRole, clock::Clock};
+use countersign_store::{Author, Options, Repository, Store, StoreRole, machine::clock::Clock};
 use countersign_testing::path;
 use tempfile::TempDir;
 

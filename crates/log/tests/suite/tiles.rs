@@ -1,7 +1,6 @@
 //! Tiles and entries, read by their specification alone.
 
-use countersign_core::log::tile::TileName;
-use countersign_core::values::digest::Sha256;
+use countersign_core::{log::tile::TileName, values::digest::Sha256};
 use countersign_log::{NoTile, TransparencyLog};
 use countersign_testing::log_reader::{derive_leaves, root_of};
 

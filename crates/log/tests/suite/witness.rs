@@ -1,22 +1,10 @@
 //! A witness that is killed between any two steps never goes back, and never cosigns two roots of one size (D94).
 
-use std::{
-    fs,
-    path::Path,
-    process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
+use std::{fs, path::Path, process::Command, thread, time::Duration, time::Instant};
 
-use countersign_core::log::{
-    checkpoint::Checkpoint,
-    proofs::WitnessRequest,
-    tree::{Tree, leaf_hash},
-};
+use countersign_core::log::checkpoint::{Checkpoint, WitnessRequest};
+use countersign_core::log::tree::{Tree, leaf_hash};
 use countersign_log::{CosignRefusal, LogReplay, LogWitness, WitnessSigner};
 use tempfile::TempDir;
 

@@ -1,9 +1,6 @@
 //! Promises that several documents share.
 
-use std::{
-    collections::BTreeSet,
-    fmt::{Debug, Display},
-};
+use std::{collections::BTreeSet, fmt::Debug, fmt::Display};
 
 use countersign_core::values::{json::ParseError, path::RepoPath, shown::is_unseen};
 use serde_json::Value;

@@ -1,22 +1,14 @@
 //! URLs from people (D6, D26, D27), one on each line.
 
-use countersign_core::{
-    documents::{layout, metadata::OriginKind},
-    rules::place::{path_of_url, release_tag},
-    values::{path::RepoPath, url::Scheme},
-};
-use countersign_forge::{
-    checksums::locate_checksums,
-    download_url::{CandidateKind, locate_download},
-    file_server::{FileServerRule, FileServers},
-    forges::{ForgeConfig, ForgeKind, Forges, SignersSource, locate_claimed},
-    url::SourceUrl,
-};
+use countersign_core::documents::{layout, signers::OriginKind};
+use countersign_core::rules::place::{path_of_url, release_tag};
+use countersign_core::values::path::{RepoPath, Scheme};
+use countersign_forge::download_url::{CandidateKind, locate_download};
+use countersign_forge::file_server::{FileServerRule, FileServers};
+use countersign_forge::forges::{ForgeConfig, ForgeKind, Forges, SignersSource, locate_claimed};
+use countersign_forge::{checksums::locate_checksums, url::SourceUrl};
 
-use super::{
-    index::assert_asset_name,
-    promises::{assert_path, assert_shown},
-};
+use crate::checks::{documents::assert_asset_name, promises::assert_path, promises::assert_shown};
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

@@ -2,25 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use countersign_api::error_code::ErrorCode;
 use countersign_core::values::key::Signature;
 use serde_json::{Value, json};
 
-use super::{
-    assets::choose_checksums,
-    choices::Choices,
-    compare::compare,
-    json::{object, text},
-    paths::{FilePlace, Spelling, active_signers, choose_spelling, index_in, pending_signers},
-    people::{PEOPLE, Person, STRANGER, base64, canonical, openssh},
-    played::Played,
-    propose::{PublishedSigners, choose_signers},
-    request::{DAY, MINUTE, Proof, Request, SECOND, Signing, choose_proof},
-    revoke, second_thoughts,
-    server::Server,
-    sign::{self, How},
-    spec::{Config, ExpectedAnswer, Project, Proposing, Spec, refuse},
-    veto,
+use crate::model::cast::{
+    Choices, FilePlace, PEOPLE, Person, STRANGER, Spelling, active_signers, base64, canonical,
+    choose_spelling, index_in, object, openssh, pending_signers, text,
 };
+use crate::model::generate::{How, PublishedSigners, choose_checksums, choose_signers};
+use crate::model::request::{DAY, MINUTE, Proof, Request, SECOND, Signing, choose_proof};
+use crate::model::spec::{Config, ExpectedAnswer, Project, Proposing, Spec, refuse};
+use crate::model::{generate, server::Server, server::ServerAnswer};
 
 #[derive(Debug)]
 pub(crate) struct Player<'s> {
@@ -87,7 +80,7 @@ impl<'s> Player<'s> {
             0 => self.replay(),
             1 => self.propose(choices, false),
             2 => {
-                let (path, how) = (self.choose_path(choices), sign::choose_how(choices));
+                let (path, how) = (self.choose_path(choices), generate::choose_how(choices));
                 let signer = choices.below(PEOPLE);
                 self.submit(choices, &path, signer, how);
             }
@@ -204,24 +197,24 @@ impl<'s> Player<'s> {
     }
 
     fn sign_open(&mut self, choices: &mut Choices<'_>) {
-        let open = sign::open_files(&self.spec);
+        let open = generate::open_files(&self.spec);
         if open.is_empty() {
             return;
         }
-        let (path, how) = (choices.of(&open), sign::choose_how(choices));
+        let (path, how) = (choices.of(&open), generate::choose_how(choices));
         let signer = choose_person(choices, &self.spec.awaited(&path));
         self.submit(choices, &path, signer, how);
     }
 
     /// Lets everyone sign until the file is complete.
     fn sign_all(&mut self, choices: &mut Choices<'_>) {
-        let open = sign::open_files(&self.spec);
+        let open = generate::open_files(&self.spec);
         if open.is_empty() {
             return;
         }
         let path = choices.of(&open);
         for signer in 0..STRANGER {
-            if !sign::open_files(&self.spec).contains(&path) {
+            if !generate::open_files(&self.spec).contains(&path) {
                 break;
             }
             self.submit(&mut Choices::new(&[]), &path, signer, How::Right);
@@ -229,8 +222,8 @@ impl<'s> Player<'s> {
     }
 
     fn submit(&mut self, choices: &mut Choices<'_>, path: &str, signer: Person, how: How) {
-        let (mut submitted, sent) = sign::make(&self.spec, path, signer, how);
-        submitted.formats = sign::choose_formats(choices, &self.spec, path, signer);
+        let (mut submitted, sent) = generate::make_signature(&self.spec, path, signer, how);
+        submitted.formats = generate::choose_formats(choices, &self.spec, path, signer);
         // A relay can submit for another signer (D17).
         let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { signer };
         let spelling = choose_spelling(choices, path);
@@ -257,7 +250,7 @@ impl<'s> Player<'s> {
                     Spelling::Same(_) | Spelling::Refused(_) => refuse(400),
                 },
             );
-        let is_complete = expected == super::spec::ok(json!({ "is_complete": true }));
+        let is_complete = expected == crate::model::spec::ok(json!({ "is_complete": true }));
         self.played.completed_indexes += usize::from(is_complete && is_index);
     }
 
@@ -300,7 +293,7 @@ impl<'s> Player<'s> {
     }
 
     fn revoke(&mut self, choices: &mut Choices<'_>) {
-        let dir = revoke::choose_index(choices, &self.spec);
+        let dir = generate::choose_index(choices, &self.spec);
         let path = match dir.filter(|_| !choices.one_in(12)) {
             Some(dir) => index_in(&dir),
             None => {
@@ -310,7 +303,7 @@ impl<'s> Player<'s> {
         };
         let revoker = choose_person(choices, &self.spec.revokers(&path));
         let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { revoker };
-        let mut revoking = revoke::make(choices, &self.spec, &path, revoker, caller);
+        let mut revoking = generate::make_revocation(choices, &self.spec, &path, revoker, caller);
         let body = json!({
             "file_path": path,
             "revocation_json": revoking.document,
@@ -327,7 +320,7 @@ impl<'s> Player<'s> {
 
     fn withdraw(&mut self, choices: &mut Choices<'_>) {
         let path = self.choose_release(choices);
-        let (mut withdrawing, body) = second_thoughts::withdraw(choices, &self.spec, &path);
+        let (mut withdrawing, body) = generate::withdraw(choices, &self.spec, &path);
         let (caller, request) = (withdrawing.caller, Request::post("withdraw", body.to_string()));
         let expected = self.exchange(choices, Some(caller), request, |spec, request| {
             withdrawing.request = keep(request, caller);
@@ -345,7 +338,7 @@ impl<'s> Player<'s> {
             .map(|(_, config)| config.everyone().into_iter().collect())
             .unwrap_or_default();
         let objector = choose_person(choices, &insiders);
-        let objecting = second_thoughts::object(choices, &self.spec, &path, objector);
+        let objecting = generate::object(choices, &self.spec, &path, objector);
         let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { objector };
         let body = json!({
             "file_path": path,
@@ -360,7 +353,7 @@ impl<'s> Player<'s> {
 
     /// The path of an index, or now and then of something else.
     fn choose_release(&self, choices: &mut Choices<'_>) -> String {
-        let dir = second_thoughts::choose_index(choices, &self.spec);
+        let dir = generate::choose_index_to_withdraw(choices, &self.spec);
         match dir.filter(|_| !choices.one_in(12)) {
             Some(dir) => index_in(&dir),
             None => self.choose_path(choices),
@@ -379,7 +372,7 @@ impl<'s> Player<'s> {
         let masters: Vec<Person> = masters.iter().flat_map(|group| group.people.iter().copied()).collect();
         let master = choose_person(choices, &masters);
         let caller = if choices.one_in(4) { choices.below(PEOPLE) } else { master };
-        let vetoing = veto::make(choices, &self.spec, &id, &path, master);
+        let vetoing = generate::make_veto(choices, &self.spec, &id, &path, master);
         let body = json!({
             "file_path": path,
             "veto_json": vetoing.document,
@@ -408,7 +401,7 @@ impl<'s> Player<'s> {
     /// Chooses mostly a path that is or could be stored.
     pub(super) fn choose_path(&self, choices: &mut Choices<'_>) -> String {
         let files: Vec<String> = self.spec.served().into_keys().collect();
-        let open = sign::open_files(&self.spec);
+        let open = generate::open_files(&self.spec);
         match choices.below(8) {
             0..=2 if !files.is_empty() => choices.of(&files),
             3 if !open.is_empty() => choices.of(&open),
@@ -445,4 +438,77 @@ fn keep(request: &Request, caller: Person) -> String {
         ("signature", text(signature)),
     ]);
     kept.document()
+}
+
+// Compares an answer with the specification.
+
+pub(crate) fn compare(request: &Request, expected: &ExpectedAnswer, answer: &ServerAnswer) {
+    let difference = match expected {
+        ExpectedAnswer::Json { status, body } => {
+            let is_same =
+                answer.status == *status && sorted(answer.json()) == Some(sorted_value(body.clone()));
+            (!is_same).then_some("another answer")
+        }
+        ExpectedAnswer::Bytes(bytes) => {
+            (answer.status != 200 || answer.body != *bytes).then_some("another content, or none")
+        }
+        ExpectedAnswer::Error { statuses, says } => find_in_error(answer, statuses, says.as_deref()),
+    };
+    if let Some(difference) = difference {
+        let body = String::from_utf8_lossy(&answer.body);
+        panic!(
+            "{difference}\nto       {request:#?}\nexpected {expected:#?}\ngot      {} {body}",
+            answer.status
+        );
+    }
+}
+
+fn find_in_error(answer: &ServerAnswer, statuses: &[u16], says: Option<&str>) -> Option<&'static str> {
+    if !statuses.contains(&answer.status) {
+        return Some("another status");
+    }
+    let body = answer.json();
+    let object = body.as_ref().and_then(Value::as_object).filter(|object| object.len() == 2);
+    let text = |name| object.and_then(|object| object.get(name)).and_then(Value::as_str);
+    let code = text("code").and_then(ErrorCode::parse);
+    match text("error") {
+        None => Some("an error that is not told as one"),
+        Some(_) if code.is_none_or(|code| code.status() != answer.status) => {
+            Some("an error without a code of its status")
+        }
+        Some(message) if says.is_some_and(|says| !message.contains(says)) => Some("another message"),
+        Some(_) => None,
+    }
+}
+
+/// The order of the required signers, and of those whose signatures were dropped, has no meaning.
+fn sorted(body: Option<Value>) -> Option<Value> {
+    body.map(sorted_value)
+}
+
+fn sorted_value(mut body: Value) -> Value {
+    for list in ["/required_signers", "/replaced/signatures"] {
+        if let Some(signers) = body.pointer_mut(list).and_then(Value::as_array_mut) {
+            signers.sort_by_key(Value::to_string);
+        }
+    }
+    body
+}
+
+// What a run was made of.
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Played {
+    pub requests: usize,
+    pub successes: usize,
+    /// Successful changes of state.
+    pub changes: usize,
+    pub activations: usize,
+    pub completed_indexes: usize,
+    pub revocations: usize,
+    pub withdrawals: usize,
+    pub objections: usize,
+    /// Rotations that waited, and vetoes that stopped one.
+    pub waited: usize,
+    pub vetoes: usize,
 }

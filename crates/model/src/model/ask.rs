@@ -4,23 +4,16 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{
-    act::{Player, SentRequest},
-    choices::Choices,
-    compare::compare,
-    paths::{Spelling, choose_spelling, encode},
-    people::{PEOPLE, Person, canonical},
-    request::Request,
-    sign,
-    spec::{ExpectedAnswer, Spec, ok, refuse},
-};
+use crate::model::cast::{Choices, PEOPLE, Person, Spelling, canonical, choose_spelling, encode};
+use crate::model::spec::{ExpectedAnswer, Spec, ok, refuse};
+use crate::model::{act::Player, act::SentRequest, act::compare, generate, request::Request};
 
 /// The most objections in one answer.
 const MOST_OBJECTIONS: usize = 100;
 
 impl Player<'_> {
     pub(super) fn ask_status(&mut self, choices: &mut Choices<'_>) {
-        let open = sign::open_files(&self.spec);
+        let open = generate::open_files(&self.spec);
         let is_open = choices.one_in(2) && !open.is_empty();
         let path = if is_open { choices.of(&open) } else { self.choose_path(choices) };
         let caller = choices.below(PEOPLE);

@@ -6,27 +6,14 @@
 
 mod act;
 mod ask;
-mod assets;
-mod choices;
-mod compare;
-mod json;
-mod paths;
-mod people;
-mod played;
-mod propose;
+mod cast;
+mod generate;
 mod request;
-mod revoke;
-mod second_thoughts;
 mod server;
-mod sign;
 mod spec;
-mod veto;
 
-pub use choices::Choices;
-pub use played::Played;
-pub use server::Server;
-
-use act::Player;
+use crate::model::act::Player;
+pub use crate::model::{act::Played, cast::Choices, server::Server};
 
 /// Plays the sequence that grows from `bytes`. Panics if the server and the model differ.
 pub fn play(bytes: &[u8], server: &mut Server) -> Played {

@@ -2,10 +2,7 @@
 
 use countersign_core::{rules::auth::request_digest, values::time::Timestamp};
 
-use super::{
-    choices::Choices,
-    people::{Person, canonical, secret},
-};
+use crate::model::cast::{Choices, Person, canonical, secret};
 
 pub(crate) const SECOND: i128 = 1_000_000_000;
 pub(crate) const MINUTE: i128 = 60 * SECOND;

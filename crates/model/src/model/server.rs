@@ -1,41 +1,21 @@
 //! The real server in this process, with a real store, a clock that the model sets, and a file server beside it.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::sync::{Arc, Mutex, atomic::AtomicU64, atomic::Ordering};
+use std::{collections::BTreeMap, path::Path};
 
-use axum::{
-    Router,
-    body::{Body, to_bytes},
-    http,
-};
-use countersign_core::{
-    rules::snapshot::Snapshot as _,
-    values::{path::RepoPath, time::Timestamp},
-};
-use countersign_server::{
-    answer::RequestHead,
-    config::{GivenSettings, ServiceLimits, Settings},
-    start::{self, Running},
-    table,
-};
-use countersign_store::clock::Clock;
+use axum::{Router, body::Body, body::to_bytes, http};
+use countersign_core::{rules::snapshot::Snapshot as _, values::path::RepoPath, values::time::Timestamp};
+use countersign_server::operate::config::{GivenSettings, ServiceLimits, Settings};
+use countersign_server::serve::{answer::RequestHead, start, start::Running, table};
+use countersign_store::machine::clock::Clock;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    runtime::Runtime,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::{net::TcpListener, net::TcpStream, runtime::Runtime};
 
-use super::{paths::FilePlace, request::Request};
+use crate::model::{cast::FilePlace, request::Request};
 
 /// Keeps the repository small and the clock near its start.
 const MAX_RUNS: u32 = 150;

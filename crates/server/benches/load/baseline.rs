@@ -1,12 +1,6 @@
 //! What the machine can do without Countersign, and how large a repository is.
 
-use std::{
-    fs::{self, File},
-    io::{self, Write as _},
-    path::Path,
-    process::Command,
-    time::Instant,
-};
+use std::{fs, fs::File, io, io::Write as _, path::Path, process::Command, time::Instant};
 
 use serde::Serialize;
 

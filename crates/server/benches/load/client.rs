@@ -2,19 +2,11 @@
 //!
 //! One thread serves many connections. Switching between a thread for each would cost more than the requests.
 
-use std::{
-    net::{SocketAddr, TcpStream as StdStream},
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::net::{SocketAddr, TcpStream as StdStream};
+use std::{sync::atomic::AtomicUsize, sync::atomic::Ordering, thread, time::Duration, time::Instant};
 
 use futures_util::future::try_join_all;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    runtime::Builder,
-};
+use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, net::TcpStream, runtime::Builder};
 
 use crate::Failure;
 

@@ -3,31 +3,17 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use countersign_core::{
-    documents::{
-        index::{AssetName, Digests, PublishedFile, ReleaseIndex},
-        layout,
-        metadata::{Origin, OriginKind},
-        signatures::{Collected, SignatureSet},
-        signed_request::SignedRequest,
-    },
-    rules::{
-        auth::sign_request,
-        decide::{Proposal, register, sign},
-        snapshot::{Change, ReadError, Snapshot},
-    },
-    values::{
-        digest::{Sha256, Sha512},
-        key::SecretKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
+use countersign_core::documents::signatures::{Collected, SignatureSet};
+use countersign_core::documents::signers::{Origin, OriginKind};
+use countersign_core::documents::{layout, signed_request::SignedRequest};
+use countersign_core::rules::auth::sign_request;
+use countersign_core::rules::decide::{Proposal, register, sign};
+use countersign_core::rules::snapshot::{Change, ReadError, Snapshot};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 
-use crate::{
-    Failure,
-    plan::{index_in, key_of, project_of},
-};
+use crate::{Failure, plan::index_in, plan::key_of, plan::project_of};
 
 const SIGNERS: usize = 3;
 const THRESHOLD: usize = 2;

@@ -1,21 +1,10 @@
 //! Clients that listen to events while others submit. They read the events and discard them.
 
-use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread::{self, JoinHandle},
-};
+use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
+use std::{net::SocketAddr, thread, thread::JoinHandle};
 
 use futures_util::future::try_join_all;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    runtime::Builder,
-    sync::watch,
-};
+use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, net::TcpStream, runtime::Builder, sync::watch};
 
 use crate::{Failure, report::Grouped};
 

@@ -2,6 +2,13 @@
 //!
 //! `cargo bench -p countersign-server --bench load -- --help` lists the options.
 
+use std::{error::Error, process::ExitCode, thread};
+
+use measure::Bench;
+use options::{Command, Options};
+use process::Process;
+use report::{NOTES, Report};
+
 mod baseline;
 mod client;
 mod documents;
@@ -14,13 +21,6 @@ mod process;
 mod report;
 mod request;
 mod seed;
-
-use std::{error::Error, process::ExitCode, thread};
-
-use measure::Bench;
-use options::{Command, Options};
-use process::Process;
-use report::{NOTES, Report};
 
 type Failure = Box<dyn Error + Send + Sync>;
 

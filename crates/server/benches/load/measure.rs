@@ -7,19 +7,14 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
+use crate::baseline::{Weight, Writes};
+use crate::client::{Figures, Request};
+use crate::operation::{Operation, WARM_UP};
+use crate::report::{Afterwards, Grouped, Ratio, Reads, Row, SizeReport, Submitted};
+use crate::seed::{IDLE_RELEASES, Seeded};
 use crate::{
-    Failure,
-    baseline::{self, Weight, Writes},
-    client::{self, Figures, Request},
-    documents::Collecting,
-    listeners::Listeners,
-    operation::{self, Operation, WARM_UP},
-    options::Options,
-    plan::Plan,
-    process::Process,
-    report::{Afterwards, Grouped, Ratio, Reads, Row, SizeReport, Submitted},
-    request,
-    seed::{self, IDLE_RELEASES, Seeded},
+    Failure, baseline, client, documents::Collecting, listeners::Listeners, operation, options::Options,
+    plan::Plan, process::Process, request, seed,
 };
 
 pub(crate) struct Bench<'a> {

@@ -4,14 +4,8 @@ use std::{collections::HashMap, fmt, str::FromStr};
 
 use countersign_core::values::key::SecretKey;
 
-use crate::{
-    Failure,
-    client::Request,
-    documents::Collecting,
-    plan::{Plan, key_of, owner_name},
-    request,
-    seed::IDLE_OWNER,
-};
+use crate::plan::{Plan, key_of, owner_name};
+use crate::{Failure, client::Request, documents::Collecting, request, seed::IDLE_OWNER};
 
 /// Public reads. The last of them are sent first, as a warm-up.
 const READS: usize = WARM_UP + MEASURED_READS;

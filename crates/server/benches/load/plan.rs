@@ -3,10 +3,8 @@
 
 use std::{fmt, str::FromStr};
 
-use countersign_core::{
-    documents::layout,
-    values::{digest::Sha256, key::SecretKey, path::RepoPath},
-};
+use countersign_core::documents::layout;
+use countersign_core::values::{digest::Sha256, key::SecretKey, path::RepoPath};
 
 use crate::Failure;
 

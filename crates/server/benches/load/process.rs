@@ -1,34 +1,20 @@
 //! The server, and the bare handler to compare it with. Each is its own process, so that its memory and time are not
 //! mixed with those of the load. Both are this program again, with a hidden argument.
 
-use std::{
-    ffi::OsStr,
-    fs::{self, File},
-    io::{self, BufRead as _, BufReader, Read as _},
-    net::SocketAddr,
-    path::Path,
-    process::{Child, ChildStdout, Command, Stdio},
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{ffi::OsStr, fs, fs::File, io, net::SocketAddr, path::Path, sync::Arc, thread};
 
 use axum::{Router, routing::get};
-use countersign_core::values::{
-    key::SecretKey,
-    verifier_key::{KeyKind, VerifierKey},
-};
+use countersign_core::values::{key::SecretKey, verifier_key::KeyKind, verifier_key::VerifierKey};
 use countersign_log::LogSigner;
-use countersign_server::{
-    config::{GivenSettings, LogFormat, LogLevel, LogSettings, Settings},
-    observe, start,
-};
-use countersign_store::clock::Clock;
+use countersign_server::operate::config::{GivenSettings, LogFormat, LogLevel, LogSettings, Settings};
+use countersign_server::operate::observe;
+use countersign_server::serve::start;
+use countersign_store::machine::clock::Clock;
 use serde::Serialize;
-use tokio::{
-    net::TcpListener,
-    runtime::{Builder, Runtime},
-};
+use tokio::{net::TcpListener, runtime::Builder, runtime::Runtime};
 
 use crate::Failure;
 

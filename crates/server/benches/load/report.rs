@@ -4,10 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{
-    baseline::{Weight, Writes},
-    process::Memory,
-};
+use crate::{baseline::Weight, baseline::Writes, process::Memory};
 
 #[derive(Serialize)]
 pub(crate) struct Report {

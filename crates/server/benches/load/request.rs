@@ -2,7 +2,7 @@
 //! machines.
 
 use countersign_core::{rules::auth::sign_request, values::key::SecretKey};
-use countersign_store::clock::Clock;
+use countersign_store::machine::clock::Clock;
 use uuid::Uuid;
 
 use crate::{client::Request, documents::Collecting};

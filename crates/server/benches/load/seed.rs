@@ -1,29 +1,15 @@
 //! Fills a repository as years of use would, in a few large commits.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+use std::{fs, io, path::Path, path::PathBuf, sync::Arc, thread, time::Duration};
 
 use countersign_core::rules::snapshot::Change;
-use countersign_forge::origin::speaks_for;
-use countersign_store::{
-    Head, Store, StoreRole,
-    clock::Clock,
-    data_dir::DataDir,
-    open::{OpenSettings, OpenedData, open_repository},
-};
+use countersign_forge::forges::configured::speaks_for;
+use countersign_store::store::{OpenSettings, OpenedData, open_repository};
+use countersign_store::{Head, Store, StoreRole, machine::clock::Clock, machine::data_dir::DataDir};
 use tokio::{runtime::Runtime, task::JoinSet};
 
-use crate::{
-    Failure,
-    documents::{Collecting, Owner},
-    plan::{Plan, Shape, owner_name},
-    process,
-};
+use crate::plan::{Plan, Shape, owner_name};
+use crate::{Failure, documents::Collecting, documents::Owner, process};
 
 /// An owner with a few files to sign, who signs none. They are the same few at every size.
 pub(crate) const IDLE_OWNER: &str = "idle";

@@ -1,33 +1,22 @@
 //! One listener: from recent commits to Server-Sent Events.
 
-use std::{convert::Infallible, fmt::Write as _, mem, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt::Display, fmt::Write as _, mem, sync::Arc, time::Duration};
 
-use axum::{
-    body::{Body, Bytes},
-    http::{
-        HeaderName,
-        header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
-    },
-    response::{IntoResponse, Response},
-};
-use countersign_api::event::{Event, EventFilter};
-use countersign_core::values::path::RepoPath;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderName};
+use axum::{body::Body, body::Bytes, response::IntoResponse, response::Response};
+use countersign_api::{error_code::ErrorCode, event::Event, event::EventFilter, event::EventKind};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, wire};
+use countersign_store::repository::recent_commits::{KEPT, RecentCommit, RecentCommits};
+use countersign_store::{ObjectId, Store};
 use futures_util::stream;
 use tokio::{sync::watch, time::Instant};
 
-use super::{
-    audience::{Audience, ListenerSlot},
-    request::{ListenRequest, not_kept},
-};
-use crate::{
-    error::ApiError,
-    held_store::HeldStore,
-    limits::semaphore::{Claimant, Permit},
-    origin::RequestOrigin,
-    patience::Listening,
-    sending::run_beside,
-};
-use countersign_store::{ObjectId, Store, recent_commits::RecentCommit};
+use crate::http::request::{Query, bad, parse_commit_id};
+use crate::http::{error::ApiError, sending::run_beside};
+use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
+use crate::limits::{connections::RequestOrigin, patience::Listening};
+use crate::{follow::background::HeldStore, metrics::counting::Counter};
 
 /// Proxies would close a connection that is silent for longer.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -258,4 +247,147 @@ impl<'a> Telling<'a> {
             self.waiting.get_or_insert_with(|| store.head().index.waiting_for(key).cloned().collect()),
         )
     }
+}
+
+// All listeners: how many there are, how they wake, and how much work they cause.
+
+/// The time between two looks, counted over all listeners, while much happens.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
+#[derive(Debug)]
+pub struct Audience {
+    pub places: Arc<FairSemaphore>,
+    /// Listeners since the start.
+    admitted: Counter,
+    /// How many events were sent, over all listeners.
+    pub sent: Counter,
+    /// The position after the newest commit, for all listeners that wait.
+    pub(super) end: Arc<watch::Sender<i64>>,
+}
+
+/// A place among the listeners. Dropping it gives it back.
+#[derive(Debug)]
+pub(super) struct ListenerSlot {
+    pub(super) events: Arc<Audience>,
+    pub(super) held: Permit,
+    /// Spreads listeners that began to rest together.
+    spread: u32,
+}
+
+impl Audience {
+    /// Must be called inside a Tokio runtime.
+    pub fn start(commits: &RecentCommits, max_listeners: usize) -> Self {
+        let end = Arc::new(watch::Sender::new(commits.end()));
+        tokio::spawn(pass_on(commits.subscribe(), Arc::clone(&end)));
+        // The limits of addresses bound how many listeners one address has.
+        let rules = SemaphoreRules { grace: Some(Duration::ZERO), ..SemaphoreRules::of(max_listeners) };
+        Self {
+            places: FairSemaphore::new(rules),
+            admitted: Counter::default(),
+            sent: Counter::default(),
+            end,
+        }
+    }
+
+    /// Tells the position behind the newest commit, a little after the store itself. The writer does not wake those who
+    /// wait for it.
+    pub fn subscribe(&self) -> watch::Receiver<i64> {
+        self.end.subscribe()
+    }
+
+    pub fn listeners(&self) -> usize {
+        self.places.held()
+    }
+
+    pub(super) fn admit(self: &Arc<Self>, claimant: Claimant) -> Option<ListenerSlot> {
+        let held = self.places.try_take(claimant).ok()?;
+        let spread = (self.admitted.add(1) % 8) as u32;
+        Some(ListenerSlot { events: Arc::clone(self), held, spread })
+    }
+}
+
+impl ListenerSlot {
+    pub(super) fn rest(&self) -> Duration {
+        let listeners = u32::try_from(self.events.listeners()).unwrap_or(u32::MAX);
+        // Between 12/16 and 19/16.
+        BETWEEN_LOOKS * listeners * (12 + self.spread) / 16
+    }
+}
+
+/// Waking a thousand tasks takes a while. The writer wakes only this task, which wakes the others.
+async fn pass_on(mut commits: watch::Receiver<i64>, end: Arc<watch::Sender<i64>>) {
+    while commits.changed().await.is_ok() {
+        end.send_replace(*commits.borrow_and_update());
+    }
+}
+
+// What a listener asks for.
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ListenRequest {
+    pub filter: EventFilter,
+    /// The newest commit that the client knows. `None`: only what happens from now on.
+    pub after: Option<ObjectId>,
+}
+
+impl ListenRequest {
+    pub fn parse(query: &str, headers: &HeaderMap) -> Result<Self, ApiError> {
+        let query = Query::parse(query, &PARAMETERS)?;
+        let filter = EventFilter {
+            prefix: query.get("prefix").map(RepoPath::parse).transpose().map_err(bad("prefix"))?,
+            key: query.get("key").map(parse_key).transpose()?,
+            kinds: query.get("type").map(parse_kinds).transpose()?,
+        };
+        let mut after = query.get("last_event_id").map(parse_commit).transpose()?;
+        // A client that reconnects sets the header; its URL still names the older id.
+        let mut ids = headers.get_all(wire::HEADER_LAST_EVENT_ID).iter();
+        match (ids.next(), ids.next()) {
+            // A server sends an empty id to make clients forget the last one.
+            (None, _) => {}
+            (Some(id), None) if id.is_empty() => {}
+            (Some(id), None) => after = Some(parse_commit(&String::from_utf8_lossy(id.as_bytes()))?),
+            (Some(_), Some(_)) => {
+                return Err(ApiError::invalid_parameter("Last-Event-ID: given more than once"));
+            }
+        }
+        Ok(Self { filter, after })
+    }
+}
+
+const PARAMETERS: [&str; 4] = ["prefix", "key", "type", "last_event_id"];
+
+/// The answer to a client that asks for a commit that the server no longer keeps, or never had.
+pub fn not_kept(after: impl Display) -> ApiError {
+    let message = format!(
+        "the commit {after} is not among the newest {KEPT}: ask for the state of what you watch, and listen without \
+         Last-Event-ID"
+    );
+    ApiError::new(ErrorCode::CommitNotKept, message)
+}
+
+fn parse_key(text: &str) -> Result<PublicKey, ApiError> {
+    // A plus sign in a query means a space unless it is written as %2B, and keys contain plus signs.
+    let parsed = EventFilter::parse_key(text).or_else(|error| match text.contains(' ') {
+        true => EventFilter::parse_key(&text.replace(' ', "+")),
+        false => Err(error),
+    });
+    parsed.map_err(bad("key"))
+}
+
+fn parse_kinds(text: &str) -> Result<std::collections::BTreeSet<EventKind>, ApiError> {
+    let parse = |name: &str| {
+        EventKind::parse(name).map_err(|_| {
+            let known: Vec<_> = EventKind::ALL.map(EventKind::name).into();
+            ApiError::invalid_parameter(format!(
+                "type: `{}` is not one of {}",
+                shown_text(name),
+                known.join(", ")
+            ))
+        })
+    };
+    text.split(',').map(parse).collect()
+}
+
+fn parse_commit(text: &str) -> Result<ObjectId, ApiError> {
+    parse_commit_id("Last-Event-ID", text)
 }

@@ -3,21 +3,11 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use countersign_core::{
-    documents::{layout, signed_request::SignedRequest, signers::keys_of},
-    rules::{
-        decide::Proposal,
-        snapshot::{ReadError, Snapshot},
-        stored::{self, StoredProposal},
-    },
-    values::{
-        bounds::{PATH_BYTES, SUPERSEDED_BYTES},
-        digest::Sha512,
-        key::PublicKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::{layout, signed_request::SignedRequest, signers::keys_of};
+use countersign_core::rules::snapshot::{ReadError, Snapshot};
+use countersign_core::rules::{decide::Proposal, stored, stored::StoredProposal};
+use countersign_core::values::bounds::{PATH_BYTES, SUPERSEDED_BYTES};
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 use thiserror::Error;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

@@ -5,22 +5,14 @@
 //! When all permits are held, a newcomer can take the permit of a holder that has more than its part, is too slow, or is a
 //! connection that waits for its client. Among those that wait, the one that holds least is next.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, HashMap},
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{cmp::Reverse, collections::BTreeMap, collections::HashMap, net::IpAddr, time::Duration};
 
 use countersign_core::values::{key::PublicKey, path::RepoPath};
 use thiserror::Error;
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout},
-};
+use tokio::{sync::Notify, time::Instant, time::timeout};
 
-use crate::{counting::Counter, patience::Patience};
+use crate::{limits::patience::Patience, metrics::counting::Counter};
 
 /// How often a waiting newcomer checks whether a holder has become too slow.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);

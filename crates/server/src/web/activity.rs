@@ -3,36 +3,17 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_api::event::{Event, EventFilter, EventKind};
-use countersign_core::{
-    documents::{
-        layout::{self, Signable},
-        signers::Signer,
-    },
-    rules::{place::path_of_url, snapshot::Snapshot as _, stored},
-    values::{
-        bounds::PAGE_EVENTS,
-        key::PublicKey,
-        path::RepoPath,
-        shown::{shown_count, shown_text},
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::{layout, layout::Signable, signers::Signer};
+use countersign_core::rules::{place::path_of_url, snapshot::Snapshot as _, stored};
+use countersign_core::values::shown::{shown_count, shown_text};
+use countersign_core::values::{bounds::PAGE_EVENTS, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::proposal::{VetoedProposal, list_vetoed};
+use countersign_store::repository::recent_commits::{KEPT, RecentCommit, RecentCommits};
+use countersign_store::{Head, ObjectId, catalogue::Catalogue, catalogue::ProjectName};
 use maud::{Markup, html};
 use url::form_urlencoded;
 
-use super::{
-    feed,
-    frame::Page,
-    keys, links, parts,
-    reply::{PageTrouble, Reply},
-    visit::Visit,
-};
-use countersign_store::{
-    Head, ObjectId,
-    catalogue::{Catalogue, ProjectName},
-    recent_commits::{KEPT, RecentCommit, RecentCommits},
-};
+use crate::web::{frame::Page, keys, links, parts, reply::PageTrouble, reply::Reply, timeline, visit::Visit};
 
 /// The scope of a list: where to look.
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +79,7 @@ pub(super) fn show_feed(
     let commits = wanted.find(recent_commits, head, scope, None)?;
     let told = commits.iter().flat_map(|commit| {
         let events = commit.events().iter().enumerate().rev();
-        events.filter(|(_, event)| wanted.matches(event)).map(|(number, event)| feed::Entry {
+        events.filter(|(_, event)| wanted.matches(event)).map(|(number, event)| timeline::Entry {
             commit: commit.id,
             time: commit.time,
             number,
@@ -108,7 +89,7 @@ pub(super) fn show_feed(
         })
     });
     let entries: Vec<_> = told.take(PAGE_EVENTS).collect();
-    Ok(Reply::Feed(feed::write(
+    Ok(Reply::Feed(timeline::write(
         &scope.title(),
         &scope.address(),
         &scope.feed(),

@@ -2,12 +2,10 @@
 
 use std::sync::LazyLock;
 
-use axum::{
-    http::header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS,
-    },
-    response::IntoResponse,
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS,
 };
+use axum::response::IntoResponse;
 use countersign_core::values::digest::Sha512;
 use maud::{Markup, html};
 

@@ -1,42 +1,25 @@
 //! Small pictures that say how far something is signed, for use on other sites.
 
-use axum::{
-    extract::State,
-    http::{
-        HeaderName, HeaderValue, StatusCode,
-        header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS},
-    },
-    response::{IntoResponse as _, Response},
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS,
 };
-use countersign_core::{
-    documents::layout::{self, Signable},
-    rules::{
-        snapshot::{ReadError, Snapshot as _},
-        stored::ReleaseState,
-        tally::Tally,
-    },
-    values::{bounds::PATH_BYTES, digest::Sha512, path::RepoPath, wire::routes::BADGES},
-};
-use countersign_explain::describe::{
-    proposal::tally_proposal,
-    release::{ReleaseSummary, summarise_release},
-};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::{extract::State, response::IntoResponse as _, response::Response};
+use countersign_core::documents::{layout, layout::Signable};
+use countersign_core::rules::snapshot::{ReadError, Snapshot as _};
+use countersign_core::rules::{quorum::Tally, stored::ReleaseState};
+use countersign_core::values::{bounds::PATH_BYTES, digest::Sha512, path::RepoPath, wire::routes::BADGES};
+use countersign_explain::describe::proposal::tally_proposal;
+use countersign_explain::describe::release::{ReleaseSummary, summarise_release};
+use countersign_store::Head;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::{
-    links,
-    overview::project::{ProjectState, project_state},
-    parts,
-    projects::count_releases,
-    visit::Visit,
-};
-use crate::openapi::{self, Content, DescribedAnswer, EXAMPLE_PROJECT, Endpoint, Parameter, Section};
-use crate::routing::route_table::RouteTable;
-use crate::routing::tail::parse_tail;
-use crate::sending::run_in_turn;
-use crate::state::App;
-use countersign_store::Head;
+use crate::api::openapi::{Content, DescribedAnswer, EXAMPLE_PROJECT, Endpoint, Parameter, Section};
+use crate::api::{openapi, routing::RouteTable, routing::parse_tail, state::App};
+use crate::http::sending::run_in_turn;
+use crate::web::overview::{ProjectState, project_state};
+use crate::web::{links, parts, projects::count_releases, visit::Visit};
 
 const HEIGHT: usize = 20;
 /// The average in the font of the badge. The text is fitted to it.

@@ -2,17 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::signers::{Group, Role, Signer},
-    values::key::PublicKey,
-};
-use countersign_explain::{
-    difference::{GroupChange, SignersChange},
-    signers::shown_signer_name,
-};
+use countersign_core::documents::signers::{Group, Role, Signer};
+use countersign_core::values::key::PublicKey;
+use countersign_explain::{difference::GroupChange, difference::SignersChange, words::shown_signer_name};
 use maud::{Markup, html};
 
-use super::parts;
+use crate::web::parts;
 
 pub(super) fn change_list(changes: &[SignersChange]) -> Markup {
     let told = told_already(changes);

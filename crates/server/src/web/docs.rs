@@ -7,12 +7,12 @@ use countersign_core::values::wire::routes::OPENAPI;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::{frame::Page, links, visit::Visit};
-use crate::openapi::{
+use crate::api::openapi::{
     ABOUT, AUTHENTICATION, AuthHeader, Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess,
     Parameter, ParameterPlace, Row, SchemaField, Section, Type, Verb, lasting_page,
 };
-use crate::{routing::route_table::RouteTable, state::App};
+use crate::api::{routing::RouteTable, state::App};
+use crate::web::{frame::Page, links, visit::Visit};
 
 /// Stands for the server's own address in what people copy.
 const SERVER: &str = "https://sign.example.org";

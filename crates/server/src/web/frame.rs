@@ -2,23 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::{
-    http::{
-        HeaderValue, StatusCode,
-        header::{
-            CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-        },
-    },
-    response::{IntoResponse, Response},
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
 use countersign_core::values::{bounds::SEARCH_CHARS, shown::shown_text};
 use maud::{DOCTYPE, Markup, html};
 
-use super::{
-    assets::{self, ICON_PATH, PREVIEW_PATH, SCRIPT_ADDRESS, STYLE_ADDRESS},
-    links,
-    visit::{Mirrored, Visit},
-};
+use crate::web::assets::{ICON_PATH, PREVIEW_PATH, SCRIPT_ADDRESS, STYLE_ADDRESS};
+use crate::web::{assets, links, visit::Mirrored, visit::Visit};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// The content policy of the page that verifies files, whose script fetches from this server.

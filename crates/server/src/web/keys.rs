@@ -1,31 +1,20 @@
 //! The page of a key: where it is listed, what it signed, and what waits for it.
 
-use countersign_api::{
-    catalogue::{KeyListing, KeyPendingResponse, KeyResponse, SignedRelease, WaitingFile, WaitingKind},
-    event::EventFilter,
+use countersign_api::catalogue::{
+    KeyListing, KeyPendingResponse, KeyResponse, SignedRelease, WaitingFile, WaitingKind,
 };
-use countersign_core::{
-    documents::signers::Signer,
-    values::{
-        bounds::KEY_ENTRIES,
-        key::PublicKey,
-        wire::{PUBLIC_KEY_PREFIX, routes::KEY_PAGES},
-    },
-};
+use countersign_api::event::EventFilter;
+use countersign_core::documents::signers::Signer;
+use countersign_core::values::wire::{PUBLIC_KEY_PREFIX, routes::KEY_PAGES};
+use countersign_core::values::{bounds::KEY_ENTRIES, key::PublicKey};
 use countersign_store::catalogue::{Catalogue, Look};
 use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
-use super::{
-    changes::titles,
-    command,
-    frame::Page,
-    links, parts,
-    reply::{PageTrouble, Reply},
-    visit::Visit,
-};
-use crate::error::ApiError;
+use crate::http::error::ApiError;
+use crate::web::reply::{PageTrouble, Reply};
+use crate::web::{changes::titles, frame::Page, links, parts, visit::Visit};
 
 pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTrouble> {
     let given = links::below(KEY_PAGES, &visit.path).unwrap_or_default();
@@ -215,7 +204,7 @@ fn incident(known: &KeyResponse, visit: &Visit) -> Markup {
                     "This command shows everything that the key signed, and what it could still complete, alone or with others "
                     "that you name. It prepares the next signers file, the revocations and the commands. It changes nothing."
                 }
-                (parts::command(command::client("incident", &key, visit.origin.as_deref())))
+                (parts::command(links::client("incident", &key, visit.origin.as_deref())))
             }
         }
     }

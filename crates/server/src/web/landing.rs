@@ -3,19 +3,15 @@
 use std::collections::HashSet;
 
 use countersign_api::event::{Event, EventKind};
-use countersign_core::{
-    rules::snapshot::Snapshot as _,
-    values::{bounds::FIRST_PAGE_RELEASES, path::RepoPath},
-};
+use countersign_core::rules::snapshot::Snapshot as _;
+use countersign_core::values::{bounds::FIRST_PAGE_RELEASES, path::RepoPath};
 use countersign_explain::describe::release::summarise_release;
-use countersign_store::{
-    Head,
-    recent_commits::{RecentCommit, RecentCommits},
-};
+use countersign_store::Head;
+use countersign_store::repository::recent_commits::{RecentCommit, RecentCommits};
 use maud::{Markup, html};
 use url::form_urlencoded;
 
-use super::{command, frame::Page, links, parts, reply::Reply, visit::Visit};
+use crate::web::{frame::Page, links, parts, reply::Reply, visit::Visit};
 
 /// The page of a signers file, as a forge shows it.
 const SIGNERS_URL: &str = "https://github.com/acme/app/blob/main/svc.signers.json";
@@ -55,13 +51,13 @@ fn check_card(visit: &Visit) -> Markup {
             p { "Drop the file. Your browser finds its release and verifies the signatures." }
             p { a.button href=(links::VERIFY) { "Verify a file" } }
             p.meta { "Or let the client download it, and trust no page:" }
-            (parts::command(command::client("download", download, visit.origin.as_deref())))
+            (parts::command(links::client("download", download, visit.origin.as_deref())))
         }
     }
 }
 
 fn sign_card(visit: &Visit) -> Markup {
-    let register = command::client("register", SIGNERS_URL, visit.changing_server());
+    let register = links::client("register", SIGNERS_URL, visit.changing_server());
     let register = register.map(|command| format!("{command} --key alice"));
     html! {
         section.card {

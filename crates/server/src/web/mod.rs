@@ -4,16 +4,12 @@ mod activity;
 mod assets;
 mod badge;
 mod changes;
-pub mod command;
 mod docs;
-mod feed;
 mod frame;
 mod keys;
 mod landing;
 pub mod links;
-mod log_facts;
 pub mod overview;
-pub mod paging;
 pub mod parts;
 mod places;
 mod project;
@@ -25,21 +21,17 @@ mod timeline;
 mod verify;
 pub mod visit;
 
-use axum::Router;
-use axum::extract::State;
-use axum::response::Response;
+use axum::{Router, extract::State, response::Response};
 use countersign_api::event::EventKind;
 use countersign_core::values::wire::routes as paths;
 use serde_json::json;
 
-use self::activity::ActivityScope;
-pub use self::frame::Page;
-use self::reply::{reply, report_unknown};
-use self::visit::Visit;
-use crate::openapi::{self, Content, EXAMPLE_COMMIT, HTML, Parameter};
-use crate::openapi::{asset, living_page, matching, one_of, redirect, text, unchecked};
-use crate::routing::route_table::RouteTable;
-use crate::state::App;
+use crate::api::openapi::{
+    Content, EXAMPLE_COMMIT, HTML, Parameter, asset, living_page, matching, one_of, redirect, text, unchecked,
+};
+use crate::api::{openapi, routing::RouteTable, state::App};
+pub use crate::web::frame::Page;
+use crate::web::{activity::ActivityScope, reply::reply, reply::report_unknown, visit::Visit};
 
 const SVG: &str = "image/svg+xml";
 const ATOM: &str = "application/atom+xml";

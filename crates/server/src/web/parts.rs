@@ -1,27 +1,16 @@
 //! Building blocks of pages. Every text from a stranger passes `shown_text` or one of its relatives (D39), stands in a
 //! `bdi`, and the templates escape it. A name never appears without its key, short and with a link to its page (D54).
 
-use countersign_core::{
-    documents::{
-        layout,
-        signers::{Group, Role, Signer},
-    },
-    rules::stored::ReleaseState,
-    values::{
-        key::PublicKey,
-        path::RepoPath,
-        shown::{marked_name, shown_count, shown_text, shown_within},
-        time::Timestamp,
-    },
-};
-use countersign_explain::{
-    describe::release::{ObjectionDescription, ReleaseSummary},
-    progress::{GroupProgress, Member},
-    signers::{rule_text, shown_signer_name},
-};
+use countersign_core::documents::{layout, signers::Group, signers::Role, signers::Signer};
+use countersign_core::rules::stored::ReleaseState;
+use countersign_core::values::shown::{marked_name, shown_count, shown_text, shown_within};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp, verifier_key::VerifierKey};
+use countersign_explain::describe::release::{ObjectionDescription, ReleaseSummary};
+use countersign_explain::words::{rule_text, shown_age, shown_signer_name, witness_rule};
+use countersign_explain::{log_strength::LogStrength, progress::GroupProgress, progress::Member};
 use maud::{Markup, html};
 
-use super::links;
+use crate::web::links;
 
 /// How much of a key is shown at its beginning and at its end: too much for anyone to find another key that looks the
 /// same (D54).
@@ -369,4 +358,38 @@ pub(super) fn role_name(role: Role) -> &'static str {
         Role::Master => "Masters",
         Role::Revocation => "Revokers",
     }
+}
+
+// The log and the witnesses that a signers file names (D91).
+
+/// The facts about the log, for a list.
+pub(super) fn log_facts(log: &LogStrength) -> Markup {
+    let file = &log.transparency;
+    html! {
+        dt { "Log that proves the newest state" }
+        dd { (verifier_key(file.log())) }
+        @for group in file.witnesses() {
+            dt { "Witnesses, " (witness_rule(group)) " must have seen it" }
+            dd { ul { @for key in &group.keys { li { (verifier_key(key)) @if group.replays(key) { ", which replays the rules" } } } } }
+        }
+        @if file.witnesses().is_empty() {
+            dt { "Witnesses" }
+            dd { "None: the log's word is enough." }
+        }
+        @if let Some(age) = file.max_age() {
+            dt { "Oldest proof that counts" }
+            dd { (shown_age(age)) }
+            dt { "Witnesses that can be down" }
+            dd { (log.outage_text()) }
+        }
+        dt { "Who could show different people different states" }
+        dd { (log.collusion_text()) }
+        dt { "Who could show everyone a false state" }
+        dd { (log.lie_text()) }
+    }
+}
+
+/// A name never stands without its key (D39).
+fn verifier_key(key: &VerifierKey) -> Markup {
+    html! { code.wrap data-copies="the key" { bdi { (shown_text(&key.to_string())) } } }
 }

@@ -1,22 +1,14 @@
 //! Finds which page belongs to a mirror path.
 
-use countersign_core::{
-    documents::layout::{self, Signable},
-    values::{
-        path::RepoPath,
-        wire::{self, routes::PAGES},
-    },
-};
-
-use super::{
-    activity::{self, ActivityScope},
-    links, project, projects, proposal, release,
-    reply::{PageTrouble, Reply},
-    timeline,
-    visit::Visit,
-};
-use crate::{routing::tail::parse_tail, state::App};
+use countersign_core::documents::{layout, layout::Signable};
+use countersign_core::values::{path::RepoPath, wire, wire::routes::PAGES};
 use countersign_store::Head;
+
+use crate::api::{routing::parse_tail, state::App};
+use crate::web::reply::{PageTrouble, Reply};
+use crate::web::{
+    activity, activity::ActivityScope, links, project, projects, proposal, release, timeline, visit::Visit,
+};
 
 pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     let recent_commits = app.store.recent_commits();

@@ -2,49 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use crate::web::overview::{
-    project::{ProjectOverview, RoleOverview, describe_project},
-    releases::{ReleaseCounts, ReleaseEntry, ReleaseList},
+use countersign_core::documents::{layout, signers::Role, signers::Signer, signers::SignersFile};
+use countersign_core::rules::stored::ReleaseState;
+use countersign_core::values::bounds::{PAGE_ROWS, SEARCH_CHARS};
+use countersign_core::values::shown::{shown_count, shown_text};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_explain::describe::proposal::{ProposalDescription, VetoedProposal};
+use countersign_explain::describe::release::{
+    ReleaseDescription, ReleaseSummary, describe_release, summarise_release,
 };
-use countersign_core::{
-    documents::{
-        layout,
-        signers::{Role, Signer, SignersFile},
-    },
-    rules::stored::ReleaseState,
-    values::{
-        bounds::{PAGE_ROWS, SEARCH_CHARS},
-        key::PublicKey,
-        path::RepoPath,
-        shown::{shown_count, shown_text},
-        time::Timestamp,
-    },
-};
-use countersign_explain::{
-    delay::shown_hours,
-    describe::{
-        proposal::{ProposalDescription, VetoedProposal},
-        release::{ReleaseDescription, ReleaseSummary, describe_release, summarise_release},
-    },
-    lockout::{Lockout, foresee},
-};
+use countersign_explain::{lockout::Lockout, lockout::foresee, words::shown_hours};
+use countersign_store::Head;
 use maud::{Markup, html};
 use url::form_urlencoded;
 
-use super::{
-    changes::{change_list, left_to_default},
-    command,
-    frame::Page,
-    links,
-    log_facts::log_facts,
-    paging::Paging,
-    parts, projects,
-    proposal::{begun_veto, condition_summary, takes_force, why_vetoed},
-    reply::{PageTrouble, Reply},
-    visit::Visit,
+use crate::api::state::App;
+use crate::web::changes::{change_list, left_to_default};
+use crate::web::overview::{
+    ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, RoleOverview, describe_project,
 };
-use crate::state::App;
-use countersign_store::Head;
+use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
+use crate::web::reply::{PageTrouble, Reply};
+use crate::web::{frame::Page, links, parts, parts::log_facts, projects, visit::Paging, visit::Visit};
 
 /// What the visitor wants of the list.
 struct Wanted {
@@ -162,7 +141,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
                 }
             }
             @if let Some(source) = source {
-                (parts::command(command::client("download", source, visit.origin.as_deref())))
+                (parts::command(links::client("download", source, visit.origin.as_deref())))
             }
             p.meta {
                 a href=(page) { (parts::count(files.len(), "file and its digests", "files and their digests")) } " · "

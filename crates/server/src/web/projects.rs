@@ -1,34 +1,16 @@
 //! Lists of projects: all of them, those that a search finds, those below a directory.
 
-use crate::web::overview::{
-    releases::{ReleaseCounts, ReleaseList},
-    search::Search,
-};
 use countersign_api::catalogue::ListedRelease;
-use countersign_core::{
-    documents::layout,
-    values::{
-        bounds::PAGE_ROWS,
-        digest::{Sha256, Sha512},
-        path::RepoPath,
-        shown::{marked_name, shown_count, shown_text},
-    },
-};
+use countersign_core::documents::layout;
+use countersign_core::values::shown::{marked_name, shown_count, shown_text};
+use countersign_core::values::{bounds::PAGE_ROWS, digest::Sha256, digest::Sha512, path::RepoPath};
+use countersign_store::{Head, catalogue::Catalogue, catalogue::FileDigest};
 use maud::{Markup, html};
 use url::form_urlencoded;
 
-use super::{
-    frame::Page,
-    keys, links,
-    paging::Paging,
-    parts,
-    reply::{PageTrouble, Reply},
-    visit::Visit,
-};
-use countersign_store::{
-    Head,
-    catalogue::{Catalogue, FileDigest},
-};
+use crate::web::overview::{ReleaseCounts, ReleaseList, Search};
+use crate::web::reply::{PageTrouble, Reply};
+use crate::web::{frame::Page, keys, links, parts, visit::Paging, visit::Visit};
 
 pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     if let Some(digest) = read_digest(&visit.search) {

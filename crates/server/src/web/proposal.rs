@@ -1,26 +1,16 @@
 //! The page of a signers file that waits for signatures.
 
-use countersign_core::{
-    documents::{layout, signers::Signer},
-    values::{path::RepoPath, shown::shown_text, time::Timestamp},
+use countersign_core::documents::{layout, signers::Signer};
+use countersign_core::values::{path::RepoPath, shown::shown_text, time::Timestamp};
+use countersign_explain::describe::proposal::{
+    ProposalDescription, VetoedProposal, describe_proposal, list_vetoed,
 };
-use countersign_explain::{
-    describe::proposal::{ProposalDescription, VetoedProposal, describe_proposal, list_vetoed},
-    progress::{ConditionProgress, WayProgress, condition_text, way_name},
-};
+use countersign_explain::progress::{ConditionProgress, WayProgress, condition_text, way_name};
+use countersign_store::Head;
 use maud::{Markup, html};
 
-use super::{
-    changes::change_list,
-    command,
-    frame::Page,
-    links,
-    log_facts::log_facts,
-    parts,
-    reply::{PageTrouble, Reply},
-    visit::Visit,
-};
-use countersign_store::Head;
+use crate::web::reply::{PageTrouble, Reply};
+use crate::web::{changes::change_list, frame::Page, links, parts, parts::log_facts, visit::Visit};
 
 pub(super) fn show(
     head: &Head,
@@ -155,7 +145,7 @@ fn how_to_sign(proposal: &ProposalDescription, visit: &Visit) -> Markup {
         section aria-labelledby="sign" {
             h2 #sign { "Sign" }
             p { "The client shows what would be signed, and asks:" }
-            (parts::command(command::client("sign", path, visit.changing_server())))
+            (parts::command(links::client("sign", path, visit.changing_server())))
         }
     }
 }
@@ -192,7 +182,7 @@ fn how_to_veto(proposal: &ProposalDescription, visit: &Visit) -> Markup {
         section aria-labelledby="veto" {
             h2 #veto { "Veto" }
             p { "The masters in force can stop it until it takes effect. They give a reason with " code { "--reason" } ":" }
-            (parts::command(command::client("veto", proposal.project.as_str(), visit.changing_server())))
+            (parts::command(links::client("veto", proposal.project.as_str(), visit.changing_server())))
         }
     }
 }

@@ -1,29 +1,15 @@
 //! The page of a release: whether to use it, how to get it, its files, its signatures, its revocation.
 
-use countersign_core::{
-    documents::{index::PublishedFile, layout},
-    rules::stored::ReleaseState,
-    values::{
-        bounds::PAGE_FILES,
-        path::RepoPath,
-        shown::{marked_name, shown_text},
-    },
-};
+use countersign_core::values::{bounds::PAGE_FILES, path::RepoPath, shown::marked_name, shown::shown_text};
+use countersign_core::{documents::index::PublishedFile, documents::layout, rules::stored::ReleaseState};
 use countersign_explain::describe::release::{
     ReleaseDescription, RevocationDescription, WithdrawalDescription, describe_release, describe_withdrawal,
 };
+use countersign_store::Head;
 use maud::{Markup, html};
 
-use super::{
-    command,
-    frame::Page,
-    links,
-    paging::Paging,
-    parts, projects,
-    reply::{PageTrouble, Reply},
-    visit::Visit,
-};
-use countersign_store::Head;
+use crate::web::reply::{PageTrouble, Reply};
+use crate::web::{frame::Page, links, parts, projects, visit::Paging, visit::Visit};
 
 /// How much of a digest is shown at its beginning and at its end. The whole ones are below the table.
 const SHORT_DIGEST: usize = 8;
@@ -139,7 +125,7 @@ pub(super) fn begun_revocation(revocation: &RevocationDescription, path: &RepoPa
             p.reason { q.wrap { bdi { (shown_text(&revocation.reason)) } } }
             @for group in &revocation.groups { (parts::group(group)) }
             p { "Do not use this release until its revokers have decided. They join with:" }
-            (parts::command(command::client("revoke", path.as_str(), visit.changing_server())))
+            (parts::command(links::client("revoke", path.as_str(), visit.changing_server())))
         }
     }
 }
@@ -155,7 +141,7 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
                 @match source {
                     Some(source) => {
                         p { "The client fetches a file and checks all of this itself. For each file:" }
-                        (parts::command(command::client("download", source, origin)))
+                        (parts::command(links::client("download", source, origin)))
                     }
                     None => p { "The files of this release have no address on the web." },
                 }
@@ -164,7 +150,7 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
             ReleaseState::Collecting => section.card.hero.is-open aria-labelledby="sign" {
                 h2 #sign { "Sign" }
                 p { "Too few have signed, so the client refuses to download it. The client shows what would be signed, and asks:" }
-                (parts::command(command::client("sign", release.path.as_str(), visit.changing_server())))
+                (parts::command(links::client("sign", release.path.as_str(), visit.changing_server())))
                 p.meta {
                     "A signature cannot be taken back, because anyone can submit it again. If something is wrong, "
                     code { "countersign object" } " tells the signers after you, and " code { "countersign withdraw" }

@@ -2,23 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::{
-    http::{
-        HeaderValue, StatusCode,
-        header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
-    },
-    response::{IntoResponse as _, Redirect, Response},
-};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Redirect, Response};
 use countersign_api::error_code::ErrorCode;
-use countersign_core::{
-    rules::snapshot::ReadError,
-    values::{digest::Sha512, path::RepoPath, shown::shown_text, wire::routes::API},
-};
+use countersign_core::rules::snapshot::ReadError;
+use countersign_core::values::{digest::Sha512, path::RepoPath, shown::shown_text, wire::routes::API};
+use countersign_store::{Head, ObjectId};
 use maud::{Markup, html};
 
-use super::{assets::STYLE_ADDRESS, frame::Page, links, visit::Visit};
-use crate::{error::ApiError, sending::run_in_turn, state::App};
-use countersign_store::{Head, ObjectId};
+use crate::web::{assets::STYLE_ADDRESS, frame::Page, links, visit::Visit};
+use crate::{api::state::App, http::error::ApiError, http::sending::run_in_turn};
 
 const FEED_TYPE: &str = "application/atom+xml; charset=utf-8";
 

@@ -1,30 +1,16 @@
 //! The page on which a browser verifies a file. The script finds its release by its digest, and does all else.
 
-use axum::{
-    extract::State,
-    http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
-    response::IntoResponse,
-};
-use countersign_core::values::{
-    path::RepoPath,
-    shown::{marked_name, shown_text},
-    wire,
-};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::{extract::State, response::IntoResponse};
+use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text, wire};
 use countersign_explain::describe::release::{ReleaseDescription, describe_release};
 use countersign_forge::download_url::{CandidateKind, locate_download};
 use maud::{Markup, html};
 
-use super::{
-    frame::Page,
-    links, parts,
-    release::begun_revocation,
-    visit::{Visit, find_field},
-};
-use crate::error::ApiError;
-use crate::openapi::{EXAMPLE_PROJECT, Parameter, asset, lasting_page, text};
-use crate::routing::route_table::RouteTable;
-use crate::sending::run_in_turn;
-use crate::state::App;
+use crate::api::openapi::{EXAMPLE_PROJECT, Parameter, asset, lasting_page, text};
+use crate::api::{routing::RouteTable, state::App};
+use crate::http::{error::ApiError, sending::run_in_turn};
+use crate::web::{frame::Page, links, parts, release::begun_revocation, visit::Visit, visit::find_field};
 
 /// A part of the script.
 #[derive(Clone, Copy)]

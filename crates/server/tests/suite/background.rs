@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_server::background::{Attempt, Backoff, Retries, keep_trying};
+use countersign_server::follow::background::{Attempt, Backoff, Retries, keep_trying};
 use tokio::{sync::watch, time::Instant};
 
 const SECOND: Duration = Duration::from_secs(1);

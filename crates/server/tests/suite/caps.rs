@@ -1,7 +1,6 @@
 //! How much may wait or change at a time, as far as the operator allows.
 
-use countersign_core::values::key::SecretKey;
-use countersign_core::values::time::Timestamp;
+use countersign_core::values::{key::SecretKey, time::Timestamp};
 use countersign_server::limits::caps::{CapRefusal, Caps};
 use countersign_testing::*;
 

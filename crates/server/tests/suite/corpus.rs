@@ -1,9 +1,7 @@
 //! The checks of the fuzz targets, over the seeds that are committed with them. A finding of a fuzzer becomes a seed, and
 //! so a test.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
+use std::{collections::BTreeSet, fs, path::Path};
 
 #[test]
 fn every_seed_keeps_the_promises_of_its_target() {

@@ -1,6 +1,6 @@
 //! When a disk counts as nearly full (D57).
 
-use countersign_server::disk_space::DiskSpace;
+use countersign_server::operate::disk_space::DiskSpace;
 
 const GIB: u64 = 1 << 30;
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, atomic::AtomicI64, atomic::AtomicUsize, atomic::Ordering};
 
 use countersign_core::rules::decide::{statement::StatementRefusal, veto::veto};
 use countersign_core::{documents::layout, values::key::SecretKey, values::time::Timestamp};
-use countersign_server::{due::HeldBack, start::Running, state::App};
-use countersign_store::{clock::Clock, snapshot::index::WaitingSigners};
+use countersign_server::{api::state::App, serve::due::HeldBack, serve::start::Running};
+use countersign_store::{machine::clock::Clock, snapshot::index::WaitingSigners};
 use countersign_testing::{PENDING, PROJECT, Signers, World, alice, bob, path, signers};
 use tempfile::TempDir;
 

@@ -2,8 +2,10 @@
 
 use std::{net::IpAddr, pin::pin, time::Duration};
 
-use countersign_server::journal::{CommitNews, FollowRequest, MAX_READING, MAX_READING_PER_ADDRESS, MAX_WAITING, MAX_WAITING_PER_ADDRESS};
-use countersign_server::{limits::semaphore::Claimant, state::App};
+use countersign_server::events::journal::{
+    CommitNews, FollowRequest, MAX_READING, MAX_READING_PER_ADDRESS, MAX_WAITING, MAX_WAITING_PER_ADDRESS,
+};
+use countersign_server::{api::state::App, limits::semaphore::Claimant};
 use futures_util::FutureExt as _;
 
 use crate::support::{commit, start};

@@ -1,8 +1,7 @@
 //! Sequences of requests, played against the server and against a model of its specification, which must agree. The
 //! same model is a fuzz target (`fuzz/fuzz_targets/model.rs`); here the sequences grow from fixed seeds.
 
-use std::path::Path;
-use std::{env, fs};
+use std::{env, fs, path::Path};
 
 use countersign_model::model::{Played, Server, play};
 

@@ -1,13 +1,10 @@
 //! What there is to see of releases, proposals, projects and their histories.
 
-use countersign_core::documents::signers::{Role, SignersFile};
-use countersign_core::rules::consent::{ConditionKind, Consent};
-use countersign_core::rules::tally::Tally;
-use countersign_core::values::key::SecretKey;
+use countersign_core::rules::quorum::{ConditionKind, Consent, Tally};
+use countersign_core::{documents::signers::Role, documents::signers::SignersFile, values::key::SecretKey};
 use countersign_explain::describe::proposal::{ProposalDescription, describe_proposal, tally_proposal};
 use countersign_explain::describe::release::{describe_release, summarise_release};
-use countersign_server::web::overview::project::{ProjectState, describe_project, project_state};
-use countersign_server::web::overview::timeline::list_steps;
+use countersign_server::web::overview::{ProjectState, describe_project, list_steps, project_state};
 use countersign_testing::{
     INDEX, PENDING, PROJECT, Signers, World, alice, at, bob, carol, dave, key, path, signers,
 };

@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 use countersign_api::newest::compare_versions;
 use countersign_core::rules::stored::ReleaseState;
-use countersign_server::web::overview::releases::{ReleaseCounts, ReleaseEntry, ReleaseList};
-use countersign_server::web::overview::search::Search;
+use countersign_server::web::overview::{ReleaseCounts, ReleaseEntry, ReleaseList, Search};
 use countersign_testing::{path, steady};
 use proptest::prelude::*;
 

@@ -1,23 +1,20 @@
 //! Makes docs/api.md from the descriptions of the routes, and from what is written by hand around them. The table in
 //! docs/configuration.md has every flag.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
 use clap::{Args as _, Command};
 use countersign_api::error_code::ErrorCode;
-use countersign_server::config::GivenSettings;
-use countersign_server::openapi::{
+use countersign_server::api::openapi::{
     Content, ContentSchema, DescribedAnswer, EndpointAccess, ParameterPlace, Row, Section, Type,
 };
-use countersign_server::table;
+use countersign_server::{operate::config::GivenSettings, serve::table};
 use serde_json::Value;
 
 /// If this variable is set, the test writes the file before it compares it.
 const WRITE: &str = "COUNTERSIGN_WRITE_DOCS";
 /// The page, with a line `{{METHOD PATH}}` where an endpoint is described.
-const TEMPLATE: &str = include_str!("../../src/openapi/api.md.in");
+const TEMPLATE: &str = include_str!("../../src/api/openapi/api.md.in");
 /// Every endpoint can answer these. The page describes them once.
 const GENERAL: [u16; 6] = [304, 401, 408, 413, 429, 507];
 /// Longer texts in examples, such as signatures, are cut.

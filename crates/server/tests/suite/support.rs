@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
-use countersign_server::{config::GivenSettings, config::Settings, start, start::Running, state::App};
-use countersign_store::clock::Clock;
+use countersign_server::operate::config::{GivenSettings, Settings};
+use countersign_server::{api::state::App, serve::start, serve::start::Running};
+use countersign_store::machine::clock::Clock;
 use tempfile::TempDir;
 use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, net::TcpStream};
 

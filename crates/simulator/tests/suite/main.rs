@@ -1,12 +1,7 @@
 //! The first seeds. Thousands: `cargo run --release -p countersign-simulator` (docs/assurance.md).
 
-use countersign_simulator::{
-    chance::Chance,
-    nodes,
-    order::OrderCare,
-    run, run_all,
-    script::{Guarantee, Script},
-};
+use countersign_simulator::script::{Chance, Guarantee, Script};
+use countersign_simulator::{nodes, order::OrderCare, run, run_all};
 
 const SEEDS: u64 = 16;
 

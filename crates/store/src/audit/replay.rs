@@ -8,14 +8,7 @@ mod check;
 pub mod nonces;
 mod proposals;
 mod rerun;
-mod rotations;
-mod second_thoughts;
-mod times;
 mod violation;
 
-pub use self::{
-    check::CommitStep,
-    rerun::{Replay, SpeaksFor},
-    times::{MAX_FETCH, MIN_EXPIRY},
-    violation::{ReplayFault, Violation},
-};
+pub use crate::audit::replay::violation::{MAX_FETCH, MIN_EXPIRY, ReplayFault, Violation};
+pub use crate::audit::replay::{check::CommitStep, rerun::Replay, rerun::SpeaksFor};

@@ -2,30 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use countersign_api::{
-    catalogue::{ListedRelease, ReleaseState, WaitingFile, WaitingKind},
-    objected::ListedObjection,
-};
-use countersign_core::{
-    documents::{
-        layout,
-        signatures::SignatureSet,
-        signers::{Role, SignersFile, keys_of},
-    },
-    rules::{
-        consent::Consent,
-        quorum,
-        snapshot::{ReadError, Snapshot},
-        stored,
-    },
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
-};
-use countersign_explain::describe::{
-    proposal::summarise_proposal,
-    release::{RevocationDescription, summarise_release},
-};
+use countersign_api::catalogue::{ListedObjection, ListedRelease, ReleaseState, WaitingFile, WaitingKind};
+use countersign_core::documents::signers::{Role, SignersFile, keys_of};
+use countersign_core::documents::{layout, signatures::SignatureSet};
+use countersign_core::rules::{quorum, quorum::Consent, snapshot::ReadError, snapshot::Snapshot, stored};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_explain::describe::proposal::summarise_proposal;
+use countersign_explain::describe::release::{RevocationDescription, summarise_release};
 
-use super::facts::Seconds;
+use crate::catalogue::facts::Seconds;
 
 /// A release as the tables know it.
 pub(super) struct KnownRelease<'a> {

@@ -1,27 +1,21 @@
 //! What the tables keep of a release and of a project, read from a head.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::hash::{BuildHasher as _, RandomState};
+use std::{borrow::Cow, cell::Cell, collections::BTreeSet, sync::Arc};
 
 use countersign_api::catalogue::ReleaseState;
-use countersign_core::{
-    documents::{
-        history::HistoryEntry, layout, metadata::Metadata, signatures::SignatureSet, signers::SignersFile,
-    },
-    rules::{
-        quorum,
-        snapshot::{ReadError, Snapshot},
-        stored,
-    },
-    values::{digest::HexDigest, key::PublicKey, path::RepoPath, time::Timestamp, wire},
-};
-
+use countersign_core::documents::history::{EntryFacts, HistoryEntry};
+use countersign_core::documents::signers::{Metadata, SignersFile};
+use countersign_core::documents::{layout, signatures::SignatureSet};
+use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
+use countersign_core::rules::{quorum, stored};
+use countersign_core::values::digest::{HexDigest, Sha256, Sha512};
+use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath, time::Timestamp, wire};
+use gix::objs::Kind;
 use serde::Deserialize;
 use smol_str::SmolStr;
 
-use super::{
-    digests::{DigestHasher, FileDigest},
-    reading::Reading,
-};
+use crate::snapshot::head::{Head, unreadable};
 
 /// Seconds since 1970: enough until 2106, and half the memory.
 pub(super) type Seconds = u32;
@@ -203,4 +197,95 @@ impl ProjectFacts {
 
 fn list_everyone(file: &SignersFile) -> BTreeSet<PublicKey> {
     file.keys().into_iter().chain(file.registrars().iter().map(|registrar| registrar.key)).collect()
+}
+
+// Digests as the tables know them.
+
+/// A digest of a published file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileDigest {
+    Sha256(Sha256),
+    Sha512(Sha512),
+}
+
+/// Hashes digests with a key: a checksums file can name any digests, so strangers could make up many that begin alike.
+#[derive(Clone, Default)]
+pub(crate) struct DigestHasher(RandomState);
+
+impl DigestHasher {
+    pub(super) fn hash(&self, digest: &FileDigest) -> u64 {
+        self.0.hash_one(digest)
+    }
+}
+
+// A head whose files are read past the cache, and counted: a list must not read without bound, nor push out of the cache
+// what others read all the time.
+
+pub(super) struct Reading<'a> {
+    head: &'a Head,
+    bytes: Cell<usize>,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn of(head: &'a Head) -> Self {
+        Self { head, bytes: Cell::new(0) }
+    }
+
+    /// How many bytes were read so far.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+}
+
+impl Snapshot for Reading<'_> {
+    fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
+        let Some(found) = self.head.file(path) else { return Ok(None) };
+        let content: Arc<[u8]> = match self.head.content_at_hand(found, FILE_BYTES) {
+            Some(content) => Arc::from(&content[..]),
+            None => {
+                let read = self.head.objects.read(&found.id, Kind::Blob);
+                read.map_err(|error| unreadable(path, &error))?.into()
+            }
+        };
+        self.bytes.set(self.bytes.get() + content.len());
+        Ok(Some(content))
+    }
+
+    fn contains(&self, path: &RepoPath) -> bool {
+        self.head.contains(path)
+    }
+
+    /// Reads a signers file through the cache: the copies of one project are all the same.
+    fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
+        if let Ok(known) = self.head.known_signers(path) {
+            return Ok(known);
+        }
+        let read = self.head.read_signers(path)?;
+        self.bytes.set(self.bytes.get() + read.as_ref().map_or(0, |signers| signers.bytes.len()));
+        Ok(read)
+    }
+
+    fn governing_project(&self, path: &RepoPath) -> Option<RepoPath> {
+        self.head.governing_project(path)
+    }
+
+    fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
+        self.head.read_entry_facts(path)
+    }
+
+    fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
+        self.head.files_below(dir)
+    }
+
+    fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath> {
+        self.head.projects_overlapping(id)
+    }
+
+    fn pending_registrations(&self, dir: &RepoPath) -> Vec<Timestamp> {
+        self.head.pending_registrations(dir)
+    }
+
+    fn collecting_indexes(&self, project: &RepoPath) -> Vec<RepoPath> {
+        self.head.collecting_indexes(project)
+    }
 }

@@ -6,31 +6,15 @@ use countersign_api::catalogue::{
     KeyListing, KeyPendingResponse, KeyResponse, KeySignedResponse, ReleaseState, SignedRelease, WaitingFile,
     WaitingKind,
 };
-use countersign_core::{
-    documents::{
-        layout::{self, Signable},
-        signers::keys_of,
-    },
-    rules::{
-        quorum,
-        snapshot::{ReadError, Snapshot},
-        stored,
-    },
-    values::{
-        bounds::{KEY_ENTRIES, LIST_ENTRIES},
-        key::PublicKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use countersign_core::documents::{layout, layout::Signable, signers::keys_of};
+use countersign_core::rules::{quorum, snapshot::ReadError, snapshot::Snapshot, stored};
+use countersign_core::values::bounds::{KEY_ENTRIES, LIST_ENTRIES};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::release::RevocationDescription;
 
-use super::{
-    describe::{describe_proposal, explicit_roles, time_of, waits_for},
-    facts::{Seconds, seconds},
-    look::{List, Look, UnknownAfter},
-    tables::{KeyId, ProjectId, ReleaseId},
-};
+use crate::catalogue::describe::{describe_proposal, explicit_roles, time_of, waits_for};
+use crate::catalogue::look::{List, Look, UnknownAfter};
+use crate::catalogue::{facts::Seconds, facts::seconds, tables::KeyId, tables::ProjectId, tables::ReleaseId};
 
 /// How many files and projects a brief look goes through.
 const BRIEF: usize = 256;

@@ -1,40 +1,18 @@
 //! Questions about releases and projects.
 
-use std::{
-    cmp::Reverse,
-    collections::BTreeSet,
-    fmt,
-    ops::Bound,
-    sync::{Arc, RwLockReadGuard},
-};
+use std::{cmp::Reverse, collections::BTreeSet, fmt, ops::Bound, sync::Arc, sync::RwLockReadGuard};
 
-use countersign_api::{
-    catalogue::{ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse},
-    newest::{ReleaseVersion, compare_versions, find_newest},
-};
-use countersign_core::{
-    documents::{
-        index::{PublishedFile, ReleaseIndex},
-        layout,
-    },
-    rules::{
-        snapshot::{ReadError, Snapshot as _},
-        stored,
-    },
-    values::{
-        bounds::{LIST_ENTRIES, LIST_READ_BYTES},
-        path::{PathError, RepoPath},
-    },
-};
+use countersign_api::catalogue::{ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse};
+use countersign_api::newest::{ReleaseVersion, compare_versions, find_newest};
+use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout};
+use countersign_core::rules::{snapshot::ReadError, snapshot::Snapshot as _, stored};
+use countersign_core::values::bounds::{LIST_ENTRIES, LIST_READ_BYTES};
+use countersign_core::values::path::{PathError, RepoPath};
 use thiserror::Error;
 
-use super::{
-    describe::KnownRelease,
-    digests::{DigestHasher, FileDigest},
-    facts::Seconds,
-    reading::Reading,
-    tables::{ProjectId, ReleaseId, Tables, reversed_name},
-};
+use crate::catalogue::describe::KnownRelease;
+use crate::catalogue::facts::{DigestHasher, FileDigest, Reading, Seconds};
+use crate::catalogue::tables::{ProjectId, ReleaseId, Tables, reversed_name};
 use crate::snapshot::head::Head;
 
 /// How many higher versions are named that are not offered as the newest.

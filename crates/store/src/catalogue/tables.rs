@@ -1,17 +1,14 @@
 //! The tables of the catalogue. They hold no text but paths, and names of keys, projects and releases as numbers: with
 //! hundreds of thousands of releases, that is what fills the memory.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap},
-    hash::{BuildHasher as _, RandomState},
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{cmp::Reverse, hash::BuildHasher as _, hash::RandomState};
 
 use countersign_api::catalogue::ReleaseState;
 use countersign_core::values::{key::PublicKey, path::RepoPath, wire};
 use smol_str::SmolStr;
 
-use super::facts::{ProjectFacts, ReleaseFacts, Seconds};
+use crate::catalogue::facts::{ProjectFacts, ReleaseFacts, Seconds};
 
 pub(super) type ReleaseId = u32;
 pub(super) type ProjectId = u32;

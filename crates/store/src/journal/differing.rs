@@ -3,23 +3,11 @@
 use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 
 use countersign_core::values::{bounds::JOURNAL_ENTRY_FILES, bounds::PATH_SEGMENTS, path::RepoPath};
-use gix::{
-    ObjectId,
-    hash::Kind as HashKind,
-    objs::{
-        Kind, TreeRefIter,
-        tree::{EntryKind, EntryRef},
-    },
-};
+use gix::objs::{Kind, TreeRefIter, tree::EntryKind, tree::EntryRef};
+use gix::{ObjectId, hash::Kind as HashKind};
 
-use crate::{
-    error::StoreError,
-    objects::{
-        Objects,
-        bases::{DeltaBases, RecentObject, RecentObjects},
-    },
-    tree::names::addressable,
-};
+use crate::objects::{Objects, delta::DeltaBases, delta::RecentObject, delta::RecentObjects};
+use crate::{error::StoreError, snapshot::tree::dir::addressable};
 
 /// Directories in memory, for one reader; and as much again of what differences are to.
 const RECENT_BYTES: usize = 4 << 20;

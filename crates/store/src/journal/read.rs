@@ -1,27 +1,19 @@
 //! Reads text as entries. The text may come from a hostile server or database: everything in it is checked and bounded,
 //! and there is one spelling of each entry. Whether the entry is true, the rules decide.
 
-mod fault;
-mod lines;
-
 use std::{collections::HashMap, mem, sync::Arc};
 
-use countersign_core::{
-    rules::snapshot::Change,
-    values::{
-        bounds::{
-            FILE_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES, JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES,
-        },
-        path::RepoPath,
-        time::Timestamp,
-    },
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::bounds::{
+    FILE_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES, JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES,
 };
+use countersign_core::values::{path::RepoPath, shown::quoted, shown::shown_text, time::Timestamp};
 use gix::{ObjectId, objs::Kind};
 use thiserror::Error;
 
-pub use self::fault::JournalFault;
-use self::lines::{FileChange, parse_author, parse_data, parse_file, parse_id};
-use crate::{commit::Author, journal::entry::JournalEntry, objects::hash, repository::refs::BRANCH};
+use crate::journal::write::{JournalEntry, quote};
+use crate::objects::{commit::Author, hash};
+use crate::{repository::refs::BRANCH, snapshot::tree::dir::addressable};
 
 /// Reads a stream that arrives in pieces of any size. After an error it gives nothing more.
 #[derive(Debug, Default)]
@@ -317,4 +309,90 @@ fn odd_line(expected: &'static str, found: &str) -> JournalFault {
 
 fn place(after: Option<&ObjectId>) -> String {
     after.map_or_else(|| "from its beginning".to_owned(), |id| format!("after the commit {id}"))
+}
+
+// What is wrong with a journal.
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JournalFault {
+    #[error("it ends in the middle of a commit")]
+    Cut,
+    #[error("a line is longer than {JOURNAL_LINE_BYTES} bytes")]
+    LongLine,
+    #[error("found {}, expected {expected}", quoted(found))]
+    Line { expected: &'static str, found: String },
+    #[error("author and committer differ, or their times do")]
+    OtherCommitter,
+    #[error("only the first commit of a stream names the one before it; the others continue it")]
+    NamesParent,
+    #[error("the message has {0} bytes, and no more than {JOURNAL_MESSAGE_BYTES} are read")]
+    LongMessage(u64),
+    #[error("the message is not written as a server records it")]
+    OddMessage,
+    #[error("a server stores no file at the path {}", quoted(.0))]
+    Path(String),
+    #[error("the path {} is not after the one before it", shown(.0))]
+    Order(RepoPath),
+    #[error("the file {} has {bytes} bytes, and no stored file has more than {FILE_BYTES}", shown(path))]
+    LargeFile { path: RepoPath, bytes: u64 },
+    #[error("no line break follows the content of the file {}", shown(.0))]
+    Unended(RepoPath),
+    #[error("the file {} has the content {content}, which no earlier file of the commit has", shown(path))]
+    UnknownContent { path: RepoPath, content: ObjectId },
+    #[error("a commit changes more than {JOURNAL_ENTRY_FILES} files")]
+    ManyFiles,
+    #[error("a commit has more than {JOURNAL_ENTRY_BYTES} bytes")]
+    LargeEntry,
+}
+
+fn shown(path: &RepoPath) -> String {
+    shown_text(path.as_str())
+}
+
+// What one line says.
+
+/// What a line says about a file.
+enum FileChange {
+    /// The content follows the line.
+    Inline,
+    /// The content is that of an earlier file of the entry.
+    Repeated(ObjectId),
+    Gone,
+}
+
+fn parse_author(who: &str) -> Option<(Author, Timestamp)> {
+    Author::parse_at(who)
+}
+
+/// Parses an id in small letters, as Git writes it.
+fn parse_id(text: &str) -> Option<ObjectId> {
+    let is_plain = text.len() == 40 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    ObjectId::from_hex(text.as_bytes()).ok().filter(|_| is_plain)
+}
+
+fn parse_data(line: &str) -> Option<u64> {
+    let digits = line.strip_prefix("data ")?;
+    digits.parse().ok().filter(|length: &u64| length.to_string() == digits)
+}
+
+fn parse_file(line: &str) -> Result<(RepoPath, FileChange), JournalFault> {
+    let odd = || JournalFault::Line { expected: "a changed file, or an empty line", found: line.to_owned() };
+    if let Some(path) = line.strip_prefix("D ") {
+        return Ok((parse_path(path)?, FileChange::Gone));
+    }
+    let (content, path) =
+        line.strip_prefix("M 100644 ").and_then(|rest| rest.split_once(' ')).ok_or_else(odd)?;
+    let content = match content {
+        "inline" => FileChange::Inline,
+        id => FileChange::Repeated(parse_id(id).ok_or_else(odd)?),
+    };
+    Ok((parse_path(path)?, content))
+}
+
+/// Parses a path that a request can spell, quoted only where it must be.
+fn parse_path(text: &str) -> Result<RepoPath, JournalFault> {
+    let inside = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let plain = inside.map_or_else(|| text.to_owned(), |inside| inside.replace("\\\"", "\""));
+    let path = addressable(&plain).filter(|path| quote(path.as_str()) == text);
+    path.ok_or_else(|| JournalFault::Path(text.to_owned()))
 }

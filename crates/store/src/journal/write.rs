@@ -1,14 +1,11 @@
 //! Entries as text.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    io::Write as _,
-};
+use std::{collections::HashMap, collections::hash_map::Entry, io::Write as _};
 
-use countersign_core::values::{path::RepoPath, time::Timestamp};
+use countersign_core::{rules::snapshot::Change, values::path::RepoPath, values::time::Timestamp};
 use gix::{ObjectId, objs::Kind};
 
-use crate::{commit::Author, journal::entry::JournalEntry, objects::hash, repository::refs::BRANCH};
+use crate::{objects::commit::Author, objects::hash, repository::refs::BRANCH};
 
 /// Writes a stream of entries, each of which continues the one before.
 #[derive(Debug, Clone, Default)]
@@ -109,4 +106,19 @@ pub(super) fn quote(path: &str) -> String {
 
 fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("writing to memory does not fail");
+}
+
+// One commit, with all that is needed to repeat it.
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalEntry {
+    /// The commit, as the sender names it. A follower makes the commit again and compares.
+    pub id: ObjectId,
+    /// The commit before; `None` for the first commit.
+    pub parent: Option<ObjectId>,
+    pub author: Author,
+    /// The time of the commit, in whole seconds.
+    pub time: Timestamp,
+    /// The change, with its message as the commit records it.
+    pub change: Change,
 }

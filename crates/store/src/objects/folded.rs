@@ -5,20 +5,12 @@
 //! Beside the new pack lies a list, `pack-….folded`, of those that it took in. It takes effect with the new pack's
 //! own name. To lose it is harmless: what it named are packs with nothing new in them, which a later fold takes in.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
-    time::{Duration, SystemTime},
-};
+use std::collections::{HashSet, VecDeque};
+use std::{fs, fs::File, io, path::Path, path::PathBuf, time::Duration, time::SystemTime};
 
 use gix::{hash::Kind as HashKind, odb::pack::index};
 
-use crate::{
-    disk::{Disk, DiskError, list_dir},
-    objects::packs::Pack,
-};
+use crate::{machine::disk::Disk, machine::disk::DiskError, machine::disk::list_dir, objects::pack::Pack};
 
 pub(crate) const ENDING: &str = "folded";
 /// A reader that listed a pack before it was folded is done with it by then, also across a restart.

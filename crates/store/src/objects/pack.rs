@@ -2,12 +2,19 @@
 //!
 //! gix reads packs but has no writer that lets us choose deltas inside a batch and the order of fsync, so this is ours.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::{collections::HashMap, fmt, mem, path::Path, path::PathBuf};
+
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress, Status};
-use gix::{ObjectId, objs::Kind, odb::pack::data::entry::Header};
+use gix::odb::{pack, pack::data::decode::header::ResolvedBase, pack::data::entry::Header};
+use gix::{ObjectId, hash::Kind as HashKind, objs::Kind, zlib::Inflate};
 use sha1::{Digest as _, Sha1};
+use zlib_rs::adler32::adler32;
 
-use crate::objects::{delta::encode_delta, stored};
+use crate::objects::{delta::encode_delta, spot::Filter, spot::Known};
+use crate::{error::StoreError, machine::disk::DiskError, machine::disk::list_dir};
 
 const HEADER_BYTES: usize = 12;
 /// The most differences that lead to any object, through however many folds it went: a reader has to walk all of them.
@@ -139,12 +146,12 @@ pub fn encode_entry(header: &Header, data: &[u8]) -> Vec<u8> {
 fn append_entry(header: &Header, data: &[u8], deflate: &mut Compress, out: &mut Vec<u8>) {
     header.write_to(data.len() as u64, out).expect("writing to memory cannot fail");
     let max_stored = match header {
-        Header::Blob => stored::MAX_BYTES,
-        Header::Tree => stored::MAX_BLOCK,
+        Header::Blob => MAX_BYTES,
+        Header::Tree => MAX_BLOCK,
         Header::Commit | Header::Tag | Header::RefDelta { .. } | Header::OfsDelta { .. } => MAX_STORED,
     };
     if data.len() <= max_stored {
-        return stored::append(data, out);
+        return append(data, out);
     }
     deflate.reset();
     loop {
@@ -155,4 +162,170 @@ fn append_entry(header: &Header, data: &[u8], deflate: &mut Compress, out: &mut 
             return;
         }
     }
+}
+
+// An open pack, and what lies in it as it is.
+
+pub struct Pack {
+    /// A number that this process gives to each pack that it opens, and to no other one.
+    pub(crate) number: u64,
+    /// The file without `.pack` or `.idx`.
+    pub(crate) stem: PathBuf,
+    pub bundle: pack::Bundle,
+    filter: Filter,
+}
+
+impl Pack {
+    pub fn open(stem: PathBuf) -> Result<Self, StoreError> {
+        static OPENED: AtomicU64 = AtomicU64::new(0);
+        let index = stem.with_extension("idx");
+        let bundle = pack::Bundle::at(&index, HashKind::Sha1)
+            .map_err(|error| StoreError::corrupt(index.display(), error))?;
+        let ids = (0..bundle.index.num_objects()).map(|at| bundle.index.oid_at_index(at));
+        let filter = Filter::of(bundle.index.num_objects() as usize, ids);
+        Ok(Self { number: OPENED.fetch_add(1, Ordering::Relaxed), stem, bundle, filter })
+    }
+
+    /// Bounds what is read from the pack: nothing larger than `max_bytes`.
+    pub(crate) fn bounded(mut self, max_bytes: usize) -> Self {
+        self.bundle.pack = self.bundle.pack.with_alloc_limit_bytes(Some(max_bytes));
+        self
+    }
+
+    /// The position of an object in the pack's index.
+    pub(crate) fn find(&self, id: &ObjectId) -> Option<u32> {
+        if self.filter.may_contain(id) { self.bundle.index.lookup(id) } else { None }
+    }
+
+    /// What there is to note about an object, by where in the index it is.
+    pub(crate) fn known(&self, at: u32) -> Known {
+        Known::At { pack: self.number, offset: self.bundle.index.pack_offset_at_index(at) }
+    }
+
+    /// How large an object is, by its position in the index. Reads the beginning of it alone.
+    pub(crate) fn size(&self, at: u32, inflate: &mut Inflate) -> Result<u64, gix::Error> {
+        let pack::Bundle { index, pack } = &self.bundle;
+        let entry = pack.entry(index.pack_offset_at_index(at))?;
+        let base = |id: &gix::oid| {
+            let offset = index.lookup(id).map(|at| index.pack_offset_at_index(at));
+            let entry = offset.map(|offset| pack.entry(offset)).transpose()?;
+            Ok::<_, gix::Error>(entry.map(ResolvedBase::InPack))
+        };
+        Ok(pack.decode_header(entry, inflate, &base)?.object_size)
+    }
+
+    /// The content of a blob that lies at this offset as it is.
+    pub(crate) fn stored(&self, offset: u64) -> Option<&[u8]> {
+        let entry = self.bundle.pack.entry(offset).ok()?;
+        let bytes = usize::try_from(entry.decompressed_size).ok().filter(|bytes| *bytes <= MAX_BYTES)?;
+        let stream_end = entry.data_offset + encoded_len(bytes) as u64;
+        let content = content(self.bundle.pack.entry_slice(entry.data_offset..stream_end)?)?;
+        (entry.header == Header::Blob && content.len() == bytes).then_some(content)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bundle.pack.data_len() as u64
+    }
+}
+
+impl fmt::Debug for Pack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pack").field(&self.stem).finish()
+    }
+}
+
+/// The packs in a directory, without their endings.
+pub(crate) fn list_packs(dir: &Path) -> Result<Vec<PathBuf>, DiskError> {
+    let indexes =
+        list_dir(dir)?.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "idx"));
+    Ok(indexes.map(|path| path.with_extension("")).collect())
+}
+
+// Content that lies in a pack as it is: a zlib stream of one block that is not compressed. Writing it costs a copy, and so
+// does reading it, since the pack is in memory wherever someone reads it.
+
+/// The most bytes that one such block can hold.
+pub const MAX_BLOCK: usize = u16::MAX as usize;
+/// Files that are larger are worth compressing.
+pub const MAX_BYTES: usize = 4_096;
+/// A header for small windows and no preset dictionary, then "the last block, as it is".
+const BEGINNING: [u8; 3] = [0x78, 0x01, 0x01];
+/// The beginning, and the length with its complement.
+const HEAD_BYTES: usize = BEGINNING.len() + 4;
+const CHECKSUM_BYTES: usize = 4;
+
+pub fn append(data: &[u8], out: &mut Vec<u8>) {
+    let length = u16::try_from(data.len()).expect("at most MAX_BLOCK");
+    out.extend_from_slice(&BEGINNING);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&(!length).to_le_bytes());
+    out.extend_from_slice(data);
+    out.extend_from_slice(&checksum(data));
+}
+
+/// How many bytes `append` makes of `bytes`.
+pub fn encoded_len(bytes: usize) -> usize {
+    HEAD_BYTES + bytes + CHECKSUM_BYTES
+}
+
+/// The content of a stream that `append` made; `None` for any other, or where it is damaged.
+pub fn content(stream: &[u8]) -> Option<&[u8]> {
+    let (head, rest) = stream.split_at_checked(HEAD_BYTES)?;
+    let &[a, b] = head.strip_prefix(&BEGINNING)?.first_chunk::<2>()?;
+    let length = u16::from_le_bytes([a, b]);
+    let (data, sum) = rest.split_at_checked(usize::from(length))?;
+    let is_whole =
+        head.ends_with(&(!length).to_le_bytes()) && data.len() <= MAX_BYTES && sum == checksum(data);
+    is_whole.then_some(data)
+}
+
+fn checksum(data: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    adler32(1, data).to_be_bytes()
+}
+
+// Objects that are in no pack yet.
+
+#[derive(Debug, Default)]
+pub(super) struct Unpacked {
+    /// Blobs of changes that are decided and not yet published: only the writer's own head names them.
+    staged: RwLock<HashMap<ObjectId, Arc<[u8]>>>,
+    /// Objects that are published, and will be in the next pack: a node writes them to disk in groups.
+    held: RwLock<HashMap<ObjectId, (Kind, Bytes)>>,
+}
+
+impl Unpacked {
+    pub(super) fn stage(&self, id: ObjectId, blob: Arc<[u8]>) {
+        write(&self.staged).insert(id, blob);
+    }
+
+    pub(super) fn staged(&self, id: &ObjectId) -> Option<Arc<[u8]>> {
+        read(&self.staged).get(id).cloned()
+    }
+
+    /// The staged blobs, of which none is left here.
+    pub(super) fn take_staged(&self) -> HashMap<ObjectId, Arc<[u8]>> {
+        mem::take(&mut *write(&self.staged))
+    }
+
+    pub(super) fn hold(&self, objects: &[PackObject]) {
+        let held = objects.iter().map(|object| (object.id, (object.kind, object.data.clone())));
+        write(&self.held).extend(held);
+    }
+
+    pub(super) fn held(&self, id: &ObjectId) -> Option<(Kind, Bytes)> {
+        read(&self.held).get(id).cloned()
+    }
+
+    /// Holds nothing any more. What was held is in a pack, or gone.
+    pub(super) fn release(&self) {
+        *write(&self.held) = HashMap::default();
+    }
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,32 +1,14 @@
 //! Changes that wait to be published together: each becomes its own commit, all of them one pack.
 
-use std::{
-    cmp::min,
-    collections::{HashMap, HashSet, hash_map::Entry},
-    sync::Arc,
-};
+use std::{cmp::min, collections::HashMap, collections::HashSet, collections::hash_map::Entry, sync::Arc};
 
 use bytes::Bytes;
-use countersign_core::{
-    rules::snapshot::Change,
-    values::{bounds::FILE_BYTES, path::RepoPath},
-};
+use countersign_core::{rules::snapshot::Change, values::bounds::FILE_BYTES, values::path::RepoPath};
 use gix::{ObjectId, objs::Kind};
 
-use crate::{
-    commit::commit_text,
-    error::StoreError,
-    objects::{
-        Objects, hash,
-        pack::{MAX_CHAIN, PackObject},
-        stored,
-    },
-    snapshot::head::Head,
-    tree::{
-        dir::Dir,
-        edit::{self, Edit, EncodedTree},
-    },
-};
+use crate::error::StoreError;
+use crate::objects::{Objects, commit::commit_text, hash, pack, pack::MAX_CHAIN, pack::PackObject};
+use crate::snapshot::{head::Head, tree::dir::Dir, tree::edit, tree::edit::Edit, tree::edit::EncodedTree};
 
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
@@ -131,7 +113,7 @@ impl Batch {
     fn add_blob(&mut self, objects: &Objects, path: &RepoPath, id: ObjectId, bytes: &Arc<[u8]>) {
         objects.stage(id, Arc::clone(bytes));
         // Smaller ones are read as they lie in the pack.
-        let is_large = bytes.len() > stored::MAX_BYTES;
+        let is_large = bytes.len() > pack::MAX_BYTES;
         let base = if is_large { self.newest_blobs.insert(path.clone(), self.objects.len()) } else { None };
         self.add(Kind::Blob, id, Bytes::from_owner(Arc::clone(bytes)), base);
     }

@@ -10,15 +10,11 @@
 //! pack's. After a power cut it may be cut off: then it goes, and the pack stays. If nothing is left of it, it is taken for an
 //! operator's. Neither does harm: an object counts as there only if the branch reaches it.
 
-use std::{
-    fs,
-    io::Write as _,
-    path::{Path, PathBuf},
-};
+use std::{fs, io::Write as _, path::Path, path::PathBuf};
 
 use gix::ObjectId;
 
-use crate::disk::{Disk, DiskError, UNFINISHED, list_dir, unfinished};
+use crate::machine::disk::{Disk, DiskError, UNFINISHED, list_dir, unfinished};
 
 const ENDING: &str = "keep";
 const BEGINNING: &str = "countersign: the branch moves to this pack";

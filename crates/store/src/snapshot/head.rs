@@ -3,30 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use countersign_core::{
-    documents::{history::EntryFacts, layout, signatures::SignatureSet},
-    rules::{
-        snapshot::{ReadError, Snapshot, StoredSigners},
-        stored,
-    },
-    values::{path::RepoPath, time::Timestamp, wire},
-};
+use countersign_core::documents::{history::EntryFacts, layout, signatures::SignatureSet};
+use countersign_core::rules::{snapshot::ReadError, snapshot::Snapshot, snapshot::StoredSigners, stored};
+use countersign_core::values::{path::RepoPath, time::Timestamp, wire};
 use gix::{ObjectId, object::Kind};
 
-use crate::{
-    commit::Commit,
-    error::StoreError,
-    objects::{Objects, spot::Spot},
-    snapshot::{
-        index::{Index, might_matter},
-        places::{Far, Places},
-        trie::FilePlace,
-    },
-    tree::{
-        dir::{Dir, TreeNode},
-        names::addressable,
-    },
-};
+use crate::snapshot::tree::dir::{Dir, TreeNode, addressable};
+use crate::snapshot::{index::Index, index::might_matter, places::Far, places::Places, trie::FilePlace};
+use crate::{error::StoreError, objects::Objects, objects::commit::Commit, objects::spot::Spot};
 
 /// One commit. Never changes; cheap to clone.
 #[derive(Debug, Clone)]

@@ -2,25 +2,12 @@
 //!
 //! Built from the tree at start and kept up to date by each change; a rebuild gives the same.
 
-use std::{
-    borrow::Borrow,
-    collections::{BTreeSet, HashSet},
-    ops::Bound,
-    sync::Arc,
-};
+use std::{borrow::Borrow, collections::BTreeSet, collections::HashSet, ops::Bound, sync::Arc};
 
-use countersign_api::waiting::collecting;
-use countersign_core::{
-    documents::{
-        layout::{self, Signable},
-        metadata::Metadata,
-    },
-    rules::{
-        snapshot::{ReadError, Snapshot},
-        stored,
-    },
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
-};
+use countersign_api::answers::collecting;
+use countersign_core::documents::{layout, layout::Signable, signers::Metadata};
+use countersign_core::rules::{snapshot::ReadError, snapshot::Snapshot, stored};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use imbl::{HashMap, OrdMap, OrdSet};
 
 static NO_KEYS: BTreeSet<PublicKey> = BTreeSet::new();

@@ -13,11 +13,8 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use countersign_core::values::{path::RepoPath, wire};
 use gix::{ObjectId, hashtable::HashMap};
 
-use crate::{
-    objects::spot::Spot,
-    snapshot::trie::{FilePlace, Node},
-    tree::{dir::Dir, names::addressable},
-};
+use crate::objects::spot::Spot;
+use crate::snapshot::{tree::dir::Dir, tree::dir::addressable, trie::FilePlace, trie::Node};
 
 /// The signers file that governs a path is most often among its last few directories.
 pub const NEAR: usize = 8;

@@ -5,17 +5,12 @@ use std::sync::Arc;
 
 use gix::{ObjectId, objs::Kind};
 
-use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
-use crate::{
-    audit::replay::{Replay, Violation},
-    commit::Commit,
-    error::StoreError,
-    follow::{FollowError, check_rules, describe, prepare_again},
-    journal::{entry::JournalEntry, lately},
-    repository::batch::NewCommit,
-    snapshot::head::Head,
-    tree::load::load_tree,
-};
+use crate::audit::replay::{Replay, Violation};
+use crate::journal::follow::{FollowError, check_rules, describe, prepare_again};
+use crate::journal::{milestones, write::JournalEntry};
+use crate::snapshot::{head::Head, tree::load::load_tree};
+use crate::writer::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
+use crate::{error::StoreError, objects::commit::Commit, repository::batch::NewCommit};
 
 impl Writer {
     /// Publishes as many of the entries as the rules give. An error is about the first of the others.
@@ -138,7 +133,7 @@ impl Writer {
     fn read_back_requests(&self, tip: Option<ObjectId>) -> Result<Replay, StoreError> {
         let mut replay = Replay::new(self.repeating.speaks_for);
         let Some(tip) = tip else { return Ok(replay) };
-        for (request, committed) in lately::read_requests(&self.repository.objects, tip)? {
+        for (request, committed) in milestones::read_requests(&self.repository.objects, tip)? {
             replay.note_request(&request, committed);
         }
         Ok(replay)

@@ -5,22 +5,13 @@ use std::{collections::HashSet, iter, mem};
 use countersign_core::values::{bounds::SHARED_BATCH_FILES, time::Timestamp};
 use gix::ObjectId;
 
-use super::{Draft, Writer};
-use crate::{
-    error::StoreError,
-    follow::FollowError,
-    journal::{
-        batches::JournalBatches,
-        entry::JournalEntry,
-        export::JournalExport,
-        read::{JournalError, JournalReader},
-    },
-    recent_commits::RecentCommits,
-    sequence::{
-        Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, SequenceError,
-        SharedBatch,
-    },
+use crate::journal::export::{JournalBatches, JournalExport};
+use crate::journal::{follow::FollowError, read::JournalError, read::JournalReader, write::JournalEntry};
+use crate::sequence::{
+    Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, SequenceError,
+    SharedBatch,
 };
+use crate::{error::StoreError, repository::recent_commits::RecentCommits, writer::Draft, writer::Writer};
 
 /// A database whose content changes this often while a node compares itself with it is left alone for a while.
 const MAX_COMPARISONS: usize = 4;

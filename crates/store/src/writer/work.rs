@@ -1,17 +1,10 @@
 //! What the writer does all day: it takes what waits, decides, publishes and answers.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::mpsc::{Receiver, RecvTimeoutError},
-    time::Duration,
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{sync::mpsc::Receiver, sync::mpsc::RecvTimeoutError, time::Duration};
 
-use super::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
-use crate::{
-    error::StoreError,
-    jobs::{Decision, Job},
-    sequence::{Appended, BATCH_BYTES},
-};
+use crate::writer::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer, jobs::Decision, jobs::Job};
+use crate::{error::StoreError, sequence::Appended, sequence::BATCH_BYTES};
 
 /// The wait after a failure before what is held is written again, unless a job comes first.
 const RETRY: Duration = Duration::from_secs(1);

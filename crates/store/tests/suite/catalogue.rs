@@ -3,25 +3,15 @@
 use std::collections::BTreeSet;
 
 use countersign_api::catalogue::{ListedRelease, ReleaseState};
-use countersign_core::rules::tally::Tally;
-use countersign_core::{
-    documents::{index::ReleaseIndex, layout},
-    rules::snapshot::{Change, Snapshot as _},
-    values::bounds::{LIST_ENTRIES, LIST_READ_BYTES},
-};
-use countersign_store::{
-    Head, Store,
-    catalogue::{Catalogue, FileDigest, ProjectName, UnknownAfter, WantedReleases},
-};
+use countersign_core::documents::{index::ReleaseIndex, layout};
+use countersign_core::rules::{quorum::Tally, snapshot::Change, snapshot::Snapshot as _};
+use countersign_core::values::bounds::{LIST_ENTRIES, LIST_READ_BYTES};
+use countersign_store::catalogue::{Catalogue, FileDigest, ProjectName, UnknownAfter, WantedReleases};
+use countersign_store::{Head, Store};
 use countersign_testing::{Signers, alice, bob, carol, signers};
 
-use crate::{
-    snapshot::index::World,
-    support::{
-        path,
-        team::{Team, sha256, sha512, texts, time},
-    },
-};
+use crate::snapshot::index::World;
+use crate::support::{path, team::Team, team::sha256, team::sha512, team::texts, team::time};
 
 const APP: &str = "https/github.com/443/acme/app";
 const TOOL: &str = "https/github.com/443/other/tool";

@@ -3,19 +3,11 @@
 use countersign_api::catalogue::{
     KeyListing, KeyPendingResponse, ReleaseState, SignedRelease, WaitingFile, WaitingKind,
 };
-use countersign_core::{
-    documents::signers::Role,
-    values::{
-        bounds::{KEY_ENTRIES, LIST_ENTRIES},
-        key::SecretKey,
-    },
-};
+use countersign_core::documents::signers::Role;
+use countersign_core::values::{bounds::KEY_ENTRIES, bounds::LIST_ENTRIES, key::SecretKey};
 use countersign_testing::{Signers, alice, bob, carol, dave, key, mallory, shifted_seconds, signers};
 
-use crate::support::{
-    path,
-    team::{Team, time},
-};
+use crate::support::{path, team::Team, team::time};
 
 const APP: &str = "https/github.com/443/acme/app";
 const TOOL: &str = "https/github.com/443/other/tool";

@@ -2,14 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use countersign_testing::{
-    few,
-    linearizable::{CallRecorder, CallResult, Contradiction, RecordedCall, check},
-    steady,
-};
-use proptest::prelude::*;
-
 use CallResult::{Read, ReadKey, Signed, SignedBefore, Unknown};
+use countersign_testing::linearizable::{CallRecorder, CallResult, Contradiction, RecordedCall, check};
+use countersign_testing::{few, steady};
+use proptest::prelude::*;
 
 fn call(start: u64, end: u64, result: CallResult) -> RecordedCall {
     RecordedCall { node: usize::try_from(start).unwrap() % 3, start, end, result }

@@ -2,10 +2,8 @@
 
 use std::{fs, path::Path, process::Output, sync::mpsc, time::Duration};
 
-use countersign_testing::{
-    certificates::{FIRST, SECOND},
-    postgres::{PASSWORD, Postgres, PostgresEnd, PostgresOptions, Standby},
-};
+use countersign_testing::literals::{FIRST, SECOND};
+use countersign_testing::postgres::{PASSWORD, Postgres, PostgresEnd, PostgresOptions, Standby};
 
 /// Most tests ask nothing of the disk.
 const QUICK: PostgresOptions =

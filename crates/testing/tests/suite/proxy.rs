@@ -1,13 +1,9 @@
 //! The proxy in front of a server that sends every line back.
 
-use std::{
-    io::{BufRead as _, BufReader, ErrorKind, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
-    process::Command,
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{process::Command, thread, time::Duration, time::Instant};
 
 use countersign_testing::proxy::Proxy;
 

@@ -2,11 +2,8 @@
 
 use std::process::Output;
 
-use countersign_testing::{
-    certificates::FIRST,
-    postgres::{PASSWORD, Postgres, PostgresOptions},
-    proxy::{LossMoment, LostAnswer, Proxy},
-};
+use countersign_testing::postgres::{PASSWORD, Postgres, PostgresOptions};
+use countersign_testing::{literals::FIRST, proxy::LossMoment, proxy::LostAnswer, proxy::Proxy};
 use tempfile::TempDir;
 
 fn start() -> Option<(Postgres, Proxy)> {

@@ -2,35 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::statement::StatementKind,
-    rules::{
-        auth::AuthRefusal,
-        decide::{
-            ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal,
-            statement::StatementRefusal, update::UpdateRefusal, withdraw::WithdrawRefusal,
-        },
-    },
-    values::{json::ParseError, key::SecretKey, path::RepoPath, time::Timestamp},
+use countersign_core::documents::statement::StatementKind;
+use countersign_core::rules::auth::AuthRefusal;
+use countersign_core::rules::decide::{
+    ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal,
+    statement::StatementRefusal, update::UpdateRefusal, withdraw::WithdrawRefusal,
 };
-use countersign_server::{
-    blocks::{BlockedThing, ChangeBlocked},
-    error::ApiError,
-    events::not_kept,
-    journal::not_in_history,
-    limits::{Limit, Limited, caps::CapRefusal},
-    mirror::state::NotTheOrigin,
-};
+use countersign_core::values::{json::ParseError, key::SecretKey, path::RepoPath, time::Timestamp};
+use countersign_server::events::{journal::not_in_history, not_kept};
+use countersign_server::follow::mirror::state::NotTheOrigin;
+use countersign_server::http::{blocks::BlockedThing, blocks::ChangeBlocked, error::ApiError};
+use countersign_server::limits::{Limit, Limited, caps::CapRefusal};
 use countersign_store::StoreError;
 use reqwest::StatusCode;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::*;
-use crate::{
-    client::{ServerClient, exchange::Answer, words::to_client_words},
-    output::{ColorChoice, Output},
-};
+use crate::client::{ServerClient, advice::*, attempts::Answer, words::to_client_words};
+use crate::words::output::{ColorChoice, Output};
 
 /// Each 409 of the server, and the name that programs are told.
 fn conflicts() -> Vec<(ApiError, &'static str)> {

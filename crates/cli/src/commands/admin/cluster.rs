@@ -5,14 +5,15 @@ use std::{path::Path, time::Duration};
 use countersign_cluster::admin::{ClusterStatus, InitError, NodeStatus};
 use countersign_cluster::{admin, database::Database, error::DatabaseError, schema::SchemaError};
 use countersign_core::values::shown::shown_text;
-use countersign_forge::origin::speaks_for;
-use countersign_server::config::{GivenDatabase, GivenSettings};
+use countersign_forge::forges::configured::speaks_for;
+use countersign_server::operate::config::{GivenDatabase, GivenSettings};
 use countersign_store::sequence::{MAX_CLOCK_ERROR, PassedBatch};
-use countersign_store::{audit, clock::Clock, journal::batches::JournalBatches};
+use countersign_store::{audit, journal::export::JournalBatches, machine::clock::Clock};
 use serde_json::{Value, json};
 
-use super::data_dir::{find_data_dir, open_stopped};
-use crate::{args::ClusterArgs, args::ClusterCommand, error::CliError, output::Output, setup, table::Table};
+use crate::args::{ClusterArgs, ClusterCommand};
+use crate::words::{error::CliError, output::Output, table::Table};
+use crate::{client::session, commands::admin::socket::find_data_dir, commands::admin::socket::open_stopped};
 
 /// What the first node is called that no server has started yet.
 const SENDER: &str = "init";
@@ -38,7 +39,8 @@ fn init(args: ClusterArgs, output: Output) -> Result<(), CliError> {
     let commit = opened.store.head().commit;
     let batches = JournalBatches::new(export, None, |_| false);
     let address = database.settings().to_string();
-    let written = setup::runtime()?.block_on(admin::init(&database, SENDER, Clock::system().now(), batches));
+    let written =
+        session::runtime()?.block_on(admin::init(&database, SENDER, Clock::system().now(), batches));
     let written = written.map_err(|error| explain_init(error, &address))?;
     let text = format!(
         "The database {address} has everything up to the commit {commit}. Start this server and others with --database \
@@ -63,7 +65,7 @@ fn show_status(args: &ClusterArgs, output: Output) -> Result<(), CliError> {
     let file = GivenSettings::read(args.files.config.as_deref())?;
     let database = find_database(&file, args.database())?;
     let address = database.settings().to_string();
-    let status = setup::runtime()?.block_on(admin::read_status(&database));
+    let status = session::runtime()?.block_on(admin::read_status(&database));
     let status = status.map_err(|error| explain(error, &address))?;
     output.answer(&describe(&status, &address), &to_json(&status))
 }

@@ -4,15 +4,14 @@ use std::{fs, path::Path, path::absolute};
 
 use countersign_core::log::note::Note;
 use countersign_core::values::{bounds::NOTE_BYTES, verifier_key::KeyKind, verifier_key::VerifierKey};
-use countersign_server::{admin::AdminRequest, config::GivenSettings};
-use countersign_store::durable;
+use countersign_server::{operate::config::GivenSettings, serve::admin::AdminRequest};
+use countersign_store::machine::disk;
 use serde_json::{Value, json};
 
-use super::{data_dir::find_data_dir, owner::refuse_other_user, socket};
 use crate::args::{AcceptLossArgs, LogCommand, LogInitArgs, TakeCheckpointArgs};
-use crate::{
-    error::CliError, files::write_new, keys, output::Output, paths::shown_path, prompt, prompt::Confirmation,
-};
+use crate::commands::admin::{socket, socket::find_data_dir, socket::refuse_other_user};
+use crate::words::{error::CliError, error::shown_path, output, output::Confirmation, output::Output};
+use crate::{keys, settings::config_dir::write_new};
 
 /// In the data directory, beside the checkpoints.
 const KEY_FILE: &str = "log/key";
@@ -65,7 +64,7 @@ fn accept_loss(args: AcceptLossArgs, output: Output, confirmation: Confirmation)
          itself.\nWitnesses that have seen the lost commits never cosign it again. Clients that have seen them refuse it as \
          forked.\nThis cannot be undone. A log with a new origin contradicts nothing: see --help."
     ));
-    prompt::confirm(confirmation, "Give up these commits?")?;
+    output::confirm(confirmation, "Give up these commits?")?;
     let lost = ask(&path, &AdminRequest::AcceptLogLoss { origin: origin.clone(), size })?;
     let files = lost.iter().filter_map(|lost| lost["checkpoint"].as_str());
     let files: String =
@@ -77,7 +76,7 @@ fn accept_loss(args: AcceptLossArgs, output: Output, confirmation: Confirmation)
 }
 
 fn take_checkpoint(args: TakeCheckpointArgs, output: Output) -> Result<(), CliError> {
-    let bytes = durable::read(&args.file, NOTE_BYTES as u64);
+    let bytes = disk::read(&args.file, NOTE_BYTES as u64);
     let bytes = bytes.map_err(|error| CliError::file("read", &args.file, error))?;
     let shown = shown_path(&args.file);
     let not_one = |reason: String| {

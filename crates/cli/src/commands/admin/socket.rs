@@ -1,14 +1,18 @@
 //! Asking a running server over the socket in its data directory.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::{os::unix::net::UnixStream, path::Path, time::Duration};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::{fs::MetadataExt as _, net::UnixStream};
+use std::{fs, io, path::Path, path::PathBuf, time::Duration};
 
 use countersign_core::values::shown::shown_text;
-use countersign_server::admin::{AdminEnd, AdminRequest};
-use countersign_store::data_dir::DataDir;
+use countersign_forge::forges::configured::speaks_for;
+use countersign_server::serve::admin::{AdminEnd, AdminRequest};
+use countersign_server::{follow::mirror::memory::MirrorMemory, operate::config::GivenSettings};
+use countersign_store::machine::{clock::Clock, data_dir::DataDir, data_dir::DataDirError};
+use countersign_store::{StoreRole, store::OpenSettings, store::OpenedData, store::open_repository};
 use serde_json::Value;
 
-use crate::error::CliError;
+use crate::{args::FileArgs, words::error::CliError};
 
 pub(super) const HINT: &str = "`countersign admin projects` lists projects and what is pending; `countersign admin --help` lists all commands";
 /// More than the server takes for an answer.
@@ -48,4 +52,73 @@ fn converse(mut stream: UnixStream, request: &AdminRequest) -> io::Result<Result
         }
     }
     Err(io::ErrorKind::UnexpectedEof.into())
+}
+
+// The data directory of a server that is stopped.
+
+/// No budget: an operator can always clean up.
+pub(super) fn open_stopped(file: &GivenSettings, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
+    let data_dir = lock_stopped(path)?;
+    // A mirror makes no commits of its own, and keeps no nonces.
+    let role = if is_mirror(&data_dir)? { StoreRole::Follower } else { StoreRole::Single };
+    let settings =
+        OpenSettings { author: file.author()?, clock: Clock::system(), budget: None, speaks_for, role };
+    let opened = open_repository(&data_dir, settings)?;
+    Ok((data_dir, opened))
+}
+
+pub(super) fn is_mirror(data_dir: &DataDir) -> Result<bool, CliError> {
+    let origin = MirrorMemory::at(data_dir.path()).origin();
+    Ok(origin.map_err(|error| CliError::other(error.to_string(), "check the disk").because(error))?.is_some())
+}
+
+pub(super) fn lock_stopped(path: &Path) -> Result<DataDir, CliError> {
+    refuse_other_user(path)?;
+    DataDir::lock(path).map_err(|error| match error {
+        DataDirError::InUse { .. } => CliError::other(
+            error.to_string(),
+            "a server that runs without its socket (its log says why), or another command: stop it first",
+        ),
+        DataDirError::NotADirectory { .. }
+        | DataDirError::NotWritable { .. }
+        | DataDirError::Unusable { .. } => error.into(),
+    })
+}
+
+/// The configuration, and the directory in which a server has kept its state.
+pub(super) fn find_data_dir(files: FileArgs) -> Result<(GivenSettings, PathBuf), CliError> {
+    let file = GivenSettings::read(files.config.as_deref())?;
+    let path = files.data_dir.unwrap_or_else(|| file.data_dir());
+    if !DataDir::has_repository_at(&path) {
+        let message = format!("there is no repository in the data directory {}", path.display());
+        return Err(CliError::other(message, "name it with --data-dir"));
+    }
+    Ok((file, path))
+}
+
+// Whose data directory it is. Files of root, or of another user, would stop a server that cannot read them.
+
+/// The server made its repository, so it runs as the repository's owner. Before there is one, the directory's owner counts.
+/// A directory that is missing will be the caller's.
+pub(super) fn refuse_other_user(data_dir: &Path) -> Result<(), CliError> {
+    let repository = DataDir::repository_at(data_dir);
+    let place = if repository.exists() { &repository } else { data_dir };
+    let owner = match fs::metadata(place) {
+        Ok(found) => found.uid(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(CliError::file("read", place, error)),
+    };
+    let own = rustix::process::geteuid().as_raw();
+    if owner == own {
+        return Ok(());
+    }
+    let message = format!(
+        "{} belongs to the user with the id {owner}, and this command runs as {own}. The server could not use files \
+         that it makes there",
+        place.display()
+    );
+    Err(CliError::other(
+        message,
+        "run it as the server's user, as in `sudo -u countersign countersign admin …`",
+    ))
 }

@@ -1,10 +1,8 @@
 //! `--for openssl`: raw signatures and PEM keys, as `openssl pkeyutl -verify -rawin` reads them.
 
-use countersign_core::values::key::{PublicKey, encode_base64};
-use countersign_core::values::wire;
+use countersign_core::values::{key::PublicKey, key::encode_base64, wire};
 
-use super::directory::ExportedFile;
-use super::release::{ExportedRelease, SHA256SUMS, ToolScript, expect};
+use crate::commands::export::release::{ExportedFile, ExportedRelease, SHA256SUMS, ToolScript, expect};
 
 const CHECKS: &str = "\
 #   - every signature below holds: Ed25519 over the 64 bytes of the SHA-512 of svc.index.json,

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::documents::{layout, other_formats::OtherFormatsFile};
-use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
-use countersign_core::{rules::quorum, values::key::PublicKey};
+use countersign_core::values::other_format::{
+    NAMESPACE, OtherFormat, ReleaseSums, trusted_comment, write_public_key,
+};
+use countersign_core::values::{digest::Sha256, key::PublicKey, key::encode_base64, wire};
+use countersign_core::{documents::layout, documents::signatures::OtherFormatsFile, rules::quorum};
 
-use super::directory::ExportedFile;
-use super::release::{ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect};
-use crate::{client::state::Shown, error::CliError};
+use crate::commands::export::release::{
+    ExportedFile, ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect,
+};
+use crate::{client::state::Shown, words::error::CliError};
 
 /// Digests with the programs that every system has.
 const PLAIN: &str = include_str!("plain.sh");
@@ -61,4 +64,84 @@ impl ToolScript {
         self.functions.push_str(PLAIN);
         self.render(release, |signer| signatures.text_of(signer).is_some())
     }
+}
+
+// `--for minisign`: signatures on `SHA256SUMS` as `minisign -V` reads them.
+
+const MINISIGN_CHECKS: &str = "\
+#   - every signature below holds: `minisign -V -H` over SHA256SUMS, with the trusted comment of this release,";
+
+pub(super) fn list_minisign_files(
+    release: &ExportedRelease<'_>,
+    signatures: &FormatSignatures,
+) -> Vec<ExportedFile> {
+    let mut files = vec![ExportedFile::new(SHA256SUMS, release.sha256sums.as_str())];
+    for signer in &release.signers {
+        let key = write_public_key(&signer.signer.key);
+        files.push(ExportedFile::new(format!("keys/{}.pub", signer.id), key));
+        if let Some(text) = signatures.text_of(signer) {
+            files.push(ExportedFile::new(format!("signatures/{}.minisig", signer.id), text));
+        }
+    }
+    files
+}
+
+pub(super) fn minisign_script(release: &ExportedRelease<'_>) -> ToolScript {
+    // A path is text from outside, so the script has its digest only.
+    let comment = Sha256::of(trusted_comment(&release.artifact.path).as_bytes());
+    ToolScript {
+        needs: "minisign 0.10 or newer",
+        checks: MINISIGN_CHECKS,
+        functions: include_str!("minisign.sh").to_owned(),
+        expected: vec![format!("comment {comment}")],
+        spell: encode_minisign_key,
+    }
+}
+
+/// The second line of the file with the key.
+fn encode_minisign_key(key: &PublicKey) -> String {
+    write_public_key(key).lines().nth(1).unwrap_or_default().to_owned()
+}
+
+// `--for ssh`: signatures on `SHA256SUMS` as `ssh-keygen -Y verify` reads them.
+
+const SSH_CHECKS: &str =
+    "#   - every signature below holds: `ssh-keygen -Y verify` over SHA256SUMS, namespace `file`,";
+
+pub(super) fn list_ssh_files(
+    release: &ExportedRelease<'_>,
+    signatures: &FormatSignatures,
+) -> Vec<ExportedFile> {
+    let mut files = vec![
+        ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()),
+        ExportedFile::new("allowed_signers", list_allowed(release)),
+    ];
+    for signer in &release.signers {
+        if let Some(text) = signatures.text_of(signer) {
+            files.push(ExportedFile::new(format!("signatures/{}.sig", signer.id), text));
+        }
+    }
+    files
+}
+
+pub(super) fn ssh_script() -> ToolScript {
+    ToolScript {
+        needs: "OpenSSH 8.1 or newer",
+        checks: SSH_CHECKS,
+        functions: include_str!("ssh.sh").to_owned(),
+        expected: Vec::new(),
+        spell: encode_ssh_key,
+    }
+}
+
+/// One line a signer. None is good for another namespace than that of files.
+fn list_allowed(release: &ExportedRelease<'_>) -> String {
+    let line = |id: &str, key: &PublicKey| {
+        format!("{id} namespaces=\"{NAMESPACE}\" {} {}\n", wire::SSH_KEY_TYPE, encode_ssh_key(key))
+    };
+    release.signers.iter().map(|signer| line(&signer.id, &signer.signer.key)).collect()
+}
+
+fn encode_ssh_key(key: &PublicKey) -> String {
+    encode_base64(&key.to_ssh_blob())
 }

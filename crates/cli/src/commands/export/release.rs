@@ -1,15 +1,15 @@
 //! What every format exports: a release that this computer accepts, with its signers under names of ours.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, fs, path::Path};
 
-use countersign_core::documents::signers::{Group, Signer};
+use countersign_core::documents::{index::render_sha256sums, signers::Group, signers::Signer};
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
 use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::key::{PublicKey, Signature};
-use countersign_core::{documents::sha256sums::render_sha256sums, values::shown::shown_within};
-use countersign_explain::signers::shown_signer_name;
+use countersign_core::values::{key::PublicKey, key::Signature, shown::shown_within};
+use countersign_explain::words::shown_signer_name;
 
-use crate::error::CliError;
+use crate::settings::config_dir::{is_free, refuse_link, refuse_links_below, write};
+use crate::{evidence::download::Overwrite, words::error::CliError, words::error::shown_path};
 
 const HEAD: &str = include_str!("head.sh");
 const SHARED: &str = include_str!("shared.sh");
@@ -178,4 +178,58 @@ impl ReleaseLines {
         let (before, after) = template.split_once("@RELEASE@\n").expect("every template has the place");
         format!("{before}{}{after}", self.0)
     }
+}
+
+// The directory that an export is written to.
+
+pub(super) const SCRIPT: &str = "verify.sh";
+
+/// A file of an export. The name is one of ours, never text from outside.
+#[derive(Debug)]
+pub(super) struct ExportedFile {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl ExportedFile {
+    pub(super) fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self { name: name.into(), bytes: bytes.into() }
+    }
+}
+
+/// Before anything is asked of a server.
+pub(super) fn check_free(dir: &Path, overwrite: Overwrite) -> Result<(), CliError> {
+    refuse_link(dir)?;
+    let is_free = is_free(dir).map_err(|error| CliError::file("used as a directory", dir, error))?;
+    if is_free || overwrite == Overwrite::Allow {
+        return Ok(());
+    }
+    Err(CliError::usage(
+        format!("{} is not empty", shown_path(dir)),
+        "name another directory with -o DIR, or pass --force to replace the files of an earlier export",
+    ))
+}
+
+/// Removes the old script first and writes the new one last, so that a script never stands beside files of two exports.
+pub(super) fn write_all(dir: &Path, files: &[ExportedFile], script: &str) -> Result<(), CliError> {
+    let target = dir.join(SCRIPT);
+    // All of them, before the first is written. Renaming replaces a file, and goes through a directory that is a link.
+    refuse_link(dir)?;
+    for name in files.iter().map(|file| file.name.as_str()).chain([SCRIPT]) {
+        refuse_links_below(dir, Path::new(name))?;
+    }
+    match fs::remove_file(&target) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(CliError::file("removed", &target, error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    fs::create_dir_all(dir).map_err(|error| CliError::file("created", dir, error))?;
+    for ExportedFile { name, bytes } in files {
+        let path = dir.join(name);
+        let parent = path.parent().unwrap_or(dir);
+        fs::create_dir_all(parent).map_err(|error| CliError::file("created", parent, error))?;
+        write(&path, bytes)?;
+    }
+    write(&target, script.as_bytes())
 }

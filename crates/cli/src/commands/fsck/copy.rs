@@ -4,12 +4,12 @@
 use std::{path::Path, time::Duration};
 
 use countersign_store::journal::read::{JournalError, JournalFault, JournalReader};
-use countersign_store::journal_copy::{Copied, JournalCopy};
-use countersign_store::{ObjectId, OpenError, StoreError, follow::FollowError};
+use countersign_store::journal::{copy::Copied, copy::JournalCopy, follow::FollowError};
+use countersign_store::{ObjectId, OpenError, StoreError};
 use indicatif::ProgressBar;
 
-use crate::client::{ServerClient, journal::JournalStream};
-use crate::{error::CliError, paths::shown_path};
+use crate::client::{ServerClient, log::JournalStream};
+use crate::words::error::{CliError, shown_path};
 
 /// A server that sends nothing for so long has gone.
 const SILENCE: Duration = Duration::from_secs(60);

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{ReleaseState, SignedRelease, WaitingKind};
 use countersign_core::documents::{history::History, layout, signers::SignersFile};
-use countersign_core::rules::scratch::Scratch;
+use countersign_core::rules::snapshot::{Scratch, Snapshot};
 use countersign_core::values::bounds::{KEY_ENTRIES, LIST_ENTRIES};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
-use countersign_explain::incident::{IncidentQuestion, ListingAgreement};
+use countersign_explain::incident::{
+    IncidentFault, IncidentQuestion, ListingAgreement, ProjectIncident, examine_project,
+};
 
-use crate::client::{ServerClient, state::StateQuestion};
-use crate::session::{Reader, Session};
-use crate::targets::Place;
-use crate::{args::IncidentArgs, error::CliError, named_keys::resolve_keys, release_names::ReleaseName};
+use crate::client::session::{Reader, Session};
+use crate::client::{ServerClient, state::StateQuestion, targets::Place, targets::ReleaseName};
+use crate::{args::IncidentArgs, keys::resolve_keys, words::error::CliError};
 
 /// For each release there are some requests. A clone answers without a bound.
 const MAX_RELEASES: usize = 1_000;
@@ -269,4 +270,62 @@ impl Fetched {
 pub(super) fn list_files(history: &History) -> Vec<SignersFile> {
     let files = history.entries.iter().rev();
     files.filter_map(|entry| SignersFile::parse(entry.signers_config.as_bytes()).ok()).collect()
+}
+
+// What was found.
+
+/// What was found, and whether all of it could be looked at.
+pub(super) struct Findings {
+    pub(super) question: IncidentQuestion,
+    /// The user's own first, those of strangers last (D219).
+    pub(super) projects: Vec<ProjectIncident>,
+    pub(super) faults: Vec<IncidentFault>,
+    /// The server has more than was asked for.
+    pub(super) is_cut: bool,
+    /// Servers that say themselves that they are not ready, such as mirrors that do not have everything, and what could not
+    /// be fetched.
+    pub(super) unread: Vec<String>,
+    /// The projects that this computer knows or the user named.
+    known: BTreeSet<RepoPath>,
+}
+
+impl Findings {
+    pub(super) fn of(
+        snapshot: &impl Snapshot,
+        projects: &[RepoPath],
+        releases: impl Fn(&RepoPath) -> Vec<RepoPath>,
+        question: IncidentQuestion,
+        known: BTreeSet<RepoPath>,
+    ) -> Self {
+        let mut findings = Self {
+            question,
+            projects: Vec::new(),
+            faults: Vec::new(),
+            is_cut: false,
+            unread: Vec::new(),
+            known,
+        };
+        for project in projects {
+            match examine_project(snapshot, project, || releases(project), &findings.question) {
+                Ok(found) => findings.projects.extend(found),
+                Err(fault) => findings.faults.push(fault),
+            }
+        }
+        let Self { projects, known, .. } = &mut findings;
+        projects.sort_by_cached_key(|one| {
+            let is_known = known.contains(&one.project);
+            (!is_known, one.is_untouched(), one.agreement, one.project.clone())
+        });
+        findings
+    }
+
+    /// Whether a project is neither known here nor touched by the keys: strangers can list any key.
+    pub(super) fn is_strangers(&self, incident: &ProjectIncident) -> bool {
+        incident.is_untouched() && !self.known.contains(&incident.project)
+    }
+}
+
+pub(super) fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> CliError {
+    CliError::other("the signers files cannot be read", "`countersign fsck` says what is damaged")
+        .because(error)
 }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use countersign_api::offline::write_statement_requests;
+use countersign_api::requests::write_statement_requests;
 use countersign_core::documents::signers::{Group, Signer, SignersFile, keys_of};
 use countersign_core::documents::statement::{Revocation, StatementKind};
 use countersign_core::documents::{history::History, layout};
@@ -14,15 +14,15 @@ use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, w
 use countersign_explain::incident::{
     IncidentQuestion, KeyRemoval, KeyShortage, ListingStanding, OpenKind, OpenMatter, ProjectIncident,
 };
-use countersign_explain::{delay::shown_hours, signers::shown_signers};
+use countersign_explain::words::{shown_hours, shown_signers};
 use serde_json::{Value, json};
 
-use super::findings::{Findings, unreadable};
 use crate::args::{IncidentArgs, role_options};
-use crate::error::{CliError, REASON_HINT};
-use crate::files::{is_free, write_new};
-use crate::output::{Output, quote};
-use crate::{client::now, commands::signers::edit::without_keys, paths::shown_path, people::when_text};
+use crate::commands::incident::fetched::{Findings, unreadable};
+use crate::commands::signers::edit::without_keys;
+use crate::words::error::{CliError, REASON_HINT, shown_path};
+use crate::words::{output::Output, output::quote, table::when_text};
+use crate::{client::now, settings::config_dir::is_free, settings::config_dir::write_new};
 
 /// A line that names everyone in a large team.
 const MOST_SHOWN: usize = 10_000;

@@ -1,16 +1,15 @@
 //! The findings, for people and for programs.
 
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp};
-use countersign_core::{documents::signers::Role, documents::signers::Signer, rules::consent::ConditionKind};
+use countersign_core::{documents::signers::Role, documents::signers::Signer, rules::quorum::ConditionKind};
 use countersign_explain::incident::{
     IncidentListing, ListingStanding, OpenKind, OpenMatter, ProjectIncident, SigningTimes, TouchedRelease,
     TouchedRevocation, TouchedRotation,
 };
-use countersign_explain::{signers::shown_signer, strength::Act};
+use countersign_explain::{strength::Act, words::shown_signer};
 use serde_json::{Map, Value, json};
 
-use super::findings::Findings;
-use crate::{output::Output, people::when_text};
+use crate::{commands::incident::fetched::Findings, words::output::Output, words::table::when_text};
 
 pub(super) fn describe(findings: &Findings, output: Output) -> Vec<String> {
     let mut lines = Vec::new();

@@ -1,21 +1,24 @@
 //! A log that lies about the state (D214): the evidence is made, kept in a file, and checked by anyone who gets it.
 
-use std::path::{Path, PathBuf};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::Path, path::PathBuf, sync::Arc};
 
-use countersign_core::log::{note::Note, proofs::InclusionProof, status::completed_indexes};
+use countersign_core::log::checkpoint::{InclusionProof, SignedCheckpoint};
+use countersign_core::log::{note::Note, status::completed_indexes, tree::write_hash};
+use countersign_core::proof::log_pin::LogPin;
 use countersign_core::proof::state_lie::{LeafBefore, NoLie, ProvenLie, StateLie};
-use countersign_core::values::{bounds::STATE_LIE_BYTES, path::RepoPath, verifier_key::VerifierKey};
-use countersign_core::{log::tree::write_hash, rules::snapshot::Change};
-use countersign_explain::logs::{shown_record, shown_verifier_key};
+use countersign_core::values::{
+    bounds::STATE_LIE_BYTES, json::ParseError, path::RepoPath, time::Timestamp, verifier_key::VerifierKey,
+};
+use countersign_core::{documents::transparency::Transparency, rules::snapshot::Change};
+use countersign_explain::words::{shown_record, shown_verifier_key};
 use serde_json::{Value, json};
 
-use super::commits::{Commits, untrue_journal};
-use super::reading::{FoundLie, read_leaves};
-use super::replay::StateReplay;
-use crate::files::{read_bounded, write};
-use crate::{client::ServerClient, config_dir::ConfigDir, error::CliError, log_tiles::LogTiles};
-use crate::{output::Output, paths::shown_path};
+use crate::client::{ServerClient, now};
+use crate::commands::monitor::reading::{Commits, FoundLie, read_leaves, untrue_journal};
+use crate::commands::monitor::replay::StateReplay;
+use crate::evidence::log_memory::{LogSighting, LogTiles};
+use crate::settings::config_dir::{ConfigDir, read_bounded, write};
+use crate::words::{error::CliError, error::shown_path, output::Output};
 
 /// The checkpoint under which a lie was found.
 pub(super) struct LyingLog<'a> {
@@ -166,4 +169,79 @@ fn to_json(log: &VerifierKey, proven: &ProvenLie) -> Value {
         "derived_state": derived.to_string(),
         "derived_records": records.iter().map(|record| record.text()).collect::<Vec<_>>(),
     })
+}
+
+// Whether enough witnesses have seen the log that the monitor is shown (D119). Without them a server could show this computer
+// a log of its own, in which nothing happens.
+
+/// The log as it was shown, and what projects demand of it.
+pub(super) struct ShownLog<'a> {
+    pub(super) client: &'a ServerClient,
+    pub(super) key: &'a VerifierKey,
+    pub(super) pin: &'a LogPin,
+    pub(super) demands: &'a BTreeMap<RepoPath, Transparency>,
+}
+
+/// A project whose witnesses have not cosigned the log for too long.
+pub(super) struct Unwitnessed {
+    pub(super) project: RepoPath,
+    /// The last time; `None` if too few have cosigned at all.
+    since: Option<Timestamp>,
+}
+
+impl ShownLog<'_> {
+    pub(super) async fn find_unwitnessed(&self) -> Result<Vec<Unwitnessed>, CliError> {
+        let mut demands = self.demands.iter().filter(|(_, demand)| demand.log() == self.key).peekable();
+        if demands.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let note = self.client.cosigned_checkpoint().await?;
+        let (mut unwitnessed, now) = (Vec::new(), now()?);
+        for (project, demand) in demands {
+            let Some(max_age) = demand.max_age() else { continue };
+            let policy = demand.policy();
+            let witnesses = policy.witness_keys();
+            let mut since = None;
+            if let Some(note) = &note {
+                let (key, witnesses) = (self.key, &witnesses[..]);
+                let sighting = LogSighting { key, note, witnesses, is_timed: true, consistency: None };
+                sighting.check_against(self.pin, Some(self.client)).await?;
+                let signed = SignedCheckpoint::open(note, std::slice::from_ref(self.key), witnesses);
+                let signed = signed.map_err(|error| {
+                    let error = ParseError::new("", error.to_string());
+                    self.client.unusable_content(&"its cosigned checkpoint", error)
+                })?;
+                let times = signed.cosignatures().map(|of| (of.witness.key(), of.time));
+                let time = policy.as_of(times).and_then(|time| i64::try_from(time).ok());
+                since = time.and_then(|time| Timestamp::from_unix_seconds(time).ok());
+            }
+            let is_fresh = since.is_some_and(|since| now.ahead_of(since).is_none_or(|age| age <= max_age));
+            if !is_fresh {
+                unwitnessed.push(Unwitnessed { project: project.clone(), since });
+            }
+        }
+        Ok(unwitnessed)
+    }
+}
+
+impl Unwitnessed {
+    pub(super) fn text(&self) -> String {
+        let since = match self.since {
+            Some(since) => format!("not since {since}, which is longer ago than its signers file allows"),
+            None => "too few have cosigned it".to_owned(),
+        };
+        format!(
+            "the witnesses of {} do not confirm this log: {since}. They are down, or this computer is shown another log than \
+             they are",
+            self.project
+        )
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "kind": "unwitnessed",
+            "project_id": self.project.as_str(),
+            "since": self.since.map(|since| since.to_string()),
+        })
+    }
 }

@@ -1,12 +1,12 @@
 //! New commits of a log: their leaves must give the root of the checkpoint, the journal must be what the leaves say, and
 //! the state that the journal gives must be the one that they have.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{collections::BTreeMap, collections::BTreeSet, time::Duration};
 
 use countersign_core::documents::{
-    agreement::Agreement, layout, signers::SignersFile, statement::Veto, transparency::Transparency,
+    history::Agreement, layout, signers::SignersFile, statement::Veto, transparency::Transparency,
 };
-use countersign_core::log::leaf::{Leaf, digest_changes, parse_bundle};
+use countersign_core::log::record::{Leaf, digest_changes, parse_bundle};
 use countersign_core::log::tile::{TILE_WIDTH, TileKind, TileName};
 use countersign_core::log::{note::Note, tree::BadProof, tree::TreeHead};
 use countersign_core::values::{
@@ -14,12 +14,12 @@ use countersign_core::values::{
     verifier_key::VerifierKey, wire,
 };
 use countersign_core::{proof::log_pin::LogPin, rules::snapshot::Change};
-use countersign_store::{ObjectId, journal::entry::JournalEntry};
+use countersign_store::{ObjectId, journal::read::JournalReader, journal::write::JournalEntry};
+use reqwest::Response;
 use serde::Serialize;
 
-use super::{commits::Commits, commits::untrue_journal, replay::StateReplay};
-use crate::log_tiles::{LogTiles, NotContinued, missing_tile};
-use crate::{client::ServerClient, error::CliError, log_memory::LogSighting};
+use crate::evidence::log_memory::{LogSighting, LogTiles, NotContinued, missing_tile};
+use crate::{client::ServerClient, commands::monitor::replay::StateReplay, words::error::CliError};
 
 /// Of a bundle of entries. A leaf has some 330 bytes.
 const ENTRIES_BYTES: usize = 256 << 10;
@@ -285,4 +285,73 @@ impl WatchedChange {
         };
         format!("{time}  {what}  (commit {commit})")
     }
+}
+
+// The journal of a server, one commit after the other. A stream that breaks off is continued.
+
+/// A server that sends nothing for so long has gone.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How often the journal can break off without a single new commit.
+const MAX_BREAKS: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) struct Commits<'a> {
+    client: &'a ServerClient,
+    /// The last one that was given.
+    newest: Option<ObjectId>,
+    stream: Option<(Response, JournalReader)>,
+    breaks: u32,
+}
+
+impl<'a> Commits<'a> {
+    /// Those after this commit, or all.
+    pub(super) fn after(client: &'a ServerClient, newest: Option<ObjectId>) -> Self {
+        Self { client, newest, stream: None, breaks: 0 }
+    }
+
+    pub(super) async fn next(&mut self) -> Result<JournalEntry, CliError> {
+        loop {
+            let (response, reader) = match &mut self.stream {
+                Some(open) => open,
+                None => {
+                    let stream = self.client.journal(self.newest).await?;
+                    let stream = stream.ok_or_else(|| {
+                        untrue_journal(self.client, "its journal does not have the last commit")
+                    })?;
+                    self.stream.insert((stream.response, JournalReader::default()))
+                }
+            };
+            let entry = reader.next();
+            let entry =
+                entry.map_err(|error| untrue_journal(self.client, "its journal is none").because(error))?;
+            if let Some(entry) = entry {
+                (self.newest, self.breaks) = (Some(entry.id), 0);
+                return Ok(entry);
+            }
+            match tokio::time::timeout(SILENCE, response.chunk()).await {
+                Ok(Ok(Some(bytes))) => reader.push(&bytes),
+                Ok(Ok(None) | Err(_)) | Err(_) => self.pause().await?,
+            }
+        }
+    }
+
+    async fn pause(&mut self) -> Result<(), CliError> {
+        self.stream = None;
+        self.breaks += 1;
+        if self.breaks > MAX_BREAKS {
+            return Err(CliError::unreachable(
+                format!("the journal of {} breaks off", self.client.address()),
+                "run it again: it continues where it stopped",
+            ));
+        }
+        tokio::time::sleep(PAUSE * self.breaks).await;
+        Ok(())
+    }
+}
+
+pub(super) fn untrue_journal(client: &ServerClient, why: &str) -> CliError {
+    CliError::unverified(
+        format!("the server {} shows other commits than its log: {why}", client.address()),
+        "it lies or is broken: compare with a mirror or another client, and tell its operator",
+    )
 }

@@ -12,7 +12,7 @@ use countersign_core::values::{digest::Sha512, path::RepoPath};
 use countersign_core::{json_fields, rules::snapshot::Change};
 use serde::Serialize;
 
-use crate::error::CliError;
+use crate::words::error::CliError;
 
 /// How much of the file counts, and the root of the map that it gives. What follows a crash has left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

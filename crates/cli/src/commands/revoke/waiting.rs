@@ -3,28 +3,20 @@
 use std::time::{Duration, Instant};
 
 use countersign_api::state::StateResponse;
-use countersign_core::{
-    log::record::LoggedState,
-    proof::{
-        freshness::{Freshness, LogTrust, StapleError, StapleSubject, verify as verify_staple},
-        log_pin::latest_older_proof,
-        verify::{RevokedArtifact, VerifyError, verify},
-    },
-    values::{path::RepoPath, shown::shown_text, time::Timestamp},
+use countersign_core::log::record::LoggedState;
+use countersign_core::proof::freshness::{
+    Freshness, LogTrust, StapleError, StapleSubject, verify as verify_staple,
 };
-use countersign_explain::logs::shown_age;
+use countersign_core::proof::log_pin::latest_older_proof;
+use countersign_core::proof::verify::{RevokedArtifact, VerifyError, verify};
+use countersign_core::values::{path::RepoPath, shown::shown_text, time::Timestamp};
+use countersign_explain::words::shown_age;
 use serde_json::{Value, json};
 
-use crate::{
-    args::RevokeArgs,
-    client::{ServerClient, now},
-    error::{CliError, ErrorKind},
-    evidence::require_evidence,
-    freshness::shown_time,
-    log_policy::{ChosenPolicy, PolicySource},
-    proof::behind,
-    session::Session,
-};
+use crate::client::{ServerClient, now, session::Session};
+use crate::evidence::log_policy::{ChosenPolicy, PolicySource};
+use crate::evidence::{freshness::shown_time, proof::behind, release::require_evidence};
+use crate::{args::RevokeArgs, words::error::CliError, words::error::ErrorKind};
 
 const PAUSE: Duration = Duration::from_secs(1);
 

@@ -1,19 +1,15 @@
 //! `countersign serve --check`: would the server start, and what would it do? Changes nothing (D58).
 
-use std::{error::Error, net::TcpListener, path::Path};
+use std::{error::Error, net::TcpListener, path::Path, sync::Arc};
 
 use countersign_cluster::database::Database;
-use countersign_server::{
-    config::{ConfigSource, GivenSettings, Settings},
-    disk_space::DiskSpace,
-    mirror::{MirrorSettings, memory::MirrorMemory},
-    tls::{Tls, TlsFiles},
-};
-use countersign_store::open::{FoundData, inspect};
+use countersign_server::follow::mirror::{MirrorSettings, memory::MirrorMemory};
+use countersign_server::operate::config::{ConfigSource, GivenSettings, Settings};
+use countersign_server::operate::{disk_space::DiskSpace, tls::Tls, tls::TlsFiles};
+use countersign_store::store::{FoundData, inspect};
 use serde_json::{Map, Value, json};
 
-use super::log_key::read_log_key;
-use crate::{error::CliError, output::Output};
+use crate::{keys::SigningKey, words::error::CliError, words::output::Output};
 
 const WARNING: &str = "warning";
 
@@ -189,4 +185,15 @@ impl Report {
         };
         Err(CliError::usage(message, "docs/configuration.md lists all settings").with_details(details))
     }
+}
+
+// The key of the log.
+
+/// The server itself reads no keys, and speaks to no agent.
+pub(super) fn read_log_key(settings: &mut Settings, output: Output) -> Result<(), CliError> {
+    let Some(log) = &mut settings.log else { return Ok(()) };
+    let key = SigningKey::load_for_service(&log.key_file, output)?;
+    let named = log.verifier_key(key.public_key())?;
+    log.signer = Some(Arc::new(key.into_log_signer(named)));
+    Ok(())
 }

@@ -1,15 +1,23 @@
 //! A file to sign, as a server or a file from another computer shows it: checked, shown, and signed.
 
-use countersign_api::requests::SignaturesBody;
-use countersign_core::proof::to_sign::{SigningRequest, Subject, ToSign};
-use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
-use countersign_explain::describe::{Description, describe};
+use std::{collections::BTreeSet, path::Path};
 
-use super::formats::FormatChoice;
-use crate::comparison::{self, Comparison};
-use crate::proof::{self, Network};
-use crate::{args::SignArgs, client::state::Shown, error::CliError, keys::SigningKey, people::when_text};
-use crate::{prompt, review::Review, session::Session, trust::TrustFile, waiting::due_text};
+use countersign_api::{requests, requests::SignaturesBody};
+use countersign_core::documents::{layout, signatures::FormatTexts, signatures::OtherFormatsFile};
+use countersign_core::proof::to_sign::{FormatsToSign, SigningRequest, Subject, ToSign};
+use countersign_core::values::{
+    key::PublicKey, other_format::OtherFormat, path::RepoPath, shown::plural, time::Timestamp,
+};
+use countersign_explain::describe::{Description, describe};
+use serde_json::{Value, json};
+
+use crate::client::{
+    ServerClient, session::Session, state::Shown, submission::Submitted, targets::Target, waiting::due_text,
+};
+use crate::evidence::carried::{SignedFile, check_output, mark_done, read, submit_all};
+use crate::evidence::{comparison, comparison::Comparison, proof, proof::Network, review::Review};
+use crate::words::{error::CliError, error::shown_path, output, output::Several, table::when_text};
+use crate::{args::SignArgs, keys::SigningKey, settings::config_dir::write, settings::trust::TrustFile};
 
 pub(super) fn state_text(is_complete: bool, waits_until: Option<Timestamp>) -> String {
     match waits_until {
@@ -100,7 +108,7 @@ pub(super) fn review_and_sign(
             }
         }
     }
-    if !prompt::ask(session.confirmation(), &review.question())? {
+    if !output::ask(session.confirmation(), &review.question())? {
         return Ok(None);
     }
     let mut submission = to_sign.sign(you, |digest| key.sign(digest))?;
@@ -174,4 +182,161 @@ fn compare(args: &SignArgs, subject: &Subject) -> Result<Option<Comparison>, Cli
         (Some(dir), Subject::Release { index, .. }) => comparison::compare(index, dir).map(Some),
         (Some(_) | None, Subject::Release { .. } | Subject::Proposal { .. }) => Ok(None),
     }
+}
+
+// Signing for other programs in the same act (D100–D102).
+
+/// The formats of one release, and what is signed in them.
+pub(super) struct FormatChoice<'a> {
+    pub(super) formats: BTreeSet<OtherFormat>,
+    to_sign: Option<FormatsToSign<'a>>,
+}
+
+impl<'a> FormatChoice<'a> {
+    /// What the signers file in force asks for, and what --also names. Signers files are signed in no other format.
+    pub(super) fn of(session: &Session, args: &SignArgs, to_sign: &'a ToSign) -> Result<Self, CliError> {
+        let none = Self { formats: BTreeSet::new(), to_sign: None };
+        if args.no_formats || matches!(to_sign.subject, Subject::Proposal { .. }) {
+            return Ok(none);
+        }
+        let formats: BTreeSet<OtherFormat> =
+            to_sign.asked_formats().iter().chain(&args.also).copied().collect();
+        if formats.is_empty() {
+            return Ok(none);
+        }
+        match to_sign.formats() {
+            Ok(found) => Ok(Self { formats, to_sign: Some(found) }),
+            Err(error) if !args.also.is_empty() => Err(CliError::other(
+                format!("{} cannot be signed in other formats", to_sign.path()),
+                "leave out --also",
+            )
+            .because(error)),
+            // The server does not require what the signers file asks for.
+            Err(error) => {
+                session.output.note(&format!("Signing in no other format: {error}."));
+                Ok(none)
+            }
+        }
+    }
+
+    pub(super) fn sign(&self, key: &SigningKey) -> Result<FormatTexts, CliError> {
+        let Some(to_sign) = &self.to_sign else { return Ok(FormatTexts::new()) };
+        let you = key.public_key();
+        let sign = |format: &OtherFormat| {
+            Ok((*format, to_sign.sign(*format, &you, |message| key.sign_message(message))?))
+        };
+        self.formats.iter().map(sign).collect()
+    }
+}
+
+/// The formats of this submission that the server has now. An older server ignores them, and the user is told.
+pub(super) async fn check_stored(
+    session: &Session,
+    client: &ServerClient,
+    body: &SignaturesBody,
+) -> Vec<OtherFormat> {
+    if body.other_formats.is_empty() {
+        return Vec::new();
+    }
+    let path = layout::other_formats_of(&body.file_path);
+    let stored = client.parsed(&path, OtherFormatsFile::parse).await.ok().flatten().unwrap_or_default();
+    if stored.entries.get(&body.public_key) == Some(&body.other_formats) {
+        return body.other_formats.keys().copied().collect();
+    }
+    session.output.show(&format!(
+        "warning: the server {} does not show your signatures in other formats; your own signature counts all the same",
+        client.address()
+    ));
+    Vec::new()
+}
+
+// Signing where the key is on a computer without a network.
+
+/// Needs no key.
+pub(super) fn export(
+    gathered: &[(Target, Gathered)],
+    mut several: Several,
+    file: &Path,
+) -> Result<(), CliError> {
+    // What would be refused offline is refused here already.
+    let open = |gathered: &Gathered| {
+        let request = gathered.open()?;
+        check(request).map(|_| request.clone())
+    };
+    let requests = gathered
+        .iter()
+        .filter_map(|(target, gathered)| several.keep_later(target.path.as_str(), open(gathered)));
+    let requests: Vec<SigningRequest> = requests.collect();
+    if requests.is_empty() {
+        return several.finish("", json!({}));
+    }
+    write(file, &requests::write_requests(&requests))?;
+    let shown = shown_path(file);
+    let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
+    let text = format!(
+        "Wrote {} file{} to sign to {shown}\nWhere the key is: countersign sign --detached {shown} -o signatures.json",
+        paths.len(),
+        plural(paths.len())
+    );
+    several.finish(&text, json!({"export": file.display().to_string(), "file_paths": paths}))
+}
+
+pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Path) -> Result<(), CliError> {
+    check_output(file, output)?;
+    let requests = read(file, requests::parse_requests, "countersign sign NAME --export FILE")?;
+    let listed: Vec<PublicKey> = requests
+        .iter()
+        .filter_map(|request| request.check().ok())
+        .flat_map(|to_sign| to_sign.accepted_signers())
+        .collect();
+    let first = requests.first().map(|request| &request.path);
+    let you = session.public_key_of(first, &listed)?;
+    let mut open = Vec::new();
+    for request in &requests {
+        match find_signed(request, &you) {
+            Some(at) => session.output.line(&say_signed(&request.path, at, &state_text(false, None))),
+            None => open.push(request),
+        }
+    }
+    if open.is_empty() && !requests.is_empty() {
+        return session.output.result("", &json!({"public_key": you.to_string(), "file_paths": []}));
+    }
+    let key = session.key(first, &listed)?;
+    let mut several = Several::new(session.output);
+    let mut signed = Vec::new();
+    for request in open {
+        let signing = Signing { session, args, key: &key, shown: None };
+        let body = review_and_sign(&signing, request, Network::Offline);
+        signed.extend(several.keep(request.path.as_str(), body).flatten().map(|(body, _)| body));
+    }
+    let paths = signed.iter().map(|body| &body.file_path).collect();
+    let bytes = requests::write_signatures(&signed);
+    SignedFile { command: "sign", by: you, paths, bytes }.hand_over(several, output)
+}
+
+pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliError> {
+    let bodies = read(file, requests::parse_signatures, "countersign sign --detached FILE -o SIGNATURES")?;
+    let submit = async |client: &ServerClient, key: &SigningKey, body: &SignaturesBody| {
+        let Submitted { answer, was_done } = client.submit_signatures(key, body).await?;
+        let state = state_text(answer.is_complete, answer.waits_until);
+        let (who, path) = (body.public_key, &body.file_path);
+        if was_done {
+            session.output.line(&format!("Nothing is left to submit of {who} on {path}: {state}"));
+        } else {
+            check_stored(session, client, body).await;
+            session.output.line(&format!("Submitted the signature of {who} on {path}: {state}"));
+        }
+        Ok((answer.is_complete, was_done))
+    };
+    let (several, done) = submit_all(session, &bodies, |body| &body.file_path, submit).await;
+    let signed = done.iter().map(|(body, _, (is_complete, was_done))| {
+        let value = json!({
+            "file_path": body.file_path.as_str(),
+            "public_key": body.public_key.to_string(),
+            "is_complete": is_complete,
+        });
+        mark_done(value, *was_done)
+    });
+    let signed: Vec<Value> = signed.collect();
+    several.finish("", json!({"signed": signed}))
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
-use countersign_core::values::key::PublicKey;
-use countersign_core::values::shown::{quoted, shown_text};
-use countersign_explain::difference::{SignersChange, list_changes};
-use countersign_explain::strength;
+use countersign_core::values::{key::PublicKey, shown::quoted, shown::shown_text};
+use countersign_explain::{difference::SignersChange, difference::list_changes, strength};
 use serde_json::json;
 
-use super::log::{LogDraft, set_log};
-use super::{Draft, add_strength, deliver, describe_strength, source::find_signers};
 use crate::args::{GlobalArgs, SignersEditArgs, role_options};
-use crate::{client_config::ClientConfigFile, error::CliError, keys, session::Session};
+use crate::commands::signers::log::{LogDraft, set_log};
+use crate::commands::signers::{Draft, add_strength, deliver, describe_strength, source::find_signers};
+use crate::{
+    client::session::Session, keys, settings::client_config::ClientConfigFile, words::error::CliError,
+};
 
 /// Before a key that registers releases. Registrars have no groups and no threshold (D105).
 const REGISTRAR: &str = "registrar:";

@@ -1,6 +1,6 @@
 //! Groups of keys as options give them.
 
-use crate::{args::KeyGroups, error::CliError};
+use crate::{args::KeyGroups, words::error::CliError};
 
 /// A group as its options give it. Keys are text: not every key there is a signer's.
 #[derive(Debug)]

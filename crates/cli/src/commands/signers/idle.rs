@@ -6,14 +6,13 @@ use countersign_core::values::{key::PublicKey, time::Timestamp};
 use countersign_core::{documents::signers::SignersFile, rules::chain::VerifiedChain};
 use countersign_explain::incident::{IncidentQuestion, SigningTimes, examine_project};
 use countersign_explain::lockout::{ActOutlook, KeyUse, Lockout, foresee};
-use countersign_explain::signers::shown_signer;
+use countersign_explain::words::shown_signer;
 use serde_json::{Map, Value, json};
 
-use super::describe_file;
-use super::source::{find_in_repository, find_on_server};
-use crate::client::{ServerClient, now};
-use crate::{args::SignersCheckArgs, error::CliError, output::Output, people::when_text};
-use crate::{repository_copy::RepositoryView, session::Session};
+use crate::client::{ServerClient, now, session::Session};
+use crate::commands::signers::{describe_file, source::find_in_repository, source::find_on_server};
+use crate::words::{error::CliError, output::Output, table::when_text};
+use crate::{args::SignersCheckArgs, evidence::repository_copy::RepositoryView};
 
 /// Each key is a question to the server. A repository answers without a bound.
 const MOST_ASKED: usize = 200;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use countersign_core::{documents::transparency::Transparency, values::shown::shown_text};
 use serde_json::{Value, json};
 
-use super::groups::{GivenGroup, group_keys};
 use crate::args::{LogArgs, WITNESS_OPTIONS};
-use crate::error::CliError;
+use crate::commands::signers::groups::{GivenGroup, group_keys};
+use crate::words::error::CliError;
 
 /// A day: long enough for witnesses that are down, short enough that a hidden revocation comes to light.
 const DEFAULT_MAX_AGE_SECONDS: u64 = 86_400;

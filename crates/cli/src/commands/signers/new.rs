@@ -3,10 +3,9 @@
 use countersign_core::documents::signers::{Group, Role};
 use serde_json::json;
 
-use super::groups::{GivenGroup, group_keys};
-use super::{Draft, deliver, log::set_log};
 use crate::args::{KeyGroups, SignersNewArgs, role_options};
-use crate::{error::CliError, keys, output::Output};
+use crate::commands::signers::{Draft, deliver, groups::GivenGroup, groups::group_keys, log::set_log};
+use crate::{keys, words::error::CliError, words::output::Output};
 
 pub(crate) fn run(args: &SignersNewArgs, output: Output) -> Result<(), CliError> {
     let (servers, formats) = (args.servers.urls.clone(), args.format.clone());

@@ -3,14 +3,11 @@
 use std::path::Path;
 
 use countersign_core::documents::{history::History, layout, signers::SignersFile};
-use countersign_core::rules::chain::{self, VerifiedChain};
-use countersign_core::{rules::stored, values::path::RepoPath};
+use countersign_core::{rules::chain, rules::chain::VerifiedChain, rules::stored, values::path::RepoPath};
 
-use super::read;
-use crate::proof::{self, Network};
-use crate::session::{Reader, Session};
-use crate::{client::ServerClient, error::CliError, release_names::ReleaseName};
-use crate::{repository_copy::RepositoryView, targets::Place, trust::TrustFile};
+use crate::client::{ServerClient, session::Reader, session::Session, targets::Place, targets::ReleaseName};
+use crate::evidence::{proof, proof::Network, repository_copy::RepositoryView};
+use crate::{commands::signers::read, settings::trust::TrustFile, words::error::CliError};
 
 /// A file that is here, or the file in force of a project, verified from the first one on.
 pub(crate) async fn find_signers(

@@ -4,23 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::state::DroppedReleases;
-use countersign_core::rules::{stored::ReleaseState, tally::Tally};
+use countersign_core::rules::{quorum::Tally, stored::ReleaseState};
 use countersign_core::values::shown::{plural, quoted};
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
-use countersign_explain::describe::proposal::ProposalDescription;
-use countersign_explain::describe::{Description, describe};
+use countersign_explain::describe::{Description, describe, proposal::ProposalDescription};
 use countersign_explain::progress::{
     ConditionProgress, GroupProgress, Member, WayProgress, condition_text, way_name,
 };
 use serde_json::{Value, json};
 
-use crate::client::{now, state::Shown};
-use crate::people::{People, when_text};
-use crate::shown_release::{
+use crate::client::{now, state::Shown, waiting::dropped_text, waiting::due_text};
+use crate::evidence::release::{
     describe_earlier_objections, describe_objections, earlier_objections_json, objections_json,
 };
-use crate::waiting::{dropped_text, due_text};
-use crate::{error::CliError, output::Output};
+use crate::words::{error::CliError, output::Output, table::People, table::when_text};
 
 /// Where a file stands that collects signatures, or did.
 pub(super) struct Status {

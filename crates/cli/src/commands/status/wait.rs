@@ -3,18 +3,18 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use countersign_api::event::EventFilter;
-use countersign_core::documents::layout::{self, Signable};
-use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, shown::quoted};
+use countersign_core::{documents::layout, documents::layout::Signable, rules::stored::ReleaseState};
 use countersign_explain::describe::Description;
 use serde_json::json;
 
-use super::standing::{Status, not_found, not_pending};
-use crate::client::{ListenQuery, ServerClient, state::Shown};
-use crate::error::{CliError, ErrorKind};
-use crate::events::{EventFeed, Gaps, Next};
-use crate::shown_release::{find_withdrawal, say_withdrawn};
-use crate::{people::People, session::Session, targets::Target, waiting::Vetoed};
+use crate::client::events::{EventFeed, Gaps, Next};
+use crate::client::{
+    ListenQuery, ServerClient, session::Session, state::Shown, targets::Target, waiting::Vetoed,
+};
+use crate::commands::status::standing::{Status, not_found, not_pending};
+use crate::evidence::release::{find_withdrawal, say_withdrawn};
+use crate::words::{error::CliError, error::ErrorKind, table::People};
 
 /// After an answer that may be another one in a moment.
 const PAUSE: Duration = Duration::from_secs(2);

@@ -6,8 +6,7 @@ use countersign_core::values::key::SecretKey;
 use ssh_key::encoding::base64::{Base64, Encoding as _};
 use tempfile::TempDir;
 
-use super::*;
-use crate::output::ColorChoice;
+use crate::{keys::agent::*, words::output::ColorChoice};
 
 const PATIENT: Patience =
     Patience { note_after: Duration::from_millis(20), give_up_after: Duration::from_secs(60) };

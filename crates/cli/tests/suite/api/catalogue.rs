@@ -5,8 +5,7 @@ use countersign_api::catalogue::{KeyPendingResponse, KeyResponse, ProjectsRespon
 use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
-use crate::support::world::checksums;
-use crate::support::{Person, SignersFile, TestServer, World, days_ago};
+use crate::support::{Person, SignersFile, TestServer, World, days_ago, world::checksums};
 
 fn people() -> [Person; 3] {
     ["alice", "bob", "carol"].map(Person::named)

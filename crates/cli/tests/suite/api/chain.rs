@@ -1,7 +1,6 @@
 //! GET /v1/get_signers_chain, under both names: spec §4.8, D12, D19.
 
-use countersign_core::values::digest::Sha512;
-use countersign_core::values::key::{PublicKey, Signature};
+use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature};
 use serde_json::{Value, json};
 
 use crate::support::{Person, SignersFile, World, days_ago};

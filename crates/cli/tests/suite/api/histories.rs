@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use countersign_core::documents::history::History;
-use countersign_core::rules::chain;
-use countersign_core::values::path::RepoPath;
+use countersign_core::{documents::history::History, rules::chain, values::path::RepoPath};
 use serde_json::Value;
 
 use crate::support::{Connection, Person, Request, SignersFile, World, days_ago};

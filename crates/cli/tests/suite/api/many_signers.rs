@@ -1,8 +1,6 @@
 //! The largest signers file (D8): a thousand signers, and everything still answers.
 
-use countersign_core::documents::history::History;
-use countersign_core::rules::chain;
-use countersign_core::values::path::RepoPath;
+use countersign_core::{documents::history::History, rules::chain, values::path::RepoPath};
 use serde_json::json;
 
 use crate::support::{Person, SignersFile, World};

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::people::{new_nonce, seconds_ago};
-use crate::support::{Person, Request, TestServer};
+use crate::support::{Person, Request, TestServer, people::new_nonce, people::seconds_ago};
 
 fn ping() -> Request {
     Request::get("/v1/ping")

@@ -3,21 +3,26 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use countersign_api::answers::{AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse, ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse};
-use countersign_api::catalogue::{KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse};
+use countersign_api::answers::{
+    AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse,
+    ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
+};
+use countersign_api::catalogue::{
+    KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
+};
 use countersign_api::requests::{AssetsBody, ProposeBody, SignaturesBody, SignedStatement, WithdrawBody};
 use countersign_api::{error_code::ErrorCode, event::EventBody, state::StateResponse};
-use countersign_core::log::note::{Note, NoteSignature};
-use countersign_core::log::{checkpoint::Checkpoint, proofs::WitnessRequest};
 use countersign_core::documents::{signers::SignersFile as Signers, statement::StatementKind};
+use countersign_core::log::checkpoint::{Checkpoint, WitnessRequest};
+use countersign_core::log::note::{Note, NoteSignature};
 use countersign_core::values::verifier_key::VerifierKey;
-use countersign_server::openapi::{Content, ContentSchema, EndpointAccess, ParameterPlace, Row, Verb};
-use countersign_server::table;
+use countersign_server::api::openapi::{Content, ContentSchema, EndpointAccess, ParameterPlace, Row, Verb};
+use countersign_server::serve::table;
 use serde_json::{Value, json};
 
+use crate::journal::read_journal;
 use crate::support::reference::{check_instance, document, rows};
 use crate::support::{Request, TestServer, html::open};
-use crate::journal::read_journal;
 
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY"];
 

@@ -1,7 +1,6 @@
 //! POST /v1/register_repo: spec §3 and §4.1, D10, D13–D15, D27, D35.
 
-use countersign_core::values::digest::Sha512;
-use countersign_core::values::key::{PublicKey, Signature};
+use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Person, Request, SignersFile, World, seconds_from_now};

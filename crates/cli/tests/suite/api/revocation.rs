@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::world::revoke_body;
-use crate::support::{Person, SignersFile, World};
+use crate::support::{Person, SignersFile, World, world::revoke_body};
 
 fn people() -> (Person, Person, Person) {
     (Person::named("alice"), Person::named("bob"), Person::named("carol"))

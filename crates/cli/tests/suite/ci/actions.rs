@@ -1,10 +1,7 @@
 //! The composite actions for GitHub and Forgejo.
 
-use super::runner::{StepEnd, read, root};
-use super::{Scene, yaml};
-use crate::support::Person;
-use crate::support::fake_forge::Kind;
-use crate::support::world::checksums;
+use super::{Scene, runner::StepEnd, runner::read, runner::root, yaml};
+use crate::support::{Person, fake_forge::Kind, world::checksums};
 
 const ACTIONS: [&str; 6] = [".", "ci/install", "ci/release", "ci/wait", "ci/verify", "ci/gate"];
 

@@ -1,14 +1,11 @@
 //! What the gate verified is what the job publishes: this tag's release, whole, and nothing else (D158, D159).
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::{fs, os::unix::fs::symlink};
 
-use super::Scene;
-use super::runner::{Runner, StepEnd};
-use crate::support::client::add_files;
+use super::{Scene, runner::Runner, runner::StepEnd};
 use crate::support::fake_forge::{Asset, Kind};
 use crate::support::hostile::{HostileServer, Lie};
-use crate::support::{Person, Request, SignersFile, World};
+use crate::support::{Person, Request, SignersFile, World, client::add_files};
 
 /// A scene with two complete releases, and the gate in a job for the second.
 struct Gate {

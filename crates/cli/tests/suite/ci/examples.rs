@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::gitlab::{gitlab_runner, read_template, run_job};
 use super::runner::{Runner, StepEnd, evaluate, evaluated, read, root};
-use super::{Scene, yaml};
+use super::{Scene, gitlab::gitlab_runner, gitlab::read_template, gitlab::run_job, yaml};
 use crate::support::fake_forge::Kind;
 
 const SERVER: &str = "https://sign.example.org";

@@ -1,12 +1,10 @@
 //! The templates for GitLab.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use serde_json::Value;
 
-use super::runner::{Runner, StepEnd, read, root};
-use super::{Scene, yaml};
+use super::{Scene, runner::Runner, runner::StepEnd, runner::read, runner::root, yaml};
 use crate::support::fake_forge::Kind;
 
 const TEMPLATES: [&str; 4] = ["release", "wait", "verify", "gate"];

@@ -1,10 +1,7 @@
 //! Inputs that try to be more than a value.
 
-use super::Scene;
-use super::runner::Runner;
-use crate::support::client::add_files;
-use crate::support::fake_forge::Kind;
-use crate::support::{Person, SignersFile, World};
+use super::{Scene, runner::Runner};
+use crate::support::{Person, SignersFile, World, client::add_files, fake_forge::Kind};
 
 /// Each would leave a file `pwned`, an output or a command if a script or a runner took it for more than text.
 const HOSTILE: [&str; 11] = [

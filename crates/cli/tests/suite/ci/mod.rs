@@ -1,5 +1,12 @@
 //! What CI systems run: our scripts, actions and templates, by stand-ins for the runners, against a real server (D107–D109).
 
+use countersign_core::values::digest::Sha512;
+use serde_json::json;
+
+use self::runner::Runner;
+use crate::support::fake_forge::{Asset, ForgeWorld, Kind};
+use crate::support::{Person, SignersFile, World, client::Computer, signers::signer};
+
 mod actions;
 mod bound;
 mod examples;
@@ -9,15 +16,6 @@ mod options;
 mod registrars;
 mod runner;
 mod yaml;
-
-use countersign_core::values::digest::Sha512;
-use serde_json::json;
-
-use self::runner::Runner;
-use crate::support::client::Computer;
-use crate::support::fake_forge::{Asset, ForgeWorld, Kind};
-use crate::support::signers::signer;
-use crate::support::{Person, SignersFile, World};
 
 /// A forge with a project of alice and bob, who both must sign, and of the registrar `ci`.
 struct Scene {

@@ -2,10 +2,8 @@
 
 use std::process::Command;
 
-use super::Scene;
-use super::runner::{read, root};
-use crate::support::Person;
-use crate::support::fake_forge::{Asset, Kind};
+use super::{Scene, runner::read, runner::root};
+use crate::support::{Person, fake_forge::Asset, fake_forge::Kind};
 
 #[test]
 fn results_are_appended_as_lines() {

@@ -3,10 +3,8 @@
 use serde_json::json;
 
 use super::Scene;
-use crate::support::Person;
 use crate::support::client::{Computer, Ran};
-use crate::support::fake_forge::{Asset, Kind};
-use crate::support::fsck::fsck;
+use crate::support::{Person, fake_forge::Asset, fake_forge::Kind, fsck::fsck};
 
 fn ci() -> Person {
     Person::named("ci")

@@ -1,10 +1,7 @@
 //! A stand-in for the runners of GitHub and Forgejo: it reads our files, and runs their steps as those do.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::{collections::BTreeMap, fs, path::Path, path::PathBuf, process::Command, process::Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;

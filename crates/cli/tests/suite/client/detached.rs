@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::client::{Computer, put_release};
-use crate::support::{SignersFile, World, person};
+use crate::support::{SignersFile, World, client::Computer, client::put_release, person};
 
 /// A project of alice and bob with an unsigned release, exported by bob for alice; the index.
 #[track_caller]

@@ -1,7 +1,6 @@
 //! A newcomer has the program and a URL: the project's own signers file says whom to ask.
 
-use std::io::ErrorKind;
-use std::net::TcpListener;
+use std::{io::ErrorKind, net::TcpListener};
 
 use serde_json::json;
 

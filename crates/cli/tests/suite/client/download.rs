@@ -1,7 +1,6 @@
 //! `countersign download`: where the file goes, what it is checked against, and that nothing else is left behind.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use countersign_core::values::digest::{Sha256, Sha512};
 use serde_json::json;

@@ -1,13 +1,12 @@
 //! What goes wrong between the client and a server, in the client's words, with the way out.
 
 use countersign_api::error_code::ErrorCode;
-use countersign_testing::certificates::FIRST;
+use countersign_testing::literals::FIRST;
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::support::client::{Computer, put_release, text};
-use crate::support::hostile::{HostileServer, Lie};
-use crate::support::{SignersFile, TestServer, World, person};
+use crate::support::{SignersFile, TestServer, World, hostile::HostileServer, hostile::Lie, person};
 
 #[track_caller]
 fn project() -> (World, Computer) {

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::World;
-use crate::support::client::{Computer, put_release, text};
+use crate::support::{World, client::Computer, client::put_release, client::text};
 
 const FILES: [(&str, &[u8]); 2] = [("app.tar.gz", b"the archive"), ("notes.txt", b"what is new")];
 

@@ -3,9 +3,8 @@
 use countersign_core::values::digest::Sha256;
 use serde_json::json;
 
-use crate::support::client::{Computer, add_files};
 use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind};
-use crate::support::{Answer, SignersFile, World, alice};
+use crate::support::{Answer, SignersFile, World, alice, client::Computer, client::add_files};
 
 fn assets() -> [Asset; 2] {
     [Asset::new("app.tar.gz", "the archive"), Asset::new("empty", "")]

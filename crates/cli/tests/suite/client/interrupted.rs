@@ -1,11 +1,9 @@
 //! A download that is interrupted: nothing is left, under any name.
 
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::{process::Child, process::Command, process::Stdio, time::Duration, time::Instant};
 
-use crate::support::alice;
-use crate::support::client::{Computer, Ran};
 use crate::support::fake_forge::{Asset, ForgeAnswer, ForgeWorld, Kind};
+use crate::support::{alice, client::Computer, client::Ran};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -1,12 +1,9 @@
 //! Another process holds the lock of the trust file: it is waited for, aloud, and not for ever.
 
-use std::fs;
-use std::fs::File;
+use std::{fs, fs::File};
 
 use crate::support::client::{Computer, add_files};
-use crate::support::machine_clock::MachineClock;
-use crate::support::running::Running;
-use crate::support::{Person, SignersFile, World};
+use crate::support::{Person, SignersFile, World, machine_clock::MachineClock, running::Running};
 
 fn released() -> (World, String) {
     let alice = Person::named("alice");

@@ -1,7 +1,6 @@
 //! Manual pages, and digests as `sha512sum` prints them.
 
-use crate::support::client::{Computer, Ran, add_files};
-use crate::support::{Person, SignersFile, World};
+use crate::support::{Person, SignersFile, World, client::Computer, client::Ran, client::add_files};
 
 #[test]
 fn every_command_has_a_manual_page() {

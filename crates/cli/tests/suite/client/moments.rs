@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use crate::support::client::{Computer, add_files, put_release};
-use crate::support::hostile::HostileServer;
-use crate::support::second_thoughts::withdraw;
-use crate::support::{Person, SignersFile, World, alice, bob, carol, days_ago};
+use crate::support::{
+    Person, SignersFile, World, alice, bob, carol, days_ago, hostile::HostileServer,
+    second_thoughts::withdraw,
+};
 
 /// No command of this suite asks more often.
 const MOST_REQUESTS: usize = 2;

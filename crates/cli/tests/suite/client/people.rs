@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::{Computer, put_release};
-use crate::support::signers::signer;
-use crate::support::{Person, SignersFile, World};
+use crate::support::{Person, SignersFile, World, client::Computer, client::put_release, signers::signer};
 
 /// Signers with their names, in this order.
 fn named(people: &[&str]) -> Vec<Value> {

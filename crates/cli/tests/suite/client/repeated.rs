@@ -1,13 +1,11 @@
 //! Requests that are sent again where that does no harm (D63).
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
 
 use countersign_api::error_code::ErrorCode;
 
-use crate::support::client::{Computer, put_release};
 use crate::support::hostile::{Asked, HostileServer, Lie};
-use crate::support::{Person, SignersFile, World};
+use crate::support::{Person, SignersFile, World, client::Computer, client::put_release};
 
 /// A project of alice and bob with an unsigned release, and a server in between.
 #[track_caller]

@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use crate::support::client::{Computer, put_release};
-use crate::support::signers::signer;
-use crate::support::{Person, SignersFile, World, days_ago};
+use crate::support::{Person, SignersFile, World, days_ago, signers::signer};
 
 /// A project of zoe and alice, in this order, with a release that alice has signed.
 #[track_caller]

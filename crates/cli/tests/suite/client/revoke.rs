@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::client::{Computer, add_files};
-use crate::support::{SignersFile, World, person};
+use crate::support::{SignersFile, World, client::Computer, client::add_files, person};
 
 /// A release of alice's; two of rita, ron and ruth revoke it.
 fn released() -> (World, Computer, String) {

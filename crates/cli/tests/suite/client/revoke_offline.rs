@@ -1,7 +1,6 @@
 //! Revoking with keys on computers without a network: export, detached, submit.
 
-use crate::support::client::{Computer, add_files};
-use crate::support::{SignersFile, World, person};
+use crate::support::{SignersFile, World, client::Computer, client::add_files, person};
 
 /// A release of alice's, which rita and ron revoke together.
 fn released() -> (World, Computer, String) {

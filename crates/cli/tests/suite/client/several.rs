@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::client::{Computer, Ran};
-use crate::support::hostile::{HostileServer, Lie};
-use crate::support::{SignersFile, World, person};
+use crate::support::{SignersFile, World, hostile::HostileServer, hostile::Lie, person};
 
 /// Any two of alice, bob and carol sign, and any two revoke.
 fn start() -> (World, Computer) {

@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::client::{Computer, put_release};
-use crate::support::{SignersFile, World, person};
+use crate::support::{SignersFile, World, client::Computer, client::put_release, person};
 
 const FILES: [(&str, &[u8]); 3] = [("app", b"content"), ("sub/lib", b"library"), ("notes", b"")];
 

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::{Computer, text};
-use crate::support::{SignersFile, person};
+use crate::support::{SignersFile, client::Computer, client::text, person};
 
 /// What `signers new` prints.
 #[track_caller]

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::client::{Computer, Ran, text};
-use crate::support::signers::signer;
-use crate::support::{Person, SignersFile, World};
+use crate::support::{Person, SignersFile, World, signers::signer};
 
 /// `name=KEY` for the key of the person of this name.
 fn given(name: &str) -> String {

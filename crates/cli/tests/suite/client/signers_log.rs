@@ -5,9 +5,7 @@ use countersign_testing::{key, log_key, witness_key};
 use serde_json::{Value, json};
 
 use crate::support::client::{Computer, Ran};
-use crate::support::fsck::fsck;
-use crate::support::html::open;
-use crate::support::{Person, SignersFile, World, days_ago};
+use crate::support::{Person, SignersFile, World, days_ago, fsck::fsck, html::open};
 
 fn witnesses() -> [String; 3] {
     [1, 2, 3].map(|n| witness_key(n).to_string())

@@ -1,8 +1,6 @@
 //! The root of trust: where it comes from, where it is kept, and what happens without it.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, Stdio};
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Child, process::Stdio};
 
 use countersign_core::values::digest::Sha512;
 

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::client::Computer;
-use crate::support::metrics::free_address;
-use crate::support::world::checksums;
-use crate::support::{Launch, Person, Running, SignersFile, World, days_ago};
+use crate::support::{
+    Launch, Person, Running, SignersFile, World, client::Computer, days_ago, metrics::free_address,
+    world::checksums,
+};
 
 fn people() -> (Person, Person) {
     (Person::named("alice"), Person::named("bob"))

@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::Computer;
 use crate::support::hostile::{HostileServer, Lie, Victim};
-use crate::support::metrics::free_address;
-use crate::support::{Person, Running, SignersFile, World};
+use crate::support::{Person, Running, SignersFile, World, client::Computer, metrics::free_address};
 
 /// A client that is told of everything that happens from now on.
 fn watch(computer: &Computer, args: &[&str]) -> Running {

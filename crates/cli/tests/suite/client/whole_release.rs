@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::client::{Computer, Ran, add_files};
-use crate::support::{Person, SignersFile, World, alice};
+use crate::support::{Person, SignersFile, World, alice, client::Computer, client::Ran, client::add_files};
 
 const FILES: [(&str, &[u8]); 3] =
     [("app-linux", b"for linux"), ("app-mac", b"for mac"), ("doc/manual", b"read me")];

@@ -1,15 +1,12 @@
 //! Nodes whose clocks are wrong, or jump between a decision and its commit (D194, D198).
 
-use std::cell::Cell;
-use std::io::Write as _;
-use std::process::{Child, Stdio};
+use std::{cell::Cell, io::Write as _, process::Child, process::Stdio};
 
 use countersign_testing::postgres::{Postgres, PostgresOptions};
 
 use super::nodes::{Cluster, await_that};
-use crate::support::machine_clock::MachineClock;
 use crate::support::people::{new_nonce, now, seconds_ago};
-use crate::support::{Person, Reply, Request, SignersFile};
+use crate::support::{Person, Reply, Request, SignersFile, machine_clock::MachineClock};
 
 /// Nodes, each with a clock of its own, and a project with releases that collect signatures.
 struct Scene {

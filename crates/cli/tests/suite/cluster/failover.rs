@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use countersign_testing::postgres::{Postgres, PostgresEnd, PostgresOptions, Standby};
 
-use super::load::Load;
-use super::nodes::{Cluster, await_that};
-use crate::support::world::checksums;
-use crate::support::{Person, SignersFile};
+use super::{load::Load, nodes::Cluster, nodes::await_that};
+use crate::support::{Person, SignersFile, world::checksums};
 
 fn start(standby: Standby) -> Option<(Cluster, Postgres)> {
     let options = PostgresOptions { skips_fsync: true, ..PostgresOptions::default() };

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use countersign_testing::postgres::PostgresEnd;
 
-use super::load::{Acknowledged, Load};
-use super::nodes::Cluster;
+use super::{load::Acknowledged, load::Load, nodes::Cluster};
 use crate::support::World;
 
 /// How long a fault lasts at most while the load stands still.

@@ -1,19 +1,16 @@
 //! Nodes keep one log together (D88).
 
-use std::cell::Cell;
-use std::fs;
+use std::{cell::Cell, fs};
 
 use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint};
-use countersign_core::proof::staple::Staple;
-use countersign_core::values::verifier_key::VerifierKey;
+use countersign_core::{proof::bundle::Staple, values::verifier_key::VerifierKey};
 use countersign_testing::log_reader::{derive_leaves, root_of};
 use countersign_testing::postgres::{Postgres, PostgresOptions};
 use tempfile::TempDir;
 
 use super::nodes::{Cluster, await_that, new_address};
 use crate::log;
-use crate::support::witnesses::TestWitness;
-use crate::support::{Person, SignersFile, TestServer};
+use crate::support::{Person, SignersFile, TestServer, witnesses::TestWitness};
 
 fn newest(node: &TestServer, key: &VerifierKey) -> u64 {
     log::checkpoint(node, key).map_or(0, |checkpoint| checkpoint.size)

@@ -1,15 +1,12 @@
 //! 64 people who sign a few releases, each at nodes that they pick at random, until every signature is acknowledged.
 
-use std::net::SocketAddr;
-use std::sync::{Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::{net::SocketAddr, sync::Condvar, sync::Mutex, time::Duration, time::Instant};
 
 use countersign_testing::linearizable::{CallRecorder, CallResult, check};
 use serde_json::{Value, json};
 
 use super::nodes::{Cluster, read};
-use crate::support::http::try_send;
-use crate::support::{Git, Person, Reply, Request, SignersFile, TestServer, World};
+use crate::support::{Git, Person, Reply, Request, SignersFile, TestServer, World, http::try_send};
 
 const PEOPLE: usize = 64;
 const RELEASES: usize = 2;

@@ -3,8 +3,7 @@
 use countersign_testing::proxy::{LossMoment, LostAnswer};
 use serde_json::json;
 
-use super::load::Load;
-use super::nodes::{Cluster, await_that};
+use super::{load::Load, nodes::Cluster, nodes::await_that};
 use crate::support::{Person, Request, SignersFile};
 
 const APPEND: &str = "insert into svc_batch";

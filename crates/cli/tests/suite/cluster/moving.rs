@@ -9,9 +9,7 @@ use tempfile::TempDir;
 use super::nodes::{Cluster, await_that, read};
 use crate::support::mirrors::{await_tip, start_mirror, tip_of, url_of};
 use crate::support::receiver::{Manner, Receiver};
-use crate::support::server::Launch;
-use crate::support::webhooks::webhook;
-use crate::support::{Person, Request, SignersFile, TestServer, World};
+use crate::support::{Person, Request, SignersFile, TestServer, World, server::Launch, webhooks::webhook};
 
 fn postgres() -> Option<Postgres> {
     Postgres::start_with(PostgresOptions {

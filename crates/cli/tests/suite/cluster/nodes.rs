@@ -1,14 +1,10 @@
 //! Nodes of `countersign serve`, each with a way of its own to one database.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::{net::Ipv4Addr, net::SocketAddr, time::Duration, time::Instant};
 
-use countersign_testing::ports::free_port;
-use countersign_testing::postgres::{Postgres, PostgresOptions};
-use countersign_testing::proxy::Proxy;
+use countersign_testing::{literals::free_port, postgres::Postgres, postgres::PostgresOptions, proxy::Proxy};
 
-use crate::support::fsck::fsck;
-use crate::support::{Git, Launch, Person, Reply, Request, TestServer, World, http};
+use crate::support::{Git, Launch, Person, Reply, Request, TestServer, World, fsck::fsck, http};
 
 /// A cluster that has not come back after this long does not come back by itself.
 pub(super) const PATIENCE: Duration = Duration::from_secs(15);

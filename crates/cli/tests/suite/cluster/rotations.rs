@@ -2,14 +2,13 @@
 
 use std::cell::Cell;
 
-use countersign_testing::postgres::{Postgres, PostgresOptions, ROLE};
-use countersign_testing::proxy::Proxy;
+use countersign_testing::{postgres::Postgres, postgres::PostgresOptions, postgres::ROLE, proxy::Proxy};
 use serde_json::json;
 
 use super::nodes::{Cluster, await_that};
-use crate::support::fsck::fsck;
-use crate::support::machine_clock::MachineClock;
-use crate::support::{Person, Reply, Request, SignersFile, TestServer, days_ago};
+use crate::support::{
+    Person, Reply, Request, SignersFile, TestServer, days_ago, fsck::fsck, machine_clock::MachineClock,
+};
 
 const DELAY: i64 = 3_600;
 

@@ -4,8 +4,7 @@
 
 use countersign_testing::postgres::Postgres;
 
-use super::load::Load;
-use super::nodes::Cluster;
+use super::{load::Load, nodes::Cluster};
 use crate::support::World;
 
 #[test]

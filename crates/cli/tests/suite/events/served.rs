@@ -1,7 +1,6 @@
 //! Many listeners, their limits, and their end.
 
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::{net::SocketAddr, time::Duration, time::Instant};
 
 use tempfile::TempDir;
 

@@ -1,13 +1,11 @@
 //! Releases that are not exported, and directories that are not written to.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::{fs, os::unix::fs::symlink};
 
 use countersign_core::values::digest::Sha512;
 
 use super::scene::{Exported, FILES, OPENSSL, assert_verified, project, shells};
-use crate::support::client::{Computer, Ran, add_files};
-use crate::support::{SignersFile, World, person};
+use crate::support::{SignersFile, World, client::Computer, client::Ran, client::add_files, person};
 
 fn export(computer: &Computer, index: &str) -> Ran {
     computer.run(&[&["export", index, "-o", "out"][..], &OPENSSL].concat())

@@ -1,15 +1,12 @@
 //! A release with odd names, its export, and the shells that run the exported script.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::{fs, path::Path, path::PathBuf, process::Command, process::Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::client::{Computer, Ran, add_files, text};
-use crate::support::keys::{has_openssl, installed};
-use crate::support::{Person, SignersFile, World, person};
+use crate::support::{Person, SignersFile, World, keys::has_openssl, keys::installed, person};
 
 pub(super) const FILES: [(&str, &[u8]); 7] = [
     ("$(touch pwned)", b"an expansion"),

@@ -1,16 +1,12 @@
 //! What the exported script accepts, says and needs.
 
-use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
-use std::process::Command;
+use std::{fs, os::unix::fs::PermissionsExt as _, os::unix::fs::symlink, path::Path, process::Command};
 
 use super::scene::{
     Exported, FILES, OPENSSL, assert_refused, assert_verified, project, run_script, shell_command, shells,
 };
 use crate::support::client::{Computer, Ran, add_files};
-use crate::support::keys::{installed, run_tool};
-use crate::support::person;
+use crate::support::{keys::installed, keys::run_tool, person};
 
 #[test]
 fn it_verifies_the_release_and_runs_nothing_that_a_name_says() {

@@ -1,19 +1,12 @@
 //! Every exported file, changed in every way: the script refuses.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::{fs, os::unix::fs::symlink, path::Path, path::PathBuf, process::Command};
 
-use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::key::decode_base64;
+use countersign_core::values::{digest::Sha256, digest::Sha512, key::decode_base64};
 use tempfile::TempDir;
 
 use super::scene::{Exported, assert_refused, assert_verified, run_script, shells};
-use crate::support::client::text;
-use crate::support::keys::run_tool;
-use crate::support::person;
-use crate::support::scripts::assert_whole_or_nothing;
+use crate::support::{client::text, keys::run_tool, person, scripts::assert_whole_or_nothing};
 
 /// Everything that the script reads, but the script itself.
 const EXPORTED: [&str; 10] = [

@@ -1,17 +1,14 @@
 //! What `export` writes, and that stock tools read it.
 
-use std::fs;
-use std::process::Command;
+use std::{fs, process::Command};
 
-use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::key::decode_base64;
+use countersign_core::values::{digest::Sha256, digest::Sha512, key::decode_base64};
 use serde_json::json;
 
 use super::scene::{Exported, FILES, OPENSSL, assert_verified, run_script, shells, signers};
 use crate::support::client::{Computer, add_files};
 use crate::support::fake_forge::{Asset, ForgeWorld, Kind};
-use crate::support::keys::{installed, run_tool};
-use crate::support::{SignersFile, World, days_ago, person};
+use crate::support::{SignersFile, World, days_ago, keys::installed, keys::run_tool, person};
 
 #[test]
 fn the_exact_bytes_that_were_signed_are_written() {

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::alice;
 use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind};
-use crate::support::people::now;
+use crate::support::{alice, people::now};
 
 fn assets() -> [Asset; 2] {
     [Asset::new("good.bin", "good"), Asset::new("app.bin", "content")]

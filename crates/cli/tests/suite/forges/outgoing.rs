@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::world::checksums;
-use crate::support::{Answer, FileServer, Reply, SignersFile, World, alice};
+use crate::support::{Answer, FileServer, Reply, SignersFile, World, alice, world::checksums};
 
 const SIGNERS: &str = "/acme/app/svc.signers.json";
 

@@ -1,7 +1,6 @@
 //! Registrations of the same release share one download, survive their client, and show progress.
 
-use std::io::Write as _;
-use std::net::TcpStream;
+use std::{io::Write as _, net::TcpStream};
 
 use serde_json::json;
 

@@ -1,18 +1,12 @@
 //! `export --for ssh` and `--for minisign`, and what the real programs and the script make of it.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
-use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::key::decode_base64;
+use countersign_core::values::{digest::Sha256, digest::Sha512, key::decode_base64};
 
 use super::scene::{Scene, list, shells, signers, tools};
-use crate::support::client::Ran;
 use crate::support::keys::{installed, run_tool};
-use crate::support::person;
-use crate::support::scripts::assert_whole_or_nothing;
+use crate::support::{client::Ran, person, scripts::assert_whole_or_nothing};
 
 #[track_caller]
 fn assert_verified(ran: Ran) -> Ran {

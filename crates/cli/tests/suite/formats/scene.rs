@@ -1,16 +1,13 @@
 //! A project that asks for both formats, and a release of it.
 
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::{fs, path::Path, process::Command, process::Stdio};
 
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::export::scene::copy_all;
 use crate::support::client::{Computer, Ran, put_release, text};
-use crate::support::keys::installed;
-use crate::support::{SignersFile, World, person};
+use crate::support::{SignersFile, World, keys::installed, person};
 
 pub(super) const FILES: [(&str, &[u8]); 3] =
     [("$(touch pwned)", b"an expansion"), ("app.tar.gz", b"the archive"), ("dir/it's", b"a quotation mark")];

@@ -4,9 +4,7 @@ use serde_json::json;
 
 use super::scene::{Scene, asking, signers};
 use crate::keys::agent::SshAgent;
-use crate::support::client::{Computer, Ran};
-use crate::support::fsck::fsck;
-use crate::support::{Request, person};
+use crate::support::{Request, client::Computer, client::Ran, fsck::fsck, person};
 
 #[test]
 fn the_signers_file_asks_and_the_review_says_so() {

@@ -3,14 +3,10 @@
 use std::time::{Duration, Instant};
 
 use countersign_core::values::bounds::FILE_BYTES;
-use countersign_store::audit;
-use countersign_store::audit::AuditEvent;
+use countersign_store::{audit, audit::AuditEvent};
 use tempfile::TempDir;
 
-use crate::support::fsck::{Checked, fsck};
-use crate::support::past::past;
-use crate::support::rewriting::import;
-use crate::support::{Git, Launch};
+use crate::support::{Git, Launch, fsck::Checked, fsck::fsck, past::past, rewriting::import};
 
 /// More than any of these takes, even where other tests run beside it; without bounds they take for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -190,7 +186,7 @@ fn findings_are_told_as_they_arise_and_printed_once() {
     let checked = audit::check(
         bombed.dir.path(),
         None,
-        countersign_forge::origin::speaks_for,
+        countersign_forge::forges::configured::speaks_for,
         &mut |event| match event {
             AuditEvent::Progress { done, .. } => told.push(done.to_string()),
             AuditEvent::Found(finding) => told.push(finding.commit.to_string()),

@@ -1,15 +1,11 @@
 //! `countersign fsck`: objects that are damaged, missing, or written by hand.
 
-use std::fs;
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use countersign_core::values::bounds::FILE_BYTES;
 use tempfile::TempDir;
 
-use crate::support::Git;
-use crate::support::fsck::fsck;
-use crate::support::past::past;
-use crate::support::rewriting::import;
+use crate::support::{Git, fsck::fsck, past::past, rewriting::import};
 
 /// The past with all its objects loose, and the ids of its commits.
 fn loose() -> (TempDir, Git, Vec<String>) {

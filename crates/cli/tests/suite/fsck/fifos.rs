@@ -1,16 +1,11 @@
 //! `countersign fsck` on a clone with files that never end, or never begin.
 
-use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::{fs, os::unix::fs::symlink, process::Command, process::Stdio, time::Duration, time::Instant};
 
 use tempfile::TempDir;
 
-use crate::support::Launch;
-use crate::support::fsck::fsck;
-use crate::support::past::past;
+use crate::support::{Launch, fsck::fsck, past::past};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

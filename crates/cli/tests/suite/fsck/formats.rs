@@ -4,10 +4,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::formats::scene::{Scene, asking};
-use crate::support::client::put_release;
-use crate::support::fsck::fsck;
-use crate::support::person;
 use crate::support::rewriting::{Commit, export, import};
+use crate::support::{client::put_release, fsck::fsck, person};
 
 /// A history in which alice and bob sign for all tools, and another release follows.
 struct FormatsPast {

@@ -1,7 +1,6 @@
 //! `countersign fsck`: tampering with the commits themselves.
 
-use crate::support::Person;
-use crate::support::fsck::{Tampering, assert_found};
+use crate::support::{Person, fsck::Tampering, fsck::assert_found};
 
 const V1: &str = "acme/app/v1/svc.index.json";
 const V3: &str = "acme/app/v3/svc.index.json";

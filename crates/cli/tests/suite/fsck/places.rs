@@ -1,15 +1,10 @@
 //! `countersign fsck`: which repository is checked, whatever else lies there.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::{fs, os::unix::fs::symlink, path::Path, path::PathBuf};
 
 use tempfile::TempDir;
 
-use crate::support::fsck::{Checked, fsck};
-use crate::support::past::past;
-use crate::support::rewriting::import;
-use crate::support::{Git, Launch};
+use crate::support::{Git, Launch, fsck::Checked, fsck::fsck, past::past, rewriting::import};
 
 /// A repository with a commit that no server made, and that commit.
 fn tampered(dir: &Path) -> String {

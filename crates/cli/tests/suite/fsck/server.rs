@@ -1,14 +1,11 @@
 //! `fsck URL`: a running server, checked over its journal.
 
-use std::io::Write as _;
-use std::net::SocketAddr;
-use std::sync::Mutex;
+use std::{io::Write as _, net::SocketAddr, sync::Mutex};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::listening::listen;
-use crate::support::{Git, Launch, Person, SignersFile, TestServer, World, metrics};
+use crate::support::{Git, Launch, Person, SignersFile, TestServer, World, listening::listen, metrics};
 
 struct Outcome {
     code: Option<i32>,

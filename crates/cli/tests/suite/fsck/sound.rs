@@ -4,10 +4,8 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use crate::support::fsck::fsck;
-use crate::support::past::past;
 use crate::support::rewriting::{export, import};
-use crate::support::{Git, Launch, Person, SignersFile, World, days_ago};
+use crate::support::{Git, Launch, Person, SignersFile, World, days_ago, fsck::fsck, past::past};
 
 /// A clone of the past, made in this way.
 fn clone(dir: &TempDir, args: &[&str]) -> PathBuf {

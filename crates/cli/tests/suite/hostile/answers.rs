@@ -2,16 +2,14 @@
 
 use std::thread;
 
-use countersign_core::values::bounds::STATE_BYTES;
-use countersign_core::values::digest::Sha512;
+use countersign_core::values::{bounds::STATE_BYTES, digest::Sha512};
 use serde_json::json;
 
-use crate::support::client::put_release;
 use crate::support::hostile::{HostileServer, Lie, Scene, Victim, assert_harmless};
-use crate::support::machine_clock::MachineClock;
-use crate::support::running::Running;
-use crate::support::waiting::wait_until;
-use crate::support::{FileServer, alice};
+use crate::support::{
+    FileServer, alice, client::put_release, machine_clock::MachineClock, running::Running,
+    waiting::wait_until,
+};
 
 /// Every target that a download asks the server for.
 fn targets(scene: &Scene) -> Vec<String> {

@@ -1,11 +1,9 @@
 //! A file server that sends something else than what was signed: only the signed bytes get the final name.
 
-use std::process::Command;
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
 use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, Kind};
-use crate::support::hostile::{Scene, Victim, assert_harmless};
-use crate::support::{Answer, FileServer};
+use crate::support::{Answer, FileServer, hostile::Scene, hostile::Victim, hostile::assert_harmless};
 
 const FILE: &str = "/acme/app/2.0/app.tar.gz";
 

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::Ran;
 use crate::support::hostile::{
     Forgery, HostileServer, Lie, Listed, Scene, Victim, assert_harmless, index_of, origin, revocation_of,
     signature_set,
 };
-use crate::support::{FileServer, SignersFile, alice, mallory};
+use crate::support::{FileServer, SignersFile, alice, client::Ran, mallory};
 
 /// Clears the screen, begins a line, turns text round, hides a word.
 const EVIL: &str =

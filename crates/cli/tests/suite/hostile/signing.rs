@@ -3,12 +3,11 @@
 use countersign_api::error_code::ErrorCode;
 use serde_json::{Value, json};
 
-use crate::support::client::put_release;
 use crate::support::hostile::{
     Asked, Forgery, HostileServer, Lie, Listed, Scene, Victim, assert_harmless, index_of, origin,
     signature_set,
 };
-use crate::support::{FileServer, SignersFile, alice, bob, carol, days_ago, mallory};
+use crate::support::{FileServer, SignersFile, alice, bob, carol, client::put_release, days_ago, mallory};
 
 /// A scene in which version 3.0 waits for alice.
 fn with_waiting_release() -> (Scene, String) {

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::scene::{named_group, start_team};
-use crate::support::client::Computer;
-use crate::support::{Person, SignersFile, World, days_ago, person};
+use crate::support::{Person, SignersFile, World, client::Computer, days_ago, person};
 
 /// One signers file, and who loses what.
 struct Case {

@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 
 use super::scene::{signer, start_team};
 use crate::support::client::{Computer, Ran};
-use crate::support::html::{key_page, open};
-use crate::support::machine_clock::MachineClock;
-use crate::support::{SignersFile, World, person};
+use crate::support::{SignersFile, World, html::key_page, html::open, machine_clock::MachineClock, person};
 
 const DAY: i64 = 86_400;
 

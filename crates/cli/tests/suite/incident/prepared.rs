@@ -1,13 +1,11 @@
 //! The prepared answer: the team that is left uses it as it was printed.
 
-use std::path::Path;
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 use serde_json::json;
 
 use super::scene::{ask, named_group, start_team};
-use crate::support::client::{Computer, Ran};
-use crate::support::{SignersFile, World, days_ago, person};
+use crate::support::{SignersFile, World, client::Computer, client::Ran, days_ago, person};
 
 /// Runs a line as it was printed, in a shell, with someone's key. Questions are answered with yes.
 #[track_caller]

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::Computer;
-use crate::support::{SignersFile, World, person};
+use crate::support::{SignersFile, World, client::Computer, person};
 
 /// A group of signers with their names, as `signers new` writes it.
 pub(super) fn named_group(threshold: usize, names: &[&str]) -> Value {

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::scene::{ask, decisive, expect, named_group, signer, start_team, team_file};
-use crate::support::client::Computer;
-use crate::support::metrics::free_address;
 use crate::support::mirrors::{await_same, start_mirror, url_of};
-use crate::support::{Git, SignersFile, World, days_ago, person, seconds_from_now};
+use crate::support::{
+    Git, SignersFile, World, client::Computer, days_ago, metrics::free_address, person, seconds_from_now,
+};
 
 /// Which releases, signers files and revocations are open, and whether the keys can complete them.
 #[track_caller]

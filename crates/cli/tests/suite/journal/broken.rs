@@ -1,7 +1,6 @@
 //! A follower whose connection breaks goes on from its last whole commit.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::{io::Read as _, io::Write as _, net::TcpStream};
 
 use countersign_store::journal::read::{JournalFault, JournalReader};
 

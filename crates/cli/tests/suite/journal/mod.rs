@@ -1,14 +1,12 @@
+use std::path::Path;
+
+use countersign_store::{ObjectId, journal::read::JournalReader, journal::write::JournalEntry};
+
+use crate::support::{Git, TestServer};
+
 mod broken;
 mod served;
 mod slow;
-
-use std::path::Path;
-
-use countersign_store::ObjectId;
-use countersign_store::journal::entry::JournalEntry;
-use countersign_store::journal::read::JournalReader;
-
-use crate::support::{Git, TestServer};
 
 /// Everything in a journal that arrived whole.
 pub(crate) fn read_journal(stream: &[u8]) -> Vec<JournalEntry> {

@@ -1,7 +1,6 @@
 //! D67, D68: the journal of a running server.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::{thread, time::Duration, time::Instant};
 
 use tempfile::TempDir;
 

@@ -2,9 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread, time::Duration};
 
 use super::{LARGE, read_journal, start_with_much};
 use crate::support::{Request, http, metrics};

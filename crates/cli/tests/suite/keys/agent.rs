@@ -2,10 +2,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{fs, thread};
+use std::{fs, path::Path, path::PathBuf, thread, time::Duration, time::Instant};
 
 use tempfile::TempDir;
 

@@ -1,8 +1,6 @@
 //! `countersign keygen`: the two files, their modes, and what it never does.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use serde_json::Value;
 use tempfile::TempDir;

@@ -1,7 +1,6 @@
 //! Passphrases that are typed: on a real pseudo-terminal, by way of `script` of util-linux.
 
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 
 use tempfile::TempDir;
 

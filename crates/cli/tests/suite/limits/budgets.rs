@@ -2,10 +2,9 @@
 
 use tempfile::TempDir;
 
-use crate::support::fsck::fsck;
-use crate::support::metrics::Page;
-use crate::support::world::checksums;
-use crate::support::{Person, Reply, SignersFile, World, days_ago};
+use crate::support::{
+    Person, Reply, SignersFile, World, days_ago, fsck::fsck, metrics::Page, world::checksums,
+};
 
 struct Budgeted {
     world: World,

@@ -1,16 +1,14 @@
 //! D46: turns to fetch, listeners and large bodies are shared. A few addresses with any number of keys take none of them
 //! away from others.
 
-use std::net::SocketAddr;
-use std::thread::ScopedJoinHandle;
-use std::time::{Duration, Instant};
+use std::{net::SocketAddr, thread::ScopedJoinHandle, time::Duration, time::Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::machine_clock::MachineClock;
 use crate::support::{
     Answer, Connection, EventStream, Person, Reply, Request, SignersFile, TestServer, World, http,
+    machine_clock::MachineClock,
 };
 
 /// What an honest request may take while others hold all they can, on a machine that is busy with other tests.

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::machine_clock::MachineClock;
-use crate::support::{Answer, Connection, Person, Reply, Request, SignersFile, TestServer, World};
+use crate::support::{
+    Answer, Connection, Person, Reply, Request, SignersFile, TestServer, World, machine_clock::MachineClock,
+};
 
 /// What a server with limits runs on. Its time stands still, so that no allowance comes back while a test asks.
 struct Ground {

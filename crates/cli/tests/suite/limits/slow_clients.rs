@@ -1,8 +1,7 @@
 //! Clients that open thousands of connections and dribble bytes do not stop others from being served.
 
-use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::{io::Read as _, io::Write as _, time::Duration, time::Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;

@@ -1,20 +1,16 @@
 //! The log of all commits (D82–D90).
 
+use std::{fs, path::Path, path::PathBuf, time::Duration, time::Instant};
+
+use countersign_core::log::{checkpoint::Checkpoint, checkpoint::SignedCheckpoint, note::Note};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+
+use crate::support::{FileServer, World, server::Launch, server::TestServer};
+
 mod kills;
 mod operator;
 mod restored;
 mod served;
-
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint};
-use countersign_core::log::note::Note;
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
-
-use crate::support::server::{Launch, TestServer};
-use crate::support::{FileServer, World};
 
 const ORIGIN: &str = "sign.example.org/log";
 

@@ -1,10 +1,8 @@
 //! What the operator does: make a key, and configure the log.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use countersign_core::values::key::SecretKey;
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{key::SecretKey, verifier_key::KeyKind, verifier_key::VerifierKey};
 use countersign_testing::assert_mentions;
 
 use super::{ORIGIN, log_key, prepare};

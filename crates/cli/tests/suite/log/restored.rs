@@ -3,9 +3,7 @@
 use std::fs;
 
 use super::{await_all, await_that, checkpoint, log_key, start};
-use crate::support::metrics::await_value;
-use crate::support::mirrors::await_readyz;
-use crate::support::{Git, SignersFile, World, alice};
+use crate::support::{Git, SignersFile, World, alice, metrics::await_value, mirrors::await_readyz};
 
 fn restore(world: &World, backup: &Git) {
     fs::remove_dir_all(world.server.repository()).unwrap();

@@ -3,18 +3,14 @@
 use std::collections::BTreeSet;
 
 use countersign_core::log::record::LoggedState;
-use countersign_core::proof::freshness;
 use countersign_core::proof::freshness::{Freshness, LogTrust, LoggedSigners, StapleSubject};
-use countersign_core::proof::staple::Staple;
-use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::path::RepoPath;
+use countersign_core::proof::{bundle::Staple, freshness};
+use countersign_core::values::{digest::Sha256, digest::Sha512, path::RepoPath};
 use countersign_testing::log_reader::{derive_leaves, root_of};
 
 use super::{await_all, await_that, log_key, start};
 use crate::support::metrics::{Page, await_value};
-use crate::support::people::now;
-use crate::support::signers::days_ago;
-use crate::support::{SignersFile, TestServer, World, alice, bob};
+use crate::support::{SignersFile, TestServer, World, alice, bob, people::now, signers::days_ago};
 
 fn staple(world: &World, index: &str) -> Staple {
     let reply = world.server.get(&format!("/v1/proof/{index}"));

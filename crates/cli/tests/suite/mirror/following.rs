@@ -3,13 +3,12 @@
 use tempfile::TempDir;
 
 use crate::support::client::{Computer, add_files};
-use crate::support::fsck::fsck;
-use crate::support::metrics::Page;
-use crate::support::metrics::free_address;
+use crate::support::metrics::{Page, free_address};
 use crate::support::mirrors::{await_readyz, await_same, start_mirror, start_origin, tip_of, url_of};
 use crate::support::server::{Launch, TestServer};
-use crate::support::waiting::wait_until;
-use crate::support::{EventStream, Git, Person, Request, SignersFile, World, alice};
+use crate::support::{
+    EventStream, Git, Person, Request, SignersFile, World, alice, fsck::fsck, waiting::wait_until,
+};
 
 /// A project with a complete release, a collecting one and a pending proposal.
 fn origin() -> World {

@@ -1,13 +1,11 @@
 //! A mirror goes on after every interruption: of itself, of its origin, of the way between them.
 
-use std::sync::mpsc;
-use std::time::Duration;
+use std::{sync::mpsc, time::Duration};
 
-use countersign_testing::certificates::FIRST;
+use countersign_testing::literals::FIRST;
 use tempfile::TempDir;
 
 use crate::store::kills_load::{Client, Course};
-use crate::support::fsck::fsck;
 use crate::support::hostile::{AfterHalf, HostileServer, Lie};
 use crate::support::http::{Request, send};
 use crate::support::mirrors::{
@@ -15,8 +13,7 @@ use crate::support::mirrors::{
     tip_of, url_of,
 };
 use crate::support::server::{Launch, TestServer};
-use crate::support::waiting::wait_until;
-use crate::support::{Git, Person, SignersFile, World};
+use crate::support::{Git, Person, SignersFile, World, fsck::fsck, waiting::wait_until};
 
 const ROWS: usize = 4;
 

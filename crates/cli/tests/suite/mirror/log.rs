@@ -4,9 +4,8 @@ use serde_json::json;
 
 use crate::support::client::{Computer, add_files};
 use crate::support::mirrors::{start_mirror, url_of};
-use crate::support::waiting::wait_until;
 use crate::support::witnesses::{log_key_of, start_witnessed};
-use crate::support::{SignersFile, alice};
+use crate::support::{SignersFile, alice, waiting::wait_until};
 
 #[test]
 fn a_mirror_proves_the_newest_state_when_the_origin_is_away() {

@@ -2,15 +2,12 @@
 
 use tempfile::TempDir;
 
-use crate::support::fsck::fsck;
 use crate::support::hostile::{HostileServer, Lie};
-use crate::support::http::send;
 use crate::support::mirrors::{commits_of, start_mirror, tip_of, url_of};
-use crate::support::past::past;
-use crate::support::rewriting::import;
-use crate::support::server::TestServer;
-use crate::support::waiting::wait_until;
-use crate::support::{Git, Request};
+use crate::support::{
+    Git, Request, fsck::fsck, http::send, past::past, rewriting::import, server::TestServer,
+    waiting::wait_until,
+};
 
 /// A server on this repository, which does not check its history.
 fn serve(repository: &std::path::Path) -> TestServer {

@@ -1,9 +1,7 @@
 //! What the operator of a mirror sets, asks and is told.
 
-use crate::support::metrics::free_address;
 use crate::support::mirrors::{await_same, start_mirror, start_origin, tip_of, url_of};
-use crate::support::server::{Launch, TestServer};
-use crate::support::{Person, SignersFile};
+use crate::support::{Person, SignersFile, metrics::free_address, server::Launch, server::TestServer};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -1,8 +1,7 @@
 //! A mirror becomes a server of its own, and a directory becomes a mirror's (D76).
 
 use crate::support::mirrors::{await_same, start_mirror, start_origin, tip_of, url_of};
-use crate::support::server::{Launch, TestServer};
-use crate::support::{Git, Request, SignersFile, World, alice};
+use crate::support::{Git, Request, SignersFile, World, alice, server::Launch, server::TestServer};
 
 fn origin() -> World {
     let world = start_origin();

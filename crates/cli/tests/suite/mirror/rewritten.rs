@@ -4,12 +4,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::metrics::Page;
 use crate::support::mirrors::{
     await_readyz, await_same, launch_impatient, prepare_impatient, start_mirror, start_origin, tip_of, url_of,
 };
 use crate::support::server::{Launch, TestServer};
-use crate::support::{Git, Request, SignersFile, World, alice};
+use crate::support::{Git, Request, SignersFile, World, alice, metrics::Page};
 
 /// An origin with a project, and releases that can be taken back.
 fn origin() -> World {

@@ -1,8 +1,7 @@
 //! The state of a release (D232) is the same on a mirror, and a mirror that is behind is called so, and nothing worse.
 
-use crate::support::client::{Computer, add_files};
 use crate::support::mirrors::{await_same, start_mirror, url_of};
-use crate::support::{SignersFile, World, alice, bob, carol, days_ago};
+use crate::support::{SignersFile, World, alice, bob, carol, client::Computer, client::add_files, days_ago};
 
 fn signers(days: i64) -> SignersFile {
     SignersFile::of(2, &[&alice(), &bob(), &carol()]).redated(days_ago(days))

@@ -1,9 +1,6 @@
 //! `countersign admin` leaves no files in a data directory whose server runs as another user (D59).
 
-use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::{MetadataExt as _, chown};
-use std::path::Path;
+use std::{ffi::OsString, fs, os::unix::fs::MetadataExt as _, os::unix::fs::chown, path::Path};
 
 use countersign_testing::assert_mentions;
 

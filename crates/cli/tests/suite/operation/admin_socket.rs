@@ -1,8 +1,6 @@
 //! `countersign admin` beside a running server (D59): a socket of its own, and blocks.
 
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixStream;
+use std::{io::Read as _, io::Write as _, os::unix::fs::PermissionsExt as _, os::unix::net::UnixStream};
 
 use serde_json::{Value, json};
 

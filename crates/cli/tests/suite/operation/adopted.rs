@@ -1,8 +1,6 @@
 //! What docs/adopt.md tells a project to type works, on each kind of forge.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::{fs, path::Path, process::Command};
 
 use tempfile::TempDir;
 

@@ -5,9 +5,10 @@ use std::process::Output;
 use countersign_core::values::time::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::machine_clock::MachineClock;
-use crate::support::people::new_nonce;
-use crate::support::{Launch, Request, SignersFile, TestServer, World, alice, seconds_from_now};
+use crate::support::{
+    Launch, Request, SignersFile, TestServer, World, alice, machine_clock::MachineClock, people::new_nonce,
+    seconds_from_now,
+};
 
 const DAY: i64 = 86_400;
 

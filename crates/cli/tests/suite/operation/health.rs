@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::client::Computer;
-use crate::support::{Answer, Person, Request, SignersFile, TestServer, World, http};
+use crate::support::{Answer, Person, Request, SignersFile, TestServer, World, client::Computer, http};
 
 #[test]
 fn a_server_that_runs_is_healthy_and_ready() {

@@ -1,14 +1,14 @@
 //! The log (D48): short lines, bounded rates, and never in the way of an answer.
 
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::{process::Stdio, time::Duration, time::Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::metrics::{Page, free_address};
-use crate::support::server::LogEnd;
-use crate::support::{Connection, Launch, Request, SignersFile, TestServer, World, alice, http};
+use crate::support::{
+    Connection, Launch, Request, SignersFile, TestServer, World, alice, http, server::LogEnd,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

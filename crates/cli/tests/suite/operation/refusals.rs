@@ -3,8 +3,7 @@
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::metrics::Page;
-use crate::support::{Launch, Person, Reply, Request, SignersFile, World, days_ago};
+use crate::support::{Launch, Person, Reply, Request, SignersFile, World, days_ago, metrics::Page};
 
 fn people() -> (Person, Person) {
     (Person::named("alice"), Person::named("bob"))

@@ -1,7 +1,6 @@
 //! Ctrl-C and SIGTERM finish the requests under way, then exit 0.
 
-use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::{net::TcpStream, time::Duration, time::Instant};
 
 use crate::support::{Answer, Connection, Person, SignersFile, TestServer, World};
 

@@ -2,16 +2,15 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{path::Path, path::PathBuf, sync::Arc, time::Duration, time::Instant};
 
-use countersign_testing::certificates::{FIRST, SECOND};
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
+use countersign_testing::literals::{FIRST, SECOND};
+use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, StreamOwned};
+use rustls::{
+    ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, StreamOwned,
+    crypto::ring::default_provider,
+};
 use tempfile::TempDir;
 
 use crate::support::{EventStream, Launch, Request, TestServer};

@@ -1,10 +1,8 @@
 //! What the documentation tells people to type works, and so does the demonstration.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::{fs, path::Path, path::PathBuf, process::Command, process::Output};
 
-use countersign_testing::ports::free_port;
+use countersign_testing::literals::free_port;
 use serde_json::Value;
 use tempfile::TempDir;
 

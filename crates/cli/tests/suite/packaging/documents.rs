@@ -1,8 +1,6 @@
 //! The documentation: its links lead somewhere, and it names the data directory that the unit has.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Component, path::Path, path::PathBuf};
 
 use super::packaging;
 

@@ -1,14 +1,11 @@
 //! `install.sh`: it installs what enough of the keys in it have signed, and nothing else (D114).
 
-use std::fs;
-use std::process::{Command, Stdio};
+use std::{fs, process::Command, process::Stdio};
 
 use serde_json::json;
 
 use super::{ReleaseScene, VERSION, archive, packaging, program};
-use crate::support::Person;
-use crate::support::client::Ran;
-use crate::support::keys::installed;
+use crate::support::{Person, client::Ran, keys::installed};
 
 const INDEX: &str = "svc.index.json";
 const SIGNATURES: &str = "svc.index.json.signatures.json";

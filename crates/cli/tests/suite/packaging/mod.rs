@@ -1,19 +1,15 @@
 //! How Countersign itself is packaged, released and installed (D113–D115). The scripts run as their users run them, with a
 //! small stand-in for the program, so that there is little to compress.
 
+use std::path::{Path, PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Command, process::Stdio};
+
+use crate::support::{Running, TestServer, client::Computer, client::Ran, client::text, keys::installed};
+
 mod documents;
 mod installing;
 mod releasing;
 mod scripts;
-
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-use crate::support::client::{Computer, Ran, text};
-use crate::support::keys::installed;
-use crate::support::{Running, TestServer};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PROJECT: &str = "site/countersign";

@@ -1,16 +1,11 @@
 //! What holds for all scripts of `packaging`.
 
-use std::fs;
-use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Command};
 
 use super::{packaging, program};
 use crate::formats::scene::list;
-use crate::support::client::Ran;
-use crate::support::keys::installed;
-use crate::support::scripts::assert_whole_or_nothing;
+use crate::support::{client::Ran, keys::installed, scripts::assert_whole_or_nothing};
 
 fn scripts_in(dirs: &[PathBuf]) -> Vec<PathBuf> {
     let mut scripts = Vec::new();

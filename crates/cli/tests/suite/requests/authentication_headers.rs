@@ -1,7 +1,6 @@
 //! Spec §5: each header in every wrong way. All of them are 401, and none says more than it must.
 
-use crate::support::people::{new_nonce, seconds_ago};
-use crate::support::{Person, Request, TestServer};
+use crate::support::{Person, Request, TestServer, people::new_nonce, people::seconds_ago};
 
 const HEADERS: [&str; 4] = ["X-svc-timestamp", "X-svc-nonce", "X-svc-sig", "X-svc-pk"];
 

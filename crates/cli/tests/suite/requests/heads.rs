@@ -1,8 +1,6 @@
 //! D47: heads are bounded, what is no request gets the same errors as a request, and a request has one host.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::{io::Read as _, io::Write as _, net::SocketAddr, net::TcpStream, time::Duration, time::Instant};
 
 use countersign_api::error_code::ErrorCode;
 

@@ -1,10 +1,8 @@
 //! `countersign withdraw` and `countersign object`, and where the client shows what they did.
 
 use crate::support::client::{Computer, add_files};
-use crate::support::hostile::assert_harmless;
 use crate::support::second_thoughts::{collecting, object, project, withdraw};
-use crate::support::world::checksums;
-use crate::support::{SignersFile, days_ago, person};
+use crate::support::{SignersFile, days_ago, hostile::assert_harmless, person, world::checksums};
 
 /// Clears the screen, turns text round, begins a line.
 const EVIL: &str = "a\u{1b}[2J\rb\nc\u{202e}d\u{200b}\u{2066}e \"quoted\" <b>&amp;</b>";

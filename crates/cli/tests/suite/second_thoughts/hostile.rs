@@ -2,11 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::add_files;
 use crate::support::hostile::{HostileServer, Victim};
-use crate::support::people::now;
 use crate::support::second_thoughts::{collecting, objection, project};
-use crate::support::{Person, World, person};
+use crate::support::{Person, World, client::add_files, people::now, person};
 
 /// As the server keeps it.
 fn objections_file(world: &World, index: &str, key: &Person, signer: &Person, of: &str) -> Vec<u8> {

@@ -1,9 +1,8 @@
 //! What others repeat of it: events, the journal, `fsck`, mirrors, restarts.
 
-use crate::support::fsck::fsck;
 use crate::support::mirrors::{await_same, start_mirror, url_of};
 use crate::support::second_thoughts::{collecting, object, project, withdraw};
-use crate::support::{EventStream, person};
+use crate::support::{EventStream, fsck::fsck, person};
 
 #[test]
 fn events_tell_who_and_what() {

@@ -4,11 +4,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::client::Computer;
-use crate::support::html::open;
 use crate::support::second_thoughts::{collecting, digest_of, object, project, withdraw};
-use crate::support::world::checksums;
-use crate::support::{Request, person};
+use crate::support::{Request, client::Computer, html::open, person, world::checksums};
 
 /// A stranger reads what was said of a content that is gone, also after another one took its place.
 #[test]

@@ -1,13 +1,10 @@
 //! A server that shows something else than the newest state, one test for each lie.
 
-use countersign_core::documents::layout;
-use countersign_core::proof::staple::Staple;
-use countersign_core::values::path::RepoPath;
+use countersign_core::{documents::layout, proof::bundle::Staple, values::path::RepoPath};
 use serde_json::json;
 
-use crate::support::hostile::Lie;
 use crate::support::log_scene::{LogScene, THREE, content, policy};
-use crate::support::{Person, SignersFile, alice, days_ago};
+use crate::support::{Person, SignersFile, alice, days_ago, hostile::Lie};
 
 fn known() -> LogScene {
     let scene = LogScene::start(Some(policy()));

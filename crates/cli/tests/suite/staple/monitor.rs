@@ -4,9 +4,8 @@ use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use crate::support::client::{Ran, add_files, text};
-use crate::support::hostile::{HostileServer, Lie};
 use crate::support::log_scene::{LogScene, THREE, content, forked, policy};
-use crate::support::{Person, SignersFile, alice, days_ago};
+use crate::support::{Person, SignersFile, alice, days_ago, hostile::HostileServer, hostile::Lie};
 
 fn once(scene: &LogScene, more: &[&str]) -> Ran {
     let (url, key) = (scene.hostile.url(), scene.user.computer.key_of("alice").with_extension("pub"));

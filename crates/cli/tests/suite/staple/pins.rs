@@ -1,12 +1,9 @@
 //! A log is held to what it has shown.
 
-use countersign_core::log::note::Note;
-use countersign_core::proof::staple::Staple;
+use countersign_core::{log::note::Note, proof::bundle::Staple};
 
-use crate::support::alice;
-use crate::support::client::add_files;
-use crate::support::hostile::Lie;
 use crate::support::log_scene::{LogScene, THREE, content, forked, log_key, policy, witness_key};
+use crate::support::{alice, client::add_files, hostile::Lie};
 
 fn size(staple: &Staple) -> u64 {
     staple.proof.index + 1
@@ -78,7 +75,7 @@ fn a_larger_log_whose_tiles_show_another_past_is_a_fork() {
     scene.show("2.0", &fork);
     // The tiles of the log that it claims to be.
     let zero = countersign_core::values::digest::Sha256::of(b"another past");
-    let other = countersign_core::log::leaf::Leaf {
+    let other = countersign_core::log::record::Leaf {
         commit: "0".repeat(40),
         object: zero,
         changes: zero,

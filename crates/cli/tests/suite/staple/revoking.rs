@@ -1,18 +1,12 @@
 //! A revocation counts for everyone once witnesses have seen it.
 
-use std::process::Child;
-use std::time::Duration;
+use std::{process::Child, time::Duration};
 
-use countersign_core::log::record::LoggedState;
-use countersign_core::proof::staple::Staple;
-use countersign_core::values::time::Timestamp;
+use countersign_core::{log::record::LoggedState, proof::bundle::Staple, values::time::Timestamp};
 use serde_json::{Value, json};
 
-use crate::support::client::{Ran, text};
-use crate::support::hostile::Asked;
 use crate::support::log_scene::{LogScene, THREE, log_key, policy, with_cosignatures, witness_key};
-use crate::support::people::now;
-use crate::support::waiting::wait_until;
+use crate::support::{client::Ran, client::text, hostile::Asked, people::now, waiting::wait_until};
 
 fn revoke(scene: &LogScene, more: &[&str]) -> Child {
     let (index, key) = (scene.index("2.0"), scene.user.computer.key_of("alice"));

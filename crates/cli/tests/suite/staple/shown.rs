@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::alice;
-use crate::support::client::Computer;
-use crate::support::hostile::{Lie, revocation_of};
 use crate::support::log_scene::{LogScene, THREE, content, log_key, policy, policy_file};
+use crate::support::{alice, client::Computer, hostile::Lie, hostile::revocation_of};
 
 #[test]
 fn a_download_says_as_of_when_and_by_how_many_witnesses() {

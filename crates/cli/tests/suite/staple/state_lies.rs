@@ -1,14 +1,12 @@
 //! A log that lies about the state (D214): its commits are right, it only grows, and its status map is false.
 
-use std::fs;
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
-use countersign_core::log::leaf::Leaf;
+use countersign_core::log::record::Leaf;
 use serde_json::Value;
 
-use crate::support::client::{Ran, add_files, text};
 use crate::support::log_scene::{LogScene, THREE, content, log_key, policy};
-use crate::support::{Person, SignersFile, alice, days_ago};
+use crate::support::{Person, SignersFile, alice, client::Ran, client::add_files, client::text, days_ago};
 
 fn look(scene: &LogScene, state: &str, more: &[&str]) -> Ran {
     let (url, project) = (scene.hostile.url(), scene.world.id("acme/app"));

@@ -3,10 +3,8 @@
 use serde_json::json;
 
 use crate::support::client::{Computer, add_files, text};
-use crate::support::metrics::free_address;
-use crate::support::waiting::wait_until;
 use crate::support::witnesses::{LogSetup, TestWitness, log_key_of};
-use crate::support::{SignersFile, alice};
+use crate::support::{SignersFile, alice, metrics::free_address, waiting::wait_until};
 
 #[test]
 fn a_download_is_fresh_by_real_witnesses_and_a_revocation_reaches_them() {

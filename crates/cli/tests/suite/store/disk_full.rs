@@ -4,8 +4,7 @@ use std::process::Command;
 
 use countersign_core::values::digest::Sha512;
 
-use crate::support::world::checksums;
-use crate::support::{Person, Reply, Request, SignersFile, World, metrics};
+use crate::support::{Person, Reply, Request, SignersFile, World, metrics, world::checksums};
 
 /// Enough for a small change, and for the nonces of a few requests.
 const LITTLE: &str = "49152";

@@ -3,15 +3,12 @@
 //! and what the server has in memory is what a server on a clone makes of the commits alone.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::mpsc;
-use std::time::Duration;
-use std::{fs, thread};
+use std::{fs, sync::mpsc, thread, time::Duration};
 
 use serde_json::Value;
 
 use super::kills_load::{Asked, Client, Course, Sent, people, read_on};
-use crate::support::fsck::fsck;
-use crate::support::{FileServer, Git, Person, Request, TestServer, http};
+use crate::support::{FileServer, Git, Person, Request, TestServer, fsck::fsck, http};
 
 /// How many kills; the long run takes some hundreds.
 pub(super) const KILLS: (&str, u64) = ("COUNTERSIGN_KILLS", 10);

@@ -1,15 +1,12 @@
 //! D200: SIGKILL during registrations leaves objects that the branch does not reach, and `git gc --prune=now` takes them
 //! away at any moment. The same content is registered again meanwhile. In the end nothing is missing.
 
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::{process::Child, process::Command, process::Stdio, thread, time::Duration};
 
 use serde_json::json;
 
 use super::kills::{KILLS, Random, SEED, setting};
-use crate::support::fsck::fsck;
-use crate::support::{FileServer, Git, Person, Request, SignersFile, TestServer, http};
+use crate::support::{FileServer, Git, Person, Request, SignersFile, TestServer, fsck::fsck, http};
 
 /// How many people register at once.
 const ROWS: usize = 4;

@@ -1,16 +1,15 @@
 //! The load of the kill harness: people who take projects through their whole life, one request at a time, until the
 //! server is gone; and one who only reads.
 
-use std::io;
-use std::net::SocketAddr;
-use std::sync::mpsc::Sender;
+use std::{io, net::SocketAddr, sync::mpsc::Sender};
 
 use serde_json::{Value, json};
 
-use crate::support::http::try_send;
-use crate::support::people::new_nonce;
 use crate::support::world::{checksums, revoke_body};
-use crate::support::{FileServer, Person, Reply, Request, SignersFile, days_ago, seconds_from_now};
+use crate::support::{
+    FileServer, Person, Reply, Request, SignersFile, days_ago, http::try_send, people::new_nonce,
+    seconds_from_now,
+};
 
 /// What one project goes through. Each step is one request and one commit; no two say the same of a project.
 const STEPS: [Step; 13] = [

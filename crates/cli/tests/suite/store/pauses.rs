@@ -1,17 +1,16 @@
 //! A process that is stopped in the middle of its work, and a clock that is set meanwhile: every commit is still one that
 //! the rules give (D191, D192).
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use std::sync::{atomic::AtomicBool, atomic::AtomicI64, atomic::Ordering, mpsc};
+use std::{thread, time::Duration};
 
 use serde_json::json;
 
 use super::kills_load::{Client, Course};
-use crate::support::fsck::fsck;
-use crate::support::machine_clock::MachineClock;
-use crate::support::{Answer, FileServer, Git, Person, Request, SignersFile, TestServer};
+use crate::support::{
+    Answer, FileServer, Git, Person, Request, SignersFile, TestServer, fsck::fsck,
+    machine_clock::MachineClock,
+};
 
 /// How many pauses; the long run takes 200.
 const PAUSES: &str = "COUNTERSIGN_PAUSES";

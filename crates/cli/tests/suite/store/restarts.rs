@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::world::checksums;
-use crate::support::{Person, SignersFile, TestServer, World, days_ago};
+use crate::support::{Person, SignersFile, TestServer, World, days_ago, world::checksums};
 
 fn people() -> (Person, Person) {
     (Person::named("alice"), Person::named("bob"))

@@ -1,23 +1,17 @@
 //! A computer with the client on it: a working directory, a configuration directory and key files of its own.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf};
 
-use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::key::SecretKey;
+use countersign_core::values::{digest::Sha256, digest::Sha512, key::SecretKey};
 use serde_json::Value;
-use ssh_key::private::{Ed25519Keypair, KeypairData};
-use ssh_key::{LineEnding, PrivateKey};
+use ssh_key::{LineEnding, PrivateKey, private::Ed25519Keypair, private::KeypairData};
 use tempfile::TempDir;
 
-use super::environment::clear_environment;
-use super::files::FileServer;
-use super::http::Reply;
-use super::people::Person;
-use super::server::TestServer;
-use super::world::World;
+use super::{
+    environment::clear_environment, files::FileServer, http::Reply, people::Person, server::TestServer,
+    world::World,
+};
 
 /// An address where nothing listens: the discard port of loopback.
 pub(crate) const NO_SERVER: &str = "http://127.0.0.1:9";

@@ -1,8 +1,7 @@
 //! A client of the stream of events that reads every byte itself.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::{net::SocketAddr, net::TcpStream, time::Duration, time::Instant};
 
 use serde_json::Value;
 

@@ -1,9 +1,7 @@
 //! A file server whose answers a test chooses: also the wrong, the late and the endless ones.
 
-use std::collections::HashMap;
-use std::io::Write as _;
-use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, mpsc};
+use std::{collections::HashMap, io::Write as _, net::SocketAddr, net::TcpStream};
 
 use crate::support::listening::{Heard, listen};
 

@@ -5,9 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::past::{Past, past};
-use super::rewriting::{Commit, import};
-use super::server::Launch;
+use super::{past::Past, past::past, rewriting::Commit, rewriting::import, server::Launch};
 
 pub(crate) struct Checked {
     pub(crate) code: Option<i32>,

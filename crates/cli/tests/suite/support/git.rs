@@ -1,11 +1,7 @@
 //! The repository as the operator's own `git` sees it, and as a saboteur changes it.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::fs;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::{collections::BTreeSet, ffi::OsString, fs, io::Write as _, path::Path, path::PathBuf};
 
 pub(crate) struct Git {
     dir: PathBuf,

@@ -1,8 +1,6 @@
 //! Pages as a browser asks for them, and reads them: strictly, so that nothing of a stranger's can have become markup.
 
-use super::Person;
-use super::http::Request;
-use super::server::TestServer;
+use super::{Person, http::Request, server::TestServer};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// Nothing else is ever on a page of ours. None of it but `link` and `script` loads anything.

@@ -1,8 +1,6 @@
 //! A blocking HTTP/1.1 client that sends the request target byte for byte: nothing tidies up an attack.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::{io::Read as _, io::Write as _, net::SocketAddr, net::TcpStream, time::Duration};
 
 use countersign_api::error_code::ErrorCode;
 use serde_json::Value;

@@ -1,9 +1,7 @@
 //! What the tests of keys share: fixtures, OpenSSH's own tools where they are installed, and a signed request.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf};
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,7 @@
 //! What the servers of this suite have in common: a thread for each connection, and requests as they came.
 
-use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::Arc;
+use std::{io, io::BufRead as _, io::BufReader, io::Read as _, sync::Arc};
 
 /// A request as a server heard it.
 #[derive(Clone, Debug)]

@@ -1,24 +1,18 @@
 //! A server with a log, whose witnesses are the test itself: it cosigns what it wants, and when.
 
-use std::fs;
-use std::time::Duration;
+use std::{fs, time::Duration};
 
-use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint};
-use countersign_core::log::leaf::{Leaf, parse_bundle, write_bundle};
-use countersign_core::log::proofs::InclusionProof;
-use countersign_core::log::tile::{TileKind, TileName};
-use countersign_core::log::tree::{Hash, Tree};
-use countersign_core::proof::staple::Staple;
+use countersign_core::log::checkpoint::{Checkpoint, InclusionProof, SignedCheckpoint};
+use countersign_core::log::record::{Leaf, parse_bundle, write_bundle};
+use countersign_core::log::{tile::TileKind, tile::TileName, tree::Hash, tree::Tree};
+use countersign_core::proof::bundle::Staple;
 use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::key::SecretKey;
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{key::SecretKey, verifier_key::KeyKind, verifier_key::VerifierKey};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::client::{Computer, add_files, text};
-use super::hostile::{HostileServer, Lie, Victim};
-use super::people::now;
-use super::{SignersFile, World};
+use super::{SignersFile, World, hostile::HostileServer, hostile::Lie, hostile::Victim, people::now};
 use crate::support::alice;
 
 pub(crate) const ORIGIN: &str = "sign.example.org/log";

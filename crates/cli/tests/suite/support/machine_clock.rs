@@ -1,9 +1,6 @@
 //! The clock of the machine, as the program under test sees it.
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::OnceLock;
+use std::{fs, path::PathBuf, process::Command, sync::OnceLock};
 
 use tempfile::TempDir;
 

@@ -1,12 +1,10 @@
 //! The metrics of a running server.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::{net::Ipv4Addr, net::SocketAddr, time::Duration, time::Instant};
 
-use countersign_testing::ports::free_port;
+use countersign_testing::literals::free_port;
 
-use super::http;
-use super::http::Request;
+use super::{http, http::Request};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -2,12 +2,8 @@
 
 use std::path::Path;
 
-use super::git::Git;
-use super::http::Reply;
-use super::metrics::free_address;
 use super::server::{Launch, TestServer};
-use super::waiting::wait_until;
-use super::world::World;
+use super::{git::Git, http::Reply, metrics::free_address, waiting::wait_until, world::World};
 
 /// A world whose server keeps its address when it is started again.
 #[track_caller]

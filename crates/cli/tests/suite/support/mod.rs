@@ -1,5 +1,12 @@
 //! What the suite drives the real program with: a process, a socket, a file server, people with keys.
 
+pub(crate) use self::files::{Answer, FileServer};
+pub(crate) use self::http::{Connection, Reply, Request};
+pub(crate) use self::people::{Person, alice, bob, carol, mallory, person};
+pub(crate) use self::server::{Launch, TestServer};
+pub(crate) use self::signers::{SignersFile, days_ago, seconds_from_now};
+pub(crate) use self::{events::EventStream, git::Git, running::Running, terminal::Terminal, world::World};
+
 pub(crate) mod client;
 pub(crate) mod environment;
 pub(crate) mod events;
@@ -31,16 +38,3 @@ pub(crate) mod waiting;
 pub(crate) mod webhooks;
 pub(crate) mod witnesses;
 pub(crate) mod world;
-
-pub(crate) use self::{
-    events::EventStream,
-    files::{Answer, FileServer},
-    git::Git,
-    http::{Connection, Reply, Request},
-    people::{Person, alice, bob, carol, mallory, person},
-    running::Running,
-    server::{Launch, TestServer},
-    signers::{SignersFile, days_ago, seconds_from_now},
-    terminal::Terminal,
-    world::World,
-};

@@ -6,13 +6,11 @@ use countersign_core::values::time::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::git::Git;
 use super::people::{Person, now};
 use super::rewriting::{Commit, export};
 use super::second_thoughts::{objection, objection_body};
-use super::server::Launch;
 use super::signers::{SignersFile, days_ago};
-use super::world::{World, checksums};
+use super::{git::Git, server::Launch, world::World, world::checksums};
 use crate::support::person;
 
 /// The history of a stopped server, as it can be rewritten.

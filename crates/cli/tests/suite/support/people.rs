@@ -1,12 +1,9 @@
 //! People with keys from fixed seeds, who sign requests and files.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::{sync::atomic::AtomicU64, sync::atomic::Ordering, time::SystemTime};
 
 use countersign_core::rules::auth::sign_request;
-use countersign_core::values::digest::Sha512;
-use countersign_core::values::key::{SecretKey, encode_base64};
-use countersign_core::values::time::Timestamp;
+use countersign_core::values::{digest::Sha512, key::SecretKey, key::encode_base64, time::Timestamp};
 
 use super::http::Request;
 

@@ -1,10 +1,8 @@
 //! A receiver of webhooks that fails in the ways that a test chooses, and remembers all that it was sent.
 
-use std::collections::HashSet;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::{collections::HashSet, net::SocketAddr, net::TcpStream, time::Duration, time::Instant};
 
 use countersign_core::values::digest::Sha256;
 use serde_json::Value;

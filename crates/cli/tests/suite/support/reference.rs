@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use countersign_core::values::time::Timestamp;
-use countersign_server::openapi::{DescribedAnswer, Reference, Row, Verb};
-use countersign_server::table;
+use countersign_server::api::openapi::{DescribedAnswer, Reference, Row, Verb};
+use countersign_server::serve::table;
 use serde_json::Value;
 
 use super::http::{Reply, Request};

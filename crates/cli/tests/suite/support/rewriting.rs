@@ -1,7 +1,6 @@
 //! Rewriting a history with Git's own tools: `git fast-export`, a change, `git fast-import`.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use super::git::Git;
 

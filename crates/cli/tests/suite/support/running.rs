@@ -2,8 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::{sync::mpsc::Receiver, sync::mpsc::RecvTimeoutError, sync::mpsc::channel, time::Duration};
 
 use super::client::Computer;
 

@@ -1,8 +1,6 @@
 //! Shell scripts that are cut off: every shell that is here reads each beginning of one, and runs nothing.
 
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::{fs, path::Path, process::Command, process::Stdio};
 
 use super::keys::installed;
 

@@ -1,13 +1,9 @@
 //! A project and its people, and what they send.
 
-use countersign_core::values::digest::Sha512;
-use countersign_core::values::time::Timestamp;
+use countersign_core::values::{digest::Sha512, time::Timestamp};
 use serde_json::{Value, json};
 
-use super::http::Reply;
-use super::people::{Person, now};
-use super::signers::{SignersFile, signer};
-use super::world::World;
+use super::{http::Reply, people::Person, people::now, signers::SignersFile, signers::signer, world::World};
 use crate::support::person;
 
 /// Two of alice and bob sign, carol is admin, dave master, erin revokes, and a machine registers.

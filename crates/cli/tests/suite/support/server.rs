@@ -1,19 +1,12 @@
 //! The program under test: `countersign serve` as a process of its own.
 
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{Mutex, mpsc};
-use std::time::Duration;
+use std::{fs::File, net::SocketAddr, path::Path, path::PathBuf, sync::Mutex, sync::mpsc, time::Duration};
 
 use tempfile::TempDir;
 
-use super::environment::clear_environment;
-use super::git::Git;
-use super::http::{Reply, Request};
-use super::{http, reference};
+use super::{environment::clear_environment, git::Git, http, http::Reply, http::Request, reference};
 
 const START: Duration = Duration::from_secs(30);
 

@@ -1,11 +1,7 @@
 //! The program on a real pseudo-terminal, by way of `script` of util-linux.
 
-use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::sync::mpsc::Receiver;
-use std::thread;
-use std::time::Duration;
+use std::{io::Read as _, io::Write as _, sync::mpsc, sync::mpsc::Receiver, thread, time::Duration};
 
 use super::environment::clear_environment;
 

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::receiver::Receiver;
-use super::waiting::wait_until;
-use super::{Person, SignersFile, World};
+use super::{Person, SignersFile, World, receiver::Receiver, waiting::wait_until};
 
 pub(crate) const SECRET: &str = "a secret of thirty-two characters";
 

@@ -1,23 +1,16 @@
 //! Servers with a log, witnesses of them, and logs that a test keeps itself.
 
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::{net::SocketAddr, path::Path, path::PathBuf};
 
-use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint};
-use countersign_core::log::note::Note;
-use countersign_core::log::proofs::WitnessRequest;
-use countersign_core::log::tree::{Tree, leaf_hash};
-use countersign_core::values::digest::Sha256;
-use countersign_core::values::key::SecretKey;
+use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint, WitnessRequest};
+use countersign_core::log::{note::Note, tree::Tree, tree::leaf_hash};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{digest::Sha256, key::SecretKey};
 use serde_json::Value;
 
-use super::files::FileServer;
 use super::http::{Reply, Request};
-use super::metrics::free_address;
 use super::server::{Launch, TestServer};
-use super::waiting::wait_until;
-use super::world::World;
+use super::{files::FileServer, metrics::free_address, waiting::wait_until, world::World};
 
 pub(crate) const ORIGIN: &str = "sign.example.org/log";
 

@@ -3,12 +3,9 @@
 use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
-use super::files::FileServer;
-use super::git::Git;
 use super::http::{Reply, Request};
 use super::people::{Person, now};
-use super::server::{Launch, TestServer};
-use super::signers::SignersFile;
+use super::{files::FileServer, git::Git, server::Launch, server::TestServer, signers::SignersFile};
 
 pub(crate) struct World {
     pub(crate) server: TestServer,

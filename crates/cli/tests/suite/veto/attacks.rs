@@ -3,9 +3,7 @@
 use serde_json::json;
 
 use super::scene::{APP, DELAY, HOUR, Scene, takeover, team};
-use crate::support::fsck::fsck;
-use crate::support::server::Launch;
-use crate::support::{SignersFile, days_ago, person};
+use crate::support::{SignersFile, days_ago, fsck::fsck, person, server::Launch};
 
 /// What the masters want: Alice administrates, and the thieves are out.
 fn rescue() -> SignersFile {

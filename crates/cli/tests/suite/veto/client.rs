@@ -3,9 +3,7 @@
 use serde_json::json;
 
 use super::scene::{APP, DELAY, Scene, takeover, team};
-use crate::support::client::Computer;
-use crate::support::html::open;
-use crate::support::{SignersFile, World, person};
+use crate::support::{SignersFile, World, client::Computer, html::open, person};
 
 /// Thieves with the keys of Bob and Carol have proposed their own signers, and signed.
 fn attacked(scene: &Scene) -> Computer {

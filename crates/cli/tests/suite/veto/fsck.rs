@@ -4,8 +4,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::scene::{APP, DELAY, Scene, takeover};
-use crate::support::fsck::fsck;
-use crate::support::rewriting::{Commit, export, import};
+use crate::support::{fsck::fsck, rewriting::Commit, rewriting::export, rewriting::import};
 
 /// A rotation that waited and took effect, after a vetoed one.
 struct WaitedPast {

@@ -1,10 +1,8 @@
 //! Mirrors repeat what their origin did, and do nothing by themselves.
 
 use super::scene::{APP, DELAY, Scene, takeover, team};
-use crate::support::fsck::fsck;
-use crate::support::machine_clock::MachineClock;
 use crate::support::mirrors::{await_same, url_of};
-use crate::support::server::{Launch, TestServer};
+use crate::support::{fsck::fsck, machine_clock::MachineClock, server::Launch, server::TestServer};
 
 #[test]
 fn a_mirror_whose_clock_is_ahead_waits_for_its_origin() {

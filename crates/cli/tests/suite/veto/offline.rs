@@ -1,8 +1,7 @@
 //! Masters whose keys are on computers without a network (D176).
 
 use super::scene::{APP, Scene, takeover, team};
-use crate::support::client::Computer;
-use crate::support::person;
+use crate::support::{client::Computer, person};
 
 /// Thieves with the keys of Bob and Carol have proposed their own signers, which wait.
 fn attacked() -> Option<(Scene, Computer)> {

@@ -6,9 +6,10 @@ use countersign_core::values::digest::Sha512;
 use serde_json::{Value, json};
 
 use crate::support::client::{Computer, Ran};
-use crate::support::machine_clock::MachineClock;
-use crate::support::people::new_nonce;
-use crate::support::{Person, Reply, Request, SignersFile, World, days_ago, person, seconds_from_now};
+use crate::support::{
+    Person, Reply, Request, SignersFile, World, days_ago, machine_clock::MachineClock, people::new_nonce,
+    person, seconds_from_now,
+};
 
 pub(crate) const HOUR: i64 = 3_600;
 pub(crate) const DELAY: i64 = 48 * HOUR;

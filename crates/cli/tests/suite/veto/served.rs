@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::scene::{APP, DELAY, Scene, takeover, team};
-use crate::support::fsck::fsck;
-use crate::support::{EventStream, person};
+use crate::support::{EventStream, fsck::fsck, person};
 
 fn next(events: &mut EventStream) -> Value {
     events.next_event().data.expect("an event has data")

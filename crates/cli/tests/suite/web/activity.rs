@@ -1,7 +1,6 @@
 //! The activity page: what the commits tell, newest first.
 
-use crate::support::html::{Html, open, short_key, visit};
-use crate::support::{Person, SignersFile, World};
+use crate::support::{Person, SignersFile, World, html::Html, html::open, html::short_key, html::visit};
 
 /// A project with a release that was signed and revoked, and another project.
 fn lively() -> (World, Person, String) {

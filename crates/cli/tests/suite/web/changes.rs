@@ -4,8 +4,7 @@ use serde_json::json;
 
 use super::team::{Team, named};
 use crate::support::html::{Html, open, short_key, visit};
-use crate::support::signers::signer;
-use crate::support::{Person, SignersFile, World, days_ago};
+use crate::support::{Person, SignersFile, World, days_ago, signers::signer};
 
 /// In the sentences about what changes.
 #[track_caller]

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::client::{Computer, put_release};
 use crate::support::html::{Html, key_page, open, short_key, visit};
-use crate::support::signers::signer;
-use crate::support::{Connection, Person, SignersFile, World, days_ago};
+use crate::support::{Connection, Person, SignersFile, World, days_ago, signers::signer};
 
 const ATTACKS: [&str; 6] = [
     "<script>alert(1)</script>",

@@ -2,8 +2,7 @@
 
 use countersign_core::values::bounds::{FIRST_PAGE_RELEASES, PAGE_FILES, PAGE_ROWS, PAGE_STEPS};
 
-use crate::support::html::{Html, open, visit};
-use crate::support::{Person, SignersFile, World, days_ago};
+use crate::support::{Person, SignersFile, World, days_ago, html::Html, html::open, html::visit};
 
 fn alice() -> (World, Person) {
     let alice = Person::named("alice");

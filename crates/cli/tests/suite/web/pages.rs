@@ -1,14 +1,11 @@
 //! What each page shows, and where it leads.
 
-use countersign_forge::file_server::FileServers;
-use countersign_forge::forges::Forges;
-use countersign_forge::url::SourceUrl;
+use countersign_forge::{file_server::FileServers, forges::Forges, url::SourceUrl};
 
 use super::team::Team;
-use crate::support::client::Computer;
 use crate::support::fake_forge::{Asset, ForgeWorld, Kind};
 use crate::support::html::{Html, key_page, open, short_key, visit};
-use crate::support::{Person, SignersFile, World, days_ago};
+use crate::support::{Person, SignersFile, World, client::Computer, days_ago};
 
 /// Each command of a page, without the name of the program.
 fn commands(page: &Html) -> Vec<Vec<String>> {

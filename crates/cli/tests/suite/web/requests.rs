@@ -1,7 +1,6 @@
 //! How pages are asked for: addresses, versions, errors, and what comes along with them.
 
-use crate::support::html::{open, visit};
-use crate::support::{Person, Request, SignersFile, TestServer, World};
+use crate::support::{Person, Request, SignersFile, TestServer, World, html::open, html::visit};
 
 fn acme() -> (World, Person) {
     let alice = Person::named("alice");

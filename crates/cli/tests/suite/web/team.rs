@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::signers::signer;
-use crate::support::{Person, SignersFile, World};
+use crate::support::{Person, SignersFile, World, signers::signer};
 
 pub(super) fn named(person: &Person, name: &str) -> serde_json::Value {
     let mut entry = signer(&person.key());

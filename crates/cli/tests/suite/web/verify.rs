@@ -1,8 +1,7 @@
 //! The page that verifies files, as far as the server makes it: what the script is given, and that it is ours. What the
 //! script does with it is tested in `tests/browser`.
 
-use crate::support::html::{Html, open_with_script};
-use crate::support::{Request, TestServer};
+use crate::support::{Request, TestServer, html::Html, html::open_with_script};
 
 const SCRIPT: &str = "/assets/verify/page.mjs";
 const INDEX: &str = "https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json";

@@ -1,7 +1,6 @@
 //! Webhooks whose receivers fail, and servers that are killed: nothing is lost, and no one waits.
 
-use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::{collections::HashSet, time::Duration, time::Instant};
 
 use crate::support::receiver::{Delivery, Manner, Receiver};
 use crate::support::webhooks::{HookedWorld, SECRET, webhook, webhook_to};

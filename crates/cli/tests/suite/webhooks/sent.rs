@@ -1,13 +1,10 @@
 //! Webhooks: what is sent, to whom, and from when on.
 
-use std::io::Write as _;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::{io::Write as _, path::Path, process::Command, process::Stdio};
 
-use crate::support::metrics::{Page, free_address};
 use crate::support::receiver::{Delivery, Manner, Receiver};
 use crate::support::webhooks::{HookedWorld, SECRET, webhook};
-use crate::support::{FileServer, Launch, Person, SignersFile};
+use crate::support::{FileServer, Launch, Person, SignersFile, metrics::Page, metrics::free_address};
 
 fn events(deliveries: &[Delivery]) -> Vec<[String; 3]> {
     deliveries.iter().map(Delivery::event).collect()

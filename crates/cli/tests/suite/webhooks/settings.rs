@@ -2,9 +2,8 @@
 
 use tempfile::TempDir;
 
-use crate::support::Launch;
-use crate::support::receiver::{Manner, Receiver};
 use crate::support::webhooks::{HookedWorld, SECRET, webhook};
+use crate::support::{Launch, receiver::Manner, receiver::Receiver};
 
 /// What the server says to this configuration.
 fn refusal_of(config: &str) -> String {

@@ -1,15 +1,12 @@
 //! A server asks its witnesses, which replay what it does.
 
-use countersign_core::log::policy::Policy;
-use countersign_core::proof::staple::Staple;
-use countersign_core::values::verifier_key::VerifierKey;
+use countersign_core::{log::policy::Policy, proof::bundle::Staple, values::verifier_key::VerifierKey};
 
-use crate::support::client::add_files;
 use crate::support::metrics::{Page, free_address};
-use crate::support::mirrors::await_same;
-use crate::support::waiting::wait_until;
 use crate::support::witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed};
-use crate::support::{Git, SignersFile, World, alice};
+use crate::support::{
+    Git, SignersFile, World, alice, client::add_files, mirrors::await_same, waiting::wait_until,
+};
 
 /// A complete release; the path of its index.
 pub(super) fn release(world: &World, name: &str) -> String {

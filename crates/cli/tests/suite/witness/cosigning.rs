@@ -2,10 +2,8 @@
 
 use std::sync::Barrier;
 
-use countersign_core::log::checkpoint::Checkpoint;
-use countersign_core::log::note::{Note, NoteSignature};
-use countersign_core::log::proofs::WitnessRequest;
-use countersign_core::log::tree::leaf_hash;
+use countersign_core::log::checkpoint::{Checkpoint, WitnessRequest};
+use countersign_core::log::{note::Note, note::NoteSignature, tree::leaf_hash};
 use countersign_core::values::bounds::WITNESS_REQUEST_BYTES;
 
 use super::asking::{await_staple, release};

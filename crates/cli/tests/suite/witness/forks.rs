@@ -1,12 +1,10 @@
 //! A log that shows different histories to different people.
 
-use countersign_core::log::proofs::WitnessRequest;
+use countersign_core::log::checkpoint::WitnessRequest;
 
 use super::asking::{await_staple, release};
-use crate::support::Launch;
-use crate::support::metrics::{await_value, free_address};
-use crate::support::waiting::wait_until;
 use crate::support::witnesses::{LogSetup, TestWitness, await_logged, log_key_of, start_witnessed};
+use crate::support::{Launch, metrics::await_value, metrics::free_address, waiting::wait_until};
 
 #[test]
 fn another_history_under_the_same_key_is_refused_and_kept_as_evidence() {

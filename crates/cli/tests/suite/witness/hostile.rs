@@ -1,26 +1,17 @@
 //! Witnesses that are slow, confused or hostile.
 
-use std::collections::VecDeque;
-use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, atomic::AtomicBool, atomic::AtomicUsize, atomic::Ordering};
+use std::{collections::VecDeque, io::Read as _, io::Write as _, thread, time::Duration};
 
-use countersign_core::log::checkpoint::SignedCheckpoint;
-use countersign_core::log::note::NoteSignature;
-use countersign_core::log::proofs::WitnessRequest;
-use countersign_core::proof::staple::Staple;
-use countersign_core::values::key::SecretKey;
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::log::{checkpoint::SignedCheckpoint, checkpoint::WitnessRequest, note::NoteSignature};
+use countersign_core::proof::bundle::Staple;
+use countersign_core::values::{key::SecretKey, verifier_key::KeyKind, verifier_key::VerifierKey};
 
 use super::asking::release;
-use crate::support::machine_clock::MachineClock;
 use crate::support::metrics::{Page, await_value, free_address};
-use crate::support::waiting::wait_until;
 use crate::support::witnesses::{LogSetup, await_logged, checkpoint_of, log_key_of};
-use crate::support::{Request, World};
+use crate::support::{Request, World, machine_clock::MachineClock, waiting::wait_until};
 
 /// What a witness answers, given what it was asked.
 type Answer = Box<dyn Fn(&WitnessRequest) -> String + Send>;

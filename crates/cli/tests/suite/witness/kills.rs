@@ -1,11 +1,9 @@
 //! A witness that is killed at any time never goes back, and never cosigns two roots of one size.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use crate::support::witnesses::{OwnLog, TestWitness};
-use crate::support::{Request, http};
+use crate::support::{Request, http, witnesses::OwnLog, witnesses::TestWitness};
 
 /// Kills under requests without a pause. crates/log tests each step on its own.
 #[test]

@@ -1,14 +1,12 @@
 //! Witnesses that no one can reach post their cosignatures (D96).
 
 use countersign_core::log::note::{Note, NoteSignature};
-use countersign_core::values::bounds::NOTE_BYTES;
-use countersign_core::values::key::SecretKey;
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{bounds::NOTE_BYTES, key::SecretKey};
 
 use super::asking::{await_staple, release};
-use crate::support::metrics::{Page, free_address};
 use crate::support::witnesses::{LogSetup, TestWitness, await_logged};
-use crate::support::{Reply, Request, World};
+use crate::support::{Reply, Request, World, metrics::Page, metrics::free_address};
 
 fn post(world: &World, body: impl Into<Vec<u8>>) -> Reply {
     world.server.send(&Request::new("POST", "/log/cosignature").with_body(body))

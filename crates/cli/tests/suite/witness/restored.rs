@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use super::asking::{await_staple, copy_dir, release};
-use crate::support::metrics::await_value;
-use crate::support::mirrors::await_readyz;
-use crate::support::waiting::wait_until;
 use crate::support::witnesses::{
     ORIGIN, TestWitness, await_logged, checkpoint_of, log_key_of, start_witnessed,
 };
-use crate::support::{Git, Launch, TestServer, World};
+use crate::support::{
+    Git, Launch, TestServer, World, metrics::await_value, mirrors::await_readyz, waiting::wait_until,
+};
 
 #[test]
 fn a_restored_server_signs_nothing_below_what_its_witnesses_have_seen() {

@@ -4,16 +4,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::titles;
-use crate::{
-    documents::{agreement::Agreement, history::HistoryEntry, layout, signatures::SignatureSet},
-    rules::{
-        consent::Consent,
-        snapshot::{Change, ReadError, Snapshot},
-        stored::{self, StoredProposal},
-    },
-    values::{path::RepoPath, time::Timestamp},
-};
+use crate::documents::{history::Agreement, history::HistoryEntry, layout, signatures::SignatureSet};
+use crate::rules::snapshot::{Change, ReadError, Snapshot};
+use crate::rules::{quorum::Consent, snapshot, stored, stored::StoredProposal};
+use crate::values::{path::RepoPath, time::Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ActivateRefusal {
@@ -43,7 +37,8 @@ pub fn activate_due(
     let signed = proposal.signed();
     let delay = consent.delay(&signed).filter(|_| signed.iter().all(|signed| consent.is_complete(signed)));
     let delay = delay.ok_or_else(|| stored::corrupt(&path, "it waits, and the rules do not let it wait"))?;
-    let change = Change::new(format!("{} {project}\n\nAgreed: {}\n", titles::ACTIVATE, agreement.agreed_at));
+    let change =
+        Change::new(format!("{} {project}\n\nAgreed: {}\n", snapshot::ACTIVATE, agreement.agreed_at));
     // No client would accept a history that cannot tell the wait.
     let earliest = agreement.earliest(delay);
     let now =

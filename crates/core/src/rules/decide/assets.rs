@@ -4,20 +4,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-use super::titles;
-use crate::{
-    documents::{
-        index::{IndexTooLarge, PublishedFile, ReleaseIndex},
-        layout,
-        registrant::Registrant,
-        signatures::SignatureSet,
-    },
-    rules::{
-        snapshot::{Change, ReadError, Snapshot},
-        stored::{self, ActiveSigners, ReleaseState},
-    },
-    values::{bounds::COLLECTING_BYTES, key::PublicKey, path::RepoPath, time::Timestamp, wire},
-};
+use crate::documents::index::{IndexTooLarge, PublishedFile, ReleaseIndex};
+use crate::documents::{layout, signatures::SignatureSet, signed_request::Registrant};
+use crate::rules::snapshot::{Change, ReadError, Snapshot};
+use crate::rules::{snapshot, stored, stored::ActiveSigners, stored::ReleaseState};
+use crate::values::{bounds::COLLECTING_BYTES, key::PublicKey, path::RepoPath, time::Timestamp, wire};
 
 /// A release as its source describes it.
 #[derive(Debug, Clone)]
@@ -217,11 +208,11 @@ pub fn register_assets(
                 let project = active.project;
                 return Err(AssetsRefusal::RegistrarCannotCorrect { key: *caller, project, index: path });
             }
-            titles::CORRECT
+            snapshot::CORRECT
         }
         None => {
             limits.into().check(snapshot, &active.project, &path)?;
-            titles::ADD
+            snapshot::ADD
         }
     };
     let replaced = match existing {
@@ -229,7 +220,7 @@ pub fn register_assets(
         None => None,
     };
     let count = index.published_files.len();
-    let mut change = Change::new(titles::message(title, &path, caller) + &format!("Files: {count}\n"));
+    let mut change = Change::new(snapshot::message(title, &path, caller) + &format!("Files: {count}\n"));
     change.write(layout::signers_copy_of(&path), active.bytes);
     change.write(layout::pending_signatures_of(&path), SignatureSet::default().write());
     change.write(path.clone(), Arc::clone(bytes));

@@ -4,17 +4,16 @@
 
 pub mod activate;
 pub mod assets;
-pub mod create;
-pub mod drop;
 pub mod object;
-mod proposal;
+pub mod proposal;
 pub mod register;
 pub mod revoke;
 pub mod sign;
 pub mod statement;
-pub mod titles;
 pub mod update;
 pub mod veto;
 pub mod withdraw;
 
-pub use proposal::{MAX_LEAD_MINUTES, Proposal, ProposalFault, Proposed, check_submitter};
+pub use crate::rules::decide::proposal::{
+    MAX_LEAD_MINUTES, Proposal, ProposalFault, Proposed, check_submitter,
+};

@@ -1,17 +1,11 @@
 //! Objecting to a release, and taking the objection back (D123–D125). It blocks nothing.
 
-use super::proposal::MAX_LEAD;
-use super::statement::{Stated, StatementRefusal, StatementResult, read, verify};
-use super::titles;
-use crate::documents::layout::{self, Signable};
-use crate::documents::objections::StoredObjection;
 use crate::documents::statement::{Objection, SignedStatement};
-use crate::rules::snapshot::{Change, Snapshot};
-use crate::rules::stored::{self, ReleaseState};
-use crate::values::bounds::OBJECTIONS;
-use crate::values::digest::Sha512;
-use crate::values::path::RepoPath;
-use crate::values::time::Timestamp;
+use crate::documents::{layout, layout::Signable, objections::StoredObjection};
+use crate::rules::decide::proposal::MAX_LEAD;
+use crate::rules::decide::statement::{Stated, StatementRefusal, StatementResult, read, verify};
+use crate::rules::{snapshot, snapshot::Change, snapshot::Snapshot, stored, stored::ReleaseState};
+use crate::values::{bounds::OBJECTIONS, digest::Sha512, path::RepoPath, time::Timestamp};
 
 pub fn object(snapshot: &impl Snapshot, statement: &SignedStatement, now: Timestamp) -> StatementResult {
     // What is stored must allow the same decision again.
@@ -40,8 +34,8 @@ pub fn object(snapshot: &impl Snapshot, statement: &SignedStatement, now: Timest
     }
     let entry = StoredObjection { text: text.clone(), document, signature: *signature, collected_at: now };
     objections.entries.insert(*objector, entry);
-    let title = if stands { titles::OBJECT } else { titles::TAKE_BACK_OBJECTION };
-    let mut change = Change::new(titles::message(title, file, objector));
+    let title = if stands { snapshot::OBJECT } else { snapshot::TAKE_BACK_OBJECTION };
+    let mut change = Change::new(snapshot::message(title, file, objector));
     change.write(layout::objections_of(file), objections.write());
     Ok((change, Stated { in_force: stands }))
 }

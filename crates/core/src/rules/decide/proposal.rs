@@ -4,17 +4,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-use super::titles;
-use crate::{
-    documents::{
-        metadata::{Metadata, Origin},
-        signatures::SignatureSet,
-        signed_request::SignedRequest,
-        signers::SignersFile,
-    },
-    rules::stored::StoredProposal,
-    values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp},
-};
+use crate::documents::signers::{Metadata, Origin, SignersFile};
+use crate::documents::{layout, signatures::SignatureSet, signed_request::SignedRequest};
+use crate::rules::snapshot::{Change, ReadError, Snapshot};
+use crate::rules::{snapshot, stored, stored::StoredProposal};
+use crate::values::{digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp};
 
 /// How far the timestamp of a signers file or an objection may be ahead of the server's clock (D15, D125).
 pub const MAX_LEAD_MINUTES: u64 = 10;
@@ -91,8 +85,8 @@ impl Proposal {
     }
 
     pub(super) fn commit_message(&self, title: &str) -> String {
-        titles::message(title, &self.project, &self.submitter)
-            + &format!("{}{}\n", titles::FROM, self.origin.url)
+        snapshot::message(title, &self.project, &self.submitter)
+            + &format!("{}{}\n", snapshot::FROM, self.origin.url)
     }
 }
 
@@ -100,4 +94,23 @@ pub(super) fn check_lead(signers: &SignersFile, now: Timestamp) -> Result<(), Pr
     let timestamp = signers.timestamp();
     let is_ahead = timestamp.ahead_of(now).is_some_and(|lead| lead > MAX_LEAD);
     if is_ahead { Err(ProposalFault::TimestampAhead(timestamp)) } else { Ok(()) }
+}
+
+// Removing a pending registration or proposal, on the operator's word (D15).
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DropRefusal {
+    #[error("{0} has no pending registration or signers proposal")]
+    NothingPending(RepoPath),
+    #[error(transparent)]
+    Stored(#[from] ReadError),
+}
+
+pub fn drop_pending(snapshot: &impl Snapshot, project: &RepoPath) -> Result<(Change, ()), DropRefusal> {
+    let mut change = Change::new(format!("{} {project}\n\nBy: the operator\n", snapshot::DROP));
+    stored::delete_below(snapshot, &mut change, &layout::pending_dir(project))?;
+    if change.is_empty() {
+        return Err(DropRefusal::NothingPending(project.clone()));
+    }
+    Ok((change, ()))
 }

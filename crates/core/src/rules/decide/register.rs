@@ -4,19 +4,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use thiserror::Error;
 
-use super::{
-    proposal::{Proposal, ProposalFault, Proposed, check_lead, check_submitter},
-    titles,
-};
-use crate::{
-    documents::layout,
-    rules::{
-        consent::Consent,
-        snapshot::{Change, ReadError, Snapshot},
-        stored::{self, StoredProposal},
-    },
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
-};
+use crate::documents::{layout, layout::FORMAT, layout::RepositoryMarker};
+use crate::rules::decide::proposal::{Proposal, ProposalFault, Proposed, check_lead, check_submitter};
+use crate::rules::snapshot::{Change, ReadError, Snapshot};
+use crate::rules::{quorum::Consent, snapshot, stored, stored::StoredProposal};
+use crate::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RegisterRefusal {
@@ -72,7 +64,7 @@ pub fn register(
     check_lead(&signers, now)?;
     let consent = Consent { current: None, proposed: &signers };
     let required_signers = consent.missing_signers(&BTreeSet::new());
-    let mut change = Change::new(proposal.commit_message(titles::REGISTER));
+    let mut change = Change::new(proposal.commit_message(snapshot::REGISTER));
     proposal.to_stored(signers, None).write_to(&mut change, &layout::pending_signers(project));
     // Whatever an expired registration left beside these files goes with it.
     stored::delete_below(snapshot, &mut change, &layout::pending_dir(project))?;
@@ -82,4 +74,13 @@ pub fn register(
 /// A registration that was not completed in time no longer blocks others (D15).
 fn has_expired(pending: &StoredProposal, expiry: Duration, now: Timestamp) -> bool {
     now.ahead_of(pending.metadata.origin.retrieved_at).is_some_and(|age| age >= expiry)
+}
+
+// The first commit of every repository: its format marker (D38).
+
+pub fn create(now: Timestamp) -> Change {
+    let mut change = Change::new(format!("{}\n", snapshot::CREATE));
+    let marker = RepositoryMarker { format: FORMAT, created_at: now.to_whole_seconds() };
+    change.write(RepositoryMarker::path(), marker.write());
+    change
 }

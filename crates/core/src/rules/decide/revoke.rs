@@ -1,25 +1,17 @@
 //! Revoking a complete file (spec §4.9; D20).
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use super::statement::{
-    Stated, StatementRefusal, StatementResult, join_pending, read, record_pending, verify,
-};
-use super::titles;
-use crate::documents::layout::{self, Signable};
 use crate::documents::signatures::{Collected, SignatureSet};
-use crate::documents::signed_request::SignedRequest;
 use crate::documents::signers::{Group, keys_of};
 use crate::documents::statement::{Revocation, SignedStatement};
-use crate::rules::quorum;
+use crate::documents::{layout, layout::Signable, signed_request::SignedRequest};
+use crate::rules::decide::statement::{
+    Stated, StatementRefusal, StatementResult, join_pending, read, record_pending, verify,
+};
 use crate::rules::snapshot::{Change, ReadError, Snapshot};
-use crate::rules::stored::{self, ReleaseState};
-use crate::values::bounds::SIGNATURES;
-use crate::values::digest::Sha512;
-use crate::values::key::PublicKey;
-use crate::values::path::RepoPath;
-use crate::values::time::Timestamp;
+use crate::rules::{quorum, snapshot, stored, stored::ReleaseState};
+use crate::values::{bounds::SIGNATURES, digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 
 /// `request` is the request itself, which names who called.
 pub fn revoke(
@@ -52,8 +44,8 @@ pub fn revoke(
             return Err(StatementRefusal::SubjectDigestRequired);
         }
     }
-    let title = if is_revoked { titles::REVOKE } else { titles::RECORD_REVOCATION };
-    let mut change = Change::new(titles::message(title, file, revoker));
+    let title = if is_revoked { snapshot::REVOKE } else { snapshot::RECORD_REVOCATION };
+    let mut change = Change::new(snapshot::message(title, file, revoker));
     if is_revoked {
         record_revocation(snapshot, &mut change, statement, &set, active.bytes)?;
     } else {

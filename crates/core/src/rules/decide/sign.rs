@@ -5,36 +5,17 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::Serialize;
 use thiserror::Error;
 
-use super::{
-    activate::{Activation, activate, agree},
-    titles,
-};
-use crate::{
-    documents::{
-        fields::{parse_by_any_path, parse_key, parse_signature},
-        index::ReleaseIndex,
-        layout::{self, Signable},
-        other_formats::{FormatTexts, parse_texts},
-        sha256sums::{NotInSha256Sums, render_sha256sums},
-        signatures::{Collected, SignatureSet},
-        signers::keys_of,
-    },
-    json_fields,
-    rules::{
-        consent::Consent,
-        quorum,
-        snapshot::{Change, ReadError, Snapshot, StoredSigners},
-        stored::{self, ReleaseState, StoredProposal},
-    },
-    values::{
-        bounds::OTHER_FORMATS_BYTES,
-        digest::Sha512,
-        key::{PublicKey, Signature},
-        other_format::{FormatError, OtherFormat, ReleaseSums},
-        path::RepoPath,
-        time::Timestamp,
-    },
-};
+use crate::documents::fields::{parse_by_any_path, parse_key, parse_signature};
+use crate::documents::index::{NotInSha256Sums, ReleaseIndex, render_sha256sums};
+use crate::documents::signatures::{Collected, FormatTexts, SignatureSet, parse_texts};
+use crate::documents::{layout, layout::Signable, signers::keys_of};
+use crate::json_fields;
+use crate::rules::decide::activate::{Activation, activate, agree};
+use crate::rules::snapshot::{Change, ReadError, Snapshot, StoredSigners};
+use crate::rules::{quorum, quorum::Consent, snapshot, stored, stored::ReleaseState, stored::StoredProposal};
+use crate::values::key::{PublicKey, Signature};
+use crate::values::other_format::{FormatError, OtherFormat, ReleaseSums};
+use crate::values::{bounds::OTHER_FORMATS_BYTES, digest::Sha512, path::RepoPath, time::Timestamp};
 
 /// One signer's signatures on one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -212,7 +193,7 @@ impl SignaturesBody {
     }
 
     fn commit_message(&self, title: &str, subject: &RepoPath) -> String {
-        titles::message(title, subject, &self.public_key)
+        snapshot::message(title, subject, &self.public_key)
     }
 }
 
@@ -286,12 +267,12 @@ fn sign_index(
     let is_complete = quorum::is_met(governing.artifact_groups(), &set.signers());
     let mut change;
     if is_complete {
-        change = Change::new(submission.commit_message(titles::COMPLETE, file));
+        change = Change::new(submission.commit_message(snapshot::COMPLETE, file));
         change.write(layout::signatures_of(file), set.write());
         change.delete(layout::pending_signatures_of(file));
         stored::delete_present(snapshot, &mut change, layout::registrant_of(file));
     } else {
-        change = Change::new(submission.commit_message(titles::SIGN, file));
+        change = Change::new(submission.commit_message(snapshot::SIGN, file));
         change.write(layout::pending_signatures_of(file), set.write());
     }
     if let Some(formats) = formats {
@@ -321,16 +302,17 @@ fn sign_proposal(
     let is_complete = signed.iter().all(|signed| consent.is_complete(signed));
     let delay = consent.delay(&signed);
     if is_complete && delay.is_none() {
-        let change = Change::new(submission.commit_message(titles::ACTIVATE, project));
+        let change = Change::new(submission.commit_message(snapshot::ACTIVATE, project));
         let activation = Activation { project, now, agreement: None };
         let change = activate(snapshot, change, &proposal, &activation)?;
         return Ok((change, Signed { is_complete, waits_until: None }));
     }
     let mut agreement = stored::agreement(snapshot, file)?;
-    let mut change = Change::new(submission.commit_message(titles::SIGN, file));
+    let mut change = Change::new(submission.commit_message(snapshot::SIGN, file));
     if let Some(delay) = delay.filter(|_| is_complete && agreement.is_none()) {
         let agreed = agree(snapshot, project, &proposal, delay, now)?;
-        change = Change::new(submission.commit_message(titles::AGREE, project) + &titles::due_line(&agreed));
+        change =
+            Change::new(submission.commit_message(snapshot::AGREE, project) + &snapshot::due_line(&agreed));
         change.write(layout::agreement_of(file), agreed.write());
         agreement = Some(agreed);
     }

@@ -3,20 +3,13 @@
 
 use thiserror::Error;
 
-use super::proposal::MAX_LEAD_MINUTES;
-use crate::documents::layout;
-use crate::documents::signatures::SignatureSet;
-use crate::documents::signers::{Group, keys_of};
 use crate::documents::statement::{SignedStatement, Statement, StatementKind};
-use crate::rules::quorum;
+use crate::documents::{layout, signatures::SignatureSet, signers::Group, signers::keys_of};
 use crate::rules::snapshot::{Change, ReadError, Snapshot};
-use crate::rules::stored;
-use crate::values::bounds::OBJECTIONS;
-use crate::values::digest::Sha512;
-use crate::values::json::ParseError;
-use crate::values::key::PublicKey;
-use crate::values::path::RepoPath;
-use crate::values::time::Timestamp;
+use crate::rules::{decide::proposal::MAX_LEAD_MINUTES, quorum, stored};
+use crate::values::{
+    bounds::OBJECTIONS, digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, time::Timestamp,
+};
 
 /// What became of a statement that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,26 +4,13 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use super::{
-    activate::agree,
-    proposal::{Proposal, ProposalFault, Proposed, check_lead, check_submitter},
-    titles,
-    veto::find_veto,
-};
-use crate::{
-    documents::{
-        history::{self, HistoryEntry},
-        layout,
-        signed_request::SignedRequest,
-        signers::{Group, SignersFile, keys_of},
-    },
-    rules::{
-        consent::Consent,
-        snapshot::{Change, ReadError, Snapshot},
-        stored::{self, ActiveSigners, StoredProposal},
-    },
-    values::{bounds::HISTORY_BYTES, digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp},
-};
+use crate::documents::signers::{Group, SignersFile, keys_of};
+use crate::documents::{history, history::HistoryEntry, layout, signed_request::SignedRequest};
+use crate::rules::decide::proposal::{Proposal, ProposalFault, Proposed, check_lead, check_submitter};
+use crate::rules::decide::{activate::agree, veto::find_veto};
+use crate::rules::snapshot::{Change, ReadError, Snapshot};
+use crate::rules::{quorum::Consent, snapshot, stored, stored::ActiveSigners, stored::StoredProposal};
+use crate::values::{bounds::HISTORY_BYTES, digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UpdateRefusal {
@@ -105,7 +92,7 @@ pub fn update(
     if let Some(veto) = find_veto(snapshot, project, &Sha512::of(&proposal.signers_bytes))? {
         return Err(UpdateRefusal::Vetoed { project: project.clone(), reason: veto.veto });
     }
-    let title = if pending.is_some() { titles::REPLACE } else { titles::PROPOSE };
+    let title = if pending.is_some() { snapshot::REPLACE } else { snapshot::PROPOSE };
     let mut change = Change::new(proposal.commit_message(title));
     if let Some(pending) = &pending {
         pending.write_to(&mut change, &layout::superseded_signers(project, &pending.digest()));
@@ -122,7 +109,7 @@ pub fn update(
     if let Some(delay) = consent.delay(&signed).filter(|_| signed.iter().all(|one| consent.is_complete(one)))
     {
         let agreement = agree(snapshot, project, &stored, delay, now)?;
-        change.message += &titles::due_line(&agreement);
+        change.message += &snapshot::due_line(&agreement);
         change.write(layout::agreement_of(&pending_path), agreement.write());
     }
     // What waited beside the replaced file goes with it.

@@ -1,21 +1,13 @@
 //! Vetoing a proposed signers file (D135, D136): the masters of the file in force say no.
 
-use super::statement::{
+use crate::documents::statement::{SignedStatement, Veto};
+use crate::documents::{layout, layout::Signable, signatures::Collected, signers::keys_of};
+use crate::rules::decide::statement::{
     Stated, StatementRefusal, StatementResult, join_pending, read, record_pending, verify,
 };
-use super::titles;
-use crate::documents::layout::{self, Signable};
-use crate::documents::signatures::Collected;
-use crate::documents::signers::keys_of;
-use crate::documents::statement::{SignedStatement, Veto};
-use crate::rules::quorum;
 use crate::rules::snapshot::{Change, ReadError, Snapshot};
-use crate::rules::stored::{self, ActiveSigners, StoredProposal};
-use crate::values::bounds::VETO_RECORDS;
-use crate::values::digest::Sha512;
-use crate::values::path::RepoPath;
-use crate::values::time::Timestamp;
-use crate::values::wire;
+use crate::rules::{quorum, snapshot, stored, stored::ActiveSigners, stored::StoredProposal};
+use crate::values::{bounds::VETO_RECORDS, digest::Sha512, path::RepoPath, time::Timestamp, wire};
 
 pub fn veto(snapshot: &impl Snapshot, statement: &SignedStatement, now: Timestamp) -> StatementResult {
     let SignedStatement { file_path: file, text, signature, public_key: master, .. } = statement;
@@ -37,8 +29,8 @@ pub fn veto(snapshot: &impl Snapshot, statement: &SignedStatement, now: Timestam
     let mut set = join_pending(snapshot, statement, masters)?.unwrap_or_default();
     set.add(*master, Collected { signature: *signature, collected_at: now.to_whole_seconds() });
     let is_vetoed = quorum::is_met(masters, &set.signers());
-    let title = if is_vetoed { titles::VETO } else { titles::RECORD_VETO };
-    let mut change = Change::new(titles::message(title, &project, master));
+    let title = if is_vetoed { snapshot::VETO } else { snapshot::RECORD_VETO };
+    let mut change = Change::new(snapshot::message(title, &project, master));
     if is_vetoed {
         let record = layout::veto_record(&project, &digest);
         forget_oldest(snapshot, &mut change, &project)?;

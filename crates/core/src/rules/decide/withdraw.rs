@@ -2,19 +2,11 @@
 
 use thiserror::Error;
 
-use super::titles;
-use crate::{
-    documents::{
-        layout::{self, Signable},
-        signers::keys_of,
-        withdrawal::{WithdrawBody, Withdrawal},
-    },
-    rules::{
-        snapshot::{Change, ReadError, Snapshot},
-        stored::{self, ActiveSigners, ReleaseState},
-    },
-    values::{digest::Sha512, key::PublicKey, path::RepoPath},
-};
+use crate::documents::signed_request::{WithdrawBody, Withdrawal};
+use crate::documents::{layout, layout::Signable, signers::keys_of};
+use crate::rules::snapshot::{Change, ReadError, Snapshot};
+use crate::rules::{snapshot, stored, stored::ActiveSigners, stored::ReleaseState};
+use crate::values::{digest::Sha512, key::PublicKey, path::RepoPath};
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WithdrawRefusal {
@@ -72,7 +64,7 @@ pub fn repeat_withdrawal(
     {
         return Err(WithdrawRefusal::OtherIndex(file.clone()));
     }
-    let mut change = Change::new(titles::message(titles::WITHDRAW, file, &caller));
+    let mut change = Change::new(snapshot::message(snapshot::WITHDRAW, file, &caller));
     change.write(layout::withdrawal_of(file), request.write());
     change.delete(file.clone());
     change.delete(layout::signers_copy_of(file));

@@ -2,11 +2,7 @@
 
 use std::sync::LazyLock;
 
-use countersign_testing::{
-    NONCE, alice, at,
-    documents::{KINDS, Kind},
-    signed_request, steady,
-};
+use countersign_testing::{NONCE, alice, at, documents::KINDS, documents::Kind, signed_request, steady};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 

@@ -1,18 +1,9 @@
 //! Signatures for other programs (D101, D102): the same as theirs, in one form only, and never one of ours (D34).
 
-use countersign_core::{
-    documents::other_formats::OtherFormatsFile,
-    values::{
-        bounds::{OTHER_FORMATS_BYTES, SIGNERS_FILE_ENTRIES},
-        digest::Sha512,
-        key::{PublicKey, Signature},
-        other_format::{
-            FormatError, FormatMessage, OtherFormat, ReleaseSums,
-            minisign::{self, Pair},
-            ssh,
-        },
-    },
-};
+use countersign_core::documents::signatures::OtherFormatsFile;
+use countersign_core::values::bounds::{OTHER_FORMATS_BYTES, SIGNERS_FILE_ENTRIES};
+use countersign_core::values::other_format::{FormatError, FormatMessage, OtherFormat, Pair, ReleaseSums};
+use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature, other_format};
 use countersign_testing::{
     INDEX, alice, at, bob, documents::other_formats, format_text, key, path, signed_request,
 };
@@ -32,7 +23,7 @@ fn verify(format: OtherFormat, text: &str) -> Result<(), FormatError> {
 fn ours_are_those_of_the_other_programs_byte_for_byte() {
     assert_eq!(format_text(OtherFormat::Ssh, &alice(), INDEX, SUMS), SSH);
     assert_eq!(format_text(OtherFormat::Minisign, &alice(), INDEX, SUMS), MINISIGN);
-    assert_eq!(minisign::write_public_key(&alice().public_key()), MINISIGN_KEY);
+    assert_eq!(other_format::write_public_key(&alice().public_key()), MINISIGN_KEY);
     assert_eq!(verify(OtherFormat::Ssh, SSH), Ok(()));
     assert_eq!(verify(OtherFormat::Minisign, MINISIGN), Ok(()));
 }
@@ -85,11 +76,14 @@ fn a_signature_is_of_one_key_one_text_and_in_minisign_one_release() {
         assert_eq!(format.verify(&text, &bobs, &sums), Err(FormatError::Form), "{format}");
         // In the form of bob's, but signed by alice.
         let posed = match format {
-            OtherFormat::Ssh => ssh::write(&bobs, &ssh::parse(&text, &alice().public_key()).unwrap()),
+            OtherFormat::Ssh => other_format::write_ssh(
+                &bobs,
+                &other_format::parse_ssh(&text, &alice().public_key()).unwrap(),
+            ),
             OtherFormat::Minisign => {
-                let comment = minisign::trusted_comment(&index);
-                let pair = minisign::parse(&text, &alice().public_key(), &comment).unwrap();
-                minisign::write(&bobs, &comment, &pair)
+                let comment = other_format::trusted_comment(&index);
+                let pair = other_format::parse_minisign(&text, &alice().public_key(), &comment).unwrap();
+                other_format::write_minisign(&bobs, &comment, &pair)
             }
         };
         assert_eq!(format.verify(&posed, &bobs, &sums), Err(FormatError::Signature), "{format}");
@@ -123,8 +117,8 @@ fn request_digest() -> Sha512 {
 }
 
 fn global() -> FormatMessage {
-    let signature = minisign::message(SUMS).sign_with(&alice());
-    minisign::global_message(&signature, &minisign::trusted_comment(&path(INDEX)))
+    let signature = other_format::minisign_message(SUMS).sign_with(&alice());
+    other_format::global_message(&signature, &other_format::trusted_comment(&path(INDEX)))
 }
 
 const SIGNED_KINDS: [SignedKind; 5] = [
@@ -140,13 +134,13 @@ const SIGNED_KINDS: [SignedKind; 5] = [
     },
     SignedKind {
         name: "ssh",
-        sign: || ssh::message(SUMS).sign_with(&alice()),
-        accepts: |key, signature| ssh::message(SUMS).is_signed_by(key, signature),
+        sign: || other_format::ssh_message(SUMS).sign_with(&alice()),
+        accepts: |key, signature| other_format::ssh_message(SUMS).is_signed_by(key, signature),
     },
     SignedKind {
         name: "minisign",
-        sign: || minisign::message(SUMS).sign_with(&alice()),
-        accepts: |key, signature| minisign::message(SUMS).is_signed_by(key, signature),
+        sign: || other_format::minisign_message(SUMS).sign_with(&alice()),
+        accepts: |key, signature| other_format::minisign_message(SUMS).is_signed_by(key, signature),
     },
     SignedKind {
         name: "minisign's comment",
@@ -168,11 +162,11 @@ fn no_signature_of_one_kind_counts_as_another() {
 
 #[test]
 fn the_signed_bytes_differ_in_length_hash_or_beginning() {
-    let ssh = ssh::message(SUMS);
+    let ssh = other_format::ssh_message(SUMS);
     assert_eq!(ssh.as_bytes().len(), 96);
     assert!(ssh.as_bytes().starts_with(b"SSHSIG\0\0\0\x04file"));
     // As long as a digest of ours, but of another hash over the same text.
-    let prehashed = minisign::message(SUMS);
+    let prehashed = other_format::minisign_message(SUMS);
     assert_eq!(prehashed.as_bytes().len(), 64);
     assert_ne!(prehashed.as_bytes(), digest().as_bytes());
     // A path is not empty, and even without one there is a comment.
@@ -182,20 +176,20 @@ fn the_signed_bytes_differ_in_length_hash_or_beginning() {
 /// A comment of 32 bytes would make minisign's second message as long as that of SSHSIG. Every comment is longer.
 #[test]
 fn minisigns_second_message_is_longer_than_all_others() {
-    let signature = minisign::message(SUMS).sign_with(&alice());
-    let shortest = minisign::trusted_comment(&path("http/a/1/svc.index.json"));
-    let message = minisign::global_message(&signature, &shortest);
-    assert!(message.as_bytes().len() > ssh::message(SUMS).as_bytes().len());
+    let signature = other_format::minisign_message(SUMS).sign_with(&alice());
+    let shortest = other_format::trusted_comment(&path("http/a/1/svc.index.json"));
+    let message = other_format::global_message(&signature, &shortest);
+    assert!(message.as_bytes().len() > other_format::ssh_message(SUMS).as_bytes().len());
 }
 
 #[test]
 fn a_pair_that_is_put_together_from_two_signatures_is_refused() {
-    let (index, comment) = (path(INDEX), minisign::trusted_comment(&path(INDEX)));
-    let one = minisign::parse(MINISIGN, &alice().public_key(), &comment).unwrap();
+    let (index, comment) = (path(INDEX), other_format::trusted_comment(&path(INDEX)));
+    let one = other_format::parse_minisign(MINISIGN, &alice().public_key(), &comment).unwrap();
     let other = format_text(OtherFormat::Minisign, &alice(), INDEX, "other\n");
-    let other = minisign::parse(&other, &alice().public_key(), &comment).unwrap();
+    let other = other_format::parse_minisign(&other, &alice().public_key(), &comment).unwrap();
     let mixed = Pair { signature: one.signature, global: other.global };
-    let mixed = minisign::write(&alice().public_key(), &comment, &mixed);
+    let mixed = other_format::write_minisign(&alice().public_key(), &comment, &mixed);
     let sums = ReleaseSums { index: &index, text: SUMS };
     let refused = OtherFormat::Minisign.verify(&mixed, &alice().public_key(), &sums);
     assert_eq!(refused, Err(FormatError::Signature));

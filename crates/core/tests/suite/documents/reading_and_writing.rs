@@ -1,22 +1,15 @@
 //! Every stored document is written in one form (D4, D5) and with the fields that the decisions give it (D8–D14, D20).
 
-use countersign_core::{
-    documents::{
-        history::History,
-        index::{AssetName, Digests, PublishedFile, ReleaseIndex},
-        metadata::{Metadata, OriginKind},
-        repository::RepositoryMarker,
-        signatures::{Collected, SignatureSet},
-        signed_request::SignedRequest,
-        signers::SignersFile,
-        statement::Revocation,
-    },
-    values::{digest::Sha512, path::RepoPath, time::Timestamp},
+use countersign_core::documents::index::{AssetName, Digests, PublishedFile, ReleaseIndex};
+use countersign_core::documents::signatures::{Collected, SignatureSet};
+use countersign_core::documents::signers::{Metadata, OriginKind, SignersFile};
+use countersign_core::documents::{
+    history::History, layout::RepositoryMarker, signed_request::SignedRequest, statement::Revocation,
 };
+use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp};
+use countersign_testing::documents::{KINDS, history, index, kind, metadata, revocation, signature_set};
 use countersign_testing::{
-    NONCE, PROJECT, alice, at, bob, carol,
-    documents::{KINDS, history, index, kind, metadata, revocation, signature_set},
-    key, path, signed_request, signers, steady,
+    NONCE, PROJECT, alice, at, bob, carol, key, path, signed_request, signers, steady,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -332,7 +325,7 @@ proptest! {
         project in "[a-z]{1,9}(/[a-z]{1,9}){1,5}", previous in prop::option::of(any::<Vec<u8>>()), which in 0_usize..4,
     ) {
         let kind = OriginKind::ALL[which];
-        let origin = countersign_core::documents::metadata::Origin { kind, url, retrieval_url, retrieved_at };
+        let origin = countersign_core::documents::signers::Origin { kind, url, retrieval_url, retrieved_at };
         let project_id = RepoPath::parse(&project).expect("plain segments");
         let previous = previous.map(|bytes| Sha512::of(&bytes));
         let metadata = Metadata { origin, project_id, signers_file_digest: Sha512::of(b"x"), previous };

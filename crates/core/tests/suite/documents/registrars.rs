@@ -1,9 +1,7 @@
 //! The registrars of a signers file (D105).
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    values::{bounds::SIGNERS_FILE_REGISTRARS, json::ParseError, key::SecretKey},
-};
+use countersign_core::documents::signers::SignersFile;
+use countersign_core::values::{bounds::SIGNERS_FILE_REGISTRARS, json::ParseError, key::SecretKey};
 use countersign_testing::{
     Signers, alice, assert_mentions, bob, carol, dave, key, log_key, public, signer_text, signers,
     witness_key,

@@ -1,16 +1,9 @@
 //! The `SHA256SUMS` that an index gives (D110).
 
-use countersign_core::{
-    documents::{
-        index::{AssetName, Digests, PublishedFile, ReleaseIndex},
-        sha256sums::{NotInSha256Sums, render_sha256sums},
-    },
-    values::{
-        digest::{Sha256, Sha512},
-        path::RepoPath,
-        time::Timestamp,
-    },
+use countersign_core::documents::index::{
+    AssetName, Digests, NotInSha256Sums, PublishedFile, ReleaseIndex, render_sha256sums,
 };
+use countersign_core::values::{digest::Sha256, digest::Sha512, path::RepoPath, time::Timestamp};
 
 fn name(text: &str) -> AssetName {
     AssetName::parse(text).unwrap()

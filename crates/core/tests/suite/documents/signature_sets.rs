@@ -1,21 +1,9 @@
 //! Keys that prove nothing, in a list of signatures (D1, D2, D9): they are never believed and never counted.
 
-use countersign_core::{
-    documents::{
-        history::History,
-        signatures::SignatureSet,
-        signers::{Group, Signer, SignersFile},
-    },
-    rules::{
-        chain::{self, ChainFault},
-        decide::sign::Signed,
-        quorum,
-    },
-    values::{
-        digest::Sha512,
-        key::{KeyError, PublicKey, encode_base64},
-    },
-};
+use countersign_core::documents::signers::{Group, Signer, SignersFile};
+use countersign_core::documents::{history::History, signatures::SignatureSet};
+use countersign_core::rules::{chain, chain::ChainFault, decide::sign::Signed, quorum};
+use countersign_core::values::{digest::Sha512, key::KeyError, key::PublicKey, key::encode_base64};
 use countersign_testing::{
     INDEX, PROJECT, World, alice, bob, documents::signature_set, path, public, release, signer_text, signers,
 };

@@ -1,12 +1,7 @@
 //! The signers file: its rules and its roles (D8).
 
-use countersign_core::{
-    documents::signers::{Role, SignersFile, keys_of},
-    values::{
-        json::ParseError,
-        key::{PublicKey, SecretKey},
-    },
-};
+use countersign_core::documents::signers::{Role, SignersFile, keys_of};
+use countersign_core::values::{json::ParseError, key::PublicKey, key::SecretKey};
 use countersign_testing::{
     Signers, alice, assert_mentions, bob, carol, dave, key, public, signer_text, signers, steady,
 };

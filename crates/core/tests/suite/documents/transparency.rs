@@ -3,14 +3,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use countersign_core::{
-    documents::{signers::SignersFile, transparency::Transparency},
-    values::{
-        bounds::SIGNERS_FILE_WITNESSES,
-        json::ParseError,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::documents::{signers::SignersFile, transparency::Transparency};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{bounds::SIGNERS_FILE_WITNESSES, json::ParseError};
 use countersign_testing::{
     Signers, alice, assert_mentions, bob, carol, dave, key, log_key, public, signers, witness_key,
 };

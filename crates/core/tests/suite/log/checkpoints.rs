@@ -1,18 +1,12 @@
 //! Checkpoints, cosignatures, and the texts in which they travel.
 
-use countersign_core::{
-    log::{
-        checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint},
-        note::{Note, NoteError, NoteSignature, cosigned_text},
-        proofs::{InclusionProof, WitnessRequest},
-        tree::{empty_root, leaf_hash},
-    },
-    values::{
-        bounds::{KEY_NAME_BYTES, PROOF_HASHES, WITNESS_REQUEST_BYTES},
-        key::SecretKey,
-        verifier_key::{KeyKind, VerifierKey},
-    },
+use countersign_core::log::checkpoint::{
+    Checkpoint, CheckpointError, InclusionProof, SignedCheckpoint, WitnessRequest,
 };
+use countersign_core::log::note::{Note, NoteError, NoteSignature, cosigned_text};
+use countersign_core::log::tree::{empty_root, leaf_hash};
+use countersign_core::values::bounds::{KEY_NAME_BYTES, PROOF_HASHES, WITNESS_REQUEST_BYTES};
+use countersign_core::values::{key::SecretKey, verifier_key::KeyKind, verifier_key::VerifierKey};
 use countersign_testing::{assert_mentions, key, mallory};
 
 use super::world::{DESIGN_NOTE, log_key, seed, witness_key};

@@ -2,20 +2,13 @@
 
 use std::sync::Arc;
 
-use countersign_core::{
-    documents::layout,
-    log::{
-        record::{LoggedState, Record, project_key, release_key},
-        status::{LoggedRelease, StatusFault, Statuses},
-        trie::EMPTY,
-    },
-    rules::snapshot::Change,
-    values::{bounds::NEWEST_RELEASES, digest::Sha512},
-};
+use countersign_core::log::record::{LoggedState, Record, project_key, release_key};
+use countersign_core::log::{status::LoggedRelease, status::StatusFault, status::Statuses, trie::EMPTY};
+use countersign_core::values::{bounds::NEWEST_RELEASES, digest::Sha512};
+use countersign_core::{documents::layout, rules::snapshot::Change};
+use countersign_testing::evidence::{OTHER_PROJECT, founded, founders, index_path, rotated, successors};
 use countersign_testing::{
-    ACTIVE, INDEX, PENDING, PROJECT, World, alice, bob, carol, dave,
-    evidence::{OTHER_PROJECT, founded, founders, index_path, rotated, successors},
-    key, path, release,
+    ACTIVE, INDEX, PENDING, PROJECT, World, alice, bob, carol, dave, key, path, release,
 };
 
 use super::world::LogWorld;

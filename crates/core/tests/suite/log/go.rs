@@ -1,22 +1,11 @@
 //! Trees and notes, compared with those of Go's checksum database (Debian: `golang-go`, `golang-golang-x-mod-dev`). Where
 //! Go is missing, the test says so and proves nothing.
 
-use std::{
-    env,
-    io::Write as _,
-    process::{Command, Stdio},
-};
+use std::{env, io::Write as _, process::Command, process::Stdio};
 
-use countersign_core::{
-    log::{
-        note::{Note, NoteSignature},
-        tree::{Hash, Tree, leaf_hash, write_hash},
-    },
-    values::{
-        key::encode_base64,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::log::note::{Note, NoteSignature};
+use countersign_core::log::tree::{Hash, Tree, leaf_hash, write_hash};
+use countersign_core::values::{key::encode_base64, verifier_key::KeyKind, verifier_key::VerifierKey};
 use countersign_testing::mallory;
 use serde_json::{Value, json};
 

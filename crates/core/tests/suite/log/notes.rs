@@ -1,13 +1,9 @@
 //! Signed notes and the keys of logs and witnesses: what is read, what is ignored, what refuses a note.
 
-use countersign_core::{
-    log::note::{MAX_NUMBER, Note, NoteError, NoteSignature, parse_number},
-    values::{
-        bounds::{KEY_NAME_BYTES, NOTE_BYTES, NOTE_SIGNATURES},
-        key::{KeyError, SecretKey, encode_base64},
-        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
-    },
-};
+use countersign_core::log::note::{MAX_NUMBER, Note, NoteError, NoteSignature, parse_number};
+use countersign_core::values::bounds::{KEY_NAME_BYTES, NOTE_BYTES, NOTE_SIGNATURES};
+use countersign_core::values::key::{KeyError, SecretKey, encode_base64};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
 use countersign_testing::{alice, assert_mentions, bob, key, mallory};
 
 use super::world::{DESIGN_NOTE, log_key, seed, witness_key};

@@ -2,18 +2,10 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use countersign_core::{
-    documents::transparency::WitnessGroup,
-    log::{
-        policy::{Policy, PolicyFault},
-        quorum_tree::Tolerance,
-    },
-    values::{
-        bounds::{POLICY_BYTES, POLICY_ENTRIES},
-        key::PublicKey,
-        verifier_key::{KeyKind, VerifierKey, VerifierKeyError},
-    },
-};
+use countersign_core::documents::transparency::WitnessGroup;
+use countersign_core::log::policy::{Policy, PolicyFault, Tolerance};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
+use countersign_core::values::{bounds::POLICY_BYTES, bounds::POLICY_ENTRIES, key::PublicKey};
 use countersign_testing::{assert_mentions, key};
 
 fn of_kind(kind: KeyKind, n: u8) -> VerifierKey {

@@ -1,8 +1,7 @@
 //! Trees from the hashes of complete subtrees, as tiles hold them.
 
-use countersign_core::log::{
-    range::{CompactTree, Subtree, subtrees, verify_continuation},
-    tree::{BadProof, Hash, Tree, TreeHead, leaf_hash},
+use countersign_core::log::tree::{
+    BadProof, CompactTree, Hash, Subtree, Tree, TreeHead, leaf_hash, subtrees, verify_continuation,
 };
 
 const SIZES: u64 = 130;

@@ -1,17 +1,12 @@
 //! Leaves and records: texts of one spelling each.
 
-use countersign_core::{
-    log::{
-        leaf::{Leaf, NotALeaf, digest_changes, parse_bundle, write_bundle},
-        record::{LoggedState, NotARecord, ProjectRecord, Record, ReleaseRecord, project_key, release_key},
-        tree, trie,
-    },
-    rules::snapshot::Change,
-    values::{
-        bounds::NEWEST_RELEASES,
-        digest::{Sha256, Sha512},
-    },
+use countersign_core::log::record::{
+    Leaf, LoggedState, NotALeaf, NotARecord, ProjectRecord, Record, ReleaseRecord, digest_changes,
+    parse_bundle, project_key, release_key, write_bundle,
 };
+use countersign_core::log::{tree, trie};
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::{bounds::NEWEST_RELEASES, digest::Sha256, digest::Sha512};
 use countersign_testing::{INDEX, PROJECT, path};
 
 fn leaf() -> Leaf {

@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::{
-    log::{
-        tree::Hash,
-        trie::{BitsDoNotRise, EMPTY, Trie, TrieKey, TriePath, TrieSibling, leaf_hash},
-    },
-    values::digest::Sha256,
-};
+use countersign_core::log::tree::Hash;
+use countersign_core::log::trie::{BitsDoNotRise, EMPTY, Trie, TrieKey, TriePath, TrieSibling, leaf_hash};
+use countersign_core::values::digest::Sha256;
 
 type Siblings = Vec<TrieSibling>;
 

@@ -2,26 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use countersign_core::{
-    documents::{layout, transparency::WitnessGroup},
-    log::{
-        checkpoint::{Checkpoint, SignedCheckpoint},
-        leaf::{Leaf, digest_changes},
-        policy::Policy,
-        proofs::InclusionProof,
-        record::Record,
-        status::{StatusError, Statuses},
-        tree::Tree,
-    },
-    proof::staple::Staple,
-    rules::snapshot::Change,
-    values::{
-        digest::{Sha256, Sha512},
-        key::SecretKey,
-        path::RepoPath,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::documents::{layout, transparency::WitnessGroup};
+use countersign_core::log::checkpoint::{Checkpoint, InclusionProof, SignedCheckpoint};
+use countersign_core::log::record::{Leaf, Record, digest_changes};
+use countersign_core::log::{policy::Policy, status::StatusError, status::Statuses, tree::Tree};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{key::SecretKey, path::RepoPath};
+use countersign_core::{proof::bundle::Staple, rules::snapshot::Change};
 use countersign_testing::{evidence::Past, path};
 
 /// The test vector of the design, which two other programs computed.

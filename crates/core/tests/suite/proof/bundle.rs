@@ -2,20 +2,13 @@
 
 use std::sync::LazyLock;
 
-use countersign_core::{
-    proof::{
-        bundle::Bundle,
-        verify::{Evidence, VerifyError, verify},
-    },
-    values::digest::Sha512,
+use countersign_core::proof::{bundle::Bundle, verify::Evidence, verify::VerifyError, verify::verify};
+use countersign_core::values::digest::Sha512;
+use countersign_testing::evidence::{
+    evidence, founded, good, noon, release_index, revocation_by_request, revoked, rotated, signed_by,
 };
 use countersign_testing::{
-    INDEX, PROJECT, alice, assert_mentions, at, bob, carol,
-    documents::KINDS,
-    evidence::{
-        evidence, founded, good, noon, release_index, revocation_by_request, revoked, rotated, signed_by,
-    },
-    few, key, path, steady,
+    INDEX, PROJECT, alice, assert_mentions, at, bob, carol, documents::KINDS, few, key, path, steady,
 };
 use proptest::prelude::*;
 use serde_json::Value;

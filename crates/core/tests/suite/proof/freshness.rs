@@ -3,34 +3,16 @@
 
 use std::sync::LazyLock;
 
-use countersign_core::{
-    documents::transparency::WitnessGroup,
-    log::{
-        policy::Policy,
-        record::{LoggedState, ProjectRecord, Record, ReleaseRecord},
-        status::Statuses,
-        tree::leaf_hash,
-        trie::TrieSibling,
-    },
-    proof::{
-        bundle::Bundle,
-        freshness::{Freshness, LogTrust, StapleError, StapleSubject, verify},
-        staple::Staple,
-        verify as release,
-    },
-    values::{
-        bounds::{KEY_NAME_BYTES, POLICY_ENTRIES, STAPLE_BYTES},
-        digest::Sha512,
-        path::RepoPath,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
-use countersign_testing::{
-    INDEX, PROJECT, assert_mentions,
-    documents::KINDS,
-    evidence::{founded, good, index_path, noon},
-    few, key, path, steady,
-};
+use countersign_core::documents::transparency::WitnessGroup;
+use countersign_core::log::record::{LoggedState, ProjectRecord, Record, ReleaseRecord};
+use countersign_core::log::{policy::Policy, status::Statuses, tree::leaf_hash, trie::TrieSibling};
+use countersign_core::proof::freshness::{Freshness, LogTrust, StapleError, StapleSubject, verify};
+use countersign_core::proof::{bundle::Bundle, bundle::Staple, verify as release};
+use countersign_core::values::bounds::{KEY_NAME_BYTES, POLICY_ENTRIES, STAPLE_BYTES};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{digest::Sha512, path::RepoPath};
+use countersign_testing::evidence::{founded, good, index_path, noon};
+use countersign_testing::{INDEX, PROJECT, assert_mentions, documents::KINDS, few, key, path, steady};
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -1,17 +1,9 @@
 //! A log is held to the checkpoint that was seen of it.
 
-use countersign_core::{
-    log::checkpoint::{Cosignature, SignedCheckpoint},
-    proof::{
-        log_pin::{Continuation, LogPin, LogPinFault, latest_older_proof},
-        trust::{AsOf, Root, TrustStore},
-    },
-    rules::chain,
-    values::{
-        time::Timestamp,
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::proof::log_pin::{Continuation, LogPin, LogPinFault, latest_older_proof};
+use countersign_core::proof::trust::{AsOf, Root, TrustStore};
+use countersign_core::values::{time::Timestamp, verifier_key::KeyKind, verifier_key::VerifierKey};
+use countersign_core::{log::checkpoint::Cosignature, log::checkpoint::SignedCheckpoint, rules::chain};
 use countersign_testing::{PROJECT, evidence::founded, evidence::noon, path};
 
 use crate::log::world::{LogWorld, log_key, policy, seed};

@@ -1,11 +1,8 @@
 //! What a verified release says of signers that came after its own.
 
 use countersign_core::proof::verify::verify;
-use countersign_testing::{
-    INDEX, PROJECT,
-    evidence::{evidence, good, release_index, rotated},
-    key,
-};
+use countersign_testing::evidence::{evidence, good, release_index, rotated};
+use countersign_testing::{INDEX, PROJECT, key};
 
 #[test]
 fn a_release_names_the_signers_that_replaced_its_own() {

@@ -2,22 +2,13 @@
 
 use std::sync::Arc;
 
-use countersign_core::{
-    documents::{layout, signatures::SignatureSet},
-    log::{
-        proofs::InclusionProof,
-        record::{LoggedState, Record, ReleaseRecord},
-        status::Statuses,
-    },
-    proof::state_lie::{LeafBefore, NoLie, ProvenLie, StateLie},
-    rules::snapshot::Change,
-    values::digest::{Sha256, Sha512},
-};
-use countersign_testing::{
-    PROJECT, alice,
-    evidence::{founded, index_path, rotated, signed_by},
-    path,
-};
+use countersign_core::documents::{layout, signatures::SignatureSet};
+use countersign_core::log::record::{LoggedState, Record, ReleaseRecord};
+use countersign_core::log::{checkpoint::InclusionProof, status::Statuses};
+use countersign_core::proof::state_lie::{LeafBefore, NoLie, ProvenLie, StateLie};
+use countersign_core::{rules::snapshot::Change, values::digest::Sha256, values::digest::Sha512};
+use countersign_testing::evidence::{founded, index_path, rotated, signed_by};
+use countersign_testing::{PROJECT, alice, path};
 
 use crate::log::world::{LogWorld, log_key, seed};
 

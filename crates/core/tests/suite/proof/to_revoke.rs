@@ -2,26 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::{history::History, statement::StatementKind},
-    proof::{
-        shown_release::ShownReleaseError,
-        to_sign::{Subject, ToSignError},
-        to_state::{StatementRequest, ToStateError},
-    },
-    values::{
-        digest::Sha512,
-        json::Json,
-        key::{SecretKey, Signature},
-    },
+use countersign_core::documents::{history::History, statement::StatementKind};
+use countersign_core::proof::shown_release::ShownReleaseError;
+use countersign_core::proof::to_sign::{Subject, ToSignError};
+use countersign_core::proof::to_state::{StatementRequest, ToStateError};
+use countersign_core::values::{digest::Sha512, json::Json, key::SecretKey, key::Signature};
+use countersign_testing::evidence::{
+    good, index_path, index_text, last_signers, release_index, revocation_document, rotated, signed_by,
 };
-use countersign_testing::{
-    INDEX, PROJECT, alice, bob,
-    evidence::{
-        good, index_path, index_text, last_signers, release_index, revocation_document, rotated, signed_by,
-    },
-    mallory, path, revocation_text,
-};
+use countersign_testing::{INDEX, PROJECT, alice, bob, mallory, path, revocation_text};
 
 /// A new revocation of the release, under the signers of now.
 fn request() -> StatementRequest {

@@ -2,40 +2,23 @@
 
 use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
-use countersign_core::{
-    documents::{
-        history::History,
-        objections::{EarlierObjection, StoredObjection},
-        sha256sums::render_sha256sums,
-        signatures::SignatureSet,
-        statement::Objection,
-    },
-    proof::{
-        shown_release::{ShownHistoryError, ShownReleaseError},
-        to_sign::{NoFormats, SigningRequest, Subject, ToSignError},
-    },
-    rules::{
-        chain::{ChainFault, VerifiedChain},
-        place::PlaceError,
-        stored,
-    },
-    values::{
-        digest::Sha512,
-        key::SecretKey,
-        other_format::{OtherFormat, ReleaseSums},
-        path::RepoPath,
-    },
+use countersign_core::documents::objections::{EarlierObjection, StoredObjection};
+use countersign_core::documents::{
+    history::History, index::render_sha256sums, signatures::SignatureSet, statement::Objection,
 };
+use countersign_core::proof::shown_release::{ShownHistoryError, ShownReleaseError};
+use countersign_core::proof::to_sign::{NoFormats, SigningRequest, Subject, ToSignError};
+use countersign_core::rules::{chain::ChainFault, chain::VerifiedChain, place::PlaceError, stored};
+use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
+use countersign_core::values::{digest::Sha512, key::SecretKey, path::RepoPath};
+use countersign_testing::evidence::{
+    OTHER_PROJECT, Past, file, first_release, founded, founders, good, index_path, index_text, noon,
+    release_index, revocation_document, rotated, signed_by, successors, with_signature,
+};
+use countersign_testing::signing::{files_of, index_request, proposal_of, sign, sign_at};
 use countersign_testing::{
     ACTIVE, HISTORY, INDEX, PENDING, PENDING_METADATA, PROJECT, World, alice, assert_mentions, bob, carol,
-    dave,
-    documents::KINDS,
-    evidence::{
-        OTHER_PROJECT, Past, file, first_release, founded, founders, good, index_path, index_text, noon,
-        release_index, revocation_document, rotated, signed_by, successors, with_signature,
-    },
-    key, mallory, path, public, revocation_text, signed_request, signers,
-    signing::{files_of, index_request, proposal_of, sign, sign_at},
+    dave, documents::KINDS, key, mallory, path, public, revocation_text, signed_request, signers,
 };
 
 #[track_caller]

@@ -1,22 +1,13 @@
 //! A master is no oracle (D34, D138): what is not a veto of this proposal gets no signature.
 
-use countersign_core::{
-    documents::{
-        signatures::SignatureSet,
-        statement::{StatementKind, Veto},
-    },
-    proof::{
-        to_sign::SigningRequest,
-        to_state::{StatementRequest, ToState, ToStateError},
-    },
-    values::digest::Sha512,
-};
+use countersign_core::documents::{signatures::SignatureSet, statement::StatementKind, statement::Veto};
+use countersign_core::proof::to_sign::SigningRequest;
+use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
+use countersign_core::values::digest::Sha512;
+use countersign_testing::evidence::{Past, founders, noon, rotated, signed_by};
+use countersign_testing::signing::{index_request, proposal_of};
 use countersign_testing::{
-    PENDING, PROJECT, alice, bob, carol, dave,
-    documents::KINDS,
-    evidence::{Past, founders, noon, rotated, signed_by},
-    mallory, path, signers,
-    signing::{index_request, proposal_of},
+    PENDING, PROJECT, alice, bob, carol, dave, documents::KINDS, mallory, path, signers,
 };
 
 fn proposal() -> SigningRequest {

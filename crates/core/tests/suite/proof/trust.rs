@@ -1,20 +1,16 @@
 //! What was accepted stays accepted, and the past may only grow.
 
-use countersign_core::{
-    proof::{
-        trust::{AsOf, Pin, PinnedLink, Root, SeenRevocation, TrustError, TrustStore},
-        verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify},
-    },
-    rules::chain::{self, VerifiedChain},
-    values::{digest::Sha512, path::RepoPath, time::Timestamp},
+use countersign_core::proof::trust::{AsOf, Pin, PinnedLink, Root, SeenRevocation, TrustError, TrustStore};
+use countersign_core::proof::verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify};
+use countersign_core::rules::{chain, chain::VerifiedChain};
+use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp};
+use countersign_testing::evidence::{
+    Past, evidence, founded, founders, good, index_path, noon, release_index, revocation_document,
+    revocation_of, revocation_with, revoked, rotated, successors,
 };
 use countersign_testing::{
-    INDEX, PROJECT, alice, assert_mentions, at, bob, carol, dave,
-    evidence::{
-        Past, evidence, founded, founders, good, index_path, noon, release_index, revocation_document,
-        revocation_of, revocation_with, revoked, rotated, successors,
-    },
-    key, mallory, path, shifted_seconds, signers,
+    INDEX, PROJECT, alice, assert_mentions, at, bob, carol, dave, key, mallory, path, shifted_seconds,
+    signers,
 };
 
 const BOTH: [AsOf; 2] = [AsOf::Now, AsOf::Earlier];

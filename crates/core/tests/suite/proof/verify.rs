@@ -1,25 +1,19 @@
 //! Verification of a release without anyone's help: what holds is proven, and what does not is named.
 
-use countersign_core::{
-    documents::signed_request::SignedRequest,
-    proof::state::{State, StateSubject},
-    proof::verify::{
-        Evidence, GroupCount, RevocationEvidence, RevocationFault, RevokedArtifact, VerifyError, verify,
-    },
-    rules::chain::ChainFault,
-    values::{
-        digest::Sha512,
-        key::{PublicKey, SecretKey},
-    },
+use countersign_core::proof::state::{State, StateSubject};
+use countersign_core::proof::verify::{
+    Evidence, GroupCount, RevocationEvidence, RevocationFault, RevokedArtifact, VerifyError, verify,
+};
+use countersign_core::values::{digest::Sha512, key::PublicKey, key::SecretKey};
+use countersign_core::{documents::signed_request::SignedRequest, rules::chain::ChainFault};
+use countersign_testing::evidence::{
+    Past, complete_world, evidence, evidence_of_text, founded, founders, good, index_path, index_text,
+    release_index, revocation_by_request, revocation_document, revocation_of, revocation_with, revoked,
+    rotated, signed_by, with_signature,
 };
 use countersign_testing::{
-    INDEX, PROJECT, World, alice, assert_mentions, bob, carol, dave,
-    evidence::{
-        Past, complete_world, evidence, evidence_of_text, founded, founders, good, index_path, index_text,
-        release_index, revocation_by_request, revocation_document, revocation_of, revocation_with, revoked,
-        rotated, signed_by, with_signature,
-    },
-    key, mallory, path, public, revocation_text, signed_request, signers,
+    INDEX, PROJECT, World, alice, assert_mentions, bob, carol, dave, key, mallory, path, public,
+    revocation_text, signed_request, signers,
 };
 
 #[track_caller]

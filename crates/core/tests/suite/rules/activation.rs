@@ -1,13 +1,7 @@
 //! When a signers file takes effect, and all that happens in that one change (D15, D16).
 
-use countersign_core::{
-    documents::signatures::SignatureSet,
-    rules::{
-        chain,
-        decide::sign::{SignRefusal, Signed},
-    },
-    values::{digest::Sha512, key::SecretKey},
-};
+use countersign_core::rules::{chain, decide::sign::SignRefusal, decide::sign::Signed};
+use countersign_core::{documents::signatures::SignatureSet, values::digest::Sha512, values::key::SecretKey};
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PENDING_METADATA, PROJECT, Signers, World, alice, assert_mentions, at, bob,
     carol, dave, key, mallory, path, public, release, signers, steady,

@@ -2,14 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::{index::ReleaseIndex, signatures::SignatureSet},
-    rules::decide::{
-        assets::{AssetsRefusal, Release, check_assets, register_assets},
-        sign::sign,
-    },
-    values::bounds::{COLLECTING_BYTES, JOURNAL_ENTRY_FILES},
-};
+use countersign_core::documents::{index::ReleaseIndex, signatures::SignatureSet};
+use countersign_core::rules::decide::assets::{AssetsRefusal, Release, check_assets, register_assets};
+use countersign_core::rules::decide::sign::sign;
+use countersign_core::values::bounds::{COLLECTING_BYTES, JOURNAL_ENTRY_FILES};
 use countersign_testing::{
     INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, at, bob, carol, dave, key, mallory,
     path, public, published, release, signers,

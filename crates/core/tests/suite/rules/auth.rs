@@ -1,17 +1,11 @@
 //! Request authentication (spec §5, D31, D40).
 
-use countersign_core::{
-    documents::signed_request::SignedRequest,
-    rules::auth::{
-        AuthHeaders, AuthRefusal, Overtaken, VerifiedRequest, check_carried, nonce_expiry, sign_request,
-        verify_request,
-    },
-    values::{
-        key::{KeyError, SecretKey, encode_base64},
-        nonce::Nonce,
-        time::Timestamp,
-    },
+use countersign_core::documents::signed_request::{Nonce, SignedRequest};
+use countersign_core::rules::auth::{
+    AuthHeaders, AuthRefusal, Overtaken, VerifiedRequest, check_carried, nonce_expiry, sign_request,
+    verify_request,
 };
+use countersign_core::values::{key::KeyError, key::SecretKey, key::encode_base64, time::Timestamp};
 use countersign_testing::{NONCE, alice, at, bob, shifted, shifted_seconds, signed_request, steady};
 use proptest::prelude::*;
 

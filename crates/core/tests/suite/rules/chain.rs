@@ -3,15 +3,10 @@
 
 use std::sync::LazyLock;
 
-use countersign_core::{
-    documents::{
-        history::{History, HistoryEntry},
-        metadata::Metadata,
-        signatures::{Collected, SignatureSet},
-    },
-    rules::chain::{self, ChainFault, ChainRefusal},
-    values::{digest::Sha512, key::SecretKey},
-};
+use countersign_core::documents::history::{History, HistoryEntry};
+use countersign_core::documents::{signatures::Collected, signatures::SignatureSet, signers::Metadata};
+use countersign_core::rules::{chain, chain::ChainFault, chain::ChainRefusal};
+use countersign_core::values::{digest::Sha512, key::SecretKey};
 use countersign_testing::{
     ACTIVE, HISTORY, INDEX, PENDING, PROJECT, Signers, World, alice, at, bob, carol, dave, key, mallory,
     path, release, signers,

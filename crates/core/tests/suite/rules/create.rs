@@ -1,9 +1,7 @@
 //! The first commit of a repository.
 
-use countersign_core::{
-    documents::repository::{FORMAT, RepositoryMarker},
-    rules::decide::create::create,
-};
+use countersign_core::documents::layout::{FORMAT, RepositoryMarker};
+use countersign_core::rules::decide::register::create;
 use countersign_testing::at;
 
 #[test]

@@ -1,13 +1,9 @@
 //! Rotations that wait (D130–D134): what waits, from when, until when, and what the history says of it.
 
-use countersign_core::{
-    documents::{agreement::Agreement, layout, signatures::SignatureSet},
-    rules::{
-        chain,
-        decide::{activate::ActivateRefusal, sign::Signed, update::UpdateRefusal},
-    },
-    values::{key::SecretKey, time::Timestamp},
-};
+use countersign_core::documents::{history::Agreement, layout, signatures::SignatureSet};
+use countersign_core::rules::chain;
+use countersign_core::rules::decide::{activate::ActivateRefusal, sign::Signed, update::UpdateRefusal};
+use countersign_core::values::{key::SecretKey, time::Timestamp};
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, bob, carol, dave, key, path,
     release, shifted_seconds, signers,

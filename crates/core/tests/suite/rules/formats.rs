@@ -1,17 +1,10 @@
 //! Signatures for other programs come with a signature, and go where it goes (D102, D103).
 
-use countersign_core::{
-    documents::{
-        index::{Digests, PublishedFile},
-        other_formats::OtherFormatsFile,
-        sha256sums::NotInSha256Sums,
-    },
-    rules::decide::{assets::Release, sign::SignRefusal},
-    values::{
-        bounds::OTHER_FORMATS_BYTES,
-        other_format::{FormatError, OtherFormat},
-    },
-};
+use countersign_core::documents::index::{Digests, NotInSha256Sums, PublishedFile};
+use countersign_core::documents::signatures::OtherFormatsFile;
+use countersign_core::rules::decide::{assets::Release, sign::SignRefusal};
+use countersign_core::values::bounds::OTHER_FORMATS_BYTES;
+use countersign_core::values::other_format::{FormatError, OtherFormat};
 use countersign_testing::{
     INDEX, PENDING, Signers, World, alice, bob, carol, dave, format_text, mallory, path, published, release,
     signers,

@@ -3,11 +3,8 @@
 
 use std::time::Duration;
 
-use countersign_core::{
-    documents::{agreement::Agreement, layout},
-    rules::decide::update::UpdateRefusal,
-    values::key::SecretKey,
-};
+use countersign_core::documents::{history::Agreement, layout};
+use countersign_core::{rules::decide::update::UpdateRefusal, values::key::SecretKey};
 use countersign_testing::{
     ACTIVE, PENDING, PROJECT, Signers, World, alice, bob, carol, dave, key, path, signers,
 };

@@ -1,17 +1,9 @@
 //! Objecting to a release, and taking it back (D123–D125).
 
-use countersign_core::{
-    documents::statement::{Objection, SignedStatement, StatementKind},
-    rules::{
-        decide::statement::{Stated, StatementRefusal},
-        stored,
-    },
-    values::{
-        bounds::{EARLIER_OBJECTIONS, FILE_BYTES, OBJECTION_BYTES, OBJECTIONS},
-        digest::Sha512,
-        key::{PublicKey, SecretKey},
-    },
-};
+use countersign_core::documents::statement::{Objection, SignedStatement, StatementKind};
+use countersign_core::rules::{decide::statement::Stated, decide::statement::StatementRefusal, stored};
+use countersign_core::values::bounds::{EARLIER_OBJECTIONS, FILE_BYTES, OBJECTION_BYTES, OBJECTIONS};
+use countersign_core::values::{digest::Sha512, key::PublicKey, key::SecretKey};
 use countersign_testing::{
     ACTIVE, INDEX, PROJECT, World, alice, assert_mentions, bob, carol, dave, key, mallory, path, release,
     shifted_seconds, signers,

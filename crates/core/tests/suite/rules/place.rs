@@ -1,14 +1,9 @@
 //! Whether an index is about the place where it lies (D6, D26, D34).
 
-use countersign_core::{
-    documents::index::ReleaseIndex,
-    rules::place::{PlaceError, check_place, release_tag},
-};
-use countersign_testing::{
-    INDEX, PROJECT, assert_mentions,
-    evidence::{checksums_index, file, index_path, release_index},
-    path,
-};
+use countersign_core::documents::index::ReleaseIndex;
+use countersign_core::rules::place::{PlaceError, check_place, release_tag};
+use countersign_testing::evidence::{checksums_index, file, index_path, release_index};
+use countersign_testing::{INDEX, PROJECT, assert_mentions, path};
 
 /// D6: only in the tag is `%2F` a separator; elsewhere it makes another place of it.
 #[test]

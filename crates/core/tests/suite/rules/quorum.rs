@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::signers::{Group, Signer},
-    rules::quorum::is_met,
-    values::key::PublicKey,
-};
+use countersign_core::documents::signers::{Group, Signer};
+use countersign_core::{rules::quorum::is_met, values::key::PublicKey};
 use countersign_testing::{key, steady};
 use proptest::prelude::*;
 

@@ -1,16 +1,11 @@
 //! What a registrar can do, and all that it cannot (D105).
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    rules::{
-        consent::Consent,
-        decide::{
-            assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal, statement::StatementRefusal,
-            update::UpdateRefusal,
-        },
-        query::{StatusRefusal, file_status},
-    },
+use countersign_core::documents::signers::SignersFile;
+use countersign_core::rules::decide::{
+    assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal, statement::StatementRefusal,
+    update::UpdateRefusal,
 };
+use countersign_core::rules::{query::StatusRefusal, query::file_status, quorum::Consent};
 use countersign_testing::{
     INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, bob, carol, dave, key, mallory, path,
     release, signers,

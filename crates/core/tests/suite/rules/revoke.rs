@@ -1,18 +1,15 @@
 //! Revoking a complete file (spec §4.9; D20).
 
-use countersign_core::{
-    documents::{
-        signed_request::SignedRequest,
-        statement::{Revocation, StatementKind},
-    },
-    rules::decide::statement::StatementRefusal,
-    values::{digest::Sha512, key::SecretKey},
+use countersign_core::documents::signed_request::SignedRequest;
+use countersign_core::documents::statement::{Revocation, StatementKind};
+use countersign_core::rules::decide::statement::StatementRefusal;
+use countersign_core::values::{digest::Sha512, key::SecretKey};
+use countersign_testing::signing::{
+    RECORDED, REVOKED, complete, names, post, refusal, set, team, two_of_three,
 };
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PROJECT, World, alice, assert_mentions, at, bob, carol, dave, key, mallory, path,
-    public,
-    revocation::{RECORDED, REVOKED, complete, names, post, refusal, set, team, two_of_three},
-    revocation_text, signed_request, signers,
+    public, revocation_text, signed_request, signers,
 };
 
 fn without_subject(world: &World, reason: &str) -> String {

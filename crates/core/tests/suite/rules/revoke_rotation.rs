@@ -1,17 +1,10 @@
 //! A rotation while a revocation collects signatures: the role of today counts (D20).
 
-use countersign_core::{
-    rules::decide::statement::StatementRefusal,
-    values::{
-        bounds::SIGNATURES,
-        digest::Sha512,
-        key::{SecretKey, encode_base64},
-    },
-};
+use countersign_core::rules::decide::statement::StatementRefusal;
+use countersign_core::values::{bounds::SIGNATURES, digest::Sha512, key::SecretKey, key::encode_base64};
+use countersign_testing::signing::{RECORDED, REVOKED, names, post, refusal, set, two_of_three};
 use countersign_testing::{
-    INDEX, PROJECT, Signers, World, alice, bob, carol, dave, key, path, public,
-    revocation::{RECORDED, REVOKED, names, post, refusal, set, two_of_three},
-    signers,
+    INDEX, PROJECT, Signers, World, alice, bob, carol, dave, key, path, public, signers,
 };
 
 /// `two_of_three` after Carol's signature and a rotation to these revocation keys.

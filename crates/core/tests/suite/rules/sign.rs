@@ -1,10 +1,7 @@
 //! Collecting signatures on an index and on a proposal: who, in which order of checks, until when (spec §4.3; D17).
 
-use countersign_core::{
-    documents::signatures::SignatureSet,
-    rules::decide::sign::{SignRefusal, SignaturesBody, Signed, sign_prepared},
-    values::digest::Sha512,
-};
+use countersign_core::rules::decide::sign::{SignRefusal, SignaturesBody, Signed, sign_prepared};
+use countersign_core::{documents::signatures::SignatureSet, values::digest::Sha512};
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PENDING_METADATA, PROJECT, Signers, World, alice, assert_mentions, at, bob,
     carol, dave, key, mallory, path, public, release, signers,

@@ -2,14 +2,9 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use countersign_core::{
-    documents::layout,
-    rules::{
-        snapshot::{Change, ReadError, Snapshot},
-        stored::{self, ReleaseState},
-    },
-    values::{path::RepoPath, time::Timestamp},
-};
+use countersign_core::rules::snapshot::{Change, ReadError, Snapshot};
+use countersign_core::rules::{stored, stored::ReleaseState};
+use countersign_core::{documents::layout, values::path::RepoPath, values::time::Timestamp};
 use countersign_testing::{INDEX, PROJECT, path};
 
 /// A history of so many entries, and how often it was asked for one.

@@ -1,9 +1,6 @@
 //! Numbers of signatures: how many count, and how many are needed.
 
-use countersign_core::{
-    documents::signers::SignersFile,
-    rules::{consent::Consent, tally::Tally},
-};
+use countersign_core::{documents::signers::SignersFile, rules::quorum::Consent, rules::quorum::Tally};
 use countersign_testing::{alice, bob, carol, dave, key, mallory, public, signers};
 
 fn file(signers: &countersign_testing::Signers) -> SignersFile {

@@ -1,17 +1,10 @@
 //! Withdrawing a release that still collects signatures (D120–D122).
 
-use countersign_core::{
-    documents::{registrant::Registrant, signed_request::SignedRequest, withdrawal::Withdrawal},
-    rules::{
-        decide::{
-            assets::AssetsRefusal,
-            sign::SignRefusal,
-            withdraw::{WithdrawRefusal, repeat_withdrawal, withdraw},
-        },
-        stored,
-    },
-    values::{key::SecretKey, other_format::OtherFormat},
-};
+use countersign_core::documents::signed_request::{Registrant, SignedRequest, Withdrawal};
+use countersign_core::rules::decide::withdraw::{WithdrawRefusal, repeat_withdrawal, withdraw};
+use countersign_core::rules::decide::{assets::AssetsRefusal, sign::SignRefusal};
+use countersign_core::rules::stored;
+use countersign_core::values::{key::SecretKey, other_format::OtherFormat};
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, bob, carol, dave, key, mallory,
     path, release, signers,

@@ -1,9 +1,7 @@
 //! Keys, signatures and their spellings (D1–D3). The vectors `values/keys` and `values/signatures` have those at the edges.
 
-use countersign_core::values::{
-    digest::Sha512,
-    key::{BadSignature, KeyError, PublicKey, SecretKey, Signature, encode_base64},
-};
+use countersign_core::values::digest::Sha512;
+use countersign_core::values::key::{BadSignature, KeyError, PublicKey, SecretKey, Signature, encode_base64};
 use countersign_testing::{SMALL_ORDER, alice, steady};
 use proptest::prelude::*;
 

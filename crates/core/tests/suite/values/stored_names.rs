@@ -1,9 +1,7 @@
 //! The stricter rules for directories that a stranger named and under which we store files (D6).
 
-use countersign_core::{
-    documents::{index::AssetName, signers::SignersFile},
-    values::{path::RepoPath, shown::shown_text},
-};
+use countersign_core::documents::{index::AssetName, signers::SignersFile};
+use countersign_core::values::{path::RepoPath, shown::shown_text};
 use countersign_testing::{alice, assert_mentions, signers, steady};
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! The parts of a URL, which core, server and client read alike.
 
-use countersign_core::values::url::{Authority, Scheme, UrlParts};
+use countersign_core::values::path::{Authority, Scheme, UrlParts};
 
 #[test]
 fn a_url_is_cut_where_its_parts_end() {

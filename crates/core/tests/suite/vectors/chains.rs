@@ -1,20 +1,13 @@
 //! Histories of signers files, good and spliced.
 
-use countersign_core::{
-    documents::history::{History, HistoryEntry},
-    values::{
-        digest::Sha512,
-        key::SecretKey,
-        verifier_key::{KeyKind, VerifierKey},
-    },
+use countersign_core::documents::history::{History, HistoryEntry};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{digest::Sha512, key::SecretKey};
+use countersign_testing::evidence::{
+    OTHER_PROJECT, Past, founded, founders, rotated, signed_by, successors, under_name_of, with_signature,
 };
-
 use countersign_testing::{
-    PROJECT, Signers, alice, bob, carol, dave,
-    evidence::{
-        OTHER_PROJECT, Past, founded, founders, rotated, signed_by, successors, under_name_of, with_signature,
-    },
-    key, mallory, shifted_seconds, signers,
+    PROJECT, Signers, alice, bob, carol, dave, key, mallory, shifted_seconds, signers,
 };
 
 use super::vector::{Expect::Verified, Vector, chain, refused};

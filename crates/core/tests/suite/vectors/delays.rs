@@ -1,15 +1,9 @@
 //! Rotations that wait (D130–D133), and histories that lie about it.
 
-use countersign_core::{
-    documents::{history::HistoryEntry, signatures::SignatureSet},
-    values::{key::SecretKey, time::Timestamp},
-};
-
-use countersign_testing::{
-    PROJECT, Signers, alice, bob, carol, dave,
-    evidence::{Past, founders, noon, signed_by, successors},
-    key, shifted_seconds, signers,
-};
+use countersign_core::documents::{history::HistoryEntry, signatures::SignatureSet};
+use countersign_core::values::{key::SecretKey, time::Timestamp};
+use countersign_testing::evidence::{Past, founders, noon, signed_by, successors};
+use countersign_testing::{PROJECT, Signers, alice, bob, carol, dave, key, shifted_seconds, signers};
 
 use super::vector::{Expect::Verified, Vector, chain, refused};
 

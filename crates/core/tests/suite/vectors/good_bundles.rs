@@ -1,26 +1,15 @@
 //! Bundles that hold: verified, or rightly revoked.
 
-use countersign_core::{
-    proof::{bundle::Bundle, verify::Evidence},
-    values::verifier_key::VerifierKey,
+use countersign_core::{proof::bundle::Bundle, proof::verify::Evidence, values::verifier_key::VerifierKey};
+use countersign_testing::evidence::{
+    Past, checksums_index, evidence, file, founded, founders, good, noon, release_index,
+    revocation_by_request, revocation_of, revoked, rotated, signed_by,
 };
-
 use countersign_testing::{
-    INDEX, PROJECT, alice, bob, carol, dave,
-    evidence::{
-        Past, checksums_index, evidence, file, founded, founders, good, noon, release_index,
-        revocation_by_request, revocation_of, revoked, rotated, signed_by,
-    },
-    key, log_key, mallory, path, signer_text, signers, witness_key,
+    INDEX, PROJECT, alice, bob, carol, dave, key, log_key, mallory, path, signer_text, signers, witness_key,
 };
 
-use super::{
-    staples,
-    vector::{
-        Expect::{Revoked, Verified},
-        Vector, bundle,
-    },
-};
+use super::{staples, vector::Expect::Revoked, vector::Expect::Verified, vector::Vector, vector::bundle};
 
 const GITLAB: &str = "https/gitlab.com/443/acme/tools/app";
 const FILES: &str = "https/files.example/8443/app";

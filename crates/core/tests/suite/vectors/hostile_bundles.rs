@@ -1,20 +1,14 @@
 //! Lies about the index, its signatures and its signers.
 
-use countersign_core::{
-    documents::{history::History, statement::Objection},
-    proof::verify::Evidence,
-    values::digest::Sha512,
+use countersign_core::documents::{history::History, statement::Objection};
+use countersign_core::{proof::verify::Evidence, values::digest::Sha512};
+use countersign_testing::evidence::{
+    OTHER_PROJECT, Past, checksums_index, evidence, evidence_of_text, file, founded, founders, good,
+    index_text, noon, release_index, revocation_document, rotated, signed_by, under_name_of, with_signature,
 };
-
 use countersign_testing::{
-    INDEX, PROJECT, alice, bob, carol, dave,
-    documents::{self, veto},
-    evidence::{
-        OTHER_PROJECT, Past, checksums_index, evidence, evidence_of_text, file, founded, founders, good,
-        index_text, noon, release_index, revocation_document, rotated, signed_by, under_name_of,
-        with_signature,
-    },
-    key, mallory, path, revocation_text, signed_request, signer_text, signers,
+    INDEX, PROJECT, alice, bob, carol, dave, documents, documents::veto, key, mallory, path, revocation_text,
+    signed_request, signer_text, signers,
 };
 
 use super::vector::{Vector, bundle, refused};

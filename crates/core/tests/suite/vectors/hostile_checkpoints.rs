@@ -1,24 +1,13 @@
 //! Lies about checkpoints, witnesses and keys, one each.
 
-use countersign_core::{
-    documents::transparency::WitnessGroup,
-    log::{
-        checkpoint::Checkpoint,
-        note::{Note, NoteSignature},
-        policy::Policy,
-    },
-    proof::staple::Staple,
-    values::{
-        key::{SecretKey, Signature, decode_base64},
-        verifier_key::{KeyKind, VerifierKey},
-    },
-};
+use countersign_core::log::{checkpoint::Checkpoint, note::Note, note::NoteSignature, policy::Policy};
+use countersign_core::values::key::{SecretKey, Signature, decode_base64};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::{documents::transparency::WitnessGroup, proof::bundle::Staple};
 use countersign_testing::{INDEX, alice, mallory};
 
-use super::{
-    staples::{StapleVector, log, seconds, staple_of, vector},
-    vector::refused,
-};
+use super::staples::{StapleVector, log, seconds, staple_of, vector};
+use super::vector::refused;
 use crate::log::world::{log_key, seed, witness};
 
 pub(super) fn all() -> Vec<StapleVector> {

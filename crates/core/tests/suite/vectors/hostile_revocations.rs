@@ -1,23 +1,13 @@
 //! Lies about a revocation. A forged one does not count as one, but nothing that it stands beside is believed either.
 
-use countersign_core::{
-    proof::verify::{Evidence, RevocationEvidence},
-    values::digest::Sha512,
+use countersign_core::{proof::verify::Evidence, proof::verify::RevocationEvidence, values::digest::Sha512};
+use countersign_testing::evidence::{
+    Past, evidence, founders, good, index_path, index_text, release_index, revocation_by_request,
+    revocation_document, revocation_of, revocation_with, rotated, signed_by,
 };
+use countersign_testing::{INDEX, PROJECT, alice, bob, carol, dave, key, mallory, path, revocation_text};
 
-use countersign_testing::{
-    INDEX, PROJECT, alice, bob, carol, dave,
-    evidence::{
-        Past, evidence, founders, good, index_path, index_text, release_index, revocation_by_request,
-        revocation_document, revocation_of, revocation_with, rotated, signed_by,
-    },
-    key, mallory, path, revocation_text,
-};
-
-use super::{
-    hostile_bundles::objection_text,
-    vector::{Vector, bundle, refused},
-};
+use super::{hostile_bundles::objection_text, vector::Vector, vector::bundle, vector::refused};
 
 pub(super) fn all() -> Vec<Vector> {
     let other_subject = Some(Sha512::of(index_text(&release_index("v2")).as_bytes()));

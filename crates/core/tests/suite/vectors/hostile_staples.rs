@@ -1,30 +1,14 @@
 //! Lies about leaves, records and the map, one each.
 
-use countersign_core::{
-    log::{
-        leaf::Leaf,
-        record::{LoggedState, ProjectRecord, Record, ReleaseRecord, release_key},
-        tree::Hash,
-        trie::{self, TriePath, TrieSibling},
-    },
-    proof::{freshness::StapleSubject, staple::Staple},
-    rules::snapshot::Change,
-    values::{
-        digest::{Sha256, Sha512},
-        path::RepoPath,
-    },
-};
-use countersign_testing::{
-    INDEX, PROJECT,
-    evidence::{index_path, rotated},
-    path,
-};
+use countersign_core::log::record::{Leaf, LoggedState, ProjectRecord, Record, ReleaseRecord, release_key};
+use countersign_core::log::{tree::Hash, trie, trie::TriePath, trie::TrieSibling};
+use countersign_core::values::{digest::Sha256, digest::Sha512, path::RepoPath};
+use countersign_core::{proof::bundle::Staple, proof::freshness::StapleSubject, rules::snapshot::Change};
+use countersign_testing::{INDEX, PROJECT, evidence::index_path, evidence::rotated, path};
 use serde_json::Value;
 
-use super::{
-    staples::{StapleVector, log, seconds, staple_of, subject, vector, written},
-    vector::refused,
-};
+use super::staples::{StapleVector, log, seconds, staple_of, subject, vector, written};
+use super::vector::refused;
 use crate::log::world::LogWorld;
 
 pub(super) fn all() -> Vec<StapleVector> {

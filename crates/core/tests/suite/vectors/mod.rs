@@ -5,6 +5,16 @@
 //! files have. The files are made here, from fixed seeds and times:
 //! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core --test suite vectors` writes them anew.
 
+use std::collections::BTreeMap;
+
+use countersign_core::documents::history::History;
+use countersign_core::proof::{bundle::Bundle, verify::RevocationFault, verify::VerifyError, verify::verify};
+use countersign_core::rules::{chain, chain::ChainError, chain::ChainFault, place::PlaceError};
+use countersign_testing::path;
+use serde_json::Value;
+
+use self::{files::assert_fresh_files, files::read_files, vector::Expect, vector::Vector};
+
 mod chains;
 mod delays;
 mod files;
@@ -19,27 +29,6 @@ mod value_places;
 mod value_transparency;
 mod values;
 mod vector;
-
-use std::collections::BTreeMap;
-
-use countersign_core::{
-    documents::history::History,
-    proof::{
-        bundle::Bundle,
-        verify::{RevocationFault, VerifyError, verify},
-    },
-    rules::{
-        chain::{self, ChainError, ChainFault},
-        place::PlaceError,
-    },
-};
-use countersign_testing::path;
-use serde_json::Value;
-
-use self::{
-    files::{assert_fresh_files, read_files},
-    vector::{Expect, Vector},
-};
 
 fn bundles() -> Vec<Vector> {
     [good_bundles::all(), hostile_bundles::all(), hostile_revocations::all()].concat()

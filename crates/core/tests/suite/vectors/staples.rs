@@ -3,27 +3,17 @@
 //! A file has what a verifier knows (`now`, a `policy` or a `log_key` or neither, the `subject`), the `staple`, and what
 //! comes out: `expect`, the `rule`, and the `result` where there is one.
 
-use countersign_core::{
-    log::{
-        checkpoint::CheckpointError, note::NoteError, policy::Policy, record::LoggedState, tree::write_hash,
-    },
-    proof::{
-        freshness::{Freshness, LogTrust, LoggedSigners, StapleError, StapleSubject, verify},
-        staple::Staple,
-        verify as release,
-    },
-    values::{
-        digest::Sha512,
-        key::PublicKey,
-        time::Timestamp,
-        verifier_key::{KeyKind, VerifierKey},
-    },
+use countersign_core::log::{
+    checkpoint::CheckpointError, note::NoteError, policy::Policy, record::LoggedState, tree::write_hash,
 };
-use countersign_testing::{
-    INDEX, PROJECT, at,
-    evidence::{self, OTHER_PROJECT, founded, index_path, index_text, release_index},
-    path,
+use countersign_core::proof::freshness::{
+    Freshness, LogTrust, LoggedSigners, StapleError, StapleSubject, verify,
 };
+use countersign_core::proof::{bundle::Staple, verify as release};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{digest::Sha512, key::PublicKey, time::Timestamp};
+use countersign_testing::evidence::{OTHER_PROJECT, founded, index_path, index_text, release_index};
+use countersign_testing::{INDEX, PROJECT, at, evidence, path};
 use serde_json::{Value, json};
 
 use super::vector::Expect;

@@ -1,7 +1,6 @@
 //! Documents at the edges of what is accepted.
 
 use countersign_core::values::digest::Sha512;
-
 use countersign_testing::{alice, bob, key};
 
 /// A list of signatures with one entry, as it should be and as it should not.

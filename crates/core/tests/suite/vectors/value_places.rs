@@ -1,10 +1,7 @@
 //! Indexes about the place where they lie, and about others.
 
-use countersign_core::{
-    documents::index::ReleaseIndex,
-    rules::place::{PlaceError, check_place},
-    values::path::RepoPath,
-};
+use countersign_core::rules::place::{PlaceError, check_place};
+use countersign_core::{documents::index::ReleaseIndex, values::path::RepoPath};
 use serde_json::{Value, json};
 
 /// Project, path of the index, page of the release, source and name of its one file.

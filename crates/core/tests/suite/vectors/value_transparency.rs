@@ -1,12 +1,9 @@
 //! Signers files with a log and witnesses, at the edges of what is accepted (D91).
 
-use countersign_core::values::{
-    key::{PublicKey, SecretKey, encode_base64},
-    verifier_key::{KeyKind, VerifierKey},
-};
-use serde_json::{Value, json};
-
+use countersign_core::values::key::{PublicKey, SecretKey, encode_base64};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_testing::{alice, bob, key, log_key, signers, witness_key};
+use serde_json::{Value, json};
 
 pub(super) fn transparencies() -> Vec<String> {
     let [log, first, second, third] =

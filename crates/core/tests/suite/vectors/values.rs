@@ -1,30 +1,17 @@
 //! Keys, times, paths, names, JSON, signatures and places at the edges of what is accepted: for implementations that have
 //! a reader of their own for each.
 
-use countersign_core::{
-    documents::{
-        index::{AssetName, ReleaseIndex},
-        signatures::SignatureSet,
-        signers::SignersFile,
-        transparency::WitnessGroup,
-    },
-    values::{
-        digest::Sha512,
-        key::{PublicKey, Signature, encode_base64},
-        path::RepoPath,
-        shown::is_unseen,
-        time::Timestamp,
-    },
+use countersign_core::documents::index::{AssetName, ReleaseIndex};
+use countersign_core::documents::{
+    signatures::SignatureSet, signers::SignersFile, transparency::WitnessGroup,
 };
+use countersign_core::values::key::{PublicKey, Signature, encode_base64};
+use countersign_core::values::{digest::Sha512, path::RepoPath, shown::is_unseen, time::Timestamp};
+use countersign_testing::{SMALL_ORDER, alice, bob};
 use serde_json::{Value, json};
 
-use countersign_testing::{SMALL_ORDER, alice, bob};
-
-use super::{
-    value_documents::{documents, indexes, signers},
-    value_places::places,
-    value_transparency::transparencies,
-};
+use super::value_documents::{documents, indexes, signers};
+use super::{value_places::places, value_transparency::transparencies};
 
 /// Each file: its name, what it is about, and its cases with what came out.
 pub(crate) fn all() -> Vec<(&'static str, &'static str, Vec<Value>)> {

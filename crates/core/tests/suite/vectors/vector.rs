@@ -1,10 +1,7 @@
 //! One file of the vectors: what it says, and what must come out.
 
 use countersign_core::proof::{bundle::Bundle, verify::Evidence};
-use countersign_testing::{
-    PROJECT,
-    evidence::{Past, noon},
-};
+use countersign_testing::{PROJECT, evidence::Past, evidence::noon};
 
 /// One file, and the kind of failure that it must give: not any failure will do.
 #[derive(Debug, Clone)]

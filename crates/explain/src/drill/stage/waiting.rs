@@ -1,20 +1,12 @@
 //! What lies between consent and force: a time to wait, in which the masters can veto (D130–D136).
 
-use countersign_core::{
-    documents::{
-        layout,
-        statement::{StatementKind, Veto},
-    },
-    rules::{
-        decide::{activate::activate_due, update::update, veto::veto},
-        snapshot::Snapshot as _,
-        stored::{self, StoredProposal},
-    },
-    values::digest::Sha512,
-};
+use countersign_core::documents::{layout, statement::StatementKind, statement::Veto};
+use countersign_core::rules::decide::{activate::activate_due, update::update, veto::veto};
+use countersign_core::rules::{snapshot::Snapshot as _, stored, stored::StoredProposal};
+use countersign_core::values::digest::Sha512;
 
-use super::{Actor, DrillStep, Opponents, SECOND, Stage, sign_statement};
-use crate::delay::shown_hours;
+use crate::drill::stage::{Actor, DrillStep, Opponents, SECOND, Stage, sign_statement};
+use crate::words::shown_hours;
 
 impl Stage {
     /// Settles a rotation to which everyone who has to has agreed. Gives whether the new signers take effect.

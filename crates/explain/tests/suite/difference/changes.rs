@@ -1,10 +1,7 @@
 //! What each change is told as.
 
 use countersign_core::documents::signers::{Signer, SignersFile};
-use countersign_explain::{
-    difference::{SignersChange, list_changes},
-    signers::shown_signer,
-};
+use countersign_explain::{difference::SignersChange, difference::list_changes, words::shown_signer};
 use countersign_testing::assert_mentions;
 
 use super::files::{file, file_at, public, role_text};

@@ -1,10 +1,8 @@
 //! Checksums files (D24).
 
-use countersign_core::values::{
-    bounds::{ASSET_NAME_BYTES, INDEX_FILES, INDEX_NAMES_BYTES},
-    digest::{Sha256, Sha512},
-};
-use countersign_forge::checksums::file::{Checksums, ChecksumsError};
+use countersign_core::values::bounds::{ASSET_NAME_BYTES, INDEX_FILES, INDEX_NAMES_BYTES};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_forge::checksums::{Checksums, ChecksumsError};
 use countersign_testing::{assert_mentions, steady};
 use proptest::prelude::*;
 

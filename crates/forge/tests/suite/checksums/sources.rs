@@ -1,9 +1,7 @@
 //! Where checksums files lie, and the files that they list.
 
-use countersign_forge::{
-    checksums::{ChecksumsSource, locate_checksums},
-    url::{SourceUrl, UrlProblem, UrlRefusal},
-};
+use countersign_forge::checksums::{ChecksumsSource, locate_checksums};
+use countersign_forge::url::{SourceUrl, UrlProblem, UrlRefusal};
 
 use crate::support::problem_of;
 

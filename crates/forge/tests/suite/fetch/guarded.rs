@@ -2,14 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::support::{Answers, PATIENT, Server, run_again_behind_a_dead_proxy};
-use countersign_forge::{
-    fetch::{FetchError, FetchLimits, Fetcher, Redirects, Timeouts, Wait},
-    file_server::FileServers,
-    guard::Guard,
-    resolver::SystemResolver,
-};
+use countersign_forge::fetch::{FetchError, FetchLimits, Fetcher, Redirects, Timeouts, Wait};
+use countersign_forge::{file_server::FileServers, guard::Guard, guard::SystemResolver};
 use url::Url;
+
+use crate::support::{Answers, PATIENT, Server, run_again_behind_a_dead_proxy};
 
 fn guard(allow: &[&str]) -> Guard {
     Guard { allow: allow.iter().map(|allow| allow.parse().unwrap()).collect(), ..Guard::default() }

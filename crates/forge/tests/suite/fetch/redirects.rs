@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use countersign_forge::{
-    fetch::{FetchLimits, Fetcher, HopRefusal, Redirects, SendError, Timeouts},
-    guard::{Guard, GuardRefusal},
-    resolver::SystemResolver,
-};
+use countersign_forge::fetch::{FetchLimits, Fetcher, HopRefusal, Redirects, SendError, Timeouts};
+use countersign_forge::guard::{Guard, GuardRefusal, SystemResolver};
 use url::Url;
 
 fn fetcher() -> Fetcher {

@@ -1,17 +1,13 @@
 //! Guarded sending over real sockets of this machine.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration, time::Instant};
 
-use crate::support::{Answers, Routes, Server, reply, run_again_behind_a_dead_proxy};
-use countersign_forge::{
-    fetch::{Fetcher, Post, SendError, Timeouts, TryAgain},
-    guard::Guard,
-};
+use countersign_forge::fetch::{Fetcher, Post, SendError, Timeouts, TryAgain};
+use countersign_forge::guard::Guard;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use url::Url;
+
+use crate::support::{Answers, Routes, Server, reply, run_again_behind_a_dead_proxy};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(300);

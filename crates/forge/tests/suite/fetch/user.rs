@@ -2,14 +2,12 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use crate::support::{PATIENT, Routes, Server, reply, run_again};
-use countersign_core::documents::metadata::OriginKind;
-use countersign_forge::{
-    fetch::{Download, FetchError, FetchLimits, Fetcher, Redirects, Timeouts, Wait},
-    forges::locate_claimed,
-    https::https_client,
-};
+use countersign_core::documents::signers::OriginKind;
+use countersign_forge::fetch::{Download, FetchError, FetchLimits, Fetcher, Redirects, Timeouts, Wait};
+use countersign_forge::{forges::locate_claimed, https::https_client};
 use url::Url;
+
+use crate::support::{PATIENT, Routes, Server, reply, run_again};
 
 fn fetcher() -> Fetcher {
     Fetcher::for_user(PATIENT).unwrap()

@@ -1,10 +1,7 @@
 //! Signers files by what their metadata claims.
 
-use countersign_core::documents::metadata::OriginKind;
-use countersign_forge::{
-    forges::{SignersSource, locate_claimed},
-    url::UrlProblem,
-};
+use countersign_core::documents::signers::OriginKind;
+use countersign_forge::{forges::SignersSource, forges::locate_claimed, url::UrlProblem};
 
 use super::requests;
 use crate::support::problem_of;

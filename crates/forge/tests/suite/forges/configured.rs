@@ -1,11 +1,7 @@
 //! URLs of releases, tokens, and what may be configured.
 
-use countersign_forge::{
-    forges::{ForgeConfig, ForgeKind, Forges, Token, TokenError},
-    guard::{Guard, Reach},
-    host::Host,
-    url::UrlProblem,
-};
+use countersign_forge::forges::{ForgeConfig, ForgeKind, Forges, Token, TokenError};
+use countersign_forge::{guard::Guard, guard::Reach, url::Host, url::UrlProblem};
 use url::Url;
 
 use super::{configured, release, signers_of, token, with_tokens};

@@ -1,24 +1,16 @@
 //! Signers files and releases of forges, over real sockets of this machine.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::AtomicU64, sync::atomic::Ordering, time::Duration};
 
-use crate::support::{
-    Routes, Server,
-    forge::{
-        Access, Fake, KINDS, SECRET, SIGNERS, auth_header, config, document, first_asset, json, plain,
-        raw_request, redirect, release_api, signers_request,
-    },
-    reply,
-};
 use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_forge::{
-    fetch::{FetchError, TryAgain},
-    forges::{ForgeKind, Forges},
-    release::{HashedAsset, ReleaseError},
+use countersign_forge::fetch::{FetchError, TryAgain};
+use countersign_forge::{forges::ForgeKind, forges::Forges, release::HashedAsset, release::ReleaseError};
+
+use crate::support::forge::{
+    Access, Fake, KINDS, SECRET, SIGNERS, auth_header, config, document, first_asset, json, plain,
+    raw_request, redirect, release_api, signers_request,
 };
+use crate::support::{Routes, Server, reply};
 
 #[tokio::test]
 async fn signers_files_are_read_from_a_branch_with_slashes() {

@@ -1,10 +1,7 @@
 //! Forges as a server is configured to read them.
 
-use countersign_forge::{
-    file_server::FileServers,
-    forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource, SignersSource, Token},
-    url::{SourceUrl, UrlProblem},
-};
+use countersign_forge::forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource, SignersSource, Token};
+use countersign_forge::{file_server::FileServers, url::SourceUrl, url::UrlProblem};
 
 use crate::support::{forge::config, problem_of};
 

@@ -2,19 +2,13 @@
 
 use countersign_core::values::digest::Sha256;
 use countersign_forge::{fetch::FetchError, forges::ForgeKind, release::ReleaseError};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpListener,
-};
+use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, net::TcpListener};
 
-use crate::support::{
-    Routes, Server,
-    forge::{
-        Access, Fake, KINDS, SECRET, auth_header, first_asset, json, plain, redirect, release_api,
-        signers_request,
-    },
-    reply,
+use crate::support::forge::{
+    Access, Fake, KINDS, SECRET, auth_header, first_asset, json, plain, redirect, release_api,
+    signers_request,
 };
+use crate::support::{Routes, Server, reply};
 
 #[tokio::test]
 async fn the_token_stays_with_the_api_when_an_asset_is_elsewhere() {

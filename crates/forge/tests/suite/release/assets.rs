@@ -2,15 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{
-    forge::{Access, Fake, KINDS, first_asset, plain, raw_request, redirect, release_api},
-    reply,
-};
-use countersign_forge::{
-    fetch::FetchError,
-    forges::ForgeKind,
-    release::{AssetProblem, HashedAsset, ReleaseError},
-};
+use countersign_forge::release::{AssetProblem, HashedAsset, ReleaseError};
+use countersign_forge::{fetch::FetchError, forges::ForgeKind};
+
+use crate::support::forge::{Access, Fake, KINDS, first_asset, plain, raw_request, redirect, release_api};
+use crate::support::reply;
 
 /// What is wrong with the first asset.
 #[track_caller]

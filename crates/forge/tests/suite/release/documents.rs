@@ -1,13 +1,9 @@
 //! What a forge's document says of a release.
 
-use countersign_core::{
-    documents::index::{AssetNameError, IndexTooLarge},
-    values::bounds::{INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES},
-};
-use countersign_forge::{
-    forges::{ForgeKind, Forges, ReleaseSource},
-    release::{ReleaseError, ReleaseMetadata, ReleaseProblem, read_document},
-};
+use countersign_core::documents::index::{AssetNameError, IndexTooLarge};
+use countersign_core::values::bounds::{INDEX_BYTES, INDEX_FILES, INDEX_NAMES_BYTES};
+use countersign_forge::forges::{ForgeKind, Forges, ReleaseSource};
+use countersign_forge::release::{ReleaseError, ReleaseMetadata, ReleaseProblem, read_document};
 use serde_json::{Value, json};
 
 use crate::support::forge::{config, fixture_text};

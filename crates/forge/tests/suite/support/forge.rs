@@ -2,14 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use countersign_forge::{
-    fetch::{FetchError, Fetcher, Timeouts},
-    file_server::FileServers,
-    forges::{FetchedSigners, ForgeConfig, ForgeKind, Forges, Token},
-    guard::Guard,
-    release::{HashedAsset, ReleaseError, ReleaseMetadata},
-    url::SourceUrl,
-};
+use countersign_forge::fetch::{FetchError, Fetcher, Timeouts};
+use countersign_forge::forges::{FetchedSigners, ForgeConfig, ForgeKind, Forges, Token};
+use countersign_forge::release::{HashedAsset, ReleaseError, ReleaseMetadata};
+use countersign_forge::{file_server::FileServers, guard::Guard, url::SourceUrl};
 
 use super::{Answers, Routes, Server, reply};
 

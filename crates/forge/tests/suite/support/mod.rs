@@ -2,24 +2,11 @@
 
 #![allow(dead_code, reason = "each file of tests uses a part of this")]
 
-use std::{
-    collections::HashMap,
-    io,
-    net::{IpAddr, SocketAddr},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::HashMap, io, net::IpAddr, net::SocketAddr, sync::Arc, sync::Mutex, time::Duration};
 
-use countersign_forge::{
-    fetch::Timeouts,
-    url::{UrlProblem, UrlRefusal},
-};
+use countersign_forge::{fetch::Timeouts, url::UrlProblem, url::UrlRefusal};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-};
+use tokio::{io::AsyncReadExt, io::AsyncWriteExt, net::TcpListener, net::TcpStream, sync::Semaphore};
 
 pub(crate) mod forge;
 

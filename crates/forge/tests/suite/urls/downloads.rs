@@ -1,9 +1,7 @@
 //! Which indexes could list the file at a download URL.
 
-use countersign_forge::{
-    download_url::{Candidate, CandidateKind, locate_download},
-    url::UrlProblem,
-};
+use countersign_forge::download_url::{Candidate, CandidateKind, locate_download};
+use countersign_forge::url::UrlProblem;
 use proptest::prelude::*;
 
 use crate::support::problem_of;

@@ -1,12 +1,9 @@
 //! Signers files on file servers, and which servers may have them (D27).
 
-use countersign_core::values::url::Scheme;
-use countersign_forge::{
-    file_server::{FileServerRule, FileServers},
-    forges::{Forges, SignersSource},
-    host::Host,
-    url::{SourceUrl, UrlProblem},
-};
+use countersign_core::values::path::Scheme;
+use countersign_forge::file_server::{FileServerRule, FileServers};
+use countersign_forge::forges::{Forges, SignersSource};
+use countersign_forge::url::{Host, SourceUrl, UrlProblem};
 
 use crate::support::problem_of;
 

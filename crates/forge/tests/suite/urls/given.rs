@@ -1,13 +1,7 @@
 //! URLs as they are given: what is read from them, what is refused, and how they are shown.
 
-use countersign_core::{
-    rules::place::path_of_url,
-    values::{path::RepoPath, url::Scheme},
-};
-use countersign_forge::{
-    host::HostProblem,
-    url::{SourceUrl, UrlProblem, UrlRefusal},
-};
+use countersign_core::{rules::place::path_of_url, values::path::RepoPath, values::path::Scheme};
+use countersign_forge::url::{HostProblem, SourceUrl, UrlProblem, UrlRefusal};
 use proptest::prelude::*;
 
 fn parse(text: &str) -> SourceUrl {

@@ -1,10 +1,8 @@
 //! Which projects the URL of a signers file speaks for.
 
-use countersign_core::{
-    documents::metadata::{Origin, OriginKind},
-    values::{path::RepoPath, time::Timestamp},
-};
-use countersign_forge::origin::speaks_for;
+use countersign_core::documents::signers::{Origin, OriginKind};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
+use countersign_forge::forges::configured::speaks_for;
 
 fn check(kind: OriginKind, url: &str, project: &str) -> Result<(), String> {
     let retrieved_at = Timestamp::from_unix_seconds(0).unwrap();

@@ -2,19 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::{documents::other_formats::FormatTexts, values::digest::Sha512};
+use countersign_core::{documents::signatures::FormatTexts, values::digest::Sha512};
 
-use super::{
-    propose::time,
-    state::{
-        Activated, ModelAgreement, ModelIndex, ModelIndexState, ModelObjection, ModelObjections,
-        ModelProposal, RevocationOf, Signatures, Spec,
-    },
+use crate::model::cast::{
+    JsonNode, Person, active_signers, canonical, index_in, object, pending_signers, text,
 };
-use crate::model::{
-    json::{JsonNode, object, text},
-    paths::{active_signers, index_in, pending_signers},
-    people::{Person, canonical},
+use crate::model::spec::propose::time;
+use crate::model::spec::state::{
+    Activated, ModelAgreement, ModelIndex, ModelIndexState, ModelObjection, ModelObjections, ModelProposal,
+    RevocationOf, Signatures, Spec,
 };
 
 pub(crate) type ModelFiles = BTreeMap<String, String>;

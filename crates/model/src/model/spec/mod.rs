@@ -3,19 +3,14 @@
 mod files;
 mod propose;
 mod read;
-mod revoke;
-mod second_thoughts;
 mod sign;
 mod signers;
 mod state;
-mod veto;
+mod statements;
 
-pub(crate) use propose::Proposing;
-pub(crate) use revoke::Revoking;
-pub(crate) use second_thoughts::{Objecting, Withdrawing};
-pub(crate) use sign::{SignedPath, Submitted};
-pub(crate) use signers::{Config, ModelGroup, ModelRole};
-pub(crate) use state::{
+pub(crate) use crate::model::spec::signers::{Config, ModelGroup, ModelRole};
+pub(crate) use crate::model::spec::state::{
     ExpectedAnswer, ModelIndex, ModelIndexState, ModelProposal, Project, Published, Spec, ok, refuse,
 };
-pub(crate) use veto::Vetoing;
+pub(crate) use crate::model::spec::statements::{Objecting, Revoking, Vetoing, Withdrawing};
+pub(crate) use crate::model::spec::{propose::Proposing, sign::SignedPath, sign::Submitted};

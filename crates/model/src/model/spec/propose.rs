@@ -2,21 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use countersign_core::values::{digest::Sha512, time::Timestamp};
 use serde_json::json;
 
-use super::{
-    signers::{Config, is_complete, people_of, required},
-    state::{
-        ExpectedAnswer, ModelAgreement, ModelIndex, ModelIndexState, ModelProposal, Project, Published,
-        Signatures, Spec, ok, refuse, refuse_saying, signed_by,
-    },
+use crate::model::cast::{JsonNode, Person, base64, canonical, object, text};
+use crate::model::request::{DAY, MINUTE, SECOND};
+use crate::model::spec::signers::{Config, is_complete, people_of, required};
+use crate::model::spec::state::{
+    ExpectedAnswer, ModelAgreement, ModelIndex, ModelIndexState, ModelProposal, Project, Published,
+    Signatures, Spec, ok, refuse, refuse_saying, signed_by,
 };
-use crate::model::{
-    json::{JsonNode, object, text},
-    people::{Person, base64, canonical},
-    request::{DAY, MINUTE, SECOND},
-};
-use countersign_core::values::{digest::Sha512, time::Timestamp};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Proposing {

@@ -5,14 +5,10 @@ use std::collections::BTreeMap;
 use countersign_core::values::key::encode_base64;
 use serde_json::{Value, json};
 
-use super::{
-    files::history,
-    propose::time,
-    sign::SignedPath,
-    signers::{accepted, people_of},
-    state::{ExpectedAnswer, ModelIndexState, Project, Spec, ok, refuse, refuse_saying},
-};
-use crate::model::people::Person;
+use crate::model::cast::Person;
+use crate::model::spec::signers::{accepted, people_of};
+use crate::model::spec::state::{ExpectedAnswer, ModelIndexState, Project, Spec, ok, refuse, refuse_saying};
+use crate::model::spec::{files::history, propose::time, sign::SignedPath};
 
 impl Spec {
     pub(crate) fn status(&self, path: &str, caller: Person) -> ExpectedAnswer {
@@ -57,7 +53,7 @@ impl Spec {
             let Some(pending) = pending else { continue };
             let may_sign = accepted(active.as_ref(), &pending.config).contains(&caller);
             if may_sign && !pending.signatures.contains_key(&caller) {
-                paths.push(crate::model::paths::pending_signers(id));
+                paths.push(crate::model::cast::pending_signers(id));
             }
         }
         for (dir, index) in &self.indexes {
@@ -65,7 +61,7 @@ impl Spec {
             let is_open =
                 index.state == ModelIndexState::Collecting && !index.signatures.contains_key(&caller);
             if may_sign && is_open {
-                paths.push(crate::model::paths::index_in(dir));
+                paths.push(crate::model::cast::index_in(dir));
                 dirs.push(dir.clone());
             }
         }

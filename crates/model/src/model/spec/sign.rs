@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::documents::other_formats::FormatTexts;
+use countersign_core::documents::signatures::FormatTexts;
 use serde_json::json;
 
-use super::{
-    propose::time,
-    signers::{accepted, is_complete, is_met, people_of},
-    state::{
-        Activated, ExpectedAnswer, ModelAgreement, ModelIndexState, Signatures, Spec, ok, refuse,
-        refuse_saying, signed_by,
-    },
+use crate::model::cast::{PEOPLE, Person, format_text, signature};
+use crate::model::spec::propose::time;
+use crate::model::spec::signers::{accepted, is_complete, is_met, people_of};
+use crate::model::spec::state::{
+    Activated, ExpectedAnswer, ModelAgreement, ModelIndexState, Signatures, Spec, ok, refuse, refuse_saying,
+    signed_by,
 };
-use crate::model::people::{PEOPLE, Person, format_text, signature};
 
 /// A submission with normalised paths.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::people::Person;
+use crate::model::cast::Person;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ModelRole {

@@ -2,14 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_core::documents::other_formats::FormatTexts;
+use countersign_core::documents::signatures::FormatTexts;
 use serde_json::Value;
 
-use super::signers::Config;
-use crate::model::{
-    people::Person,
-    request::{MINUTE, Proof, SECOND},
-};
+use crate::model::{cast::Person, request::MINUTE, request::Proof, request::SECOND, spec::signers::Config};
 
 /// All that the server knows, within the part that a run uses.
 #[derive(Debug, Clone, Default)]

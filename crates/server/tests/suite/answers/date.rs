@@ -1,7 +1,7 @@
 //! The `Date` header.
 
-use countersign_server::answer::write_date;
-use countersign_store::clock::LAST_SECOND;
+use countersign_server::serve::answer::write_date;
+use countersign_store::machine::clock::LAST_SECOND;
 
 #[test]
 fn a_date_is_written_as_far_as_its_calendar_goes() {

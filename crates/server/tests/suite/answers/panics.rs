@@ -1,18 +1,12 @@
 //! A panic while the log cannot be written (D48): it is answered, and the server goes on.
 
-use std::env;
-use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
+use std::{env, fs::File, net::SocketAddr, net::TcpStream, process::Command, time::Duration};
 
 use countersign_core::values::time::Timestamp;
-use countersign_server::config::{LogFormat, LogLevel};
-use countersign_server::observe;
-use countersign_store::clock::Clock;
+use countersign_server::operate::{config::LogFormat, config::LogLevel, observe};
+use countersign_store::machine::clock::Clock;
 
 use crate::support::start_with;
 

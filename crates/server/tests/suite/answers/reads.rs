@@ -5,8 +5,8 @@ use std::{net::SocketAddr, sync::Arc, sync::Barrier, time::Duration};
 use countersign_core::documents::{layout, signatures::SignatureSet};
 use countersign_core::rules::{auth::sign_request, snapshot::Change};
 use countersign_core::values::{key::SecretKey, path::RepoPath};
-use countersign_server::{config::GivenSettings, config::Settings, start};
-use countersign_store::{Head, clock::Clock};
+use countersign_server::{operate::config::GivenSettings, operate::config::Settings, serve::start};
+use countersign_store::{Head, machine::clock::Clock};
 use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, net::TcpStream};
 use uuid::Uuid;
 

@@ -3,7 +3,7 @@
 use std::{sync::mpsc, time::Duration};
 
 use axum::http::StatusCode;
-use countersign_server::{limits::semaphore::Claimant, sending::few_turns, sending::run_in_turn};
+use countersign_server::{http::sending::few_turns, http::sending::run_in_turn, limits::semaphore::Claimant};
 
 #[tokio::test]
 async fn one_who_waits_too_long_is_told_to_come_back() {

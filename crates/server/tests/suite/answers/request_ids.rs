@@ -1,9 +1,8 @@
 //! The ids of requests.
 
-use std::collections::HashSet;
-use std::thread;
+use std::{collections::HashSet, thread};
 
-use countersign_server::request_id::new_request_id;
+use countersign_server::http::request::new_request_id;
 
 #[test]
 fn no_two_requests_have_the_same_id_whatever_thread_they_are_on() {

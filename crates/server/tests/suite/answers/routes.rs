@@ -1,15 +1,10 @@
 //! Every route: what it answers when it fails, and under which name it is counted.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::{io::Read as _, io::Write as _, net::SocketAddr, net::TcpStream};
 
-use axum::Router;
-use axum::routing::get;
-use countersign_server::listen;
-use countersign_server::table::{kinds, with_common_answers};
-use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio::task::spawn_blocking;
+use axum::{Router, routing::get};
+use countersign_server::serve::{listen, table::kinds, table::with_common_answers};
+use tokio::{net::TcpListener, sync::watch, task::spawn_blocking};
 
 use crate::listen::service;
 

@@ -1,9 +1,8 @@
 //! Room for large answers.
 
-use axum::body::{Bytes, HttpBody};
-use axum::http::StatusCode;
+use axum::{body::Bytes, body::HttpBody, http::StatusCode};
 use countersign_core::rules::snapshot::ReadError;
-use countersign_server::sending::{BodyPart, MOST_BYTES, PIECE_BYTES, SMALL_BYTES, Sending};
+use countersign_server::http::sending::{BodyPart, MOST_BYTES, PIECE_BYTES, SMALL_BYTES, Sending};
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 

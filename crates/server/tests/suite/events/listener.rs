@@ -1,13 +1,11 @@
 //! One listener, and what it is sent.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use countersign_core::rules::snapshot::Change;
-use countersign_core::values::path::RepoPath;
+use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
+use countersign_server::api::state::App;
 use countersign_server::events::{EventSource, HEARTBEAT, ListenRequest, Listener};
-use countersign_server::state::App;
-use countersign_store::recent_commits::KEPT;
+use countersign_store::repository::recent_commits::KEPT;
 use tokio::time::{Instant, timeout};
 
 use crate::support::{INDEX, commit, start};

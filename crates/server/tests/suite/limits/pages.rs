@@ -1,17 +1,11 @@
 //! A flood of requests for pages (D229), on real connections.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::Router;
-use axum::http::Uri;
-use countersign_server::answer::Service;
-use countersign_server::limits::Limit;
-use countersign_server::listen;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use axum::{Router, http::Uri};
+use countersign_server::{limits::Limit, serve::answer::Service, serve::listen};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, sync::Semaphore, sync::watch};
 
 use super::rates::limiter_of;
 use crate::listen::service;

@@ -1,13 +1,10 @@
 //! How often an address and a key can ask.
 
-use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{net::IpAddr, sync::Arc, time::Duration, time::Instant};
 
 use countersign_core::values::key::{PublicKey, SecretKey};
 use countersign_server::limits::{Limit, Limited, Limiter, Rates};
-use countersign_store::bucket::Rate;
-use countersign_store::clock::uptime_nanos;
+use countersign_store::{budget::Rate, machine::clock::uptime_nanos};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -3,7 +3,9 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use countersign_core::values::{key::PublicKey, key::SecretKey, path::RepoPath};
-use countersign_server::limits::semaphore::{BETWEEN_LOOKS, Claimant, FairSemaphore, GaveWay, MinimumPace, NoPermit, Permit, SemaphoreRules};
+use countersign_server::limits::semaphore::{
+    BETWEEN_LOOKS, Claimant, FairSemaphore, GaveWay, MinimumPace, NoPermit, Permit, SemaphoreRules,
+};
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 

@@ -1,11 +1,9 @@
 //! Which connections go when there are too many.
 
-use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{net::IpAddr, sync::Arc, time::Duration, time::Instant};
 
 use axum::http::Method;
-use countersign_server::connections::{Admitted, ConnectionLimits, Connections};
+use countersign_server::limits::connections::{Admitted, ConnectionLimits, Connections};
 
 const MAX_LARGE_HEADS: usize = 1_024;
 
@@ -18,7 +16,7 @@ fn connections(total: usize, per_address: usize) -> Arc<Connections> {
 
 /// One connection after the other, each a second later.
 fn admit_many(connections: &Arc<Connections>, address: Option<IpAddr>, count: u64) -> Vec<Admitted> {
-    countersign_store::clock::uptime_nanos(Instant::now());
+    countersign_store::machine::clock::uptime_nanos(Instant::now());
     let start = Instant::now();
     (0..count).map(|n| connections.admit(address, start + Duration::from_secs(n)).unwrap()).collect()
 }

@@ -1,9 +1,7 @@
 //! The `Host` header.
 
-use axum::http::header::HOST;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Version};
-use countersign_server::error::ApiError;
-use countersign_server::host::check_host;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header::HOST};
+use countersign_server::http::{error::ApiError, request::check_host};
 
 fn check(version: Version, hosts: &[&str]) -> Result<(), ApiError> {
     let mut headers = HeaderMap::new();

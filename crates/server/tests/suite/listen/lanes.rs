@@ -1,18 +1,13 @@
 //! Threads that each serve connections of their own.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream as StdStream};
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
-use std::time::Duration;
+use std::{net::SocketAddr, net::TcpStream as StdStream, thread, time::Duration};
 
-use axum::Router;
-use axum::http::Uri;
-use countersign_server::listen::{Gate, Lanes, serve};
-use tokio::net::{TcpListener, TcpStream};
+use axum::{Router, http::Uri};
+use countersign_server::serve::listen::{Gate, Lanes, serve};
 use tokio::sync::{Notify, oneshot, watch};
-use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::timeout;
+use tokio::{net::TcpListener, net::TcpStream, task::JoinHandle, task::spawn_blocking, time::timeout};
 
 use super::service;
 

@@ -1,16 +1,10 @@
 //! Listeners to events on connections that have everything except a socket.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{sync::Arc, time::Duration, time::Instant};
 
-use countersign_server::answer::Visitor;
-use countersign_server::listen::serve_stream;
-use countersign_server::patience::{Dropped, Patience};
-use countersign_server::state::App;
-use countersign_server::table;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
-use tokio::sync::watch;
-use tokio::time::timeout;
+use countersign_server::serve::{answer::ConnectionContext, listen::serve_stream, table};
+use countersign_server::{api::state::App, limits::patience::Dropped, limits::patience::Patience};
+use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, io::DuplexStream, sync::watch, time::timeout};
 
 use super::service;
 use crate::support::{INDEX, commit, start};
@@ -24,7 +18,7 @@ async fn connect(app: &App, target: &str) -> (impl Future<Output = Option<Droppe
     client.write_all(request.as_bytes()).await.unwrap();
     let patience = Arc::new(Patience::new(Instant::now()));
     let (service, gate) = service(table::build(app.clone()));
-    let visitor = Visitor {
+    let visitor = ConnectionContext {
         service: Arc::new(service),
         peer: std::net::Ipv4Addr::LOCALHOST.into(),
         client: None,

@@ -1,20 +1,19 @@
 //! Connections: whom the server admits, and whom it lets go.
 
+use std::sync::Arc;
+
+use axum::Router;
+use countersign_server::limits::connections::{ConnectionLimits, Connections};
+use countersign_server::serve::answer::{Read, RequestHead, Service};
+use countersign_server::serve::{listen::Gate, listen::Lanes, table};
+use tokio::runtime::Handle;
+
 mod connections;
 mod host;
 mod lanes;
 mod listeners;
 mod proxies;
 mod stream;
-
-use std::sync::Arc;
-
-use axum::Router;
-use countersign_server::answer::{Read, RequestHead, Service};
-use countersign_server::connections::{ConnectionLimits, Connections};
-use countersign_server::listen::{Gate, Lanes};
-use countersign_server::table;
-use tokio::runtime::Handle;
 
 /// Admits every client, with as little as possible besides the routes.
 pub(crate) fn service(router: Router) -> (Service<impl Read>, Gate) {

@@ -1,14 +1,12 @@
 //! What the bytes of a connection say about its client.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{sync::Arc, time::Duration, time::Instant};
 
 use axum::http::Method;
-use countersign_server::connections::{ConnectionLimits, Connections};
-use countersign_server::listen::stream::Stream;
-use countersign_server::patience::{CLIENT_TIMEOUT, Dropped, Patience};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
-use tokio::time::timeout;
+use countersign_server::limits::connections::{ConnectionLimits, Connections};
+use countersign_server::limits::patience::{CLIENT_TIMEOUT, Dropped, Patience};
+use countersign_server::serve::listen::stream::Stream;
+use tokio::{io::AsyncReadExt as _, io::AsyncWriteExt as _, io::DuplexStream, time::timeout};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use countersign_server::observe::flow::{Flow, LeftOut, LineKind, OF_A_KIND, OF_ALL};
+use countersign_server::operate::observe::writer::{Flow, LeftOut, LineKind, OF_A_KIND, OF_ALL};
 use tracing::{Event, Subscriber};
-use tracing_subscriber::Layer;
-use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::{Layer, layer::Context, layer::SubscriberExt as _};
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -1,9 +1,8 @@
 //! The format of a log line.
 
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::{io, sync::Arc, sync::Mutex};
 
-use countersign_server::observe::{Style, log_to};
+use countersign_server::operate::observe::{Style, log_to};
 use serde_json::Value as Json;
 use tracing_subscriber::layer::SubscriberExt as _;
 

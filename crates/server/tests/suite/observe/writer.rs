@@ -1,13 +1,10 @@
 //! The thread that writes log lines.
 
-use std::io;
-use std::io::Write;
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::{io, io::Write, sync::Arc, sync::Condvar, sync::Mutex, time::Duration, time::Instant};
 
-use countersign_server::observe::writer::{LogQueue, start_writer};
-use countersign_server::observe::{LogStats, Logging, Style};
-use countersign_store::clock::uptime_nanos;
+use countersign_server::operate::observe::writer::{LogQueue, start_writer};
+use countersign_server::operate::observe::{LogStats, Logging, Style};
+use countersign_store::machine::clock::uptime_nanos;
 
 /// Lines that can wait.
 const QUEUE: usize = 1_024;

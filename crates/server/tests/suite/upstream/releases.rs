@@ -4,8 +4,8 @@ use std::{net::SocketAddr, sync::Arc, sync::atomic::AtomicUsize, sync::atomic::O
 
 use countersign_core::values::{key::PublicKey, key::SecretKey, path::RepoPath};
 use countersign_forge::forges::{ForgeConfig, ForgeKind, Forges, ReleaseSource};
-use countersign_forge::{fetch::Fetcher, fetch::Timeouts, guard::Guard, resolver::SystemResolver};
-use countersign_server::upstream::releases::{DownloadError, ReleaseLimits, Releases};
+use countersign_forge::{fetch::Fetcher, fetch::Timeouts, guard::Guard, guard::SystemResolver};
+use countersign_server::http::upstream::releases::{DownloadError, ReleaseLimits, Releases};
 use countersign_server::limits::semaphore::Claimant;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::{net::TcpListener, net::TcpStream, sync::Notify, sync::Semaphore};

@@ -1,6 +1,8 @@
 //! Turns to fetch.
 
-use countersign_server::upstream::{FetchClaim, FetchKind, FetchOutcome, FetchTurns, MAX_FETCHING, MAX_WAITING};
+use countersign_server::http::upstream::{
+    FetchClaim, FetchKind, FetchOutcome, FetchTurns, MAX_FETCHING, MAX_WAITING,
+};
 use countersign_server::limits::semaphore::Claimant;
 use futures_util::{FutureExt as _, future::join_all};
 

@@ -1,6 +1,6 @@
 use std::process::Command;
 
-use countersign_server::web::command::{client, quote};
+use countersign_server::web::links::{client, quote};
 
 #[test]
 fn a_shell_takes_every_name_for_one_word() {

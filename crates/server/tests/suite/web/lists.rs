@@ -1,5 +1,4 @@
-use countersign_server::web::paging::Paging;
-use countersign_server::web::parts::count;
+use countersign_server::web::{parts::count, visit::Paging};
 
 #[test]
 fn pages_cover_a_list_without_gaps() {

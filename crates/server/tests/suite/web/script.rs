@@ -1,8 +1,6 @@
 //! The script of the page that verifies a file, as the server sends it.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::support::{get, start};
 

@@ -1,6 +1,5 @@
 use axum::http::Request;
-use countersign_server::web::reply::entity_tag;
-use countersign_server::web::visit::Visit;
+use countersign_server::web::{reply::entity_tag, visit::Visit};
 
 use crate::support::{INDEX, commit, get, start};
 

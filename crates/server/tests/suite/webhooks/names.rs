@@ -1,6 +1,6 @@
 //! The name of a webhook.
 
-use countersign_server::webhooks::settings::WebhookName;
+use countersign_server::events::webhooks::settings::WebhookName;
 
 #[test]
 fn a_name_is_plain_enough_for_a_file_and_a_label() {

@@ -1,11 +1,9 @@
 //! The progress of a webhook on disk.
 
-use std::fs;
-use std::path::Path;
-use std::time::Duration;
+use std::{fs, path::Path, time::Duration};
 
-use countersign_server::webhooks::progress::{DeliveryPosition, ProgressError, ProgressFile};
-use countersign_server::webhooks::settings::WebhookName;
+use countersign_server::events::webhooks::progress::{DeliveryPosition, ProgressError, ProgressFile};
+use countersign_server::events::webhooks::settings::WebhookName;
 use countersign_store::ObjectId;
 use tokio::time::Instant;
 

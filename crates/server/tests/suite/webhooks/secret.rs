@@ -1,6 +1,6 @@
 //! The secret that the server shares with a receiver.
 
-use countersign_server::webhooks::{MIN_SECRET_BYTES, Secret};
+use countersign_server::events::webhooks::{MIN_SECRET_BYTES, Secret};
 
 /// RFC 4231, test cases 1 and 6.
 #[test]

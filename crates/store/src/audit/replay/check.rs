@@ -2,17 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use countersign_api::claim::Claim;
-use countersign_core::{
-    rules::snapshot::{Change, Snapshot},
-    values::{path::RepoPath, time::Timestamp},
-};
+use countersign_api::event::Claim;
+use countersign_core::rules::snapshot::{Change, Snapshot};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
 
-use super::{
-    rerun::{Between, Replay, Rerun},
-    times::MAX_WAIT,
-    violation::{ReplayFault, Violation},
-};
+use crate::audit::replay::rerun::{Between, Replay, Rerun};
+use crate::audit::replay::violation::{MAX_WAIT, ReplayFault, Violation};
 
 /// One commit, besides the states before and after it.
 #[derive(Debug, Clone, Copy)]

@@ -1,15 +1,11 @@
 //! Which stored requests cannot both have been accepted, since one was used again.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    time::Duration,
-};
+use std::{collections::HashMap, collections::hash_map::Entry, time::Duration};
 
-use super::times::shift;
-use countersign_core::{
-    rules::auth::{VerifiedRequest, nonce_expiry, request_expiry},
-    values::{nonce::Nonce, time::Timestamp},
-};
+use countersign_core::rules::auth::{VerifiedRequest, nonce_expiry, request_expiry};
+use countersign_core::{documents::signed_request::Nonce, values::time::Timestamp};
+
+use crate::audit::replay::violation::shift;
 
 /// How long before a commit the requests are that are still remembered. A stored request is at most some hour older than
 /// its commit. The rest is for clocks that were set back.

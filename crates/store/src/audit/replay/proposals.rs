@@ -2,22 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    rerun::{Between, Replay, Rerun, refused, unstored_request},
-    rotations,
-    times::{MIN_EXPIRY, around, end_of},
-    violation::{ReplayFault, Violation},
-};
 use countersign_api::requests::ProposeBody;
-use countersign_core::{
-    documents::{layout, metadata::Origin, signed_request::SignedRequest},
-    rules::{
-        decide::{Proposal, register, update},
-        snapshot::Snapshot,
-        stored::{self, StoredProposal},
-    },
-    values::{key::PublicKey, path::RepoPath, time::Timestamp},
+use countersign_core::documents::signed_request::{SignedRequest, Withdrawal};
+use countersign_core::documents::statement::{SignedStatement, StatementKind};
+use countersign_core::documents::{history::EntryFacts, layout, signers::Origin};
+use countersign_core::rules::decide::{
+    Proposal, activate::activate_due, object, register, update, veto, withdraw,
 };
+use countersign_core::rules::{snapshot::Snapshot, stored, stored::StoredProposal};
+use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+
+use crate::audit::replay::rerun::{
+    Between, Replay, Rerun, accept_forgotten, compare_outcome, read, read_text, refused, signature_in,
+    unstored_request,
+};
+use crate::audit::replay::violation::{MAX_WAIT, MIN_EXPIRY, ReplayFault, Violation, around, end_of};
 
 impl Replay {
     pub(crate) fn register(
@@ -60,7 +59,7 @@ impl Replay {
             self.prove_proposal(project, &stored, time)?
         };
         let mut evidence = evidence_of(project);
-        let agreed = rotations::time_of_agreement(before, after, project)?.filter(|_| comes_back);
+        let agreed = time_of_agreement(before, after, project)?.filter(|_| comes_back);
         let now = match &agreed {
             Some((path, agreed)) => {
                 evidence.insert(path.clone());
@@ -130,4 +129,121 @@ fn evidence_of(project: &RepoPath) -> BTreeSet<RepoPath> {
 fn retrieved_at(project: &RepoPath, stored: &StoredProposal) -> (RepoPath, Timestamp) {
     let path = layout::metadata_of(&layout::pending_signers(project));
     (path, stored.metadata.origin.retrieved_at)
+}
+
+// Rotations that wait, run again: that they take effect, and that masters veto them.
+
+impl Replay {
+    pub(crate) fn activate(
+        between: &Between<'_, impl Snapshot>,
+        project: &RepoPath,
+    ) -> Result<Rerun, Violation> {
+        let Between { before, after, time } = *between;
+        let entry = layout::history_entry(project, stored::history_len(before, project) + 1);
+        let recorded = stored::parse_stored(&entry, EntryFacts::parse(&read(after, &entry)?))?.activated_at;
+        // After a clock was ahead, the history is ahead of the clock, and the commit alone says when it was done.
+        let is_ahead = recorded.ahead_of(time).is_some_and(|lead| lead > MAX_WAIT);
+        let now = if is_ahead { time } else { recorded };
+        let activated = activate_due(before, project, now);
+        let (change, ()) = activated.map_err(refused(&layout::pending_signers(project)))?;
+        Ok(Rerun { change, evidence: [entry.clone()].into(), stated: Some((entry, now)), outcome: None })
+    }
+
+    pub(crate) fn veto(
+        between: &Between<'_, impl Snapshot>,
+        project: &RepoPath,
+        master: &PublicKey,
+        completes: bool,
+    ) -> Result<Rerun, Violation> {
+        let Between { before, after, .. } = *between;
+        let file = layout::pending_signers(project);
+        let proposal = StoredProposal::load(before, &file)?;
+        let digest = proposal.ok_or_else(|| Violation::at(&file, ReplayFault::Absent))?.digest();
+        let (document, set) = if completes {
+            let record = layout::veto_record(project, &digest);
+            (record.clone(), layout::signatures_of(&record))
+        } else {
+            (layout::pending_veto_of(&file), layout::pending_signatures_of(&layout::veto_of(&file)))
+        };
+        let text = read_text(after, &document)?;
+        let collected = signature_in(after, &set, master)?;
+        let (signature, public_key) = (collected.signature, *master);
+        let kind = StatementKind::Veto;
+        let statement = SignedStatement { kind, file_path: file, text, signature, public_key };
+        let vetoed = veto::veto(before, &statement, collected.collected_at);
+        let (change, outcome) = vetoed.map_err(refused(&statement.file_path))?;
+        Ok(Rerun {
+            change,
+            evidence: BTreeSet::from([document, set.clone()]),
+            stated: Some((set.clone(), collected.collected_at)),
+            outcome: compare_outcome(&set, completes, outcome.in_force),
+        })
+    }
+}
+
+/// The time, and the file that states it, at which a proposal came back that then waits, as the commit stored it.
+pub(super) fn time_of_agreement(
+    before: &impl Snapshot,
+    after: &impl Snapshot,
+    project: &RepoPath,
+) -> Result<Option<(RepoPath, Timestamp)>, Violation> {
+    let pending = layout::pending_signers(project);
+    let agreement = stored::agreement(after, &pending)?;
+    let delay = stored::active_signers(before, project)?.and_then(|active| active.file.rotation_delay());
+    let earlier = |(due, delay): (Timestamp, std::time::Duration)| {
+        let seconds = i64::try_from(delay.as_secs()).unwrap_or(i64::MAX);
+        crate::audit::replay::violation::shift(due, -seconds)
+    };
+    let agreed = agreement.map(|agreement| agreement.due_at).zip(delay).map(earlier);
+    Ok(agreed.map(|agreed| (layout::agreement_of(&pending), agreed)))
+}
+
+// Withdrawals and objections again.
+
+impl Replay {
+    /// The commit stores the request, which says all.
+    pub(crate) fn withdraw(
+        &mut self,
+        between: &Between<'_, impl Snapshot>,
+        index: &RepoPath,
+        caller: &PublicKey,
+    ) -> Result<Rerun, Violation> {
+        let Between { before, after, time } = *between;
+        let path = layout::withdrawal_of(index);
+        let withdrawal = stored::parse_stored(&path, Withdrawal::parse(&read(after, &path)?))?;
+        if withdrawal.body.file_path != *index || withdrawal.request.public_key != *caller {
+            return Err(Violation::unproven(&path, "it asks for another withdrawal, or in another's name"));
+        }
+        self.check_request(&path, &withdrawal.request, around(time), time)?;
+        let (mut change, ()) = withdraw::repeat_withdrawal(before, &withdrawal).map_err(refused(index))?;
+        accept_forgotten(&mut change, between, index)?;
+        Ok(Rerun { change, evidence: [path].into(), stated: None, outcome: None })
+    }
+
+    pub(crate) fn object(
+        between: &Between<'_, impl Snapshot>,
+        index: &RepoPath,
+        objector: &PublicKey,
+    ) -> Result<Rerun, Violation> {
+        let Between { before, after, .. } = *between;
+        let path = layout::objections_of(index);
+        let entry = stored::objections(after, index)?.entries.remove(objector);
+        let entry = entry.ok_or_else(|| Violation::at(&path, ReplayFault::NoSignature(*objector)))?;
+        let statement = SignedStatement {
+            kind: StatementKind::Objection,
+            file_path: index.clone(),
+            text: entry.text,
+            signature: entry.signature,
+            public_key: *objector,
+        };
+        let objected = object::object(before, &statement, entry.collected_at);
+        // The message says whether an objection stands, and is compared.
+        let (change, _) = objected.map_err(refused(index))?;
+        Ok(Rerun {
+            change,
+            evidence: [path.clone()].into(),
+            stated: Some((path, entry.collected_at)),
+            outcome: None,
+        })
+    }
 }

@@ -1,47 +1,24 @@
 //! Running a decision again, with a request that is put together from what the commit stored.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Display,
-    ops::RangeInclusive,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, collections::BTreeSet, fmt::Display, ops::RangeInclusive, sync::Arc};
 
-use super::{
-    nonces::SeenNonces,
-    times::around,
-    violation::{ReplayFault, Violation},
+use countersign_api::event::Claim;
+use countersign_core::documents::index::{PublishedFile, ReleaseIndex};
+use countersign_core::documents::layout::{RepositoryMarker, Signable};
+use countersign_core::documents::statement::{SignedStatement, StatementKind};
+use countersign_core::documents::{
+    layout, signatures::Collected, signed_request::SignedRequest, signers::Origin,
 };
-use countersign_api::claim::Claim;
-use countersign_core::{
-    documents::{
-        index::{PublishedFile, ReleaseIndex},
-        layout::{self, Signable},
-        metadata::Origin,
-        repository::RepositoryMarker,
-        signatures::Collected,
-        signed_request::SignedRequest,
-        statement::{SignedStatement, StatementKind},
-    },
-    rules::{
-        auth::{AuthHeaders, AuthRefusal, VerifiedRequest, verify_request},
-        decide::{
-            self,
-            assets::{self, CollectingLimits, Release},
-            drop, revoke,
-            sign::{self, SignaturesBody},
-        },
-        place::{self, PlaceError},
-        snapshot::{Change, Snapshot},
-        stored,
-    },
-    values::{
-        key::{PublicKey, Signature},
-        path::RepoPath,
-        shown::shown_text,
-        time::Timestamp,
-    },
-};
+use countersign_core::rules::auth::{AuthHeaders, AuthRefusal, VerifiedRequest, verify_request};
+use countersign_core::rules::decide::assets::{CollectingLimits, Release};
+use countersign_core::rules::decide::{assets, proposal, revoke, sign, sign::SignaturesBody};
+use countersign_core::rules::snapshot::{Change, Snapshot};
+use countersign_core::rules::{decide, place, place::PlaceError, stored};
+use countersign_core::values::key::{PublicKey, Signature};
+use countersign_core::values::{path::RepoPath, shown::shown_text, time::Timestamp};
+
+use crate::audit::replay::nonces::SeenNonces;
+use crate::audit::replay::violation::{ReplayFault, Violation, around};
 
 /// Checks the commits of one history, from the oldest on.
 #[derive(Debug)]
@@ -110,7 +87,7 @@ impl Replay {
             Claim::Object { index, objector, stands: _ } => Self::object(between, index, objector),
             Claim::Revoke { file, revoker, completes } => self.revoke(between, file, revoker, *completes),
             Claim::Drop { project } => {
-                let dropped = drop::drop_pending(before, project);
+                let dropped = proposal::drop_pending(before, project);
                 let (change, ()) = dropped.map_err(refused(&layout::pending_signers(project)))?;
                 Ok(Rerun { change, evidence: BTreeSet::new(), stated: None, outcome: None })
             }
@@ -202,7 +179,7 @@ fn verify_within(
 fn create(after: &impl Snapshot) -> Result<Rerun, Violation> {
     let path = RepositoryMarker::path();
     let marker = stored::parse_stored(&path, RepositoryMarker::parse(&read(after, &path)?))?;
-    let change = decide::create::create(marker.created_at);
+    let change = decide::register::create(marker.created_at);
     Ok(Rerun {
         change,
         evidence: [path.clone()].into(),

@@ -1,16 +1,12 @@
 //! A commit is legal where the rules give exactly what it changed, and nowhere else.
 
-use crate::support::replaying::{Recorded, Recorder, everything, replay, team};
-use countersign_core::{
-    documents::{
-        index::PublishedFile,
-        signatures::{Collected, SignatureSet},
-    },
-    rules::decide::withdraw::{repeat_withdrawal, withdraw},
-    values::{time::Timestamp, wire},
-};
+use countersign_core::documents::{index::PublishedFile, signatures::Collected, signatures::SignatureSet};
+use countersign_core::rules::decide::withdraw::{repeat_withdrawal, withdraw};
+use countersign_core::values::{time::Timestamp, wire};
 use countersign_store::audit::replay::{MAX_FETCH, ReplayFault, Violation};
 use countersign_testing::*;
+
+use crate::support::replaying::{Recorded, Recorder, everything, replay, team};
 
 const REVOKED: &str = "https/github.com/443/acme/app/releases/tag/v1/svc.index.json.revocation.json";
 

@@ -1,13 +1,7 @@
 //! Which stored requests cannot both have been accepted.
 
-use countersign_core::{
-    rules::auth::VerifiedRequest,
-    values::{
-        key::{SecretKey, Signature},
-        nonce::Nonce,
-        time::Timestamp,
-    },
-};
+use countersign_core::values::{key::SecretKey, key::Signature, time::Timestamp};
+use countersign_core::{documents::signed_request::Nonce, rules::auth::VerifiedRequest};
 use countersign_store::audit::replay::nonces::{FEW, SeenNonces};
 
 fn at(seconds: i64) -> Timestamp {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_store::bucket::{Bucket, DayUse, Rate};
+use countersign_store::budget::{Bucket, DayUse, Rate};
 
 const SECOND: u64 = 1_000_000_000;
 

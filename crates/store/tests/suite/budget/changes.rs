@@ -1,16 +1,11 @@
 //! How much may be stored: what counts, and which changes are refused.
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{io, sync::Arc, sync::atomic::AtomicBool, sync::atomic::Ordering};
 
-use crate::support::{Fixture, contents, hold_writer, let_tasks_begin, options, path};
 use countersign_core::rules::snapshot::Change;
 use countersign_store::{BudgetScope, Disk, Options, Repository, StorageLimits, Store, StoreError};
+
+use crate::support::{Fixture, contents, hold_writer, let_tasks_begin, options, path};
 
 const A: &str = "https/a.example/443/acme/app/svc.signers.pending/svc.signers.json";
 const B: &str = "https/b.example/443/acme/app/svc.signers.pending/svc.signers.json";

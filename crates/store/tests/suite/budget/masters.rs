@@ -1,10 +1,11 @@
 //! Thieves of admin keys have used up everything that a project may store. Its masters can still veto, and what the team
 //! agreed to still takes effect (D172).
 
-use crate::support::{Fixture, options, path};
 use countersign_core::rules::snapshot::Change;
 use countersign_store::{BudgetScope, Options, Repository, StorageLimits, Store, StoreError};
 use countersign_testing::{PENDING, PROJECT, Signers, World, alice, bob, carol, dave, key, signers};
+
+use crate::support::{Fixture, options, path};
 
 const DELAY: i128 = 48 * 3_600;
 const LIMITS: StorageLimits = StorageLimits {

@@ -3,11 +3,8 @@
 use std::time::{Duration, Instant};
 
 use countersign_core::values::path::RepoPath;
-use countersign_store::{
-    BudgetScope, StorageBudget, StorageLimits,
-    budget::{Charge, MAX_HOSTS, MAX_OWNERS, MAX_PROJECTS, Need},
-    clock::uptime_nanos,
-};
+use countersign_store::budget::{Charge, MAX_HOSTS, MAX_OWNERS, MAX_PROJECTS, Need};
+use countersign_store::{BudgetScope, StorageBudget, StorageLimits, machine::clock::uptime_nanos};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const SECOND: Duration = Duration::from_secs(1);

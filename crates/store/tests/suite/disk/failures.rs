@@ -1,19 +1,14 @@
 //! What crashes, full disks and other programs leave behind, and what the store makes of it.
 
-use std::{
-    fs, io,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{fs, io, sync::Arc, sync::Mutex, sync::atomic::AtomicBool, sync::atomic::Ordering};
+
+use countersign_core::rules::snapshot::{Change, Snapshot};
+use countersign_store::{Disk, Head, Moment, OpenError, Repository, Store, StoreError};
 
 use crate::support::{
     Fixture, change, commit_index, contents, foreign_repository, hold_writer, let_tasks_begin, options, path,
     put, read,
 };
-use countersign_core::rules::snapshot::{Change, Snapshot};
-use countersign_store::{Disk, Head, Moment, OpenError, Repository, Store, StoreError};
 
 /// A disk that fails at one chosen step, counted from when it is armed.
 #[derive(Clone, Default)]

@@ -1,29 +1,17 @@
 //! Every step by which the store changes the disk goes wrong in every way, one at a time: nothing that was acknowledged
 //! is lost, nothing is half made, and the store goes on.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::{fs, path::Path, sync::Arc, sync::Mutex, time::Duration};
 
-use crate::support::{
-    Fixture, change, contents,
-    faults::{Actor, Faults, Kind, Taken, Target},
-    hold_writer, let_tasks_begin, options, path, put,
-    requests::{proposal, release, submission},
-};
-use countersign_core::{
-    documents::layout,
-    rules::{
-        decide::{assets, register, sign},
-        snapshot::Change,
-    },
-    values::{key::SecretKey, path::RepoPath, time::Timestamp},
-};
+use countersign_core::documents::layout;
+use countersign_core::rules::{decide::assets, decide::register, decide::sign, snapshot::Change};
+use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::{Disk, DiskStep, Head, Repository, Store, StoreError};
+
+use crate::support::faults::{Actor, Faults, Kind, Taken, Target};
+use crate::support::requests::{proposal, release, submission};
+use crate::support::{Fixture, change, contents, hold_writer, let_tasks_begin, options, path, put};
 
 /// With this set, steps that only repeat others are tried as well.
 const ALL_STEPS: &str = "COUNTERSIGN_ALL_STEPS";

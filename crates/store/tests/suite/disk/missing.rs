@@ -1,13 +1,10 @@
 //! Objects that went missing or were damaged on disk: readers are told which file, and nothing about the disk.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{MAIN_SEPARATOR, Path},
-};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::MAIN_SEPARATOR, path::Path};
+
+use countersign_core::rules::snapshot::{ReadError, Snapshot};
 
 use crate::support::{Fixture, foreign_repository, path, put, read};
-use countersign_core::rules::snapshot::{ReadError, Snapshot};
 
 const NAME: &str = "svc.other.json";
 

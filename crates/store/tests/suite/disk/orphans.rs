@@ -1,18 +1,11 @@
 //! Objects that the branch does not reach (D200): those of a publish that a crash ended, those that another program put
 //! there, and what `git gc` makes of them beside a running store. No commit may rely on one.
 
-use std::{
-    fs,
-    path::Path,
-    process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{fs, path::Path, process::Command, sync::Arc, sync::atomic::AtomicBool, sync::atomic::Ordering};
+
+use countersign_store::{Disk, DiskStep, Moment, Store};
 
 use crate::support::{Fixture, contents, put};
-use countersign_store::{Disk, DiskStep, Moment, Store};
 
 /// A disk on which `act` happens once, while a pack has its name and the branch has not moved. Not before it is armed.
 fn disk_before_move(armed: &Arc<AtomicBool>, act: impl Fn() + Send + Sync + 'static) -> Disk {

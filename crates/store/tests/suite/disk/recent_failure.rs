@@ -2,10 +2,7 @@
 
 use std::time::Instant;
 
-use countersign_store::{
-    clock::uptime_nanos,
-    trouble::{MEMORY, RecentFailure},
-};
+use countersign_store::machine::clock::{MEMORY, RecentFailure, uptime_nanos};
 
 #[test]
 fn a_failure_counts_until_a_success_or_for_half_a_minute() {

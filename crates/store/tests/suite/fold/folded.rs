@@ -1,9 +1,6 @@
 //! When packs that were folded into another one go.
 
-use std::{
-    path::PathBuf,
-    time::{Duration, SystemTime},
-};
+use std::{path::PathBuf, time::Duration, time::SystemTime};
 
 use countersign_store::objects::folded::{FoldList, Folded, MAX_BYTES, MAX_PACKS};
 

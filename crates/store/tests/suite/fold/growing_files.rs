@@ -3,13 +3,14 @@
 
 use std::{fs, sync::Arc, time::Instant};
 
-use crate::support::{Fixture, await_folding, hold_writer, let_tasks_begin, path};
-use countersign_core::{
-    documents::signatures::{Collected, SignatureSet},
-    rules::snapshot::{Change, Snapshot as _},
-    values::{bounds::SIGNERS_FILE_ENTRIES, digest::Sha512, key::SecretKey, time::Timestamp},
+use countersign_core::documents::signatures::{Collected, SignatureSet};
+use countersign_core::rules::snapshot::{Change, Snapshot as _};
+use countersign_core::values::{
+    bounds::SIGNERS_FILE_ENTRIES, digest::Sha512, key::SecretKey, time::Timestamp,
 };
 use countersign_store::Store;
+
+use crate::support::{Fixture, await_folding, hold_writer, let_tasks_begin, path};
 
 /// Of 220 MB that are written. Packs that were folded and stay for a while are included.
 const MAX_DISK_BYTES: u64 = 20_000_000;

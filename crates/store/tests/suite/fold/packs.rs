@@ -1,22 +1,11 @@
 //! Several packs become one.
 
-use std::{
-    fs, io,
-    path::PathBuf,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::{fs, io, path::PathBuf, sync::Arc, sync::atomic::AtomicBool};
 
 use bytes::Bytes;
-use countersign_store::{
-    ObjectId,
-    fold::concatenate,
-    objects::{
-        hash,
-        pack::{IndexEntry, MAX_CHAIN, PackObject, encode, encode_index},
-        packs::Pack,
-        stored,
-    },
-};
+use countersign_store::objects::pack::{IndexEntry, MAX_CHAIN, Pack, PackObject, encode, encode_index};
+use countersign_store::objects::{hash, pack};
+use countersign_store::{ObjectId, writer::fold::concatenate};
 use gix::{objs::Kind, odb::pack::cache, zlib::Inflate};
 use tempfile::TempDir;
 
@@ -90,7 +79,7 @@ fn versions_in_many_packs_become_differences_and_are_read_back() {
 fn small_files_stay_whole_so_that_they_are_read_as_they_lie() {
     let (from, to) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let cut = |length: usize| versions(8).into_iter().map(move |file| file[file.len() - length..].to_vec());
-    for (length, are_whole) in [(stored::MAX_BYTES, true), (stored::MAX_BYTES + 1, false)] {
+    for (length, are_whole) in [(pack::MAX_BYTES, true), (pack::MAX_BYTES + 1, false)] {
         let files: Vec<_> = cut(length).collect();
         let stems: Vec<_> =
             files.iter().map(|file| write_pack(&from, std::slice::from_ref(file), false)).collect();

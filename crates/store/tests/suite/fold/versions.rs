@@ -1,9 +1,6 @@
 //! Versions of a file or a directory, as they come by in a fold.
 
-use countersign_store::{
-    fold::versions::{MAX_BYTES, Versions},
-    objects::pack::MAX_CHAIN,
-};
+use countersign_store::{objects::pack::MAX_CHAIN, writer::fold::MAX_VERSION_BYTES, writer::fold::Versions};
 use gix::objs::Kind;
 
 /// A signatures file: a line for each key, and a long one for its signature.
@@ -90,7 +87,7 @@ fn what_is_remembered_is_bounded() {
         let unlike = set(&n.to_string(), 0..5_000);
         assert!(unlike.len() > 800_000);
         is_shortened(&mut versions, Kind::Blob, &unlike);
-        assert!(versions.bytes <= MAX_BYTES + unlike.len());
+        assert!(versions.bytes <= MAX_VERSION_BYTES + unlike.len());
         assert_eq!(
             versions.bytes,
             versions.newest.values().map(|version| version.content.len()).sum::<usize>()

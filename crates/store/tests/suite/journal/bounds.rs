@@ -2,16 +2,11 @@
 
 use std::sync::Arc;
 
-use countersign_core::{
-    rules::snapshot::Change,
-    values::bounds::{
-        FILE_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES, JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES,
-    },
+use countersign_core::rules::snapshot::Change;
+use countersign_core::values::bounds::{
+    FILE_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES, JOURNAL_LINE_BYTES, JOURNAL_MESSAGE_BYTES,
 };
-use countersign_store::{
-    Author,
-    journal::read::{JournalFault, JournalReader},
-};
+use countersign_store::{Author, journal::read::JournalFault, journal::read::JournalReader};
 
 use super::{fault, read_all, write_one};
 use crate::support::path;

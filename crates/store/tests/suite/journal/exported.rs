@@ -1,14 +1,9 @@
 //! The journal out of a repository.
 
-use std::{
-    io::Write as _,
-    process::{Command, Stdio},
-};
+use std::{io::Write as _, process::Command, process::Stdio};
 
-use countersign_store::{
-    ObjectId, Store,
-    journal::{entry::JournalEntry, export::JournalExport, write::write_entries},
-};
+use countersign_store::journal::{export::JournalExport, write::JournalEntry, write::write_entries};
+use countersign_store::{ObjectId, Store};
 use tempfile::TempDir;
 
 use super::{id, read_all};

@@ -1,17 +1,12 @@
+use countersign_core::{rules::snapshot::Change, values::time::Timestamp};
+use countersign_store::journal::read::{JournalError, JournalFault, JournalReader};
+use countersign_store::journal::write::{JournalEntry, write_entries};
+use countersign_store::{Author, ObjectId};
+
 mod bounds;
 mod exported;
 mod format;
 mod hostile;
-
-use countersign_core::{rules::snapshot::Change, values::time::Timestamp};
-use countersign_store::{
-    Author, ObjectId,
-    journal::{
-        entry::JournalEntry,
-        read::{JournalError, JournalFault, JournalReader},
-        write::write_entries,
-    },
-};
 
 pub(super) fn id(digit: char) -> ObjectId {
     ObjectId::from_hex(digit.to_string().repeat(40).as_bytes()).unwrap()

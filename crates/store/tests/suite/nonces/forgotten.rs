@@ -1,6 +1,6 @@
 //! Which nonces were forgotten, by the times at which they expired.
 
-use countersign_store::nonces::forgotten::{Forgotten, MAX_SPANS, NEAR, TABLE, latest, note};
+use countersign_store::nonces::{Forgotten, MAX_SPANS, NEAR, TABLE, latest, note};
 use rusqlite::Connection;
 
 fn table() -> Connection {

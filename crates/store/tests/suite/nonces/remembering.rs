@@ -1,18 +1,10 @@
 //! Nonces are remembered: once, on disk, for long enough.
 
-use std::{
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
-};
+use std::{path::PathBuf, sync::Arc, sync::atomic::AtomicI64, sync::atomic::Ordering};
 
 use countersign_core::values::time::Timestamp;
-use countersign_store::{
-    clock::Clock,
-    nonces::{self, NonceError, Nonces, RepositoryAge},
-};
+use countersign_store::nonces::{NonceError, Nonces, RepositoryAge};
+use countersign_store::{machine::clock::Clock, nonces};
 use tempfile::TempDir;
 
 struct Fixture {

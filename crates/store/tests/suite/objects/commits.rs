@@ -1,6 +1,6 @@
 //! Which commits are written as the store writes them.
 
-use countersign_store::commit::Commit;
+use countersign_store::objects::commit::Commit;
 
 const OURS: &str = "\
 tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904

@@ -1,9 +1,6 @@
 //! What a pack does not hold.
 
-use countersign_store::{
-    ObjectId,
-    objects::{filter::Filter, hash},
-};
+use countersign_store::{ObjectId, objects::hash, objects::spot::Filter};
 use gix::objs::Kind;
 
 #[test]

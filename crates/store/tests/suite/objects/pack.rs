@@ -1,19 +1,12 @@
 //! Packs that the store writes, read back through gix.
 
 use bytes::Bytes;
-use countersign_store::{
-    ObjectId,
-    objects::{
-        delta::encode_delta,
-        hash,
-        pack::{EncodedPack, IndexEntry, MAX_STORED, PackObject, encode, encode_index},
-    },
+use countersign_store::ObjectId;
+use countersign_store::objects::pack::{
+    EncodedPack, IndexEntry, MAX_STORED, PackObject, encode, encode_index,
 };
-use gix::{
-    hash::Kind as HashKind,
-    objs::Kind,
-    odb::pack::{cache, data, index},
-};
+use countersign_store::objects::{delta::encode_delta, hash};
+use gix::{hash::Kind as HashKind, objs::Kind, odb::pack::cache, odb::pack::data, odb::pack::index};
 
 fn object(kind: Kind, data: &[u8], base: Option<usize>) -> PackObject {
     let id = hash(kind, data).unwrap();

@@ -1,6 +1,6 @@
 //! Content that lies in a pack as it is.
 
-use countersign_store::objects::stored::{MAX_BYTES, append, content, encoded_len};
+use countersign_store::objects::pack::{MAX_BYTES, append, content, encoded_len};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 fn encoded(data: &[u8]) -> Vec<u8> {

@@ -2,19 +2,14 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use crate::support::{
-    Fixture, path,
-    requests::{proposal, release, revocation, submission},
-};
-use countersign_core::{
-    documents::layout,
-    rules::{
-        decide::{assets, drop, register, revoke, sign, update},
-        snapshot::{Change, Snapshot},
-    },
-    values::{key::SecretKey, path::RepoPath, time::Timestamp},
-};
+use countersign_core::documents::layout;
+use countersign_core::rules::decide::{assets, proposal, register, revoke, sign, update};
+use countersign_core::rules::snapshot::{Change, Snapshot};
+use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::{Head, PathEntry, Store};
+
+use crate::support::requests::{proposal, release, revocation, submission};
+use crate::support::{Fixture, path};
 
 const STEPS: u64 = 600;
 
@@ -91,7 +86,7 @@ impl World {
         match self.below(20) {
             0..=1 => self.propose(store, project, key, now).await,
             2 => {
-                let decide = move |head: &Head, _| drop::drop_pending(head, &project);
+                let decide = move |head: &Head, _| proposal::drop_pending(head, &project);
                 self.note(store.transact(decide).await.unwrap().is_ok(), "drop");
             }
             3..=8 => self.sign_proposal(store, &project, key, now).await,

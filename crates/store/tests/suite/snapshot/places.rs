@@ -3,18 +3,9 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_core::values::{path::RepoPath, wire};
-use countersign_store::{
-    ObjectId,
-    objects::hash,
-    snapshot::{
-        places::{NEAR, Places},
-        trie::Node,
-    },
-    tree::{
-        dir::{Dir, DirEntry, TreeNode},
-        edit::{Edit, apply},
-    },
-};
+use countersign_store::snapshot::tree::{dir::Dir, dir::DirEntry, dir::TreeNode, edit::Edit, edit::apply};
+use countersign_store::snapshot::{places::NEAR, places::Places, trie::Node};
+use countersign_store::{ObjectId, objects::hash};
 use gix::{hashtable::HashMap, objs::Kind};
 
 use super::trie::all;

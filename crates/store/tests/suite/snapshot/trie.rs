@@ -2,11 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use countersign_store::{
-    ObjectId,
-    objects::{hash as hash_object, spot::Spot},
-    snapshot::trie::{FilePlace, Node, WIDTH},
-};
+use countersign_store::snapshot::trie::{FilePlace, Node, WIDTH};
+use countersign_store::{ObjectId, objects::hash as hash_object, objects::spot::Spot};
 use gix::objs::Kind;
 
 /// Spread evenly, the same in every run.

@@ -1,18 +1,11 @@
 //! A copy that is made from a journal holds only what the rules give (D206).
 
 use countersign_core::{rules::snapshot::Change, values::bounds::FILE_BYTES};
-use countersign_store::{
-    ObjectId, Options, Repository, Store,
-    clock::Clock,
-    journal::entry::JournalEntry,
-    journal_copy::{CheckBegin, Copied, JournalCopy},
-};
+use countersign_store::journal::{copy::CheckBegin, copy::Copied, copy::JournalCopy, write::JournalEntry};
+use countersign_store::{ObjectId, Options, Repository, Store, machine::clock::Clock};
 
 use super::following::{entries_of, origin};
-use crate::support::{
-    Fixture, options, path,
-    replaying::{everything, speaks_for},
-};
+use crate::support::{Fixture, options, path, replaying::everything, replaying::speaks_for};
 
 /// A legal history, and then as many commits of so many bytes that no rule gives.
 async fn journal(illegal: usize, bytes: usize) -> (Vec<JournalEntry>, usize) {

@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use countersign_core::rules::snapshot::Change;
-use countersign_store::{
-    ObjectId, Store,
-    commit_feed::CommitFeed,
-    feed::{FeedNews, PublishedCommit},
-};
+use countersign_store::writer::{commit_feed::CommitFeed, feed::FeedNews, feed::PublishedCommit};
+use countersign_store::{ObjectId, Store};
 
 use crate::support::{Fixture, put};
 

@@ -1,23 +1,16 @@
 //! A store that follows another one has the same commits, or says which one the rules do not give.
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-};
+use std::{io, sync::Arc, sync::atomic::AtomicBool, sync::atomic::AtomicUsize, sync::atomic::Ordering};
 
 use countersign_core::{rules::snapshot::Change, values::bounds::NEW_DIRECTORIES};
+use countersign_store::journal::{follow::FollowError, write::JournalEntry};
 use countersign_store::{
-    Disk, DiskStep, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole, clock::Clock,
-    follow::FollowError, journal::entry::JournalEntry,
+    Disk, DiskStep, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole,
+    machine::clock::Clock,
 };
 
-use crate::support::{
-    Fixture, contents, options, path,
-    replaying::{Recorded, everything, first_of_everything, speaks_for},
-};
+use crate::support::replaying::{Recorded, everything, first_of_everything, speaks_for};
+use crate::support::{Fixture, contents, options, path};
 
 /// A store with these commits, made at these times.
 pub(super) async fn origin(fixture: &Fixture, steps: &[Recorded]) -> Store {

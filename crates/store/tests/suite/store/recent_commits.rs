@@ -1,15 +1,10 @@
 //! The recent commits that watchers read: always what the branch has, whatever happened to it.
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{io, sync::Arc, sync::atomic::AtomicBool, sync::atomic::Ordering};
+
+use countersign_store::{Disk, DiskStep, Moment, ObjectId, Store, repository::recent_commits::KEPT};
 
 use crate::support::{Fixture, put};
-use countersign_store::{Disk, DiskStep, Moment, ObjectId, Store, recent_commits::KEPT};
 
 /// The commits of the branch, oldest first.
 fn branch(fixture: &Fixture) -> Vec<String> {

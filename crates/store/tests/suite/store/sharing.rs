@@ -1,38 +1,23 @@
 //! Nodes that share an order of batches: here it is a list in memory, which can lose answers and batches.
 
-use std::{
-    fs, io,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{fs, io, sync::Arc, sync::Mutex, sync::atomic::AtomicBool, sync::atomic::Ordering};
 
-use countersign_core::{
-    rules::snapshot::{Change, Snapshot as _},
-    values::{
-        bounds::{JOURNAL_ENTRY_FILES, SHARED_BATCH_FILES},
-        path::RepoPath,
-        time::Timestamp,
-    },
+use countersign_core::rules::snapshot::{Change, Snapshot as _};
+use countersign_core::values::bounds::{JOURNAL_ENTRY_FILES, SHARED_BATCH_FILES};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
+use countersign_store::sequence::{
+    Appended, BatchOffer, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, PassedBatch, SequenceError,
+    Sequencer, SharedBatch, Votes,
 };
 use countersign_store::{
     Disk, DiskStep, Head, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole,
-    clock::Clock,
-    journal::batches::JournalBatches,
-    sequence::{
-        Appended, BatchOffer, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, PassedBatch,
-        SequenceError, Sequencer, SharedBatch, Votes,
-    },
+    journal::export::JournalBatches, machine::clock::Clock,
 };
 
 use super::following::entries_of;
-use crate::support::{
-    Fixture, contents,
-    faults::{Actor, Faults, Kind, Taken, Target},
-    options, put,
-    replaying::{Recorded, everything, first_of_everything, speaks_for},
-};
+use crate::support::faults::{Actor, Faults, Kind, Taken, Target};
+use crate::support::replaying::{Recorded, everything, first_of_everything, speaks_for};
+use crate::support::{Fixture, contents, options, put};
 
 #[derive(Debug, Clone, Default)]
 struct ListedOrder(Arc<Mutex<List>>);

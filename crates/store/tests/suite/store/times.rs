@@ -1,12 +1,9 @@
 //! One time for a change: its decision and its commit have it, and no commit is dated before the one it continues (D191).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
-};
+use std::sync::{Arc, atomic::AtomicI64, atomic::Ordering};
 
 use countersign_core::{rules::snapshot::Change, values::time::Timestamp};
-use countersign_store::{Options, Repository, Store, StoreError, clock::Clock};
+use countersign_store::{Options, Repository, Store, StoreError, machine::clock::Clock};
 
 use crate::support::{Fixture, change, options};
 

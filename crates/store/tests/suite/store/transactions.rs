@@ -1,24 +1,13 @@
 //! The store at work, looked at through `git` itself.
 
-use std::{
-    path::PathBuf,
-    process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
+use std::{path::PathBuf, process::Command, time::Duration};
+
+use countersign_core::{rules::snapshot::Change, rules::snapshot::Snapshot, values::bounds::FILE_BYTES};
+use countersign_store::machine::data_dir::{DataDir, DataDirError};
+use countersign_store::{Head, PathEntry, StoreError};
 
 use crate::support::{Fixture, change, contents, hold_writer, let_tasks_begin, path, put, read};
-use countersign_core::{
-    rules::snapshot::{Change, Snapshot},
-    values::bounds::FILE_BYTES,
-};
-use countersign_store::{
-    Head, PathEntry, StoreError,
-    data_dir::{DataDir, DataDirError},
-};
 
 #[tokio::test]
 async fn a_new_repository_begins_with_the_initial_change() {

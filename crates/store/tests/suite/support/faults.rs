@@ -1,14 +1,9 @@
 //! A disk that goes wrong at one chosen step. Steps are counted for each thread of the store by itself, so that the
 //! same script counts the same steps in every run.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs, io,
-    path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex},
-    thread,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Condvar, Mutex};
+use std::{fs, io, path::Path, path::PathBuf, thread, time::Duration};
 
 use countersign_store::{Disk, DiskStep, Moment};
 

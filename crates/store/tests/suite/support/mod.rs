@@ -3,32 +3,19 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a helper of tests")]
 
+use std::sync::{Arc, Barrier, atomic::AtomicI64, atomic::Ordering};
+use std::{collections::BTreeMap, fs, path::PathBuf, process::Command, time::Duration, time::Instant};
+
+use countersign_core::rules::snapshot::{Change, Snapshot};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
+use countersign_store::machine::{clock::Clock, data_dir::DataDir};
+use countersign_store::{Author, Disk, Head, OpenError, Options, Repository, Store, StoreError, StoreRole};
+use tempfile::TempDir;
+
 pub(crate) mod faults;
 pub(crate) mod replaying;
 pub(crate) mod requests;
 pub(crate) mod team;
-
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::PathBuf,
-    process::Command,
-    sync::{
-        Arc, Barrier,
-        atomic::{AtomicI64, Ordering},
-    },
-    time::{Duration, Instant},
-};
-
-use countersign_core::{
-    rules::snapshot::{Change, Snapshot},
-    values::{path::RepoPath, time::Timestamp},
-};
-use countersign_store::{
-    Author, Disk, Head, OpenError, Options, Repository, Store, StoreError, StoreRole, clock::Clock,
-    data_dir::DataDir,
-};
-use tempfile::TempDir;
 
 /// Waits until so few packs are in use.
 pub(crate) fn await_folding(store: &Store, most: usize) {

@@ -2,17 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use countersign_core::{
-    documents::{metadata::Origin, signed_request::SignedRequest},
-    rules::{
-        auth::sign_request,
-        decide::{Proposal, create, update::update},
-        snapshot::Change,
-    },
-    values::{key::SecretKey, path::RepoPath, time::Timestamp},
-};
+use countersign_core::documents::{signed_request::SignedRequest, signers::Origin};
+use countersign_core::rules::decide::{Proposal, register, update::update};
+use countersign_core::rules::{auth::sign_request, snapshot::Change};
+use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::audit::replay::{CommitStep, Replay, Violation};
-
 use countersign_testing::{
     INDEX, PENDING, Repo, Signers, World, alice, bob, carol, dave, key, path, release, signers,
 };
@@ -37,7 +31,7 @@ impl Recorder {
     pub(crate) fn new() -> Self {
         let mut recorder = Self { world: World::new(), steps: Vec::new() };
         recorder.act(|world| {
-            world.last = create::create(world.now);
+            world.last = register::create(world.now);
             world.repo.apply(&world.last.clone());
         });
         recorder.steps[0].is_first = true;

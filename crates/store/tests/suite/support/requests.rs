@@ -2,26 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::{
-    documents::{
-        index::{AssetName, Digests, PublishedFile},
-        layout::{self, Signable},
-        metadata::{Origin, OriginKind},
-        signed_request::SignedRequest,
-        statement::StatementKind,
-    },
-    rules::{
-        auth::sign_request,
-        decide::{Proposal, assets, sign},
-        snapshot::Snapshot,
-    },
-    values::{
-        digest::{Sha256, Sha512},
-        key::SecretKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
+use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
+use countersign_core::documents::signers::{Origin, OriginKind};
+use countersign_core::documents::{
+    layout, layout::Signable, signed_request::SignedRequest, statement::StatementKind,
 };
+use countersign_core::rules::decide::{Proposal, assets, sign};
+use countersign_core::rules::{auth::sign_request, snapshot::Snapshot};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::Head;
 use countersign_testing::{RevokeRequest, signed_statement};
 

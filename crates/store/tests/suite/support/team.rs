@@ -3,31 +3,15 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use countersign_core::{
-    documents::statement::{Revocation, StatementKind},
-    rules::{
-        decide::{
-            Proposal,
-            assets::{Release, register_assets},
-            drop::drop_pending,
-            register::register,
-            revoke::revoke,
-            sign::sign,
-            update::update,
-        },
-        snapshot::{Change, Snapshot as _},
-    },
-    values::{
-        digest::{Sha256, Sha512},
-        key::SecretKey,
-        path::RepoPath,
-        time::Timestamp,
-    },
+use countersign_core::documents::statement::{Revocation, StatementKind};
+use countersign_core::rules::decide::assets::{Release, register_assets};
+use countersign_core::rules::decide::{
+    Proposal, proposal::drop_pending, register::register, revoke::revoke, sign::sign, update::update,
 };
-use countersign_store::{
-    Head, Store,
-    catalogue::{Catalogue, FileDigest},
-};
+use countersign_core::rules::snapshot::{Change, Snapshot as _};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
+use countersign_store::{Head, Store, catalogue::Catalogue, catalogue::FileDigest};
 use countersign_testing::{FOURTEEN_DAYS, Signers, origin, published, signed_request, signed_statement};
 
 use super::{Fixture, path, requests::submission};

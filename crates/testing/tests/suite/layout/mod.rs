@@ -1,16 +1,12 @@
 //! The layout of the code: the files of a crate use each other downwards only.
 
-mod circles;
-mod source;
-
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path, path::PathBuf};
 
 use circles::circles;
 use source::{Crate, Module};
+
+mod circles;
+mod source;
 
 fn crates() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

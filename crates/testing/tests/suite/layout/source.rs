@@ -1,10 +1,6 @@
 //! Which file of a crate uses which, read from its paths: those in `use` and those in the middle of the code.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path, path::PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
 

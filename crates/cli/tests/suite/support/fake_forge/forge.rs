@@ -1,19 +1,15 @@
 //! The forge itself.
 
-mod answer;
-mod documents;
-
-use std::collections::HashMap;
-use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::{collections::HashMap, net::SocketAddr, net::TcpStream, sync::Arc, sync::Mutex};
 
 use serde_json::{Value, json};
 
 use self::answer::has_credentials;
-use crate::support::listening::{Heard, listen};
-use crate::support::signers::SignersFile;
-
 pub(crate) use self::answer::{ForgeAnswer, GateKeeper};
+use crate::support::{listening::Heard, listening::listen, signers::SignersFile};
+
+mod answer;
+mod documents;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

@@ -1,7 +1,6 @@
 //! Evidence that someone made up: whole projects with keys of their own, in the right form.
 
-use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::time::Timestamp;
+use countersign_core::values::{digest::Sha256, digest::Sha512, time::Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::server::HostileServer;

@@ -1,8 +1,6 @@
 //! Who is lied to: a computer that meets the project for the first time, and one that knows it.
 
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::{process::Command, process::Stdio, sync::mpsc, time::Duration};
 
 use countersign_core::values::shown::is_unseen;
 use serde_json::Value;

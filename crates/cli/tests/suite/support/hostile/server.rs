@@ -1,19 +1,14 @@
 //! The server that lies.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::{net::SocketAddr, net::TcpStream, sync::Arc, sync::Mutex, time::Duration};
 
 use countersign_api::error_code::ErrorCode;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::state::compose as compose_state;
-use crate::support::http;
-use crate::support::http::Request;
-use crate::support::listening::{Heard, listen};
-use crate::support::server::TestServer;
+use crate::support::{http, http::Request, listening::Heard, listening::listen, server::TestServer};
 
 const DRIP: Duration = Duration::from_millis(200);
 

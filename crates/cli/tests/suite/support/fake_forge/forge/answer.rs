@@ -1,9 +1,7 @@
 //! What a forge answers with, and in which manner: also the wrong, the late and the endless ones.
 
-use std::io::Write as _;
-use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
-use std::time::Duration;
+use std::{io::Write as _, net::TcpStream, time::Duration};
 
 use serde_json::{Value, json};
 

@@ -1,0 +1,238 @@
+//! What every client command begins with: the options, the configuration, and the servers and keys that these name.
+
+use std::path::PathBuf;
+
+use countersign_core::values::{key::PublicKey, path::RepoPath, path::is_this_machine};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::settings::client_config::{ClientConfig, ClientConfigFile, KnownServer};
+use crate::words::{error::CliError, output::Confirmation, output::Output};
+use crate::{args::GlobalArgs, client::ServerClient, keys, keys::SigningKey};
+
+/// Which servers may be asked without a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A signer knows the server: one on this machine is the default for projects on this machine.
+    Signer,
+    /// A downloader may have met nothing of this before: the project's own signers file names its servers.
+    Downloader,
+}
+
+/// Where `countersign serve` listens if it is not told otherwise.
+const OWN_SERVER: &str = "http://127.0.0.1:3000";
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    global: GlobalArgs,
+    pub(crate) output: Output,
+    config: ClientConfig,
+}
+
+/// Runs what a client command does with a server.
+pub(crate) fn ask(
+    global: GlobalArgs,
+    output: Output,
+    command: impl AsyncFnOnce(&Session) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let session = Session::open(global, output)?;
+    client_runtime()?.block_on(command(&session))
+}
+
+impl Session {
+    fn open(global: GlobalArgs, output: Output) -> Result<Self, CliError> {
+        let config = match ClientConfigFile::locate() {
+            Ok(file) => file.read()?,
+            // Without a home there is no configuration; commands that remember something say so.
+            Err(_) => ClientConfig::default(),
+        };
+        Ok(Self { global, output, config })
+    }
+
+    pub(crate) fn config(&self) -> &ClientConfig {
+        &self.config
+    }
+
+    /// The server that the user named for this command.
+    pub(crate) fn named_server(&self) -> Option<&str> {
+        self.global.server.as_deref()
+    }
+
+    /// The server that the user named for this command, or set for what the path is in.
+    pub(crate) fn chosen_server(&self, path: Option<&RepoPath>) -> Option<KnownServer<'_>> {
+        let named = self.named_server().map(|address| KnownServer { address, named_by: None });
+        named.or_else(|| self.config.server_for(path))
+    }
+
+    /// The server for what is in a project: of a stranger's project, one must be chosen.
+    pub(crate) fn client_for(&self, path: &RepoPath) -> Result<ServerClient, CliError> {
+        match self.chosen_server(Some(path)) {
+            Some(server) => ServerClient::open(server, self.output),
+            None if is_on_this_machine(path) => ServerClient::new(OWN_SERVER, self.output),
+            None => Err(no_server(path)),
+        }
+    }
+
+    /// The server for what concerns no project.
+    pub(crate) fn client(&self) -> Result<ServerClient, CliError> {
+        match self.chosen_server(None) {
+            Some(server) => ServerClient::open(server, self.output),
+            None => ServerClient::new(OWN_SERVER, self.output),
+        }
+    }
+
+    /// The server for what is in a project, or concerns none.
+    pub(crate) fn client_of(&self, path: Option<&RepoPath>) -> Result<ServerClient, CliError> {
+        path.map_or_else(|| self.client(), |path| self.client_for(path))
+    }
+
+    /// Every server that may have something for this user. Signers have one on this machine by default (D79).
+    pub(crate) fn clients(&self, reader: Reader) -> Result<Vec<ServerClient>, CliError> {
+        let chosen = match self.named_server() {
+            Some(address) => vec![KnownServer { address, named_by: None }],
+            None => self.config.all_servers(),
+        };
+        match (chosen.as_slice(), reader) {
+            ([], Reader::Signer) => Ok(vec![ServerClient::new(OWN_SERVER, self.output)?]),
+            ([], Reader::Downloader) => Err(CliError::usage(
+                "no server is set, and no project's server is known yet",
+                "give the URL that the file has on the project's site: its signers file names the server. Or pass \
+                 --server URL, or set one for all projects: `countersign config set server URL`",
+            )),
+            (_, _) => chosen.into_iter().map(|server| ServerClient::open(server, self.output)).collect(),
+        }
+    }
+
+    /// The project's server from now on, if none was set before. It is a convenience: a directory that cannot be written
+    /// to is no reason to fail.
+    pub(crate) fn remember(&self, project: &RepoPath, client: &ServerClient) {
+        if self.config.server_for(Some(project)).is_none() {
+            let server = KnownServer { address: &client.address(), named_by: client.named_by.clone() };
+            let remembered =
+                ClientConfigFile::locate().and_then(|file| file.remember_server(project, &server));
+            if let Err(error) = remembered {
+                self.output.note(&format!("note: the server of {project} is not remembered: {error}"));
+            }
+        }
+    }
+
+    /// The user's key, unlocked; asked for only by commands that sign. `listed`: the keys that could do what is asked.
+    pub(crate) fn key(&self, path: Option<&RepoPath>, listed: &[PublicKey]) -> Result<SigningKey, CliError> {
+        match self.key_path(path) {
+            Some(path) => SigningKey::load(&path, &self.global),
+            None => keys::find_default(listed, &self.global),
+        }
+    }
+
+    /// The keys that could do something at a path, as the server says: only a default key depends on them.
+    pub(crate) async fn listed_keys(
+        &self,
+        client: &ServerClient,
+        path: Option<&RepoPath>,
+    ) -> Result<Vec<PublicKey>, CliError> {
+        match path {
+            Some(path) if self.key_path(Some(path)).is_none() => client.listed_keys(path).await,
+            Some(_) | None => Ok(Vec::new()),
+        }
+    }
+
+    /// The public half of the user's key, for which nothing has to be unlocked.
+    pub(crate) fn public_key(&self) -> Result<PublicKey, CliError> {
+        self.public_key_of(None, &[])
+    }
+
+    /// The public half of the user's key, if one is given or set.
+    pub(crate) fn own_key(&self) -> Option<PublicKey> {
+        self.key_path(None).and_then(|path| keys::read_public_half(&path).ok())
+    }
+
+    /// The public half of the key that [`Session::key`] would unlock.
+    pub(crate) fn public_key_of(
+        &self,
+        path: Option<&RepoPath>,
+        listed: &[PublicKey],
+    ) -> Result<PublicKey, CliError> {
+        match self.key_path(path) {
+            Some(path) => keys::read_public_half(&path),
+            None => keys::find_default_public(listed, self.output),
+        }
+    }
+
+    pub(crate) fn has_key(&self) -> bool {
+        self.key_path(None).is_some()
+    }
+
+    fn key_path(&self, path: Option<&RepoPath>) -> Option<PathBuf> {
+        self.global.key.clone().or_else(|| {
+            let key = self.config.key_for(path)?;
+            Some(ClientConfigFile::locate().map_or_else(|_| key.to_owned(), |file| file.resolve(key)))
+        })
+    }
+
+    pub(crate) fn confirmation(&self) -> Confirmation {
+        self.global.confirmation()
+    }
+}
+
+/// The keys of one command, each unlocked once and only when it is needed.
+pub(crate) struct KeyRing<'a> {
+    pub(crate) session: &'a Session,
+    keys: Vec<SigningKey>,
+    /// Those that could not be unlocked. The user is not asked again for each of many files.
+    locked: Vec<PublicKey>,
+}
+
+impl<'a> KeyRing<'a> {
+    pub(crate) fn new(session: &'a Session) -> Self {
+        Self { session, keys: Vec::new(), locked: Vec::new() }
+    }
+
+    /// The user's key for a path. `listed`: the keys that could do what is asked.
+    pub(crate) fn unlock(&mut self, path: &RepoPath, listed: &[PublicKey]) -> Result<&SigningKey, CliError> {
+        let you = self.session.public_key_of(Some(path), listed)?;
+        if self.locked.contains(&you) {
+            return Err(CliError::other(format!("{you} was not unlocked"), "unlock it, and run this again"));
+        }
+        let known = self.keys.iter().position(|key| key.public_key() == you);
+        let position = match known {
+            Some(position) => position,
+            None => {
+                let key = self.session.key(Some(path), listed);
+                self.keys.push(key.inspect_err(|_| self.locked.push(you))?);
+                self.keys.len() - 1
+            }
+        };
+        Ok(&self.keys[position])
+    }
+}
+
+fn is_on_this_machine(path: &RepoPath) -> bool {
+    path.host().is_some_and(is_this_machine)
+}
+
+pub(crate) fn no_server(path: &RepoPath) -> CliError {
+    let host = path.host().unwrap_or("HOST");
+    CliError::usage(
+        format!("no server is set for {path}"),
+        format!(
+            "ask the project which server collects its signatures. Pass it as --server URL, or set it once: \
+             `countersign config set server URL --host {host}`"
+        ),
+    )
+}
+
+// The runtime that a command needs before it begins.
+
+/// The runtime that server code runs in.
+pub(crate) fn runtime() -> Result<Runtime, CliError> {
+    Builder::new_multi_thread().enable_all().build().map_err(no_runtime)
+}
+
+/// The runtime of the client: it waits for one thing at a time.
+pub(crate) fn client_runtime() -> Result<Runtime, CliError> {
+    Builder::new_current_thread().enable_all().build().map_err(no_runtime)
+}
+
+fn no_runtime(error: std::io::Error) -> CliError {
+    CliError::other("the asynchronous runtime could not be started", "check the limits of processes")
+        .because(error)
+}

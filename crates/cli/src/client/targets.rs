@@ -1,0 +1,502 @@
+//! From what a user typed to a path on a server (D60).
+
+use std::{fmt, io, io::IsTerminal as _};
+
+use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout, layout::Signable};
+use countersign_core::values::path::{RepoPath, is_name};
+use countersign_core::values::shown::{marked_name, shown_text};
+use countersign_core::values::{wire, wire::routes::BADGES, wire::routes::PAGES};
+use countersign_core::{proof::state::StateSubject, rules::place::path_of_url};
+use countersign_forge::discovery::{DiscoveryError, PublishedSigners};
+use countersign_forge::download_url::{locate_download, locate_release_page};
+use countersign_forge::fetch::{Fetcher, Timeouts};
+
+use crate::client::session::{Reader, Session, no_server};
+use crate::client::{ServerClient, state::Shown, state::StateQuestion, waiting::Vetoed};
+use crate::settings::{client_config::KnownServer, trust::TrustFile};
+use crate::words::{error::CliError, output, output::quote};
+
+/// Where something may be, and the server that would have it.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) client: ServerClient,
+    pub(crate) path: RepoPath,
+}
+
+/// Something that can be signed, the server that has it, and what the server shows of it.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) client: ServerClient,
+    /// The path of an index, or of a pending signers file.
+    pub(crate) path: RepoPath,
+    pub(crate) shown: Shown,
+}
+
+/// What a name stands for, as far as it is known without or with a question.
+pub(crate) enum Found {
+    Place(Place),
+    /// A release, which had to be looked at to find it.
+    Shown(Box<Target>),
+}
+
+/// What a name of something to sign stands for.
+struct Named {
+    target: Target,
+    /// Only the project was named, and not what is pending there.
+    is_project: bool,
+}
+
+impl Found {
+    /// The place alone.
+    pub(crate) fn into_place(self) -> Place {
+        match self {
+            Self::Place(place) => place,
+            Self::Shown(target) => Place { client: target.client, path: target.path },
+        }
+    }
+}
+
+impl Target {
+    /// What a server shows at this path, and be it nothing.
+    pub(crate) async fn at(client: ServerClient, path: RepoPath) -> Result<Self, CliError> {
+        let shown = client.state_at(&path).await?;
+        Ok(Self { client, path, shown })
+    }
+}
+
+impl Session {
+    /// The index, or the pending signers file, that a name stands for.
+    pub(crate) async fn find_signable(&self, name: &ReleaseName, reader: Reader) -> Result<Target, CliError> {
+        let Named { target, is_project } = self.find_named(name, reader).await?;
+        if !is_project || target.shown.contains(&target.path) || Vetoed::find(&target.shown)?.is_some() {
+            return Ok(target);
+        }
+        let project = target.shown.project();
+        Err(CliError::usage(
+            format!("{project} is a project whose signers are in force, and no change of them is pending"),
+            "nothing is left to sign or to veto; a release has the name PROJECT TAG, and `countersign chain PROJECT` shows the signers",
+        ))
+    }
+
+    /// The same, to wait for it: of a project whose proposed signers are in force already, where they were pending.
+    pub(crate) async fn find_awaited(&self, name: &ReleaseName) -> Result<Target, CliError> {
+        Ok(self.find_named(name, Reader::Signer).await?.target)
+    }
+
+    async fn find_named(&self, name: &ReleaseName, reader: Reader) -> Result<Named, CliError> {
+        let Place { client, path } = match self.find_place(name, reader).await? {
+            Found::Shown(target) => return Ok(Named { target: *target, is_project: false }),
+            Found::Place(place) => place,
+        };
+        if layout::signable(&path).is_some() {
+            return Ok(Named { target: Target::at(client, path).await?, is_project: false });
+        }
+        if path.file_name().starts_with(wire::RESERVED_PREFIX) {
+            let hint = format!("{FORMS}; a signers file in force is replaced with `countersign update`");
+            return Err(CliError::usage(format!("{path} collects no signatures"), hint));
+        }
+        let question = name.tag.as_deref().map_or(StateQuestion::Path, StateQuestion::Tag);
+        let Some(shown) = client.state(&path, question).await? else {
+            let address = client.address();
+            return Err(match &name.tag {
+                Some(tag) => CliError::other(
+                    format!("{address} has no release {} of {path}", shown_text(tag)),
+                    "check the tag; `countersign pending` lists what waits, and the project's page lists its releases",
+                ),
+                None => CliError::usage(
+                    format!("{address} has neither a release nor a pending signers file at {path}"),
+                    FORMS,
+                ),
+            });
+        };
+        let (path, is_project) = match shown.subject() {
+            StateSubject::Release(index) => (index.clone(), false),
+            StateSubject::Project(project) => (layout::pending_signers(project), true),
+        };
+        Ok(Named { target: Target { client, path, shown }, is_project })
+    }
+
+    /// The project, directory or file that a name stands for; without looking at its tag.
+    pub(crate) async fn find_place(&self, name: &ReleaseName, reader: Reader) -> Result<Found, CliError> {
+        match &name.subject {
+            NamedSubject::Path(path) => {
+                let client = self.client_of_place(path, None, reader).await?;
+                Ok(Found::Place(Place { client, path: path.clone() }))
+            }
+            NamedSubject::Url(url) => self.find_url(url, reader).await,
+            NamedSubject::Short(short) => self.find_short(short, reader).await.map(Found::Place),
+        }
+    }
+
+    async fn find_url(&self, url: &str, reader: Reader) -> Result<Found, CliError> {
+        if let Some(page) = split_page(url) {
+            let client = match self.chosen_server(Some(&page.path)) {
+                Some(server) => ServerClient::open(server, self.output)?,
+                None => ServerClient::new(&page.server, self.output)?,
+            };
+            return Ok(Found::Place(Place { client, path: page.path }));
+        }
+        if let Some(path) = locate_release_page(url) {
+            let client = self.client_of_place(&path, Some(url), reader).await?;
+            return Ok(Found::Place(Place { client, path }));
+        }
+        let whole = path_of_url(url);
+        let place = locate_download(url).ok();
+        let anywhere = whole.as_ref().or(place.as_ref().map(|place| &place.candidates[0].index));
+        let anywhere = anywhere.ok_or_else(|| {
+            CliError::usage(format!("`{}` is not the address of a release", shown_text(url)), FORMS)
+        })?;
+        let client = self.client_of_place(anywhere, Some(url), reader).await?;
+        // A file, where an index lists it; else the address of a directory or project.
+        for candidate in place.iter().flat_map(|place| &place.candidates) {
+            let shown = client.state_at(&candidate.index).await?;
+            let index = shown.parsed(&candidate.index, ReleaseIndex::parse)?;
+            let lists = |file: &PublishedFile| file.file_name == candidate.file_name;
+            if index.is_some_and(|index| index.published_files.iter().any(lists)) {
+                let path = candidate.index.clone();
+                return Ok(Found::Shown(Box::new(Target { client, path, shown })));
+            }
+        }
+        let path = whole.ok_or_else(|| {
+            CliError::other(
+                format!("{} has no release that lists {}", client.address(), shown_text(url)),
+                "check the URL; `countersign pending` lists what waits",
+            )
+        })?;
+        Ok(Found::Place(Place { client, path }))
+    }
+
+    /// The one project that this computer knows by these names; else the one that a server knows.
+    async fn find_short(&self, short: &str, reader: Reader) -> Result<Place, CliError> {
+        let known = self.known_projects();
+        let fitting: Vec<RepoPath> = known.into_iter().filter(|project| ends_with(project, short)).collect();
+        match fitting.as_slice() {
+            [project] => {
+                let client = self.client_of_place(project, None, reader).await?;
+                return Ok(Place { client, path: project.clone() });
+            }
+            [] => {}
+            several => return Err(ambiguous(short, several)),
+        }
+        let mut found: Vec<Place> = Vec::new();
+        for client in self.clients(reader)? {
+            let answer = client.projects(short).await?;
+            found.extend(answer.projects.into_iter().map(|path| Place { client: client.clone(), path }));
+        }
+        if found.len() > 1 {
+            let paths: Vec<RepoPath> = found.into_iter().map(|target| target.path).collect();
+            return Err(ambiguous(short, &paths));
+        }
+        let target = found.pop().ok_or_else(|| {
+            CliError::other(format!("no project is known as `{}`", shown_text(short)), FORMS)
+        })?;
+        if reader == Reader::Downloader {
+            // A server must not choose whose files a user gets.
+            let question = format!(
+                "{} is {} on {}. Is this the project that you mean?",
+                marked_name(short),
+                marked_name(target.path.as_str()),
+                target.client.address()
+            );
+            output::confirm(self.confirmation(), &question).map_err(|error| {
+                error.with_hint(format!("name it in full, which asks nothing: {}", target.path))
+            })?;
+        }
+        Ok(target)
+    }
+
+    /// Those that were set or remembered, and those that were accepted.
+    pub(crate) fn known_projects(&self) -> Vec<RepoPath> {
+        let mut projects: Vec<RepoPath> = self.config().projects().collect();
+        if let Ok(store) = TrustFile::locate().and_then(|file| file.read()) {
+            projects.extend(store.projects.into_keys());
+        }
+        projects.sort();
+        projects.dedup();
+        projects
+    }
+
+    /// `url`: what the user gave, where their project's own place can be asked for its servers.
+    pub(crate) async fn client_of_place(
+        &self,
+        path: &RepoPath,
+        url: Option<&str>,
+        reader: Reader,
+    ) -> Result<ServerClient, CliError> {
+        if reader == Reader::Signer || self.chosen_server(Some(path)).is_some() {
+            return self.client_for(path);
+        }
+        let url = match url {
+            Some(url) => url.to_owned(),
+            None => url_of(path).ok_or_else(|| no_server(path))?,
+        };
+        self.discover(path, &url).await
+    }
+
+    /// Asks the project's own forge or file server which servers it names (D61).
+    async fn discover(&self, path: &RepoPath, url: &str) -> Result<ServerClient, CliError> {
+        let fetcher = Fetcher::for_user(Timeouts::default()).map_err(CliError::no_https)?;
+        let found = fetcher.find_published_signers(url).await;
+        let PublishedSigners { url: at, file } = match found {
+            Ok(Some(found)) => found,
+            Ok(None) => return Err(no_server(path)),
+            Err(error) => return Err(undiscovered(path, error)),
+        };
+        self.output.note(&format!("The project's signers file, {}, names its servers.", shown_text(&at)));
+        let mut failed = None;
+        for server in file.servers() {
+            let server = KnownServer { address: server, named_by: Some(path.clone()) };
+            let client = match ServerClient::open(server, self.output) {
+                Ok(client) => client,
+                Err(error) => {
+                    failed = failed.or(Some(error));
+                    continue;
+                }
+            };
+            match client.ping().await {
+                Ok(_) => return Ok(client),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        Err(failed.unwrap_or_else(|| {
+            no_server(path).because(format!("the project's signers file, {}, names none", shown_text(&at)))
+        }))
+    }
+}
+
+/// The project that a name stands for, where a short one means one of these. `None` if it is none of them.
+pub(crate) fn find_project(name: &str, known: &[RepoPath]) -> Result<Option<RepoPath>, CliError> {
+    let name = ReleaseName::parse_one(&[name.to_owned()])?;
+    let NamedSubject::Short(short) = &name.subject else { return Ok(name.written_path()) };
+    let fitting: Vec<RepoPath> = known.iter().filter(|project| ends_with(project, short)).cloned().collect();
+    match fitting.as_slice() {
+        [] => Ok(None),
+        [project] => Ok(Some(project.clone())),
+        several => Err(ambiguous(short, several)),
+    }
+}
+
+/// Why the project's own place did not say which servers to ask.
+fn undiscovered(path: &RepoPath, error: DiscoveryError) -> CliError {
+    match &error {
+        DiscoveryError::Url(_) => no_server(path).because(error),
+        DiscoveryError::Fetch(fetch) if fetch.is_refused_as_given() => no_server(path).because(error),
+        DiscoveryError::Fetch(fetch) => {
+            // The reason is the library's text.
+            let is_untrusted = fetch.to_string().contains("certificate");
+            let hint = match is_untrusted {
+                true => {
+                    "if that site has its own certificate authority, name the authority's file: SSL_CERT_FILE=FILE"
+                }
+                false => "check the network, and try again; or name the server: --server URL",
+            };
+            CliError::unreachable(
+                format!(
+                    "no server is set for {path}, and its signers file, which names them, cannot be read"
+                ),
+                hint,
+            )
+            .because(error)
+        }
+    }
+}
+
+fn ambiguous(short: &str, projects: &[RepoPath]) -> CliError {
+    let names: Vec<&str> = projects.iter().map(RepoPath::as_str).collect();
+    CliError::usage(
+        format!("`{}` can be more than one project", shown_text(short)),
+        format!("name it in full: {}", names.join(" or ")),
+    )
+}
+
+fn ends_with(project: &RepoPath, short: &str) -> bool {
+    let rest =
+        project.as_str().len().checked_sub(short.len()).map(|at| project.as_str().split_at_checked(at));
+    rest.flatten().is_some_and(|(before, end)| end.eq_ignore_ascii_case(short) && before.ends_with('/'))
+}
+
+/// `https/host/443/a/b` as the URL that it stands for.
+fn url_of(path: &RepoPath) -> Option<String> {
+    let mut segments = path.segments();
+    let (scheme, host, port) = (segments.next()?, segments.next()?, segments.next()?);
+    let rest: Vec<&str> = segments.collect();
+    Some(format!("{scheme}://{host}:{port}/{}", rest.join("/")))
+}
+
+impl Session {
+    /// A release or proposal as it can be typed again: short for people, its whole path where a program reads.
+    pub(crate) fn name_of(&self, path: &RepoPath, project: Option<&RepoPath>) -> String {
+        if !io::stdout().is_terminal() {
+            return quote(path.as_str());
+        }
+        let mut known = self.known_projects();
+        known.extend(project.filter(|project| !known.contains(project)).cloned());
+        short_form(path, &known)
+    }
+}
+
+/// The shortest form of a path that can be typed again: `acme/app v1.0` for a project that only one here is called.
+pub(crate) fn short_form(path: &RepoPath, known: &[RepoPath]) -> String {
+    let dir = match layout::signable(path) {
+        Some(Signable::Index) => path.parent().unwrap_or_else(|| path.clone()),
+        Some(Signable::PendingSigners { project }) => project,
+        None => path.clone(),
+    };
+    let project = known.iter().find(|project| dir == **project || dir.is_inside(project));
+    let Some(project) = project else { return quote(dir.as_str()) };
+    let names: Vec<&str> = project.names().collect();
+    let short = match names.as_slice() {
+        [.., owner, name] => format!("{owner}/{name}"),
+        _ => return quote(dir.as_str()),
+    };
+    if known.iter().filter(|other| ends_with(other, &short)).count() != 1 {
+        return quote(dir.as_str());
+    }
+    match layout::name_in_project(&dir, project) {
+        Some(tag) => format!("{} {}", quote(&short), quote(tag)),
+        None => quote(&short),
+    }
+}
+
+// What a user can type to name a release: always the same forms (D60).
+
+pub(crate) const FORMS: &str = "name a release as PROJECT TAG (acme/app v1.0), by the URL of its page or of one of \
+                                its files, or by its path (https/github.com/443/acme/app/releases/tag/v1.0)";
+
+/// One release or project, as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReleaseName {
+    pub(crate) subject: NamedSubject,
+    /// The tag or directory below the project, where it stands by itself.
+    pub(crate) tag: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NamedSubject {
+    Url(String),
+    Path(RepoPath),
+    /// The last segments of a project's identifier, such as `acme/app`.
+    Short(String),
+}
+
+impl ReleaseName {
+    /// Reads words one after the other: each begins a new name, except for a word behind a project, which is its tag.
+    pub(crate) fn parse_all(words: &[String]) -> Result<Vec<Self>, CliError> {
+        let mut names: Vec<Self> = Vec::new();
+        for word in words {
+            let begins = begins_name(word);
+            if let Some(last) = names.last_mut()
+                && last.tag.is_none()
+                && last.may_have_tag()
+                && !begins
+            {
+                last.tag = Some(word.clone());
+                continue;
+            }
+            names.push(Self { subject: parse_subject(word)?, tag: None });
+        }
+        Ok(names)
+    }
+
+    /// Exactly one.
+    pub(crate) fn parse_one(words: &[String]) -> Result<Self, CliError> {
+        let mut names = Self::parse_all(words)?;
+        match (names.pop(), names.is_empty()) {
+            (Some(name), true) => Ok(name),
+            _ => {
+                Err(CliError::usage(format!("`{}` is not one release", shown_text(&words.join(" "))), FORMS))
+            }
+        }
+    }
+
+    fn may_have_tag(&self) -> bool {
+        match &self.subject {
+            NamedSubject::Short(_) => true,
+            NamedSubject::Path(path) => layout::signable(path).is_none(),
+            NamedSubject::Url(url) => !url.contains("/releases/") && !is_page(url),
+        }
+    }
+
+    /// The path that the name has by itself, if it says the host: what settings are looked up by.
+    pub(crate) fn written_path(&self) -> Option<RepoPath> {
+        match &self.subject {
+            NamedSubject::Path(path) => Some(path.clone()),
+            NamedSubject::Url(url) => match split_page(url) {
+                Some(page) => Some(page.path),
+                None => path_of_url(url.split(['?', '#']).next().unwrap_or(url)),
+            },
+            NamedSubject::Short(_) => None,
+        }
+    }
+}
+
+/// As it was typed.
+impl fmt::Display for ReleaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.subject {
+            NamedSubject::Url(text) | NamedSubject::Short(text) => f.write_str(text)?,
+            NamedSubject::Path(path) => f.write_str(path.as_str())?,
+        }
+        self.tag.iter().try_for_each(|tag| write!(f, " {tag}"))
+    }
+}
+
+/// A page of a signing server, which names the server as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerPage {
+    pub(crate) server: String,
+    pub(crate) path: RepoPath,
+}
+
+pub(crate) fn split_page(url: &str) -> Option<ServerPage> {
+    let url = url.split(['?', '#']).next()?;
+    let after_scheme = url.find("://")? + 3;
+    [PAGES, BADGES].iter().find_map(|route| {
+        let dir = format!("{route}/");
+        let at = url[after_scheme..].find(&dir)? + after_scheme;
+        let path = url[at + dir.len()..].trim_end_matches('/');
+        if !is_path(path) {
+            return None;
+        }
+        // In the address of a page, names are percent-encoded as in any URL.
+        let (scheme, rest) = path.split_once('/')?;
+        let decoded = path_of_url(&format!("{scheme}://{}", with_port(rest)?))?;
+        Some(ServerPage { server: url[..at].to_owned(), path: decoded })
+    })
+}
+
+/// `host/443/a` as `host:443/a`.
+fn with_port(rest: &str) -> Option<String> {
+    let (host, rest) = rest.split_once('/')?;
+    Some(format!("{host}:{rest}"))
+}
+
+fn is_page(url: &str) -> bool {
+    split_page(url).is_some()
+}
+
+fn is_path(word: &str) -> bool {
+    ["http/", "https/"].iter().any(|scheme| word.starts_with(scheme)) && RepoPath::parse(word).is_ok()
+}
+
+/// Whether a word cannot be a tag.
+fn begins_name(word: &str) -> bool {
+    word.contains("://") || is_path(word)
+}
+
+fn parse_subject(word: &str) -> Result<NamedSubject, CliError> {
+    if word.contains("://") {
+        // Of a directory, as a browser shows it.
+        return Ok(NamedSubject::Url(word.trim_end_matches('/').to_owned()));
+    }
+    if is_path(word) {
+        return RepoPath::parse(word)
+            .map(NamedSubject::Path)
+            .map_err(|error| CliError::usage(error.to_string(), FORMS));
+    }
+    let is_short = word.contains('/') && word.split('/').all(is_name);
+    if !is_short {
+        return Err(CliError::usage(format!("`{}` names no project", shown_text(word)), FORMS));
+    }
+    Ok(NamedSubject::Short(word.to_owned()))
+}

@@ -1,0 +1,240 @@
+//! Gathers what a server shows for a download. Whether it holds, core says.
+
+use countersign_api::state::StateResponse;
+use countersign_core::documents::index::{AssetName, ReleaseIndex};
+use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile};
+use countersign_core::documents::{
+    layout, signatures::SignatureSet, signed_request::Withdrawal, signers::SignersFile,
+};
+use countersign_core::proof::{bundle::Bundle, verify::Evidence};
+use countersign_core::rules::{place::check_place, quorum::Tally};
+use countersign_core::values::shown::{marked_name, plural, quoted, shown_text, shown_within};
+use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
+use countersign_explain::{describe::release::ObjectionDescription, progress::Names, words::shown_signer};
+use countersign_forge::download_url::{CandidateKind, DownloadPlace};
+use serde_json::{Value, json};
+
+use crate::client::{ServerClient, state::Shown};
+use crate::words::{error::CliError, output::Output, table::People, table::when_text};
+
+const ASK_PROJECT: &str = "ask the project whether it signs its releases, and on which server; see --server";
+
+/// A release that is complete or revoked, as a server shows it.
+#[derive(Debug)]
+pub(crate) struct ShownEvidence {
+    pub(crate) shown: Shown,
+    pub(crate) evidence: Evidence,
+}
+
+impl ShownEvidence {
+    /// The bundle of the release, as the server has it.
+    pub(crate) fn bundle(&self) -> Bundle {
+        let StateResponse { committed_at, staple, .. } = &self.shown.answer;
+        Bundle { bundled_at: *committed_at, evidence: self.evidence.clone(), staple: staple.clone() }
+    }
+}
+
+/// Finds the index that lists the file at a URL, and everything that belongs to it.
+pub(crate) async fn gather(
+    client: &ServerClient,
+    place: &DownloadPlace,
+) -> Result<(ShownEvidence, AssetName), CliError> {
+    let mut exists = None;
+    for candidate in &place.candidates {
+        let shown = client.state_at(&candidate.index).await?;
+        let Some(text) = shown.document(&candidate.index) else { continue };
+        let index = ReleaseIndex::parse(text.as_bytes()).map_err(|error| {
+            CliError::unverified(
+                format!("what the server shows as {} is not an index", candidate.index),
+                "do not use the file: the server lies or is broken",
+            )
+            .because(error)
+        })?;
+        if index.published_files.iter().any(|file| file.file_name == candidate.file_name) {
+            return Ok((require_evidence(client, shown)?, candidate.file_name.clone()));
+        }
+        exists = exists.or(Some(&candidate.index));
+        if candidate.kind == CandidateKind::Release {
+            break;
+        }
+    }
+    let url = &place.url;
+    Err(match exists {
+        Some(index) => CliError::unverified(
+            format!("{url} is not signed: {index} does not list it"),
+            "it may have been added to the release after the release was signed: ask the project",
+        ),
+        None => CliError::unverified(
+            format!("{url} is not signed: the server {} has no index that could list it", client.address()),
+            ASK_PROJECT,
+        ),
+    })
+}
+
+/// The evidence for a release, which is there if the release was complete at any time.
+pub(crate) fn require_evidence(client: &ServerClient, shown: Shown) -> Result<ShownEvidence, CliError> {
+    if let Some(evidence) = shown.answer.state.evidence.clone() {
+        return Ok(ShownEvidence { shown, evidence });
+    }
+    let path = shown.subject().path();
+    if let Some(withdrawal) = find_withdrawal(&shown, path)? {
+        return Err(CliError::unverified(
+            format!("{path} was withdrawn {}", say_withdrawn(&shown, &withdrawal)),
+            "its signers took it back before it was complete: look for another release",
+        ));
+    }
+    if !shown.contains(path) {
+        let message = format!("the server {} has no {path}", client.address());
+        return Err(CliError::unverified(message, ASK_PROJECT));
+    }
+    let set = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
+    let collected = set.unwrap_or_default().signers();
+    let so_far = match shown.parsed(&layout::signers_copy_of(path), SignersFile::parse)? {
+        Some(signers) => Tally::of(signers.artifact_groups(), &collected).to_string(),
+        None => format!("{} signature{} so far", collected.len(), plural(collected.len())),
+    };
+    Err(CliError::unverified(
+        format!("{path} is not signed by enough people yet: {so_far}"),
+        "wait until the project has signed it; `countersign status NAME` shows who is missing",
+    ))
+}
+
+/// The name of a file as it may be shown.
+pub(crate) fn shown_name(name: &AssetName) -> String {
+    marked_name(name.as_str())
+}
+
+// A release as a server shows it, with what signers said against it. Nothing is believed that does not verify.
+
+pub(crate) struct ShownRelease {
+    pub(crate) index: ReleaseIndex,
+    pub(crate) text: String,
+    pub(crate) digest: Sha512,
+}
+
+/// `None` if there is no such release.
+pub(crate) fn find_release(shown: &Shown, path: &RepoPath) -> Result<Option<ShownRelease>, CliError> {
+    let Some(text) = shown.document(path) else { return Ok(None) };
+    let wrong = |reason: String| {
+        let message = format!("what the server shows as {path} is not the index of that release");
+        CliError::unverified(message, "nothing was signed: the server lies or is broken").because(reason)
+    };
+    let index = ReleaseIndex::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+    check_place(&index, path).map_err(|error| wrong(error.to_string()))?;
+    let digest = Sha512::of(text.as_bytes());
+    Ok(Some(ShownRelease { index, text, digest }))
+}
+
+/// The same, where it must be there. One that was withdrawn is not just missing.
+pub(crate) fn require_release(shown: &Shown, path: &RepoPath) -> Result<ShownRelease, CliError> {
+    match find_release(shown, path)? {
+        Some(release) => Ok(release),
+        None => Err(match find_withdrawal(shown, path)? {
+            Some(withdrawal) => withdrawn(shown, &withdrawal),
+            None => no_release(path),
+        }),
+    }
+}
+
+pub(crate) fn withdrawn(shown: &Shown, withdrawal: &Withdrawal) -> CliError {
+    CliError::other(
+        format!("{} was withdrawn {}", withdrawal.body.file_path, say_withdrawn(shown, withdrawal)),
+        "`countersign release` registers another one there",
+    )
+}
+
+/// Who took it back, when and why.
+pub(crate) fn say_withdrawn(shown: &Shown, Withdrawal { request, body }: &Withdrawal) -> String {
+    let at = Timestamp::parse(&request.timestamp);
+    let at = at.map_or_else(|_| shown_text(&request.timestamp), when_text);
+    // The names of those in force; without them the key says it.
+    let signers = shown.signers().ok().flatten();
+    let names = Names::of(&signers);
+    let who = People { names: &names, you: None }.name(request.public_key);
+    format!("by {who}, {at}, for the reason {}", quoted(&body.reason))
+}
+
+pub(crate) fn no_release(path: &RepoPath) -> CliError {
+    CliError::other(
+        format!("the server has no {path}"),
+        "check the name: `countersign status NAME` shows more",
+    )
+}
+
+/// Who withdrew the release that was there, and why.
+pub(crate) fn find_withdrawal(shown: &Shown, path: &RepoPath) -> Result<Option<Withdrawal>, CliError> {
+    shown.parsed(&layout::withdrawal_of(path), Withdrawal::parse)
+}
+
+/// What signers said against a release.
+pub(crate) fn find_objections(shown: &Shown, path: &RepoPath) -> Result<ObjectionsFile, CliError> {
+    Ok(shown.parsed(&layout::objections_of(path), ObjectionsFile::parse)?.unwrap_or_default())
+}
+
+/// What signers said against contents that a release had before.
+pub(crate) fn find_earlier_objections(shown: &Shown, path: &RepoPath) -> Result<EarlierObjections, CliError> {
+    Ok(shown.parsed(&layout::earlier_objections_of(path), EarlierObjections::parse)?.unwrap_or_default())
+}
+
+/// Text from outside, whole: its length is bounded.
+pub(crate) fn quoted_whole(text: &str) -> String {
+    let escaped = text.replace('\\', r"\\").replace('"', r#"\""#);
+    format!("\"{}\"", shown_within(&escaped, usize::MAX))
+}
+
+/// Lines to be shown before everything else; none if no objection stands.
+pub(crate) fn describe_objections(
+    standing: &[ObjectionDescription],
+    you: Option<PublicKey>,
+    output: Output,
+) -> Vec<String> {
+    let s = plural(standing.len()).to_uppercase();
+    list_under(output.bad(&format!("{} OBJECTION{s}", standing.len())), standing, you)
+}
+
+/// Lines about what was said of contents that are gone: history, and no objection to what is there now.
+pub(crate) fn describe_earlier_objections(
+    earlier: &[ObjectionDescription],
+    you: Option<PublicKey>,
+) -> Vec<String> {
+    let s = plural(earlier.len());
+    list_under(format!("{} objection{s} to an earlier content of this release", earlier.len()), earlier, you)
+}
+
+fn list_under(title: String, said: &[ObjectionDescription], you: Option<PublicKey>) -> Vec<String> {
+    if said.is_empty() {
+        return Vec::new();
+    }
+    let lines = said.iter().map(|objection| format!("  {}", say_objection(objection, you)));
+    std::iter::once(title).chain(lines).collect()
+}
+
+/// Who says it, when, and what.
+pub(crate) fn say_objection(objection: &ObjectionDescription, you: Option<PublicKey>) -> String {
+    let listed = if objection.is_listed { "" } else { ", who is no longer a signer" };
+    let is_you = if you == Some(objection.signer.key) { " (you)" } else { "" };
+    let (name, at) = (shown_signer(&objection.signer), when_text(objection.timestamp));
+    format!("{name}{is_you}{listed}, {at}: {}", quoted_whole(&objection.text))
+}
+
+pub(crate) fn objections_json(standing: &[ObjectionDescription]) -> Value {
+    standing.iter().map(objection_json).collect()
+}
+
+fn objection_json(objection: &ObjectionDescription) -> Value {
+    json!({
+        "public_key": objection.signer.key.to_string(),
+        "objection": objection.text,
+        "timestamp": objection.timestamp.to_string(),
+    })
+}
+
+/// Each with the digest of the content that it is about.
+pub(crate) fn earlier_objections_json(earlier: &[ObjectionDescription]) -> Value {
+    let entry = |objection: &ObjectionDescription| {
+        let mut value = objection_json(objection);
+        value["subject_digest"] = json!(objection.subject_digest.to_prefixed());
+        value
+    };
+    earlier.iter().map(entry).collect()
+}

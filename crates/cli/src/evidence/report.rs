@@ -1,0 +1,207 @@
+//! The short block that says what was verified, by whom, and what was not.
+
+use countersign_core::documents::{index::PublishedFile, objections::ObjectionsFile, statement::Revocation};
+use countersign_core::proof::{trust::Root, verify::GroupCount, verify::VerifiedArtifact};
+use countersign_core::rules::place::{path_of_url, release_tag};
+use countersign_core::values::shown::{marked_name, shown_text};
+use countersign_explain::describe::release::{ObjectionDescription, list_objections};
+use countersign_explain::progress::Names;
+use serde_json::{Value, json};
+
+use crate::evidence::release::{objections_json, say_objection, shown_name};
+use crate::evidence::{download::Expected, freshness::LogReport, proof::Accepted};
+use crate::words::{error::CliError, error::shown_path, output::Output, table::People};
+
+/// A file of a release that is on this computer, and right.
+pub(crate) struct CheckedFile<'a> {
+    pub(crate) file: &'a PublishedFile,
+    pub(crate) size: u64,
+    pub(crate) path: &'a std::path::Path,
+}
+
+impl CheckedFile<'_> {
+    fn text(&self) -> String {
+        let expected = Expected::of(self.file).map(|expected| expected.to_string()).unwrap_or_default();
+        format!("{}, {} bytes, {expected}", shown_name(&self.file.file_name), self.size)
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "file": self.path.display().to_string(),
+            "file_name": self.file.file_name.as_str(),
+            "size": self.size,
+            "digests": {
+                "sha256": self.file.digests.sha256.map(|digest| digest.to_string()),
+                "sha512": self.file.digests.sha512.map(|digest| digest.to_string()),
+            },
+        })
+    }
+}
+
+/// A release that is what its signers signed, and what is known of it beyond that.
+pub(crate) struct AcceptedRelease {
+    pub(crate) accepted: Accepted,
+    /// What the server's log proves of the newest state (D97).
+    pub(crate) log: LogReport,
+    /// A revocation that waits for signatures. The user is warned of it.
+    pub(crate) begun: Option<Revocation>,
+    /// What signers said against the release, all of which verifies.
+    pub(crate) objections: ObjectionsFile,
+}
+
+/// What was verified: files of one release.
+pub(crate) struct Report<'a> {
+    pub(crate) release: &'a AcceptedRelease,
+    pub(crate) files: Vec<CheckedFile<'a>>,
+    /// Of an offline bundle.
+    pub(crate) bundled_at: Option<String>,
+}
+
+impl AcceptedRelease {
+    /// What every answer about it says to programs, beside what is its own.
+    pub(crate) fn json(&self, mut own: Value) -> Value {
+        let artifact = &self.accepted.artifact;
+        own["index_path"] = json!(artifact.path);
+        own["project_id"] = json!(artifact.index.project_id);
+        own["freshness_proven"] = json!(self.log.is_proven());
+        own["freshness"] = self.log.json();
+        own
+    }
+}
+
+impl Report<'_> {
+    pub(crate) fn show(&self, output: Output) -> Result<(), CliError> {
+        self.warn_if_quiet(output);
+        output.result(&self.text(output), &self.json())
+    }
+
+    /// The report has the objections, which are read also where the report is not.
+    pub(crate) fn warn_if_quiet(&self, output: Output) {
+        if output.is_terse() {
+            self.list_objections()
+                .iter()
+                .for_each(|objection| output.warn(&format!("OBJECTION {objection}")));
+        }
+    }
+
+    fn list_objections(&self) -> Vec<String> {
+        self.standing().iter().map(|objection| say_objection(objection, None)).collect()
+    }
+
+    fn standing(&self) -> Vec<ObjectionDescription> {
+        let current = &self.release.accepted.artifact.chain.last().signers;
+        list_objections(current, self.release.objections.standing())
+    }
+
+    pub(crate) fn text(&self, output: Output) -> String {
+        let Accepted { artifact, root, since, is_first_use } = &self.release.accepted;
+        let verified =
+            |file: &CheckedFile<'_>| format!("{} {}", output.good("Verified"), shown_path(file.path));
+        let mut lines: Vec<String> = self.files.iter().map(verified).collect();
+        let mut line = |name: &str, text: String| lines.push(format!("  {name:<11} {text}"));
+        for objection in self.list_objections() {
+            line("OBJECTION", objection);
+        }
+        for file in &self.files {
+            line("file", file.text());
+        }
+        line("release", release_name(artifact));
+        line("signed by", signer_names(artifact));
+        line(
+            "thresholds",
+            artifact.groups().iter().map(GroupCount::to_string).collect::<Vec<_>>().join("; "),
+        );
+        let begin = match root {
+            Root::Origin(url) => {
+                let place = path_of_url(url);
+                let is_far = place.is_some_and(|place| !place.as_str().starts_with("http/127."));
+                let unprotected = if url.starts_with("http://") && is_far { " over plain http" } else { "" };
+                format!("the signers file was read from {}{unprotected}", shown_text(url))
+            }
+            Root::Digest(digest) => {
+                format!("the signers file with {}… was given", &digest.to_prefixed()[..23])
+            }
+        };
+        let when =
+            if *is_first_use { "now, for the first time".to_owned() } else { format!("since {since}") };
+        line("trusted", format!("{when}: {begin}"));
+        line("signers", history_text(artifact));
+        if let Some(newer) = artifact.replaced_by() {
+            let time = newer.signers.timestamp();
+            line("note", format!("it was signed under signers who were replaced by a file of {time}"));
+        }
+        for (name, text) in self.release.log.lines(&artifact.chain.project, self.bundled_at.as_deref()) {
+            line(name, text);
+        }
+        lines.join("\n")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let Accepted { artifact, root, since, is_first_use } = &self.release.accepted;
+        let signers = &artifact.governing().signers;
+        let signed_by = artifact.signed_by.iter().map(|(key, at)| {
+            let signer = signers.named_signer(*key);
+            json!({"public_key": key.to_string(), "name": signer.name, "collected_at": at.to_string()})
+        });
+        let groups = artifact.groups();
+        let groups = groups
+            .iter()
+            .map(|group| json!({"threshold": group.threshold, "size": group.size, "signed": group.signed}));
+        let root = match root {
+            Root::Origin(url) => json!({"kind": "origin", "url": url}),
+            Root::Digest(digest) => json!({"kind": "digest", "signers_digest": digest.to_prefixed()}),
+        };
+        let mut value = json!({
+            "verified": true,
+            "files": self.files.iter().map(CheckedFile::json).collect::<Vec<_>>(),
+            "index_digest": artifact.index_digest.to_prefixed(),
+            "release_url": artifact.index.release_url,
+            "signed_by": signed_by.collect::<Vec<_>>(),
+            "thresholds": groups.collect::<Vec<_>>(),
+            "signers_history": artifact.chain.links.len(),
+            "signers_digest": artifact.governing().digest.to_prefixed(),
+            "replaced_by_signers_of": artifact.replaced_by().map(|link| link.signers.timestamp().to_string()),
+            "root": root,
+            "trusted_since": since.to_string(),
+            "first_use": is_first_use,
+            "objections": objections_json(&self.standing()),
+            "pending_revocation": self.release.begun.as_ref().map(|begun| json!({
+                "reason": begun.reason,
+                "timestamp": begun.timestamp.to_string(),
+            })),
+            "bundled_at": self.bundled_at,
+        });
+        value = self.release.json(value);
+        // Of a single file, what is said of it stands beside the rest.
+        if let ([only], Some(value)) = (self.files.as_slice(), value.as_object_mut())
+            && let Value::Object(file) = only.json()
+        {
+            value.extend(file);
+        }
+        value
+    }
+}
+
+/// Project and tag, or the directory of the release.
+pub(crate) fn release_name(artifact: &VerifiedArtifact) -> String {
+    let index = &artifact.index;
+    match index.release_url.as_deref().and_then(|url| release_tag(url, &index.project_id)) {
+        Some(tag) => format!("{} of {}", marked_name(&tag), marked_name(index.project_id.as_str())),
+        None => marked_name(artifact.path.parent().as_ref().unwrap_or(&artifact.path).as_str()),
+    }
+}
+
+fn history_text(artifact: &VerifiedArtifact) -> String {
+    let links = &artifact.chain.links;
+    // The times in the files are signed; when they took effect is the server's word.
+    let first = links[0].signers.timestamp();
+    match links.len() {
+        1 => format!("the project's first, of {first}"),
+        count => format!("{count} in the history, each agreed to by those before it; the first of {first}"),
+    }
+}
+
+fn signer_names(artifact: &VerifiedArtifact) -> String {
+    let names = Names::of([&artifact.governing().signers]);
+    People { names: &names, you: None }.list(artifact.signed_by.keys().copied())
+}

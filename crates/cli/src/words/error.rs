@@ -1,0 +1,279 @@
+//! Why a command failed, and what to do about it. The kind sets the exit code.
+
+use std::{error::Error, ffi::OsString, fmt, io, path::Path, path::PathBuf, process::ExitCode};
+
+use countersign_api::error_code::ErrorCode;
+use countersign_core::rules::decide::proposal::DropRefusal;
+use countersign_core::values::{bounds::REASON_CHARS, shown::shown_text};
+use countersign_forge::https::SetupError;
+use countersign_server::{operate::config::ConfigError, serve::start::StartError};
+use countersign_store::{
+    StoreError, audit::CheckError, machine::data_dir::DataDirError, store::OpenDataError,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// To whom a reason is too short or too long.
+pub(crate) const REASON_HINT: &str = "give a --reason of 1 to 1,000 characters";
+const _: () = assert!(REASON_CHARS == 1_000, "the hint says so");
+
+/// What went wrong, as scripts need to know it. The numbers are documented in docs/cli.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ErrorKind {
+    Other = 1,
+    Usage = 2,
+    /// What was to be verified is not proven, or proven wrong.
+    Verification = 3,
+    Revoked = 4,
+    Unreachable = 5,
+    /// The time that was set for waiting is over.
+    TimedOut = 6,
+    /// What was waited for was replaced by another one.
+    Replaced = 7,
+    /// What was waited for was dropped, or the server does not let it be seen.
+    Refused = 8,
+    /// A monitor has told of changes.
+    Changed = 9,
+    /// Of several things, some were done and some were not.
+    Incomplete = 10,
+}
+
+#[derive(Debug)]
+pub(crate) struct CliError {
+    kind: ErrorKind,
+    message: String,
+    hint: String,
+    /// More for programs to read, beside the message.
+    details: Map<String, Value>,
+    /// Of the server's answer, safe to show.
+    request_id: Option<String>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl ErrorKind {
+    pub(crate) fn exit_code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl CliError {
+    /// `hint`: the next step. Text from outside must come escaped, or through `because`.
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hint: hint.into(),
+            details: Map::new(),
+            request_id: None,
+            source: None,
+        }
+    }
+
+    pub(crate) fn other(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Other, message, hint)
+    }
+
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, message, hint)
+    }
+
+    pub(crate) fn unverified(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Verification, message, hint)
+    }
+
+    pub(crate) fn no_https(source: SetupError) -> Self {
+        Self::other("https cannot be set up", "check the system's certificates").because(source)
+    }
+
+    pub(crate) fn unreachable(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unreachable, message, hint)
+    }
+
+    /// A file of the user's that could not be read or written.
+    pub(crate) fn file(what: &str, path: &Path, source: io::Error) -> Self {
+        let message = format!("{} cannot be {what}", shown_path(path));
+        let hint = match source.kind() {
+            io::ErrorKind::NotFound => "check the path",
+            io::ErrorKind::AlreadyExists => "nothing is overwritten: choose another name, or move it away",
+            io::ErrorKind::PermissionDenied => "check who owns it and its mode",
+            _ => "check the disk and the path",
+        };
+        Self::other(message, hint).because(source)
+    }
+
+    #[must_use]
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_details(mut self, details: impl Into<Value>) -> Self {
+        if let Value::Object(details) = details.into() {
+            self.details = details;
+        }
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_detail(mut self, name: &str, value: Value) -> Self {
+        self.details.insert(name.to_owned(), value);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_request_id(mut self, id: Option<&str>) -> Self {
+        self.request_id = id.map(str::to_owned);
+        self
+    }
+
+    pub(crate) fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    pub(crate) fn hint(&self) -> &str {
+        &self.hint
+    }
+
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
+    }
+
+    /// Whether the server answered, and refused what was asked.
+    pub(crate) fn is_refusal(&self) -> bool {
+        let status = self.details.get("status").and_then(Value::as_u64);
+        self.kind == ErrorKind::Other && status.is_some_and(|status| (400..500).contains(&status))
+    }
+
+    /// The code of the server's answer, if this version knows it (D230).
+    pub(crate) fn code(&self) -> Option<ErrorCode> {
+        self.details.get("code").and_then(Value::as_str).and_then(ErrorCode::parse)
+    }
+
+    pub(crate) fn details(&self) -> &Map<String, Value> {
+        &self.details
+    }
+
+    /// The message with its causes, in one line.
+    pub(crate) fn describe(&self) -> String {
+        [vec![self.to_string()], self.causes()].concat().join(": ")
+    }
+
+    /// The causes, outermost first, safe to show.
+    pub(crate) fn causes(&self) -> Vec<String> {
+        causes_from(self.source()).map(|error| shown_text(&error.to_string())).collect()
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.kind.exit_code())
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for CliError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+fn causes_from<'e>(
+    first: Option<&'e (dyn Error + 'static)>,
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(first, |error| (*error).source())
+}
+
+/// An error whose own text says all: its causes stay behind it.
+fn wrap(error: impl Error + Send + Sync + 'static, hint: &str) -> CliError {
+    let message = error.to_string();
+    // The text of `error` is the message already.
+    let causes: Vec<String> = causes_from(error.source()).map(ToString::to_string).collect();
+    let wrapped = CliError::other(message, hint);
+    if causes.is_empty() { wrapped } else { wrapped.because(causes.join(": ")) }
+}
+
+/// Errors whose own text says all, each with the next step.
+macro_rules! wrapped {
+    ($($error:ty => $hint:literal),* $(,)?) => {$(
+        impl From<$error> for CliError {
+            fn from(error: $error) -> Self {
+                wrap(error, $hint)
+            }
+        }
+    )*};
+}
+
+wrapped! {
+    ConfigError => "correct the flag or the configuration file; `countersign serve --help` lists them",
+    StartError => "`countersign serve --help` shows how to choose another address or data directory",
+    DataDirError => "name the directory with --data-dir; only one process at a time may use it",
+    DropRefusal => "`countersign admin drop` removes only what is pending",
+}
+
+impl From<OpenDataError> for CliError {
+    fn from(error: OpenDataError) -> Self {
+        StartError::from(error).into()
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        CliError::other(
+            "the repository could not be changed",
+            "check the disk; nothing was changed, so the command can be repeated",
+        )
+        .because(error)
+    }
+}
+
+impl From<CheckError> for CliError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::NotARepository { .. } | CheckError::NoBranch { .. } => {
+                wrap(error, "name a data directory, the repo.git in it, or a clone of that")
+            }
+            CheckError::Shallow { .. } => {
+                wrap(error, "run `git fetch --unshallow` there, or pass --since with a commit that it has")
+            }
+            CheckError::NotInHistory { .. } => CliError::unverified(
+                error.to_string(),
+                "compare the id with what an earlier check printed; if it is right, the history was cut off or \
+                 rewritten since",
+            ),
+            CheckError::SinceUnreadable { .. } => {
+                wrap(error, "check the whole history, without --since; `git fsck` says what is damaged")
+            }
+            CheckError::Store(_) => wrap(error, "check the disk, and who may read the directory"),
+        }
+    }
+}
+
+// Paths of files, as they are shown.
+
+pub(crate) fn shown_path(path: &Path) -> String {
+    shown_text(&path.display().to_string())
+}
+
+/// A file beside another one, such as `FILE.pub`.
+pub(crate) fn add_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}

@@ -1,0 +1,416 @@
+//! What is shown to a person, or to a program: plain lines, or one JSON object.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::{fs::OpenOptions, io, path::Path, path::PathBuf};
+
+use clap::{Args, ValueEnum, builder::styling::AnsiColor, builder::styling::Style};
+use countersign_core::values::shown::{is_unseen, shown_text};
+use serde_json::{Value, json};
+
+use crate::words::error::{CliError, ErrorKind};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// How a command speaks. Text from outside must have gone through `shown_text` before it gets here (D39).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+    color: bool,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool, quiet: bool, color: ColorChoice) -> Self {
+        let color = match color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                io::stdout().is_terminal()
+                    && io::stderr().is_terminal()
+                    && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        };
+        Self { json, quiet, color: color && !json }
+    }
+
+    /// An output for work that shows nothing.
+    pub(crate) fn silent() -> Self {
+        Self { json: true, quiet: true, color: false }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether only the bare result is wanted.
+    pub(crate) fn is_terse(&self) -> bool {
+        self.quiet
+    }
+
+    /// Whether there may be a progress bar.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.quiet && !self.json && io::stderr().is_terminal()
+    }
+
+    /// The result of a command: `text` for people, `value` where --json asks for it.
+    pub(crate) fn result(&self, text: &str, value: &Value) -> Result<(), CliError> {
+        if self.json {
+            return print_json(value);
+        }
+        if self.quiet {
+            return Ok(());
+        }
+        print(&self.lines(text))
+    }
+
+    /// A result that is what the command was asked for, so that --quiet does not silence it.
+    pub(crate) fn answer(&self, text: &str, value: &Value) -> Result<(), CliError> {
+        if self.json { print_json(value) } else { print(&self.lines(text)) }
+    }
+
+    /// Prints one of many results, each on a line of its own; false once the reader is gone.
+    pub(crate) fn item(&self, text: &str, value: &Value) -> Result<bool, CliError> {
+        let line = if self.json { json_line(value) } else { self.lines(text) };
+        write(&line)
+    }
+
+    /// What a person should know besides the result; never on standard output.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet && !self.json {
+            self.show(text);
+        }
+    }
+
+    /// A reason for caution, which --quiet does not hide; never on standard output. In JSON the result has it.
+    pub(crate) fn warn(&self, text: &str) {
+        if !self.json {
+            self.show(text);
+        }
+    }
+
+    /// A part of the result that is known before the whole.
+    pub(crate) fn line(&self, text: &str) {
+        if !self.quiet && !self.json {
+            // If the reader is gone, writing the result itself says so.
+            let _ = print(&self.lines(text));
+        }
+    }
+
+    /// Shows what a question is about. Where --yes has answered it, --quiet silences this too.
+    pub(crate) fn show_question(&self, text: &str, confirmation: Confirmation) {
+        if !self.quiet || confirmation == Confirmation::Ask {
+            self.show(text);
+        }
+    }
+
+    /// What must be read also by those who like it quiet; never on standard output.
+    pub(crate) fn show(&self, text: &str) {
+        // The reader may be gone, which is no reason to panic.
+        let _ = io::stderr().write_all(self.lines(text).as_bytes());
+    }
+
+    pub(crate) fn good(&self, text: &str) -> String {
+        self.paint(AnsiColor::Green.on_default().bold(), text)
+    }
+
+    pub(crate) fn bad(&self, text: &str) -> String {
+        self.paint(AnsiColor::Red.on_default().bold(), text)
+    }
+
+    pub(crate) fn strong(&self, text: &str) -> String {
+        self.paint(Style::new().bold(), text)
+    }
+
+    /// Makes whole lines fit to be shown.
+    fn lines(&self, text: &str) -> String {
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        shown_lines(text, self.color) + end
+    }
+
+    fn paint(&self, style: Style, text: &str) -> String {
+        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// An error with its causes and the way out. With --json it is the one object on standard output.
+    pub(crate) fn error(&self, error: &CliError) {
+        if self.json {
+            // The reader may be gone; the exit code still speaks.
+            let _ = print_json(&Self::error_to_json(error));
+            return;
+        }
+        let _ = io::stderr().write_all(self.lines(&self.describe_error(error)).as_bytes());
+    }
+
+    /// An error for people, in several lines.
+    pub(crate) fn describe_error(&self, error: &CliError) -> String {
+        let mut text = format!("{} {error}\n", self.bad("error:"));
+        for cause in error.causes() {
+            text.push_str(&format!("  because: {cause}\n"));
+        }
+        if !error.hint().is_empty() {
+            text.push_str(&format!("{} {}\n", self.strong("hint:"), error.hint()));
+        }
+        if let Some(id) = error.request_id() {
+            text.push_str(&format!("request id: {id}\n"));
+        }
+        text
+    }
+
+    /// Writes an error for programs.
+    pub(crate) fn error_to_json(error: &CliError) -> Value {
+        let kind = error.kind();
+        let mut value = json!({
+            "error": error.to_string(),
+            "kind": kind,
+            "exit_code": kind.exit_code(),
+            "causes": error.causes(),
+            "hint": error.hint(),
+        });
+        if let Some(id) = error.request_id() {
+            value["request_id"] = json!(id);
+        }
+        for (name, detail) in error.details() {
+            value[name] = detail.clone();
+        }
+        value
+    }
+}
+
+fn print_json(value: &Value) -> Result<(), CliError> {
+    print(&json_line(value))
+}
+
+/// Writes a value as one line of ASCII and visible characters (D39).
+fn json_line(value: &Value) -> String {
+    shown_json(&value.to_string()) + "\n"
+}
+
+/// Prints text. `countersign … | head` is no failure of ours.
+fn print(text: &str) -> Result<(), CliError> {
+    write(text).map(drop)
+}
+
+/// Writes text, and returns false once the reader is gone.
+fn write(text: &str) -> Result<bool, CliError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => {
+            Err(CliError::other("the result could not be printed", "check standard output").because(error))
+        }
+    }
+}
+
+/// An argument as it is typed into a shell.
+pub(crate) fn quote(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@+,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Shows JSON in which nothing is invisible: such characters only occur inside its strings, where they may be escaped.
+fn shown_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_unseen(c) {
+            let mut units = [0; 2];
+            shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Shows text of several lines, of which parts came from outside: escaped like `shown_text`, except for line ends and,
+/// if it has `colours`, what we put there ourselves. A last net under what was escaped where it came in.
+fn shown_lines(text: &str, colours: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push(c),
+            '\u{1b}' if colours => shown.push(c),
+            c if is_unseen(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_keep_their_ends_and_our_colours() {
+        assert_eq!(shown_lines("\u{1b}a\n", false), "\\u{1b}a\n");
+        assert_eq!(
+            shown_lines("\u{1b}[1ma\u{1b}[0m\nb\u{202e}\r\u{7}", true),
+            "\u{1b}[1ma\u{1b}[0m\nb\\u{202e}\\u{d}\\u{7}"
+        );
+    }
+}
+
+// Results as lines `COUNTERSIGN_NAME=VALUE`, for CI systems that read them back from a file (D107).
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct OutputsArgs {
+    /// Append results to this file as lines NAME=VALUE, as in "$GITHUB_OUTPUT" or a dotenv report of GitLab
+    #[arg(long = "outputs", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl OutputsArgs {
+    /// Names without their prefix, and values. All lines are written, or none.
+    pub(crate) fn append(&self, results: &[(&str, &str)]) -> Result<(), CliError> {
+        let Some(path) = &self.file else { return Ok(()) };
+        let mut lines = String::new();
+        for (name, value) in results {
+            // A line end in a value would begin another result.
+            if value.chars().any(char::is_control) {
+                return Err(CliError::other(
+                    format!("the result {name} has a control character, and is not written to --outputs"),
+                    "check the name of the release",
+                ));
+            }
+            lines.push_str(&format!("COUNTERSIGN_{name}={value}\n"));
+        }
+        write_lines(path, &lines).map_err(|error| CliError::file("written", path, error))
+    }
+}
+
+fn write_lines(path: &Path, lines: &str) -> std::io::Result<()> {
+    OpenOptions::new().append(true).create(true).open(path)?.write_all(lines.as_bytes())
+}
+
+// Questions to the person at the terminal.
+
+/// Whether questions are asked or answered by --yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Confirmation {
+    Ask,
+    Given,
+}
+
+/// Asks before something is done that signs or publishes. Only a plain `y` or `yes` goes on.
+pub(crate) fn confirm(confirmation: Confirmation, question: &str) -> Result<(), CliError> {
+    if ask(confirmation, question)? {
+        return Ok(());
+    }
+    Err(CliError::other("nothing was done: the question was not answered with yes", "run it again"))
+}
+
+/// Whether the answer is yes.
+pub(crate) fn ask(confirmation: Confirmation, question: &str) -> Result<bool, CliError> {
+    if confirmation == Confirmation::Given {
+        return Ok(true);
+    }
+    if !io::stdin().is_terminal() {
+        return Err(CliError::usage(
+            format!("{question} No one can be asked: standard input is not a terminal"),
+            "look at what is shown above, and pass --yes if that is what you want",
+        ));
+    }
+    eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    let read = io::stderr().flush().and_then(|()| io::stdin().lock().read_line(&mut answer));
+    read.map_err(|error| {
+        CliError::other("the answer could not be read", "pass --yes instead").because(error)
+    })?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+// A command over several things goes through all of them, and reports each (D218).
+
+/// What became of several things. What is done already counts as done.
+pub(crate) struct Several {
+    output: Output,
+    tried: usize,
+    failed: Vec<Failure>,
+}
+
+struct Failure {
+    name: String,
+    error: CliError,
+}
+
+impl Several {
+    pub(crate) fn new(output: Output) -> Self {
+        Self { output, tried: 0, failed: Vec::new() }
+    }
+
+    /// Counts one thing, and remembers why it failed. `None` if it did: the next one is tried all the same.
+    pub(crate) fn keep<T>(&mut self, name: &str, outcome: Result<T, CliError>) -> Option<T> {
+        self.tried += 1;
+        self.keep_later(name, outcome)
+    }
+
+    /// Counts one thing only if it failed: a later step counts the others.
+    pub(crate) fn keep_found<T>(&mut self, name: &str, outcome: Result<T, CliError>) -> Option<T> {
+        self.tried += usize::from(outcome.is_err());
+        self.keep_later(name, outcome)
+    }
+
+    /// Remembers why a later step failed of a thing that is counted already.
+    pub(crate) fn keep_later<T>(&mut self, name: &str, outcome: Result<T, CliError>) -> Option<T> {
+        outcome.map_err(|error| self.failed.push(Failure { name: name.to_owned(), error })).ok()
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
+    /// Reports all: `text` and `value` tell what was done. The error of a single thing is its own.
+    pub(crate) fn finish(mut self, text: &str, mut value: Value) -> Result<(), CliError> {
+        let output = self.output;
+        if self.failed.is_empty() {
+            return output.result(text, &value);
+        }
+        output.line(text);
+        if self.tried == 1
+            && let Some(failure) = self.failed.pop()
+        {
+            return Err(failure.error);
+        }
+        for Failure { name, error } in &self.failed {
+            output.warn(&format!("{}: {}", shown_text(name), output.describe_error(error)));
+        }
+        value["failed"] = self.failed.iter().map(Failure::to_json).collect();
+        Err(self.summary().with_details(value))
+    }
+
+    /// Where nothing at all was done, and for one kind of reason, the exit code is the one of this kind.
+    fn summary(&self) -> CliError {
+        let failed = self.failed.len();
+        let mut kinds = self.failed.iter().map(|failure| failure.error.kind());
+        let first = kinds.next().unwrap_or(ErrorKind::Other);
+        let kind = match failed == self.tried && kinds.all(|kind| kind == first) {
+            true => first,
+            false => ErrorKind::Incomplete,
+        };
+        let names: Vec<&str> = self.failed.iter().map(|failure| failure.name.as_str()).collect();
+        CliError::new(
+            kind,
+            format!("{failed} of {} could not be done: {}", self.tried, shown_text(&names.join(", "))),
+            "each of them says above what to do about it; then run this again: what is done already counts as done",
+        )
+    }
+}
+
+impl Failure {
+    fn to_json(&self) -> Value {
+        let mut value = Output::error_to_json(&self.error);
+        value["name"] = json!(self.name);
+        value
+    }
+}

@@ -1,0 +1,103 @@
+//! Columns for people.
+
+use std::fmt;
+
+use countersign_core::values::{key::PublicKey, time::Timestamp};
+use countersign_explain::{progress::GroupProgress, progress::Names, words::shown_signer};
+
+/// Rows under headings, each column as wide as its widest cell.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(headings: Vec<&str>) -> Self {
+        Self { rows: vec![headings.into_iter().map(str::to_owned).collect()] }
+    }
+
+    pub(crate) fn push(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max())
+            .map(Option::unwrap_or_default)
+            .collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (cell, most) in row.iter().zip(&widths) {
+                line.push_str(cell);
+                line.push_str(&" ".repeat(most - width(cell) + 2));
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// What is seen of a cell: colours take no room.
+fn width(cell: &str) -> usize {
+    let (mut width, mut in_colour) = (0, false);
+    for c in cell.chars() {
+        match c {
+            '\u{1b}' => in_colour = true,
+            'm' if in_colour => in_colour = false,
+            _ if in_colour => {}
+            _ => width += 1,
+        }
+    }
+    width
+}
+
+/// How long ago, in the one unit that says it best.
+pub(crate) fn age_text(since: Timestamp, now: Timestamp) -> String {
+    let seconds = (now.unix_seconds() - since.unix_seconds()).max(0);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+// Signers in the words of this client: names first, in the order of the signers file, and the user marked.
+
+/// Who is who, and which of them the user is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct People<'a> {
+    pub(crate) names: &'a Names,
+    pub(crate) you: Option<PublicKey>,
+}
+
+impl People<'_> {
+    pub(crate) fn name(&self, key: PublicKey) -> String {
+        let you = if self.you == Some(key) { " (you)" } else { "" };
+        format!("{}{you}", shown_signer(&self.names.signer(key)))
+    }
+
+    pub(crate) fn list(&self, keys: impl IntoIterator<Item = PublicKey>) -> String {
+        let signers = self.names.in_order(keys).into_iter();
+        signers.map(|signer| self.name(signer.key)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The same, where there may be none.
+    pub(crate) fn list_or(&self, keys: impl IntoIterator<Item = PublicKey>, none: &str) -> String {
+        let listed = self.list(keys);
+        if listed.is_empty() { none.to_owned() } else { listed }
+    }
+
+    pub(crate) fn list_missing(&self, group: &GroupProgress) -> String {
+        self.list(group.not_signed().map(|member| member.signer.key))
+    }
+}
+
+/// As in `2026-02-01 10:00:00 UTC`.
+pub(crate) fn when_text(at: Timestamp) -> String {
+    let exact = at.to_whole_seconds().to_string();
+    exact.replacen('T', " ", 1).replacen('Z', " UTC", 1)
+}

@@ -1,0 +1,165 @@
+//! Signers in words, as messages and pages name them.
+
+use std::time::Duration;
+
+use countersign_core::documents::signers::{Group, Signer, SignersFile};
+use countersign_core::documents::transparency::WitnessGroup;
+use countersign_core::log::record::{LoggedState, Record, ReleaseRecord};
+use countersign_core::values::{shown::plural, shown::quoted, shown::shown_text, verifier_key::VerifierKey};
+
+/// A name never stands without its key (D39).
+pub fn shown_signer(signer: &Signer) -> String {
+    match shown_signer_name(signer) {
+        None => signer.key.to_string(),
+        Some(name) => format!("{name} ({})", signer.key),
+    }
+}
+
+/// The name alone, for where the key stands beside it. One that is more than a plain word is quoted: it could otherwise
+/// read as part of our sentence, or bring along a key of its own choice.
+pub fn shown_signer_name(signer: &Signer) -> Option<String> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
+    let name = signer.name.as_deref().filter(|name| !name.is_empty())?;
+    Some(if name.chars().all(is_plain) { shown_text(name) } else { quoted(name) })
+}
+
+pub fn shown_signers(signers: &[Signer]) -> String {
+    signers.iter().map(shown_signer).collect::<Vec<_>>().join(", ")
+}
+
+/// Shows a group, as in `any 2 of 3 keys: alice (svc-pub:…), …`.
+pub fn shown_group(group: &Group) -> String {
+    let Group { threshold, signers } = group;
+    format!("{}: {}", rule_text(*threshold, signers.len()), shown_signers(signers))
+}
+
+pub fn shown_groups(groups: &[Group]) -> String {
+    groups.iter().map(shown_group).collect::<Vec<_>>().join("; and ")
+}
+
+/// Says what a group needs, as in `any 2 of 3 keys`.
+pub fn rule_text(threshold: usize, size: usize) -> String {
+    format!("any {threshold} of {size} key{}", plural(size))
+}
+
+// What a rotation delay is good for (D130), in words.
+
+pub fn shown_hours(hours: u64) -> String {
+    match hours {
+        1 => "1 hour".to_owned(),
+        hours if hours > 48 && hours.is_multiple_of(24) => format!("{hours} hours ({} days)", hours / 24),
+        hours => format!("{hours} hours"),
+    }
+}
+
+/// What the delay of a file protects against, and what it does not. Empty for a file without one.
+pub fn describe_delay(file: &SignersFile) -> Vec<String> {
+    let Some(hours) = file.rotation_delay_hours() else { return Vec::new() };
+    let hours = shown_hours(hours);
+    let mut lines = vec![format!("Rotations by admins wait {hours} once all have signed:")];
+    if file.master_groups().is_empty() {
+        lines.push(
+            "  everyone is told meanwhile, but there are no master keys, so no one can veto".to_owned(),
+        );
+        lines.push(
+            "  each admin can replace what waits: one stolen admin key can hold up every rotation".to_owned(),
+        );
+    } else {
+        lines.push(
+            "  against stolen admin keys: everyone is told, and the masters can veto meanwhile \
+             (`countersign veto`)"
+                .to_owned(),
+        );
+        lines.push("  a rotation that the masters sign as well does not wait".to_owned());
+        lines.push(
+            "  each admin can replace what waits, until one master signs it: one stolen admin key holds up the others"
+                .to_owned(),
+        );
+    }
+    lines.push("  a shorter delay, none, or other masters wait just as long".to_owned());
+    lines.push(
+        "  not against a server that lies about times: for that, name a log with witnesses, and run \
+         `countersign monitor`"
+            .to_owned(),
+    );
+    lines
+}
+
+// Logs and witnesses in words, as messages and pages name them (D91).
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// Shows a verifier key in full, because a name alone proves nothing (D39). One whose name could read as part of our
+/// sentence is quoted.
+pub fn shown_verifier_key(key: &VerifierKey) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
+    if key.name().chars().all(is_plain) { key.to_string() } else { quoted(&key.to_string()) }
+}
+
+/// Shows a group, as in `any 2 of 3 witnesses: NAME+ID+KEY (replays the rules), …`.
+pub fn shown_witness_group(group: &WitnessGroup) -> String {
+    let witness = |key: &VerifierKey| {
+        let replays = if group.replays(key) { " (replays the rules)" } else { "" };
+        format!("{}{replays}", shown_verifier_key(key))
+    };
+    let keys: Vec<String> = group.keys.iter().map(witness).collect();
+    format!("{}: {}", witness_rule(group), keys.join(", "))
+}
+
+pub fn shown_witness_groups(groups: &[WitnessGroup]) -> String {
+    groups.iter().map(shown_witness_group).collect::<Vec<_>>().join("; and ")
+}
+
+/// Says the rule of a group, as in `any 2 of 3 witnesses`.
+pub fn witness_rule(group: &WitnessGroup) -> String {
+    format!("any {} of {}", group.threshold, shown_witness_count(group.keys.len()))
+}
+
+/// Says what a record of the status map says.
+pub fn shown_record(record: &Record) -> String {
+    match record {
+        Record::Release(ReleaseRecord { path, state: LoggedState::Complete, number, .. }) => {
+            format!("{path} is complete, as number {number} of its project")
+        }
+        Record::Release(ReleaseRecord { path, state: LoggedState::Revoked(_), .. }) => {
+            format!("{path} is revoked")
+        }
+        Record::Project(project) => format!(
+            "{} has {} signers file{}, the newest of them {}, and {} completed release{}",
+            project.path,
+            project.history,
+            plural(usize::try_from(project.history).unwrap_or(usize::MAX)),
+            project.signers.to_prefixed(),
+            project.completed,
+            plural(usize::try_from(project.completed).unwrap_or(usize::MAX)),
+        ),
+    }
+}
+
+/// Says a count, as in `3 witnesses`.
+pub fn shown_witness_count(count: usize) -> String {
+    match count {
+        1 => "1 witness".to_owned(),
+        count => format!("{count} witnesses"),
+    }
+}
+
+/// Says a count, as in `2 witnesses that replay the rules`.
+pub fn shown_replaying_count(count: usize) -> String {
+    match count {
+        1 => "1 witness that replays the rules".to_owned(),
+        count => format!("{count} witnesses that replay the rules"),
+    }
+}
+
+/// Says an age in the largest unit that says it exactly, as in `7 days`.
+pub fn shown_age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let units = [(DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (1, "second")];
+    let (unit, name) =
+        units.into_iter().find(|(unit, _)| seconds.is_multiple_of(*unit)).unwrap_or((1, "second"));
+    let count = seconds / unit;
+    format!("{count} {name}{}", plural(usize::try_from(count).unwrap_or(usize::MAX)))
+}

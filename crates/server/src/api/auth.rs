@@ -1,0 +1,213 @@
+//! Who calls: the four headers, the nonce, and the signed body.
+
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, header::CONTENT_LENGTH, request::Parts};
+use countersign_api::error_code::ErrorCode;
+use countersign_core::documents::signed_request::SignedRequest;
+use countersign_core::rules::{auth, auth::AuthHeaders, snapshot::Change};
+use countersign_core::values::key::{PublicKey, Signature};
+use countersign_core::values::{bounds::KEPT_REQUEST_BYTES, time::Timestamp, wire};
+use countersign_store::{Head, StoreError};
+use http_body_util::BodyExt as _;
+
+use crate::http::{error::ApiError, upstream::FetchClaim};
+use crate::limits::{MeteredClient, connections::RequestOrigin, semaphore::Claimant, semaphore::GaveWay};
+use crate::{api::state::App, operate::observe, operate::observe::RequestFact};
+
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Nearly every body is smaller. The server receives only some larger bodies, or bodies of unknown length, at a time:
+/// it does not know the sender before the body is complete.
+const SMALL_BODY_BYTES: u64 = 16 * 1024;
+
+/// A request whose sender is proved, with its raw body. Its nonce is used up.
+#[derive(Debug)]
+pub struct Authenticated {
+    pub caller: PublicKey,
+    pub body: Bytes,
+    timestamp: Timestamp,
+    /// As received, since it was signed so.
+    nonce: String,
+    signature: Signature,
+    /// `None`: no limits apply.
+    client: Option<MeteredClient>,
+}
+
+impl Authenticated {
+    /// For a request that makes the server fetch. Charges the client and names the claimant of a place.
+    pub fn claim_fetch(&self, claimant: Claimant) -> Result<FetchClaim, ApiError> {
+        let client = self.client.as_ref();
+        let share = client.map(|client| client.share_fetching(&self.caller)).transpose()?;
+        client.map_or(Ok(()), |client| client.charge_fetch(&self.caller, Instant::now()))?;
+        Ok(FetchClaim { claimant, share })
+    }
+
+    pub fn claimant(&self) -> Claimant {
+        Claimant::at(self.client.as_ref().map(|client| client.network)).with_key(&self.caller)
+    }
+
+    /// Makes the change that this request asks for, at the time that the writer gives, unless the clock was set meanwhile
+    /// (D191, D192).
+    pub async fn change<T, R>(
+        &self,
+        app: &App,
+        decide: impl Fn(&Head, Timestamp) -> Result<(Change, T), R> + Send + 'static,
+    ) -> Result<T, ApiError>
+    where
+        T: Send + 'static,
+        ApiError: From<R>,
+    {
+        let sent = self.timestamp;
+        let carry_out = move |head: &Head, now| {
+            auth::check_carried(sent, now)?;
+            Ok::<_, ApiError>(decide(head, now)?)
+        };
+        app.store.transact(carry_out).await?
+    }
+
+    /// The request as the server keeps it for later verification (D14).
+    pub fn to_signed_request(&self) -> Result<SignedRequest, ApiError> {
+        if self.body.len() > KEPT_REQUEST_BYTES {
+            return Err(ApiError::too_large(KEPT_REQUEST_BYTES));
+        }
+        let payload = std::str::from_utf8(&self.body);
+        let payload = payload.map_err(|_| ApiError::new(ErrorCode::InvalidBody, "the body is not UTF-8"))?;
+        Ok(SignedRequest {
+            timestamp: self.timestamp.to_header(),
+            nonce: self.nonce.clone(),
+            payload: payload.to_owned(),
+            public_key: self.caller,
+            signature: self.signature,
+        })
+    }
+}
+
+/// Proves the sender of a request before anything else reads its body or path (D30).
+impl FromRequest<App> for Authenticated {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let authenticated = authenticate(app, &parts, body).await;
+        if authenticated.is_err()
+            && let Ok(claimed) = single_header(&parts.headers, wire::HEADER_PUBLIC_KEY)
+        {
+            // Nothing proves it, but it tells the operator whose request this may have been.
+            observe::note(RequestFact::ClaimedKey, &claimed);
+        }
+        authenticated
+    }
+}
+
+pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authenticated, ApiError> {
+    app.role.check_accepts()?;
+    app.role.check_clock()?;
+    let (headers, limit) = (&parts.headers, app.limits.request_body_bytes);
+    let origin = parts.extensions.get::<RequestOrigin>();
+    let client = origin.and_then(|origin| origin.client.clone());
+    if let Some(client) = &client {
+        client.charge_authenticated(Instant::now())?;
+    }
+    check_announced_length(headers, limit)?;
+    let received = AuthHeaders {
+        timestamp: single_header(headers, wire::HEADER_TIMESTAMP)?,
+        nonce: single_header(headers, wire::HEADER_NONCE)?,
+        signature: single_header(headers, wire::HEADER_SIGNATURE)?,
+        public_key: single_header(headers, wire::HEADER_PUBLIC_KEY)?,
+    };
+    // Before the body is read: a request that fails anyway must not fill the memory.
+    let claimed = auth::check_headers(&received, app.now())?;
+    let body = {
+        let is_small = HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES);
+        let _waiting = origin.map(|origin| origin.patience.await_body());
+        if is_small {
+            read_body(body, limit).await?
+        } else {
+            read_large_body(app, body, client.as_ref(), limit).await?
+        }
+    };
+    let verified = claimed.verify(&body)?;
+    observe::note(RequestFact::Key, &verified.public_key);
+    if let Some(reason) = app.store.halted() {
+        // What it has is not what the other nodes have.
+        return Err(StoreError::Halted(reason).into());
+    }
+    app.role.accept(verified.nonce.0, verified.timestamp).await?;
+    if let Some(client) = &client {
+        // Only now: a replayed request must not use up the allowance of the key that signed it.
+        client.charge_key(&verified.public_key, Instant::now())?;
+    }
+    Ok(Authenticated {
+        caller: verified.public_key,
+        body,
+        timestamp: verified.timestamp,
+        nonce: received.nonce.to_owned(),
+        signature: verified.signature,
+        client,
+    })
+}
+
+pub fn has_auth_headers(headers: &HeaderMap) -> bool {
+    [wire::HEADER_TIMESTAMP, wire::HEADER_NONCE, wire::HEADER_SIGNATURE, wire::HEADER_PUBLIC_KEY]
+        .into_iter()
+        .any(|name| headers.contains_key(name))
+}
+
+/// A header that must occur exactly once. Of two, different readers could take different ones.
+pub fn single_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&'a str, ApiError> {
+    let mut values = headers.get_all(name).iter();
+    let missing = || ApiError::new(ErrorCode::AuthHeaderMissing, format!("missing header {name}"));
+    let value = values.next().ok_or_else(missing)?;
+    let invalid = |what| ApiError::new(ErrorCode::AuthHeaderInvalid, format!("the header {name} is {what}"));
+    if values.next().is_some() {
+        return Err(invalid("given twice"));
+    }
+    value.to_str().map_err(|_| invalid("not plain text"))
+}
+
+fn check_announced_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiError> {
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
+}
+
+/// The body of a request that proves its sender in its content, or not at all.
+pub async fn read_public_body(app: &App, request: Request, limit: usize) -> Result<Bytes, ApiError> {
+    let (parts, body) = request.into_parts();
+    let origin = parts.extensions.get::<RequestOrigin>();
+    let client = origin.and_then(|origin| origin.client.as_ref());
+    client.map_or(Ok(()), |client| client.charge_authenticated(Instant::now()))?;
+    check_announced_length(&parts.headers, limit)?;
+    let is_small = HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES);
+    let _waiting = origin.map(|origin| origin.patience.await_body());
+    if is_small { read_body(body, limit).await } else { read_large_body(app, body, client, limit).await }
+}
+
+/// Receives only some at a time. A slow body makes room for others.
+async fn read_large_body(
+    app: &App,
+    body: Body,
+    client: Option<&MeteredClient>,
+    limit: usize,
+) -> Result<Bytes, ApiError> {
+    let claimant = Claimant::at(client.map(|client| client.network));
+    let place = app.large_bodies.take(claimant).await?;
+    let meter = place.meter();
+    let metered = body.map_frame(move |frame| {
+        meter.add(frame.data_ref().map_or(0, |data| data.len() as u64));
+        frame
+    });
+    let read = place.keep(read_body(Body::new(metered), limit)).await;
+    read.unwrap_or_else(|GaveWay| Err(ApiError::too_slow()))
+}
+
+async fn read_body(body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, limit)).await;
+    let read = read.map_err(|_| ApiError::too_slow())?;
+    read.map_err(|error| {
+        let is_limit = std::error::Error::source(&error)
+            .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
+        if is_limit { ApiError::too_large(limit) } else { ApiError::malformed("the request body broke off") }
+    })
+}

@@ -1,0 +1,225 @@
+//! What is stored, by digest, project, name and key. Public: anyone can count the same from the stored files.
+
+use axum::{Extension, extract::State, http::Uri, response::Response};
+use countersign_api::catalogue::{
+    KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleaseState, ReleasesResponse,
+};
+use countersign_api::event::EventFilter;
+use countersign_core::values::{
+    bounds::LIST_ENTRIES, digest::HexDigest, key::PublicKey, path::RepoPath, time::Timestamp,
+    wire::routes as paths,
+};
+use countersign_store::catalogue::{FileDigest, ProjectName, WantedReleases};
+use percent_encoding::percent_decode_str;
+use serde_json::json;
+
+use crate::api::openapi::{EXAMPLE_PROJECT, Endpoint, Parameter, Section, after_index, matching, one_of};
+use crate::api::{catalogue::ask, openapi, routes::files::write_and_send, routing::RouteTable, state::App};
+use crate::http::{error::ApiError, request::Query, request::bad};
+use crate::limits::connections::RequestOrigin;
+
+pub(crate) fn routes() -> RouteTable {
+    let digest = |name, about, digits: usize| {
+        Parameter::query(
+            name,
+            about,
+            matching(&format!("^[0-9a-fA-F]{{{digits}}}$")),
+            "0b".repeat(digits / 2),
+        )
+    };
+    let key = || {
+        let about = "A public key in any accepted form, URL-encoded: a slash in it is `%2F`.";
+        Parameter::path("key", about, openapi::public_key(), openapi::example_key())
+    };
+    let no_key = "key: not base64 of 32 bytes";
+    RouteTable::default()
+        .get(paths::RELEASES, list_releases, catalogued("releases", Section::Reading, "Find releases", "give exactly one of `sha256`, `sha512` and `project`")
+            .about(format!(
+                "Which complete or revoked releases list a file with this digest, the oldest first; or the releases of a \
+                 project, the last registered first. Give exactly one of `sha256`, `sha512` and `project`. Two projects \
+                 can list the same file, so look at `project_id`. An answer has at most {LIST_ENTRIES} releases.\n\n\
+                 The server read these facts from the stored files. To rely on a release, check it: its files, signatures \
+                 and signers are all public.",
+            ))
+            .takes(digest("sha256", "The SHA-256 digest of a file, in hexadecimal.", 64))
+            .takes(digest("sha512", "The SHA-512 digest of a file, in hexadecimal.", 128))
+            .takes(Parameter::query("project", "The identifier of a project, in any letter case.", openapi::path(), EXAMPLE_PROJECT))
+            .takes(Parameter::query("tag", "Only the release of this tag. Goes only with `project`.", openapi::path(), "v1"))
+            .takes(Parameter::query("state", "Only releases in this state. Goes only with `project`.", one_of(&ReleaseState::ALL.map(ReleaseState::name)), "complete"))
+            .takes(Parameter::query("newest", "Only the newest release: the highest complete version that no one has begun to revoke. Goes only with `project`, and without `tag`, `state` and `after`.", one_of(&["true"]), "true"))
+            .takes(after_index())
+            .answers_with::<ReleasesResponse>(200, "the releases", &[("digest", "releases")]))
+        .get(paths::PROJECTS, find_projects, catalogued("projects", Section::Reading, "Find projects by name", "name: must be given")
+            .about(
+                "Projects whose identifiers end with these names: `acme/app` finds `https/github.com/443/acme/app`. Those with \
+                 signers in force; if there are none, those that are being registered. At most 100.",
+            )
+            .takes(Parameter::query("name", "The last names of a project's identifier, in any letter case.", openapi::path(), "acme/app"))
+            .answers_with::<ProjectsResponse>(200, "their identifiers", &[("one", "projects")]))
+        .get(&format!("{}/{{key}}", paths::KEYS), describe_key, catalogued("key", Section::Reading, "What is known of a key", no_key)
+            .about(
+                "Where signers files in force list it, the last 25 releases that carry its signature, and revocations that it \
+                 signed and that wait for others. `last_signed_at` says when it was last used: for a release, a signers file that \
+                 took effect, or a revocation in force. A key that no one lists gets empty lists.",
+            )
+            .counted_as("keys")
+            .takes(key())
+            .answers_with::<KeyResponse>(200, "the key", &[("signer", "key")]))
+        .get(&format!("{}/{{key}}/pending", paths::KEYS), list_pending, catalogued("key_pending", Section::Signing, "What waits for a key", no_key)
+            .about(format!(
+                "Begun revocations first, then signers files, then releases; of each kind the oldest first, at most \
+                 {LIST_ENTRIES} in all. The same as `pending_signatures` and more, for anyone who asks.",
+            ))
+            .counted_as("keys")
+            .takes(key())
+            .answers_with::<KeyPendingResponse>(200, "what waits", &[("revocation", "key.pending")]))
+        .get(&format!("{}/{{key}}/signed", paths::KEYS), list_signed, catalogued("key_signed", Section::Reading, "What a key has signed", no_key)
+            .about(format!(
+                "All releases that carry its signature, the newest signature first, at most {LIST_ENTRIES} in an answer. \
+                 `decisive` marks those that would not have been complete without it. `countersign incident` asks this \
+                 about a stolen key.",
+            ))
+            .counted_as("keys")
+            .takes(key())
+            .takes(Parameter::query("since", "Only signatures from this time or later.", json!({ "type": "string", "format": "date-time" }), "2026-01-01T00:00:00Z"))
+            .takes(after_index())
+            .answers_with::<KeySignedResponse>(200, "the releases", &[("signer", "key.signed")]))
+}
+
+fn catalogued(id: &'static str, section: Section, summary: &'static str, malformed: &str) -> Endpoint {
+    let about = "a parameter is missing, malformed, unknown or repeated; the message names it";
+    Endpoint::new(id, section, summary)
+        .fails(about, &ApiError::invalid_parameter(malformed))
+        .can_fail("")
+        .fails("the server has just started, or is busy; try again", &ApiError::no_catalogue_yet())
+        .limited()
+}
+
+async fn list_releases(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let ReleasesQuery { wanted, after } = ReleasesQuery::parse(uri.query().unwrap_or_default())?;
+    let found = ask(&app, origin.as_ref(), move |look| match wanted {
+        Wanted::Digest(digest) => look.releases_with(&digest, after.as_ref()),
+        Wanted::Project(wanted) => look.releases_of(&wanted, after.as_ref()),
+        Wanted::Newest(project) => Ok(look.newest_release_of(&project)),
+    });
+    let found = found.await?.map_err(bad("after"))?;
+    write_and_send(&app, &found, origin.as_deref()).await
+}
+
+async fn find_projects(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let query = Query::parse(uri.query().unwrap_or_default(), &["name"])?;
+    let name = query.get("name").ok_or_else(|| ApiError::invalid_parameter("name: must be given"))?;
+    let name = ProjectName::parse(name).map_err(bad("name"))?;
+    let found = ask(&app, origin.as_ref(), move |look| look.projects_named(&name)).await?;
+    write_and_send(&app, &found, origin.as_deref()).await
+}
+
+struct ReleasesQuery {
+    wanted: Wanted,
+    after: Option<RepoPath>,
+}
+
+enum Wanted {
+    Digest(FileDigest),
+    Project(WantedReleases),
+    /// Of this project.
+    Newest(RepoPath),
+}
+
+impl ReleasesQuery {
+    fn parse(text: &str) -> Result<Self, ApiError> {
+        let query = Query::parse(text, &["sha256", "sha512", "project", "tag", "state", "newest", "after"])?;
+        let after = query.get("after").map(RepoPath::parse).transpose().map_err(bad("after"))?;
+        let asked = ["sha256", "sha512", "project"].map(|name| query.get(name));
+        let wanted = match asked {
+            [Some(hex), None, None] => Wanted::Digest(FileDigest::Sha256(parse_digest("sha256", hex)?)),
+            [None, Some(hex), None] => Wanted::Digest(FileDigest::Sha512(parse_digest("sha512", hex)?)),
+            [None, None, Some(project)] => parse_project(&query, project)?,
+            _ => {
+                let message = "give exactly one of `sha256`, `sha512` and `project`";
+                return Err(ApiError::invalid_parameter(message));
+            }
+        };
+        if matches!(wanted, Wanted::Digest(_))
+            && let Some(name) = ["tag", "state", "newest"].into_iter().find(|name| query.get(name).is_some())
+        {
+            return Err(ApiError::invalid_parameter(format!("{name}: goes only with `project`")));
+        }
+        Ok(Self { wanted, after })
+    }
+}
+
+fn parse_project(query: &Query, project: &str) -> Result<Wanted, ApiError> {
+    let project = RepoPath::parse(project).map_err(bad("project"))?;
+    if let Some(newest) = query.get("newest") {
+        if newest != "true" {
+            return Err(ApiError::invalid_parameter("newest: must be true"));
+        }
+        if let Some(name) = ["tag", "state", "after"].into_iter().find(|name| query.get(name).is_some()) {
+            return Err(ApiError::invalid_parameter(format!("{name}: does not go with `newest`")));
+        }
+        return Ok(Wanted::Newest(project));
+    }
+    // A plus sign in a query means a space, unless it is written as %2B. No tag has a space.
+    let tag = query.get("tag").map(|tag| tag.replace(' ', "+"));
+    if let Some(tag) = &tag {
+        RepoPath::parse(tag).map_err(bad("tag"))?;
+    }
+    let state = query.get("state").map(ReleaseState::parse).transpose().map_err(bad("state"))?;
+    Ok(Wanted::Project(WantedReleases { project, tag, state }))
+}
+
+/// In either letter case, as programs print them.
+fn parse_digest<const N: usize>(name: &str, hex: &str) -> Result<HexDigest<N>, ApiError> {
+    let digest = HexDigest::parse_any_case(hex);
+    digest.ok_or_else(|| ApiError::invalid_parameter(format!("{name}: must be {} hexadecimal digits", 2 * N)))
+}
+
+async fn describe_key(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let key = parse_key(&uri)?;
+    let known = ask(&app, origin.as_ref(), move |look| look.describe_key(&key)).await?;
+    write_and_send(&app, &known, origin.as_deref()).await
+}
+
+async fn list_pending(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let key = parse_key(&uri)?;
+    let waiting = ask(&app, origin.as_ref(), move |look| look.pending_for(&key)).await?;
+    write_and_send(&app, &waiting, origin.as_deref()).await
+}
+
+async fn list_signed(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let key = parse_key(&uri)?;
+    let query = Query::parse(uri.query().unwrap_or_default(), &["since", "after"])?;
+    let since = query.get("since").map(Timestamp::parse).transpose().map_err(bad("since"))?;
+    let after = query.get("after").map(RepoPath::parse).transpose().map_err(bad("after"))?;
+    let signed = ask(&app, origin.as_ref(), move |look| look.signed_by(&key, since, after.as_ref()));
+    let signed = signed.await?.map_err(bad("after"))?;
+    write_and_send(&app, &signed, origin.as_deref()).await
+}
+
+/// The segment behind `/v1/keys/`. Bytes that are no valid key are fine: no one lists them.
+fn parse_key(uri: &Uri) -> Result<PublicKey, ApiError> {
+    let segment = uri.path().split('/').nth(3).unwrap_or_default();
+    let decoded = percent_decode_str(segment).decode_utf8().map_err(bad("key"))?;
+    EventFilter::parse_key(&decoded).map_err(bad("key"))
+}

@@ -1,0 +1,333 @@
+//! Stored files: raw, the signers file that governs a path, and the signers history behind an artifact.
+
+use std::sync::Arc;
+
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::{Extension, body::Body, body::Bytes, extract::State, response::IntoResponse, response::Response};
+use countersign_api::{answers::ChainResponse, error_code::ErrorCode, schemas::SignersConfig};
+use countersign_core::values::{path::RepoPath, wire::routes as paths};
+use countersign_core::{documents::layout, rules::decide::veto::list_records};
+use countersign_store::{FoundFile, Head, ObjectId, PathEntry, unreadable};
+use serde::Serialize;
+
+use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Section, any_path, file_path, if_none_match};
+use crate::api::routing::{RouteTable, Tail, parse_tail};
+use crate::api::{openapi, routes::history::HistoryEntries, routes::history::chain_at_hand, state::App};
+use crate::{http::error::ApiError, http::sending::SMALL_BYTES, limits::connections::RequestOrigin};
+
+const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
+/// Forty hexadecimal digits and two quotation marks.
+const TAG_BYTES: usize = 42;
+
+pub(crate) fn routes() -> RouteTable {
+    RouteTable::default()
+        .get_below(paths::FILES, raw, Endpoint::new("file", Section::Reading, "A stored file")
+            .about(
+                "The bytes of any stored file. You can keep copies, but ask again before you use one: the file at a path \
+                 can change.",
+            )
+            .counted_as("files")
+            .takes(file_path())
+            .takes(if_none_match())
+            .answers(describe_stored("the bytes").with_content(Content::bytes("application/octet-stream")))
+            .answers(DescribedAnswer::not_modified())
+            .refuses(400, "invalid path, or a directory", "path.400")
+            .refuses(404, "no file at the path", "status.404")
+            .can_fail("")
+            .can_be_busy()
+            .limited())
+        .get_below(paths::GET_SIGNERS, signers, Endpoint::new("get_signers", Section::Reading, "The signers in force for a path")
+            .about("The nearest signers file in force at or above the path, byte for byte as it was published.")
+            .takes(any_path())
+            .takes(if_none_match())
+            .answers(describe_stored("the signers file").with_content(Content::of::<SignersConfig>(&[("two_of_two", "get_signers")])))
+            .answers(DescribedAnswer::not_modified())
+            .refuses(400, "invalid path", "path.400")
+            .fails("no signers file in any parent directory", &ApiError::no_signers("https/github.com/443/acme/other"))
+            .can_fail("")
+            .can_be_busy()
+            .limited())
+        .get_below(paths::GET_SIGNERS_CHAIN, chain, describe_chain("get_signers_chain", ""))
+        // Another name for it in the specification.
+        .get_below(paths::GET_ARTIFACT_SIGNERS_CHAIN, chain, describe_chain("get_artifact_signers_chain", "\n\nThe same as `get_signers_chain`, under another name."))
+}
+
+fn describe_chain(id: &'static str, note: &str) -> Endpoint {
+    Endpoint::new(id, Section::Reading, "The history of a file's signers")
+        .about(format!(
+            "The project's signers files in order, from the first to the one that governs the file. The path must be that of \
+             a complete or revoked index, or of a signers file in force. Any other path, well-formed or not, gets 400.{note}",
+        ))
+        .counted_as("get_signers_chain")
+        .takes(file_path())
+        .answers_with::<ChainResponse>(200, "the history of the signers", &[("first_signers", "chain")])
+        .refuses(400, "invalid path, nothing there, not complete, or of another kind", "chain.400")
+        .can_fail("")
+        .can_be_busy()
+        .limited()
+}
+
+pub(crate) fn describe_stored(about: &str) -> DescribedAnswer {
+    let headers = [openapi::ETAG, openapi::CACHE_CONTROL, openapi::CONTENT_LENGTH];
+    DescribedAnswer::new(200, about).with_headers(headers)
+}
+
+async fn raw(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    tail: Tail,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (path, head) = (tail.parse()?, app.store.head());
+    let path = match layout::project_of_newest_veto(&path) {
+        Some(project) => {
+            let head = Arc::clone(&head);
+            app.sending.read(move || find_newest_veto(&head, &project, path)).await??
+        }
+        None => path,
+    };
+    let question = FileQuestion { app: &app, origin: origin.as_deref(), headers: &headers };
+    let project = layout::project_of_history(&path);
+    match project.and_then(|project| Some((head.history_id(&project)?, project))) {
+        Some((id, project)) => question.send_history(head, project, id).await,
+        None => question.send_file(head, path, Wanted::File).await,
+    }
+}
+
+async fn signers(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    tail: Tail,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (path, head) = (tail.parse()?, app.store.head());
+    let question = FileQuestion { app: &app, origin: origin.as_deref(), headers: &headers };
+    question.send_file(head, path, Wanted::Signers).await
+}
+
+async fn chain(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    tail: Tail,
+) -> Result<Response, ApiError> {
+    let path = parse_artifact(&tail.0)?;
+    let head = app.store.head();
+    let entries = app.sending.read(move || HistoryEntries::chain(head, &path)).await??;
+    let length = entries.len();
+    let body = entries.send(&app, origin.as_deref()).await?;
+    Ok(sized(body, JSON, length))
+}
+
+/// Answers with a stored file without waiting; `None` leaves the request to the handler.
+pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option<Response>, ApiError> {
+    let head = app.store.glance();
+    // The spelling that nearly every client uses.
+    let file = if tail.contains('%') { None } else { head.file_as_spelled(tail) };
+    if let Some(file) = file {
+        return Ok(serve_at_hand(&head, file, OCTET_STREAM, headers));
+    }
+    let path = parse_tail(tail)?;
+    match head.file(&path) {
+        Some(file) => Ok(serve_at_hand(&head, file, OCTET_STREAM, headers)),
+        // It can be a history, which has to be assembled, or stand for a veto, which has to be found.
+        None if layout::project_of_history(&path).is_some() => Ok(None),
+        None if layout::project_of_newest_veto(&path).is_some() => Ok(None),
+        None => Err(not_a_file(&head, &path)),
+    }
+}
+
+pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option<Response>, ApiError> {
+    let (path, head) = (parse_tail(tail)?, app.store.glance());
+    let file = head.nearest_signers(&path).ok_or_else(|| ApiError::no_signers(path.as_str()))?;
+    Ok(serve_at_hand(&head, file, JSON, headers))
+}
+
+/// Answers with a chain without waiting; `None` leaves the request to the handler.
+pub fn read_chain(app: &App, tail: &str) -> Result<Option<Response>, ApiError> {
+    let chain = chain_at_hand(app, &parse_artifact(tail)?)?;
+    Ok(chain.map(|chain| ([(CONTENT_TYPE, JSON)], chain).into_response()))
+}
+
+fn parse_artifact(tail: &str) -> Result<RepoPath, ApiError> {
+    parse_tail(tail)
+        .map_err(|error| ApiError { message: format!("Invalid artifact path: {}", error.message), ..error })
+}
+
+/// Where the newest veto of a project, or its signatures, lies (D220).
+fn find_newest_veto(head: &Head, project: &RepoPath, path: RepoPath) -> Result<RepoPath, ApiError> {
+    Ok(match list_records(head, project)?.pop() {
+        Some(record) if path == layout::newest_veto(project) => record.path,
+        Some(record) => layout::signatures_of(&record.path),
+        None => path,
+    })
+}
+
+pub(crate) fn file_not_found(path: &RepoPath) -> ApiError {
+    ApiError::new(ErrorCode::FileNotFound, format!("File not found: {path}"))
+}
+
+fn not_a_file(head: &Head, path: &RepoPath) -> ApiError {
+    match head.entry(path) {
+        Some(PathEntry::Directory) => {
+            ApiError::new(ErrorCode::IsADirectory, format!("{path} is a directory"))
+        }
+        Some(PathEntry::File(_)) | None => file_not_found(path),
+    }
+}
+
+/// A stored file, or 304 if the client has it; `None` if it must be read first.
+fn serve_at_hand(
+    head: &Head,
+    file: FoundFile<'_>,
+    content_type: HeaderValue,
+    headers: &HeaderMap,
+) -> Option<Response> {
+    let tag = entity_tag(&file.id);
+    if matches_tag(headers, &tag) {
+        return Some(not_modified(&tag));
+    }
+    let content = head.content_at_hand(file, SMALL_BYTES)?;
+    Some(tagged(Response::new(Body::from(content)), content_type, &tag))
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    File,
+    Signers,
+}
+
+impl Wanted {
+    fn find<'a>(self, head: &'a Head, path: &RepoPath) -> Option<FoundFile<'a>> {
+        match self {
+            Self::File => head.file(path),
+            Self::Signers => head.nearest_signers(path),
+        }
+    }
+
+    fn missing(self, head: &Head, path: &RepoPath) -> ApiError {
+        match self {
+            Self::File => not_a_file(head, path),
+            Self::Signers => ApiError::no_signers(path.as_str()),
+        }
+    }
+
+    fn content_type(self) -> HeaderValue {
+        match self {
+            Self::File => OCTET_STREAM,
+            Self::Signers => JSON,
+        }
+    }
+
+    fn read(self, head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
+        let found = self.find(head, path).ok_or_else(|| self.missing(head, path))?;
+        Ok(head.content(found).map_err(|error| unreadable(path, &error))?)
+    }
+}
+
+/// A request for a file that has to be read, away from the threads of connections.
+struct FileQuestion<'a> {
+    app: &'a App,
+    origin: Option<&'a RequestOrigin>,
+    headers: &'a HeaderMap,
+}
+
+impl FileQuestion<'_> {
+    async fn send_file(&self, head: Arc<Head>, path: RepoPath, wanted: Wanted) -> Result<Response, ApiError> {
+        let Some(file) = wanted.find(&head, &path) else { return Err(wanted.missing(&head, &path)) };
+        let tag = entity_tag(&file.id);
+        if matches_tag(self.headers, &tag) {
+            return Ok(not_modified(&tag));
+        }
+        let content = self.app.sending.read(move || wanted.read(&head, &path)).await??;
+        let body = self.app.sending.body(content, self.origin).await?;
+        Ok(tagged(Response::new(body), wanted.content_type(), &tag))
+    }
+
+    async fn send_history(
+        &self,
+        head: Arc<Head>,
+        project: RepoPath,
+        id: ObjectId,
+    ) -> Result<Response, ApiError> {
+        let tag = entity_tag(&id);
+        if matches_tag(self.headers, &tag) {
+            return Ok(not_modified(&tag));
+        }
+        let path = layout::history(&project);
+        let entries = self.app.sending.read(move || HistoryEntries::document(head, project)).await??;
+        let entries = entries.ok_or_else(|| file_not_found(&path))?;
+        let length = entries.len();
+        let body = entries.send(self.app, self.origin).await?;
+        Ok(tagged(sized(body, OCTET_STREAM, length), OCTET_STREAM, &tag))
+    }
+}
+
+/// Sends an answer in JSON. It waits for room if it is large (D45).
+pub(crate) async fn send_json(
+    app: &App,
+    answer: Bytes,
+    origin: Option<&RequestOrigin>,
+) -> Result<Response, ApiError> {
+    let length = answer.len();
+    Ok(sized(app.sending.body(answer, origin).await?, JSON, length))
+}
+
+/// Writes an answer as JSON and sends it. It waits for room if it is large.
+pub(crate) async fn write_and_send(
+    app: &App,
+    answer: &impl Serialize,
+    origin: Option<&RequestOrigin>,
+) -> Result<Response, ApiError> {
+    let answer = serde_json::to_vec(answer).expect("lists of text and numbers are always JSON");
+    send_json(app, answer.into(), origin).await
+}
+
+/// An answer whose length is known before its body.
+pub(crate) fn sized(body: Body, content_type: HeaderValue, length: usize) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    response
+}
+
+pub(crate) fn not_modified(tag: &[u8]) -> Response {
+    with_tag(StatusCode::NOT_MODIFIED.into_response(), tag)
+}
+
+/// A stored file with its headers.
+pub(crate) fn tagged(mut response: Response, content_type: HeaderValue, tag: &[u8]) -> Response {
+    // Room for all headers, allocated once.
+    response.headers_mut().reserve(8);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    with_tag(response, tag)
+}
+
+fn with_tag(mut response: Response, tag: &[u8]) -> Response {
+    // A client asks again before it uses its copy, since the file at a path can change.
+    response.headers_mut().insert(CACHE_CONTROL, NO_CACHE);
+    if let Ok(tag) = HeaderValue::from_bytes(tag) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+/// The id of a blob in quotation marks.
+fn entity_tag(id: &ObjectId) -> [u8; TAG_BYTES] {
+    let mut tag = [b'"'; TAG_BYTES];
+    let _ = id.hex_to_buf(&mut tag[1..TAG_BYTES - 1]);
+    tag
+}
+
+/// Whether the client has this version (`If-None-Match`, compared weakly as for any GET).
+pub(crate) fn matches_tag(headers: &HeaderMap, tag: &[u8]) -> bool {
+    let is_ours = |given: &str| given == "*" || given.trim_start_matches("W/").as_bytes() == tag;
+    let mut given = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    given.any(|value| value.split(',').map(str::trim).any(is_ours))
+}

@@ -1,0 +1,146 @@
+//! What waits for signatures, what to sign, and how far a file has come.
+
+use std::sync::Arc;
+
+use axum::{Extension, Json, body::Bytes, extract::State, response::Response};
+use countersign_api::answers::{FilesToSignResponse, PendingResponse, SignedResponse, StatusResponse};
+use countersign_api::requests::SignaturesBody;
+use countersign_core::rules::{decide::sign, query, stored};
+use countersign_core::values::{
+    bounds::PENDING_LIST_BYTES, key::PublicKey, path::RepoPath, wire::routes as paths,
+};
+use countersign_store::{Head, catalogue::Look};
+
+use crate::api::openapi::{Endpoint, Section, file_path};
+use crate::api::routes::files::{file_not_found, send_json};
+use crate::api::routing::{RouteTable, Tail};
+use crate::api::{auth::Authenticated, catalogue::wait_until_ready, state::App};
+use crate::operate::{observe, observe::RequestFact};
+use crate::{http::error::ApiError, limits::connections::RequestOrigin};
+
+pub(crate) fn routes() -> RouteTable {
+    RouteTable::default()
+        .get(paths::PENDING_SIGNATURES, list_pending, Endpoint::new("pending_signatures", Section::Signing, "What waits for my signature")
+            .about(
+                "The files that collect signatures, and that the caller can sign and has not signed. Master keys see only \
+                 signers files. `revocations` lists begun revocations that the caller can join, with the same fields as \
+                 `GET /v1/keys/{key}/pending`.",
+            )
+            .signed()
+            .answers_with::<PendingResponse>(200, "sorted paths", &[("one", "pending"), ("objection", "pending.objection"), ("revocation", "pending.revocation")])
+            .can_be_elsewhere()
+            .can_fail(""))
+        .get_below(paths::FILES_TO_SIGN, to_sign, Endpoint::new("files_to_sign", Section::Signing, "What to sign for a file")
+            .about(
+                "The content of the file and, for a signers file, of its metadata. Parse it before you sign it: it must be \
+                 the kind of document that the path names, for the project that the path names.",
+            )
+            .signed()
+            .takes(file_path())
+            .answers_with::<FilesToSignResponse>(200, "the content by path", &[("index", "files_to_sign")])
+            .refuses(400, "invalid path", "path.400")
+            .can_be_elsewhere()
+            .refuses(404, "no file at the path", "status.404")
+            .can_fail(""))
+        .post(paths::SIGNATURES, submit, Endpoint::new("submit_signatures", Section::Signing, "Submit signatures")
+            .about(
+                "Submits one signer's signatures on one file. For an index, `signatures` has that one path; for a pending \
+                 signers file, the file and its metadata. The server takes all of them or none.\n\n\
+                 Each signature is over the 64 raw bytes of the SHA-512 digest of the stored bytes. `public_key` is the \
+                 signer, who need not be the caller.\n\n\
+                 Signers whose predecessors have a `rotation_delay_hours` wait when they have all signatures, unless the masters \
+                 in force are among those who signed, by their own thresholds. `waits_until` says until when.",
+            )
+            .counted_as("signatures")
+            .signed()
+            .with_body::<SignaturesBody>(&[("signers_file", "sign.request"), ("index", "sign.request.index")])
+            .answers_with::<SignedResponse>(200, "accepted", &[("collecting", "sign"), ("complete", "sign.complete"), ("waits", "sign.waits")])
+            .refuses(400, "the body is malformed; no such file; the file collects no signatures; a path is missing, or there is one too many; a signature does not verify", "sign.400")
+            .refuses(403, "the signer may not sign this file; the operator has blocked the key, the host or the project; or this is a mirror", "sign.403")
+            .refuses(409, "the file is complete or revoked, or this key has signed it already", "sign.409")
+            .can_fail(""))
+        .get_below(paths::SIGNATURES, status, Endpoint::new("signature_status", Section::Signing, "How far a file has come")
+            .about(
+                "The status of an index or a pending signers file. Keys of the signers file in force, in any role, can ask for \
+                 it. For a pending signers file, its own keys can ask as well.",
+            )
+            .signed()
+            .takes(file_path())
+            .answers_with::<StatusResponse>(200, "whether it is complete", &[("complete", "status"), ("revoked", "status.revoked"), ("waits", "status.waits")])
+            .refuses(400, "invalid path", "path.400")
+            .refuses(403, "the caller is not in the signers file; or this is a mirror", "status.403")
+            .refuses(404, "no such file, a file that collects no signatures, or no signers file for it", "status.404")
+            .can_fail(""))
+}
+
+/// Not one of the questions of everyone: those who ask as strangers must not hold up signers.
+async fn list_pending(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    request: Authenticated,
+) -> Result<Response, ApiError> {
+    wait_until_ready(&app).await?;
+    let caller = request.caller;
+    // Another thread would take longer to begin than a brief answer takes.
+    let brief = app.catalogue.glance().filter(|look| look.is_brief_for(&caller));
+    let answer = match brief.map(|look| write_pending(&look, &caller)) {
+        Some(answer) => answer,
+        None => {
+            let catalogue = Arc::clone(&app.catalogue);
+            app.sending.read(move || write_pending(&catalogue.look(), &caller)).await?
+        }
+    };
+    send_json(&app, answer.into(), origin.as_deref()).await
+}
+
+fn write_pending(look: &Look<'_>, caller: &PublicKey) -> Vec<u8> {
+    let head = look.head();
+    let files = PendingResponse::within(PENDING_LIST_BYTES, &**head, head.index.waiting_for(caller));
+    let answer = PendingResponse { revocations: look.revocations_for(caller), ..files };
+    serde_json::to_vec(&answer).expect("a list of text is always JSON")
+}
+
+async fn to_sign(
+    State(app): State<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    tail: Tail,
+    _: Authenticated,
+) -> Result<Response, ApiError> {
+    let path = tail.parse()?;
+    let head = app.store.head();
+    let answer = app.sending.read(move || write_to_sign(&head, &path)).await??;
+    send_json(&app, answer, origin.as_deref()).await
+}
+
+fn write_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
+    let files = query::files_to_sign(head, path)?.ok_or_else(|| file_not_found(path))?;
+    let text = |(path, bytes): (RepoPath, Arc<[u8]>)| match String::from_utf8(bytes.to_vec()) {
+        Ok(text) => Ok((path, text)),
+        Err(_) => Err(stored::corrupt(&path, "it is not UTF-8")),
+    };
+    let answer = FilesToSignResponse { files: files.into_iter().map(text).collect::<Result<_, _>>()? };
+    Ok(serde_json::to_vec(&answer).expect("text by text is always JSON").into())
+}
+
+async fn submit(State(app): State<App>, request: Authenticated) -> Result<Json<SignedResponse>, ApiError> {
+    let body = SignaturesBody::parse(&request.body)?;
+    observe::note(RequestFact::File, &body.file_path);
+    app.blocks.check(&[&request.caller, &body.public_key], &body.file_path)?;
+    let prepared = body.prepare(&*app.store.head());
+    let signed = request.change(&app, move |head, now| sign::sign_prepared(head, &prepared, now)).await?;
+    Ok(Json(SignedResponse { is_complete: signed.is_complete, waits_until: signed.waits_until }))
+}
+
+async fn status(
+    State(app): State<App>,
+    tail: Tail,
+    request: Authenticated,
+) -> Result<Json<StatusResponse>, ApiError> {
+    let path = tail.parse()?;
+    let head = app.store.head();
+    let state = query::file_status(&*head, &path, &request.caller)?;
+    Ok(Json(match stored::agreement(&*head, &path)? {
+        Some(agreement) => StatusResponse::waiting(path, agreement.due_at),
+        None => StatusResponse::new(path, state),
+    }))
+}

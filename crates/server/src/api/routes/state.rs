@@ -1,0 +1,235 @@
+//! The state of one release or one project, as of one commit (D232).
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, Uri};
+use axum::{Extension, body::Bytes, extract::State as AppState, response::Response};
+use countersign_api::error_code::ErrorCode;
+use countersign_api::state::{DroppedReleases, LogAnswer, LogConsistency, StateDocument, StateResponse};
+use countersign_core::proof::{bundle::Staple, state::State, state::StateSubject};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::{bounds::LIST_ENTRIES, path::RepoPath, wire::routes as paths};
+use countersign_core::{documents::fields::parse_digest, documents::layout, rules::snapshot::Snapshot as _};
+use countersign_explain::describe::proposal::{DroppedSignatures, list_dropped};
+use countersign_log::NoStaple;
+use countersign_store::Head;
+use serde_json::json;
+
+use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Parameter, Section};
+use crate::api::routes::files::{JSON, describe_stored, file_not_found, matches_tag, not_modified, tagged};
+use crate::api::{catalogue::ask, openapi, routing::RouteTable, routing::Tail, state::App};
+use crate::http::{error::ApiError, request::Query, request::bad};
+use crate::limits::connections::RequestOrigin;
+
+/// How often the newest release can be revoked while a question for it is answered.
+const MOST_LOOKS: usize = 4;
+
+pub(crate) fn routes() -> RouteTable {
+    RouteTable::default()
+        .get_below(paths::STATE, state, Endpoint::new("state", Section::Reading, "The state of a release or a project")
+            .about(
+                "Everything that the server has about one release, or about the signers of one project, as of one commit. The path \
+                 is that of an index, of a release's directory, of a project, or of a signers file. For a complete or revoked \
+                 release, `bundle` is the bundle that `countersign bundle` writes, with what the log proves; the saved answer \
+                 verifies like a bundle. For everything else, `files` has the exact stored texts: signatures so far, signers that \
+                 are proposed, objections, a begun revocation or veto, a withdrawal. The server's word is a hint where to look: \
+                 check signatures yourself.",
+            )
+            .takes(openapi::any_path())
+            .takes(Parameter::query("tag", "The release of the project at the path that has this tag, or this directory.", openapi::path(), "v1"))
+            .takes(Parameter::query("newest", "The newest release of the project at the path: the highest complete version that no one has begun to revoke. `skipped` lists the higher versions that were passed over. If the project has no such release, the answer is about the project. With `tag`, this parameter changes nothing.", openapi::one_of(&["true"]), "true"))
+            .takes(Parameter::query("history_after", "Leave out the entries of the history up to that of the signers file with this digest, which you have. If the history has no such entry, it is whole.", openapi::matching("^sha512:[0-9a-f]{128}$"), format!("sha512:{}", "0".repeat(128))))
+            .takes(Parameter::query("log_size", "The size of the log that you have seen. `log.consistency` then proves that the staple is of the same log.", json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX }), 7))
+            .takes(openapi::if_none_match())
+            .answers(describe_stored("the state").with_content(Content::of::<StateDocument<'_>>(&[("complete", "state")])))
+            .answers(DescribedAnswer::not_modified())
+            .refuses(400, "invalid path or question", "path.400")
+            .refuses(404, "no release and no project at the path", "status.404")
+            .can_fail("")
+            .can_be_busy()
+            .limited())
+}
+
+async fn state(
+    AppState(app): AppState<App>,
+    origin: Option<Extension<RequestOrigin>>,
+    tail: Tail,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (path, question) = (tail.parse()?, StateQuestion::parse(uri.query().unwrap_or_default())?);
+    let WrittenState { bytes, tag } = match question.wanted {
+        Wanted::Newest => find_newest(&app, origin.as_ref(), path, question.known).await?,
+        wanted => {
+            let reader = Arc::clone(&app);
+            let read = move || read_state(&reader, &path, &wanted, question.known).map(WrittenState::of);
+            app.sending.read(read).await??
+        }
+    };
+    if matches_tag(&headers, tag.as_bytes()) {
+        return Ok(not_modified(tag.as_bytes()));
+    }
+    let body = app.sending.body(bytes, origin.as_deref()).await?;
+    Ok(tagged(Response::new(body), JSON, tag.as_bytes()))
+}
+
+/// An answer in bytes, written beside the threads of connections: a history can have megabytes.
+struct WrittenState {
+    bytes: Bytes,
+    tag: String,
+}
+
+impl WrittenState {
+    fn of(answer: StateResponse) -> Self {
+        let bytes = answer.write();
+        let tag = format!("\"{}\"", &Sha256::of(&bytes).to_string()[..40]);
+        Self { bytes: bytes.into(), tag }
+    }
+}
+
+struct StateQuestion {
+    wanted: Wanted,
+    known: Known,
+}
+
+/// What the client has seen before.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    history_after: Option<Sha512>,
+    log_size: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+enum Wanted {
+    /// What is at the path itself.
+    Path,
+    /// The release of the project with this tag, or in this directory.
+    Tag(String),
+    /// The newest release of the project (D77).
+    Newest,
+}
+
+impl StateQuestion {
+    fn parse(text: &str) -> Result<Self, ApiError> {
+        let query = Query::parse(text, &["tag", "newest", "history_after", "log_size"])?;
+        // A plus sign in a query means a space, unless it is written as %2B. No tag has a space.
+        let tag = query.get("tag").map(|tag| tag.replace(' ', "+"));
+        let wanted = match (tag, query.get("newest")) {
+            (None, None) => Wanted::Path,
+            (_, Some(other)) if other != "true" => {
+                return Err(ApiError::invalid_parameter("newest: must be true"));
+            }
+            // A release that is named is the only one with that name, and so the newest.
+            (Some(tag), _) => {
+                RepoPath::parse(&tag).map_err(bad("tag"))?;
+                Wanted::Tag(tag)
+            }
+            (None, Some(_)) => Wanted::Newest,
+        };
+        let after = query.get("history_after").map(parse_digest).transpose();
+        let log_size = query.get("log_size").map(str::parse).transpose();
+        let known = Known {
+            history_after: after.map_err(bad("history_after"))?,
+            log_size: log_size.map_err(bad("log_size"))?,
+        };
+        Ok(Self { wanted, known })
+    }
+}
+
+fn read_state(app: &App, path: &RepoPath, wanted: &Wanted, known: Known) -> Result<StateResponse, ApiError> {
+    let find = |head: &Head| match wanted {
+        Wanted::Path | Wanted::Newest => StateSubject::find(head, path),
+        Wanted::Tag(tag) => StateSubject::find_tag(head, path, tag),
+    };
+    let missing = || match wanted {
+        Wanted::Tag(tag) => {
+            ApiError::new(ErrorCode::FileNotFound, format!("Release not found: {tag} of {path}"))
+        }
+        Wanted::Path | Wanted::Newest => file_not_found(path),
+    };
+    let first = app.store.head();
+    let before = find(&first).ok_or_else(missing)?;
+    // The state is never older than what the log proves of it.
+    let (head, staple) = match (app.log.get(), &before) {
+        (Some(log), StateSubject::Release(index)) => {
+            let (head, staple) = log.staple(|| app.store.head(), index);
+            (head, Some(staple))
+        }
+        (None, _) | (_, StateSubject::Project(_)) => (first, None),
+    };
+    let subject = find(&head).ok_or_else(missing)?;
+    let staple = staple.filter(|_| subject == before);
+    let mut state = State::gather(&*head, subject)?;
+    let (staple, mut log) = answer_of_log(app, &state, staple);
+    log.consistency = prove_consistency(app, staple.as_ref(), known.log_size);
+    let history_after = known.history_after.filter(|known| state.leave_out(known));
+    let DroppedSignatures { releases, more } = match &state.subject {
+        StateSubject::Project(project) => list_dropped(&*head, project, LIST_ENTRIES)?,
+        StateSubject::Release(_) => DroppedSignatures::default(),
+    };
+    Ok(StateResponse {
+        commit: head.commit.to_string(),
+        committed_at: head.committed_at()?,
+        state,
+        staple,
+        log,
+        history_after,
+        drops: DroppedReleases { releases, more },
+        skipped: Vec::new(),
+    })
+}
+
+fn answer_of_log(
+    app: &App,
+    state: &State,
+    staple: Option<Result<Staple, NoStaple>>,
+) -> (Option<Staple>, LogAnswer) {
+    let key = app.log.get().map(|log| log.key().clone());
+    let (staple, refusal) = match staple.filter(|_| state.evidence.is_some()) {
+        Some(Ok(staple)) => (Some(staple), None),
+        Some(Err(refusal)) => (None, Some(refusal)),
+        None => (None, None),
+    };
+    let is_soon = matches!(refusal, Some(NoStaple::NotLogged { .. }));
+    let no_staple = refusal.map(|refusal| refusal.to_string());
+    (staple, LogAnswer { key, no_staple, is_soon, consistency: None })
+}
+
+/// That the log of a staple and the one that the client has seen are one, whichever is larger.
+fn prove_consistency(app: &App, staple: Option<&Staple>, seen: Option<u64>) -> Option<LogConsistency> {
+    let (log, shown) = (app.log.get()?, staple?.proof.index + 1);
+    let (from, to) = (shown.min(seen?), shown.max(seen?));
+    Some(LogConsistency { from, to, hashes: log.prove_consistency(from, to)? })
+}
+
+/// The release in this directory; of a project, its newest one, and which higher versions are not offered. The catalogue
+/// names it, and another head can show it.
+async fn find_newest(
+    app: &App,
+    origin: Option<&Extension<RequestOrigin>>,
+    project: RepoPath,
+    known: Known,
+) -> Result<WrittenState, ApiError> {
+    for _ in 0..MOST_LOOKS {
+        let (question, reader) = (project.clone(), Arc::clone(app));
+        let found = ask(app, origin, move |look| {
+            let index = layout::index_in(&question);
+            let newest = match reader.store.head().contains(&index) {
+                true => None,
+                false => look.newest_release_of(&question).releases.into_iter().next(),
+            };
+            let skipped = look.skipped_above(&question, newest.as_ref());
+            let is_none = newest.is_none();
+            let subject = newest.map_or_else(|| question.clone(), |newest| newest.index_path);
+            let answer = read_state(&reader, &subject, &Wanted::Newest, known)?;
+            // Without any, what is at the path itself is shown.
+            let evidence = answer.state.evidence.as_ref();
+            let is_complete = is_none || evidence.is_some_and(|evidence| evidence.revocation.is_none());
+            Ok::<_, ApiError>(is_complete.then(|| WrittenState::of(StateResponse { skipped, ..answer })))
+        });
+        if let Some(answer) = found.await?? {
+            return Ok(answer);
+        }
+    }
+    Err(ApiError::busy())
+}

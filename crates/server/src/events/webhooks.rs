@@ -1,0 +1,81 @@
+//! Webhooks: the server sends events to the URLs that the operator configured.
+//!
+//! Each event is delivered at least once, in commit order, however long a receiver fails and however often the server
+//! is killed. No request or change waits for a delivery: each webhook has its own task, which reads the commits and
+//! stores its progress on disk.
+
+pub(crate) mod courier;
+pub mod progress;
+pub mod settings;
+
+use std::sync::Arc;
+
+use countersign_cluster::{database::Database, webhooks::WebhookProgress};
+use countersign_forge::fetch::Fetcher;
+use countersign_store::{ObjectId, Store, machine::clock::Clock, machine::data_dir::DataDir};
+use tokio::sync::watch;
+
+use crate::events::webhooks::progress::{DeliveryPosition, Progress, ProgressError, ProgressFile};
+pub use crate::events::webhooks::settings::{MIN_SECRET_BYTES, Secret, ShortSecret};
+use crate::events::webhooks::{courier::Courier, settings::Webhook, settings::WebhookStats};
+use crate::follow::background::HeldStore;
+
+/// Webhooks whose progress was read, but whose tasks do not run yet.
+#[derive(Debug)]
+pub struct Webhooks(Vec<Ready>);
+
+#[derive(Debug)]
+struct Ready {
+    webhook: Webhook,
+    progress: Progress,
+    turns: Option<WebhookProgress>,
+    stats: Arc<WebhookStats>,
+}
+
+impl Webhooks {
+    /// Reads the progress of each webhook. A new webhook begins at the newest commit, which is on disk when this
+    /// returns, so it misses nothing from now on.
+    ///
+    /// Nodes keep it in their database, and one of them delivers.
+    pub fn open(
+        webhooks: Vec<Webhook>,
+        data_dir: &DataDir,
+        store: &Store,
+        database: Option<&Database>,
+    ) -> Result<Self, ProgressError> {
+        let newest: ObjectId = store.head().commit;
+        let dir = data_dir.webhooks();
+        let opened = webhooks.into_iter().map(|webhook| {
+            let turns =
+                database.map(|database| WebhookProgress::new(database.clone(), webhook.name.as_str()));
+            let progress = match turns {
+                Some(_) => Progress::Shared(DeliveryPosition::after(newest)),
+                None => Progress::File(ProgressFile::open(&dir, &webhook.name, newest)?),
+            };
+            let stats = Arc::new(WebhookStats::new(webhook.name.clone()));
+            Ok(Ready { webhook, progress, turns, stats })
+        });
+        Ok(Self(opened.collect::<Result<_, _>>()?))
+    }
+
+    pub fn stats(&self) -> Vec<Arc<WebhookStats>> {
+        self.0.iter().map(|ready| Arc::clone(&ready.stats)).collect()
+    }
+
+    /// The task of each webhook, which ends when the server stops.
+    pub fn work(
+        self,
+        store: &Arc<HeldStore>,
+        clock: &Clock,
+        fetcher: &Fetcher,
+    ) -> impl Iterator<Item = impl FnOnce(watch::Receiver<bool>) -> courier::Work> {
+        let (store, clock, fetcher) = (Arc::clone(store), clock.clone(), fetcher.clone());
+        self.0.into_iter().map(move |Ready { webhook, progress, turns, stats }| {
+            let (store, clock, fetcher) = (Arc::clone(&store), clock.clone(), fetcher.clone());
+            move |stop| {
+                let said = Default::default();
+                Courier { webhook, progress, turns, stats, store, clock, fetcher, stop, said }.start()
+            }
+        })
+    }
+}

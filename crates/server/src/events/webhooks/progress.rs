@@ -1,0 +1,287 @@
+//! The progress of a webhook on disk: one file for each, replaced as a whole.
+//!
+//! After a crash the file can say less than was delivered; then the rest is delivered again. It never says more. So its
+//! content is synced before it gets its name. Its name is synced only when it is new.
+
+use std::{fmt, fs, fs::File, io, io::Write as _, path::Path, path::PathBuf, sync::Arc, time::Duration};
+
+use countersign_store::repository::recent_commits::{NewestCommit, RecentCommit, RecentCommits};
+use countersign_store::{ObjectId, StoreError};
+use thiserror::Error;
+use tokio::time::Instant;
+
+use crate::events::webhooks::settings::WebhookName;
+
+/// How long to keep in memory only that events need no delivery. Looking at them again is cheap.
+const LAZINESS: Duration = Duration::from_secs(5);
+
+/// A commit, and how many of its events are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryPosition {
+    pub commit: ObjectId,
+    /// `None`: all of them.
+    pub events: Option<usize>,
+}
+
+/// Where a webhook keeps how far it came.
+#[derive(Debug)]
+pub enum Progress {
+    File(ProgressFile),
+    /// In the database that nodes share. This is what is known while this node delivers.
+    Shared(DeliveryPosition),
+}
+
+impl Progress {
+    pub fn place(&self) -> DeliveryPosition {
+        match self {
+            Self::File(file) => file.place(),
+            Self::Shared(place) => *place,
+        }
+    }
+
+    /// Events up to here were delivered or need no delivery. Changes memory only.
+    pub fn advance(&mut self, place: DeliveryPosition) {
+        match self {
+            Self::File(file) => file.advance(place),
+            Self::Shared(known) => *known = place,
+        }
+    }
+
+    /// The latest time to write the file.
+    pub fn due(&self) -> Option<Instant> {
+        match self {
+            Self::File(file) => file.due(),
+            Self::Shared(_) => None,
+        }
+    }
+
+    /// Writes what is known. What nodes share is written when a turn ends.
+    pub async fn record(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.record().await,
+            Self::Shared(_) => Ok(()),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct ProgressFile {
+    path: Arc<Path>,
+    place: DeliveryPosition,
+    /// Since when the file is behind `place`.
+    behind_since: Option<Instant>,
+}
+
+#[derive(Debug, Error)]
+pub enum ProgressError {
+    #[error("the progress of a webhook cannot be kept in {}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "{} does not say how far the webhook came: put a commit of the repository in it, or remove it in order to begin \
+         at the newest one", path.display()
+    )]
+    Unreadable { path: PathBuf },
+}
+
+impl DeliveryPosition {
+    pub fn after(commit: ObjectId) -> Self {
+        Self { commit, events: None }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_suffix('\n')?;
+        let (commit, events) = match text.split_once(' ') {
+            Some((commit, count)) => (commit, Some(count.parse().ok()?)),
+            None => (text, None),
+        };
+        Some(Self { commit: ObjectId::from_hex(commit.as_bytes()).ok()?, events })
+    }
+}
+
+impl fmt::Display for DeliveryPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.events {
+            Some(count) => writeln!(f, "{} {count}", self.commit),
+            None => writeln!(f, "{}", self.commit),
+        }
+    }
+}
+
+impl ProgressFile {
+    /// Creates the file if it is missing. A new file skips everything up to `newest`.
+    pub fn open(dir: &Path, name: &WebhookName, newest: ObjectId) -> Result<Self, ProgressError> {
+        let path = dir.join(name.as_str());
+        let fail = |source| ProgressError::Io { path: path.clone(), source };
+        let place = match fs::read_to_string(&path) {
+            Ok(text) => {
+                DeliveryPosition::parse(&text).ok_or(ProgressError::Unreadable { path: path.clone() })?
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let place = DeliveryPosition::after(newest);
+                create(dir, &path, place).map_err(fail)?;
+                tracing::info!(webhook = %name, commit = %newest, "a new webhook starts after this commit");
+                place
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(ProgressError::Unreadable { path });
+            }
+            Err(error) => return Err(fail(error)),
+        };
+        Ok(Self { path: path.into(), place, behind_since: None })
+    }
+
+    pub fn place(&self) -> DeliveryPosition {
+        self.place
+    }
+
+    /// Events up to here were delivered or need no delivery. Changes memory only.
+    pub fn advance(&mut self, place: DeliveryPosition) {
+        if self.place != place {
+            self.place = place;
+            self.behind_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// The latest time to write the file.
+    pub fn due(&self) -> Option<Instant> {
+        self.behind_since.map(|since| since + LAZINESS)
+    }
+
+    /// Writes what is known. Must run to its end: the file has one writer at a time.
+    pub async fn record(&mut self) -> io::Result<()> {
+        if self.behind_since.is_none() {
+            return Ok(());
+        }
+        let (path, place) = (Arc::clone(&self.path), self.place);
+        let written = tokio::task::spawn_blocking(move || replace(&path, place)).await;
+        // A failed write is retried, but not at once.
+        self.behind_since = Some(Instant::now());
+        written.map_err(io::Error::other)??;
+        self.behind_since = None;
+        Ok(())
+    }
+}
+
+fn create(dir: &Path, path: &Path, place: DeliveryPosition) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    replace(path, place)?;
+    for dir in [Some(dir), dir.parent()].into_iter().flatten() {
+        File::open(dir)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// A power cut leaves the old content or the new one.
+fn replace(path: &Path, place: DeliveryPosition) -> io::Result<()> {
+    // The name of a webhook never contains a dot.
+    let unfinished = path.with_extension("new");
+    let mut file = File::create(&unfinished)?;
+    file.write_all(place.to_string().as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)
+}
+
+// Commits in order, from any one on. They come from memory, or from the repository if they are no longer in memory.
+
+/// Commits in memory at a time.
+const STEP: usize = 500;
+
+/// A reading position. Every method can read from disk, so no thread that others wait for should call them.
+#[derive(Debug)]
+pub(crate) struct Commits {
+    recent_commits: Arc<RecentCommits>,
+    /// The position of the next commit.
+    next: i64,
+    older: Older,
+}
+
+/// Commits to read back from the repository, which goes from new to old. Only every `STEP`th id is kept; the commits in
+/// between are read again from there.
+#[derive(Debug, Default)]
+struct Older {
+    /// Newest first.
+    milestones: Vec<ObjectId>,
+    /// The position of the newest milestone.
+    newest: i64,
+}
+
+/// Some commits, oldest first, and the position of the first of them.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) begin: i64,
+    pub(crate) commits: Vec<Arc<RecentCommit>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum FoundCommits {
+    /// Reading begins with that commit.
+    At(Commits),
+    /// It is not in the history. Reading would begin with the newest commit.
+    Nowhere { commits: Commits, newest: ObjectId },
+    /// The search stopped early.
+    GivenUp,
+}
+
+impl Commits {
+    pub(crate) fn find(
+        recent_commits: &Arc<RecentCommits>,
+        commit: &ObjectId,
+        give_up: impl Fn() -> bool,
+    ) -> Result<FoundCommits, StoreError> {
+        let reader = |next, older| Self { recent_commits: Arc::clone(recent_commits), next, older };
+        if let Some(position) = recent_commits.position_of(commit) {
+            return Ok(FoundCommits::At(reader(position, Older::default())));
+        }
+        let NewestCommit { end, commit: Some(tip) } = recent_commits.newest() else {
+            return Ok(FoundCommits::GivenUp);
+        };
+        let newest = end - 1;
+        let mut milestones = Vec::new();
+        for (distance, read) in recent_commits.read_back(tip).enumerate() {
+            if give_up() {
+                return Ok(FoundCommits::GivenUp);
+            }
+            let id = read?.id;
+            if distance % STEP == 0 {
+                milestones.push(id);
+            }
+            if id == *commit {
+                return Ok(FoundCommits::At(reader(newest - distance as i64, Older { milestones, newest })));
+            }
+        }
+        Ok(FoundCommits::Nowhere { commits: reader(newest, Older::default()), newest: tip })
+    }
+
+    /// The next commits; empty if there are none yet. `None` if they are no longer kept and have to be looked for
+    /// again.
+    pub(crate) fn read(&mut self) -> Result<Option<Piece>, StoreError> {
+        let begin = self.next;
+        let commits = match self.older.take_oldest() {
+            Some((milestone, position)) => {
+                let count = usize::try_from(position + 1 - begin).unwrap_or(0);
+                let read = self.recent_commits.read_back(milestone).take(count);
+                let mut commits = read.map(|read| read.map(Arc::new)).collect::<Result<Vec<_>, _>>();
+                if let Ok(commits) = &mut commits {
+                    commits.reverse();
+                } else {
+                    // An error must not skip it.
+                    self.older.milestones.push(milestone);
+                }
+                commits?
+            }
+            None => match self.recent_commits.from(begin, STEP) {
+                Some(commits) => commits,
+                None => return Ok(None),
+            },
+        };
+        self.next += commits.len() as i64;
+        Ok(Some(Piece { begin, commits }))
+    }
+}
+
+impl Older {
+    fn take_oldest(&mut self) -> Option<(ObjectId, i64)> {
+        let milestone = self.milestones.pop()?;
+        Some((milestone, self.newest - (self.milestones.len() * STEP) as i64))
+    }
+}

@@ -1,0 +1,231 @@
+//! One question to the origin's journal, and its answer.
+
+use std::{error::Error as StdError, time::Duration};
+
+use bytes::Bytes;
+use countersign_api::{answers::ToldError, error_code::ErrorCode};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
+use countersign_core::values::{bounds::NOTE_BYTES, shown::shown_text, wire, wire::routes::LOG_KEY};
+use countersign_forge::https::SetupError;
+use countersign_store::ObjectId;
+use countersign_store::journal::{read::JournalError, read::JournalReader, write::JournalEntry};
+use reqwest::{Client, Response, StatusCode, header::CONTENT_TYPE};
+use thiserror::Error;
+use tokio::time::timeout;
+
+use crate::follow::outgoing::{BriefAnswer, BriefError, OutgoingClient, direct_client, read_retry_after};
+use crate::follow::{mirror::address::OriginAddress, outgoing};
+
+/// No text of an error is longer.
+const ERROR_BYTES: usize = 64 << 10;
+/// The longest wait that an origin can ask for.
+const MAX_ASKED_WAIT: Duration = Duration::from_secs(600);
+/// A mirror that is up to date asks to be told within this time, and expects some bytes within as much again.
+const MAX_PATIENCE: Duration = Duration::from_secs(30);
+/// Both are this part of the lag that the operator accepts.
+const PATIENCE_SHARE: u32 = 10;
+
+/// The origin as a follower asks it.
+#[derive(Debug, Clone)]
+pub(crate) struct JournalClient {
+    http: Client,
+    address: OriginAddress,
+    wait: Duration,
+    stall: Duration,
+}
+
+/// Commits after one that the origin knows.
+#[derive(Debug)]
+pub(crate) struct JournalAnswer {
+    response: Response,
+    stall: Duration,
+    /// The origin's newest commit when it began to answer.
+    pub(crate) newest: Option<ObjectId>,
+}
+
+/// Why there is no journal, or no more of it. None of these says that the origin lies.
+#[derive(Debug, Error)]
+pub(crate) enum AskError {
+    #[error("the origin does not know the commit {0}")]
+    UnknownCommit(ObjectId),
+    #[error("the origin cannot be reached")]
+    Transport(#[source] reqwest::Error),
+    #[error("the origin sent nothing for {} seconds", .0.as_secs())]
+    Stalled(Duration),
+    #[error("the origin answered with {status}: {message}")]
+    Status { status: StatusCode, message: String, wait: Option<Duration> },
+    #[error("the origin answered with something other than a journal ({0}): is it a Countersign server?")]
+    NotAJournal(String),
+    #[error("the origin's journal cannot be read")]
+    Journal(#[from] JournalError),
+}
+
+impl AskError {
+    /// How long the origin wants to be left alone.
+    pub(crate) fn asked_wait(&self) -> Option<Duration> {
+        match self {
+            Self::Status { wait, .. } => *wait,
+            Self::UnknownCommit(_)
+            | Self::Transport(_)
+            | Self::Stalled(_)
+            | Self::NotAJournal(_)
+            | Self::Journal(_) => None,
+        }
+    }
+}
+
+/// An error with all its causes, as it can be shown.
+pub(crate) fn describe(error: &dyn StdError) -> String {
+    shown_text(&outgoing::describe(error))
+}
+
+impl JournalClient {
+    pub(crate) fn new(address: OriginAddress, max_lag: Duration) -> Result<Self, SetupError> {
+        let wait = (max_lag / PATIENCE_SHARE).clamp(Duration::from_secs(1), MAX_PATIENCE);
+        Ok(Self { http: direct_client()?, address, wait, stall: wait + wait })
+    }
+
+    pub(crate) fn address(&self) -> &OriginAddress {
+        &self.address
+    }
+
+    /// How long it can take to be told of a new commit, at most.
+    pub(crate) fn patience(&self) -> Duration {
+        self.wait
+    }
+
+    /// What came after this commit. The origin waits for new ones if there are none.
+    pub(crate) async fn wait_after(&self, commit: Option<ObjectId>) -> Result<JournalAnswer, AskError> {
+        self.ask(commit, self.wait.as_secs()).await
+    }
+
+    /// The first commit after this one, as the origin names it; `None` if this is its newest one.
+    pub(crate) async fn next_after(&self, commit: Option<ObjectId>) -> Result<Option<ObjectId>, AskError> {
+        let mut answer = self.ask(commit, 0).await?;
+        let mut reader = JournalReader::default();
+        loop {
+            if let Some(JournalEntry { id, .. }) = reader.next()? {
+                return Ok(Some(id));
+            }
+            match answer.chunk().await? {
+                Some(bytes) => reader.push(&bytes),
+                None => return Ok(reader.finish().map(|()| None)?),
+            }
+        }
+    }
+
+    async fn ask(&self, commit: Option<ObjectId>, wait_seconds: u64) -> Result<JournalAnswer, AskError> {
+        let asked = self.http.get(self.address.journal_after(commit, wait_seconds)).send();
+        let response = timeout(self.stall, asked).await.map_err(|_| AskError::Stalled(self.stall))?;
+        let response = response.map_err(AskError::Transport)?;
+        let status = response.status();
+        if status != StatusCode::OK {
+            return Err(self.explain(response, commit).await);
+        }
+        let kind = response.headers().get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()));
+        match kind.as_deref() {
+            Some(wire::JOURNAL_TYPE) => {
+                let newest = response.headers().get(wire::HEADER_COMMIT);
+                let newest = newest.and_then(|id| ObjectId::from_hex(id.as_bytes()).ok());
+                let newest = newest.filter(|id| !id.is_null());
+                Ok(JournalAnswer { response, stall: self.stall, newest })
+            }
+            kind => Err(AskError::NotAJournal(shown_text(kind.unwrap_or("without a type")))),
+        }
+    }
+
+    /// Only a Countersign server can say that it does not know a commit.
+    async fn explain(&self, response: Response, commit: Option<ObjectId>) -> AskError {
+        let status = response.status();
+        let wait = read_retry_after(response.headers(), MAX_ASKED_WAIT);
+        let mut answer = JournalAnswer { response, stall: self.stall, newest: None };
+        let mut body = Vec::new();
+        while let Ok(Some(bytes)) = answer.chunk().await {
+            body.extend_from_slice(&bytes);
+            if body.len() > ERROR_BYTES {
+                break;
+            }
+        }
+        let told = ToldError::parse(&body);
+        match (commit, told.as_ref().and_then(ToldError::known_code)) {
+            (Some(commit), Some(ErrorCode::UnknownCommit)) => AskError::UnknownCommit(commit),
+            _ => {
+                let message = told.map(|told| told.error);
+                let message = message.unwrap_or_else(|| "no text of a Countersign server".to_owned());
+                AskError::Status { status, message: shown_text(&message), wait }
+            }
+        }
+    }
+}
+
+impl JournalAnswer {
+    /// The next bytes; `None` at the end. Can be dropped before it is done, and nothing is lost.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, AskError> {
+        let chunk = timeout(self.stall, self.response.chunk()).await;
+        chunk.map_err(|_| AskError::Stalled(self.stall))?.map_err(AskError::Transport)
+    }
+}
+
+// What a mirror and a witness ask their origin for, beside its journal.
+
+#[derive(Debug)]
+pub(crate) struct OriginClient {
+    origin: OriginAddress,
+    client: OutgoingClient,
+}
+
+#[derive(Debug, Error)]
+pub(crate) enum OriginError {
+    #[error(transparent)]
+    Exchange(#[from] BriefError),
+    #[error("the origin answered with {status}: {message}")]
+    Status { status: u16, message: String, wait: Option<Duration> },
+    #[error("the origin shows no key of a log: {0}")]
+    Key(#[from] VerifierKeyError),
+}
+
+impl OriginClient {
+    pub(crate) fn new(origin: OriginAddress) -> Result<Self, SetupError> {
+        Ok(Self { origin, client: OutgoingClient::new(NOTE_BYTES)? })
+    }
+
+    /// What the origin serves at this route.
+    pub(crate) async fn get(&self, route: &str) -> Result<Vec<u8>, OriginError> {
+        check_status(self.client.get(&format!("{}{route}", self.origin)).await?)
+    }
+
+    pub(crate) async fn post(&self, route: &str, body: String) -> Result<(), OriginError> {
+        check_status(self.client.post(&format!("{}{route}", self.origin), body).await?).map(drop)
+    }
+
+    /// The key of its log, by its own word.
+    pub(crate) async fn log_key(&self) -> Result<VerifierKey, OriginError> {
+        let text = String::from_utf8_lossy(&self.get(LOG_KEY).await?).into_owned();
+        Ok(VerifierKey::parse_kind(text.trim(), KeyKind::Log)?)
+    }
+}
+
+impl OriginError {
+    pub(crate) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Status { status, .. } => Some(*status),
+            Self::Exchange(_) | Self::Key(_) => None,
+        }
+    }
+
+    /// How long the origin asks to be left alone.
+    pub(crate) fn asked_wait(&self) -> Option<Duration> {
+        match self {
+            Self::Status { wait, .. } => *wait,
+            Self::Exchange(_) | Self::Key(_) => None,
+        }
+    }
+}
+
+fn check_status(answer: BriefAnswer) -> Result<Vec<u8>, OriginError> {
+    if answer.status == 200 {
+        return Ok(answer.body);
+    }
+    let (status, wait) = (answer.status, answer.retry_after);
+    Err(OriginError::Status { status, message: answer.excerpt(), wait })
+}

@@ -1,0 +1,205 @@
+//! What a mirror's data directory remembers beside the repository: its origin, and why it no longer follows it.
+
+use std::{io, path::Path, path::PathBuf, sync::Arc};
+
+use countersign_core::values::{shown::shown_text, time::Timestamp};
+use countersign_store::machine::{data_dir::DataDir, disk};
+use countersign_store::{ObjectId, StoreError, repository::recent_commits::RecentCommits};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::task::spawn_blocking;
+
+use crate::follow::mirror::{address::OriginAddress, exchange::AskError, exchange::JournalClient};
+
+/// Far more than an address or a refusal takes.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// Why a mirror has stopped following, until its operator decides (D75).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FollowRefusal {
+    pub at: String,
+    pub origin: String,
+    pub reason: String,
+    /// The commit that the mirror has where the origin shows another one.
+    pub ours: Option<String>,
+    /// The commit that the origin shows.
+    pub theirs: Option<String>,
+}
+
+#[derive(Debug, Error)]
+#[error("{} cannot be {action}", path.display())]
+pub struct MemoryError {
+    action: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// The files of one data directory. The caller holds its lock.
+#[derive(Debug, Clone)]
+pub struct MirrorMemory {
+    origin: PathBuf,
+    refused: PathBuf,
+}
+
+impl MirrorMemory {
+    pub fn at(data_dir: &Path) -> Self {
+        Self { origin: DataDir::mirror_origin_at(data_dir), refused: DataDir::mirror_refused_at(data_dir) }
+    }
+
+    /// The address that this mirror has followed, as it was written; `None` if this is no mirror's directory.
+    pub fn origin(&self) -> Result<Option<String>, MemoryError> {
+        let text = disk::read_text(&self.origin, MAX_BYTES).map_err(fail("read", &self.origin))?;
+        Ok(text.map(|text| shown_text(text.trim())))
+    }
+
+    pub fn set_origin(&self, origin: &OriginAddress) -> Result<(), MemoryError> {
+        disk::replace(&self.origin, &format!("{origin}\n")).map_err(fail("written", &self.origin))
+    }
+
+    /// The directory is no mirror's any more.
+    pub fn forget_origin(&self) -> Result<(), MemoryError> {
+        disk::remove(&self.origin).map(drop).map_err(fail("removed", &self.origin))
+    }
+
+    /// A file that cannot be understood is a refusal as well.
+    pub fn refusal(&self) -> Result<Option<FollowRefusal>, MemoryError> {
+        let text = disk::read_text(&self.refused, MAX_BYTES).map_err(fail("read", &self.refused))?;
+        Ok(text.map(|text| {
+            serde_json::from_str(&text).unwrap_or_else(|_| FollowRefusal {
+                at: "an unknown time".to_owned(),
+                origin: "unknown".to_owned(),
+                reason: format!("{} cannot be understood", self.refused.display()),
+                ours: None,
+                theirs: None,
+            })
+        }))
+    }
+
+    pub fn set_refusal(&self, refusal: &FollowRefusal) -> Result<(), MemoryError> {
+        let mut text = serde_json::to_string_pretty(refusal).expect("text is always JSON");
+        text.push('\n');
+        disk::replace(&self.refused, &text).map_err(fail("written", &self.refused))
+    }
+
+    /// The operator's decision to try again. Whether there was a refusal.
+    pub fn forget_refusal(&self) -> Result<bool, MemoryError> {
+        disk::remove(&self.refused).map_err(fail("removed", &self.refused))
+    }
+}
+
+impl FollowRefusal {
+    pub(crate) fn new(origin: &OriginAddress, at: Timestamp, reason: String) -> Self {
+        let at = at.to_whole_seconds().to_string();
+        Self { at, origin: origin.to_string(), reason: shown_text(&reason), ours: None, theirs: None }
+    }
+}
+
+fn fail(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MemoryError {
+    let path = path.to_owned();
+    move |source| MemoryError { action, path, source }
+}
+
+// Where the histories of a mirror and its origin part, when the origin does not know the mirror's newest commit (D75).
+
+/// The mirror's commits, newest first, up to one of interest.
+#[derive(Debug, Default)]
+pub(crate) struct OwnPast {
+    commits: Vec<ObjectId>,
+}
+
+/// What the origin has instead of the mirror's newest commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OriginPast {
+    /// It ends with a commit that the mirror has as well.
+    Ends(Option<ObjectId>),
+    /// It goes on in another way after a commit that both have, or from the very beginning.
+    Differs { shared: Option<ObjectId>, ours: ObjectId, theirs: ObjectId },
+    /// It knows the newest commit by now.
+    Same,
+}
+
+#[derive(Debug, Error)]
+pub(crate) enum CompareError {
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    #[error("the mirror's own commits cannot be read")]
+    Store(#[from] StoreError),
+}
+
+impl OwnPast {
+    /// All commits that lead to this one. 20 bytes each: some megabytes for a long history, and only for the comparison.
+    pub(crate) async fn read(recent_commits: Arc<RecentCommits>, tip: ObjectId) -> Result<Self, StoreError> {
+        let read =
+            move || recent_commits.read_back(tip).map(|commit| commit.map(|commit| commit.id)).collect();
+        let commits = spawn_blocking(read).await.unwrap_or(Err(StoreError::Panicked))?;
+        Ok(Self { commits })
+    }
+
+    pub(crate) fn begins_at(&self, tip: ObjectId) -> bool {
+        self.commits.first() == Some(&tip)
+    }
+
+    /// Finds the newest commit that the origin knows: at growing distances from the newest one, then between the last one
+    /// that it does not know and the first that it knows.
+    pub(crate) async fn compare(&self, origin: &JournalClient) -> Result<OriginPast, CompareError> {
+        let (mut unknown, mut distance) = (None, 0);
+        let mut known = loop {
+            // Behind the first commit there is the beginning, which every origin knows.
+            let at = distance.min(self.commits.len());
+            let next = match self.ask(origin, at).await? {
+                None => {
+                    unknown = Some(at);
+                    distance = if distance == 0 { 1 } else { distance * 2 };
+                    continue;
+                }
+                Some(next) => next,
+            };
+            if let Some(past) = self.judge(at, next) {
+                return Ok(past);
+            }
+            break at;
+        };
+        // The origin has the commit after `known` as well, and not the one at `unknown`.
+        while let Some(gap) = unknown.filter(|unknown| known - unknown > 1) {
+            let middle = usize::midpoint(known, gap);
+            match self.ask(origin, middle).await? {
+                None => unknown = Some(middle),
+                Some(next) => match self.judge(middle, next) {
+                    Some(past) => return Ok(past),
+                    None => known = middle,
+                },
+            }
+        }
+        // It has learnt the rest meanwhile.
+        Ok(OriginPast::Same)
+    }
+
+    /// What the origin has after the commit at this distance from the newest one; `None` if it does not know the commit.
+    async fn ask(
+        &self,
+        origin: &JournalClient,
+        distance: usize,
+    ) -> Result<Option<Option<ObjectId>>, CompareError> {
+        match origin.next_after(self.at(distance)).await {
+            Ok(next) => Ok(Some(next)),
+            Err(AskError::UnknownCommit(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// `None` if the origin goes on like the mirror.
+    fn judge(&self, distance: usize, next: Option<ObjectId>) -> Option<OriginPast> {
+        let Some(ours) = distance.checked_sub(1).and_then(|after| self.at(after)) else {
+            return Some(OriginPast::Same);
+        };
+        match next {
+            None => Some(OriginPast::Ends(self.at(distance))),
+            Some(theirs) if theirs == ours => None,
+            Some(theirs) => Some(OriginPast::Differs { shared: self.at(distance), ours, theirs }),
+        }
+    }
+
+    fn at(&self, distance: usize) -> Option<ObjectId> {
+        self.commits.get(distance).copied()
+    }
+}

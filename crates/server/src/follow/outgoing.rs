@@ -1,0 +1,140 @@
+//! One short question over HTTP, and its short answer.
+
+use std::{borrow::Cow, error::Error as StdError, time::Duration};
+
+use countersign_core::values::{shown::shown_text, wire::WITNESS_STOPPED};
+use countersign_forge::https::{SetupError, https_client};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::{Client, ClientBuilder, RequestBuilder, redirect::Policy};
+use serde_json::Value;
+use thiserror::Error;
+use tokio::time::timeout;
+
+/// For the whole of it.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest wait that the other side can ask for.
+const MAX_ASKED_WAIT: Duration = Duration::from_secs(300);
+
+#[derive(Debug, Clone)]
+pub(crate) struct OutgoingClient {
+    http: Client,
+    /// Opens a connection for each question.
+    fresh: Client,
+    max_bytes: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct BriefAnswer {
+    pub(crate) status: u16,
+    /// How long the other side wants to be left alone.
+    pub(crate) retry_after: Option<Duration>,
+    /// A witness that has stopped says so.
+    pub(crate) is_stopped: bool,
+    pub(crate) body: Vec<u8>,
+}
+
+#[derive(Debug, Error)]
+pub(crate) enum BriefError {
+    #[error("it did not answer within {} seconds", TIMEOUT.as_secs())]
+    TimedOut,
+    #[error("it cannot be reached: {reason}")]
+    Transport {
+        reason: String,
+        /// Whether the connection broke after it had been made.
+        is_broken: bool,
+    },
+    #[error("its answer is longer than {0} bytes")]
+    TooLarge(usize),
+}
+
+impl OutgoingClient {
+    pub(crate) fn new(max_bytes: usize) -> Result<Self, SetupError> {
+        let fresh = direct_client_with(|builder| builder.pool_max_idle_per_host(0))?;
+        Ok(Self { http: direct_client()?, fresh, max_bytes })
+    }
+
+    pub(crate) async fn get(&self, url: &str) -> Result<BriefAnswer, BriefError> {
+        self.exchange(|http| http.get(url)).await
+    }
+
+    /// What is posted must do no harm if it comes twice.
+    pub(crate) async fn post(&self, url: &str, body: String) -> Result<BriefAnswer, BriefError> {
+        let ask = |http: &Client| {
+            http.post(url).header(CONTENT_TYPE, "text/plain; charset=utf-8").body(body.clone())
+        };
+        self.exchange(ask).await
+    }
+
+    /// The other side may close a connection that was idle just as the question is sent. So one that breaks is followed by
+    /// another one at once (D212).
+    async fn exchange(&self, ask: impl Fn(&Client) -> RequestBuilder) -> Result<BriefAnswer, BriefError> {
+        let answered = timeout(TIMEOUT, async {
+            match self.read(ask(&self.http)).await {
+                Err(BriefError::Transport { is_broken: true, .. }) => self.read(ask(&self.fresh)).await,
+                answered => answered,
+            }
+        });
+        answered.await.unwrap_or(Err(BriefError::TimedOut))
+    }
+
+    async fn read(&self, request: RequestBuilder) -> Result<BriefAnswer, BriefError> {
+        let mut response = request.send().await.map_err(|error| unreachable(&error))?;
+        let retry_after = read_retry_after(response.headers(), MAX_ASKED_WAIT);
+        let is_stopped = response.headers().contains_key(WITNESS_STOPPED);
+        let (status, mut body) = (response.status().as_u16(), Vec::new());
+        while let Some(bytes) = response.chunk().await.map_err(|error| unreachable(&error))? {
+            body.extend_from_slice(&bytes);
+            if body.len() > self.max_bytes {
+                return Err(BriefError::TooLarge(self.max_bytes));
+            }
+        }
+        Ok(BriefAnswer { status, retry_after, is_stopped, body })
+    }
+}
+
+impl BriefAnswer {
+    /// What it says, for a log line. A server of ours says it as the field `error` of an object.
+    pub(crate) fn excerpt(&self) -> String {
+        let object: Option<Value> = serde_json::from_slice(&self.body).ok();
+        let error = object.as_ref().and_then(|object| object["error"].as_str());
+        let text = error.map_or_else(|| String::from_utf8_lossy(&self.body), Cow::Borrowed);
+        shown_text(&text.chars().take(400).collect::<String>())
+    }
+}
+
+fn unreachable(error: &reqwest::Error) -> BriefError {
+    let is_broken = !error.is_connect() && !error.is_timeout();
+    BriefError::Transport { reason: shown_text(&describe(error)), is_broken }
+}
+
+// Why something failed.
+
+/// An error with all its causes on one line.
+pub(crate) fn describe(error: &dyn StdError) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+// Requests to servers that the operator named: the origin of a mirror, and witnesses. They can have any address.
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Follows no redirect, which would be another's choice.
+pub(crate) fn direct_client() -> Result<Client, SetupError> {
+    direct_client_with(|builder| builder)
+}
+
+/// As [`direct_client`], with more settings.
+pub(crate) fn direct_client_with(
+    adapt: impl Fn(ClientBuilder) -> ClientBuilder,
+) -> Result<Client, SetupError> {
+    https_client(|builder| {
+        adapt(builder.connect_timeout(CONNECT_TIMEOUT).redirect(Policy::none()).referer(false))
+    })
+}
+
+/// How long the other side wants to be left alone; no longer than `most`.
+pub(crate) fn read_retry_after(headers: &HeaderMap, most: Duration) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(most))
+}

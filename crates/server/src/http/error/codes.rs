@@ -1,0 +1,431 @@
+//! The one mapping from refusals and failures to their codes. Each code has its status (spec §7, D25, D30, D230).
+
+use countersign_api::error_code::ErrorCode;
+use countersign_cluster::node::WrongNodeClock;
+use countersign_core::documents::statement::StatementKind;
+use countersign_core::rules::auth::{AuthRefusal, Overtaken};
+use countersign_core::rules::decide::{
+    ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal,
+    statement::StatementRefusal, update::UpdateRefusal, withdraw::WithdrawRefusal,
+};
+use countersign_core::rules::{chain::ChainRefusal, query::StatusRefusal, snapshot::ReadError};
+use countersign_core::values::{json::ParseError, path::PathError};
+use countersign_forge::checksums::{ChecksumsError, TooManyFiles};
+use countersign_forge::{fetch::FetchError, url::UrlRefusal};
+use countersign_log::{CosignError, CosignRefusal, NoStaple, NoTile};
+use countersign_store::{StoreError, nonces::NonceError};
+
+use crate::follow::mirror::state::NotTheOrigin;
+use crate::http::error::{ApiError, NotReady};
+use crate::http::{blocks::ChangeBlocked, upstream::UpstreamError, upstream::releases::DownloadError};
+use crate::limits::{Limited, caps::CapRefusal, semaphore::GaveWay, semaphore::NoPermit};
+use crate::metrics::severity::{Severity, UpstreamFault};
+
+/// For a disk that fails. Only the log names the file.
+const NOTHING_STORED: &str = "the server cannot store anything at the moment, so nothing was changed: its disk may be full. Its log says why; \
+     try again later";
+
+/// The same code for every case.
+macro_rules! refused_with {
+    ($($code:ident: $($error:ty),+;)+) => {$($(
+        impl From<$error> for ApiError {
+            fn from(error: $error) -> Self {
+                Self::refused(ErrorCode::$code, &error)
+            }
+        }
+    )+)+};
+}
+
+refused_with! {
+    ChangeBlocked: ChangeBlocked;
+    ReadOnlyMirror: NotTheOrigin;
+    NotReady: NotReady;
+    InvalidBody: ParseError;
+    UrlRefused: UrlRefusal;
+}
+
+/// Invalid content from a forge is the forge's fault, not the caller's: 500 (D25). The log gets the causes as well.
+macro_rules! invalid_upstream {
+    ($($error:ty),+) => {$(
+        impl From<$error> for ApiError {
+            fn from(error: $error) -> Self {
+                Self::upstream(UpstreamFault::Invalid, error.to_string()).because(error)
+            }
+        }
+    )+};
+}
+
+invalid_upstream!(ChecksumsError, TooManyFiles);
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        Self::refused(ErrorCode::StorageFailed, &error).because(error)
+    }
+}
+
+impl From<NonceError> for ApiError {
+    fn from(error: NonceError) -> Self {
+        match error {
+            NonceError::Used => Self::new(ErrorCode::NonceUsed, "the nonce was used before"),
+            NonceError::Forgotten => Self::new(
+                ErrorCode::NonceForgotten,
+                "the server no longer knows whether this nonce was used before, because its clock was wrong for a while. \
+                 Sign the request again. If that is refused as well, the operator can help (docs/operations.md, The clock)",
+            ),
+            NonceError::Busy => Self::busy(),
+            error if error.is_disk_full() => Self::disk_full().because(error),
+            error @ NonceError::Unavailable(_) => {
+                Self::new(ErrorCode::StorageFailed, NOTHING_STORED).because(error)
+            }
+        }
+    }
+}
+
+impl From<Limited> for ApiError {
+    fn from(limited: Limited) -> Self {
+        let refused = Self::refused(ErrorCode::RateLimited, &limited).retry_after(limited.seconds);
+        Self { gravity: Severity::Flood, ..refused }
+    }
+}
+
+impl From<NoPermit> for ApiError {
+    fn from(_: NoPermit) -> Self {
+        Self::busy()
+    }
+}
+
+impl From<GaveWay> for ApiError {
+    fn from(gave_way: GaveWay) -> Self {
+        Self::refused(ErrorCode::Busy, &gave_way).retry_after(1)
+    }
+}
+
+impl From<WrongNodeClock> for ApiError {
+    fn from(wrong: WrongNodeClock) -> Self {
+        Self::refused(ErrorCode::ClockWrong, &wrong).retry_after(5)
+    }
+}
+
+impl From<Overtaken> for ApiError {
+    fn from(overtaken: Overtaken) -> Self {
+        Self::refused(ErrorCode::ClockSet, &overtaken).retry_after(1)
+    }
+}
+
+impl From<PathError> for ApiError {
+    fn from(error: PathError) -> Self {
+        Self::new(ErrorCode::InvalidPath, format!("Invalid path: {error}"))
+    }
+}
+
+impl From<FetchError> for ApiError {
+    fn from(error: FetchError) -> Self {
+        if error.is_refused_as_given() {
+            return Self::refused(ErrorCode::UrlRefused, &error);
+        }
+        Self::upstream(UpstreamFault::from(&error), error.to_string()).because(error)
+    }
+}
+
+impl From<UpstreamError> for ApiError {
+    fn from(error: UpstreamError) -> Self {
+        match error {
+            UpstreamError::Busy => Self::busy(),
+            UpstreamError::GaveWay(gave_way) => gave_way.into(),
+            UpstreamError::Fetch(error) => error.into(),
+            UpstreamError::Download(error) => error.into(),
+            UpstreamError::Missing(url) => Self::missing_upstream(&url),
+        }
+    }
+}
+
+impl From<DownloadError> for ApiError {
+    fn from(error: DownloadError) -> Self {
+        let told = match &error {
+            DownloadError::Release(release) if release.is_refused_as_given() => {
+                return Self::refused(ErrorCode::UrlRefused, &error);
+            }
+            DownloadError::Busy => return Self::busy(),
+            DownloadError::GaveWay => return GaveWay.into(),
+            DownloadError::Release(release) => {
+                Self::upstream(UpstreamFault::from(release.as_ref()), error.to_string())
+            }
+            DownloadError::TimedOut(_) => Self::upstream(UpstreamFault::Unreachable, error.to_string()),
+            DownloadError::Ended => Self::refused(ErrorCode::InternalError, &error),
+        };
+        told.because(error)
+    }
+}
+
+impl From<NoStaple> for ApiError {
+    fn from(error: NoStaple) -> Self {
+        match &error {
+            NoStaple::Unknown(_) => Self::refused(ErrorCode::NoSuchRelease, &error),
+            NoStaple::Collecting(_) => Self::refused(ErrorCode::StillCollecting, &error),
+            // The next checkpoint can have it.
+            NoStaple::NotLogged { .. } => Self::refused(ErrorCode::NotLoggedYet, &error).retry_after(5),
+            NoStaple::CatchingUp => Self::no_log_yet(),
+            NoStaple::NotCosigned => Self::refused(ErrorCode::LogNotCosigned, &error).retry_after(30),
+            // The reason can name a file of this server.
+            NoStaple::Stopped(_) => {
+                let message =
+                    "the log of this server has stopped; its operator finds the reason in the server's log";
+                Self::new(ErrorCode::LogStopped, message).retry_after(60).because(error)
+            }
+            NoStaple::Unreadable(_) | NoStaple::OtherIndex(_) => {
+                Self::new(ErrorCode::StorageFailed, "the staple cannot be made").because(error)
+            }
+        }
+    }
+}
+
+/// As c2sp.org/tlog-witness says.
+impl From<CosignRefusal> for ApiError {
+    fn from(error: CosignRefusal) -> Self {
+        match &error {
+            CosignRefusal::Malformed(_) | CosignRefusal::OldIsLarger { .. } => {
+                Self::refused(ErrorCode::InvalidCheckpoint, &error)
+            }
+            CosignRefusal::NotSigned(_) => Self::refused(ErrorCode::CheckpointNotSigned, &error),
+            CosignRefusal::Stopped(_) => Self::refused(ErrorCode::WitnessStopped, &error),
+            CosignRefusal::UnknownLog(_) => Self::refused(ErrorCode::UnknownLog, &error),
+            CosignRefusal::OtherSize(_) => Self::refused(ErrorCode::OtherLogSize, &error),
+            CosignRefusal::BadProof => Self::refused(ErrorCode::InvalidConsistencyProof, &error),
+            CosignRefusal::OtherRoot(_) => Self::refused(ErrorCode::LogForked, &error),
+            CosignRefusal::NotReplayed { .. } | CosignRefusal::NotKnownYet => {
+                Self::refused(ErrorCode::WitnessNotReady, &error).retry_after(5)
+            }
+            CosignRefusal::Withheld { .. } => {
+                Self::refused(ErrorCode::CheckpointWithheld, &error).retry_after(5)
+            }
+            CosignRefusal::ClockBehind { .. } => Self::refused(ErrorCode::ClockWrong, &error).retry_after(5),
+            CosignRefusal::Memory(_) => {
+                Self::new(ErrorCode::StorageFailed, "this witness cannot record the checkpoint")
+                    .because(error)
+            }
+            CosignRefusal::Signer(_) => {
+                Self::new(ErrorCode::SignerFailed, "the key of this witness cannot sign").because(error)
+            }
+        }
+    }
+}
+
+impl From<CosignError> for ApiError {
+    fn from(error: CosignError) -> Self {
+        match &error {
+            CosignError::NotWaiting(_) => Self::refused(ErrorCode::CheckpointNotWaiting, &error),
+            CosignError::Note(_) => Self::refused(ErrorCode::InvalidCosignature, &error),
+            CosignError::UnknownWitness => Self::refused(ErrorCode::UnknownWitness, &error),
+            CosignError::Ahead(_) => Self::refused(ErrorCode::WitnessClockAhead, &error),
+            CosignError::Keep(_) | CosignError::Memory(_) => {
+                Self::new(ErrorCode::StorageFailed, "the cosignature cannot be kept").because(error)
+            }
+        }
+    }
+}
+
+impl From<NoTile> for ApiError {
+    fn from(error: NoTile) -> Self {
+        match error {
+            NoTile::NotCovered => Self::refused(ErrorCode::NoSuchTile, &error),
+            NoTile::CatchingUp => Self::no_log_yet(),
+            NoTile::Unreadable(_) => {
+                Self::new(ErrorCode::StorageFailed, "the tile cannot be read").because(error)
+            }
+        }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        const NOT_COMMITTED: &str = "the change could not be committed to the repository";
+        let told = match &error {
+            StoreError::Busy => return Self::busy(),
+            StoreError::Conflict { path } => {
+                let message = format!("{path} is a file where a directory is needed, or the reverse");
+                return Self::new(ErrorCode::PathTaken, message);
+            }
+            StoreError::TooLargeToShare { .. } => return Self::refused(ErrorCode::ChangeTooLarge, &error),
+            StoreError::OverBudget(over) => {
+                return Self::refused(ErrorCode::BudgetUsedUp, over).retry_after(over.seconds);
+            }
+            StoreError::Unconfirmed(_) => return Self::unknown_outcome(error),
+            StoreError::Unordered(_) => return Self::no_database(error),
+            StoreError::Halted(_) => {
+                return Self::refused(ErrorCode::NodeHalted, &error).retry_after(60);
+            }
+            StoreError::ClockBehind { .. } => {
+                return Self::refused(ErrorCode::ClockWrong, &error).retry_after(60);
+            }
+            StoreError::WrongClock { .. } => {
+                return Self::refused(ErrorCode::ClockWrong, &error).retry_after(5);
+            }
+            StoreError::Io(disk) if disk.is_full() => Self::disk_full(),
+            StoreError::Io(_) => Self::new(ErrorCode::StorageFailed, NOTHING_STORED),
+            // A rule should have refused both earlier.
+            StoreError::Illegal(_) | StoreError::TooLarge { .. } => {
+                Self::refused(ErrorCode::InternalError, &error)
+            }
+            StoreError::Corrupt { .. } => Self::new(ErrorCode::StorageFailed, NOT_COMMITTED),
+            StoreError::Panicked | StoreError::Closed => Self::new(ErrorCode::InternalError, NOT_COMMITTED),
+        };
+        told.because(error)
+    }
+}
+
+impl From<AuthRefusal> for ApiError {
+    fn from(refusal: AuthRefusal) -> Self {
+        let code = match &refusal {
+            AuthRefusal::TimestampFormat
+            | AuthRefusal::TimestampNotCanonical(_)
+            | AuthRefusal::NonceFormat
+            | AuthRefusal::PublicKey(_)
+            | AuthRefusal::SignatureFormat => ErrorCode::AuthHeaderInvalid,
+            AuthRefusal::TooOld => ErrorCode::RequestTooOld,
+            AuthRefusal::TooFarAhead => ErrorCode::RequestAhead,
+            AuthRefusal::BadSignature => ErrorCode::RequestSignatureInvalid,
+        };
+        Self::refused(code, &refusal)
+    }
+}
+
+impl From<ProposalFault> for ApiError {
+    fn from(fault: ProposalFault) -> Self {
+        match fault {
+            ProposalFault::NotTheCaller => Self::refused(ErrorCode::KeyNotCaller, &fault),
+            ProposalFault::TimestampAhead(_) => Self::refused(ErrorCode::TimestampAhead, &fault),
+            // Invalid content from a forge is the forge's fault, not the caller's (D25).
+            ProposalFault::InvalidSigners { .. } => {
+                Self::upstream(UpstreamFault::Invalid, fault.to_string()).because(fault)
+            }
+        }
+    }
+}
+
+impl From<CapRefusal> for ApiError {
+    fn from(refusal: CapRefusal) -> Self {
+        match refusal {
+            CapRefusal::Registrations { .. } => Self::refused(ErrorCode::TooManyRegistrations, &refusal),
+            CapRefusal::Superseded { .. } | CapRefusal::SupersededBytes { .. } => {
+                Self::refused(ErrorCode::TooManyProposals, &refusal)
+            }
+            CapRefusal::Rotations { wait_seconds, .. } => {
+                Self::refused(ErrorCode::TooManyRotations, &refusal).retry_after(wait_seconds)
+            }
+            CapRefusal::Stored(error) => error.into(),
+        }
+    }
+}
+
+/// The code of each case. A case that holds a failure becomes what the failure becomes.
+macro_rules! refusals {
+    ($($refusal:ident { $($code:ident: $cases:pat,)+ => $($failed:ident)|+ })+) => {$(
+        impl From<$refusal> for ApiError {
+            fn from(refusal: $refusal) -> Self {
+                use $refusal as R;
+                let code = match refusal {
+                    $($cases => ErrorCode::$code,)+
+                    $(R::$failed(error) => return error.into(),)+
+                };
+                Self::refused(code, &refusal)
+            }
+        }
+    )+};
+}
+
+refusals! {
+    RegisterRefusal {
+        ProjectRegistered: R::AlreadyRegistered(_),
+        RegistrationPending: R::InProgress(_),
+        ProjectOverlaps: R::Overlaps { .. },
+        KeyNotListed: R::NotListed(_),
+        => Fault | Stored
+    }
+    UpdateRefusal {
+        ProjectNotRegistered: R::NotRegistered(_),
+        ProjectNotActive: R::NotActive(_),
+        KeyNotListed: R::NotListed { .. },
+        TimestampNotLater: R::TimestampNotLater { .. },
+        OtherUpdatePending: R::OtherPending(_),
+        MastersUpdatePending: R::MastersPending(_),
+        Vetoed: R::Vetoed { .. },
+        HistoryFull: R::HistoryFull { .. },
+        => Fault | Stored
+    }
+    SignRefusal {
+        SignatureMissing: R::MissingPrimary(_) | R::MissingMetadata(_),
+        UnexpectedSignature: R::UnexpectedPath(_),
+        NothingToSign: R::NotFound(_),
+        NotSignable: R::NotSignable(_),
+        InvalidSignature: R::BadSignature(_),
+        OtherFormatImpossible: R::FormatsOfSigners(_) | R::NoSums { .. },
+        OtherFormatInvalid: R::BadFormat { .. },
+        OtherFormatsTooLarge: R::FormatsTooLarge(_),
+        MayNotSign: R::NotAllowed { .. },
+        AlreadyComplete: R::AlreadyComplete(_),
+        Revoked: R::Revoked(_),
+        AlreadySigned: R::AlreadySigned(_),
+        => Stored
+    }
+    AssetsRefusal {
+        ProjectNotRegistered: R::NoSigners(_),
+        NotASigner: R::NotASigner { .. },
+        RegistrarCannotCorrect: R::RegistrarCannotCorrect { .. },
+        ReleaseRegistered: R::AlreadyRegistered(_),
+        TooManyReleases: R::TooManyCollecting { .. } | R::NoRoomToRotate { .. },
+        => Stored
+    }
+    WithdrawRefusal {
+        FileNotFound: R::NotFound(_),
+        NotWithdrawable: R::NotWithdrawable(_),
+        MayNotWithdraw: R::NotAllowed { .. },
+        RegistrarCannotWithdraw: R::RegistrarCannotWithdraw { .. },
+        AlreadyWithdrawn: R::AlreadyWithdrawn(_),
+        AlreadyComplete: R::Complete(_),
+        Revoked: R::Revoked(_),
+        Corrected: R::OtherIndex(_),
+        => Stored
+    }
+    StatementRefusal {
+        FileNotFound: R::NotFound(_),
+        NotRevocable: R::NotRevocable(_),
+        NotVetoable: R::NotVetoable(_),
+        NotARelease: R::NotARelease(_),
+        NotComplete: R::NotComplete(_),
+        AlreadyRevoked: R::AlreadyRevoked(_),
+        Revoked: R::Revoked(_),
+        FirstRegistration: R::FirstRegistration(_),
+        NoMasters: R::NoMasters(_),
+        InvalidDocument: R::InvalidDocument { .. },
+        DigestMismatch: R::DigestMismatch(_),
+        OtherProposal: R::OtherProposal(_),
+        Corrected: R::OtherIndex(_),
+        InvalidSignature: R::BadSignature(_),
+        MayNotRevoke: R::MayNotRevoke { .. },
+        MayNotVeto: R::MayNotVeto { .. },
+        NotASigner: R::NotASigner { .. },
+        KeyNotCaller: R::NotCaller,
+        SubjectDigestRequired: R::SubjectDigestRequired,
+        NotInitiator: R::NotInitiator,
+        TooLate: R::TooLate { .. },
+        OtherRevocationPending: R::OtherPending { kind: StatementKind::Revocation, .. },
+        // Objections do not wait for one another.
+        OtherVetoPending: R::OtherPending { kind: StatementKind::Veto | StatementKind::Objection, .. },
+        AlreadySigned: R::AlreadySigned(_),
+        TimestampAhead: R::TimestampAhead(_),
+        NotLater: R::NotLater { .. },
+        NoObjection: R::NothingToTakeBack(_),
+        TooManyObjections: R::Full(_),
+        => Stored
+    }
+    StatusRefusal {
+        FileNotFound: R::NotFound(_),
+        NoSignersFile: R::NoSigners(_),
+        NotASigner: R::NotASigner { .. },
+        => Stored
+    }
+    ChainRefusal {
+        NotSigned: R::NotSigned(_),
+        => Stored
+    }
+}

@@ -1,0 +1,202 @@
+//! Work beside the threads that serve connections, in turns, and large answers (D45). Their bytes are read away from the threads that serve connections, shared among all readers of
+//! the same content, and sent in pieces. The bytes on their way at the same time are bounded, in all and for each
+//! address, so that slow clients do not fill the memory.
+
+use std::{convert::Infallible, io, pin::Pin, sync::Arc, task::Context, task::Poll, thread, time::Duration};
+
+use axum::{body::Body, body::Bytes, body::HttpBody, body::to_bytes, response::Response};
+use countersign_core::rules::snapshot::ReadError;
+use futures_util::stream;
+use hyper::body::{Frame, SizeHint};
+use tokio::task::spawn_blocking;
+
+use crate::http::error::ApiError;
+use crate::limits::connections::RequestOrigin;
+use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
+
+/// Answers up to this size do not wait for room.
+pub const SMALL_BYTES: usize = 64 << 10;
+/// For all answers that are being sent.
+pub const MOST_BYTES: usize = 96 << 20;
+/// A TLS connection copies what it sends, so it gets no more than this at a time.
+pub const PIECE_BYTES: usize = 64 << 10;
+/// How long a request waits for room, and for its turn to read.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Sending {
+    /// Counted in bytes.
+    room: Arc<FairSemaphore>,
+    /// Bounds how many requests read large content at the same time.
+    readers: Arc<FairSemaphore>,
+}
+
+/// The room that an answer takes until all of it is sent: of all, and of its address.
+pub type Room = (Permit, Option<Permit>);
+
+/// A part of a body that is read in parts.
+#[derive(Debug)]
+pub struct BodyPart {
+    pub bytes: Bytes,
+    /// The position of the next part; `None` after the last.
+    pub next: Option<usize>,
+}
+
+impl Default for Sending {
+    fn default() -> Self {
+        let bound = |total| {
+            let rules =
+                SemaphoreRules { waiting: usize::MAX, max_wait: MAX_WAIT, ..SemaphoreRules::of(total) };
+            FairSemaphore::new(rules)
+        };
+        Self { room: bound(MOST_BYTES), readers: bound(processors().max(2)) }
+    }
+}
+
+impl Sending {
+    /// Waits for room for an answer that has so many bytes in memory at a time.
+    pub async fn hold(&self, bytes: usize, origin: Option<&RequestOrigin>) -> Result<Room, ApiError> {
+        let client = origin.and_then(|origin| origin.client.as_ref());
+        let share = client.map(|client| client.share_sending(bytes)).transpose()?;
+        let claimant = Claimant::at(client.map(|client| client.network));
+        Ok((self.room.take_within(claimant, bytes.min(MOST_BYTES), MAX_WAIT).await?, share))
+    }
+
+    /// Reads outside the runtime, when it is its turn. An abandoned request does not begin.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        run_in_turn(&self.readers, Claimant::default(), read).await
+    }
+
+    /// A body of bytes that are in memory already.
+    pub async fn body(&self, bytes: Bytes, origin: Option<&RequestOrigin>) -> Result<Body, ApiError> {
+        if bytes.len() <= SMALL_BYTES {
+            return Ok(Body::from(bytes));
+        }
+        let room = self.hold(bytes.len(), origin).await?;
+        Ok(Body::new(Pieces { rest: bytes, _room: room }))
+    }
+
+    /// A complete answer, whose body waits for room if it is large.
+    pub async fn bound(
+        &self,
+        response: Response,
+        origin: Option<&RequestOrigin>,
+    ) -> Result<Response, ApiError> {
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::panicked())?;
+        Ok(Response::from_parts(parts, self.body(bytes, origin).await?))
+    }
+
+    /// A body that is read in parts, each after the one before was sent. It ends with its connection. `read` returns
+    /// the part at a position.
+    pub fn stream(
+        &self,
+        room: Room,
+        first: BodyPart,
+        read: impl Fn(usize) -> Result<BodyPart, ReadError> + Send + Sync + 'static,
+    ) -> Body {
+        let BodyPart { bytes: rest, next } = first;
+        let streamed = Streamed { sending: self.clone(), read: Arc::new(read), rest, next, _room: room };
+        Body::from_stream(stream::try_unfold(streamed, |mut streamed| async move {
+            // The head is already sent, so the server can only break off.
+            streamed.fill().await.map_err(|error| io::Error::other(error.message))?;
+            let piece = next_piece(&mut streamed.rest);
+            Ok::<_, io::Error>((!piece.is_empty()).then_some((piece, streamed)))
+        }))
+    }
+
+    /// How many bytes of large answers are being sent.
+    pub fn bytes(&self) -> usize {
+        self.room.held()
+    }
+}
+
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Turns for work that leaves half of the processors to other work. Work that has begun cannot be stopped, so no one
+/// loses a turn.
+pub fn few_turns(most: usize, waiting: usize, max_wait: Duration) -> Arc<FairSemaphore> {
+    let total = (processors() / 2).clamp(1, most);
+    FairSemaphore::new(SemaphoreRules { waiting, max_wait, ..SemaphoreRules::of(total) })
+}
+
+/// Works outside the runtime when it is its turn. Work that has begun goes on without its request, and keeps its turn.
+pub async fn run_in_turn<T: Send + 'static>(
+    turns: &Arc<FairSemaphore>,
+    claimant: Claimant,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    run_beside(turns.take(claimant).await?, work).await
+}
+
+/// Works outside the runtime. Work that has begun goes on without its request, and keeps its turn.
+pub(crate) async fn run_beside<T: Send + 'static>(
+    turn: impl Send + 'static,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    let working = spawn_blocking(move || {
+        let done = work();
+        drop(turn);
+        done
+    });
+    working.await.map_err(|_| ApiError::panicked())
+}
+
+struct Streamed<R> {
+    sending: Sending,
+    read: Arc<R>,
+    /// What was read and not yet sent.
+    rest: Bytes,
+    next: Option<usize>,
+    _room: Room,
+}
+
+impl<R: Fn(usize) -> Result<BodyPart, ReadError> + Send + Sync + 'static> Streamed<R> {
+    async fn fill(&mut self) -> Result<(), ApiError> {
+        while let Some(from) = self.next.filter(|_| self.rest.is_empty()) {
+            let read = Arc::clone(&self.read);
+            // Others can go first for a while, but an answer that has begun is never given up for them.
+            let turn = self.sending.readers.take_within(Claimant::default(), 1, Duration::MAX).await;
+            let part = run_beside(turn, move || read(from)).await??;
+            (self.rest, self.next) = (part.bytes, part.next);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that others can read as well.
+struct Pieces {
+    rest: Bytes,
+    _room: Room,
+}
+
+fn next_piece(rest: &mut Bytes) -> Bytes {
+    rest.split_to(rest.len().min(PIECE_BYTES))
+}
+
+impl HttpBody for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = Some(next_piece(&mut self.rest)).filter(|piece| !piece.is_empty());
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
+    }
+}

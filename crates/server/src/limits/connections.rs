@@ -1,0 +1,127 @@
+//! Which connections exist, and which of them go when there are too many.
+//!
+//! A client that opens thousands of connections and sends a byte at a time must not keep others out, not even clients
+//! behind the same router. So a new connection never waits: it takes the place of the connection that has waited
+//! longest for its client. A connection that works on a request never has to go.
+
+use std::{net::IpAddr, sync::Arc, time::Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
+use crate::limits::{MeteredClient, patience::Dropped, patience::Patience};
+use crate::metrics::counting::Counter;
+
+/// File descriptors for everything else: packs, the database, outgoing connections.
+const OTHER_FILES: u64 = 768;
+/// Connections with a large head, each of which has a larger buffer. Those that have to go take a moment to close.
+/// Until then there can be twice as many.
+const MAX_LARGE_HEADS: usize = 1_024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    pub total: usize,
+    /// For one address, unless it is a trusted proxy.
+    pub per_address: Option<usize>,
+}
+
+#[derive(Debug)]
+pub struct Connections {
+    /// Within the limit of open files.
+    pub limits: ConnectionLimits,
+    pub permits: Arc<FairSemaphore>,
+    large_heads: Arc<FairSemaphore>,
+    pub accepted: Counter,
+    pub too_slow: Counter,
+    pub gave_way: Counter,
+}
+
+/// A connection that is counted until this is dropped.
+#[derive(Debug)]
+pub struct Admitted {
+    pub number: u64,
+    pub patience: Arc<Patience>,
+    _permit: Permit,
+}
+
+impl Connections {
+    pub fn new(limits: ConnectionLimits) -> Self {
+        let limits = limits.within_file_limit(raise_file_limit());
+        let share = limits.per_address.unwrap_or(limits.total);
+        let rules = SemaphoreRules { share, ..SemaphoreRules::of(limits.total) };
+        Self {
+            limits,
+            permits: FairSemaphore::new(rules),
+            large_heads: FairSemaphore::new(SemaphoreRules::of(2 * MAX_LARGE_HEADS)),
+            accepted: Counter::default(),
+            too_slow: Counter::default(),
+            gave_way: Counter::default(),
+        }
+    }
+
+    /// Admits a new connection; `None` if all others are at work. Without an address only the total counts.
+    pub fn admit(&self, address: Option<IpAddr>, now: Instant) -> Option<Admitted> {
+        let claimant = Claimant::at(address.filter(|_| self.limits.per_address.is_some()));
+        let patience = Arc::new(Patience::new(now));
+        let permit = self.permits.admit_connection(claimant, Arc::clone(&patience)).ok()?;
+        Some(Admitted { number: self.accepted.add(1), patience, _permit: permit })
+    }
+
+    pub fn note_dropped(&self, dropped: Dropped) {
+        let count = match dropped {
+            Dropped::TooSlow => &self.too_slow,
+            Dropped::GaveWay => &self.gave_way,
+        };
+        count.add(1);
+    }
+
+    /// Admits a large head. If there are too many, the oldest of them go; `None` if that takes too long.
+    pub fn admit_large_head(&self) -> Option<Permit> {
+        let Ok(admitted) = self.large_heads.try_take(Claimant::default()) else {
+            self.gave_way.add(1);
+            return None;
+        };
+        if self.large_heads.held() > MAX_LARGE_HEADS {
+            self.permits.end_idle(MAX_LARGE_HEADS, Patience::has_large_head);
+        }
+        Some(admitted)
+    }
+}
+
+impl ConnectionLimits {
+    /// No more connections than there are file descriptors.
+    pub fn within_file_limit(self, files: Option<u64>) -> Self {
+        let Some(files) = files else { return self };
+        let room = files.saturating_sub(OTHER_FILES).max(files / 2);
+        let total = self.total.min(usize::try_from(room).unwrap_or(usize::MAX)).max(1);
+        if total < self.total {
+            tracing::warn!(connections = total, files, "the limit of open files allows fewer connections");
+        }
+        // At most half, so that one address never has them all.
+        Self { total, per_address: self.per_address.map(|most| most.min(total / 2).max(1)) }
+    }
+}
+
+/// Raises the limit of open files as far as the system allows, and returns it if there is one.
+fn raise_file_limit() -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current == maximum {
+        return current;
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        Ok(()) => maximum,
+        Err(error) => {
+            tracing::warn!(%error, "the limit of open files could not be raised");
+            current
+        }
+    }
+}
+
+// Where a request came from.
+
+/// What handlers can know about where a request came from.
+#[derive(Debug, Clone)]
+pub struct RequestOrigin {
+    pub(crate) client: Option<MeteredClient>,
+    pub(crate) patience: Arc<Patience>,
+}

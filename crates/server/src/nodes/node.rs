@@ -1,0 +1,290 @@
+//! This server as one of several nodes, which share a database.
+
+use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
+use std::{fs, io, path::Path, time::Duration, time::Instant};
+
+use countersign_api::error_code::ErrorCode;
+use countersign_cluster::database::{Database, DatabaseTlsError};
+use countersign_cluster::node::{NodeState, Reachability, WrongNodeClock};
+use countersign_cluster::{
+    follower::ClusterFollower, nonces::SharedNonces, order::SharedOrder, schema, schema::SchemaError,
+};
+use countersign_core::{rules::auth, values::time::Timestamp};
+use countersign_store::nonces::{NonceError, NonceStats, Nonces};
+use countersign_store::{StoreRole, machine::clock::Clock};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use thiserror::Error;
+use tokio::{runtime::Handle, sync::watch, time::sleep};
+
+use crate::follow::{background::HeldStore, mirror::MirrorState, mirror::state::NotTheOrigin};
+use crate::{http::error::ApiError, http::error::NotReady, operate::config::NodeSettings};
+
+/// Between two tries to make the tables in a database that cannot be reached.
+const PREPARE_PAUSE: Duration = Duration::from_secs(1);
+/// After a failed attempt to catch up, if nothing else wakes this node.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// What makes a server a node.
+#[derive(Debug)]
+pub struct ClusterNode {
+    pub state: Arc<NodeState>,
+    nonces: SharedNonces,
+    /// Whether this node has compared itself with the database.
+    has_caught_up: Arc<AtomicBool>,
+    max_lag: Duration,
+    _follower: ClusterFollower,
+}
+
+/// A node that is about to start: its store needs the order first.
+#[derive(Debug)]
+pub struct UnstartedNode {
+    database: Database,
+    state: Arc<NodeState>,
+    max_lag: Duration,
+}
+
+#[derive(Debug, Error)]
+pub enum NodeError {
+    #[error(transparent)]
+    Tls(#[from] DatabaseTlsError),
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    #[error("the name of this node cannot be kept in {path}")]
+    Name { path: String, source: io::Error },
+}
+
+impl UnstartedNode {
+    /// Looks at the database. One that cannot be reached does not keep the node from serving what it has.
+    pub async fn prepare(settings: NodeSettings, name_file: &Path) -> Result<Self, NodeError> {
+        let NodeSettings { database, name, max_lag } = settings;
+        let address = database.to_string();
+        let database = Database::new(database)?;
+        let name = match name {
+            Some(name) => name,
+            None => keep_name(name_file)
+                .map_err(|source| NodeError::Name { path: name_file.display().to_string(), source })?,
+        };
+        match schema::prepare(&database).await {
+            Ok(prepared) => {
+                prepared.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                tracing::info!(node = name, database = address, "this server is a node");
+            }
+            Err(SchemaError::Database(error)) => {
+                tracing::error!(
+                    %error, database = address,
+                    "the database cannot be reached: this node serves what it has, and tries again"
+                );
+                tokio::spawn(prepare_later(database.clone()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Self { database, state: NodeState::new(&name), max_lag })
+    }
+
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    pub fn store_role(&self, clock: &Clock) -> io::Result<StoreRole> {
+        let order = SharedOrder::new(self.database.clone(), Arc::clone(&self.state), clock.clone())?;
+        Ok(StoreRole::Node(Box::new(order)))
+    }
+
+    pub fn start(self, clock: &Clock) -> ClusterNode {
+        let Self { database, state, max_lag } = self;
+        let runtime = Handle::current();
+        let nonces = SharedNonces::start(&runtime, database.clone(), Arc::clone(&state), clock.clone());
+        let version = env!("CARGO_PKG_VERSION");
+        let stats = Arc::clone(nonces.stats());
+        let (node, clock) = (Arc::clone(&state), clock.clone());
+        let follower = ClusterFollower::start(&runtime, database, node, version, stats, clock);
+        let has_caught_up = Arc::new(AtomicBool::new(false));
+        ClusterNode { state, nonces, has_caught_up, max_lag, _follower: follower }
+    }
+}
+
+impl ClusterNode {
+    /// Uses up the nonce of a request that was signed at this time, and waits until this node has every change that was
+    /// confirmed before, by whichever node.
+    pub async fn accept(&self, nonce: [u8; 16], signed: Timestamp) -> Result<(), ApiError> {
+        if !self.has_caught_up() {
+            return Err(ApiError::no_database(io::Error::other("this node has not caught up yet")));
+        }
+        let stored = self.nonces.remember(nonce, auth::nonce_expiry(signed), signed).await;
+        // The database told its time with the nonce.
+        self.check_clock()?;
+        stored.map_err(|error| match error {
+            NonceError::Unavailable(_) => ApiError::no_database(error),
+            NonceError::Used | NonceError::Forgotten | NonceError::Busy => error.into(),
+        })
+    }
+
+    pub fn nonces(&self) -> &NonceStats {
+        self.nonces.stats()
+    }
+
+    /// Whether the clock of this node agrees with the database's (D198), as far as is known. If not, requests are judged
+    /// by a wrong time.
+    pub fn check_clock(&self) -> Result<(), WrongNodeClock> {
+        self.state.check_clock()
+    }
+
+    pub fn readiness(&self, now: Instant) -> Result<(), NotReady> {
+        match self.state.reachability() {
+            Reachability::NotSince { .. } => return Err(NotReady::Database),
+            Reachability::Unasked | Reachability::Since(_) => {}
+        }
+        self.check_clock()?;
+        if !self.has_caught_up() || self.state.lag_time(now) > self.max_lag {
+            return Err(NotReady::Lagging);
+        }
+        Ok(())
+    }
+
+    /// Whether this node has all that the others have, and has looked at the clock and at what they pass over.
+    fn has_caught_up(&self) -> bool {
+        self.has_caught_up.load(Ordering::Relaxed) && self.state.clock().is_some()
+    }
+
+    /// Repeats what other nodes do, until the server stops.
+    pub fn follow(
+        &self,
+        store: Arc<HeldStore>,
+        mut stop: watch::Receiver<bool>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (state, has_caught_up) = (Arc::clone(&self.state), Arc::clone(&self.has_caught_up));
+        async move {
+            loop {
+                let caught_up = store.catch_up().await;
+                state.set_halted(store.halted());
+                if caught_up.is_ok() {
+                    has_caught_up.store(true, Ordering::Relaxed);
+                }
+                tokio::select! {
+                    () = state.await_news() => {}
+                    () = sleep(RETRY), if caught_up.is_err() => {}
+                    _ = stop.wait_for(|is_stopping| *is_stopping) => return,
+                }
+            }
+        }
+    }
+}
+
+async fn prepare_later(database: Database) {
+    loop {
+        sleep(PREPARE_PAUSE).await;
+        match schema::prepare(&database).await {
+            Ok(prepared) => {
+                prepared.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                tracing::info!("the database can be reached");
+                return;
+            }
+            Err(SchemaError::Database(error)) => {
+                tracing::debug!(%error, "the database still cannot be reached")
+            }
+            Err(error) => {
+                tracing::error!(%error, "the database cannot be used");
+                return;
+            }
+        }
+    }
+}
+
+/// The name of this machine, and something that tells several nodes on it apart.
+fn keep_name(file: &Path) -> io::Result<String> {
+    match fs::read_to_string(file) {
+        Ok(name) if !name.trim().is_empty() => return Ok(name.trim().to_owned()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(_) | Err(_) => {}
+    }
+    let machine = fs::read_to_string("/etc/hostname").unwrap_or_default();
+    let machine: String =
+        machine.trim().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
+    let machine = if machine.is_empty() { "node" } else { &machine };
+    let mut bytes = [0; 3];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("no random bytes"))?;
+    let name = format!("{machine}-{:02x}{:02x}{:02x}", bytes[0], bytes[1], bytes[2]);
+    fs::write(file, format!("{name}\n"))?;
+    Ok(name)
+}
+
+// How this server stands to others: on its own, one of several, or a mirror.
+
+#[derive(Debug)]
+pub enum ServerRole {
+    /// On its own. It remembers the nonces that were used.
+    Single { nonces: Nonces },
+    /// One of several, which share nonces and the order of changes.
+    Node(ClusterNode),
+    /// It follows another server, and accepts nothing.
+    Mirror(Arc<MirrorState>),
+}
+
+impl ServerRole {
+    /// Before anything else of a signed request is looked at.
+    pub fn check_accepts(&self) -> Result<(), NotTheOrigin> {
+        match self {
+            Self::Single { .. } | Self::Node(_) => Ok(()),
+            Self::Mirror(mirror) => Err(mirror.refuse_signed()),
+        }
+    }
+
+    /// Whether requests are judged by the right time, as far as a node can know. A server on its own has only its clock.
+    pub fn check_clock(&self) -> Result<(), WrongNodeClock> {
+        self.node().map_or(Ok(()), ClusterNode::check_clock)
+    }
+
+    pub fn mirror(&self) -> Option<&MirrorState> {
+        match self {
+            Self::Single { .. } | Self::Node(_) => None,
+            Self::Mirror(mirror) => Some(mirror),
+        }
+    }
+
+    /// Uses up the nonce of a request that was signed at this time. After `Ok` no other request has it, and the newest
+    /// head has every change that was acknowledged before.
+    pub async fn accept(&self, nonce: [u8; 16], signed: Timestamp) -> Result<(), ApiError> {
+        match self {
+            Self::Single { nonces } => {
+                check_floor(nonces.floor(), signed)?;
+                Ok(nonces.remember(nonce, auth::nonce_expiry(signed)).await?)
+            }
+            Self::Node(node) => node.accept(nonce, signed).await,
+            Self::Mirror(mirror) => Err(mirror.refuse_signed().into()),
+        }
+    }
+
+    pub fn nonces(&self) -> Option<&NonceStats> {
+        match self {
+            Self::Single { nonces } => Some(nonces.stats()),
+            Self::Node(node) => Some(node.nonces()),
+            Self::Mirror(_) => None,
+        }
+    }
+
+    pub fn readiness(&self, now: Instant) -> Result<(), NotReady> {
+        match self {
+            Self::Single { nonces } if nonces.stats().is_failing(now) => Err(NotReady::Nonces),
+            Self::Single { .. } => Ok(()),
+            Self::Node(node) => node.readiness(now),
+            Self::Mirror(mirror) => Ok(mirror.check(now)?),
+        }
+    }
+
+    pub fn node(&self) -> Option<&ClusterNode> {
+        match self {
+            Self::Single { .. } | Self::Mirror(_) => None,
+            Self::Node(node) => Some(node),
+        }
+    }
+}
+
+/// The server does not know which nonces were used before a restore, so all from that time count as used (D31).
+fn check_floor(floor: Option<Timestamp>, signed: Timestamp) -> Result<(), ApiError> {
+    let Some(floor) = floor.filter(|floor| signed < *floor) else { return Ok(()) };
+    let message = format!(
+        "the timestamp is from before this server was restored, at {floor}: sign the request again; if that time is still \
+         to come, the operator can help (docs/operations.md, The clock)"
+    );
+    Err(ApiError::new(ErrorCode::RequestBeforeRestore, message))
+}

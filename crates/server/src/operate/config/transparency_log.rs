@@ -1,0 +1,99 @@
+//! The table `[log]`: the log of all commits, and its witnesses.
+
+use std::{fs, io::Read as _, path::PathBuf, sync::Arc, time::Duration};
+
+use countersign_core::log::policy::Policy;
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
+use countersign_core::values::{bounds::POLICY_BYTES, key::PublicKey, shown::shown_text};
+use countersign_log::LogSigner;
+use serde::Deserialize;
+
+use crate::operate::config::{error::ConfigError, error::MAX_SECONDS, tables::refuse_zero};
+
+const DEFAULT_CHECKPOINT: u64 = 5;
+const DEFAULT_HEARTBEAT: u64 = 60;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogTable {
+    origin: Option<String>,
+    key_file: Option<PathBuf>,
+    checkpoint_seconds: Option<u64>,
+    heartbeat_seconds: Option<u64>,
+    witnesses_file: Option<PathBuf>,
+}
+
+/// A server that keeps a log.
+#[derive(Debug, Clone)]
+pub struct LogSettings {
+    pub origin: String,
+    /// Of the log's key, or its public half, if an agent has the other.
+    pub key_file: PathBuf,
+    /// `None` until the program has read the key: the server speaks to no agent.
+    pub signer: Option<Arc<LogSigner>>,
+    pub checkpoint_every: Duration,
+    pub heartbeat_every: Duration,
+    /// Which witnesses to ask, and how many must answer.
+    pub witnesses: Option<Policy>,
+}
+
+impl LogTable {
+    pub(crate) fn resolve(self) -> Result<LogSettings, ConfigError> {
+        let missing = |key| ConfigError::Value {
+            key,
+            reason: "is missing: `countersign admin log init` prints the table".to_owned(),
+        };
+        let checkpoint = self.checkpoint_seconds.unwrap_or(DEFAULT_CHECKPOINT);
+        let heartbeat = self.heartbeat_seconds.unwrap_or(DEFAULT_HEARTBEAT);
+        let seconds = [("log.checkpoint_seconds", checkpoint), ("log.heartbeat_seconds", heartbeat)];
+        refuse_zero(&seconds.map(|(key, seconds)| (key, seconds == 0)))?;
+        if let Some((key, _)) = seconds.into_iter().find(|(_, seconds)| *seconds > MAX_SECONDS) {
+            let reason = format!("at most {MAX_SECONDS}, which is a day");
+            return Err(ConfigError::Value { key, reason });
+        }
+        Ok(LogSettings {
+            origin: self.origin.ok_or_else(|| missing("log.origin"))?,
+            key_file: self.key_file.ok_or_else(|| missing("log.key_file"))?,
+            signer: None,
+            checkpoint_every: Duration::from_secs(checkpoint),
+            heartbeat_every: Duration::from_secs(heartbeat),
+            witnesses: self.witnesses_file.map(read_policy).transpose()?,
+        })
+    }
+}
+
+impl LogSettings {
+    /// The key under the name of the origin, if the witnesses file has nothing against it.
+    pub fn verifier_key(&self, key: PublicKey) -> Result<VerifierKey, ConfigError> {
+        let value = |key, reason: String| Err(ConfigError::Value { key, reason });
+        let named = match VerifierKey::new(&self.origin, KeyKind::Log, key) {
+            Ok(named) => named,
+            Err(error) => return value("log.origin", error.to_string()),
+        };
+        let Some(policy) = &self.witnesses else { return Ok(named) };
+        let has_this_key = |witness: &VerifierKey| witness.key() == key;
+        if policy.witness_keys().iter().any(has_this_key) {
+            return value("log.witnesses_file", format!("the log's key {key} is a witness's as well (D90)"));
+        }
+        if !policy.logs().is_empty() && !policy.log_keys().contains(&named) {
+            return value(
+                "log.witnesses_file",
+                format!("it is about other logs: add the line `log {named}`"),
+            );
+        }
+        Ok(named)
+    }
+}
+
+fn read_policy(path: PathBuf) -> Result<Policy, ConfigError> {
+    let shown = shown_text(&path.to_string_lossy()).to_string();
+    let wrong = |reason: String| ConfigError::Value {
+        key: "log.witnesses_file",
+        reason: format!("{shown} cannot be used: {reason}"),
+    };
+    let mut bytes = Vec::new();
+    let file = fs::File::open(&path).map_err(|error| wrong(error.to_string()))?;
+    let read = file.take(POLICY_BYTES as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| wrong(error.to_string()))?;
+    Policy::parse(&bytes).map_err(|error| wrong(error.to_string()))
+}

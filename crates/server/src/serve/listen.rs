@@ -1,0 +1,242 @@
+//! Connections: accepting them, bounding them, and ending them.
+
+pub(crate) mod lanes;
+pub(crate) mod refusal;
+pub mod stream;
+
+use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::{convert::Infallible, io, sync::Arc, task::Context, task::Poll, time::Duration, time::Instant};
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::{Request, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::{io::AsyncRead, io::AsyncWrite, sync::watch, task::JoinSet};
+
+use crate::limits::{connections::Admitted, connections::Connections, network_of};
+use crate::serve::answer::{ConnectionContext, Read, Service, answer};
+pub use crate::serve::listen::lanes::Lanes;
+use crate::serve::listen::refusal::{MAX_HEAD_BYTES, find_refusal, send_refusal};
+use crate::serve::listen::stream::Stream;
+use crate::{metrics::RequestKind, operate::tls::Tls};
+
+/// After a failed accept, which mostly means a lack of file descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Connections that the system queues until the server accepts them. A client that finds the queue full tries again
+/// after a second, so a burst must fit.
+const BACKLOG: u32 = 4_096;
+
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A new server does not have to wait until the system forgets the old one's connections.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Which connections the server admits, and how.
+#[derive(Debug)]
+pub struct Gate {
+    pub connections: Arc<Connections>,
+    pub tls: Option<Arc<Tls>>,
+    /// Which threads serve them.
+    pub lanes: Lanes,
+}
+
+/// Serves until `stopped` holds true or its sender is gone. Then finishes the requests under way.
+pub async fn serve<R: Read>(
+    listener: TcpListener,
+    service: Service<R>,
+    gate: Gate,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let service = Arc::new(service);
+    // Each connection holds a receiver until it has ended.
+    let (end, ending) = watch::channel(false);
+    loop {
+        let accepted = tokio::select! {
+            _ = stopped.wait_for(|stop| *stop) => break,
+            accepted = accept(&listener) => accepted,
+        };
+        let Some((stream, peer)) = accepted else { continue };
+        let is_proxy = service.proxies.contains(peer.ip());
+        let counted = (!is_proxy).then(|| network_of(peer.ip()));
+        let Some(place) = gate.connections.admit(counted, Instant::now()) else { continue };
+        let connection = Connection {
+            place,
+            peer: peer.ip(),
+            is_proxy,
+            tls: gate.tls.clone(),
+            connections: Arc::clone(&gate.connections),
+            ending: ending.clone(),
+        };
+        let served = gate.lanes.spawn(stream, |stream| connection.run(stream, Arc::clone(&service)));
+        if let Err(error) = served {
+            pause_after(&error, "a connection could not be served").await;
+        }
+    }
+    drop((listener, ending));
+    end.send_replace(true);
+    end.closed().await;
+}
+
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    match listener.accept().await {
+        Ok((stream, peer)) => {
+            // Small answers must not wait for more data.
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "cannot set TCP_NODELAY");
+            }
+            Some((stream, peer))
+        }
+        Err(error) => {
+            pause_after(&error, "a connection could not be accepted").await;
+            None
+        }
+    }
+}
+
+async fn pause_after(error: &io::Error, what: &str) {
+    tracing::warn!(%error, "{what}");
+    tokio::time::sleep(PAUSE).await;
+}
+
+struct Connection {
+    place: Admitted,
+    peer: IpAddr,
+    is_proxy: bool,
+    tls: Option<Arc<Tls>>,
+    connections: Arc<Connections>,
+    /// Holds true when the server stops.
+    ending: watch::Receiver<bool>,
+}
+
+impl Connection {
+    async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>) {
+        let Self { place, peer, is_proxy, tls, connections, mut ending } = self;
+        let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
+        // A handshake costs more than most answers.
+        let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
+        if charged.is_some_and(|client| client.charge_request(Instant::now()).is_err()) {
+            return;
+        }
+        let patience = Arc::clone(&place.patience);
+        let visitor = ConnectionContext { service, peer, client, is_proxy, patience, number: place.number };
+        let heads = Arc::clone(&connections);
+        let serving = async move {
+            match tls {
+                None => serve_stream(stream, visitor, heads, ending).await,
+                Some(tls) => {
+                    let stream = tokio::select! {
+                        stream = tls.accept(stream, peer) => stream,
+                        // No request has come yet, so there is nothing to finish.
+                        _ = ending.wait_for(|ends| *ends) => None,
+                    };
+                    if let Some(stream) = stream {
+                        serve_stream(stream, visitor, heads, ending).await;
+                    }
+                }
+            }
+        };
+        // A task of its own, so that events on the stream wake nothing else.
+        let mut served = JoinSet::new();
+        served.spawn(serving);
+        tokio::select! {
+            _ = served.join_next() => {}
+            dropped = place.patience.run_out() => {
+                tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
+                connections.note_dropped(dropped);
+            }
+        }
+    }
+}
+
+/// Notes its own end, when hyper has the whole answer. It takes over its request's reference to the visitor and so
+/// needs no other.
+struct AnswerBody<R> {
+    body: Body,
+    visitor: Arc<ConnectionContext<R>>,
+}
+
+impl<R> HttpBody for AnswerBody<R> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<R> Drop for AnswerBody<R> {
+    fn drop(&mut self) {
+        self.visitor.patience.note_written();
+    }
+}
+
+/// Serves one connection until its client or `ending` ends it.
+pub async fn serve_stream<R: Read>(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    visitor: ConnectionContext<R>,
+    connections: Arc<Connections>,
+    mut ending: watch::Receiver<bool>,
+) {
+    // Not the visitor: nothing of the application may outlive what `ending` counts.
+    let (requests, number) = (Arc::clone(&visitor.service.requests), visitor.number);
+    let mut stream = TokioIo::new(Stream::new(stream, Arc::clone(&visitor.patience), connections));
+    // One reference count for each connection. If all threads shared one, they would wait for each other's caches.
+    let visitor = Arc::new(visitor);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let visitor = Arc::clone(&visitor);
+        let now = Instant::now();
+        visitor.patience.begin(request.method(), now);
+        async move {
+            let response = {
+                let _answering = visitor.patience.pause();
+                answer(&visitor, request, now).await
+            };
+            Ok::<_, Infallible>(response.map(|body| AnswerBody { body, visitor }))
+        }
+    });
+    let mut http = http1::Builder::new();
+    // Hyper's own limit sets a timer for each request, which costs as much as some answers. `Patience` sets one for
+    // each connection.
+    http.header_read_timeout(None);
+    http.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES);
+    // `answer` sets the date.
+    http.auto_date_header(false);
+    let served = {
+        let mut connection = pin!(http.serve_connection(&mut stream, service));
+        // Dropped before the next wait: what it returns locks the sender out.
+        let ends = async { drop(ending.wait_for(|ends| *ends).await) };
+        tokio::select! {
+            biased;
+            served = connection.as_mut() => served,
+            () = ends => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        }
+    };
+    let Err(error) = served else { return };
+    tracing::debug!(%error, "a connection ended early");
+    if let Some(refusal) = find_refusal(&error) {
+        requests.record(number, RequestKind::OTHER, refusal.status(), Duration::ZERO);
+        if let Some(stream) = stream.into_inner().into_unanswered() {
+            send_refusal(stream, refusal).await;
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! What people see of projects: their signers, their releases, their history. These modules count; the pages lay out.
+//! What is seen of one release or proposal, `countersign_explain::describe` says.
+
+use std::{ops::Range, sync::Arc};
+
+use countersign_api::newest::{ReleaseVersion, compare_versions, find_newest};
+use countersign_core::documents::signers::{Group, Metadata, Origin, Role, Signer, SignersFile};
+use countersign_core::documents::{history::HistoryEntry, layout};
+use countersign_core::rules::snapshot::{ReadError, Snapshot};
+use countersign_core::rules::{place::path_of_url, quorum::Tally, stored, stored::ReleaseState};
+use countersign_core::values::{digest::Sha512, json::ParseError, path::RepoPath, time::Timestamp, wire};
+use countersign_explain::describe::proposal::{
+    ProposalDescription, VetoedProposal, describe_proposal, list_vetoed, tally_proposal,
+};
+use countersign_explain::difference::{SignersChange, list_changes};
+use countersign_explain::progress::{Member, Names};
+use countersign_explain::{log_strength::LogStrength, strength::effective_groups};
+
+// A project: its roles, and what is proposed.
+
+#[derive(Debug, Clone)]
+pub struct ProjectOverview {
+    pub id: RepoPath,
+    /// The signers in force; `None` while the first registration waits for signatures.
+    pub signers: Option<Arc<SignersFile>>,
+    /// The digest of the signers file in force.
+    pub digest: Option<Sha512>,
+    /// How many signers files have been in force.
+    pub steps: usize,
+    /// The roles in the signers file in force, or else in the proposed one.
+    pub roles: Vec<RoleOverview>,
+    /// The keys in the same file that register new releases, and nothing else (D105).
+    pub registrars: Vec<Signer>,
+    /// The log in the same file.
+    pub log: Option<LogStrength>,
+    pub proposal: Option<ProposalDescription>,
+    /// What the masters vetoed last, since the signers in force took effect.
+    pub vetoed: Option<VetoedProposal>,
+}
+
+#[derive(Debug, Clone)]
+pub struct RoleOverview {
+    pub role: Role,
+    /// Whether the file lists the role. Otherwise another role stands in for it.
+    pub is_explicit: bool,
+    /// The groups; empty if no key has the role.
+    pub groups: Vec<Group>,
+}
+
+/// What a badge shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectState {
+    /// The first signers file waits for signatures.
+    Registering(Tally),
+    Registered {
+        signers: usize,
+        is_changing: bool,
+    },
+}
+
+/// Describes a project; `None` if there is no project at `id`.
+pub fn describe_project(
+    snapshot: &impl Snapshot,
+    id: &RepoPath,
+) -> Result<Option<ProjectOverview>, ReadError> {
+    let active = stored::active_signers(snapshot, id)?;
+    let (signers, digest) = active.map(|active| (active.file, Sha512::of(&active.bytes))).unzip();
+    let steps = stored::history_len(snapshot, id);
+    let proposal = describe_proposal(snapshot, id)?;
+    let vetoed = list_vetoed(snapshot, id)?.into_iter().next();
+    let shown = match &signers {
+        Some(signers) => Some(Arc::clone(signers)),
+        None => snapshot.read_signers(&layout::pending_signers(id))?.map(|proposed| proposed.file),
+    };
+    Ok(shown.map(|shown| {
+        let roles = list_roles(&shown);
+        let log = shown.transparency().map(LogStrength::of);
+        let registrars = shown.registrars().to_vec();
+        ProjectOverview { id: id.clone(), roles, registrars, log, signers, digest, steps, proposal, vetoed }
+    }))
+}
+
+/// The state of a project; `None` if there is no project at `id`.
+pub fn project_state(snapshot: &impl Snapshot, id: &RepoPath) -> Result<Option<ProjectState>, ReadError> {
+    Ok(match stored::active_signers(snapshot, id)? {
+        Some(active) => {
+            let is_changing = snapshot.contains(&layout::pending_signers(id));
+            Some(ProjectState::Registered { signers: active.file.keys().len(), is_changing })
+        }
+        None => tally_proposal(snapshot, id)?.map(ProjectState::Registering),
+    })
+}
+
+fn list_roles(file: &SignersFile) -> Vec<RoleOverview> {
+    let describe = |role| RoleOverview {
+        role,
+        is_explicit: file.explicit_groups(role).is_some(),
+        groups: effective_groups(file, role),
+    };
+    Role::ALL.into_iter().map(describe).collect()
+}
+
+// The releases of a project, from the names of its files alone: there can be tens of thousands.
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReleaseEntry {
+    pub dir: String,
+    pub state: ReleaseState,
+    /// A revocation waits for more signatures.
+    pub is_revoking: bool,
+    /// A signer has objected; whether one still does, only the file says.
+    pub has_objections: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReleaseCounts {
+    pub collecting: usize,
+    pub complete: usize,
+    pub revoked: usize,
+    /// How many of the complete releases have a begun revocation.
+    pub revoking: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct ReleaseList {
+    dir: RepoPath,
+    entries: Vec<ReleaseEntry>,
+    /// The last directory with a begun revocation, and with objections. Both files come before that of the signatures.
+    revoking: String,
+    objected: String,
+}
+
+impl ReleaseList {
+    /// The list of the releases at or below `dir`.
+    pub fn below(dir: &RepoPath) -> Self {
+        Self { dir: dir.clone(), entries: Vec::new(), revoking: String::new(), objected: String::new() }
+    }
+
+    /// Notes a file. The files of one directory must come one after the other.
+    pub fn see(&mut self, path: &str) {
+        let Some((dir, name)) = path.rsplit_once('/') else { return };
+        let Some(suffix) = name.strip_prefix(wire::INDEX_FILE) else { return };
+        if suffix.strip_prefix(wire::REVOCATION_SUFFIX) == Some(wire::PENDING_SUFFIX) {
+            dir.clone_into(&mut self.revoking);
+        }
+        if suffix == wire::OBJECTIONS_SUFFIX {
+            dir.clone_into(&mut self.objected);
+        }
+        let Some(state) = state_told_by(suffix) else { return };
+        // An index has one signatures file. If there were two, the first would count.
+        let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
+        if is_new && dir.starts_with(self.dir.as_str()) {
+            let is_revoking = state == ReleaseState::Complete && self.revoking == dir;
+            let has_objections = self.objected == dir;
+            self.entries.push(ReleaseEntry { dir: dir.to_owned(), state, is_revoking, has_objections });
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub fn count(&self) -> ReleaseCounts {
+        self.entries.iter().fold(ReleaseCounts::default(), |mut counts, entry| {
+            counts.revoking += usize::from(entry.is_revoking);
+            match entry.state {
+                ReleaseState::Collecting => counts.collecting += 1,
+                ReleaseState::Complete => counts.complete += 1,
+                ReleaseState::Revoked => counts.revoked += 1,
+            }
+            counts
+        })
+    }
+
+    /// The one that is offered to visitors (D77).
+    pub fn find_newest(&self) -> Option<&ReleaseEntry> {
+        let at = self.dir.as_str().len();
+        find_newest(&self.entries, |entry| {
+            let ReleaseEntry { dir, state, is_revoking, .. } = *entry;
+            ReleaseVersion { dir: &dir[at..], state: *state, is_revoking: *is_revoking }
+        })
+    }
+
+    /// Keeps those in a state, whose directory below the project contains `words` in any letter case.
+    pub fn filter(mut self, state: Option<ReleaseState>, words: &str) -> Self {
+        let (at, words) = (self.dir.as_str().len(), words.to_lowercase());
+        self.entries.retain(|entry| {
+            state.is_none_or(|state| entry.state == state) && entry.dir[at..].to_lowercase().contains(&words)
+        });
+        self
+    }
+
+    /// The releases in this range: begun revocations first, then the highest version. Sorts only this range.
+    pub fn newest(mut self, range: Range<usize>) -> Vec<ReleaseEntry> {
+        // What all have in common need not be compared.
+        let at = self.dir.as_str().len();
+        let descending = |a: &ReleaseEntry, b: &ReleaseEntry| {
+            let order = b.is_revoking.cmp(&a.is_revoking);
+            order.then_with(|| compare_versions(&b.dir[at..], &a.dir[at..]))
+        };
+        let (from, to) = (range.start.min(self.len()), range.end.min(self.len()));
+        if from >= to {
+            return Vec::new();
+        }
+        if from > 0 {
+            self.entries.select_nth_unstable_by(from, descending);
+            self.entries.drain(..from);
+        }
+        if to - from < self.entries.len() {
+            self.entries.select_nth_unstable_by(to - from, descending);
+            self.entries.truncate(to - from);
+        }
+        self.entries.sort_by(descending);
+        self.entries
+    }
+}
+
+impl ReleaseCounts {
+    pub fn total(&self) -> usize {
+        self.collecting + self.complete + self.revoked
+    }
+}
+
+/// The state of an index, from the ending that its signatures file adds to the index's name.
+fn state_told_by(suffix: &str) -> Option<ReleaseState> {
+    let ending = suffix.strip_prefix(wire::SIGNATURES_SUFFIX)?;
+    match ending {
+        "" => Some(ReleaseState::Complete),
+        wire::PENDING_SUFFIX => Some(ReleaseState::Collecting),
+        wire::REVOKED_SUFFIX => Some(ReleaseState::Revoked),
+        _ => None,
+    }
+}
+
+// Finds a project by words, as people type or paste them.
+
+/// Words that must all occur in a project's identifier, in any letter case.
+#[derive(Debug, Clone, Default)]
+pub struct Search {
+    words: Vec<Word>,
+}
+
+#[derive(Debug, Clone)]
+enum Word {
+    Part(String),
+    /// A URL, as the path that it has on this server.
+    Place(String),
+}
+
+impl Search {
+    pub fn parse(text: &str) -> Self {
+        let words = text.split_whitespace().map(|word| match path_of_url(word) {
+            Some(path) => Word::Place(path.as_str().to_ascii_lowercase()),
+            None => Word::Part(word.to_ascii_lowercase()),
+        });
+        Self { words: words.collect() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Whether a project matches, by its identifier in lower case.
+    pub fn matches(&self, folded: &str) -> bool {
+        self.words.iter().all(|word| match word {
+            Word::Part(part) => folded.contains(part.as_str()) || contains_across_port(folded, part),
+            // The project itself, something in it, or a directory above it.
+            Word::Place(place) => is_at_or_below(place, folded) || is_at_or_below(folded, place),
+        })
+    }
+}
+
+fn is_at_or_below(path: &str, dir: &str) -> bool {
+    path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether the identifier contains what people write without the port, as in `example.org/acme`.
+fn contains_across_port(folded: &str, part: &str) -> bool {
+    let Some((host, rest)) = part.split_once('/') else { return false };
+    let mut segments = folded.splitn(4, '/');
+    let (Some(_), Some(own), Some(_), Some(below)) =
+        (segments.next(), segments.next(), segments.next(), segments.next())
+    else {
+        return false;
+    };
+    own.ends_with(host) && below.starts_with(rest)
+}
+
+// All signers files that were ever in force: what each changed, and who agreed.
+
+#[derive(Debug, Clone)]
+pub struct TimelineStep {
+    /// The number of the step, counted from 1, the first signers file.
+    pub number: usize,
+    pub activated_at: Timestamp,
+    /// The time in the signers file itself.
+    pub dated: Timestamp,
+    pub digest: Sha512,
+    pub origin: Origin,
+    pub changes: Vec<SignersChange>,
+    pub agreed: Vec<Member>,
+}
+
+/// Lists these steps of a project's history, counted from 0 at the oldest. Reads only their entries and the one before.
+pub fn list_steps(
+    snapshot: &impl Snapshot,
+    project: &RepoPath,
+    range: Range<usize>,
+) -> Result<Vec<TimelineStep>, ReadError> {
+    let len = stored::history_len(snapshot, project);
+    let (from, to) = (range.start.min(len), range.end.min(len));
+    let entries = stored::history(snapshot, project, from.max(1)..=to)?.entries;
+    let mut before = None;
+    let mut steps = Vec::new();
+    for (number, entry) in (from.max(1)..).zip(&entries) {
+        let path = layout::history_entry(project, number);
+        let signers = stored::parse_stored(&path, SignersFile::parse(entry.signers_config.as_bytes()))?;
+        if number > from {
+            let step = describe_step(entry, number, before.as_ref(), &signers);
+            steps.push(stored::parse_stored(&path, step)?);
+        }
+        before = Some(signers);
+    }
+    Ok(steps)
+}
+
+fn describe_step(
+    entry: &HistoryEntry,
+    number: usize,
+    before: Option<&SignersFile>,
+    signers: &SignersFile,
+) -> Result<TimelineStep, ParseError> {
+    let names = Names::of(before.into_iter().chain([signers]));
+    Ok(TimelineStep {
+        number,
+        activated_at: entry.timestamp,
+        dated: signers.timestamp(),
+        digest: Sha512::of(entry.signers_config.as_bytes()),
+        origin: Metadata::parse(entry.metadata.as_bytes())?.origin,
+        changes: list_changes(before, signers),
+        agreed: names.list_signed(&entry.signatures),
+    })
+}

@@ -1,0 +1,116 @@
+//! What the writer counts.
+
+use std::{sync::atomic::AtomicU64, sync::atomic::AtomicUsize, sync::atomic::Ordering, time::Instant};
+
+use crate::machine::clock::RecentFailure;
+
+#[derive(Debug)]
+pub struct StoreStats {
+    /// Commits of each batch that was made durable.
+    pub batches: Histogram<9>,
+    stored_bytes: AtomicU64,
+    failures: AtomicU64,
+    waiting: AtomicUsize,
+    trouble: RecentFailure,
+}
+
+impl Default for StoreStats {
+    fn default() -> Self {
+        Self {
+            batches: Histogram::new([1, 2, 4, 8, 16, 32, 64, 128, 256]),
+            stored_bytes: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
+            trouble: RecentFailure::default(),
+        }
+    }
+}
+
+impl StoreStats {
+    pub fn commits(&self) -> u64 {
+        self.batches.sum()
+    }
+
+    /// Bytes of new files and of commits, without directories.
+    pub fn stored_bytes(&self) -> u64 {
+        self.stored_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Batches that came to nothing.
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Changes in the queue.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Whether the newest change could not be stored, a moment ago.
+    pub fn is_failing(&self, now: Instant) -> bool {
+        self.trouble.is_recent(now)
+    }
+
+    pub(crate) fn note_queued(&self) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_taken(&self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_published(&self, commits: usize, stored_bytes: u64) {
+        self.batches.note(commits as u64);
+        self.stored_bytes.fetch_add(stored_bytes, Ordering::Relaxed);
+        self.trouble.note(true, Instant::now());
+    }
+
+    pub(crate) fn note_failed(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        self.trouble.note(false, Instant::now());
+    }
+}
+
+// How values are distributed, for values that are noted now and then.
+
+/// Counts of values by upper bounds; what is above all of them is counted last.
+#[derive(Debug)]
+pub struct Histogram<const N: usize> {
+    bounds: [u64; N],
+    counts: [AtomicU64; N],
+    above: AtomicU64,
+    sum: AtomicU64,
+}
+
+impl<const N: usize> Histogram<N> {
+    pub fn new(bounds: [u64; N]) -> Self {
+        Self {
+            bounds,
+            counts: std::array::from_fn(|_| AtomicU64::new(0)),
+            above: AtomicU64::new(0),
+            sum: AtomicU64::new(0),
+        }
+    }
+
+    pub fn note(&self, value: u64) {
+        let place = self.bounds.iter().position(|bound| value <= *bound);
+        let count = place.map_or(&self.above, |place| &self.counts[place]);
+        count.fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(value, Ordering::Relaxed);
+    }
+
+    /// Each bound with the count of its own.
+    pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
+        let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
+        self.bounds.into_iter().zip(counts)
+    }
+
+    /// The count of what is above all bounds.
+    pub fn above(&self) -> u64 {
+        self.above.load(Ordering::Relaxed)
+    }
+
+    pub fn sum(&self) -> u64 {
+        self.sum.load(Ordering::Relaxed)
+    }
+}
