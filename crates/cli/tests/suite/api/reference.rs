@@ -67,9 +67,9 @@ fn no_route_is_made_outside_the_table() {
     let mut found = BTreeSet::new();
     list_uses(&source, &mut found);
     // The second has the route of the other listener, for metrics, and those of its tests.
-    let expected = ["route_table.rs", "table.rs"].map(str::to_owned);
+    let expected = ["routing.rs", "table.rs"].map(str::to_owned);
     assert_eq!(found, BTreeSet::from(expected));
-    let router = fs::read_to_string(source.join("table.rs")).unwrap();
+    let router = fs::read_to_string(source.join("serve/table.rs")).unwrap();
     let program = router.split("#[cfg(test)]").next().unwrap();
     assert_eq!(program.matches(".route(").count(), 1, "only `/metrics` is routed by hand");
 }
