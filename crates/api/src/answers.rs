@@ -284,7 +284,7 @@ pub struct ErrorResponse {
 
 /// An error as a client reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToldError {
+pub struct ErrorBody {
     /// The sentence for people.
     pub error: String,
     /// The code; `None` from a server before D230, and from a proxy. A newer server has codes that this version does
@@ -292,7 +292,7 @@ pub struct ToldError {
     pub code: Option<String>,
 }
 
-impl ToldError {
+impl ErrorBody {
     /// Reads an error; `None` if the answer has no text of one.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let json = Json::parse(bytes).ok()?;

@@ -2,7 +2,6 @@
 
 mod advice;
 mod attempts;
-mod calls;
 pub(crate) mod events;
 mod failures;
 pub(crate) mod log;
@@ -29,9 +28,11 @@ use countersign_forge::{guard::Guard, guard::HostResolver, https::https_client, 
 use reqwest::{RequestBuilder, Response, StatusCode, header::CONTENT_TYPE, header::HeaderValue};
 use url::Url;
 
-use crate::client::attempts::{ANSWER_TIMEOUT, Answer, Attempts, ExchangeError, Repetition, exchange};
-pub(crate) use crate::client::calls::ServerCall;
-use crate::client::{calls::CallForm, words::not_asked};
+pub(crate) use crate::client::attempts::ServerCall;
+use crate::client::attempts::{
+    ANSWER_TIMEOUT, Answer, Attempts, CallForm, ExchangeError, Repetition, exchange,
+};
+use crate::client::words::not_asked;
 use crate::words::{error::CliError, output::Output};
 use crate::{keys::SigningKey, settings::client_config::KnownServer};
 

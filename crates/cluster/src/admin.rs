@@ -8,9 +8,8 @@ use thiserror::Error;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use crate::database::{Database, DatabaseSession, SqlParameter, within};
-use crate::rows::{NEWEST_SEQ, parse_id};
-use crate::{error::DatabaseError, nonces::RAISE_NONCE_FLOOR, passed, rows, schema, schema::SchemaError};
+use crate::database::{Database, DatabaseSession, NEWEST_SEQ, SqlParameter, parse_id, within};
+use crate::{database, error::DatabaseError, nonces::RAISE_NONCE_FLOOR, passed, schema, schema::SchemaError};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -66,16 +65,16 @@ pub async fn read_status(database: &Database) -> Result<ClusterStatus, SchemaErr
 
 async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError> {
     let rows = session.query("select repo, format, nonce_floor from svc_repository", &[]).await?;
-    let row = rows::repository_row(&rows)?;
+    let row = database::repository_row(&rows)?;
     let (repository, format) = (row.try_get(0)?, row.try_get(1)?);
-    let nonce_floor = row.try_get::<_, Option<SystemTime>>(2)?.and_then(rows::from_system);
+    let nonce_floor = row.try_get::<_, Option<SystemTime>>(2)?.and_then(database::from_system);
     let rows = session.query("select seq, head, at from svc_batch order by seq desc limit 1", &[]).await?;
     let newest = match rows.first() {
         None => None,
         Some(row) => Some(NewestBatch {
             seq: row.try_get(0)?,
             commit: parse_id(row.try_get(1)?)?,
-            at: rows::from_system(row.try_get(2)?)
+            at: database::from_system(row.try_get(2)?)
                 .ok_or_else(|| DatabaseError::Strange("a time out of range".to_owned()))?,
         }),
     };
@@ -91,7 +90,7 @@ async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError>
             commit: row.try_get::<_, Option<&[u8]>>(2)?.map(parse_id).transpose()?,
             lag: u64::try_from(newest_seq - position).unwrap_or(0),
             version: row.try_get(3)?,
-            started: row.try_get::<_, Option<SystemTime>>(4)?.and_then(rows::from_system),
+            started: row.try_get::<_, Option<SystemTime>>(4)?.and_then(database::from_system),
             seen_ago: Duration::from_secs(u64::try_from(row.try_get::<_, i64>(5)?).unwrap_or(0)),
             clock_millis: row.try_get(6)?,
             halted: row.try_get(7)?,
@@ -133,7 +132,7 @@ where
     let session = database.connect("init", Duration::ZERO).await?;
     let begin = "begin; lock table svc_batch in exclusive mode";
     within(LIMIT, async { Ok(session.client.batch_execute(begin).await?) }).await?;
-    let newest = rows::read_newest_seq(&session.query(NEWEST_SEQ, &[]).await?)?;
+    let newest = database::read_newest_seq(&session.query(NEWEST_SEQ, &[]).await?)?;
     if newest > 0 {
         return Err(InitError::NotEmpty { newest });
     }
@@ -147,7 +146,7 @@ where
         head = Some(batch.head);
         within(LIMIT, put(&session, node, seq, &batch)).await?;
     }
-    session.query(RAISE_NONCE_FLOOR, &[(&rows::to_system(now), Type::TIMESTAMPTZ)]).await?;
+    session.query(RAISE_NONCE_FLOOR, &[(&database::to_system(now), Type::TIMESTAMPTZ)]).await?;
     // The commit of much data can take long, and ending it early would leave it open whether it happened.
     session.certain(async { Ok(session.client.batch_execute("commit").await?) }).await?;
     Ok(seq)

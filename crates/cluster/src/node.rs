@@ -12,7 +12,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, futures::Notified, watch};
 use uuid::Uuid;
 
-use crate::{error::DatabaseError, rows};
+use crate::{database, error::DatabaseError};
 
 /// How many batches are remembered by number, to see whether an answer of the database is about the same ones.
 const MAX_JUDGED: usize = 1_000;
@@ -384,7 +384,7 @@ impl ClockQuestion {
     pub(crate) fn end(self, clock: &Clock, shown: SystemTime) -> Result<ClockReading, DatabaseError> {
         let slack = self.0.elapsed();
         let strange = || DatabaseError::Strange("a time out of the calendar".to_owned());
-        let database = rows::from_system(shown).ok_or_else(strange)?;
+        let database = database::from_system(shown).ok_or_else(strange)?;
         Ok(ClockReading { node: clock.now(), database, slack })
     }
 }

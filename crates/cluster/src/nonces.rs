@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::database::{Database, DatabaseSession, SqlParameter, within};
 use crate::node::{AppliedBatch, ClockQuestion, KnownPlace, NodeState, NonceMark};
-use crate::{error::DatabaseError, rows};
+use crate::{database, error::DatabaseError};
 
 /// How long a nonce can take to be stored, and then how long this node can take to come as far as the order has.
 pub const NONCE_LIMIT: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ pub(crate) fn note_lost() {
 /// The store of nonces of a node in a cluster.
 #[derive(Debug)]
 pub struct SharedNonces {
-    queue: mpsc::Sender<Waiting>,
+    queue: mpsc::Sender<WaitingNonce>,
     stats: Arc<NonceStats>,
     floor: Arc<ArcSwapOption<Timestamp>>,
     node: Arc<NodeState>,
@@ -63,7 +63,7 @@ impl Drop for SharedNonces {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingNonce {
     nonce: Uuid,
     expires: SystemTime,
     reply: oneshot::Sender<Result<StoredNonce, NonceError>>,
@@ -125,7 +125,8 @@ impl SharedNonces {
         signed_at: Timestamp,
     ) -> Result<(), NonceError> {
         let (reply, answer) = oneshot::channel();
-        let waiting = Waiting { nonce: Uuid::from_bytes(nonce), expires: rows::to_system(expires_at), reply };
+        let waiting =
+            WaitingNonce { nonce: Uuid::from_bytes(nonce), expires: database::to_system(expires_at), reply };
         self.stats.note_queued();
         self.queue.try_send(waiting).map_err(|error| {
             self.stats.note_taken(1);
@@ -184,7 +185,7 @@ struct NonceKeeper {
 
 impl NonceKeeper {
     /// Callers that wait while a statement runs are in the next one: many share one commit.
-    async fn run(mut self, mut queue: mpsc::Receiver<Waiting>) {
+    async fn run(mut self, mut queue: mpsc::Receiver<WaitingNonce>) {
         let mut batch = Vec::with_capacity(MAX_BATCH);
         while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
             self.stats.note_taken(batch.len());
@@ -198,7 +199,10 @@ impl NonceKeeper {
         }
     }
 
-    async fn store(&mut self, batch: &[Waiting]) -> Result<Vec<Result<StoredNonce, NonceError>>, NonceError> {
+    async fn store(
+        &mut self,
+        batch: &[WaitingNonce],
+    ) -> Result<Vec<Result<StoredNonce, NonceError>>, NonceError> {
         // Another connection has found the database again: this one may be dead without knowing.
         if self.node.back_since().is_some_and(|back| back > self.since) {
             (self.session, self.resting) = (None, None);
@@ -228,7 +232,7 @@ impl NonceKeeper {
 
     async fn exchange(
         &mut self,
-        batch: &[Waiting],
+        batch: &[WaitingNonce],
     ) -> Result<Vec<Result<StoredNonce, NonceError>>, DatabaseError> {
         let session = match self.session.take().filter(|session| !session.is_closed()) {
             Some(session) => session,
@@ -252,11 +256,11 @@ impl NonceKeeper {
         ];
         let (question, judged) = (ClockQuestion::begin(), self.node.applied());
         let rows = session.query(STORE, &parameters).await?;
-        let row = rows::repository_row(&rows)?;
+        let row = database::repository_row(&rows)?;
         self.node.note_clock(question.end(&self.clock, row.try_get(5)?)?);
         if row.try_get(6)? {
             note_lost();
-            let now = rows::to_system(self.clock.now());
+            let now = database::to_system(self.clock.now());
             session.query(RAISE_NONCE_FLOOR, &[(&now, Type::TIMESTAMPTZ)]).await?;
             self.node.forget_nonce_mark(mark);
             return Ok(vec![Err(unavailable(lost_nonces())); batch.len()]);
@@ -266,8 +270,8 @@ impl NonceKeeper {
             self.node.wake();
             return Ok(vec![Err(unavailable(forked())); batch.len()]);
         }
-        let head = row.try_get::<_, Option<&[u8]>>(4)?.map(rows::parse_id).transpose()?;
-        let floor = row.try_get::<_, Option<SystemTime>>(1)?.and_then(rows::from_system);
+        let head = row.try_get::<_, Option<&[u8]>>(4)?.map(database::parse_id).transpose()?;
+        let floor = row.try_get::<_, Option<SystemTime>>(1)?.and_then(database::from_system);
         let purged: Option<SystemTime> = row.try_get(2)?;
         let mut new: HashSet<Uuid> = row.try_get::<_, Vec<Uuid>>(3)?.into_iter().collect();
         self.floor.store(floor.map(Arc::new));

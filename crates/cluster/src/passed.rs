@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use countersign_store::sequence::{OrderPlace, PassedBatch, Votes};
 use tokio_postgres::Row;
 
-use crate::{database::DatabaseSession, error::DatabaseError, rows::parse_id};
+use crate::{database::DatabaseSession, database::parse_id, error::DatabaseError};
 
 /// Notes that this node passes over a batch, and wakes the others.
 pub(crate) const PASS_OVER: &str = "with passed as (

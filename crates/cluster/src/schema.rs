@@ -6,7 +6,8 @@ use thiserror::Error;
 use tokio_postgres::{error::SqlState, types::Type};
 use uuid::Uuid;
 
-use crate::{database::Database, database::DatabaseSession, database::within, error::DatabaseError, rows};
+use crate::database::{Database, DatabaseSession, within};
+use crate::{database, error::DatabaseError};
 
 /// The format of the tables below. A program refuses a database with a higher one.
 pub const FORMAT: i32 = 2;
@@ -134,7 +135,7 @@ pub(crate) async fn check_format(session: &DatabaseSession) -> Result<(), Schema
         return Err(SchemaError::Absent);
     }
     let rows = within(LIMIT, session.query("select format from svc_repository", &[])).await?;
-    match rows::repository_row(&rows)?.try_get(0).map_err(DatabaseError::from)? {
+    match database::repository_row(&rows)?.try_get(0).map_err(DatabaseError::from)? {
         FORMAT => Ok(()),
         found if found > FORMAT => Err(SchemaError::Newer { found }),
         found => Err(SchemaError::Older { found }),

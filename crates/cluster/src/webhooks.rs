@@ -5,8 +5,8 @@ use std::time::Duration;
 use countersign_store::ObjectId;
 use tokio_postgres::types::Type;
 
-use crate::database::{Database, DatabaseSession, within};
-use crate::{error::DatabaseError, rows::parse_id};
+use crate::database::{Database, DatabaseSession, parse_id, within};
+use crate::error::DatabaseError;
 
 const LIMIT: Duration = Duration::from_secs(5);
 /// A node that holds a claim and does nothing for so long loses it. It may deliver once more what another node delivers.

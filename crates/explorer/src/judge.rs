@@ -11,7 +11,7 @@ use crate::invariants::{
     steps::StepCheck,
 };
 use crate::roles::{FIRST_RELEASE, IN_FORCE, PROPOSED, RECORD, REPLACED};
-use crate::{facts::Facts, liveness::Goals, world::ProjectPlan, world::World};
+use crate::{liveness::Goals, view::Facts, world::ProjectPlan, world::World};
 
 /// How many requests each goal still takes. 0 is reached.
 pub type Ranks = [usize; 2 * PARTS];

@@ -7,7 +7,6 @@
 pub mod action;
 pub mod contents;
 pub mod decisions;
-pub mod facts;
 pub mod invariants;
 pub mod judge;
 pub mod liveness;
@@ -16,7 +15,6 @@ pub mod requests;
 pub mod roles;
 pub mod search;
 pub mod symmetry;
-pub mod table;
 pub mod view;
 pub mod world;
 pub mod worlds;

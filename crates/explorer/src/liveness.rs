@@ -7,15 +7,16 @@ use std::rc::Rc;
 use countersign_core::values::time::Timestamp;
 
 use crate::action::{Action, Offered, Says, Seen, Word};
-use crate::facts::{Facts, ProjectFacts, ReleaseSlots};
 use crate::invariants::documents::{
-    Keys, Reader, SetDocument, SignersDocument, can_consent, digest_text, missing, missing_consent, union,
+    Keys, Reader, SetDocument, SignersDocument, can_consent, digest_text, missing, missing_consent,
+    read_said, union,
 };
-use crate::invariants::{said::read_said, steps::can_withdraw, waiting::WaitDocument};
+use crate::invariants::{steps::can_withdraw, waiting::WaitDocument};
 use crate::roles::{
     AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, OBJECTIONS, REVOKED, SET, VETO,
     VETO_SET,
 };
+use crate::view::{Facts, ProjectFacts, ReleaseSlots};
 use crate::{contents::ContentId, contents::Contents, world::World};
 
 /// The rank before anything was begun.

@@ -8,7 +8,7 @@ use countersign_core::values::digest::Sha512;
 use crate::contents::{ContentId, Contents, PartId, State};
 use crate::decisions::{Decided, Memo, MemoSet};
 use crate::invariants::{Broken, Held, Invariant, proofs::ProofCheck, proofs::read_index};
-use crate::{facts::Facts, roles::FILE, roles::PathRole, roles::REVOCATION};
+use crate::{roles::FILE, roles::PathRole, roles::REVOCATION, view::Facts};
 
 pub type MapId = u32;
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use countersign_explorer::{table::HEAD, table::row, table::visit, worlds};
+use countersign_explorer::{search::HEAD, search::row, search::visit, worlds};
 
 /// How many states of a world are visited at most: as a rule, with `--quick`, and with `--long`.
 const MOST: usize = 700_000;

@@ -1,7 +1,7 @@
 //! Leads from an action to the request that it stands for, and to what the rules of `core` decide. Signatures are real,
 //! and made once for each key and content.
 
-pub mod second_thoughts;
+pub mod statements;
 
 use std::{collections::BTreeMap, collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,8 +15,8 @@ use countersign_core::rules::decide::assets::{AssetsRefusal, Release, WrittenInd
 use countersign_core::rules::decide::proposal::{DropRefusal, drop_pending};
 use countersign_core::rules::decide::register::{RegisterRefusal, register};
 use countersign_core::rules::decide::sign::{Prepared, SignRefusal, SignaturesBody, sign_prepared};
-use countersign_core::rules::decide::update::{UpdateRefusal, update};
-use countersign_core::rules::decide::{Proposal, revoke::revoke, statement::StatementRefusal};
+use countersign_core::rules::decide::statement::{StatementRefusal, revoke};
+use countersign_core::rules::decide::{Proposal, update::UpdateRefusal, update::update};
 use countersign_core::rules::snapshot::{Change, ReadError};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::Signature, other_format::OtherFormat, path::RepoPath, time::Timestamp};

@@ -3,8 +3,8 @@
 
 mod cache;
 mod checkpoints;
+mod derivation;
 mod error;
-mod follower;
 mod keeper;
 mod log;
 mod seen;

@@ -12,8 +12,8 @@ use countersign_store::{Head, Store, writer::commit_feed::FeedWaker};
 use tokio::sync::watch;
 
 use crate::checkpoints::{CheckpointRound, Checkpoints, CosignError};
+use crate::derivation::{LogFollower, LogPace};
 use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
-use crate::follower::{LogFollower, LogPace};
 use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
 use crate::staples::{IndexDigests, NoStaple, NoTile};
 use crate::state::{LogFigures, LogState, lock};

@@ -7,7 +7,6 @@
 pub mod caps;
 pub mod connections;
 pub mod patience;
-pub mod proxies;
 pub mod semaphore;
 
 use std::{net::IpAddr, net::Ipv6Addr, sync::Arc, time::Duration, time::Instant};

@@ -33,7 +33,7 @@ type Nonce = [u8; 16];
 pub struct Nonces {
     floor: Option<Timestamp>,
     stats: Arc<NonceStats>,
-    queue: SyncSender<Waiting>,
+    queue: SyncSender<WaitingNonce>,
     _keeper: JoinedThread,
 }
 
@@ -78,7 +78,7 @@ impl From<rusqlite::Error> for NonceError {
     }
 }
 
-struct Waiting {
+struct WaitingNonce {
     nonce: Nonce,
     expires_at: i64,
     reply: oneshot::Sender<Result<(), NonceError>>,
@@ -202,7 +202,7 @@ impl Nonces {
     pub async fn remember(&self, nonce: [u8; 16], expires_at: Timestamp) -> Result<(), NonceError> {
         let (reply, answer) = oneshot::channel();
         // Rounded up: a fraction of a second too long is harmless.
-        let waiting = Waiting { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
+        let waiting = WaitingNonce { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
         self.stats.note_queued();
         self.queue.try_send(waiting).map_err(|error| {
             self.stats.note_taken(1);
@@ -217,9 +217,9 @@ impl Nonces {
 
 impl Keeper {
     /// Callers that wait while a batch is synced are in the next one: many share one fsync.
-    fn run(&mut self, queue: &Receiver<Waiting>) {
+    fn run(&mut self, queue: &Receiver<WaitingNonce>) {
         while let Ok(first) = queue.recv() {
-            let batch: Vec<Waiting> =
+            let batch: Vec<WaitingNonce> =
                 std::iter::once(first).chain(queue.try_iter()).take(MAX_BATCH).collect();
             self.stats.note_taken(batch.len());
             let stored = self.store(&batch);
@@ -232,7 +232,7 @@ impl Keeper {
         }
     }
 
-    fn store(&mut self, batch: &[Waiting]) -> Result<Vec<Result<(), NonceError>>, NonceError> {
+    fn store(&mut self, batch: &[WaitingNonce]) -> Result<Vec<Result<(), NonceError>>, NonceError> {
         let now = self.clock.now().unix_seconds();
         let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let answers = insert(&transaction, batch)?;
@@ -247,7 +247,10 @@ impl Keeper {
     }
 }
 
-fn insert(transaction: &Transaction<'_>, batch: &[Waiting]) -> rusqlite::Result<Vec<Result<(), NonceError>>> {
+fn insert(
+    transaction: &Transaction<'_>,
+    batch: &[WaitingNonce],
+) -> rusqlite::Result<Vec<Result<(), NonceError>>> {
     let mut forgotten = Forgotten::of(transaction)?;
     let mut insert = transaction.prepare("INSERT OR IGNORE INTO nonces VALUES (?1, ?2)")?;
     batch

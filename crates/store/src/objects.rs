@@ -101,7 +101,7 @@ impl Objects {
     }
 
     /// The content of a blob, if it needs neither decompression nor a look into each pack.
-    pub(crate) fn content_at_hand(&self, id: &ObjectId, spot: Option<&Spot>, most: usize) -> Option<Bytes> {
+    pub(crate) fn cached_content(&self, id: &ObjectId, spot: Option<&Spot>, most: usize) -> Option<Bytes> {
         let stored = self.find_stored(id, spot, Bytes::copy_from_slice);
         stored.or_else(|| self.recent.get(id).filter(|blob| blob.len() <= most).map(Bytes::from_owner))
     }

@@ -2,6 +2,6 @@
 
 pub mod head;
 pub mod index;
-pub mod places;
+pub mod path_table;
 pub mod tree;
 pub mod trie;

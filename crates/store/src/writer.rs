@@ -27,7 +27,7 @@ use crate::repository::batch::{Batch, NewCommit};
 use crate::repository::{Repository, recent_commits::RecentCommit, recent_commits::RecentCommits};
 use crate::sequence::{OrderPlace, Sequencer};
 use crate::writer::{feed::Feed, feed::PublishedCommit, fold::Folder, jobs::need_of, stats::StoreStats};
-use crate::{error::StoreError, machine::clock::Clock, snapshot::head::Head, snapshot::places::Places};
+use crate::{error::StoreError, machine::clock::Clock, snapshot::head::Head, snapshot::path_table::Places};
 
 const MAX_CHANGES: usize = 256;
 /// How far the history can be ahead of the clock, after the clock was set back. Followers accept a request that is this

@@ -6,7 +6,7 @@ use countersign_core::documents::objections::{EarlierObjections, ObjectionsFile}
 use countersign_core::documents::{history::History, signatures::SignatureSet};
 use countersign_core::proof::to_sign::{SigningRequest, ToSign};
 use countersign_core::rules::decide::{sign::SignaturesBody, statement::Stated, statement::StatementRefusal};
-use countersign_core::rules::{query::files_to_sign, snapshot::Scratch};
+use countersign_core::rules::{snapshot::Scratch, stored::files_to_sign};
 use countersign_core::values::{digest::Sha512, key::SecretKey};
 
 use crate::evidence::{Past, founded};

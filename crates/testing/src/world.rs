@@ -13,11 +13,10 @@ use countersign_core::rules::decide::assets::{AssetsRefusal, Release, check_asse
 use countersign_core::rules::decide::proposal::{DropRefusal, drop_pending};
 use countersign_core::rules::decide::register::{RegisterRefusal, register};
 use countersign_core::rules::decide::sign::{SignRefusal, SignaturesBody, Signed, sign, sign_prepared};
-use countersign_core::rules::decide::statement::{Stated, StatementRefusal};
+use countersign_core::rules::decide::statement::{Stated, StatementRefusal, object, revoke, veto};
 use countersign_core::rules::decide::update::{UpdateRefusal, update};
-use countersign_core::rules::decide::withdraw::{WithdrawRefusal, withdraw};
-use countersign_core::rules::decide::{Proposal, Proposed, object::object, revoke::revoke, veto::veto};
-use countersign_core::rules::{auth::sign_request, query::files_to_sign, snapshot::Change};
+use countersign_core::rules::decide::{Proposal, Proposed, withdraw::WithdrawRefusal, withdraw::withdraw};
+use countersign_core::rules::{auth::sign_request, snapshot::Change, stored::files_to_sign};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::key::{SecretKey, Signature};
 use countersign_core::values::other_format::{OtherFormat, ReleaseSums};

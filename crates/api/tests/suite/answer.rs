@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::answers::{
-    AssetsResponse, ChainResponse, ErrorResponse, FilesToSignResponse, PendingResponse, PingAuth,
-    PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse, ToldError,
+    AssetsResponse, ChainResponse, ErrorBody, ErrorResponse, FilesToSignResponse, PendingResponse, PingAuth,
+    PingResponse, ProposedResponse, ReplacedIndex, RevokedResponse, SignedResponse,
 };
 use countersign_api::catalogue::{
     KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
@@ -61,7 +61,7 @@ fn the_answers_of_our_own_server_are_read() {
         assert_eq!(AssetsResponse::parse(&bytes(&made)), Ok(made));
     }
     for code in ErrorCode::ALL {
-        let told = ToldError::parse(&bytes(&ErrorResponse { error: "no".to_owned(), code }));
+        let told = ErrorBody::parse(&bytes(&ErrorResponse { error: "no".to_owned(), code }));
         let told = told.unwrap_or_else(|| panic!("{code:?} is not read"));
         assert_eq!((told.error.as_str(), told.code.as_deref()), ("no", Some(code.name())));
         assert_eq!(told.known_code(), Some(code));
@@ -227,18 +227,18 @@ fn an_error_is_read_where_there_is_one() {
     for answer in
         ["", "no", "{}", "[]", r#"{"error": 1}"#, r#"{"error": null}"#, r#"{"error": "a", "error": "b"}"#]
     {
-        assert_eq!(ToldError::parse(answer.as_bytes()), None, "{answer}");
+        assert_eq!(ErrorBody::parse(answer.as_bytes()), None, "{answer}");
     }
     assert_eq!(
-        ToldError::parse(br#"{"error": "", "more": 1}"#),
-        Some(ToldError { error: String::new(), code: None })
+        ErrorBody::parse(br#"{"error": "", "more": 1}"#),
+        Some(ErrorBody { error: String::new(), code: None })
     );
 }
 
 #[test]
 fn a_code_of_another_version_is_kept_and_what_is_no_code_is_left_out() {
     let told = |code: &str| {
-        let told = ToldError::parse(format!(r#"{{"error": "no", "code": {code}}}"#).as_bytes()).unwrap();
+        let told = ErrorBody::parse(format!(r#"{{"error": "no", "code": {code}}}"#).as_bytes()).unwrap();
         assert_eq!((told.error.as_str(), told.known_code()), ("no", None), "{code}");
         told.code
     };

@@ -19,7 +19,7 @@ use countersign_api::state::{DroppedReleases, LogAnswer, StateResponse};
 use countersign_core::documents::{index::ReleaseIndex, signers::Role};
 use countersign_core::proof::state::{State, StateSubject};
 use countersign_core::rules::auth::{AuthHeaders, AuthRefusal, check_headers};
-use countersign_core::rules::{decide::Proposed, decide::assets, query, quorum::Tally};
+use countersign_core::rules::{decide::Proposed, decide::assets, quorum::Tally, stored};
 use countersign_core::values::{key::SecretKey, path::RepoPath};
 use countersign_testing::{
     ACTIVE, INDEX, NONCE, PENDING, PROJECT, World, alice, bob, carol, dave, mallory, origin, path, release,
@@ -55,7 +55,7 @@ fn proposed(proposed: &Proposed, message: &'static str) -> ProposedResponse {
 }
 
 fn status(world: &World, caller: &SecretKey) -> StatusResponse {
-    let state = query::file_status(&world.repo, &path(INDEX), &caller.public_key()).expect("a status");
+    let state = stored::file_status(&world.repo, &path(INDEX), &caller.public_key()).expect("a status");
     StatusResponse::new(path(INDEX), state)
 }
 
@@ -149,7 +149,8 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
     tell_second_thoughts(examples, world.clone());
     let waiting = [path(INDEX)];
     examples.add("pending", PendingResponse::within(usize::MAX, &world.repo, waiting.iter()));
-    let files = query::files_to_sign(&world.repo, &path(INDEX)).expect("a sound repository").expect("a file");
+    let files =
+        stored::files_to_sign(&world.repo, &path(INDEX)).expect("a sound repository").expect("a file");
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("a document is text");
     let files = files.iter().map(|(path, bytes)| (path.clone(), text(bytes))).collect();
     examples.add("files_to_sign", FilesToSignResponse { files });
@@ -287,9 +288,9 @@ fn tell_catalogue(examples: &mut Examples, world: &World) {
 fn tell_strangers(examples: &mut Examples, world: &World) {
     let missing = path(&format!("{PROJECT}/releases/tag/v9/svc.index.json"));
     let caller = mallory().public_key();
-    let not_found = query::file_status(&world.repo, &missing, &caller).expect_err("not there");
+    let not_found = stored::file_status(&world.repo, &missing, &caller).expect_err("not there");
     examples.add_refusal("status.404", C::FileNotFound, not_found);
-    let refused = query::file_status(&world.repo, &path(INDEX), &caller).expect_err("no signer");
+    let refused = stored::file_status(&world.repo, &path(INDEX), &caller).expect_err("no signer");
     examples.add_refusal("status.403", C::NotASigner, refused);
     let dir = path(&format!("{PROJECT}/releases/tag/v1"));
     examples.add_refusal(

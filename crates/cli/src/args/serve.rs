@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use countersign_core::rules::place::path_of_url;
 use countersign_core::values::path::{PathError, RepoPath};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
-use countersign_server::follow::{mirror::address::OriginAddress, witness::WitnessSettings};
+use countersign_server::follow::{mirror::exchange::OriginAddress, witness::WitnessSettings};
 use countersign_server::operate::config::{FollowerFlags, GivenDatabase, GivenSettings};
 use countersign_store::ObjectId;
 

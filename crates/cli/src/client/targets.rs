@@ -18,7 +18,7 @@ use crate::words::{error::CliError, output, output::quote};
 
 /// Where something may be, and the server that would have it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ServerPath {
     pub(crate) client: ServerClient,
     pub(crate) path: RepoPath,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Target {
 
 /// What a name stands for, as far as it is known without or with a question.
 pub(crate) enum Found {
-    Place(Place),
+    Path(ServerPath),
     /// A release, which had to be looked at to find it.
     Shown(Box<Target>),
 }
@@ -48,10 +48,10 @@ struct Named {
 
 impl Found {
     /// The place alone.
-    pub(crate) fn into_place(self) -> Place {
+    pub(crate) fn into_place(self) -> ServerPath {
         match self {
-            Self::Place(place) => place,
-            Self::Shown(target) => Place { client: target.client, path: target.path },
+            Self::Path(place) => place,
+            Self::Shown(target) => ServerPath { client: target.client, path: target.path },
         }
     }
 }
@@ -84,9 +84,9 @@ impl Session {
     }
 
     async fn find_named(&self, name: &ReleaseName, reader: Reader) -> Result<Named, CliError> {
-        let Place { client, path } = match self.find_place(name, reader).await? {
+        let ServerPath { client, path } = match self.find_place(name, reader).await? {
             Found::Shown(target) => return Ok(Named { target: *target, is_project: false }),
-            Found::Place(place) => place,
+            Found::Path(place) => place,
         };
         if layout::signable(&path).is_some() {
             return Ok(Named { target: Target::at(client, path).await?, is_project: false });
@@ -121,10 +121,10 @@ impl Session {
         match &name.subject {
             NamedSubject::Path(path) => {
                 let client = self.client_of_place(path, None, reader).await?;
-                Ok(Found::Place(Place { client, path: path.clone() }))
+                Ok(Found::Path(ServerPath { client, path: path.clone() }))
             }
             NamedSubject::Url(url) => self.find_url(url, reader).await,
-            NamedSubject::Short(short) => self.find_short(short, reader).await.map(Found::Place),
+            NamedSubject::Short(short) => self.find_short(short, reader).await.map(Found::Path),
         }
     }
 
@@ -134,11 +134,11 @@ impl Session {
                 Some(server) => ServerClient::open(server, self.output)?,
                 None => ServerClient::new(&page.server, self.output)?,
             };
-            return Ok(Found::Place(Place { client, path: page.path }));
+            return Ok(Found::Path(ServerPath { client, path: page.path }));
         }
         if let Some(path) = locate_release_page(url) {
             let client = self.client_of_place(&path, Some(url), reader).await?;
-            return Ok(Found::Place(Place { client, path }));
+            return Ok(Found::Path(ServerPath { client, path }));
         }
         let whole = path_of_url(url);
         let place = locate_download(url).ok();
@@ -163,25 +163,25 @@ impl Session {
                 "check the URL; `countersign pending` lists what waits",
             )
         })?;
-        Ok(Found::Place(Place { client, path }))
+        Ok(Found::Path(ServerPath { client, path }))
     }
 
     /// The one project that this computer knows by these names; else the one that a server knows.
-    async fn find_short(&self, short: &str, reader: Reader) -> Result<Place, CliError> {
+    async fn find_short(&self, short: &str, reader: Reader) -> Result<ServerPath, CliError> {
         let known = self.known_projects();
         let fitting: Vec<RepoPath> = known.into_iter().filter(|project| ends_with(project, short)).collect();
         match fitting.as_slice() {
             [project] => {
                 let client = self.client_of_place(project, None, reader).await?;
-                return Ok(Place { client, path: project.clone() });
+                return Ok(ServerPath { client, path: project.clone() });
             }
             [] => {}
             several => return Err(ambiguous(short, several)),
         }
-        let mut found: Vec<Place> = Vec::new();
+        let mut found: Vec<ServerPath> = Vec::new();
         for client in self.clients(reader)? {
             let answer = client.projects(short).await?;
-            found.extend(answer.projects.into_iter().map(|path| Place { client: client.clone(), path }));
+            found.extend(answer.projects.into_iter().map(|path| ServerPath { client: client.clone(), path }));
         }
         if found.len() > 1 {
             let paths: Vec<RepoPath> = found.into_iter().map(|target| target.path).collect();

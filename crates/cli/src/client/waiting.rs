@@ -3,7 +3,7 @@
 
 use countersign_api::state::DroppedReleases;
 use countersign_core::documents::{history::Agreement, layout, signatures::SignatureSet, statement::Veto};
-use countersign_core::rules::decide::veto::{VetoRecord, list_records};
+use countersign_core::rules::decide::statement::{VetoRecord, list_records};
 use countersign_core::values::shown::{plural, quoted};
 use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp};
 use countersign_explain::progress::Names;

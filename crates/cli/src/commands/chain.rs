@@ -7,7 +7,7 @@ use countersign_core::{proof::state::StateSubject, rules::chain, rules::chain::V
 use countersign_explain::difference::list_changes;
 use serde_json::json;
 
-use crate::client::targets::{Found, Place, ReleaseName, Target};
+use crate::client::targets::{Found, ReleaseName, ServerPath, Target};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown};
 use crate::evidence::{proof, proof::Network};
 use crate::{args::ChainArgs, settings::trust::TrustFile, words::error::CliError};
@@ -23,7 +23,7 @@ pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliEr
             let Target { client, path, shown } = *target;
             (client, path, shown)
         }
-        Found::Place(Place { client, path }) => {
+        Found::Path(ServerPath { client, path }) => {
             let shown = find_state(&client, &path).await?;
             (client, path, shown)
         }

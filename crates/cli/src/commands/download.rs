@@ -10,7 +10,7 @@ use countersign_forge::download_url::{DownloadPlace, locate_download, locate_rel
 use countersign_forge::url::SourceUrl;
 
 use crate::args::{DownloadArgs, ProofArgs};
-use crate::client::targets::{Found, NamedSubject, Place, ReleaseName, Target, split_page};
+use crate::client::targets::{Found, NamedSubject, ReleaseName, ServerPath, Target, split_page};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown, state::StateQuestion};
 use crate::evidence::download::{Overwrite, WantedFile, matches_any};
 use crate::evidence::freshness::{ShownState, StateSource};
@@ -178,12 +178,12 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
         Some(_) => Found::Shown(Box::new(session.find_signable(name, Reader::Downloader).await?)),
         None => session.find_place(name, Reader::Downloader).await?,
     };
-    let Place { client, path } = match found {
+    let ServerPath { client, path } = match found {
         Found::Shown(target) => {
             let Target { client, shown, .. } = *target;
             return FoundEvidence::of(client, shown);
         }
-        Found::Place(place) => place,
+        Found::Path(place) => place,
     };
     // The page of a release means this one, and no release whose tag begins with its tag (D159).
     let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());

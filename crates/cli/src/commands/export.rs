@@ -1,6 +1,5 @@
 //! `countersign export`
 
-mod openssl;
 mod other_format;
 mod release;
 
@@ -25,7 +24,9 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     let artifact = &accepted.accepted.artifact;
     let release = ExportedRelease::new(artifact, evidence)?;
     let (files, script) = match args.format {
-        ExportFormat::Openssl => (openssl::list_files(&release), openssl::render_script(&release)),
+        ExportFormat::Openssl => {
+            (other_format::list_openssl_files(&release), other_format::render_script(&release))
+        }
         ExportFormat::Ssh => {
             let signed = FormatSignatures::find(shown, &release, OtherFormat::Ssh)?;
             let files = other_format::list_ssh_files(&release, &signed);

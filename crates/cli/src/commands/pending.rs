@@ -22,13 +22,13 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
         Some(key) => crate::keys::parse_key(key)?,
         None => session.public_key()?,
     };
-    let mut found: Vec<Waiting> = Vec::new();
+    let mut found: Vec<WaitingOnServer> = Vec::new();
     let mut several = Several::new(session.output);
     for client in session.clients(Reader::Signer)? {
         let server = client.address();
         let listed = several.keep(&server, list(session, &client, &key).await);
         let Some(KeyPendingResponse { pending, .. }) = listed else { continue };
-        found.extend(pending.into_iter().map(|file| Waiting { file, server: server.clone() }));
+        found.extend(pending.into_iter().map(|file| WaitingOnServer { file, server: server.clone() }));
     }
     let project = match &args.project {
         Some(name) => Some(resolve_project(session, name, &found).await?),
@@ -40,7 +40,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
     let value = json!({
         "public_key": key.to_string(),
         "file_paths": found.iter().map(|waiting| waiting.file.file_path.as_str()).collect::<Vec<_>>(),
-        "pending": found.iter().map(Waiting::json).collect::<Vec<_>>(),
+        "pending": found.iter().map(WaitingOnServer::json).collect::<Vec<_>>(),
     });
     if found.is_empty() && several.has_failed() {
         return several.finish("", value);
@@ -63,7 +63,11 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
 }
 
 /// The project that is meant, or the path above several. One that is not known anywhere is a mistake.
-async fn resolve_project(session: &Session, name: &str, found: &[Waiting]) -> Result<RepoPath, CliError> {
+async fn resolve_project(
+    session: &Session,
+    name: &str,
+    found: &[WaitingOnServer],
+) -> Result<RepoPath, CliError> {
     let waiting = found.iter().map(|waiting| waiting.file.project_id.clone());
     let mut known: Vec<RepoPath> = waiting.chain(session.known_projects()).collect();
     known.sort();
@@ -89,12 +93,12 @@ async fn resolve_project(session: &Session, name: &str, found: &[Waiting]) -> Re
 }
 
 /// Something that waits, and where.
-struct Waiting {
+struct WaitingOnServer {
     file: WaitingFile,
     server: String,
 }
 
-impl Waiting {
+impl WaitingOnServer {
     /// What the server says, with every field.
     fn json(&self) -> Value {
         let mut value = json!({
@@ -110,7 +114,10 @@ impl Waiting {
 }
 
 /// What those are called who registered or proposed something. Each project names its own keys.
-async fn find_names(session: &Session, found: &[Waiting]) -> Result<BTreeMap<RepoPath, Names>, CliError> {
+async fn find_names(
+    session: &Session,
+    found: &[WaitingOnServer],
+) -> Result<BTreeMap<RepoPath, Names>, CliError> {
     let mut names = BTreeMap::new();
     for client in session.clients(Reader::Signer)? {
         let address = client.address();
@@ -137,7 +144,7 @@ fn short_signer(key: PublicKey, names: Option<&Names>) -> String {
 
 fn to_table(
     session: &Session,
-    found: &[Waiting],
+    found: &[WaitingOnServer],
     names: &BTreeMap<RepoPath, Names>,
     now: Timestamp,
 ) -> String {
@@ -147,7 +154,7 @@ fn to_table(
         headings.push("SERVER");
     }
     let mut table = Table::new(headings);
-    for Waiting { file, server } in found {
+    for WaitingOnServer { file, server } in found {
         let asked = match file.kind {
             WaitingKind::Revocation => {
                 let reason = file.reason.as_deref().map(shown_text).unwrap_or_default();

@@ -19,7 +19,7 @@ pub(crate) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
     if given.check == Some(true) {
         return check::run(given, output);
     }
-    let settled = settle();
+    let settled = limit_allocator();
     let file = GivenSettings::read(given.config.as_deref());
     let (file_format, file_level) = match &file {
         Ok(file) => (file.log_format, file.log_level),
@@ -157,7 +157,7 @@ fn is_wanted() -> bool {
 
 /// Returns if there is nothing to do, or with the reason why it cannot be done. Then the server needs more memory, and
 /// works the same.
-fn settle() -> io::Result<()> {
+fn limit_allocator() -> io::Result<()> {
     if !is_wanted() {
         return Ok(());
     }

@@ -9,7 +9,8 @@ use countersign_core::proof::{bundle::Bundle, bundle::Staple, verify::VerifiedAr
 use countersign_core::values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath, shown::shown_text};
 use serde_json::{Value, json};
 
-use crate::client::{ServerClient, session::Reader, session::Session, targets::Place, targets::ReleaseName};
+use crate::client::session::{Reader, Session};
+use crate::client::{ServerClient, targets::ReleaseName, targets::ServerPath};
 use crate::commands::download::{FoundEvidence, find_evidence, find_release, listed};
 use crate::evidence::freshness::{ShownState, StateSource, read_staple};
 use crate::evidence::report::{AcceptedRelease, CheckedFile, Report};
@@ -149,7 +150,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
     let mut failed: Vec<FailedFiles> = Vec::new();
     for GivenFile { path, .. } in files {
         match find_by_digest(session, &clients, path).await {
-            Ok(Place { client, path: index }) => {
+            Ok(ServerPath { client, path: index }) => {
                 releases.entry(index).or_insert_with(|| (client, Vec::new())).1.push(path.clone());
             }
             Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
@@ -242,7 +243,11 @@ fn finish(
     Err(CliError::new(kind, message, hint).with_details(details))
 }
 
-async fn find_by_digest(session: &Session, clients: &[ServerClient], path: &Path) -> Result<Place, CliError> {
+async fn find_by_digest(
+    session: &Session,
+    clients: &[ServerClient],
+    path: &Path,
+) -> Result<ServerPath, CliError> {
     let Digests { sha256, sha512 } = hash_file(path, session.output)?.digests;
     let (sha256, sha512) = (sha256.map(|digest| digest.to_string()), sha512.map(|digest| digest.to_string()));
     let (mut revoked, mut collecting) = (None, None);
@@ -252,7 +257,7 @@ async fn find_by_digest(session: &Session, clients: &[ServerClient], path: &Path
             let answer = client.releases(&[(name, hex)]).await?;
             let mut complete = None;
             for release in answer.releases {
-                let target = Place { client: client.clone(), path: release.index_path };
+                let target = ServerPath { client: client.clone(), path: release.index_path };
                 match release.state {
                     ReleaseState::Complete => complete = complete.or(Some(target)),
                     ReleaseState::Revoked => revoked = revoked.or(Some(target)),
@@ -269,7 +274,7 @@ async fn find_by_digest(session: &Session, clients: &[ServerClient], path: &Path
     // Of a revoked release, the evidence says when and why.
     revoked.ok_or_else(|| {
         let file = shown_path(path);
-        if let Some((Place { path, .. }, tally)) = collecting {
+        if let Some((ServerPath { path, .. }, tally)) = collecting {
             return CliError::unverified(
                 format!("{file} is in {path}, which is not complete: {tally}"),
                 "do not use it before the project has signed it; `countersign status NAME` shows who is missing",

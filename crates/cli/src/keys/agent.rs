@@ -24,8 +24,8 @@ const SIGN_RESPONSE: u8 = 14;
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
 
 /// How long to wait for an agent. Someone may have to find the device first, and touch it, or answer a question.
-const PATIENCE: Patience =
-    Patience { note_after: Duration::from_secs(2), give_up_after: Duration::from_secs(120) };
+const PATIENCE: AgentTimeouts =
+    AgentTimeouts { note_after: Duration::from_secs(2), give_up_after: Duration::from_secs(120) };
 
 /// A public key whose private half the agent has said to hold.
 #[derive(Debug)]
@@ -46,12 +46,12 @@ pub(crate) enum AgentError {
 #[derive(Debug)]
 struct Agent {
     socket: PathBuf,
-    patience: Patience,
+    patience: AgentTimeouts,
     output: Output,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Patience {
+struct AgentTimeouts {
     note_after: Duration,
     give_up_after: Duration,
 }
@@ -214,7 +214,8 @@ impl Answer<'_> {
 
     /// How long the next read may take.
     fn next_wait(&mut self) -> Result<Duration, AnswerError> {
-        let (waited, Patience { note_after, give_up_after }) = (self.asked.elapsed(), self.agent.patience);
+        let (waited, AgentTimeouts { note_after, give_up_after }) =
+            (self.asked.elapsed(), self.agent.patience);
         if waited >= give_up_after {
             return Err(AnswerError::TimedOut);
         }

@@ -7,7 +7,8 @@ use countersign_store::sequence::{BatchTimes, OrderPlace, SharedBatch};
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use crate::{database::DatabaseSession, database::SqlParameter, error::DatabaseError, node::NodeState, rows};
+use crate::database::{DatabaseSession, SqlParameter};
+use crate::{database, error::DatabaseError, node::NodeState};
 
 /// The part of the statement in place of `SHARE_TURN` if another connection of this node has the lock alone.
 const HAVE_TURN: &str = "select";
@@ -81,7 +82,7 @@ pub(super) async fn send(
     let commits = i32::try_from(new.batch.commits).unwrap_or(i32::MAX);
     let (sender, name, seq) = (new.sender.instance(), new.sender.name(), new.seq());
     let before = new.after.as_ref().map(|after| after.head.as_slice());
-    let time = |time: fn(&BatchTimes) -> Timestamp| new.times.as_ref().map(time).map(rows::to_system);
+    let time = |time: fn(&BatchTimes) -> Timestamp| new.times.as_ref().map(time).map(database::to_system);
     let (oldest, newest) = (time(|times| times.oldest), time(|times| times.newest));
     let base_time = time(|times| times.base);
     let parameters: [SqlParameter<'_>; 13] = [
@@ -114,7 +115,7 @@ pub(super) async fn send(
         // An earlier try may have been in time, and wait for its commit.
         None if attempt == Attempt::Repeated => Err(DatabaseError::Late),
         None => {
-            let shown = rows::from_system(row.try_get::<_, SystemTime>(2)?);
+            let shown = database::from_system(row.try_get::<_, SystemTime>(2)?);
             let strange = || DatabaseError::Strange("a time out of the calendar".to_owned());
             shown.map(Sent::Untimely).ok_or_else(strange)
         }

@@ -11,12 +11,10 @@ use tokio::{task::JoinHandle, time::sleep};
 use tokio_postgres::{Row, types::Type};
 use uuid::Uuid;
 
-use crate::database::{Database, DatabaseSession, SqlParameter, within};
+use crate::database::{BatchRow, Database, DatabaseSession, SqlParameter, within};
 use crate::node::{AppliedBatch, NodeState};
 use crate::order::{add, add::Attempt, add::NewBatch, add::Sent, add::TAKE_TURN};
-use crate::{
-    error::DatabaseError, nonces::RAISE_NONCE_FLOOR, passed, passed::PASS_OVER, rows, rows::BatchRow,
-};
+use crate::{database, error::DatabaseError, nonces::RAISE_NONCE_FLOOR, passed, passed::PASS_OVER};
 
 /// How long a node can have its turn.
 #[derive(Debug, Clone, Copy)]
@@ -283,7 +281,7 @@ impl OrderExchange {
         let Some(row) = rows.first() else { return Ok(None) };
         let before = self.remember(row)?.head;
         let missing = usize::try_from(row.try_get::<_, i64>(4)?).unwrap_or_default();
-        let end = row.try_get::<_, Option<&[u8]>>(5)?.map(rows::parse_id).transpose()?;
+        let end = row.try_get::<_, Option<&[u8]>>(5)?.map(database::parse_id).transpose()?;
         Ok(end.map(|end| OrderGap { before, end, missing }))
     }
 
@@ -329,7 +327,7 @@ impl OrderExchange {
         place: OrderPlace,
     ) -> Result<Option<Vec<OrderedBatch>>, DatabaseError> {
         let rows = self.read_from(place.seq).await?;
-        if !rows::starts_with(&rows, place)? {
+        if !database::starts_with(&rows, place)? {
             return Ok(None);
         }
         self.remember(&rows[0])?;
@@ -385,14 +383,14 @@ impl OrderExchange {
             if found.seq != expected {
                 break;
             }
-            given.push(rows::read_batch(row, found)?);
+            given.push(database::read_batch(row, found)?);
         }
         if given.is_empty() && !rows.is_empty() { Err(DatabaseError::Missing(seq + 1)) } else { Ok(given) }
     }
 
     pub(super) async fn raise_nonce_floor(&mut self) -> Result<(), DatabaseError> {
         self.yield_turn().await;
-        let now = rows::to_system(self.clock.now());
+        let now = database::to_system(self.clock.now());
         self.ask(RAISE_NONCE_FLOOR, &[(&now, Type::TIMESTAMPTZ)]).await.map(drop)
     }
 
@@ -442,7 +440,7 @@ impl OrderExchange {
             // From here on no news is missed.
             let news = node.hear_news();
             let rows = session.query(GIVE, bounds).await?;
-            if !rows::ends_with(&rows, seq)? {
+            if !database::ends_with(&rows, seq)? {
                 self.turn = Turn::Asked(asked);
                 return Ok(rows);
             }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration, time::Instant};
 
-use countersign_cluster::{follower::ClusterFollower, node::Reachability};
+use countersign_cluster::{news::ClusterFollower, node::Reachability};
 use countersign_store::{machine::clock::Clock, sequence::SequenceError};
 use countersign_testing::{postgres::PostgresEnd, proxy::Proxy};
 use tokio::time::timeout;

@@ -3,7 +3,6 @@
 pub mod bundle;
 pub mod freshness;
 pub mod log_pin;
-pub mod shown_release;
 pub mod state;
 pub mod state_lie;
 pub mod to_sign;

@@ -10,7 +10,7 @@ use crate::documents::signatures::{OtherFormatsFile, SignatureSet};
 use crate::documents::{layout, layout::Signable, signed_request::SignedRequest, signed_request::Withdrawal};
 use crate::proof::verify::{Evidence, RevocationEvidence};
 use crate::rules::snapshot::{ReadError, Scratch, Snapshot, corrupt, parse_stored};
-use crate::rules::{decide::veto::list_records, stored, stored::ReleaseState};
+use crate::rules::{decide::statement::list_records, stored, stored::ReleaseState};
 use crate::values::{digest::Sha512, json::ParseError, other_format::ReleaseSums, path::RepoPath};
 
 /// What a state is about.

@@ -11,14 +11,14 @@ use crate::documents::objections::{EarlierObjections, ObjectionsFile};
 use crate::documents::signatures::{FormatTexts, SignatureSet};
 use crate::documents::signers::{Metadata, SignersFile, keys_of};
 use crate::documents::{fields::parse_path, history::History, layout, layout::Signable};
-use crate::json_fields;
-use crate::proof::shown_release::{ReadRelease, ShownHistoryError, ShownReleaseError, verify_history};
-use crate::proof::state::{State, StateSubject};
+use crate::rules::chain::{ChainError, VerifiedChain};
+use crate::rules::place::{PlaceError, check_place};
 use crate::rules::snapshot::{ReadError, Scratch};
-use crate::rules::{chain::VerifiedChain, decide::sign::SignaturesBody, quorum::Consent};
+use crate::rules::{chain, decide::sign::SignaturesBody, quorum::Consent};
 use crate::values::key::{PublicKey, Signature};
 use crate::values::other_format::{FormatMessage, OtherFormat, ReleaseSums};
 use crate::values::{digest::Sha512, json::ParseError, path::RepoPath, shown::shown_text};
+use crate::{json_fields, proof::state::State, proof::state::StateSubject};
 
 /// What a signer is asked to sign, as a server or a file of `sign --export` shows it. Nothing of it is believed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -291,4 +291,46 @@ impl FormatsToSign<'_> {
     ) -> Result<String, E> {
         format.sign(signer, &ReleaseSums { index: self.index, text: &self.sums }, sign)
     }
+}
+
+// A release as it is shown to someone who is asked for a signature about it. Nothing of it is believed.
+
+/// An index that is about the place where it is shown, and the signers of its project.
+#[derive(Debug, Clone)]
+pub struct ReadRelease {
+    pub index: ReleaseIndex,
+    pub index_digest: Sha512,
+    pub chain: VerifiedChain,
+}
+
+#[derive(Debug, Clone, Error)]
+pub enum ShownReleaseError {
+    #[error("what is shown as {} is not an index: {error}", shown_text(.path.as_str()))]
+    Index { path: RepoPath, error: ParseError },
+    #[error("what is shown as {} does not belong there: {error}", shown_text(.path.as_str()))]
+    Place { path: RepoPath, error: PlaceError },
+    #[error(transparent)]
+    History(#[from] ShownHistoryError),
+}
+
+#[derive(Debug, Clone, Error)]
+#[error("the history shown for {} is not valid: {error}", shown_text(.project.as_str()))]
+pub struct ShownHistoryError {
+    pub project: RepoPath,
+    pub error: ChainError,
+}
+
+impl ReadRelease {
+    /// Reads the text that is shown as the index at `path`, and the history of its project's signers.
+    pub fn read(path: &RepoPath, text: &str, history: &History) -> Result<Self, ShownReleaseError> {
+        let index = ReleaseIndex::parse(text.as_bytes())
+            .map_err(|error| ShownReleaseError::Index { path: path.clone(), error })?;
+        check_place(&index, path).map_err(|error| ShownReleaseError::Place { path: path.clone(), error })?;
+        let chain = verify_history(history, &index.project_id)?;
+        Ok(Self { index, index_digest: Sha512::of(text.as_bytes()), chain })
+    }
+}
+
+pub fn verify_history(history: &History, project: &RepoPath) -> Result<VerifiedChain, ShownHistoryError> {
+    chain::verify(history, project).map_err(|error| ShownHistoryError { project: project.clone(), error })
 }

@@ -4,7 +4,6 @@ pub mod auth;
 pub mod chain;
 pub mod decide;
 pub mod place;
-pub mod query;
 pub mod quorum;
 pub mod snapshot;
 pub mod stored;

@@ -6,7 +6,7 @@ use countersign_core::documents::signers::{Group, Metadata, Origin, Signer, Sign
 use countersign_core::documents::{
     layout, signatures::SignatureSet, signed_request::SignedRequest, statement::Veto,
 };
-use countersign_core::rules::decide::veto::{VetoRecord, list_records};
+use countersign_core::rules::decide::statement::{VetoRecord, list_records};
 use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
 use countersign_core::rules::{quorum::Consent, quorum::Tally, stored};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};

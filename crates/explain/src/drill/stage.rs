@@ -10,11 +10,10 @@ use countersign_core::documents::statement::{Objection, Revocation, SignedStatem
 use countersign_core::documents::{layout, signers::Origin, signers::OriginKind, signers::SignersFile};
 use countersign_core::rules::decide::assets::{Release, register_assets};
 use countersign_core::rules::decide::sign::{SignaturesBody, sign};
-use countersign_core::rules::decide::{
-    Proposal, object::object, register::register, revoke::revoke, update::update, withdraw::withdraw,
-};
+use countersign_core::rules::decide::statement::{object, revoke};
+use countersign_core::rules::decide::{Proposal, register::register, update::update, withdraw::withdraw};
 use countersign_core::rules::snapshot::{Scratch, Snapshot as _};
-use countersign_core::rules::{auth::sign_request, query::files_to_sign, quorum::Tally, stored};
+use countersign_core::rules::{auth::sign_request, quorum::Tally, stored, stored::files_to_sign};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 

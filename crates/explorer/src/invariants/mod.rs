@@ -1,10 +1,9 @@
 //! What must hold, at every state and at every step. Nothing here asks the rules what they think.
 
 pub mod documents;
+pub mod objections;
 pub mod proofs;
 pub mod replay;
-pub mod said;
-pub mod second_thoughts;
 pub mod shown;
 pub mod states;
 pub mod steps;

@@ -17,13 +17,13 @@ use countersign_testing::{format_text, key, log_key};
 use serde_json::Value;
 
 use crate::contents::{ContentId, Contents, State};
-use crate::facts::{Facts, ProjectFacts, ReleaseSlots};
 use crate::invariants::documents::{Key, Keys, Reader, read_key};
 use crate::invariants::{Checked, Held, Invariant, steps::StepCheck};
 use crate::roles::{
     BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, FORMATS, INDEX, OBJECTIONS, REGISTRANT,
     REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED,
 };
+use crate::view::{Facts, ProjectFacts, ReleaseSlots};
 use crate::{action::Action, action::Offered, world::World};
 
 const EVIDENCE: u8 = 100;

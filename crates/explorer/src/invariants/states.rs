@@ -3,17 +3,17 @@
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
 use countersign_store::snapshot::index::Index;
 
-use crate::facts::{BesideSlots, Facts, ProjectFacts, ReleaseSlots, SignersSlots};
 use crate::invariants::documents::{
     Keys, Reader, SignersDocument, can_consent, digest_text, missing, missing_consent, union,
 };
 use crate::invariants::waiting::{WaitCheck, WaitDocument};
-use crate::invariants::{Broken, Checked, Held, Invariant, proofs, second_thoughts, waiting};
+use crate::invariants::{Broken, Checked, Held, Invariant, objections, proofs, waiting};
 use crate::roles::{
     AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, INDEX, METADATA, METADATA_SET,
     REGISTRANT, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED, SET, WITHDRAWN,
 };
-use crate::{contents::ContentId, contents::Contents, view::View, world::World};
+use crate::view::{BesideSlots, Facts, ProjectFacts, ReleaseSlots, SignersSlots, View};
+use crate::{contents::ContentId, contents::Contents, world::World};
 
 /// Kinds of checks that [`Checked`] tells apart.
 const ENTRY: u8 = 0;
@@ -172,7 +172,7 @@ impl StateCheck<'_> {
     }
 
     fn check_slots(&self, release: &ReleaseSlots, project: &ProjectFacts) -> Held {
-        second_thoughts::check_state(self.reader, self.contents, release)?;
+        objections::check_state(self.reader, self.contents, release)?;
         let rule = Invariant::CompleteMeansQuorum;
         let has = |slot: usize| release[slot].is_some();
         let Some(index) = release[INDEX] else {

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use crate::facts::{BesideSlots, Facts, ProjectFacts, ReleaseSlots, SignersSlots};
 use crate::invariants::documents::{
-    Key, Keys, Reader, SignersDocument, can_consent, read_key, read_time, union,
+    Key, Keys, Reader, SignersDocument, can_consent, read_key, read_said, read_time, union,
 };
-use crate::invariants::{Broken, Held, Invariant, said::read_said};
+use crate::invariants::{Broken, Held, Invariant};
 use crate::roles::{
     AGREED, BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, FILE, INDEX, METADATA, OBJECTIONS, REGISTRANT,
     REGISTRATION, REVOKED, SET, VETO, VETO_SET,
 };
+use crate::view::{BesideSlots, Facts, ProjectFacts, ReleaseSlots, SignersSlots};
 use crate::{action::Action, contents::ContentId, contents::Contents, requests::EXPIRY, world::World};
 
 #[derive(Debug, Clone, Copy)]

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::facts::{BesideSlots, ProjectFacts, SignersSlots, VetoSlots};
 use crate::invariants::documents::{
     EntryDocument, Keys, Reader, SignersDocument, digest_text, missing, missing_consent, read_time, union,
 };
 use crate::invariants::{Broken, Held, Invariant, steps::StepCheck};
 use crate::roles::{AGREED, FILE, SET, VETO, VETO_SET};
+use crate::view::{BesideSlots, ProjectFacts, SignersSlots, VetoSlots};
 use crate::{action::Says, contents::ContentId, contents::Contents};
 
 /// The times since when and until when a proposal waits, in seconds.

@@ -2,8 +2,7 @@
 
 use std::io::Write as _;
 
-use countersign_explorer::search::{Extent, explore};
-use countersign_explorer::table::{HEAD, row, visit};
+use countersign_explorer::search::{Extent, HEAD, explore, row, visit};
 use countersign_explorer::{action::Action, invariants::Invariant, world::World, worlds};
 
 mod bulk;

@@ -4,8 +4,7 @@ use countersign_core::documents::signers::{Origin, OriginKind};
 use countersign_core::values::path::{RepoPath, Scheme, parse_port};
 
 use crate::file_server::{FileServerRule, FileServers};
-use crate::forges::forge::{Forge, ForgeConfig, ForgeConfigError};
-use crate::forges::locate::{ServedBy, read_page};
+use crate::forges::locate::{Forge, ForgeConfig, ForgeConfigError, ServedBy, read_page};
 use crate::source::{ForgeKind, KNOWN, ReleaseSource, SignersSource};
 use crate::url::{Host, SourceUrl, UrlProblem, UrlRefusal, shown_text};
 use crate::{file_server, guard::AllowFetch, guard::Ports, source};

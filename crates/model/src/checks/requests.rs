@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fmt::Debug, net::IpAddr};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header::HOST};
 use countersign_api::answers::{
-    AssetsResponse, ChainResponse, ChangedResponse, FilesToSignResponse, PendingResponse, PingResponse,
-    ProposedResponse, RevokedResponse, SignedResponse, ToldError, VetoedResponse,
+    AssetsResponse, ChainResponse, ChangedResponse, ErrorBody, FilesToSignResponse, PendingResponse,
+    PingResponse, ProposedResponse, RevokedResponse, SignedResponse, VetoedResponse,
 };
 use countersign_api::catalogue::{
     KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleasesResponse,
@@ -27,7 +27,7 @@ use countersign_core::values::{digest::Sha512, json::ParseError, time::Timestamp
 use countersign_explain::describe::describe;
 use countersign_server::api::{auth::single_header, routing::parse_tail};
 use countersign_server::http::request::check_host;
-use countersign_server::limits::proxies::{ProxyNet, TrustedProxies};
+use countersign_server::limits::connections::{ProxyNet, TrustedProxies};
 use serde::Serialize;
 
 use crate::checks::documents::check_history_chain;
@@ -144,7 +144,7 @@ pub fn check_answers(data: &[u8]) {
     read(data, ChangedResponse::parse, |_| ());
     read(data, VetoedResponse::parse, |_| ());
     read(data, PingResponse::parse, |_| ());
-    if ToldError::parse(data).is_some() {
+    if ErrorBody::parse(data).is_some() {
         assert_no_duplicates(data);
     }
 }

@@ -1,7 +1,6 @@
 //! The routes of the API, each with its description and its handler, and the state that handlers share.
 
 pub mod auth;
-pub(crate) mod catalogue;
 pub mod openapi;
 pub mod routes;
 pub mod routing;

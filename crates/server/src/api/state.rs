@@ -1,16 +1,19 @@
 //! What all handlers share. It knows no handler, page or route.
 
-use std::{sync::Arc, sync::LazyLock, time::Instant};
+use std::{io, sync::Arc, sync::LazyLock, time::Duration, time::Instant};
 
+use axum::Extension;
 use countersign_core::values::time::Timestamp;
 use countersign_log::LogWitness;
-use countersign_store::{catalogue::Catalogue, machine::clock::Clock};
-use tokio::sync::watch;
+use countersign_store::{catalogue::Catalogue, catalogue::Look, machine::clock::Clock};
+use tokio::{sync::watch, time::timeout};
 
 use crate::events::{Audience, journal::Followers, webhooks::settings::WebhookStats};
-use crate::follow::background::{HeldStore, LogSlot};
-use crate::http::{blocks::Blocks, error::NotReady, sending::Sending, upstream::Upstream};
-use crate::limits::{Limiter, connections::Connections, semaphore::FairSemaphore};
+use crate::follow::background::{HeldStore, LogSlot, Rounds};
+use crate::http::error::{ApiError, NotReady};
+use crate::http::{blocks::Blocks, sending::Sending, sending::run_in_turn, upstream::Upstream};
+use crate::limits::connections::{Connections, RequestOrigin};
+use crate::limits::{Limiter, semaphore::Claimant, semaphore::FairSemaphore};
 use crate::nodes::{asking::CosigningStats, node::ServerRole};
 use crate::operate::{config::ServiceLimits, disk_space::DiskSpace};
 use crate::{api::openapi::Reference, metrics::Requests};
@@ -90,4 +93,39 @@ impl AppParts {
         let space = is_unwritten.then(|| DiskSpace::of(self.store.data_dir.path()).ok()).flatten();
         if space.is_some_and(DiskSpace::is_full) { NotReady::DiskFull } else { error }
     }
+}
+
+// Questions to the catalogue of what is stored (D51), and the thread that keeps it near the newest commit.
+
+/// Between two rounds. Questions bring the catalogue up to date themselves; this keeps what they find to do small, and
+/// does at once what many commits have touched.
+const REST: Duration = Duration::from_secs(2);
+/// How long a question waits after a start. A million files take 5 seconds of one processor (docs/performance.md).
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Keeps the catalogue near the newest commit. `Catalogue::stop` ends a round early.
+pub(crate) fn follow(catalogue: &Arc<Catalogue>) -> io::Result<Rounds> {
+    let catalogue = Arc::clone(catalogue);
+    Rounds::start("catalogue", REST, move || catalogue.catch_up())
+}
+
+/// Soon after a start the catalogue is not there yet.
+pub(crate) async fn wait_until_ready(app: &App) -> Result<(), ApiError> {
+    let mut readiness = app.catalogue.readiness();
+    let waited = timeout(PATIENCE, readiness.wait_for(|is_ready| *is_ready)).await;
+    let is_ready = waited.is_ok_and(|ready| ready.is_ok());
+    if is_ready { Ok(()) } else { Err(ApiError::no_catalogue_yet()) }
+}
+
+/// Answers a question outside the runtime, when it is its turn.
+pub(crate) async fn ask<T: Send + 'static>(
+    app: &App,
+    origin: Option<&Extension<RequestOrigin>>,
+    question: impl FnOnce(&Look<'_>) -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    wait_until_ready(app).await?;
+    let client = origin.and_then(|origin| origin.client.as_ref());
+    let visitor = Claimant::at(client.map(|client| client.network));
+    let catalogue = Arc::clone(&app.catalogue);
+    run_in_turn(&app.questions, visitor, move || question(&catalogue.look())).await
 }

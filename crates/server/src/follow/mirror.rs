@@ -1,8 +1,7 @@
 //! A mirror: follows another server over its journal, checks every commit by the rules, and serves what is public
 //! (D74–D76).
 
-pub mod address;
-pub(crate) mod exchange;
+pub mod exchange;
 pub(crate) mod follower;
 pub(crate) mod log;
 pub mod memory;
@@ -11,5 +10,5 @@ pub mod state;
 
 pub(crate) use crate::follow::mirror::open::{OpenedMirror, open, promote};
 pub use crate::follow::mirror::state::{MirrorState, MirrorTrouble};
-pub use crate::follow::mirror::{address::MirrorSettings, open::MirrorError};
+pub use crate::follow::mirror::{exchange::MirrorSettings, open::MirrorError};
 pub(crate) use crate::follow::mirror::{follower::Follower, log::LogCopier};

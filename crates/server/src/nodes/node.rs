@@ -7,7 +7,7 @@ use countersign_api::error_code::ErrorCode;
 use countersign_cluster::database::{Database, DatabaseTlsError};
 use countersign_cluster::node::{NodeState, Reachability, WrongNodeClock};
 use countersign_cluster::{
-    follower::ClusterFollower, nonces::SharedNonces, order::SharedOrder, schema, schema::SchemaError,
+    news::ClusterFollower, nonces::SharedNonces, order::SharedOrder, schema, schema::SchemaError,
 };
 use countersign_core::{rules::auth, values::time::Timestamp};
 use countersign_store::nonces::{NonceError, NonceStats, Nonces};

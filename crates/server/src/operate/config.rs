@@ -1,6 +1,5 @@
 //! What the operator can set. Flag beats environment beats file beats default; unknown keys are errors.
 
-pub(crate) mod error;
 pub(crate) mod source;
 pub(crate) mod tables;
 pub(crate) mod transparency_log;
@@ -15,10 +14,10 @@ use countersign_store::{Author, StorageLimits};
 use serde::Deserialize;
 
 use crate::events::webhooks::settings::Webhook;
-use crate::follow::{mirror::MirrorSettings, mirror::address::OriginAddress, witness::WitnessSettings};
-use crate::limits::{Rates, connections::ConnectionLimits, proxies::ProxyNet, proxies::TrustedProxies};
-pub use crate::operate::config::error::{ConfigError, WebhookProblem};
-pub use crate::operate::config::source::{ConfigSource, explain_unknown};
+use crate::follow::{mirror::MirrorSettings, mirror::exchange::OriginAddress, witness::WitnessSettings};
+use crate::limits::Rates;
+use crate::limits::connections::{ConnectionLimits, ProxyNet, TrustedProxies};
+pub use crate::operate::config::source::{ConfigError, ConfigSource, WebhookProblem, explain_unknown};
 use crate::operate::config::tables::{
     CommitsTable, ConnectionsTable, DatabaseTable, FetchTable, ForgeTable, MirrorTable, RateLimitsTable,
     Text, TlsTable, read_text, read_texts,

@@ -13,9 +13,8 @@ use tokio::{runtime::Handle, task::JoinSet};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::http::{error::ApiError, error::LoggedReason, request::check_host, request::new_request_id};
-use crate::limits::{
-    Limiter, MeteredClient, connections::RequestOrigin, patience::Patience, proxies::TrustedProxies,
-};
+use crate::limits::connections::{RequestOrigin, TrustedProxies};
+use crate::limits::{Limiter, MeteredClient, patience::Patience};
 use crate::metrics::{RequestKind, RequestKinds, Requests, severity::Severity};
 use crate::serve::due::DueRotations;
 

@@ -9,7 +9,7 @@ use countersign_forge::{fetch::Fetcher, guard::SystemResolver};
 use countersign_store::machine::clock::Clock;
 use tokio::{runtime::Handle, sync::watch};
 
-use crate::api::{catalogue, openapi::Reference, state::App, state::AppParts};
+use crate::api::{openapi::Reference, state, state::App, state::AppParts};
 use crate::follow::background::{Background, LogSlot, Rounds};
 use crate::http::sending::{Sending, few_turns};
 use crate::http::upstream::{FetchTurns, Upstream, releases::ReleaseLimits, releases::Releases};
@@ -124,7 +124,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
         main: serve_main(&app, main.listener, tls.clone(), settings.trusted_proxies, &rotations)?,
         metrics: metrics.map(|metrics| serve_metrics(&app, metrics.listener)),
         webhooks: webhooks.work(&app.store, &clock, &app.upstream.fetcher).map(Background::start).collect(),
-        catalogue: catalogue::follow(&app.catalogue).map_err(StartError::Threads)?,
+        catalogue: state::follow(&app.catalogue).map_err(StartError::Threads)?,
         disk: disk_space::watch(settings.data_dir).map_err(StartError::Threads)?,
         due: due::watch(rotations.clone(), Handle::current()).map_err(StartError::Threads)?,
         following: start_following(&app, clock)?,

@@ -1,6 +1,7 @@
 //! Pages for people, made from the same snapshot as the answers for programs. They work without a script.
 
 mod activity;
+mod addresses;
 mod assets;
 mod badge;
 mod changes;
@@ -11,7 +12,6 @@ mod landing;
 pub mod links;
 pub mod overview;
 pub mod parts;
-mod places;
 mod project;
 mod projects;
 mod proposal;
@@ -130,7 +130,7 @@ async fn key(State(app): State<App>, visit: Visit) -> Response {
 }
 
 async fn place(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| places::show(app, head, visit)).await
+    reply(app, visit, |app, head, visit| addresses::show(app, head, visit)).await
 }
 
 async fn all_activity(State(app): State<App>, visit: Visit) -> Response {

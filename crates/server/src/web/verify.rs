@@ -93,12 +93,12 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
 #[derive(Default)]
 struct Asked {
     /// The places to look for the index, in this order. If there are none, the script finds them by the file's digest.
-    places: Vec<Place>,
+    places: Vec<FileAddress>,
     /// The address of the file, if the visitor gave one.
     url: Option<String>,
 }
 
-struct Place {
+struct FileAddress {
     index: RepoPath,
     /// The file's name in the index; `None` if any file of the index will do.
     file_name: Option<String>,
@@ -127,7 +127,7 @@ impl Asked {
 
     fn at_url(url: &str) -> Result<Self, String> {
         let located = locate_download(url).map_err(|error| error.to_string())?;
-        let places = located.candidates.into_iter().map(|candidate| Place {
+        let places = located.candidates.into_iter().map(|candidate| FileAddress {
             index: candidate.index,
             file_name: Some(candidate.file_name.as_str().to_owned()),
             is_only: match candidate.kind {
@@ -143,7 +143,7 @@ impl Asked {
         if index.file_name() != wire::INDEX_FILE {
             return Err(format!("the path of a release ends in /{}", wire::INDEX_FILE));
         }
-        Ok(Self { places: vec![Place { index, file_name: None, is_only: true }], url: None })
+        Ok(Self { places: vec![FileAddress { index, file_name: None, is_only: true }], url: None })
     }
 
     /// The release that the visitor named by its path.
@@ -188,7 +188,7 @@ impl Asked {
     }
 }
 
-impl Place {
+impl FileAddress {
     /// The script reads the attributes.
     fn render(&self) -> Markup {
         html! {

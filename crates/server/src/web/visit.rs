@@ -9,7 +9,7 @@ use countersign_core::values::{bounds::SEARCH_CHARS, path::Authority, path::is_t
 use maud::{Markup, html};
 use url::form_urlencoded;
 
-use crate::follow::mirror::{MirrorState, address::OriginAddress};
+use crate::follow::mirror::{MirrorState, exchange::OriginAddress};
 use crate::{api::state::App, limits::connections::RequestOrigin, limits::semaphore::Claimant};
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");

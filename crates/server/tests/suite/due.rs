@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicI64, atomic::AtomicUsize, atomic::Ordering};
 
-use countersign_core::rules::decide::{statement::StatementRefusal, veto::veto};
+use countersign_core::rules::decide::statement::{StatementRefusal, veto};
 use countersign_core::{documents::layout, values::key::SecretKey, values::time::Timestamp};
 use countersign_server::{api::state::App, serve::due::HeldBack, serve::start::Running};
 use countersign_store::{machine::clock::Clock, snapshot::index::WaitingSigners};

@@ -240,7 +240,7 @@ impl<'a> Reading<'a> {
 impl Snapshot for Reading<'_> {
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
         let Some(found) = self.head.file(path) else { return Ok(None) };
-        let content: Arc<[u8]> = match self.head.content_at_hand(found, FILE_BYTES) {
+        let content: Arc<[u8]> = match self.head.cached_content(found, FILE_BYTES) {
             Some(content) => Arc::from(&content[..]),
             None => {
                 let read = self.head.objects.read(&found.id, Kind::Blob);

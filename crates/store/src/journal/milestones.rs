@@ -9,7 +9,7 @@ use countersign_core::values::{path::RepoPath, time::Timestamp, wire};
 use gix::{ObjectId, hash::Kind as HashKind, hashtable, objs::CommitRefIter, objs::Kind};
 
 use crate::objects::{Objects, commit::Commit};
-use crate::{audit::replay::nonces::REMEMBERED, error::StoreError, journal::differing::TreeReader};
+use crate::{audit::replay::violation::REMEMBERED, error::StoreError, journal::differing::TreeReader};
 
 /// Commits between two milestones, at most.
 const STEP: usize = 500;

@@ -8,8 +8,9 @@ use countersign_core::rules::{snapshot::ReadError, snapshot::Snapshot, snapshot:
 use countersign_core::values::{path::RepoPath, time::Timestamp, wire};
 use gix::{ObjectId, object::Kind};
 
+use crate::snapshot::index::{Index, might_matter};
 use crate::snapshot::tree::dir::{Dir, TreeNode, addressable};
-use crate::snapshot::{index::Index, index::might_matter, places::Far, places::Places, trie::FilePlace};
+use crate::snapshot::{path_table::Far, path_table::Places, trie::FilePlace};
 use crate::{error::StoreError, objects::Objects, objects::commit::Commit, objects::spot::Spot};
 
 /// One commit. Never changes; cheap to clone.
@@ -126,8 +127,8 @@ impl Head {
 
     /// The content of what was found, if it costs no more than a look: it lies in a pack as it is, or is in the cache
     /// and small.
-    pub fn content_at_hand(&self, found: FoundFile<'_>, most: usize) -> Option<Bytes> {
-        self.objects.content_at_hand(&found.id, found.spot, most)
+    pub fn cached_content(&self, found: FoundFile<'_>, most: usize) -> Option<Bytes> {
+        self.objects.cached_content(&found.id, found.spot, most)
     }
 
     /// The state of a project's signers history, which names exactly its entries; `None` where it has none.

@@ -13,7 +13,7 @@ use countersign_explain::incident::{
 };
 
 use crate::client::session::{Reader, Session};
-use crate::client::{ServerClient, state::StateQuestion, targets::Place, targets::ReleaseName};
+use crate::client::{ServerClient, state::StateQuestion, targets::ReleaseName, targets::ServerPath};
 use crate::{args::IncidentArgs, keys::resolve_keys, words::error::CliError};
 
 /// For each release there are some requests. A clone answers without a bound.
@@ -56,7 +56,7 @@ impl Fetched {
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.project {
             let name = ReleaseName::parse_one(std::slice::from_ref(name))?;
-            let Place { client, path } = session.find_place(&name, Reader::Signer).await?.into_place();
+            let ServerPath { client, path } = session.find_place(&name, Reader::Signer).await?.into_place();
             histories.push((path.clone(), fetched.fetch_project(&client, &path).await?));
             fetched.known.insert(path);
             if clients.iter().all(|known| known.address() != client.address()) {

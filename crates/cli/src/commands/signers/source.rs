@@ -5,7 +5,8 @@ use std::path::Path;
 use countersign_core::documents::{history::History, layout, signers::SignersFile};
 use countersign_core::{rules::chain, rules::chain::VerifiedChain, rules::stored, values::path::RepoPath};
 
-use crate::client::{ServerClient, session::Reader, session::Session, targets::Place, targets::ReleaseName};
+use crate::client::session::{Reader, Session};
+use crate::client::{ServerClient, targets::ReleaseName, targets::ServerPath};
 use crate::evidence::{proof, proof::Network, repository_copy::RepositoryView};
 use crate::{commands::signers::read, settings::trust::TrustFile, words::error::CliError};
 
@@ -45,7 +46,7 @@ pub(crate) async fn find_on_server(
     source: &str,
 ) -> Result<(ServerClient, VerifiedChain), CliError> {
     let name = ReleaseName::parse_one(&[source.to_owned()])?;
-    let Place { client, path } = session.find_place(&name, Reader::Signer).await?.into_place();
+    let ServerPath { client, path } = session.find_place(&name, Reader::Signer).await?.into_place();
     let shown = client.state_at(&layout::active_signers(&path)).await?;
     let chain = verify(shown.history(), &path, &format!("the server {}", client.address()))?;
     Ok((client, chain))

@@ -8,9 +8,9 @@ use tempfile::TempDir;
 
 use crate::{keys::agent::*, words::output::ColorChoice};
 
-const PATIENT: Patience =
-    Patience { note_after: Duration::from_millis(20), give_up_after: Duration::from_secs(60) };
-const HASTY: Patience = Patience { give_up_after: Duration::from_millis(300), ..PATIENT };
+const PATIENT: AgentTimeouts =
+    AgentTimeouts { note_after: Duration::from_millis(20), give_up_after: Duration::from_secs(60) };
+const HASTY: AgentTimeouts = AgentTimeouts { give_up_after: Duration::from_millis(300), ..PATIENT };
 
 /// An agent that answers every question with these bytes, and then waits for the other side to leave.
 struct FakeAgent {
@@ -42,7 +42,7 @@ impl FakeAgent {
         Self { dir }
     }
 
-    fn agent(&self, patience: Patience) -> Agent {
+    fn agent(&self, patience: AgentTimeouts) -> Agent {
         let output = Output::new(true, false, ColorChoice::Never);
         Agent { socket: self.dir.path().join("agent"), patience, output }
     }

@@ -4,14 +4,11 @@
 
 pub mod activate;
 pub mod assets;
-pub mod object;
 pub mod proposal;
 pub mod register;
-pub mod revoke;
 pub mod sign;
 pub mod statement;
 pub mod update;
-pub mod veto;
 pub mod withdraw;
 
 pub use crate::rules::decide::proposal::{

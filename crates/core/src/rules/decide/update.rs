@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::documents::signers::{Group, SignersFile, keys_of};
 use crate::documents::{history, history::HistoryEntry, layout, signed_request::SignedRequest};
 use crate::rules::decide::proposal::{Proposal, ProposalFault, Proposed, check_lead, check_submitter};
-use crate::rules::decide::{activate::agree, veto::find_veto};
+use crate::rules::decide::{activate::agree, statement::find_veto};
 use crate::rules::snapshot::{Change, ReadError, Snapshot};
 use crate::rules::{quorum::Consent, snapshot, stored, stored::ActiveSigners, stored::StoredProposal};
 use crate::values::{bounds::HISTORY_BYTES, digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};

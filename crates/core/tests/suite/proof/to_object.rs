@@ -1,8 +1,7 @@
 //! An objector is no oracle (D34): what is not an objection to this release gets no signature.
 
 use countersign_core::documents::{history::History, statement::Objection, statement::StatementKind};
-use countersign_core::proof::shown_release::ShownReleaseError;
-use countersign_core::proof::to_sign::{SigningRequest, ToSignError};
+use countersign_core::proof::to_sign::{ShownReleaseError, SigningRequest, ToSignError};
 use countersign_core::proof::to_state::{StatementRequest, ToStateError};
 use countersign_core::rules::stored;
 use countersign_core::values::{bounds::OBJECTION_BYTES, digest::Sha512, json};

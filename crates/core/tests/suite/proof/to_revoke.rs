@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use countersign_core::documents::{history::History, statement::StatementKind};
-use countersign_core::proof::shown_release::ShownReleaseError;
-use countersign_core::proof::to_sign::{Subject, ToSignError};
+use countersign_core::proof::to_sign::{ShownReleaseError, Subject, ToSignError};
 use countersign_core::proof::to_state::{StatementRequest, ToStateError};
 use countersign_core::values::{digest::Sha512, json::Json, key::SecretKey, key::Signature};
 use countersign_testing::evidence::{

@@ -6,8 +6,9 @@ use countersign_core::documents::objections::{EarlierObjection, StoredObjection}
 use countersign_core::documents::{
     history::History, index::render_sha256sums, signatures::SignatureSet, statement::Objection,
 };
-use countersign_core::proof::shown_release::{ShownHistoryError, ShownReleaseError};
-use countersign_core::proof::to_sign::{NoFormats, SigningRequest, Subject, ToSignError};
+use countersign_core::proof::to_sign::{
+    NoFormats, ShownHistoryError, ShownReleaseError, SigningRequest, Subject, ToSignError,
+};
 use countersign_core::rules::{chain::ChainFault, chain::VerifiedChain, place::PlaceError, stored};
 use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
 use countersign_core::values::{digest::Sha512, key::SecretKey, path::RepoPath};

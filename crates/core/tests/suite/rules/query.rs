@@ -1,7 +1,7 @@
 //! What may be asked about a file, and by whom (spec §4.4, §4.5; D18, D21).
 
-use countersign_core::rules::query::{StatusRefusal, file_status, files_to_sign};
-use countersign_core::rules::{stored, stored::ReleaseState};
+use countersign_core::rules::stored;
+use countersign_core::rules::stored::{ReleaseState, StatusRefusal, file_status, files_to_sign};
 use countersign_core::values::key::SecretKey;
 use countersign_testing::{
     ACTIVE, HISTORY, INDEX, PENDING, PENDING_METADATA, Signers, World, alice, bob, carol, dave, key, mallory,

@@ -5,7 +5,7 @@ use countersign_core::rules::decide::{
     assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal, statement::StatementRefusal,
     update::UpdateRefusal,
 };
-use countersign_core::rules::{query::StatusRefusal, query::file_status, quorum::Consent};
+use countersign_core::rules::{quorum::Consent, stored::StatusRefusal, stored::file_status};
 use countersign_testing::{
     INDEX, PENDING, PROJECT, Signers, World, alice, assert_mentions, bob, carol, dave, key, mallory, path,
     release, signers,

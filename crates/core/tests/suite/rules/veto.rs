@@ -1,8 +1,8 @@
 //! Vetoes (D135, D136): who, of what, when, and what stays.
 
 use countersign_core::documents::{layout, statement::StatementKind, statement::Veto};
-use countersign_core::rules::decide::statement::{Stated, StatementRefusal};
-use countersign_core::rules::decide::{update::UpdateRefusal, veto::find_veto};
+use countersign_core::rules::decide::statement::{Stated, StatementRefusal, find_veto};
+use countersign_core::rules::decide::update::UpdateRefusal;
 use countersign_core::values::{bounds::VETO_RECORDS, digest::Sha512, key::SecretKey, path::RepoPath};
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PROJECT, Signers, World, alice, bob, carol, dave, key, mallory, path, signers,

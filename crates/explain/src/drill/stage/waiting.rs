@@ -1,7 +1,7 @@
 //! What lies between consent and force: a time to wait, in which the masters can veto (D130–D136).
 
 use countersign_core::documents::{layout, statement::StatementKind, statement::Veto};
-use countersign_core::rules::decide::{activate::activate_due, update::update, veto::veto};
+use countersign_core::rules::decide::{activate::activate_due, statement::veto, update::update};
 use countersign_core::rules::{snapshot::Snapshot as _, stored, stored::StoredProposal};
 use countersign_core::values::digest::Sha512;
 

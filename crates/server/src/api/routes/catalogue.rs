@@ -14,7 +14,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::json;
 
 use crate::api::openapi::{EXAMPLE_PROJECT, Endpoint, Parameter, Section, after_index, matching, one_of};
-use crate::api::{catalogue::ask, openapi, routes::files::write_and_send, routing::RouteTable, state::App};
+use crate::api::{openapi, routes::files::write_and_send, routing::RouteTable, state::App, state::ask};
 use crate::http::{error::ApiError, request::Query, request::bad};
 use crate::limits::connections::RequestOrigin;
 

@@ -9,13 +9,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::{Extension, body::Body, body::Bytes, extract::State, response::IntoResponse, response::Response};
 use countersign_api::{answers::ChainResponse, error_code::ErrorCode, schemas::SignersConfig};
 use countersign_core::values::{path::RepoPath, wire::routes as paths};
-use countersign_core::{documents::layout, rules::decide::veto::list_records};
+use countersign_core::{documents::layout, rules::decide::statement::list_records};
 use countersign_store::{FoundFile, Head, ObjectId, PathEntry, unreadable};
 use serde::Serialize;
 
 use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Section, any_path, file_path, if_none_match};
 use crate::api::routing::{RouteTable, Tail, parse_tail};
-use crate::api::{openapi, routes::history::HistoryEntries, routes::history::chain_at_hand, state::App};
+use crate::api::{openapi, routes::history::HistoryEntries, routes::history::cached_chain, state::App};
 use crate::{http::error::ApiError, http::sending::SMALL_BYTES, limits::connections::RequestOrigin};
 
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -130,11 +130,11 @@ pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option<Res
     // The spelling that nearly every client uses.
     let file = if tail.contains('%') { None } else { head.file_as_spelled(tail) };
     if let Some(file) = file {
-        return Ok(serve_at_hand(&head, file, OCTET_STREAM, headers));
+        return Ok(serve_cached(&head, file, OCTET_STREAM, headers));
     }
     let path = parse_tail(tail)?;
     match head.file(&path) {
-        Some(file) => Ok(serve_at_hand(&head, file, OCTET_STREAM, headers)),
+        Some(file) => Ok(serve_cached(&head, file, OCTET_STREAM, headers)),
         // It can be a history, which has to be assembled, or stand for a veto, which has to be found.
         None if layout::project_of_history(&path).is_some() => Ok(None),
         None if layout::project_of_newest_veto(&path).is_some() => Ok(None),
@@ -145,12 +145,12 @@ pub fn read_raw(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option<Res
 pub fn read_signers(app: &App, tail: &str, headers: &HeaderMap) -> Result<Option<Response>, ApiError> {
     let (path, head) = (parse_tail(tail)?, app.store.glance());
     let file = head.nearest_signers(&path).ok_or_else(|| ApiError::no_signers(path.as_str()))?;
-    Ok(serve_at_hand(&head, file, JSON, headers))
+    Ok(serve_cached(&head, file, JSON, headers))
 }
 
 /// Answers with a chain without waiting; `None` leaves the request to the handler.
 pub fn read_chain(app: &App, tail: &str) -> Result<Option<Response>, ApiError> {
-    let chain = chain_at_hand(app, &parse_artifact(tail)?)?;
+    let chain = cached_chain(app, &parse_artifact(tail)?)?;
     Ok(chain.map(|chain| ([(CONTENT_TYPE, JSON)], chain).into_response()))
 }
 
@@ -182,7 +182,7 @@ fn not_a_file(head: &Head, path: &RepoPath) -> ApiError {
 }
 
 /// A stored file, or 304 if the client has it; `None` if it must be read first.
-fn serve_at_hand(
+fn serve_cached(
     head: &Head,
     file: FoundFile<'_>,
     content_type: HeaderValue,
@@ -192,7 +192,7 @@ fn serve_at_hand(
     if matches_tag(headers, &tag) {
         return Some(not_modified(&tag));
     }
-    let content = head.content_at_hand(file, SMALL_BYTES)?;
+    let content = head.cached_content(file, SMALL_BYTES)?;
     Some(tagged(Response::new(Body::from(content)), content_type, &tag))
 }
 

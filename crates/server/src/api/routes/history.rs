@@ -87,21 +87,21 @@ impl HistoryEntries {
 }
 
 /// The chain of a signed file if it is short and in memory; `None` if it has to be searched for.
-pub(crate) fn chain_at_hand(app: &App, path: &RepoPath) -> Result<Option<Bytes>, ChainRefusal> {
+pub(crate) fn cached_chain(app: &App, path: &RepoPath) -> Result<Option<Bytes>, ChainRefusal> {
     let head = app.store.glance();
     match chain::locate(&AtHand { head: &head, looks: Cell::new(0) }, path) {
-        Ok(place) => Ok(assemble_at_hand(&head, place)),
+        Ok(place) => Ok(assemble_cached(&head, place)),
         Err(ChainRefusal::Stored(_)) => Ok(None),
         Err(refusal @ ChainRefusal::NotSigned(_)) => Err(refusal),
     }
 }
 
-fn assemble_at_hand(head: &Head, ChainPlace { project, last }: ChainPlace) -> Option<Bytes> {
+fn assemble_cached(head: &Head, ChainPlace { project, last }: ChainPlace) -> Option<Bytes> {
     let assembly = Assembly::chain(last);
     let mut text = Vec::new();
     for number in 1..=last {
         let found = head.file(&layout::history_entry(&project, number))?;
-        let content = head.content_at_hand(found, SMALL_BYTES)?;
+        let content = head.cached_content(found, SMALL_BYTES)?;
         if text.len() + content.len() > SMALL_BYTES {
             return None;
         }
@@ -120,13 +120,13 @@ struct AtHand<'a> {
     looks: Cell<usize>,
 }
 
-fn not_at_hand(path: &RepoPath) -> ReadError {
+fn not_cached(path: &RepoPath) -> ReadError {
     stored::corrupt(path, "it is not at hand")
 }
 
 impl Snapshot for AtHand<'_> {
     fn read(&self, path: &RepoPath) -> Result<Option<Arc<[u8]>>, ReadError> {
-        if self.head.contains(path) { Err(not_at_hand(path)) } else { Ok(None) }
+        if self.head.contains(path) { Err(not_cached(path)) } else { Ok(None) }
     }
 
     fn contains(&self, path: &RepoPath) -> bool {
@@ -134,7 +134,7 @@ impl Snapshot for AtHand<'_> {
     }
 
     fn read_signers(&self, path: &RepoPath) -> Result<Option<StoredSigners>, ReadError> {
-        self.head.known_signers(path).map_err(|_| not_at_hand(path))
+        self.head.known_signers(path).map_err(|_| not_cached(path))
     }
 
     fn governing_project(&self, path: &RepoPath) -> Option<RepoPath> {
@@ -144,13 +144,13 @@ impl Snapshot for AtHand<'_> {
     fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
         self.looks.set(self.looks.get() + 1);
         if self.looks.get() > MOST_LOOKS {
-            return Err(not_at_hand(path));
+            return Err(not_cached(path));
         }
-        self.head.known_entry_facts(path).map_err(|_| not_at_hand(path))
+        self.head.known_entry_facts(path).map_err(|_| not_cached(path))
     }
 
     fn files_below(&self, dir: &RepoPath) -> Result<Vec<RepoPath>, ReadError> {
-        Err(not_at_hand(dir))
+        Err(not_cached(dir))
     }
 
     fn projects_overlapping(&self, id: &RepoPath) -> Vec<RepoPath> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{Extension, Json, body::Bytes, extract::State, response::Response};
 use countersign_api::answers::{FilesToSignResponse, PendingResponse, SignedResponse, StatusResponse};
 use countersign_api::requests::SignaturesBody;
-use countersign_core::rules::{decide::sign, query, stored};
+use countersign_core::rules::{decide::sign, stored};
 use countersign_core::values::{
     bounds::PENDING_LIST_BYTES, key::PublicKey, path::RepoPath, wire::routes as paths,
 };
@@ -14,7 +14,7 @@ use countersign_store::{Head, catalogue::Look};
 use crate::api::openapi::{Endpoint, Section, file_path};
 use crate::api::routes::files::{file_not_found, send_json};
 use crate::api::routing::{RouteTable, Tail};
-use crate::api::{auth::Authenticated, catalogue::wait_until_ready, state::App};
+use crate::api::{auth::Authenticated, state::App, state::wait_until_ready};
 use crate::operate::{observe, observe::RequestFact};
 use crate::{http::error::ApiError, limits::connections::RequestOrigin};
 
@@ -113,7 +113,7 @@ async fn to_sign(
 }
 
 fn write_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
-    let files = query::files_to_sign(head, path)?.ok_or_else(|| file_not_found(path))?;
+    let files = stored::files_to_sign(head, path)?.ok_or_else(|| file_not_found(path))?;
     let text = |(path, bytes): (RepoPath, Arc<[u8]>)| match String::from_utf8(bytes.to_vec()) {
         Ok(text) => Ok((path, text)),
         Err(_) => Err(stored::corrupt(&path, "it is not UTF-8")),
@@ -138,7 +138,7 @@ async fn status(
 ) -> Result<Json<StatusResponse>, ApiError> {
     let path = tail.parse()?;
     let head = app.store.head();
-    let state = query::file_status(&*head, &path, &request.caller)?;
+    let state = stored::file_status(&*head, &path, &request.caller)?;
     Ok(Json(match stored::agreement(&*head, &path)? {
         Some(agreement) => StatusResponse::waiting(path, agreement.due_at),
         None => StatusResponse::new(path, state),

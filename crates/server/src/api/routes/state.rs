@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Parameter, Section};
 use crate::api::routes::files::{JSON, describe_stored, file_not_found, matches_tag, not_modified, tagged};
-use crate::api::{catalogue::ask, openapi, routing::RouteTable, routing::Tail, state::App};
+use crate::api::{openapi, routing::RouteTable, routing::Tail, state::App, state::ask};
 use crate::http::{error::ApiError, request::Query, request::bad};
 use crate::limits::connections::RequestOrigin;
 

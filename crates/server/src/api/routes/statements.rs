@@ -138,17 +138,17 @@ async fn state(app: &App, request: &Authenticated, kind: StatementKind) -> Resul
             app.blocks.check(&keys, &statement.file_path)?;
             let signed = request.to_signed_request()?;
             request
-                .change(app, move |head, now| decide::revoke::revoke(head, &statement, &signed, now))
+                .change(app, move |head, now| decide::statement::revoke(head, &statement, &signed, now))
                 .await?
         }
         StatementKind::Veto => {
             // A block of the project holds the signers back, and does not take the veto from its masters (D173).
             app.blocks.check_keys(&keys)?;
-            request.change(app, move |head, now| decide::veto::veto(head, &statement, now)).await?
+            request.change(app, move |head, now| decide::statement::veto(head, &statement, now)).await?
         }
         StatementKind::Objection => {
             app.blocks.check(&keys, &statement.file_path)?;
-            request.change(app, move |head, now| decide::object::object(head, &statement, now)).await?
+            request.change(app, move |head, now| decide::statement::object(head, &statement, now)).await?
         }
     };
     Ok(stated.in_force)

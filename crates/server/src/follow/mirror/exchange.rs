@@ -1,20 +1,21 @@
 //! One question to the origin's journal, and its answer.
 
-use std::{error::Error as StdError, time::Duration};
+use std::{error::Error as StdError, fmt, str::FromStr, time::Duration};
 
 use bytes::Bytes;
-use countersign_api::{answers::ToldError, error_code::ErrorCode};
+use countersign_api::{answers::ErrorBody, error_code::ErrorCode};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
-use countersign_core::values::{bounds::NOTE_BYTES, shown::shown_text, wire, wire::routes::LOG_KEY};
-use countersign_forge::https::SetupError;
+use countersign_core::values::wire::routes::{JOURNAL, LOG_KEY};
+use countersign_core::values::{bounds::NOTE_BYTES, shown::shown_text, wire};
+use countersign_forge::{https::SetupError, url::parse_bare_url};
 use countersign_store::ObjectId;
 use countersign_store::journal::{read::JournalError, read::JournalReader, write::JournalEntry};
 use reqwest::{Client, Response, StatusCode, header::CONTENT_TYPE};
 use thiserror::Error;
 use tokio::time::timeout;
 
+use crate::follow::outgoing;
 use crate::follow::outgoing::{BriefAnswer, BriefError, OutgoingClient, direct_client, read_retry_after};
-use crate::follow::{mirror::address::OriginAddress, outgoing};
 
 /// No text of an error is longer.
 const ERROR_BYTES: usize = 64 << 10;
@@ -146,8 +147,8 @@ impl JournalClient {
                 break;
             }
         }
-        let told = ToldError::parse(&body);
-        match (commit, told.as_ref().and_then(ToldError::known_code)) {
+        let told = ErrorBody::parse(&body);
+        match (commit, told.as_ref().and_then(ErrorBody::known_code)) {
             (Some(commit), Some(ErrorCode::UnknownCommit)) => AskError::UnknownCommit(commit),
             _ => {
                 let message = told.map(|told| told.error);
@@ -228,4 +229,61 @@ fn check_status(answer: BriefAnswer) -> Result<Vec<u8>, OriginError> {
     }
     let (status, wait) = (answer.status, answer.retry_after);
     Err(OriginError::Status { status, message: answer.excerpt(), wait })
+}
+
+// The address of the server that a mirror follows.
+
+/// It stands on pages and in commands that people paste, so it contains nothing with a special meaning for a shell or a
+/// browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginAddress {
+    /// Without a slash at its end.
+    text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{}` is not the address of a signing server: write it as https://HOST or http://HOST:PORT", shown_text(.0))]
+pub struct NotAnOrigin(String);
+
+impl FromStr for OriginAddress {
+    type Err = NotAnOrigin;
+
+    fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
+        let refuse = || NotAnOrigin(text.to_owned());
+        let url = parse_bare_url(text.trim()).ok_or_else(refuse)?;
+        let text = url.as_str().trim_end_matches('/');
+        let is_plain =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | ':' | '.' | '-' | '_' | '~' | '[' | ']');
+        if !text.chars().all(is_plain) {
+            return Err(refuse());
+        }
+        Ok(Self { text: text.to_owned() })
+    }
+}
+
+impl OriginAddress {
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Where it serves the commits after this one, or all of them.
+    pub(crate) fn journal_after(&self, commit: Option<ObjectId>, wait_seconds: u64) -> String {
+        let after = commit.map(|commit| format!("after={commit}&")).unwrap_or_default();
+        format!("{}{JOURNAL}?{after}wait={wait_seconds}", self.text)
+    }
+}
+
+impl fmt::Display for OriginAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+// What a mirror is told at its start: which server it follows, and how far behind it is still ready.
+
+#[derive(Debug, Clone)]
+pub struct MirrorSettings {
+    pub origin: OriginAddress,
+    /// How long a mirror can be out of date before it is not ready.
+    pub max_lag: Duration,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::task::spawn_blocking;
 
-use crate::follow::mirror::{address::OriginAddress, exchange::AskError, exchange::JournalClient};
+use crate::follow::mirror::exchange::{AskError, JournalClient, OriginAddress};
 
 /// Far more than an address or a refusal takes.
 const MAX_BYTES: u64 = 64 << 10;

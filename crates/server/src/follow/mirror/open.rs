@@ -7,9 +7,8 @@ use countersign_store::store::{OpenDataError, OpenSettings, open_repository};
 use countersign_store::{ObjectId, Repository, Store, machine::data_dir::DataDir, nonces};
 use thiserror::Error;
 
-use crate::follow::mirror::exchange::{AskError, JournalClient, describe};
-use crate::follow::mirror::memory::{MemoryError, MirrorMemory};
-use crate::follow::mirror::{address::MirrorSettings, state::MirrorState};
+use crate::follow::mirror::exchange::{AskError, JournalClient, MirrorSettings, describe};
+use crate::follow::mirror::{memory::MemoryError, memory::MirrorMemory, state::MirrorState};
 
 #[derive(Debug, Error)]
 pub enum MirrorError {

@@ -8,7 +8,7 @@ use countersign_store::journal::{read::JournalError, read::JournalReader, write:
 use thiserror::Error;
 use tokio::sync::watch;
 
-use crate::follow::mirror::address::OriginAddress;
+use crate::follow::mirror::exchange::OriginAddress;
 use crate::follow::mirror::memory::{FollowRefusal, MemoryError, MirrorMemory};
 use crate::metrics::counting::Counter;
 

@@ -12,8 +12,8 @@ use thiserror::Error;
 use tokio::{sync::watch, task::spawn_blocking, time::sleep, time::timeout};
 
 use crate::follow::background::{Attempt, Backoff, HeldStore, Retries, keep_trying};
-use crate::follow::mirror::{address::OriginAddress, exchange::OriginClient, exchange::OriginError};
-use crate::follow::witness::cosigning::{WitnessSettings, unix_seconds};
+use crate::follow::mirror::exchange::{OriginAddress, OriginClient, OriginError};
+use crate::follow::witness::open::{WitnessSettings, unix_seconds};
 
 /// Between two looks at the origin's checkpoint.
 const PAUSE: Duration = Duration::from_secs(10);

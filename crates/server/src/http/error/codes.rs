@@ -8,7 +8,7 @@ use countersign_core::rules::decide::{
     ProposalFault, assets::AssetsRefusal, register::RegisterRefusal, sign::SignRefusal,
     statement::StatementRefusal, update::UpdateRefusal, withdraw::WithdrawRefusal,
 };
-use countersign_core::rules::{chain::ChainRefusal, query::StatusRefusal, snapshot::ReadError};
+use countersign_core::rules::{chain::ChainRefusal, snapshot::ReadError, stored::StatusRefusal};
 use countersign_core::values::{json::ParseError, path::PathError};
 use countersign_forge::checksums::{ChecksumsError, TooManyFiles};
 use countersign_forge::{fetch::FetchError, url::UrlRefusal};

@@ -109,7 +109,7 @@ enum AskFailure {
     Log(#[from] LogError),
 }
 
-enum Told {
+enum WitnessAnswer {
     Cosigned(Vec<NoteSignature>),
     /// With the size that it has, if it says so.
     Conflict(Option<u64>),
@@ -189,13 +189,13 @@ impl Asking {
                 self.known = None;
                 return self.learn_more(old, size).await;
             }
-            match self.tell(&signed, old).await? {
-                Told::Cosigned(lines) => {
+            match self.offer(&signed, old).await? {
+                WitnessAnswer::Cosigned(lines) => {
                     self.known = Some(size);
                     self.note_answer(size).await?;
                     return self.take(&signed, lines).await;
                 }
-                Told::Conflict(Some(seen)) if self.known != Some(seen) => {
+                WitnessAnswer::Conflict(Some(seen)) if self.known != Some(seen) => {
                     self.known = Some(seen);
                     // What it has seen is known from now on, also if the next question fails.
                     if seen <= size {
@@ -203,9 +203,9 @@ impl Asking {
                     }
                 }
                 // Some tell their size only to those that do not claim to know it.
-                Told::Conflict(_) if self.known.is_some_and(|known| known > 0) => self.known = None,
-                Told::Conflict(_) => return Err(AskFailure::NoSize),
-                Told::Stopped(reason) => {
+                WitnessAnswer::Conflict(_) if self.known.is_some_and(|known| known > 0) => self.known = None,
+                WitnessAnswer::Conflict(_) => return Err(AskFailure::NoSize),
+                WitnessAnswer::Stopped(reason) => {
                     self.note_answer(old).await?;
                     return Err(AskFailure::Stopped(reason));
                 }
@@ -214,7 +214,7 @@ impl Asking {
         Err(AskFailure::NoSize)
     }
 
-    async fn tell(&self, signed: &SignedCheckpoint, old: u64) -> Result<Told, AskFailure> {
+    async fn offer(&self, signed: &SignedCheckpoint, old: u64) -> Result<WitnessAnswer, AskFailure> {
         let size = signed.checkpoint().size;
         let proof = match old {
             0 => Vec::new(),
@@ -225,9 +225,9 @@ impl Asking {
         let answer = self.client.post(&self.witness.url, request.write()).await?;
         let message = answer.excerpt();
         match answer.status {
-            200 => Ok(Told::Cosigned(NoteSignature::parse_lines(&answer.body)?)),
-            409 => Ok(Told::Conflict(parse_size(&answer))),
-            _ if answer.is_stopped => Ok(Told::Stopped(message)),
+            200 => Ok(WitnessAnswer::Cosigned(NoteSignature::parse_lines(&answer.body)?)),
+            409 => Ok(WitnessAnswer::Conflict(parse_size(&answer))),
+            _ if answer.is_stopped => Ok(WitnessAnswer::Stopped(message)),
             status @ (403 | 404) => {
                 // One that has cosigned this log has seen something, whatever it says now (D209).
                 if self.first.is_restored() || self.log.has_cosigned(&self.witness.key) {

@@ -10,9 +10,9 @@ use countersign_store::{Author, StorageLimits, budget::Rate};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use thiserror::Error;
 
-use crate::follow::mirror::{MirrorSettings, address::OriginAddress};
+use crate::follow::mirror::{MirrorSettings, exchange::OriginAddress};
 use crate::limits::{Rates, caps::Caps, connections::ConnectionLimits};
-use crate::operate::{config::error::ConfigError, config::error::MAX_SECONDS, tls::TlsFiles};
+use crate::operate::{config::source::ConfigError, config::source::MAX_SECONDS, tls::TlsFiles};
 
 /// A checksums file has at most two lines for each file, both shorter than its entry in an index.
 const MAX_CHECKSUMS_FILE_BYTES: u64 = 2 * INDEX_BYTES as u64;

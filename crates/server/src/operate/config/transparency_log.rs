@@ -8,7 +8,7 @@ use countersign_core::values::{bounds::POLICY_BYTES, key::PublicKey, shown::show
 use countersign_log::LogSigner;
 use serde::Deserialize;
 
-use crate::operate::config::{error::ConfigError, error::MAX_SECONDS, tables::refuse_zero};
+use crate::operate::config::{source::ConfigError, source::MAX_SECONDS, tables::refuse_zero};
 
 const DEFAULT_CHECKPOINT: u64 = 5;
 const DEFAULT_HEARTBEAT: u64 = 60;

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::events::webhooks::{Secret, settings::Webhook, settings::WebhookName};
 use crate::follow::background::Retries;
-use crate::operate::config::error::{ConfigError, MAX_SECONDS, WebhookProblem};
+use crate::operate::config::source::{ConfigError, MAX_SECONDS, WebhookProblem};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 

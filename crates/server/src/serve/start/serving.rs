@@ -8,7 +8,7 @@ use tokio::{net::TcpListener, net::UnixListener, runtime::Handle};
 use crate::follow::background::Background;
 use crate::follow::mirror::{Follower, LogCopier, MirrorError};
 use crate::follow::witness::{WatchParts, Watcher, WitnessSettings};
-use crate::limits::{connections::ConnectionLimits, connections::Connections, proxies::TrustedProxies};
+use crate::limits::connections::{ConnectionLimits, Connections, TrustedProxies};
 use crate::nodes::{asking::AskedWitness, asking::AskedWitnesses, asking::Restored, node::ServerRole};
 use crate::serve::answer::{RequestHead, Service};
 use crate::serve::listen::{Gate, Lanes};

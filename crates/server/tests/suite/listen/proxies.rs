@@ -1,7 +1,7 @@
 //! The client that a trusted proxy names.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use countersign_server::limits::proxies::{ProxyNet, TrustedProxies};
+use countersign_server::limits::connections::{ProxyNet, TrustedProxies};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 

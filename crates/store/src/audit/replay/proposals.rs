@@ -7,7 +7,7 @@ use countersign_core::documents::signed_request::{SignedRequest, Withdrawal};
 use countersign_core::documents::statement::{SignedStatement, StatementKind};
 use countersign_core::documents::{history::EntryFacts, layout, signers::Origin};
 use countersign_core::rules::decide::{
-    Proposal, activate::activate_due, object, register, update, veto, withdraw,
+    Proposal, activate::activate_due, register, statement, update, withdraw,
 };
 use countersign_core::rules::{snapshot::Snapshot, stored, stored::StoredProposal};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
@@ -170,7 +170,7 @@ impl Replay {
         let (signature, public_key) = (collected.signature, *master);
         let kind = StatementKind::Veto;
         let statement = SignedStatement { kind, file_path: file, text, signature, public_key };
-        let vetoed = veto::veto(before, &statement, collected.collected_at);
+        let vetoed = statement::veto(before, &statement, collected.collected_at);
         let (change, outcome) = vetoed.map_err(refused(&statement.file_path))?;
         Ok(Rerun {
             change,
@@ -236,7 +236,7 @@ impl Replay {
             signature: entry.signature,
             public_key: *objector,
         };
-        let objected = object::object(before, &statement, entry.collected_at);
+        let objected = statement::object(before, &statement, entry.collected_at);
         // The message says whether an objection stands, and is compared.
         let (change, _) = objected.map_err(refused(index))?;
         Ok(Rerun {

@@ -11,14 +11,13 @@ use countersign_core::documents::{
 };
 use countersign_core::rules::auth::{AuthHeaders, AuthRefusal, VerifiedRequest, verify_request};
 use countersign_core::rules::decide::assets::{CollectingLimits, Release};
-use countersign_core::rules::decide::{assets, proposal, revoke, sign, sign::SignaturesBody};
+use countersign_core::rules::decide::{assets, proposal, sign, sign::SignaturesBody, statement};
 use countersign_core::rules::snapshot::{Change, Snapshot};
 use countersign_core::rules::{decide, place, place::PlaceError, stored};
 use countersign_core::values::key::{PublicKey, Signature};
 use countersign_core::values::{path::RepoPath, shown::shown_text, time::Timestamp};
 
-use crate::audit::replay::nonces::SeenNonces;
-use crate::audit::replay::violation::{ReplayFault, Violation, around};
+use crate::audit::replay::violation::{ReplayFault, SeenNonces, Violation, around};
 
 /// Checks the commits of one history, from the oldest on.
 #[derive(Debug)]
@@ -131,7 +130,7 @@ impl Replay {
             // Where the document names its subject, the request is neither needed nor stored.
             None => unstored_request(*revoker),
         };
-        let revoked = revoke::revoke(before, &statement, &request, collected.collected_at);
+        let revoked = statement::revoke(before, &statement, &request, collected.collected_at);
         let (change, outcome) = revoked.map_err(refused(file))?;
         // After a rotation, the signatures may suffice; the signer who carries it out has signed before.
         let earlier = before.read_signatures(&layout::pending_revocation_signatures_of(file))?;

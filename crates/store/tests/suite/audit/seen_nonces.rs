@@ -2,7 +2,7 @@
 
 use countersign_core::values::{key::SecretKey, key::Signature, time::Timestamp};
 use countersign_core::{documents::signed_request::Nonce, rules::auth::VerifiedRequest};
-use countersign_store::audit::replay::nonces::{FEW, SeenNonces};
+use countersign_store::audit::replay::violation::{FEW, SeenNonces};
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_unix_seconds(1_800_000_000 + seconds).unwrap()

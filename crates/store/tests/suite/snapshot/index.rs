@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use countersign_core::documents::layout;
-use countersign_core::rules::decide::{assets, proposal, register, revoke, sign, update};
+use countersign_core::rules::decide::{assets, proposal, register, sign, statement, update};
 use countersign_core::rules::snapshot::{Change, Snapshot};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::{Head, PathEntry, Store};
@@ -158,7 +158,7 @@ impl World {
     async fn revoke(&mut self, store: &Store, project: &RepoPath, key: usize, now: Timestamp) {
         let file = self.release(project);
         let request = revocation(file, &self.keys[key], now);
-        let decide = move |head: &Head, _| revoke::revoke(head, &request.statement, &request.request, now);
+        let decide = move |head: &Head, _| statement::revoke(head, &request.statement, &request.request, now);
         self.note(store.transact(decide).await.unwrap().is_ok(), "revoke");
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use countersign_core::documents::signed_request::{WithdrawBody, Withdrawal};
 use countersign_core::documents::statement::{Objection, SignedStatement, StatementKind, Veto};
 use countersign_core::rules::decide::activate::{ActivateRefusal, activate_due};
+use countersign_core::rules::decide::statement::{StatementRefusal, object, veto};
 use countersign_core::rules::decide::withdraw::{WithdrawRefusal, withdraw};
-use countersign_core::rules::decide::{object::object, statement::StatementRefusal, veto::veto};
 use countersign_core::values::{digest::Sha512, key::Signature, time::Timestamp};
 use countersign_testing::{path, shifted_seconds, signed_request};
 

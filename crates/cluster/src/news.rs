@@ -10,7 +10,7 @@ use tokio_postgres::types::Type;
 use crate::database::{Database, DatabaseSession, SqlParameter, within};
 use crate::node::{ClockQuestion, KnownPlace, NodeState};
 use crate::nonces::{NoncePurge, RAISE_NONCE_FLOOR};
-use crate::{error::DatabaseError, nonces, order::LOOKED_AT, passed, rows};
+use crate::{database, error::DatabaseError, nonces, order::LOOKED_AT, passed};
 
 const POLL: Duration = Duration::from_millis(500);
 /// How often a node says that it is there.
@@ -140,7 +140,7 @@ impl Connected {
         let newest: i64 = row.try_get(0)?;
         self.node.note_newest(newest);
         self.node.note_gap(row.try_get::<_, i64>(2)? != newest.min(LOOKED_AT));
-        let head = row.try_get::<_, Option<&[u8]>>(1)?.map(rows::parse_id).transpose()?;
+        let head = row.try_get::<_, Option<&[u8]>>(1)?.map(database::parse_id).transpose()?;
         if row.try_get::<_, i64>(3)? > 0 {
             self.node.note_passed(within(LIMIT, passed::read_passed(session)).await?);
         }

@@ -2,11 +2,12 @@
 
 use crate::action::{Action, Seen, Word};
 use crate::contents::{ContentId, Contents};
-use crate::invariants::documents::{Keys, Reader, digest_text, read_key, read_time};
-use crate::invariants::said::{Said, read_earlier, read_said};
+use crate::invariants::documents::{
+    Keys, Reader, Said, digest_text, read_earlier, read_key, read_said, read_time,
+};
 use crate::invariants::{Held, Invariant, steps::StepCheck, steps::registrant};
 use crate::roles::{COLLECTING, EARLIER, FILE, INDEX, OBJECTIONS, REVOKED, WITHDRAWN};
-use crate::{facts::ProjectFacts, facts::ReleaseSlots, requests::second_thoughts::LEAD};
+use crate::{requests::statements::LEAD, view::ProjectFacts, view::ReleaseSlots};
 
 /// Checks at every state that objections verify and are about this index, and that a withdrawn release has nothing but
 /// the record.
