@@ -34,7 +34,7 @@ pub struct AppParts {
     /// The turns of those who ask it.
     pub questions: Arc<FairSemaphore>,
     pub upstream: Upstream,
-    /// For large bodies, whose senders are not yet proved.
+    /// Permits to receive large bodies, whose senders are not yet proved.
     pub large_bodies: Arc<FairSemaphore>,
     /// Turns to make pages.
     pub renderings: Arc<FairSemaphore>,

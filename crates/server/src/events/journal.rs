@@ -40,7 +40,7 @@ pub fn not_in_history(after: impl std::fmt::Display) -> ApiError {
     ApiError::new(ErrorCode::UnknownCommit, message)
 }
 
-// How many can follow at a time, and in what order they read.
+// Limits on followers: how many there can be at a time, and in what order they read.
 
 /// Followers that read at the same time, and those of one address.
 pub const MAX_READING: usize = 32;

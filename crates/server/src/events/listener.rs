@@ -321,8 +321,6 @@ async fn pass_on(mut commits: watch::Receiver<i64>, end: Arc<watch::Sender<i64>>
     }
 }
 
-// What a listener asks for.
-
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ListenRequest {
     pub filter: EventFilter,

@@ -205,7 +205,7 @@ impl Deref for HeldStore {
     }
 }
 
-// Where the log is found by those who answer for it.
+// The slot in which handlers find the log.
 
 /// A log. That of another server comes once its key is known.
 #[derive(Debug, Clone, Default)]

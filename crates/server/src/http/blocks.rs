@@ -16,7 +16,7 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 /// One entry, in the spelling of the operator.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockedThing {
-    /// As text, which has an order.
+    /// A public key as text, because text has an order.
     Key(String),
     /// In small letters.
     Host(String),
@@ -123,7 +123,7 @@ impl Blocks {
         self.list.load_full()
     }
 
-    /// Whether this change is refused: by any of the keys that take part in it, or by what it is about.
+    /// Refuses a change if a key that takes part in it is blocked, or its host or its project.
     pub fn check(&self, keys: &[&PublicKey], path: &RepoPath) -> Result<(), ChangeBlocked> {
         self.check_keys(keys)?;
         let list = self.list.load();
@@ -138,7 +138,7 @@ impl Blocks {
         found.map_or(Ok(()), |thing| Err(ChangeBlocked(thing)))
     }
 
-    /// Whether one of the keys that take part in a change is blocked.
+    /// Refuses a change if one of the keys that take part in it is blocked.
     pub fn check_keys(&self, keys: &[&PublicKey]) -> Result<(), ChangeBlocked> {
         let list = self.list.load();
         let is_blocked = |thing: &BlockedThing| !list.is_empty() && list.contains(thing);

@@ -16,7 +16,7 @@ use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
 
 /// Answers up to this size do not wait for room.
 pub const SMALL_BYTES: usize = 64 << 10;
-/// For all answers that are being sent.
+/// The most bytes of all large answers that are being sent.
 pub const MOST_BYTES: usize = 96 << 20;
 /// A TLS connection copies what it sends, so it gets no more than this at a time.
 pub const PIECE_BYTES: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! Which connections exist, and which of them go when there are too many.
+//! Decides which connections stay open when there are too many.
 //!
 //! A client that opens thousands of connections and sends a byte at a time must not keep others out, not even clients
 //! behind the same router. So a new connection never waits: it takes the place of the connection that has waited
@@ -21,7 +21,7 @@ const MAX_LARGE_HEADS: usize = 1_024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
     pub total: usize,
-    /// For one address, unless it is a trusted proxy.
+    /// The most connections of one address, unless it is a trusted proxy.
     pub per_address: Option<usize>,
 }
 
@@ -116,8 +116,6 @@ fn raise_file_limit() -> Option<u64> {
         }
     }
 }
-
-// Where a request came from.
 
 /// What handlers can know about where a request came from.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Which address a request comes from: the peer's own, or the one that a trusted proxy names.
+//! Finds the address that a request comes from: the peer's own, or the one that a trusted proxy names.
 
 use std::{net::IpAddr, net::SocketAddr, str::FromStr};
 

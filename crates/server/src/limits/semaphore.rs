@@ -22,9 +22,9 @@ const PART: usize = 32;
 #[derive(Debug, Clone, Copy)]
 pub struct SemaphoreRules {
     pub total: usize,
-    /// For one address, one project or one key.
+    /// The most permits of one address, one project or one key.
     pub share: usize,
-    /// For all strangers together: callers that are not signers of an active project.
+    /// The most permits of all strangers together. A stranger is a caller that is no signer of an active project.
     pub strangers: usize,
     /// How many can wait, and how long.
     pub waiting: usize,

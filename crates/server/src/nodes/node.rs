@@ -208,7 +208,7 @@ fn keep_name(file: &Path) -> io::Result<String> {
     Ok(name)
 }
 
-// How this server stands to others: on its own, one of several, or a mirror.
+// The role of this server: on its own, one of several nodes, or a mirror.
 
 #[derive(Debug)]
 pub enum ServerRole {

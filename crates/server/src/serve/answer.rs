@@ -227,7 +227,7 @@ impl Asked<'_> {
         });
     }
 
-    /// For a read that turns out to be worth a line.
+    /// Makes the span of a read that turns out to be worth a line.
     fn make_span(&self) -> Span {
         let Self { id, method, uri, address, .. } = self;
         tracing::error_span!("request", id, %method, path = uri.path(), %address)

@@ -37,12 +37,12 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Which connections the server admits, and how.
+/// Decides which connections the server admits, and how.
 #[derive(Debug)]
 pub struct Gate {
     pub connections: Arc<Connections>,
     pub tls: Option<Arc<Tls>>,
-    /// Which threads serve them.
+    /// The threads that serve the connections.
     pub lanes: Lanes,
 }
 

@@ -130,7 +130,7 @@ struct ReleasesQuery {
 enum Wanted {
     Digest(FileDigest),
     Project(WantedReleases),
-    /// Of this project.
+    /// The newest release of this project.
     Newest(RepoPath),
 }
 

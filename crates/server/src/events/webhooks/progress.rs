@@ -19,7 +19,7 @@ const LAZINESS: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryPosition {
     pub commit: ObjectId,
-    /// `None`: all of them.
+    /// How many of the commit's events are done; `None` means all of them.
     pub events: Option<usize>,
 }
 
@@ -181,7 +181,7 @@ fn replace(path: &Path, place: DeliveryPosition) -> io::Result<()> {
     fs::rename(&unfinished, path)
 }
 
-// Commits in order, from any one on. They come from memory, or from the repository if they are no longer in memory.
+// The commits in order, from any one on. They come from memory, or from the repository if memory no longer has them.
 
 /// Commits in memory at a time.
 const STEP: usize = 500;

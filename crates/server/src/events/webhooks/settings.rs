@@ -19,7 +19,7 @@ pub struct Webhook {
     /// An event is sent if one of them lets it pass.
     pub filters: Vec<EventFilter>,
     pub retries: Retries,
-    /// For one try.
+    /// How long one try can take.
     pub timeout: Duration,
 }
 

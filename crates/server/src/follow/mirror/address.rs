@@ -53,7 +53,7 @@ impl fmt::Display for OriginAddress {
     }
 }
 
-// What a mirror is told at its start: which server it follows, and how far behind it is still ready.
+// The settings of a mirror: which server it follows, and how far behind it is still ready.
 
 #[derive(Debug, Clone)]
 pub struct MirrorSettings {

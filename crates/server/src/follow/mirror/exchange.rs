@@ -166,7 +166,7 @@ impl JournalAnswer {
     }
 }
 
-// What a mirror and a witness ask their origin for, beside its journal.
+// The questions of a mirror and a witness to their origin, besides its journal.
 
 #[derive(Debug)]
 pub(crate) struct OriginClient {

@@ -146,7 +146,7 @@ impl Follower {
         }
     }
 
-    /// `None` before the first commit.
+    /// The newest commit, or `None` before the first one.
     fn tip(&self) -> Option<ObjectId> {
         Some(self.store.head().commit).filter(|commit| !commit.is_null())
     }

@@ -99,7 +99,8 @@ fn fail(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MemoryEr
     move |source| MemoryError { action, path, source }
 }
 
-// Where the histories of a mirror and its origin part, when the origin does not know the mirror's newest commit (D75).
+// The place where the histories of a mirror and its origin part, if the origin does not know the mirror's newest commit
+// (D75).
 
 /// The mirror's commits, newest first, up to one of interest.
 #[derive(Debug, Default)]
@@ -187,7 +188,7 @@ impl OwnPast {
         }
     }
 
-    /// `None` if the origin goes on like the mirror.
+    /// Compares the origin's next commit with the mirror's. `None` means that they are the same.
     fn judge(&self, distance: usize, next: Option<ObjectId>) -> Option<OriginPast> {
         let Some(ours) = distance.checked_sub(1).and_then(|after| self.at(after)) else {
             return Some(OriginPast::Same);

@@ -58,15 +58,15 @@ pub(crate) fn unix_seconds(clock: &Clock) -> u64 {
     u64::try_from(clock.now().unix_seconds()).unwrap_or(1)
 }
 
-// What a witness is told at its start: its key, the logs that it cosigns, and whether it asks or is asked.
+// The settings of a witness: its key, the logs that it cosigns, and whether it asks or is asked.
 
 #[derive(Debug, Clone)]
 pub struct WitnessSettings {
     pub signer: WitnessSigner,
-    /// Of the origin's log; `None` takes the one that the origin shows the first time.
+    /// The key of the origin's log. `None` takes the key that the origin shows the first time.
     pub log_key: Option<VerifierKey>,
     /// Logs to serve as an ordinary witness.
     pub logs: Vec<VerifierKey>,
-    /// Whether to fetch checkpoints and post cosignatures, instead of being asked.
+    /// Whether the witness fetches checkpoints and posts cosignatures, instead of being asked.
     pub is_polling: bool,
 }

@@ -29,7 +29,7 @@ pub(crate) struct WatchParts {
     pub(crate) settings: WitnessSettings,
     pub(crate) origin: OriginAddress,
     pub(crate) store: Arc<HeldStore>,
-    /// For files that can be deleted.
+    /// The directory for files that can be deleted.
     pub(crate) dir: PathBuf,
     pub(crate) clock: Clock,
 }

@@ -1,4 +1,4 @@
-//! Which witnesses can be asked.
+//! The witnesses that can be asked.
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering};
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ fn is_guarded(url: &Url) -> bool {
     url.scheme() == "https" || url.host_str().is_some_and(is_this_machine)
 }
 
-// What one witness has cosigned, for metrics.
+// Counters of what each witness has cosigned, for metrics.
 
 #[derive(Debug)]
 pub struct CosigningStats {
@@ -66,12 +66,12 @@ pub struct CosigningStats {
     size: AtomicU64,
     at: Mutex<Option<Instant>>,
     pub failures: Counter,
-    /// Whether it said last that it cosigns nothing more until its operator decides.
+    /// Whether the witness last said that it cosigns nothing more until its operator decides.
     pub is_stopped: AtomicBool,
 }
 
 impl CosigningStats {
-    /// For all witnesses, also for those that post.
+    /// Makes counters for all witnesses, also for those that post.
     pub fn of(policy: &Policy) -> Vec<Arc<Self>> {
         let witnesses = policy.witnesses().iter().map(|witness| {
             Arc::new(Self {
@@ -95,7 +95,7 @@ impl CosigningStats {
         }
     }
 
-    /// Of the newest checkpoint that it has cosigned since the start.
+    /// The size of the newest checkpoint that the witness has cosigned since this server started.
     pub fn size(&self) -> u64 {
         self.size.load(Ordering::Relaxed)
     }

@@ -109,7 +109,7 @@ async fn open_mirror(
     Ok(OpenedRole { store, role: ServerRole::Mirror(state), webhooks })
 }
 
-// Why a server does not start.
+// The reasons why a server does not start.
 
 #[derive(Debug, Error)]
 pub enum StartError {

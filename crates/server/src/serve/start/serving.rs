@@ -94,7 +94,7 @@ pub(crate) fn serve_admin(app: &App, listener: UnixListener) -> Background {
     Background::start(|stopped| admin::serve(listener, app, stopped))
 }
 
-// The tasks that follow others: an order, an origin, a log.
+// The tasks that follow something else: the order of the nodes, an origin, or a log.
 
 /// A node follows the order, and a mirror its origin.
 pub(crate) fn start_following(app: &App, clock: Clock) -> Result<Option<Background>, StartError> {
