@@ -16,9 +16,10 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// What a second request could do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repetition {
-    /// The same as the first. Reading, and signatures: the server takes each of them once.
+    /// A repeated request does no more than the first. Reading is such a request, and so is a signature, which the
+    /// server takes once.
     Harmless,
-    /// Another change. Sent again only if the server did nothing with the first.
+    /// A repeated request is another change. It is sent only if the server did nothing with the first.
     Harmful,
 }
 
@@ -79,12 +80,12 @@ fn is_transient(error: &reqwest::Error, repetition: Repetition) -> bool {
     }
 }
 
-// One request and its whole answer, bounded in time and size.
+// One request and its answer, bounded in time and size.
 
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// No text of an error is longer.
+/// The most bytes of an error's text.
 const ERROR_BYTES: usize = 64 << 10;
-/// Of our server it has 25 characters.
+/// The most characters of a request's id. Those of our server have 25.
 const MAX_REQUEST_ID: usize = 64;
 
 #[derive(Debug)]
@@ -142,7 +143,7 @@ impl Answer {
         ToldError::parse(&self.bytes)
     }
 
-    /// The same for people.
+    /// The text with which a Countersign server explains an error to people.
     pub(super) fn error_text(&self) -> Option<String> {
         self.told().map(|told| told.error)
     }

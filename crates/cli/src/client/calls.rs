@@ -31,7 +31,7 @@ pub(super) struct CallForm {
     pub(super) route: &'static str,
     pub(super) timeout: Duration,
     pub(super) repetition: Repetition,
-    /// For messages.
+    /// The name of the request in messages.
     pub(super) title: &'static str,
     pub(super) body: String,
 }

@@ -78,7 +78,7 @@ impl ServerClient {
         Shown::new(self, state).map(Some)
     }
 
-    /// The state of what is at a path, and be it nothing.
+    /// The state of what is at a path. It is empty if the path has nothing.
     pub(crate) async fn state_at(&self, path: &RepoPath) -> Result<Shown, CliError> {
         let found = self.state(path, StateQuestion::Path).await?;
         Ok(found.unwrap_or_else(|| Shown::nothing(self, path)))

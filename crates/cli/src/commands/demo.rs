@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::words::{error::CliError, output::Output, output::quote};
 use crate::{args::DemoArgs, client::session::client_runtime};
 
-/// As shells report a program that Ctrl-C ended.
+/// The code with which shells report a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 const PROGRAM: &str = "pretend that this is a program\n";
 

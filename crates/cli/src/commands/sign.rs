@@ -193,7 +193,7 @@ async fn find_named(
     Ok(targets)
 }
 
-/// `None` if the answer is no.
+/// Signs one file after the user has reviewed it. Returns `None` if the user says no.
 async fn sign_one(
     keys: &mut KeyRing<'_>,
     args: &SignArgs,

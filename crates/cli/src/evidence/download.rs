@@ -37,7 +37,7 @@ impl Expected {
         }
     }
 
-    /// The same kind of digest, of what was hashed.
+    /// The digest of what was hashed, of the kind that is expected.
     fn of_received(self, hasher: Context) -> Option<Self> {
         let digest = hasher.finish();
         let bytes = digest.as_ref();
@@ -352,7 +352,7 @@ impl Progress {
     }
 }
 
-// `*` for any characters and `?` for one, as in a shell, but across directories as well.
+// Patterns with `*` for any characters and `?` for one, as in a shell. They match across directories as well.
 
 /// Without patterns, everything fits.
 pub(crate) fn matches_any(patterns: &[String], name: &str) -> bool {

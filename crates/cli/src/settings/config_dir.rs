@@ -38,7 +38,7 @@ impl ConfigDir {
         self.dir.join(name)
     }
 
-    /// `None` where the file is not there.
+    /// Reads a file, or `None` if it does not exist.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, CliError> {
         let path = self.file(name);
         match fs::read(&path) {
@@ -108,7 +108,7 @@ fn write_anew(dir: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-// Writing files so that they are there whole, or as they were.
+// Functions that write a file as a whole, or leave it as it was.
 
 /// A temporary file in the directory of `target`, so that it can be renamed; removed again unless it is.
 pub(crate) fn create_part(target: &Path) -> Result<NamedTempFile, CliError> {

@@ -250,7 +250,7 @@ impl Draft {
     }
 }
 
-/// Which group of which role is meant.
+/// The place of a group: which one, and of which role.
 #[derive(Debug, Clone, Copy)]
 struct GroupPlace {
     role: Role,
