@@ -66,7 +66,7 @@ impl AppParts {
         self.is_stopping.subscribe()
     }
 
-    /// Whether the server can accept changes, as far as is known.
+    /// Checks that the server can accept changes, as far as is known.
     pub fn readiness(&self) -> Result<(), NotReady> {
         let now = Instant::now();
         if *self.is_stopping.borrow() {

@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 const LOOKS: u32 = 5;
 
-/// Whether a connection waits for its client: for a request, or to take an answer. Reading a clock with each request
-/// would cost too much. So the connection counts progress, and a timer looks at the count once in a while.
+/// Keeps whether a connection waits for its client, for a request or to take an answer. Reading a clock with each
+/// request would cost too much. So the connection counts progress, and a timer looks at the count once in a while.
 #[derive(Debug, Default)]
 pub struct Patience {
     /// Goes up with each progress; odd while the server works. Only the connection's own task changes it.

@@ -123,8 +123,8 @@ impl ClusterNode {
         self.nonces.stats()
     }
 
-    /// Whether the clock of this node agrees with the database's (D198), as far as is known. If not, requests are judged
-    /// by a wrong time.
+    /// Checks that the clock of this node agrees with the database's (D198), as far as is known. If not, requests are
+    /// judged by a wrong time.
     pub fn check_clock(&self) -> Result<(), WrongNodeClock> {
         self.state.check_clock()
     }
@@ -229,7 +229,8 @@ impl ServerRole {
         }
     }
 
-    /// Whether requests are judged by the right time, as far as a node can know. A server on its own has only its clock.
+    /// Checks that requests are judged by the right time, as far as a node can know. A server on its own has only its
+    /// clock.
     pub fn check_clock(&self) -> Result<(), WrongNodeClock> {
         self.node().map_or(Ok(()), ClusterNode::check_clock)
     }

@@ -96,7 +96,7 @@ pub(super) fn find_data_dir(files: FileArgs) -> Result<(GivenSettings, PathBuf),
     Ok((file, path))
 }
 
-// Whose data directory it is. Files of root, or of another user, would stop a server that cannot read them.
+// The owner of a data directory. Files of root, or of another user, would stop a server that cannot read them.
 
 /// The server made its repository, so it runs as the repository's owner. Before there is one, the directory's owner counts.
 /// A directory that is missing will be the caller's.

@@ -326,7 +326,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The first start after a restore may not be the one that succeeds.
 const RECENTLY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Whether the data directory is a copy, or belonged to a mirror. If so, the log may have been ahead of the directory.
+/// The answer to whether the data directory is a copy, or belonged to a mirror. If so, its log may have been ahead of
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Restored {
     Yes,
