@@ -343,7 +343,7 @@ impl ServerClient {
         true
     }
 
-    /// Not an event.
+    /// The error if the server sends something that is not an event.
     pub(crate) fn unusable_event(&self, error: ParseError) -> CliError {
         self.unusable_content(&"events", error)
     }

@@ -8,7 +8,7 @@ use countersign_forge::{guard::find_refusal, https::find_tls_problem};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode};
 
-/// Before the second and the third try.
+/// The pauses before the second and the third try.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
 /// A server that asks for a longer pause is left to the user.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);

@@ -177,7 +177,7 @@ impl Session {
 pub(crate) struct KeyRing<'a> {
     pub(crate) session: &'a Session,
     keys: Vec<SigningKey>,
-    /// Those that could not be unlocked. The user is not asked again for each of many files.
+    /// The keys that could not be unlocked. The user is not asked again for each of many files.
     locked: Vec<PublicKey>,
 }
 

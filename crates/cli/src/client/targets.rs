@@ -42,7 +42,7 @@ pub(crate) enum Found {
 /// What a name of something to sign stands for.
 struct Named {
     target: Target,
-    /// Only the project was named, and not what is pending there.
+    /// Whether only the project was named, and not what is pending there.
     is_project: bool,
 }
 
@@ -206,7 +206,7 @@ impl Session {
         Ok(target)
     }
 
-    /// Those that were set or remembered, and those that were accepted.
+    /// The projects that were set or remembered, and those that were accepted.
     pub(crate) fn known_projects(&self) -> Vec<RepoPath> {
         let mut projects: Vec<RepoPath> = self.config().projects().collect();
         if let Ok(store) = TrustFile::locate().and_then(|file| file.read()) {

@@ -86,7 +86,7 @@ async fn resolve(session: &Session, client: &ServerClient, name: &str) -> Result
     find_project(name, &found)?.ok_or_else(|| unknown_project(client, name))
 }
 
-/// To watch a project that does not exist would look like watching, and tell nothing.
+/// Refuses projects that do not exist. To watch one would look like watching, and tell nothing.
 async fn check_known(client: &ServerClient, projects: &BTreeSet<RepoPath>) -> Result<(), CliError> {
     for project in projects {
         if client.state(&layout::active_signers(project), StateQuestion::Path).await?.is_none() {

@@ -14,7 +14,7 @@ const MAX_OWN_FILES: usize = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct Comparison {
-    /// In the order of the index.
+    /// The files in the order of the index.
     pub(crate) files: Vec<ComparedFile>,
     /// What the signer has and the release has not, sorted.
     pub(crate) not_released: Vec<String>,

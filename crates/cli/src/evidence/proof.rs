@@ -225,7 +225,7 @@ async fn fetch_root(chain: &VerifiedChain) -> Result<Root, CliError> {
 
 /// Why a place does not vouch for a chain.
 enum Unproven {
-    /// It says that it has no such file.
+    /// The place says that it has no such file.
     Gone(CliError),
     Otherwise(CliError),
 }

@@ -229,7 +229,7 @@ fn objection_json(objection: &ObjectionDescription) -> Value {
     })
 }
 
-/// Each with the digest of the content that it is about.
+/// The earlier objections, each with the digest of the content that it is about.
 pub(crate) fn earlier_objections_json(earlier: &[ObjectionDescription]) -> Value {
     let entry = |objection: &ObjectionDescription| {
         let mut value = objection_json(objection);

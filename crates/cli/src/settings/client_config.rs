@@ -29,10 +29,10 @@ pub(crate) struct ClientConfig {
     policy: Option<PathBuf>,
     #[serde(rename = "max-age")]
     max_age: Option<SetAge>,
-    /// By the host of a project.
+    /// The settings by the host of a project.
     #[serde(default, deserialize_with = "read_entries")]
     servers: BTreeMap<String, ConfigEntry>,
-    /// By the identifier of a project.
+    /// The settings by the identifier of a project.
     #[serde(default, deserialize_with = "read_entries")]
     projects: BTreeMap<String, ConfigEntry>,
 }

@@ -44,7 +44,7 @@ pub(crate) struct CliError {
     kind: ErrorKind,
     message: String,
     hint: String,
-    /// More for programs to read, beside the message.
+    /// More details for programs to read, beside the message.
     details: Map<String, Value>,
     /// The id of the server's answer, safe to show.
     request_id: Option<String>,

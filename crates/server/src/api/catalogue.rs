@@ -10,8 +10,8 @@ use crate::http::{error::ApiError, sending::run_in_turn};
 use crate::limits::{connections::RequestOrigin, semaphore::Claimant};
 use crate::{api::state::App, follow::background::Rounds};
 
-/// Between two rounds. Questions bring the catalogue up to date themselves; this keeps what they find to do small, and
-/// does at once what many commits have touched.
+/// The pause between two rounds. Questions bring the catalogue up to date themselves. The rounds leave them little to
+/// do, and handle at once what many commits have touched.
 const REST: Duration = Duration::from_secs(2);
 /// How long a question waits after a start. A million files take 5 seconds of one processor (docs/performance.md).
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -27,7 +27,7 @@ pub struct AppParts {
     pub log: LogSlot,
     /// What its witnesses have cosigned.
     pub cosigning: Vec<Arc<CosigningStats>>,
-    /// If this is a witness itself.
+    /// The witness, if this server is one itself.
     pub witness: Option<Arc<LogWitness>>,
     /// What is stored, by digest, project, name and key. Ask it through `catalogue::ask`.
     pub catalogue: Arc<Catalogue>,

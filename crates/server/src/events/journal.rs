@@ -140,10 +140,10 @@ impl Followers {
 
 // The journal as the body of an answer.
 
-/// Read at a time. A part has one more file at most.
+/// The bytes to read at a time. A part has one more file at most.
 const PART_BYTES: usize = 256 << 10;
-/// After so many bytes a follower takes its place anew. So others have a turn, and a follower that becomes slow cannot
-/// live on how fast it was: at the slowest pace, this takes four seconds.
+/// The bytes after which a follower takes its place anew. So others have a turn, and a follower that becomes slow
+/// cannot live on how fast it was. At the slowest pace, this takes four seconds.
 const LAP_BYTES: u64 = 128 << 10;
 
 /// A journal that is about to be sent.

@@ -8,9 +8,9 @@ use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text
 use countersign_store::machine::disk;
 use thiserror::Error;
 
-/// More than anyone keeps by hand.
+/// The most entries of the list, which is more than anyone keeps by hand.
 pub const MAX_BLOCKS: usize = 10_000;
-/// Far more than so many entries take.
+/// The most bytes of the file, which is far more than so many entries take.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// One entry, in the spelling of the operator.
@@ -18,7 +18,7 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 pub enum BlockedThing {
     /// A public key as text, because text has an order.
     Key(String),
-    /// In small letters.
+    /// A host in small letters.
     Host(String),
     /// A project, or a directory with everything below it.
     Project(String),
@@ -159,7 +159,7 @@ impl Blocks {
         self.change(|list| if list.remove(&thing) { Ok(()) } else { Err(BlockError::NotBlocked(thing)) })
     }
 
-    /// In force once it is on disk.
+    /// Changes the list. The change is in force once it is on disk.
     fn change(
         &self,
         edit: impl FnOnce(&mut BTreeSet<BlockedThing>) -> Result<(), BlockError>,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::http::error::ApiError;
 
-/// Each known parameter at most once.
+/// The query of a request, with each known parameter at most once.
 pub(crate) struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Query<'a> {

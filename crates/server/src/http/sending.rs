@@ -23,10 +23,10 @@ pub const PIECE_BYTES: usize = 64 << 10;
 /// How long a request waits for room, and for its turn to read.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// Cheap to clone.
+/// The room for large answers and the turns to read them. It is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sending {
-    /// Counted in bytes.
+    /// The room for answers, counted in bytes.
     room: Arc<FairSemaphore>,
     /// Bounds how many requests read large content at the same time.
     readers: Arc<FairSemaphore>,

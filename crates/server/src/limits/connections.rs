@@ -27,7 +27,7 @@ pub struct ConnectionLimits {
 
 #[derive(Debug)]
 pub struct Connections {
-    /// Within the limit of open files.
+    /// The limits, lowered to fit the limit of open files.
     pub limits: ConnectionLimits,
     pub permits: Arc<FairSemaphore>,
     large_heads: Arc<FairSemaphore>,

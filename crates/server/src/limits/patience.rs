@@ -46,7 +46,7 @@ const ANSWER_WRITTEN: u8 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dropped {
     TooSlow,
-    /// To make room for a newer one.
+    /// The connection made room for a newer one.
     GaveWay,
 }
 
@@ -63,7 +63,7 @@ impl Patience {
         self.progress.store(self.progress.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
     }
 
-    /// Until the result is dropped.
+    /// The server works on the request until the result is dropped.
     pub fn pause(&self) -> impl Drop + use<'_> {
         // From odd to the next even number.
         OnDrop(|| self.add_progress(1))

@@ -19,9 +19,9 @@ use tokio::{runtime::Handle, sync::watch, time::sleep};
 use crate::follow::{background::HeldStore, mirror::MirrorState, mirror::state::NotTheOrigin};
 use crate::{http::error::ApiError, http::error::NotReady, operate::config::NodeSettings};
 
-/// Between two tries to make the tables in a database that cannot be reached.
+/// The pause between two tries to make the tables in a database that cannot be reached.
 const PREPARE_PAUSE: Duration = Duration::from_secs(1);
-/// After a failed attempt to catch up, if nothing else wakes this node.
+/// The pause after a failed attempt to catch up, if nothing else wakes this node.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// What makes a server a node.
@@ -212,16 +212,16 @@ fn keep_name(file: &Path) -> io::Result<String> {
 
 #[derive(Debug)]
 pub enum ServerRole {
-    /// On its own. It remembers the nonces that were used.
+    /// A server on its own. It remembers the nonces that were used.
     Single { nonces: Nonces },
     /// One of several, which share nonces and the order of changes.
     Node(ClusterNode),
-    /// It follows another server, and accepts nothing.
+    /// A server that follows another one, and accepts nothing.
     Mirror(Arc<MirrorState>),
 }
 
 impl ServerRole {
-    /// Before anything else of a signed request is looked at.
+    /// Refuses signed requests on a mirror, before anything else of them is looked at.
     pub fn check_accepts(&self) -> Result<(), NotTheOrigin> {
         match self {
             Self::Single { .. } | Self::Node(_) => Ok(()),

@@ -217,12 +217,12 @@ impl GivenSettings {
         Ok(Self { source: Some(source), ..read })
     }
 
-    /// Only the data directory, for commands that need nothing else.
+    /// The data directory, for commands that need nothing else.
     pub fn data_dir(&self) -> PathBuf {
         self.data_dir.clone().unwrap_or_else(|| DEFAULT_DATA_DIR.into())
     }
 
-    /// Only the database, for commands that need nothing else.
+    /// The database, for commands that need nothing else.
     pub fn database(&self, given: Option<GivenDatabase>) -> Result<Option<NodeSettings>, ConfigError> {
         self.database.clone().resolve(given)
     }

@@ -57,7 +57,7 @@ pub struct ConnectionContext<R> {
     /// The address at the other end.
     pub peer: IpAddr,
     pub client: Option<MeteredClient>,
-    /// If so, the client is the one that the proxy names.
+    /// Whether the peer is a trusted proxy. If so, the client is the one that the proxy names.
     pub is_proxy: bool,
     pub patience: Arc<Patience>,
     /// The number of the connection.

@@ -71,7 +71,7 @@ impl HeldBack {
         until.is_some_and(|until| until <= now)
     }
 
-    /// Those that are due and not held back.
+    /// The signers that are due and not held back.
     pub fn other_due(&self, waiting: &WaitingSigners, now: Timestamp) -> Vec<DueSigners> {
         let held = self.lock();
         waiting.due(now).filter(|signers| !held.contains(signers)).cloned().collect()
@@ -202,7 +202,7 @@ impl DueParts {
         self.hold([signers.clone()], &failure);
     }
 
-    /// Each is told once.
+    /// Holds these signers back, and logs each of them once.
     fn hold(&self, due: impl IntoIterator<Item = DueSigners>, reason: &str) {
         for signers in due {
             let project = signers.1.clone();

@@ -22,7 +22,7 @@ use crate::serve::listen::refusal::{MAX_HEAD_BYTES, find_refusal, send_refusal};
 use crate::serve::listen::stream::Stream;
 use crate::{metrics::RequestKind, operate::tls::Tls};
 
-/// After a failed accept, which mostly means a lack of file descriptors.
+/// The pause after a failed accept, which mostly means a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Connections that the system queues until the server accepts them. A client that finds the queue full tries again

@@ -49,7 +49,7 @@ pub(super) struct PreparedProject {
 /// The revocation of one release, to be signed.
 struct PreparedRevocation {
     request: StatementRequest,
-    /// It takes the place of one that only named keys began.
+    /// Whether it replaces one that only named keys began.
     replaces: bool,
 }
 

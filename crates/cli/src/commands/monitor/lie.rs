@@ -113,7 +113,7 @@ impl LyingLog<'_> {
     }
 }
 
-/// In the configuration directory, one file for each leaf.
+/// Writes the evidence into the configuration directory, one file for each leaf.
 fn keep(lie: &StateLie) -> Result<PathBuf, CliError> {
     let dir = ConfigDir::locate()?;
     // With the directory, which may not be there yet.

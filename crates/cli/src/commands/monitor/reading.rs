@@ -44,7 +44,7 @@ pub(super) struct LogPart<'a> {
     pub(super) to: TreeHead,
     /// The last commit that was replayed.
     pub(super) after: Option<String>,
-    /// So many commits of the log were told before.
+    /// How many commits of the log were told before.
     pub(super) told: u64,
 }
 
@@ -304,7 +304,7 @@ pub(super) struct Commits<'a> {
 }
 
 impl<'a> Commits<'a> {
-    /// Those after this commit, or all.
+    /// The commits after this one, or all of them.
     pub(super) fn after(client: &'a ServerClient, newest: Option<ObjectId>) -> Self {
         Self { client, newest, stream: None, breaks: 0 }
     }

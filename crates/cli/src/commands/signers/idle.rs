@@ -14,7 +14,7 @@ use crate::commands::signers::{describe_file, source::find_in_repository, source
 use crate::words::{error::CliError, output::Output, table::when_text};
 use crate::{args::SignersCheckArgs, evidence::repository_copy::RepositoryView};
 
-/// Each key is a question to the server. A repository answers without a bound.
+/// The most keys to ask a server for, because each is a question. A repository answers without a bound.
 const MOST_ASKED: usize = 200;
 
 /// Whether the user checks a signers file, rather than the one in force of a project.

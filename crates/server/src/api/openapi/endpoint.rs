@@ -109,7 +109,7 @@ pub struct Header {
 pub struct Content {
     pub media_type: &'static str,
     pub schema: ContentSchema,
-    /// Each with a name of its own.
+    /// The examples, each with a name of its own.
     pub examples: Vec<(&'static str, Value)>,
 }
 
@@ -135,7 +135,7 @@ impl Section {
         self.texts().0
     }
 
-    /// In the address of its page.
+    /// The name of the group in the address of its page.
     pub fn slug(self) -> &'static str {
         self.texts().1
     }

@@ -14,7 +14,7 @@ pub struct Type {
     collect: fn(&mut Vec<(String, RefOr<Schema>)>),
 }
 
-/// By name.
+/// Schemas by name.
 pub(crate) type Schemas = BTreeMap<String, Value>;
 
 impl Type {

@@ -27,7 +27,7 @@ pub struct DeliveryPosition {
 #[derive(Debug)]
 pub enum Progress {
     File(ProgressFile),
-    /// In the database that nodes share. This is what is known while this node delivers.
+    /// The database that nodes share keeps it. This is what is known while this node delivers.
     Shared(DeliveryPosition),
 }
 
@@ -68,7 +68,7 @@ impl Progress {
 pub struct ProgressFile {
     path: Arc<Path>,
     place: DeliveryPosition,
-    /// Since when the file is behind `place`.
+    /// The time since which the file is behind `place`.
     behind_since: Option<Instant>,
 }
 
@@ -216,7 +216,7 @@ pub(crate) struct Piece {
 pub(crate) enum FoundCommits {
     /// Reading begins with that commit.
     At(Commits),
-    /// It is not in the history. Reading would begin with the newest commit.
+    /// The commit is not in the history. Reading would begin with the newest commit.
     Nowhere { commits: Commits, newest: ObjectId },
     /// The search stopped early.
     GivenUp,

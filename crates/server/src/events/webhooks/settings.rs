@@ -99,7 +99,7 @@ impl fmt::Debug for Secret {
 named! {
     pub enum DeliveryOutcome {
         Delivered = "delivered",
-        /// Not sent: the URL or its address is not allowed.
+        /// The event was not sent, because the URL or its address is not allowed.
         Refused = "refused",
         Failed = "failed",
     }

@@ -7,11 +7,11 @@ use countersign_forge::url::parse_bare_url;
 use countersign_store::ObjectId;
 use thiserror::Error;
 
-/// It stands on pages and in commands that people paste, so it contains nothing with a special meaning for a shell or a
-/// browser.
+/// The address of an origin. It stands on pages and in commands that people paste, so it contains nothing with a
+/// special meaning for a shell or a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginAddress {
-    /// Without a slash at its end.
+    /// The address without a slash at its end.
     text: String,
 }
 
@@ -40,7 +40,7 @@ impl OriginAddress {
         &self.text
     }
 
-    /// Where it serves the commits after this one, or all of them.
+    /// The address at which the origin serves the commits after this one, or all of them.
     pub(crate) fn journal_after(&self, commit: Option<ObjectId>, wait_seconds: u64) -> String {
         let after = commit.map(|commit| format!("after={commit}&")).unwrap_or_default();
         format!("{}{JOURNAL}?{after}wait={wait_seconds}", self.text)

@@ -22,7 +22,7 @@ const ERROR_BYTES: usize = 64 << 10;
 const MAX_ASKED_WAIT: Duration = Duration::from_secs(600);
 /// A mirror that is up to date asks to be told within this time, and expects some bytes within as much again.
 const MAX_PATIENCE: Duration = Duration::from_secs(30);
-/// Both are this part of the lag that the operator accepts.
+/// The accepted lag is divided by this to get how long a mirror waits for news, and for bytes.
 const PATIENCE_SHARE: u32 = 10;
 
 /// The origin as a follower asks it.
@@ -134,7 +134,7 @@ impl JournalClient {
         }
     }
 
-    /// Only a Countersign server can say that it does not know a commit.
+    /// Explains a refusal. Only a Countersign server can say that it does not know a commit.
     async fn explain(&self, response: Response, commit: Option<ObjectId>) -> AskError {
         let status = response.status();
         let wait = read_retry_after(response.headers(), MAX_ASKED_WAIT);

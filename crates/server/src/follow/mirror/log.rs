@@ -14,7 +14,7 @@ use tokio::{sync::watch, task::spawn_blocking, time::sleep};
 use crate::follow::background::{Attempt, Backoff, HeldStore, LogSlot, Retries, keep_trying};
 use crate::follow::mirror::{exchange::OriginClient, exchange::OriginError, state::MirrorState};
 
-/// Between two looks at the origin's checkpoint.
+/// The pause between two looks at the origin's checkpoint.
 const PAUSE: Duration = Duration::from_secs(2);
 /// The pause before a mirror asks again an origin that keeps no log. The origin can get one.
 const NO_LOG_PAUSE: Duration = Duration::from_secs(60);

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 
 use crate::follow::mirror::{address::OriginAddress, exchange::AskError, exchange::JournalClient};
 
-/// Far more than an address or a refusal takes.
+/// The most bytes of a file. An address or a refusal takes far less.
 const MAX_BYTES: u64 = 64 << 10;
 
 /// Why a mirror has stopped following, until its operator decides (D75).
@@ -111,11 +111,11 @@ pub(crate) struct OwnPast {
 /// What the origin has instead of the mirror's newest commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OriginPast {
-    /// It ends with a commit that the mirror has as well.
+    /// The origin ends with a commit that the mirror has as well.
     Ends(Option<ObjectId>),
-    /// It goes on in another way after a commit that both have, or from the very beginning.
+    /// The origin goes on in another way after a commit that both have, or from the very beginning.
     Differs { shared: Option<ObjectId>, ours: ObjectId, theirs: ObjectId },
-    /// It knows the newest commit by now.
+    /// The origin knows the newest commit by now.
     Same,
 }
 

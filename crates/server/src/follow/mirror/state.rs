@@ -47,7 +47,7 @@ pub struct MirrorState {
     /// Counts the operator's decisions to try again.
     resumed: watch::Sender<u64>,
     is_empty: AtomicBool,
-    /// It began with nothing, and has not had everything since.
+    /// Whether the mirror began with nothing, and has not had everything since.
     is_first_copy: AtomicBool,
     pub received_bytes: Counter,
     /// Commits since the start.
@@ -103,7 +103,7 @@ impl MirrorState {
         self.refusal.load_full()
     }
 
-    /// Since the mirror last had everything that the origin had.
+    /// The time since the mirror last had everything that the origin had.
     pub fn lag(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.lock().up_to_date)
     }

@@ -12,9 +12,9 @@ use crate::follow::mirror::MirrorState;
 
 /// How long a request waits for the mirror to come as far as its checkpoint.
 const FOLLOWING: Duration = Duration::from_secs(5);
-/// Between two looks whether the log is being replayed.
+/// The pause between two looks whether the log is being replayed.
 const BEGINNING: Duration = Duration::from_millis(20);
-/// Between two looks whether the mirror has stopped.
+/// The pause between two looks whether the mirror has stopped.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// A mirror that has stopped never comes so far, and the log is told so (D210). The log asks as soon as it has signed, and the mirror hears of commits at the same time.

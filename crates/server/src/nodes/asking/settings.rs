@@ -16,12 +16,12 @@ use crate::metrics::counting::Counter;
 
 #[derive(Debug, Clone)]
 pub struct AskedWitness {
-    /// In the policy.
+    /// The name of the witness in the policy.
     pub name: String,
     pub key: VerifierKey,
-    /// Where `add-checkpoint` is.
+    /// The URL of `add-checkpoint`.
     pub url: String,
-    /// Where it shows the newest checkpoint of this log that it has cosigned, if it shows that.
+    /// The URL at which the witness may show the newest checkpoint of this log that it has cosigned.
     pub shown_url: String,
 }
 
@@ -36,7 +36,7 @@ pub struct BadWitnessUrl {
 }
 
 impl AskedWitness {
-    /// Those of a policy that have a URL. The others post their cosignatures themselves.
+    /// Lists the witnesses of a policy that have a URL. The others post their cosignatures themselves.
     pub fn list(policy: &Policy, origin: &str) -> Result<Vec<Self>, BadWitnessUrl> {
         let shown = format!("/{}/checkpoint", Sha256::of(origin.as_bytes()));
         let with_url = policy.witnesses().iter().filter_map(|witness| Some((witness, witness.url.as_ref()?)));
@@ -60,7 +60,7 @@ fn is_guarded(url: &Url) -> bool {
 
 #[derive(Debug)]
 pub struct CosigningStats {
-    /// In the policy.
+    /// The name of the witness in the policy.
     pub name: String,
     pub key: PublicKey,
     size: AtomicU64,
@@ -100,7 +100,7 @@ impl CosigningStats {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// Since it has cosigned last.
+    /// The time since the witness last cosigned.
     pub fn since(&self) -> Option<Duration> {
         self.at.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
     }

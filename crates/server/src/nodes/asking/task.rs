@@ -113,7 +113,7 @@ enum Told {
     Cosigned(Vec<NoteSignature>),
     /// The witness has another size, which it may name.
     Conflict(Option<u64>),
-    /// It has stopped for this log; with its reason.
+    /// The witness has stopped for this log, with this reason.
     Stopped(String),
 }
 
@@ -149,7 +149,7 @@ impl Attempt for Asking {
         backoff.wait(failure.asked_wait())
     }
 
-    /// Until there is something new to ask for. A log that is gone has nothing new.
+    /// Waits until there is something new to ask for. A log that is gone has nothing new.
     async fn rest(&mut self) {
         if self.rounds.changed().await.is_err() {
             pending().await
@@ -321,7 +321,7 @@ fn parse_size(answer: &BriefAnswer) -> Option<u64> {
 
 // The wait after a start. The log signs nothing before its witnesses have said what they have seen (D93).
 
-/// Twice as long as one question can take.
+/// The longest wait for the first answers: twice as long as one question can take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The first start after a restore may not be the one that succeeds.
 const RECENTLY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -350,7 +350,7 @@ pub(crate) struct FirstAnswers {
     log: Arc<TransparencyLog>,
     policy: Policy,
     silent: Mutex<BTreeSet<PublicKey>>,
-    /// Those that have cosigned this log, and say that they do not know it.
+    /// The witnesses that have cosigned this log, and say that they do not know it.
     forgetful: Mutex<BTreeSet<PublicKey>>,
     restored: Restored,
 }

@@ -55,7 +55,7 @@ macro_rules! table {
     };
 }
 
-/// Each key, and whether it is zero.
+/// Refuses a key that is zero. Each key comes with a flag that says so.
 pub(crate) fn refuse_zero(keys: &[(&'static str, bool)]) -> Result<(), ConfigError> {
     match keys.iter().find(|(_, is_zero)| *is_zero) {
         Some((key, _)) => Err(ConfigError::Value { key, reason: "must be more than 0".to_owned() }),

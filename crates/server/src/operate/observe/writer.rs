@@ -32,7 +32,7 @@ pub struct LogStats {
     /// Lines that standard error did not take.
     pub unwritten: Counter,
     has_failed: AtomicBool,
-    /// Since when a line is being written, in nanoseconds of uptime; 0 if none is.
+    /// The time since which a line is being written, in nanoseconds of uptime; 0 if none is.
     writing_since: AtomicU64,
 }
 
@@ -64,7 +64,7 @@ pub struct LogQueue {
 }
 
 impl LogQueue {
-    /// Never waits.
+    /// Hands over a line. This never waits.
     pub fn put(&self, line: String) {
         if self.sender.try_send(Message::Line(line)).is_err() {
             self.stats.overflowed.add(1);

@@ -76,7 +76,7 @@ struct OpenedRole {
     webhooks: Webhooks,
 }
 
-/// On its own, or as a node.
+/// Opens the data of a server on its own, or of a node.
 fn open_own(
     data_dir: &DataDir,
     opening: OpenSettings,
