@@ -565,7 +565,7 @@ pub(super) fn parse_path(text: &str) -> Result<RepoPath, String> {
     RepoPath::parse(text).map_err(|error| error.to_string())
 }
 
-/// Reads a digest as we or `sha512sum` print it: `sha512:HEX`, `HEX` or `HEX FILE`.
+/// Reads a digest as we or `sha512sum` print it: `sha512:HEX`, `HEX` or `HEX  FILE`.
 fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
     let first = text.split_ascii_whitespace().next().unwrap_or_default();
     // Before the name of a file with a backslash or a line end in it.
