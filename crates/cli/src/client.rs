@@ -38,7 +38,7 @@ use crate::{keys::SigningKey, settings::client_config::KnownServer};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Which events to listen to.
+/// A question for events to listen to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListenQuery {
     pub(crate) filter: EventFilter,
@@ -213,13 +213,13 @@ impl ServerClient {
         parse(&answer.bytes).map_err(|error| self.unusable(&title, &answer, error))
     }
 
-    /// Whether the server is there, without saying who asks.
+    /// Asks whether the server is there, without saying who asks.
     pub(crate) async fn ping(&self) -> Result<PingResponse, CliError> {
         let answer = self.get(self.route(routes::PING, None), FILE_BYTES).await?;
         PingResponse::parse(&answer.bytes).map_err(|error| self.unusable(&"a ping", &answer, error))
     }
 
-    /// Whether the server can accept changes; an error says why not.
+    /// Checks that the server can accept changes. An error says why not.
     pub(crate) async fn check_ready(&self) -> Result<(), CliError> {
         self.get(self.route(routes::READY, None), FILE_BYTES).await.map(drop)
     }
@@ -284,7 +284,7 @@ impl ServerClient {
         url
     }
 
-    /// The same address over https.
+    /// The address of the server over https, on the same port.
     fn as_https(&self) -> Option<Url> {
         let mut url = self.base.clone();
         let port = url.port_or_known_default();
@@ -300,7 +300,8 @@ impl ServerClient {
         }
     }
 
-    /// `None` if a Countersign server says that the file does not exist. Any other server can answer 404 too.
+    /// Fetches a file, or `None` if a Countersign server says that it does not exist. Any other server can answer 404
+    /// too.
     async fn find(&self, url: Url, max_bytes: usize) -> Result<Option<Answer>, CliError> {
         let answer = self.look_up(url, max_bytes).await?;
         if answer.status == StatusCode::NOT_FOUND && answer.error_text().is_some() {
@@ -343,7 +344,7 @@ impl ServerClient {
         true
     }
 
-    /// Not an event.
+    /// The error if the server sends something that is not an event.
     pub(crate) fn unusable_event(&self, error: ParseError) -> CliError {
         self.unusable_content(&"events", error)
     }

@@ -42,7 +42,7 @@ pub struct Rates {
     pub key: Rate,
     /// Requests of a key that make the server fetch.
     pub key_fetches: Rate,
-    /// The same for all keys at an address, since new keys cost nothing.
+    /// Requests from an address, under any key, that make the server fetch. New keys cost nothing.
     pub address_fetches: Rate,
 }
 
@@ -171,13 +171,13 @@ impl MeteredClient {
         self.charge(&self.address.authenticated, rate, Limit::AddressAuthenticated, now)
     }
 
-    /// For a new request that `key` has signed.
+    /// Counts a new request that `key` has signed.
     pub fn charge_key(&self, key: &PublicKey, now: Instant) -> Result<(), Limited> {
         let key = find_or_make(&self.limiter.keys, *key);
         self.charge(&key.requests, self.limiter.rates.key, Limit::Key, now)
     }
 
-    /// For a request of `key` that makes the server fetch.
+    /// Counts a request of `key` that makes the server fetch.
     pub fn charge_fetch(&self, key: &PublicKey, now: Instant) -> Result<(), Limited> {
         let (key, rates) = (find_or_make(&self.limiter.keys, *key), self.limiter.rates);
         self.charge(&key.fetches, rates.key_fetches, Limit::KeyFetches, now)?;

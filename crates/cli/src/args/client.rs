@@ -416,7 +416,7 @@ pub(crate) struct DrillArgs {
     pub(crate) repository: Option<PathBuf>,
 }
 
-/// From when on.
+/// A point in time at which a question begins.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Since {
     At(Timestamp),
@@ -565,7 +565,7 @@ pub(super) fn parse_path(text: &str) -> Result<RepoPath, String> {
     RepoPath::parse(text).map_err(|error| error.to_string())
 }
 
-/// As we print it, or as `sha512sum` does: `sha512:HEX`, `HEX` or `HEX  FILE`.
+/// Reads a digest as we or `sha512sum` print it: `sha512:HEX`, `HEX` or `HEX  FILE`.
 fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
     let first = text.split_ascii_whitespace().next().unwrap_or_default();
     // Before the name of a file with a backslash or a line end in it.
@@ -575,7 +575,7 @@ fn parse_digest(text: &str) -> Result<Sha512, &'static str> {
         .ok_or("must be a SHA-512 digest: 128 hexadecimal digits, as `sha512sum` prints it")
 }
 
-// Withdrawing, objecting, revoking and vetoing.
+// The arguments of commands that withdraw, object, revoke and veto.
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("which").required(true).args(["names", "detached", "submit"]))]

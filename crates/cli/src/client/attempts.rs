@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::words::error::CliError;
 
-/// Before the second and the third try.
+/// The pauses before the second and the third try.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
 /// A server that asks for a longer pause is left to the user.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
@@ -21,9 +21,10 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// What a second request could do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repetition {
-    /// The same as the first. Reading, and signatures: the server takes each of them once.
+    /// A repeated request does no more than the first. Reading is such a request, and so is a signature, which the
+    /// server takes once.
     Harmless,
-    /// Another change. Sent again only if the server did nothing with the first.
+    /// A repeated request is another change. It is sent only if the server did nothing with the first.
     Harmful,
 }
 
@@ -84,12 +85,12 @@ fn is_transient(error: &reqwest::Error, repetition: Repetition) -> bool {
     }
 }
 
-// One request and its whole answer, bounded in time and size.
+// One request and its answer, bounded in time and size.
 
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// No text of an error is longer.
+/// The most bytes of an error's text.
 const ERROR_BYTES: usize = 64 << 10;
-/// Of our server it has 25 characters.
+/// The most characters of a request's id. Those of our server have 25.
 const MAX_REQUEST_ID: usize = 64;
 
 #[derive(Debug)]
@@ -147,7 +148,7 @@ impl Answer {
         ErrorBody::parse(&self.bytes)
     }
 
-    /// The same for people.
+    /// The text with which a Countersign server explains an error to people.
     pub(super) fn error_text(&self) -> Option<String> {
         self.told().map(|told| told.error)
     }
@@ -186,7 +187,7 @@ pub(super) struct CallForm {
     pub(super) route: &'static str,
     pub(super) timeout: Duration,
     pub(super) repetition: Repetition,
-    /// For messages.
+    /// The name of the request in messages.
     pub(super) title: &'static str,
     pub(super) body: String,
 }

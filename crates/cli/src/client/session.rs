@@ -9,7 +9,7 @@ use crate::settings::client_config::{ClientConfig, ClientConfigFile, KnownServer
 use crate::words::{error::CliError, output::Confirmation, output::Output};
 use crate::{args::GlobalArgs, client::ServerClient, keys, keys::SigningKey};
 
-/// Which servers may be asked without a setting.
+/// Decides which servers may be asked without a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// A signer knows the server: one on this machine is the default for projects on this machine.
@@ -177,7 +177,7 @@ impl Session {
 pub(crate) struct KeyRing<'a> {
     pub(crate) session: &'a Session,
     keys: Vec<SigningKey>,
-    /// Those that could not be unlocked. The user is not asked again for each of many files.
+    /// The keys that could not be unlocked. The user is not asked again for each of many files.
     locked: Vec<PublicKey>,
 }
 
@@ -219,8 +219,6 @@ pub(crate) fn no_server(path: &RepoPath) -> CliError {
         ),
     )
 }
-
-// The runtime that a command needs before it begins.
 
 /// The runtime that server code runs in.
 pub(crate) fn runtime() -> Result<Runtime, CliError> {

@@ -78,7 +78,7 @@ impl ServerClient {
         Shown::new(self, state).map(Some)
     }
 
-    /// The state of what is at a path, and be it nothing.
+    /// The state of what is at a path. It is empty if the path has nothing.
     pub(crate) async fn state_at(&self, path: &RepoPath) -> Result<Shown, CliError> {
         let found = self.state(path, StateQuestion::Path).await?;
         Ok(found.unwrap_or_else(|| Shown::nothing(self, path)))
@@ -90,7 +90,7 @@ impl ServerClient {
 pub(crate) struct Shown {
     pub(crate) answer: StateResponse,
     pub(crate) files: Scratch,
-    /// Who shows it.
+    /// The server that shows it.
     client: ServerClient,
 }
 
@@ -102,7 +102,7 @@ impl Shown {
         Ok(Self { answer, files, client: client.clone() })
     }
 
-    /// That there is nothing at this path.
+    /// The state that says that there is nothing at this path.
     pub(crate) fn nothing(client: &ServerClient, path: &RepoPath) -> Self {
         let project = path.parent().unwrap_or_else(|| path.clone());
         let (subject, files) = (StateSubject::Release(path.clone()), Default::default());
@@ -153,7 +153,7 @@ impl Shown {
             .transpose()
     }
 
-    /// That a stored document is not what its path says.
+    /// The error if a stored document is not what its path says.
     pub(crate) fn unusable(&self, ReadError { path, reason }: ReadError) -> CliError {
         self.client.unusable_content(&path, ParseError::new("", reason))
     }

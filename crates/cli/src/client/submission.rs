@@ -38,7 +38,7 @@ impl<T> Submitted<T> {
 }
 
 impl ServerClient {
-    /// Whether the file is complete with this signature, and whether it waits then.
+    /// Submits signatures. The answer says whether the file is complete with them, and whether it then waits.
     pub(crate) async fn submit_signatures(
         &self,
         key: &SigningKey,
@@ -48,7 +48,7 @@ impl ServerClient {
         Submitted::of(outcome, self.find_submitted(body)).await
     }
 
-    /// Whether a statement is in force with this signature: it revokes or vetoes, and not more signatures are needed.
+    /// Submits a statement. The answer says whether it is in force, or needs more signatures.
     pub(crate) async fn submit_statement(
         &self,
         key: &SigningKey,
@@ -129,7 +129,7 @@ impl ServerClient {
     }
 }
 
-/// Whether a signature is among the complete ones (true) or the collected ones (false).
+/// Looks for a signature among the complete ones (true) and the collected ones (false).
 fn find_collected(
     shown: &Shown,
     file: &RepoPath,

@@ -1,4 +1,4 @@
-//! From what a user typed to a path on a server (D60).
+//! Turns what a user typed into a path on a server (D60).
 
 use std::{fmt, io, io::IsTerminal as _};
 
@@ -42,7 +42,7 @@ pub(crate) enum Found {
 /// What a name of something to sign stands for.
 struct Named {
     target: Target,
-    /// Only the project was named, and not what is pending there.
+    /// Whether only the project was named, and not what is pending there.
     is_project: bool,
 }
 
@@ -57,7 +57,7 @@ impl Found {
 }
 
 impl Target {
-    /// What a server shows at this path, and be it nothing.
+    /// Asks a server what it shows at this path. That can be nothing.
     pub(crate) async fn at(client: ServerClient, path: RepoPath) -> Result<Self, CliError> {
         let shown = client.state_at(&path).await?;
         Ok(Self { client, path, shown })
@@ -78,7 +78,8 @@ impl Session {
         ))
     }
 
-    /// The same, to wait for it: of a project whose proposed signers are in force already, where they were pending.
+    /// The file that a name stands for, to wait for it. If proposed signers are in force already, this is their pending
+    /// path.
     pub(crate) async fn find_awaited(&self, name: &ReleaseName) -> Result<Target, CliError> {
         Ok(self.find_named(name, Reader::Signer).await?.target)
     }
@@ -205,7 +206,7 @@ impl Session {
         Ok(target)
     }
 
-    /// Those that were set or remembered, and those that were accepted.
+    /// The projects that were set or remembered, and those that were accepted.
     pub(crate) fn known_projects(&self) -> Vec<RepoPath> {
         let mut projects: Vec<RepoPath> = self.config().projects().collect();
         if let Ok(store) = TrustFile::locate().and_then(|file| file.read()) {
@@ -358,7 +359,7 @@ pub(crate) fn short_form(path: &RepoPath, known: &[RepoPath]) -> String {
     }
 }
 
-// What a user can type to name a release: always the same forms (D60).
+// The forms in which a user can name a release, the same in every command (D60).
 
 pub(crate) const FORMS: &str = "name a release as PROJECT TAG (acme/app v1.0), by the URL of its page or of one of \
                                 its files, or by its path (https/github.com/443/acme/app/releases/tag/v1.0)";
@@ -430,7 +431,7 @@ impl ReleaseName {
     }
 }
 
-/// As it was typed.
+/// Shows the name as it was typed.
 impl fmt::Display for ReleaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.subject {

@@ -28,7 +28,7 @@ pub(super) fn to_client_words(said: &str) -> String {
     WORDS.iter().fold(said.to_owned(), |said, (word, meaning)| replace_word(&said, word, meaning))
 }
 
-/// Only where it stands alone: a part of a path stays as it is.
+/// Replaces a word where it stands alone. A part of a path stays as it is.
 fn replace_word(text: &str, word: &str, meaning: &str) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut rest = text;

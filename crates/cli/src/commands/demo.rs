@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::words::{error::CliError, output::Output, output::quote};
 use crate::{args::DemoArgs, client::session::client_runtime};
 
-/// As shells report a program that Ctrl-C ended.
+/// The code with which shells report a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 const PROGRAM: &str = "pretend that this is a program\n";
 
@@ -66,7 +66,7 @@ impl Traces {
         let _ = fs::remove_dir_all(&self.dir);
     }
 
-    /// On Ctrl-C and SIGTERM, which end the program while a command of it is under way.
+    /// Cleans up on Ctrl-C and SIGTERM, which end the program while a command of it is under way.
     fn remove_on_signal(self: &Arc<Self>) -> Result<(), CliError> {
         let (traces, runtime) = (Arc::clone(self), client_runtime()?);
         std::thread::spawn(move || {
@@ -231,7 +231,7 @@ impl Demo {
         format!("{}/1.0/svc.index.json", self.project)
     }
 
-    /// Never returns: the signal that ends it also cleans up.
+    /// Keeps the server running. It never returns, because the signal that ends it also cleans up.
     fn keep(&self) -> ! {
         self.traces.is_kept.store(true, Ordering::Relaxed);
         self.say(&format!(
@@ -307,7 +307,7 @@ impl Demo {
     }
 }
 
-/// Only what the demonstration sets itself: the user's own settings and trust stay out of it.
+/// Makes a command with only what the demonstration sets itself. The user's own settings and trust stay out of it.
 fn command(program: &Path, dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(dir).stdin(Stdio::null());

@@ -28,7 +28,7 @@ fn find_keys(file: &SignersFile, texts: &[String]) -> Result<BTreeSet<PublicKey>
     texts.iter().map(|text| find_key(file, text)).collect()
 }
 
-/// By the name that the file gives a key, or by the key itself.
+/// Finds a key by the name that the file gives it, or by the key itself.
 fn find_key(file: &SignersFile, text: &str) -> Result<PublicKey, CliError> {
     let key =
         find_named(file, text).or_else(|| keys::parse_key(text).ok().filter(|key| file.may_register(key)));

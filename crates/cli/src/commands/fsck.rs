@@ -153,7 +153,7 @@ fn show(bar: Option<&ProgressBar>, done: usize, total: usize) {
     }
 }
 
-/// At once, so that a user who interrupts a long check has seen what it found.
+/// Prints a finding at once, so that a user who interrupts a long check has seen it.
 fn print_finding(finding: &Finding, bar: Option<&ProgressBar>, output: Output) {
     if output.is_json() {
         return;

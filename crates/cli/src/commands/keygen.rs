@@ -95,8 +95,8 @@ pub(super) struct NewFile<'a> {
     pub(super) content: &'a [u8],
 }
 
-/// Both files or none, unless the machine stops in between: then what is there is no key, or one without its `.pub`,
-/// which `ssh-keygen -y` makes again.
+/// Writes both files or none, unless the machine stops in between. Then what is there is no key, or one without its
+/// `.pub`, which `ssh-keygen -y` makes again.
 pub(super) fn write_pair(private: &NewFile<'_>, public: &NewFile<'_>) -> Result<(), CliError> {
     write_new(private.path, private.content, 0o600)?;
     write_new(public.path, public.content, 0o644).inspect_err(|_| {

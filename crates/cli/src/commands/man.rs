@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ManArgs, output: Output) -> Result<(), CliError> {
     output.result(&text, &json!({"dir": dir.display().to_string()}))
 }
 
-// `countersign completions`
+// The command `countersign completions`.
 
 pub(crate) fn run_completions(args: &CompletionsArgs, output: Output) -> Result<(), CliError> {
     let mut script = Vec::new();

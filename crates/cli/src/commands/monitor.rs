@@ -86,7 +86,7 @@ async fn resolve(session: &Session, client: &ServerClient, name: &str) -> Result
     find_project(name, &found)?.ok_or_else(|| unknown_project(client, name))
 }
 
-/// To watch a project that does not exist would look like watching, and tell nothing.
+/// Refuses projects that do not exist. To watch one would look like watching, and tell nothing.
 async fn check_known(client: &ServerClient, projects: &BTreeSet<RepoPath>) -> Result<(), CliError> {
     for project in projects {
         if client.state(&layout::active_signers(project), StateQuestion::Path).await?.is_none() {
@@ -122,15 +122,15 @@ fn changed(what: String) -> CliError {
 struct Monitor<'a> {
     session: &'a Session,
     client: ServerClient,
-    /// That the user named.
+    /// The projects that the user named.
     projects: BTreeSet<RepoPath>,
-    /// Else those that list this key.
+    /// The key whose projects are watched if the user named none.
     key: Option<PublicKey>,
     file: StateFile,
     delivery: Delivery,
     /// Projects that were told to be without the word of their witnesses.
     unwitnessed: RefCell<BTreeSet<RepoPath>>,
-    /// As the last look left it, in step with the file.
+    /// The replay as the last look left it, in step with the file.
     replay: RefCell<Option<StateReplay>>,
 }
 

@@ -14,7 +14,7 @@ use crate::client::{ServerClient, now, session::Reader, session::Session, state:
 use crate::words::table::{Table, age_text, when_text};
 use crate::words::{error::CliError, error::ErrorKind, output::Several};
 
-/// Of how many projects the names are looked up.
+/// The most projects in which the names of signers are looked up.
 const MOST_ASKED: usize = 20;
 
 pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), CliError> {
@@ -132,7 +132,8 @@ async fn find_names(
     Ok(names)
 }
 
-/// As narrow as it can be told apart: `alice svc-pub:BqCq…ll7hg`. A name never stands without its key (D39).
+/// The shortest text that tells a signer apart, as in `alice svc-pub:BqCq…ll7hg`. A name never stands without its key
+/// (D39).
 fn short_signer(key: PublicKey, names: Option<&Names>) -> String {
     let text = key.to_string();
     let short = format!("{}…{}", &text[..12], &text[text.len() - 5..]);
@@ -188,7 +189,7 @@ fn to_table(
     table.to_string()
 }
 
-/// Of signers that have all signatures. Masters decide whether they take effect at once, later or never.
+/// The request about signers that have all signatures. Masters decide whether they take effect at once, later or never.
 fn ask_waiting(file: &WaitingFile, until: Timestamp) -> String {
     let until = when_text(until);
     match file.roles.contains(&Role::Master) {

@@ -195,7 +195,7 @@ fn list_projects(url: &str) -> Vec<RepoPath> {
     list_sources(url).into_iter().map(|source| source.project).collect()
 }
 
-/// For which settings are looked up.
+/// The first project that the URL can mean. Settings are looked up for it.
 fn find_project(url: &str) -> Option<RepoPath> {
     list_projects(url).into_iter().next()
 }

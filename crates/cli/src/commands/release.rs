@@ -119,7 +119,7 @@ fn is_registered(error: &CliError) -> bool {
     error.code() == Some(ErrorCode::ReleaseRegistered)
 }
 
-/// Whether the files to register are those that an index lists.
+/// The answer to whether the files to register are those that an index lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShownFiles {
     Same,
@@ -139,7 +139,7 @@ async fn compare(shown: &Shown, body: &AssetsBody, path: &RepoPath) -> Result<Sh
     })
 }
 
-/// `None` where they cannot be read, about which the server says more.
+/// Reads the checksums files, or `None` if that fails. The server then says more about it.
 async fn read_checksums(urls: &[String]) -> Option<Vec<PublishedFile>> {
     let source = locate_checksums(urls).ok()?;
     let fetcher = Fetcher::for_user(Timeouts::default()).ok()?;
@@ -257,7 +257,7 @@ fn locate_index(body: &AssetsBody) -> Option<RepoPath> {
     dir.map(|dir| layout::index_in(&dir))
 }
 
-/// Whether this is where the index of what was registered belongs: what is printed will be signed.
+/// Whether the index of what was registered belongs at this path. What is printed will be signed.
 fn is_index_of(body: &AssetsBody, path: &RepoPath) -> bool {
     match body {
         AssetsBody::Release(url) => {

@@ -107,7 +107,7 @@ fn announce(running: &Running, dev: bool) -> io::Result<()> {
     out.flush()
 }
 
-/// Until Ctrl-C or SIGTERM.
+/// Waits until Ctrl-C or SIGTERM.
 pub(crate) async fn wait_for_signal() -> Result<(), CliError> {
     Signals::listen()?.next().await;
     Ok(())

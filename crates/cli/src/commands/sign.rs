@@ -64,7 +64,7 @@ struct Outcome<'a> {
     before: Vec<SignedBefore>,
     /// The answer was no.
     declined: Vec<&'a str>,
-    /// Without the user's signature.
+    /// The files that are complete without the user's signature.
     complete: Vec<&'a str>,
 }
 
@@ -143,7 +143,7 @@ struct Signed {
     waits_until: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Value>,
-    /// Those that the server has taken as well.
+    /// The formats for other programs that the server has taken as well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     formats: Vec<OtherFormat>,
     /// What this signature put in force drops these.
@@ -193,7 +193,7 @@ async fn find_named(
     Ok(targets)
 }
 
-/// `None` if the answer is no.
+/// Signs one file after the user has reviewed it. Returns `None` if the user says no.
 async fn sign_one(
     keys: &mut KeyRing<'_>,
     args: &SignArgs,

@@ -70,7 +70,7 @@ fn finish(session: &Session, release: &AcceptedRelease, target: &Path) -> Result
     session.output.result(&lines.join("\n"), &value)
 }
 
-/// As in `app-v1.0.staple.json`.
+/// The default name of the file, as in `app-v1.0.staple.json`.
 fn default_name(artifact: &VerifiedArtifact) -> PathBuf {
     let project: &RepoPath = &artifact.chain.project;
     let dir = artifact.path.parent();

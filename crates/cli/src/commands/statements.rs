@@ -29,7 +29,7 @@ pub(super) struct StatementCommand {
     pub(super) check_key: fn(&ToState, &PublicKey) -> Result<(), CliError>,
     /// What a signer without a network is shown.
     pub(super) describe: fn(&Session, &StatementRequest, &ToState, PublicKey) -> Vec<String>,
-    /// What people call that which a statement is about.
+    /// The name that people use for the subject of a statement.
     pub(super) subject: fn(&Session, &RepoPath) -> Result<String, CliError>,
     /// What became of a statement about this subject.
     pub(super) say_submitted: fn(&str, Submitted<bool>) -> String,
@@ -142,7 +142,7 @@ pub(super) fn find_begun(
     Ok(Some(StatementRequest { kind, subject, text, collected, waits_until: None }))
 }
 
-/// Whether someone who gives this reason, or none, means the statement that others began.
+/// Whether a person who gives this reason, or none, means the statement that others began.
 pub(super) fn is_meant(begun: &StatementRequest, reason: Option<&String>) -> bool {
     reason.is_none_or(|reason| begun.reason().as_ref() == Some(reason))
 }

@@ -336,7 +336,7 @@ fn not_listed(artifact: &VerifiedArtifact, path: &Path) -> CliError {
     )
 }
 
-// The files that a user names, and those in directories.
+// The files that a user names, and those in the directories that a user names.
 
 #[derive(Debug)]
 struct GivenFile {

@@ -14,7 +14,7 @@ const MAX_OWN_FILES: usize = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct Comparison {
-    /// In the order of the index.
+    /// The files in the order of the index.
     pub(crate) files: Vec<ComparedFile>,
     /// What the signer has and the release has not, sorted.
     pub(crate) not_released: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Comparison {
 pub(crate) struct ComparedFile {
     pub(crate) listed: PublishedFile,
     pub(crate) outcome: MatchOutcome,
-    /// `None` where there is no such file, or it is no plain file.
+    /// The signer's own file, or `None` if it is missing or no plain file.
     pub(crate) own: Option<OwnFile>,
 }
 
@@ -127,7 +127,7 @@ fn compare_file(listed: &PublishedFile, dir: &Path) -> Result<ComparedFile, CliE
     }
 }
 
-/// `None` for what is no plain file.
+/// Reads and hashes the signer's own file. Returns `None` if it is no plain file.
 fn read_own(path: &Path) -> io::Result<Option<OwnFile>> {
     // Looked at before it is opened: a FIFO would wait for a writer.
     if !fs::metadata(path)?.is_file() {

@@ -14,7 +14,7 @@ use crate::evidence::release::shown_name;
 use crate::settings::config_dir::{check_replaceable, create_part, finish};
 use crate::words::{error::CliError, error::ErrorKind, error::shown_path, output::Output};
 
-/// So much may wait for the disk or for the hash: enough to keep all busy, and little memory.
+/// The most chunks that wait for the disk or for the hash: enough to keep all busy, and little memory.
 const CHUNKS_AHEAD: usize = 32;
 const READ_BYTES: usize = 256 << 10;
 
@@ -37,7 +37,7 @@ impl Expected {
         }
     }
 
-    /// The same kind of digest, of what was hashed.
+    /// The digest of what was hashed, of the kind that is expected.
     fn of_received(self, hasher: Context) -> Option<Self> {
         let digest = hasher.finish();
         let bytes = digest.as_ref();
@@ -352,9 +352,9 @@ impl Progress {
     }
 }
 
-// `*` for any characters and `?` for one, as in a shell, but across directories as well.
+// Patterns with `*` for any characters and `?` for one, as in a shell. They match across directories as well.
 
-/// Without patterns, everything fits.
+/// Whether a name fits one of the patterns. Without patterns, everything fits.
 pub(crate) fn matches_any(patterns: &[String], name: &str) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, name))
 }

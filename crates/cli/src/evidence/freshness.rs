@@ -443,7 +443,7 @@ pub(crate) fn read_staple(path: &Path) -> Result<Staple, CliError> {
     })
 }
 
-// What a log proves about a release, in words and for programs.
+// The report of what a log proves about a release, for people and for programs.
 
 const NOT_PROVEN: &str = "that this is the newest release, and that it was not revoked a moment ago";
 
@@ -521,7 +521,8 @@ impl ShownFreshness {
         parts.join("; ")
     }
 
-    /// Whether the proof is fresh. Only that of a bundle can be too old: then it is told, and proves nothing about now.
+    /// Whether the proof is fresh. Only that of a bundle can be too old. It is shown then, but proves nothing about
+    /// now.
     fn is_fresh(&self) -> bool {
         let Some(as_of) = self.freshness.as_of else { return false };
         let age = self.now.ahead_of(as_of).unwrap_or_default();

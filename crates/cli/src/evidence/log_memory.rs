@@ -29,7 +29,7 @@ pub(crate) struct LogSighting<'a> {
     pub(crate) note: &'a Note,
     /// Known witnesses, whose cosignatures verify.
     pub(crate) witnesses: &'a [VerifierKey],
-    /// Whether enough of the witnesses prove its time.
+    /// Whether enough of the witnesses prove the checkpoint's time.
     pub(crate) is_timed: bool,
     /// What the server says to prove that it is the log that was seen.
     pub(crate) consistency: Option<&'a LogConsistency>,
@@ -39,11 +39,11 @@ pub(crate) struct LogSighting<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoggedProject<'a> {
     pub(crate) project: &'a RepoPath,
-    /// Whether a policy names the log, and so decides which one counts.
+    /// Whether a policy names the log, and so decides which log counts.
     pub(crate) has_policy: bool,
 }
 
-/// Whether a log continues what was seen of it.
+/// The answer to whether a log continues what was seen of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Continuity {
     Proven,
@@ -241,7 +241,7 @@ pub(crate) fn other_log(error: OtherLog) -> CliError {
     .with_detail("logs", json!([accepted.to_string(), shown.to_string()]))
 }
 
-// Hashes of a log from its tiles (c2sp.org/tlog-tiles), and whether one tree continues another by them.
+// Hashes of a log from its tiles (c2sp.org/tlog-tiles). They show whether one tree continues another.
 
 const HASH_BYTES: usize = 32;
 const TILE_BYTES: usize = HASH_BYTES << TILE_HEIGHT;

@@ -1,4 +1,5 @@
-//! Which log and witnesses count for a project (D97): those of the user's policy file, else those of its signers file.
+//! The log and the witnesses that count for a project (D97): those of the user's policy file, else those of its signers
+//! file.
 
 use std::{path::Path, path::PathBuf, time::Duration};
 
@@ -61,7 +62,7 @@ pub(crate) fn choose(
 }
 
 impl ChosenPolicy {
-    /// Whether the user chose it, and not the project.
+    /// Whether the user chose the policy, and not the project.
     pub(crate) fn is_own(&self) -> bool {
         matches!(self.source, PolicySource::File(_))
     }

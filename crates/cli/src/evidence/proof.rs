@@ -1,4 +1,4 @@
-//! From shown evidence to a release that this computer accepts: core's verification, then the root of trust.
+//! Turns shown evidence into a release that this computer accepts: core's verification, then the root of trust.
 
 use countersign_core::proof::trust::{AsOf, Pin, Root, SeenRevocation, TrustError, TrustStore};
 use countersign_core::proof::verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify};
@@ -225,12 +225,12 @@ async fn fetch_root(chain: &VerifiedChain) -> Result<Root, CliError> {
 
 /// Why a place does not vouch for a chain.
 enum Unproven {
-    /// It says that it has no such file.
+    /// The place says that it has no such file.
     Gone(CliError),
     Otherwise(CliError),
 }
 
-/// Which must be a place that speaks for this very project, and so on the host of the download itself.
+/// Finds the root of a chain. It must be a place that speaks for this very project, and so on the host of the download.
 fn locate_root(chain: &VerifiedChain, origin: &Origin) -> Result<SignersSource, CliError> {
     let source =
         locate_claimed(&origin.url, origin.kind).map_err(|error| unproven(chain, &error.to_string()))?;

@@ -104,7 +104,7 @@ pub(crate) fn shown_name(name: &AssetName) -> String {
     marked_name(name.as_str())
 }
 
-// A release as a server shows it, with what signers said against it. Nothing is believed that does not verify.
+// A release as a server shows it, with what signers said against it. The client believes only what it verifies.
 
 pub(crate) struct ShownRelease {
     pub(crate) index: ReleaseIndex,
@@ -112,7 +112,7 @@ pub(crate) struct ShownRelease {
     pub(crate) digest: Sha512,
 }
 
-/// `None` if there is no such release.
+/// Reads a release that a server shows, or `None` if there is no such release.
 pub(crate) fn find_release(shown: &Shown, path: &RepoPath) -> Result<Option<ShownRelease>, CliError> {
     let Some(text) = shown.document(path) else { return Ok(None) };
     let wrong = |reason: String| {
@@ -125,7 +125,7 @@ pub(crate) fn find_release(shown: &Shown, path: &RepoPath) -> Result<Option<Show
     Ok(Some(ShownRelease { index, text, digest }))
 }
 
-/// The same, where it must be there. One that was withdrawn is not just missing.
+/// Reads a release that must be there. The error says so if it was withdrawn.
 pub(crate) fn require_release(shown: &Shown, path: &RepoPath) -> Result<ShownRelease, CliError> {
     match find_release(shown, path)? {
         Some(release) => Ok(release),
@@ -229,7 +229,7 @@ fn objection_json(objection: &ObjectionDescription) -> Value {
     })
 }
 
-/// Each with the digest of the content that it is about.
+/// The earlier objections, each with the digest of the content that it is about.
 pub(crate) fn earlier_objections_json(earlier: &[ObjectionDescription]) -> Value {
     let entry = |objection: &ObjectionDescription| {
         let mut value = objection_json(objection);

@@ -53,7 +53,7 @@ pub(crate) struct AcceptedRelease {
 pub(crate) struct Report<'a> {
     pub(crate) release: &'a AcceptedRelease,
     pub(crate) files: Vec<CheckedFile<'a>>,
-    /// Of an offline bundle.
+    /// The time of the offline bundle that the release was verified with.
     pub(crate) bundled_at: Option<String>,
 }
 

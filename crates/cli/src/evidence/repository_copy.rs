@@ -13,7 +13,7 @@ pub(crate) struct RepositoryView {
 }
 
 impl RepositoryView {
-    /// Nothing of the past is checked here: `countersign fsck` does that.
+    /// Opens a repository without checking its past, which `countersign fsck` does.
     pub(crate) fn open(dir: &Path, output: Output) -> Result<Self, CliError> {
         let (head, warnings) = read_newest(dir)?;
         for warning in warnings {
@@ -30,7 +30,7 @@ impl RepositoryView {
         self.head.index.projects().map(|(_, project)| project.clone()).collect()
     }
 
-    /// By its path, or by its last names, in any letter case.
+    /// Finds a project by its path, or by its last names, in any letter case.
     pub(crate) fn find_project(&self, name: &str) -> Result<RepoPath, CliError> {
         let wanted = format!("/{}", name.to_ascii_lowercase());
         let fits = |folded: &str| format!("/{folded}").ends_with(&wanted);

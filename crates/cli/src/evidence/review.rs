@@ -25,11 +25,11 @@ pub(crate) struct Review<'a> {
     pub(crate) to_sign: &'a ToSign,
     /// How far it has come, by what was shown and verifies.
     pub(crate) description: &'a Description,
-    /// Without a network nothing is known of them.
+    /// The releases whose signatures the proposed signers would drop. Without a network nothing is known of them.
     pub(crate) drops: &'a DroppedReleases,
     pub(crate) comparison: Option<&'a Comparison>,
     pub(crate) you: PublicKey,
-    /// Besides our own.
+    /// The formats to sign besides our own.
     pub(crate) formats: &'a BTreeSet<OtherFormat>,
 }
 

@@ -29,10 +29,10 @@ pub(crate) struct ClientConfig {
     policy: Option<PathBuf>,
     #[serde(rename = "max-age")]
     max_age: Option<SetAge>,
-    /// By the host of a project.
+    /// The settings by the host of a project.
     #[serde(default, deserialize_with = "read_entries")]
     servers: BTreeMap<String, ConfigEntry>,
-    /// By the identifier of a project.
+    /// The settings by the identifier of a project.
     #[serde(default, deserialize_with = "read_entries")]
     projects: BTreeMap<String, ConfigEntry>,
 }
@@ -118,7 +118,7 @@ pub(crate) enum SettingScope {
     Project(RepoPath),
 }
 
-/// As the file spells it.
+/// Shows the scope as the file spells it.
 impl std::fmt::Display for SettingScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -178,7 +178,7 @@ impl ClientConfig {
         Ok(config)
     }
 
-    /// Of the project that the path is in, else of its host, else of all.
+    /// The server of the project that the path is in, else of its host, else of all projects.
     pub(crate) fn server_for(&self, path: Option<&RepoPath>) -> Option<KnownServer<'_>> {
         self.find(path, |entry| entry.known_server(path)).or(self.server_of_all())
     }

@@ -38,7 +38,7 @@ impl ConfigDir {
         self.dir.join(name)
     }
 
-    /// `None` where the file is not there.
+    /// Reads a file, or `None` if it does not exist.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, CliError> {
         let path = self.file(name);
         match fs::read(&path) {
@@ -48,7 +48,7 @@ impl ConfigDir {
         }
     }
 
-    /// Until the lock is dropped, no other process changes a file here.
+    /// Locks the directory. Until the lock is dropped, no other process changes a file here.
     pub(crate) fn lock(&self) -> Result<File, CliError> {
         DirBuilder::new()
             .recursive(true)
@@ -108,7 +108,7 @@ fn write_anew(dir: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-// Writing files so that they are there whole, or as they were.
+// Functions that write a file as a whole, or leave it as it was.
 
 /// A temporary file in the directory of `target`, so that it can be renamed; removed again unless it is.
 pub(crate) fn create_part(target: &Path) -> Result<NamedTempFile, CliError> {
@@ -144,7 +144,7 @@ pub(crate) fn refuse_link(path: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Each directory between `dir` and this file, and the file itself.
+/// Refuses links in each directory between `dir` and this file, and in place of the file itself.
 pub(crate) fn refuse_links_below(dir: &Path, name: &Path) -> Result<(), CliError> {
     let mut path = dir.to_owned();
     for part in name {
@@ -162,7 +162,7 @@ pub(crate) fn is_free(dir: &Path) -> io::Result<bool> {
     }
 }
 
-/// At most a byte more than `max_bytes`, which is enough to see that it is too long.
+/// Reads at most a byte more than `max_bytes`, which is enough to see that the file is too long.
 pub(crate) fn read_bounded(path: &Path, max_bytes: usize) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(max_bytes as u64 + 1).read_to_end(&mut bytes));

@@ -13,7 +13,7 @@ use countersign_store::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// To whom a reason is too short or too long.
+/// The hint if a reason is too short or too long.
 pub(crate) const REASON_HINT: &str = "give a --reason of 1 to 1,000 characters";
 const _: () = assert!(REASON_CHARS == 1_000, "the hint says so");
 
@@ -35,7 +35,7 @@ pub(crate) enum ErrorKind {
     Refused = 8,
     /// A monitor has told of changes.
     Changed = 9,
-    /// Of several things, some were done and some were not.
+    /// Some of several things were done, and some were not.
     Incomplete = 10,
 }
 
@@ -44,9 +44,9 @@ pub(crate) struct CliError {
     kind: ErrorKind,
     message: String,
     hint: String,
-    /// More for programs to read, beside the message.
+    /// More details for programs to read, beside the message.
     details: Map<String, Value>,
-    /// Of the server's answer, safe to show.
+    /// The id of the server's answer, safe to show.
     request_id: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -265,7 +265,7 @@ impl From<CheckError> for CliError {
     }
 }
 
-// Paths of files, as they are shown.
+// The paths of files, as users see them.
 
 pub(crate) fn shown_path(path: &Path) -> String {
     shown_text(&path.display().to_string())

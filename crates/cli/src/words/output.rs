@@ -295,7 +295,7 @@ fn write_lines(path: &Path, lines: &str) -> std::io::Result<()> {
 
 // Questions to the person at the terminal.
 
-/// Whether questions are asked or answered by --yes.
+/// Decides whether a question is asked, or `--yes` has answered it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confirmation {
     Ask,
@@ -310,7 +310,7 @@ pub(crate) fn confirm(confirmation: Confirmation, question: &str) -> Result<(), 
     Err(CliError::other("nothing was done: the question was not answered with yes", "run it again"))
 }
 
-/// Whether the answer is yes.
+/// Asks a question, and returns whether the answer is yes.
 pub(crate) fn ask(confirmation: Confirmation, question: &str) -> Result<bool, CliError> {
     if confirmation == Confirmation::Given {
         return Ok(true);

@@ -85,7 +85,7 @@ impl People<'_> {
         signers.map(|signer| self.name(signer.key)).collect::<Vec<_>>().join(", ")
     }
 
-    /// The same, where there may be none.
+    /// Lists the names of keys, or says `none` if there are no keys.
     pub(crate) fn list_or(&self, keys: impl IntoIterator<Item = PublicKey>, none: &str) -> String {
         let listed = self.list(keys);
         if listed.is_empty() { none.to_owned() } else { listed }
@@ -96,7 +96,7 @@ impl People<'_> {
     }
 }
 
-/// As in `2026-02-01 10:00:00 UTC`.
+/// The time in words, as in `2026-02-01 10:00:00 UTC`.
 pub(crate) fn when_text(at: Timestamp) -> String {
     let exact = at.to_whole_seconds().to_string();
     exact.replacen('T', " ", 1).replacen('Z', " UTC", 1)

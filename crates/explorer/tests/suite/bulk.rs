@@ -16,7 +16,7 @@ fn team() -> Signers {
     signers("2026-01-01T00:00:00Z").artifact(2, everyone.each_ref()).revocation(2, everyone.each_ref())
 }
 
-/// The same without bob.
+/// The team without bob.
 fn others() -> Signers {
     let others = [alice(), carol()];
     signers("2026-01-02T00:00:00Z").artifact(2, others.each_ref()).revocation(2, others.each_ref())

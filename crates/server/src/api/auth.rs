@@ -28,15 +28,15 @@ pub struct Authenticated {
     pub caller: PublicKey,
     pub body: Bytes,
     timestamp: Timestamp,
-    /// As received, since it was signed so.
+    /// The nonce as it was received, because the sender signed that text.
     nonce: String,
     signature: Signature,
-    /// `None`: no limits apply.
+    /// The client to charge, or `None` if no limits apply.
     client: Option<MeteredClient>,
 }
 
 impl Authenticated {
-    /// For a request that makes the server fetch. Charges the client and names the claimant of a place.
+    /// Charges the client for a request that makes the server fetch, and names the claimant of a place.
     pub fn claim_fetch(&self, claimant: Claimant) -> Result<FetchClaim, ApiError> {
         let client = self.client.as_ref();
         let share = client.map(|client| client.share_fetching(&self.caller)).transpose()?;

@@ -8,7 +8,7 @@ use countersign_core::values::path::RepoPath;
 use crate::api::{openapi::Endpoint, openapi::Row, openapi::Verb, state::App};
 use crate::http::error::ApiError;
 
-// Routes, each with its part of the reference. A route cannot be added without it.
+// The table of routes. Each route brings its part of the reference and cannot be added without it.
 
 #[derive(Debug, Default)]
 pub struct RouteTable {

@@ -30,14 +30,14 @@ pub struct AppParts {
     pub log: LogSlot,
     /// What its witnesses have cosigned.
     pub cosigning: Vec<Arc<CosigningStats>>,
-    /// If this is a witness itself.
+    /// The witness, if this server is one itself.
     pub witness: Option<Arc<LogWitness>>,
     /// What is stored, by digest, project, name and key. Ask it through `catalogue::ask`.
     pub catalogue: Arc<Catalogue>,
     /// The turns of those who ask it.
     pub questions: Arc<FairSemaphore>,
     pub upstream: Upstream,
-    /// For large bodies, whose senders are not yet proved.
+    /// Permits to receive large bodies, whose senders are not yet proved.
     pub large_bodies: Arc<FairSemaphore>,
     /// Turns to make pages.
     pub renderings: Arc<FairSemaphore>,
@@ -69,7 +69,7 @@ impl AppParts {
         self.is_stopping.subscribe()
     }
 
-    /// Whether the server can accept changes, as far as is known.
+    /// Checks that the server can accept changes, as far as is known.
     pub fn readiness(&self) -> Result<(), NotReady> {
         let now = Instant::now();
         if *self.is_stopping.borrow() {
@@ -97,8 +97,8 @@ impl AppParts {
 
 // Questions to the catalogue of what is stored (D51), and the thread that keeps it near the newest commit.
 
-/// Between two rounds. Questions bring the catalogue up to date themselves; this keeps what they find to do small, and
-/// does at once what many commits have touched.
+/// The pause between two rounds. Questions bring the catalogue up to date themselves. The rounds leave them little to
+/// do, and handle at once what many commits have touched.
 const REST: Duration = Duration::from_secs(2);
 /// How long a question waits after a start. A million files take 5 seconds of one processor (docs/performance.md).
 const PATIENCE: Duration = Duration::from_secs(10);

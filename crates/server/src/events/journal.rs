@@ -40,7 +40,7 @@ pub fn not_in_history(after: impl std::fmt::Display) -> ApiError {
     ApiError::new(ErrorCode::UnknownCommit, message)
 }
 
-// How many can follow at a time, and in what order they read.
+// Limits on followers: how many there can be at a time, and in what order they read.
 
 /// Followers that read at the same time, and those of one address.
 pub const MAX_READING: usize = 32;
@@ -140,10 +140,10 @@ impl Followers {
 
 // The journal as the body of an answer.
 
-/// Read at a time. A part has one more file at most.
+/// The bytes to read at a time. A part has one more file at most.
 const PART_BYTES: usize = 256 << 10;
-/// After so many bytes a follower takes its place anew. So others have a turn, and a follower that becomes slow cannot
-/// live on how fast it was: at the slowest pace, this takes four seconds.
+/// The bytes after which a follower takes its place anew. So others have a turn, and a follower that becomes slow
+/// cannot live on how fast it was. At the slowest pace, this takes four seconds.
 const LAP_BYTES: u64 = 128 << 10;
 
 /// A journal that is about to be sent.

@@ -223,7 +223,8 @@ impl<'a> Telling<'a> {
         Self { filter, store, waiting: None, text: String::new(), count: 0 }
     }
 
-    /// Only the last of a commit's events carries the id. A client that is cut off between them gets both again.
+    /// Adds the events of a commit. Only the last of them carries the id, so a client that is cut off between them gets
+    /// all again.
     fn add(&mut self, commit: &RecentCommit) {
         let before = self.count;
         for (place, event) in commit.events().iter().enumerate() {
@@ -320,8 +321,6 @@ async fn pass_on(mut commits: watch::Receiver<i64>, end: Arc<watch::Sender<i64>>
         end.send_replace(*commits.borrow_and_update());
     }
 }
-
-// What a listener asks for.
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ListenRequest {

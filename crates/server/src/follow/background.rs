@@ -205,9 +205,7 @@ impl Deref for HeldStore {
     }
 }
 
-// Where the log is found by those who answer for it.
-
-/// A log. That of another server comes once its key is known.
+/// A slot in which handlers find the log. The log of another server comes once its key is known.
 #[derive(Debug, Clone, Default)]
 pub struct LogSlot(Arc<OnceLock<Arc<TransparencyLog>>>);
 
@@ -222,7 +220,7 @@ impl LogSlot {
         self.0.get()
     }
 
-    /// Only the first one counts.
+    /// Fills the slot. Only the first log counts.
     pub fn set(&self, log: Arc<TransparencyLog>) {
         let _ = self.0.set(log);
     }

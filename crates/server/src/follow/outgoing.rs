@@ -10,7 +10,7 @@ use serde_json::Value;
 use thiserror::Error;
 use tokio::time::timeout;
 
-/// For the whole of it.
+/// How long a question and its answer can take together.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest wait that the other side can ask for.
 const MAX_ASKED_WAIT: Duration = Duration::from_secs(300);
@@ -107,8 +107,6 @@ fn unreachable(error: &reqwest::Error) -> BriefError {
     BriefError::Transport { reason: shown_text(&describe(error)), is_broken }
 }
 
-// Why something failed.
-
 /// An error with all its causes on one line.
 pub(crate) fn describe(error: &dyn StdError) -> String {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
@@ -124,7 +122,7 @@ pub(crate) fn direct_client() -> Result<Client, SetupError> {
     direct_client_with(|builder| builder)
 }
 
-/// As [`direct_client`], with more settings.
+/// Makes a client like [`direct_client`], with more settings.
 pub(crate) fn direct_client_with(
     adapt: impl Fn(ClientBuilder) -> ClientBuilder,
 ) -> Result<Client, SetupError> {

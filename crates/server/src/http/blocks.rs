@@ -8,17 +8,17 @@ use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text
 use countersign_store::machine::disk;
 use thiserror::Error;
 
-/// More than anyone keeps by hand.
+/// The most entries of the list, which is more than anyone keeps by hand.
 pub const MAX_BLOCKS: usize = 10_000;
-/// Far more than so many entries take.
+/// The most bytes of the file, which is far more than so many entries take.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// One entry, in the spelling of the operator.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockedThing {
-    /// As text, which has an order.
+    /// A public key as text, because text has an order.
     Key(String),
-    /// In small letters.
+    /// A host in small letters.
     Host(String),
     /// A project, or a directory with everything below it.
     Project(String),
@@ -123,7 +123,7 @@ impl Blocks {
         self.list.load_full()
     }
 
-    /// Whether this change is refused: by any of the keys that take part in it, or by what it is about.
+    /// Refuses a change if a key that takes part in it is blocked, or its host or its project.
     pub fn check(&self, keys: &[&PublicKey], path: &RepoPath) -> Result<(), ChangeBlocked> {
         self.check_keys(keys)?;
         let list = self.list.load();
@@ -138,7 +138,7 @@ impl Blocks {
         found.map_or(Ok(()), |thing| Err(ChangeBlocked(thing)))
     }
 
-    /// Whether one of the keys that take part in a change is blocked.
+    /// Refuses a change if one of the keys that take part in it is blocked.
     pub fn check_keys(&self, keys: &[&PublicKey]) -> Result<(), ChangeBlocked> {
         let list = self.list.load();
         let is_blocked = |thing: &BlockedThing| !list.is_empty() && list.contains(thing);
@@ -159,7 +159,7 @@ impl Blocks {
         self.change(|list| if list.remove(&thing) { Ok(()) } else { Err(BlockError::NotBlocked(thing)) })
     }
 
-    /// In force once it is on disk.
+    /// Changes the list. The change is in force once it is on disk.
     fn change(
         &self,
         edit: impl FnOnce(&mut BTreeSet<BlockedThing>) -> Result<(), BlockError>,

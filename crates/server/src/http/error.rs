@@ -92,14 +92,14 @@ impl ApiError {
         Self::new(ErrorCode::Busy, "the server is busy: try again in a moment").retry_after(1)
     }
 
-    /// For a node that cannot store a nonce, or is not up to date.
+    /// The error of a node that cannot store a nonce, or is not up to date.
     pub fn no_database(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let message = "the server cannot reach its database at the moment, so nothing was changed: try again in a moment";
         Self::new(ErrorCode::DatabaseUnreachable, message).retry_after(2).because(source)
     }
 
-    /// For a change that a node has sent to the database. The time is longer than clients wait before they repeat a
-    /// request by themselves.
+    /// The error of a change that a node sent to the database without an answer. The time is longer than clients wait
+    /// before they repeat a request by themselves.
     pub fn unknown_outcome(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let message = "the server lost its database before it could confirm the change, so whether it was made is not \
                        known: look at the state of what you changed, and try again if nothing happened";
@@ -149,7 +149,7 @@ impl ApiError {
         Self::new(ErrorCode::StorageFailed, "the journal cannot be read").because(error)
     }
 
-    /// For a change or nonce that the disk has no room for (D57).
+    /// The error of a change or a nonce that the disk has no room for (D57).
     pub fn disk_full() -> Self {
         let message = "the server's disk is full: nothing was changed. Ask its operator to make room, and try again then";
         Self::new(ErrorCode::DiskFull, message).retry_after(60)
@@ -201,8 +201,6 @@ pub(crate) struct LoggedReason {
     pub(crate) reason: String,
     pub(crate) source: Option<String>,
 }
-
-// Whether the server can do its work.
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotReady {

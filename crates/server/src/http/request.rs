@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::http::error::ApiError;
 
-/// Each known parameter at most once.
+/// The query of a request, with each known parameter at most once.
 pub(crate) struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Query<'a> {
@@ -39,9 +39,7 @@ pub(crate) fn bad<E: Display>(name: &str) -> impl Fn(E) -> ApiError {
     move |error| ApiError::invalid_parameter(format!("{name}: {error}"))
 }
 
-// The id of a commit, as a client names it.
-
-/// In either letter case. `name` is the parameter or header that it stands in.
+/// Reads the id of a commit, in either letter case. `name` is the parameter or header that has it.
 pub(crate) fn parse_commit_id(name: &str, text: &str) -> Result<ObjectId, ApiError> {
     let is_hex = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let parsed = ObjectId::from_hex(text.to_ascii_lowercase().as_bytes()).ok();
@@ -52,8 +50,8 @@ pub(crate) fn parse_commit_id(name: &str, text: &str) -> Result<ObjectId, ApiErr
 
 // The `Host` header (RFC 9112, section 3.2). A request of HTTP/1.1 has exactly one, and its value is a host.
 
-/// Of two such headers, a proxy could take the one that the server does not. This check costs each read some 200 of
-/// 17,800 instructions (callgrind).
+/// Checks the `Host` header. If there were two, a proxy could take the one that the server does not. This check costs
+/// each read some 200 of 17,800 instructions (callgrind).
 pub fn check_host(version: Version, headers: &HeaderMap) -> Result<(), ApiError> {
     // Look for a second `Host` only if some name occurs twice.
     let may_repeat = headers.len() != headers.keys_len();
@@ -116,9 +114,8 @@ fn after_name(mut text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-// The id of a request, which its answer and its log lines carry.
-
-/// Different for every request of every run. A `Uuid` for each would ask the system for random bytes with every request.
+/// Makes the id of a request, which its answer and its log lines carry. It is different for every request of every run.
+/// A `Uuid` for each would ask the system for random bytes with every request.
 pub fn new_request_id() -> String {
     static RUN: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
     static NEXT: AtomicU64 = AtomicU64::new(0);

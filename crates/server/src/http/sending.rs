@@ -16,17 +16,17 @@ use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
 
 /// Answers up to this size do not wait for room.
 pub const SMALL_BYTES: usize = 64 << 10;
-/// For all answers that are being sent.
+/// The most bytes of all large answers that are being sent.
 pub const MOST_BYTES: usize = 96 << 20;
 /// A TLS connection copies what it sends, so it gets no more than this at a time.
 pub const PIECE_BYTES: usize = 64 << 10;
 /// How long a request waits for room, and for its turn to read.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// Cheap to clone.
+/// The room for large answers and the turns to read them. It is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sending {
-    /// Counted in bytes.
+    /// The room for answers, counted in bytes.
     room: Arc<FairSemaphore>,
     /// Bounds how many requests read large content at the same time.
     readers: Arc<FairSemaphore>,

@@ -20,7 +20,8 @@ const FILES_OF_PROPOSAL: usize = 6;
 pub struct Caps {
     /// First registrations that still wait for signatures, on one host.
     pub registrations_per_host: usize,
-    /// The same below the first name on a host: of one owner, on a forge.
+    /// First registrations that still wait for signatures, below the first name on a host. On a forge that name is an
+    /// owner.
     pub registrations_per_owner: usize,
     /// Proposals of a project that another one replaced. Each admin and master has a share of them.
     pub superseded_per_project: usize,
@@ -54,7 +55,7 @@ pub enum CapRefusal {
 }
 
 impl Caps {
-    /// Whether there is room for one more registration. One that expired, or is replaced by this one, takes none.
+    /// Checks that there is room for one more registration. One that expired, or that this one replaces, takes no room.
     pub fn check_register(
         &self,
         snapshot: &impl Snapshot,
@@ -78,7 +79,7 @@ impl Caps {
         Ok(())
     }
 
-    /// Whether the project may have new signers again: asked before the file is fetched.
+    /// Checks that the project may have new signers again. This is asked before the file is fetched.
     pub fn check_rotations(
         &self,
         snapshot: &impl Snapshot,
@@ -104,7 +105,7 @@ impl Caps {
         }
     }
 
-    /// Whether the project may have one more proposal.
+    /// Checks that the project may have one more proposal.
     pub fn check_update(
         &self,
         snapshot: &impl Snapshot,
@@ -135,8 +136,8 @@ impl Caps {
         Err(CapRefusal::Superseded { project: project.clone(), superseded })
     }
 
-    /// Whether the submitter has a part of what its project may have (D171): what one admin proposes does not keep the
-    /// others from proposing.
+    /// Whether the submitter has some of its share of the project's proposals left (D171). What one admin proposes does
+    /// not keep the others from proposing.
     fn has_share(
         &self,
         snapshot: &impl Snapshot,

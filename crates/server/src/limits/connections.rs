@@ -1,4 +1,4 @@
-//! Which connections exist, and which of them go when there are too many.
+//! Decides which connections stay open when there are too many.
 //!
 //! A client that opens thousands of connections and sends a byte at a time must not keep others out, not even clients
 //! behind the same router. So a new connection never waits: it takes the place of the connection that has waited
@@ -24,13 +24,13 @@ const MAX_LARGE_HEADS: usize = 1_024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
     pub total: usize,
-    /// For one address, unless it is a trusted proxy.
+    /// The most connections of one address, unless it is a trusted proxy.
     pub per_address: Option<usize>,
 }
 
 #[derive(Debug)]
 pub struct Connections {
-    /// Within the limit of open files.
+    /// The limits, lowered to fit the limit of open files.
     pub limits: ConnectionLimits,
     pub permits: Arc<FairSemaphore>,
     large_heads: Arc<FairSemaphore>,
@@ -119,8 +119,6 @@ fn raise_file_limit() -> Option<u64> {
         }
     }
 }
-
-// Where a request came from.
 
 /// What handlers can know about where a request came from.
 #[derive(Debug, Clone)]

@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(15);
 const LOOKS: u32 = 5;
 
-/// Whether a connection waits for its client: for a request, or to take an answer. Reading a clock with each request
-/// would cost too much. So the connection counts progress, and a timer looks at the count once in a while.
+/// Keeps whether a connection waits for its client, for a request or to take an answer. Reading a clock with each
+/// request would cost too much. So the connection counts progress, and a timer looks at the count once in a while.
 #[derive(Debug, Default)]
 pub struct Patience {
     /// Goes up with each progress; odd while the server works. Only the connection's own task changes it.
@@ -46,7 +46,7 @@ const ANSWER_WRITTEN: u8 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dropped {
     TooSlow,
-    /// To make room for a newer one.
+    /// The connection made room for a newer one.
     GaveWay,
 }
 
@@ -63,7 +63,7 @@ impl Patience {
         self.progress.store(self.progress.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
     }
 
-    /// Until the result is dropped.
+    /// The server works on the request until the result is dropped.
     pub fn pause(&self) -> impl Drop + use<'_> {
         // From odd to the next even number.
         OnDrop(|| self.add_progress(1))

@@ -22,9 +22,9 @@ const PART: usize = 32;
 #[derive(Debug, Clone, Copy)]
 pub struct SemaphoreRules {
     pub total: usize,
-    /// For one address, one project or one key.
+    /// The most permits of one address, one project or one key.
     pub share: usize,
-    /// For all strangers together: callers that are not signers of an active project.
+    /// The most permits of all strangers together. A stranger is a caller that is no signer of an active project.
     pub strangers: usize,
     /// How many can wait, and how long.
     pub waiting: usize,
@@ -286,7 +286,7 @@ impl Drop for Permit {
 enum Standing {
     Waits,
     Holds,
-    /// To another claimant.
+    /// The permit went to another claimant.
     Lost,
 }
 
@@ -299,7 +299,7 @@ struct Signals {
 
 #[derive(Debug, Default)]
 struct State {
-    /// In order of arrival.
+    /// The claims in order of arrival.
     entries: BTreeMap<u64, Entry>,
     next: u64,
     totals: Tally,
@@ -323,7 +323,7 @@ struct Entry {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Tally {
-    /// By weight.
+    /// The weight of the permits that are held.
     holding: usize,
     waiting: usize,
     /// When one of them last got a permit, as a number that grows.

@@ -25,7 +25,7 @@ pub struct Requests {
 /// How long requests took.
 #[derive(Debug, Clone, Copy)]
 pub struct Latencies {
-    /// In the order of the bounds, and above them.
+    /// The counts in the order of the bounds, and last the count above them.
     pub counts: [u64; BOUNDS.len() + 1],
     /// The sum of all.
     pub nanos: u64,

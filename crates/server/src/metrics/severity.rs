@@ -7,7 +7,7 @@ use crate::metrics::counting::named;
 named! {
     /// What an upstream did wrong. The status is 500, as the specification says, and the server is well.
     pub enum UpstreamFault {
-        /// It answered that there is no such file or release.
+        /// The other server answered that there is no such file or release.
         Missing = "missing",
         /// No whole answer came.
         Unreachable = "unreachable",

@@ -19,9 +19,9 @@ use tokio::{runtime::Handle, sync::watch, time::sleep};
 use crate::follow::{background::HeldStore, mirror::MirrorState, mirror::state::NotTheOrigin};
 use crate::{http::error::ApiError, http::error::NotReady, operate::config::NodeSettings};
 
-/// Between two tries to make the tables in a database that cannot be reached.
+/// The pause between two tries to make the tables in a database that cannot be reached.
 const PREPARE_PAUSE: Duration = Duration::from_secs(1);
-/// After a failed attempt to catch up, if nothing else wakes this node.
+/// The pause after a failed attempt to catch up, if nothing else wakes this node.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// What makes a server a node.
@@ -123,8 +123,8 @@ impl ClusterNode {
         self.nonces.stats()
     }
 
-    /// Whether the clock of this node agrees with the database's (D198), as far as is known. If not, requests are judged
-    /// by a wrong time.
+    /// Checks that the clock of this node agrees with the database's (D198), as far as is known. If not, requests are
+    /// judged by a wrong time.
     pub fn check_clock(&self) -> Result<(), WrongNodeClock> {
         self.state.check_clock()
     }
@@ -208,20 +208,20 @@ fn keep_name(file: &Path) -> io::Result<String> {
     Ok(name)
 }
 
-// How this server stands to others: on its own, one of several, or a mirror.
+// The role of this server: on its own, one of several nodes, or a mirror.
 
 #[derive(Debug)]
 pub enum ServerRole {
-    /// On its own. It remembers the nonces that were used.
+    /// A server on its own. It remembers the nonces that were used.
     Single { nonces: Nonces },
     /// One of several, which share nonces and the order of changes.
     Node(ClusterNode),
-    /// It follows another server, and accepts nothing.
+    /// A server that follows another one, and accepts nothing.
     Mirror(Arc<MirrorState>),
 }
 
 impl ServerRole {
-    /// Before anything else of a signed request is looked at.
+    /// Refuses signed requests on a mirror, before anything else of them is looked at.
     pub fn check_accepts(&self) -> Result<(), NotTheOrigin> {
         match self {
             Self::Single { .. } | Self::Node(_) => Ok(()),
@@ -229,7 +229,8 @@ impl ServerRole {
         }
     }
 
-    /// Whether requests are judged by the right time, as far as a node can know. A server on its own has only its clock.
+    /// Checks that requests are judged by the right time, as far as a node can know. A server on its own has only its
+    /// clock.
     pub fn check_clock(&self) -> Result<(), WrongNodeClock> {
         self.node().map_or(Ok(()), ClusterNode::check_clock)
     }

@@ -216,12 +216,12 @@ impl GivenSettings {
         Ok(Self { source: Some(source), ..read })
     }
 
-    /// Only the data directory, for commands that need nothing else.
+    /// The data directory, for commands that need nothing else.
     pub fn data_dir(&self) -> PathBuf {
         self.data_dir.clone().unwrap_or_else(|| DEFAULT_DATA_DIR.into())
     }
 
-    /// Only the database, for commands that need nothing else.
+    /// The database, for commands that need nothing else.
     pub fn database(&self, given: Option<GivenDatabase>) -> Result<Option<NodeSettings>, ConfigError> {
         self.database.clone().resolve(given)
     }
@@ -249,7 +249,7 @@ pub struct Settings {
     pub metrics_listen: Option<SocketAddr>,
     pub tls: Option<TlsFiles>,
     pub connections: ConnectionLimits,
-    /// `None`: no rate limits.
+    /// The rate limits, or `None` if there are none.
     pub rates: Option<Rates>,
     pub trusted_proxies: TrustedProxies,
     pub data_dir: PathBuf,
@@ -257,21 +257,21 @@ pub struct Settings {
     pub guard: Guard,
     pub forges: Forges,
     pub timeouts: Timeouts,
-    /// For one asset of a release.
+    /// How long fetching one asset of a release can take.
     pub asset_timeout: Duration,
     pub limits: ServiceLimits,
-    /// `None`: no limit but the disk.
+    /// The budgets for storage, or `None` if only the disk limits it.
     pub storage: Option<StorageLimits>,
     /// Author and committer of every commit (D33).
     pub author: Author,
     pub webhooks: Vec<Webhook>,
-    /// `None`: this server is on its own.
+    /// The settings of a node, or `None` for a server on its own.
     pub node: Option<NodeSettings>,
-    /// `None`: a server that accepts changes.
+    /// The settings of a mirror, or `None` for a server that accepts changes.
     pub mirror: Option<MirrorSettings>,
-    /// `None`: no log. A mirror has none of its own.
+    /// The settings of the log, or `None` without a log. A mirror has no log of its own.
     pub log: Option<LogSettings>,
-    /// For a mirror that is a witness as well.
+    /// The settings of a mirror that is a witness as well.
     pub witness: Option<WitnessSettings>,
 }
 

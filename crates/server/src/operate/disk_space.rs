@@ -6,7 +6,7 @@ use crate::follow::background::Rounds;
 
 /// How often the server looks.
 const LOOK: Duration = Duration::from_secs(60);
-/// Between two warnings.
+/// The pause between two warnings.
 const REMIND: Duration = Duration::from_secs(60 * 60);
 const LOW_BYTES: u64 = 1 << 30;
 /// A change takes several files, and the disk gives whole blocks.

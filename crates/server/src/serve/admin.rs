@@ -23,7 +23,7 @@ const MAX_CONNECTIONS: usize = 8;
 pub const MAX_REQUEST_BYTES: u64 = 4 * 1024;
 /// One answer lists at most so many projects; a prefix selects.
 pub const MAX_LISTED: usize = 10_000;
-/// For the request, the work and the answer together.
+/// How long the request, the work and the answer can take together.
 const MAX_TIME: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 

@@ -56,7 +56,7 @@ pub struct ConnectionContext<R> {
     /// The address at the other end.
     pub peer: IpAddr,
     pub client: Option<MeteredClient>,
-    /// If so, the client is the one that the proxy names.
+    /// Whether the peer is a trusted proxy. If so, the client is the one that the proxy names.
     pub is_proxy: bool,
     pub patience: Arc<Patience>,
     /// The number of the connection.
@@ -226,7 +226,7 @@ impl Asked<'_> {
         });
     }
 
-    /// For a read that turns out to be worth a line.
+    /// Makes the span of a read that turns out to be worth a line.
     fn make_span(&self) -> Span {
         let Self { id, method, uri, address, .. } = self;
         tracing::error_span!("request", id, %method, path = uri.path(), %address)

@@ -22,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Projects that are taken on together: as many as fit into a batch of the store.
 const TOGETHER: usize = 256;
 
-/// None for a mirror, which only repeats, and for what serves no state.
+/// Puts signers into effect when they are due. It is empty for a mirror, which only repeats, and for a server that
+/// serves no state.
 #[derive(Debug, Clone, Default)]
 pub struct DueRotations(Option<Arc<DueParts>>);
 
@@ -51,13 +52,13 @@ pub struct HeldBack {
 struct Quiet {
     /// This holds while just these wait.
     waiting: Arc<WaitingSigners>,
-    /// `None` if everything is held back.
+    /// The time before which nothing else is due, or `None` if everything is held back.
     until: Option<Timestamp>,
 }
 
 impl HeldBack {
-    /// Whether signers are due that are not held back. Mostly this takes no lock and looks at none of them; while none
-    /// wait, not even at the clock.
+    /// Whether signers are due that are not held back. Mostly this takes no lock and looks at no signers. While none
+    /// wait, it does not even read the clock.
     pub fn has_other_due(&self, waiting: &Arc<WaitingSigners>, clock: impl FnOnce() -> Timestamp) -> bool {
         let Some(next) = waiting.next_due() else { return false };
         let now = clock();
@@ -70,7 +71,7 @@ impl HeldBack {
         until.is_some_and(|until| until <= now)
     }
 
-    /// Those that are due and not held back.
+    /// The signers that are due and not held back.
     pub fn other_due(&self, waiting: &WaitingSigners, now: Timestamp) -> Vec<DueSigners> {
         let held = self.lock();
         waiting.due(now).filter(|signers| !held.contains(signers)).cloned().collect()
@@ -201,7 +202,7 @@ impl DueParts {
         self.hold([signers.clone()], &failure);
     }
 
-    /// Each is told once.
+    /// Holds these signers back, and logs each of them once.
     fn hold(&self, due: impl IntoIterator<Item = DueSigners>, reason: &str) {
         for signers in due {
             let project = signers.1.clone();

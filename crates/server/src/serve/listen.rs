@@ -23,7 +23,7 @@ use crate::serve::listen::refusal::{MAX_HEAD_BYTES, find_refusal, send_refusal};
 use crate::serve::listen::stream::Stream;
 use crate::{metrics::RequestKind, operate::tls::Tls};
 
-/// After a failed accept, which mostly means a lack of file descriptors.
+/// The pause after a failed accept, which mostly means a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Connections that the system queues until the server accepts them. A client that finds the queue full tries again
@@ -38,12 +38,12 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Which connections the server admits, and how.
+/// Decides which connections the server admits, and how.
 #[derive(Debug)]
 pub struct Gate {
     pub connections: Arc<Connections>,
     pub tls: Option<Arc<Tls>>,
-    /// Which threads serve them.
+    /// The threads that serve the connections.
     pub lanes: Lanes,
 }
 

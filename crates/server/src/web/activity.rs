@@ -22,7 +22,7 @@ pub(super) enum ActivityScope<'a> {
     Below(&'a RepoPath),
 }
 
-/// Which events a visitor wants to see.
+/// The events that a visitor wants to see.
 pub(super) struct Wanted {
     filter: EventFilter,
     /// The key whose request it was.

@@ -21,7 +21,7 @@ pub(super) fn change_list(changes: &[SignersChange]) -> Markup {
     }
 }
 
-/// Each has a line of its own that says which roles it gains or loses.
+/// The keys that have a line of their own, which says what roles they gain or lose.
 fn told_already(changes: &[SignersChange]) -> BTreeSet<PublicKey> {
     let told = |change: &SignersChange| match change {
         SignersChange::Joined { signer, .. }

@@ -16,7 +16,7 @@ use countersign_explain::difference::{SignersChange, list_changes};
 use countersign_explain::progress::{Member, Names};
 use countersign_explain::{log_strength::LogStrength, strength::effective_groups};
 
-// A project: its roles, and what is proposed.
+// One project, with its roles and what is proposed.
 
 #[derive(Debug, Clone)]
 pub struct ProjectOverview {
@@ -41,7 +41,7 @@ pub struct ProjectOverview {
 #[derive(Debug, Clone)]
 pub struct RoleOverview {
     pub role: Role,
-    /// Whether the file lists the role. Otherwise another role stands in for it.
+    /// Whether the file lists the role. If not, another role takes its place.
     pub is_explicit: bool,
     /// The groups; empty if no key has the role.
     pub groups: Vec<Group>,
@@ -100,7 +100,7 @@ fn list_roles(file: &SignersFile) -> Vec<RoleOverview> {
     Role::ALL.into_iter().map(describe).collect()
 }
 
-// The releases of a project, from the names of its files alone: there can be tens of thousands.
+// The releases of a project. They are read from the names of its files alone, because there can be tens of thousands.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseEntry {
@@ -236,7 +236,7 @@ fn state_told_by(suffix: &str) -> Option<ReleaseState> {
     }
 }
 
-// Finds a project by words, as people type or paste them.
+// The search for a project by words, as people type or paste them.
 
 /// Words that must all occur in a project's identifier, in any letter case.
 #[derive(Debug, Clone, Default)]
@@ -290,7 +290,7 @@ fn contains_across_port(folded: &str, part: &str) -> bool {
     own.ends_with(host) && below.starts_with(rest)
 }
 
-// All signers files that were ever in force: what each changed, and who agreed.
+// All signers files that were ever in force, with what each changed and who agreed.
 
 #[derive(Debug, Clone)]
 pub struct TimelineStep {

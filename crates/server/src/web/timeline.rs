@@ -66,7 +66,7 @@ fn step_item(step: &TimelineStep, is_current: bool) -> Markup {
     }
 }
 
-// Atom feeds (RFC 4287) of what happened.
+// Atom feeds (RFC 4287) of events.
 
 pub(super) struct Entry {
     pub(super) commit: ObjectId,

@@ -102,7 +102,7 @@ struct FileAddress {
     index: RepoPath,
     /// The file's name in the index; `None` if any file of the index will do.
     file_name: Option<String>,
-    /// Whether an index here is the only one: no other is asked.
+    /// Whether an index here is the only one that counts. If so, no other place is asked.
     is_only: bool,
 }
 

@@ -179,7 +179,7 @@ fn hundreds_of_calls_take_no_time() {
     let mut calls = recorder.into_calls();
     assert_eq!(calls.len(), 800);
     assert_eq!(check(&calls), Ok(()));
-    // The same with one key missing in one of the last reads.
+    // A key is missing in one of the last reads.
     let last = calls.iter_mut().max_by_key(|call| (matches!(call.result, Read(_)), call.start)).unwrap();
     let Read(keys) = &mut last.result else { panic!("a read") };
     keys.remove(&0);

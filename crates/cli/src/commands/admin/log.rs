@@ -13,7 +13,7 @@ use crate::commands::admin::{socket, socket::find_data_dir, socket::refuse_other
 use crate::words::{error::CliError, error::shown_path, output, output::Confirmation, output::Output};
 use crate::{keys, settings::config_dir::write_new};
 
-/// In the data directory, beside the checkpoints.
+/// The file of the log's key in the data directory, beside the checkpoints.
 const KEY_FILE: &str = "log/key";
 
 pub(super) fn run(command: LogCommand, output: Output, confirmation: Confirmation) -> Result<(), CliError> {

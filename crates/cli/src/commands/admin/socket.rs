@@ -15,9 +15,9 @@ use serde_json::Value;
 use crate::{args::FileArgs, words::error::CliError};
 
 pub(super) const HINT: &str = "`countersign admin projects` lists projects and what is pending; `countersign admin --help` lists all commands";
-/// More than the server takes for an answer.
+/// The longest wait for an answer, which is more than the server takes.
 const PATIENCE: Duration = Duration::from_secs(70);
-/// Far more than the longest answer.
+/// The most bytes of an answer, which is far more than the longest one has.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
 /// The items of the answer; `None` if no server listens there.
@@ -96,7 +96,7 @@ pub(super) fn find_data_dir(files: FileArgs) -> Result<(GivenSettings, PathBuf),
     Ok((file, path))
 }
 
-// Whose data directory it is. Files of root, or of another user, would stop a server that cannot read them.
+// The owner of a data directory. Files of root, or of another user, would stop a server that cannot read them.
 
 /// The server made its repository, so it runs as the repository's owner. Before there is one, the directory's owner counts.
 /// A directory that is missing will be the caller's.

@@ -16,10 +16,10 @@ const SHARED: &str = include_str!("shared.sh");
 
 pub(super) const SHA256SUMS: &str = "SHA256SUMS";
 
-/// More than the longest path has.
+/// The most characters of a comment, which is more than the longest path has.
 const COMMENT_CHARS: usize = 1_200;
 
-/// Everything in it was verified.
+/// A verified release to export.
 #[derive(Debug)]
 pub(super) struct ExportedRelease<'a> {
     pub(super) artifact: &'a VerifiedArtifact,
@@ -28,7 +28,7 @@ pub(super) struct ExportedRelease<'a> {
     /// The exact text of the signers file that the index was signed under.
     pub(super) signers_file: &'a str,
     pub(super) sha256sums: String,
-    /// Each artifact signer once, in the order of the signers file.
+    /// The artifact signers, each once, in the order of the signers file.
     pub(super) signers: Vec<ExportedSigner<'a>>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct ExportedSigner<'a> {
     /// `signer-1`: people's own names never become the name of a file, or a word of a script.
     pub(super) id: String,
     pub(super) signer: &'a Signer,
-    /// On the index, if the signer has signed it.
+    /// The signature on the index, if the signer has signed it.
     pub(super) signature: Option<Signature>,
 }
 
@@ -197,7 +197,7 @@ impl ExportedFile {
     }
 }
 
-/// Before anything is asked of a server.
+/// Checks that the directory can be written to, before anything is asked of a server.
 pub(super) fn check_free(dir: &Path, overwrite: Overwrite) -> Result<(), CliError> {
     refuse_link(dir)?;
     let is_free = is_free(dir).map_err(|error| CliError::file("used as a directory", dir, error))?;

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How a stream ended.
 enum Ended {
     Complete,
-    /// With a commit that the rules do not give.
+    /// The stream ended with a commit that the rules do not give.
     Illegal(Copied),
     Broken(String),
 }

@@ -16,12 +16,12 @@ use crate::client::session::{Reader, Session};
 use crate::client::{ServerClient, state::StateQuestion, targets::ReleaseName, targets::ServerPath};
 use crate::{args::IncidentArgs, keys::resolve_keys, words::error::CliError};
 
-/// For each release there are some requests. A clone answers without a bound.
+/// The most releases to ask a server for, because each takes some requests. A clone answers without a bound.
 const MAX_RELEASES: usize = 1_000;
-/// Of one project in which the keys signed nothing: it may be a stranger's.
+/// The most releases of a project in which the keys signed nothing. It may be a stranger's.
 const MAX_STRANGERS_RELEASES: usize = 10;
 
-/// By project and path, sorted.
+/// The paths of releases by project, sorted.
 pub(super) type ProjectReleases = BTreeMap<RepoPath, BTreeSet<RepoPath>>;
 
 pub(super) struct Fetched {
@@ -271,8 +271,6 @@ pub(super) fn list_files(history: &History) -> Vec<SignersFile> {
     let files = history.entries.iter().rev();
     files.filter_map(|entry| SignersFile::parse(entry.signers_config.as_bytes()).ok()).collect()
 }
-
-// What was found.
 
 /// What was found, and whether all of it could be looked at.
 pub(super) struct Findings {

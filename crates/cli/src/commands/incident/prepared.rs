@@ -49,7 +49,7 @@ pub(super) struct PreparedProject {
 /// The revocation of one release, to be signed.
 struct PreparedRevocation {
     request: StatementRequest,
-    /// It takes the place of one that only named keys began.
+    /// Whether it replaces one that only named keys began.
     replaces: bool,
 }
 
@@ -57,7 +57,7 @@ struct PreparedRevocation {
 struct ResponseStep {
     /// A line of our own words and of escaped text.
     about: String,
-    /// As they are typed.
+    /// The commands as they are typed.
     commands: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl ResponseStep {
     }
 }
 
-/// Whether a revocation can have this reason.
+/// Checks that a revocation can have this reason.
 pub(super) fn check_reason(reason: &str) -> Result<(), CliError> {
     let document =
         Revocation { reason: reason.to_owned(), timestamp: now()?, subject_digest: None, initiator: None };
@@ -445,7 +445,7 @@ impl<S: Snapshot> Planner<'_, S> {
         steps
     }
 
-    /// As many as are needed, without the named keys; none if they are not enough.
+    /// Chooses as many revokers as are needed, without the named keys. Returns none if there are not enough.
     fn choose_revokers(&self, signers: &SignersFile) -> Vec<Signer> {
         let groups = signers.revocation_groups();
         let (mut chosen, mut keys) = (Vec::new(), BTreeSet::new());
@@ -465,7 +465,7 @@ impl<S: Snapshot> Planner<'_, S> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Of a prepared file, as it is typed.
+    /// The path of a prepared file, as it is typed.
     fn path_of(&self, name: &str) -> String {
         quote(&self.dir.join(&self.dir_name).join(name).display().to_string())
     }

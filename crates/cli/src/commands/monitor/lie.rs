@@ -25,9 +25,9 @@ pub(super) struct LyingLog<'a> {
     pub(super) client: &'a ServerClient,
     pub(super) key: &'a VerifierKey,
     pub(super) note: &'a Note,
-    /// Of the checkpoint.
+    /// The size of the checkpoint.
     pub(super) size: u64,
-    /// At the state before the lie.
+    /// The replay at the state before the lie.
     pub(super) replay: &'a StateReplay,
 }
 
@@ -113,7 +113,7 @@ impl LyingLog<'_> {
     }
 }
 
-/// In the configuration directory, one file for each leaf.
+/// Writes the evidence into the configuration directory, one file for each leaf.
 fn keep(lie: &StateLie) -> Result<PathBuf, CliError> {
     let dir = ConfigDir::locate()?;
     // With the directory, which may not be there yet.
@@ -171,8 +171,8 @@ fn to_json(log: &VerifierKey, proven: &ProvenLie) -> Value {
     })
 }
 
-// Whether enough witnesses have seen the log that the monitor is shown (D119). Without them a server could show this computer
-// a log of its own, in which nothing happens.
+// The check that enough witnesses have seen the log that the monitor is shown (D119). Without them a server could show
+// this computer a log of its own, in which nothing happens.
 
 /// The log as it was shown, and what projects demand of it.
 pub(super) struct ShownLog<'a> {

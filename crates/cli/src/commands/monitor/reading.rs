@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::evidence::log_memory::{LogSighting, LogTiles, NotContinued, missing_tile};
 use crate::{client::ServerClient, commands::monitor::replay::StateReplay, words::error::CliError};
 
-/// Of a bundle of entries. A leaf has some 330 bytes.
+/// The most bytes of a bundle of entries. A leaf has some 330 bytes.
 const ENTRIES_BYTES: usize = 256 << 10;
 
 /// What is looked for in the commits.
@@ -39,12 +39,12 @@ pub(super) struct LogPart<'a> {
     pub(super) key: &'a VerifierKey,
     /// The checkpoint at its end.
     pub(super) note: &'a Note,
-    /// Of the replay.
+    /// The tree that was replayed last.
     pub(super) from: TreeHead,
     pub(super) to: TreeHead,
     /// The last commit that was replayed.
     pub(super) after: Option<String>,
-    /// So many commits of the log were told before.
+    /// How many commits of the log were told before.
     pub(super) told: u64,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct WatchedChange {
     kind: ChangeKind,
     #[serde(rename = "project_id")]
     project: RepoPath,
-    /// Of the signers file or the index.
+    /// The path of the signers file or the index.
     path: RepoPath,
     commit: String,
     time: Timestamp,
@@ -244,7 +244,7 @@ impl Watching {
     }
 }
 
-/// Of signers that wait, or are vetoed.
+/// Finds what changed about signers that wait or are vetoed.
 fn find_waiting(path: &RepoPath, content: &[u8]) -> Option<(ChangeKind, RepoPath)> {
     let dir = path.parent()?;
     if dir.file_name() == wire::PENDING_DIR {
@@ -304,7 +304,7 @@ pub(super) struct Commits<'a> {
 }
 
 impl<'a> Commits<'a> {
-    /// Those after this commit, or all.
+    /// The commits after this one, or all of them.
     pub(super) fn after(client: &'a ServerClient, newest: Option<ObjectId>) -> Self {
         Self { client, newest, stream: None, breaks: 0 }
     }

@@ -27,9 +27,9 @@ pub(super) struct StateReplay {
     file: PathBuf,
     written: u64,
     statuses: Statuses,
-    /// Of every index, whether it is complete or not.
+    /// The digest of every index, whether it is complete or not.
     digests: HashMap<RepoPath, Sha512>,
-    /// Not in the file yet; the newest of each key.
+    /// The newest record of each key that is not in the file yet.
     new_records: HashMap<TrieKey, Record>,
     new_digests: BTreeMap<RepoPath, Option<Sha512>>,
 }
@@ -49,7 +49,7 @@ enum Kept {
 json_fields!(object ReplayMark { state: text(|text| Hash::parse(text).ok_or("must be a hash")), bytes });
 
 impl StateReplay {
-    /// Before the first commit.
+    /// Begins before the first commit.
     pub(super) fn begin(file: &Path) -> Self {
         Self {
             file: file.to_owned(),
@@ -61,7 +61,8 @@ impl StateReplay {
         }
     }
 
-    /// `None` if the file is not there, or is not what it was: then everything is derived again.
+    /// Reads the replay from its file. Returns `None` if the file is missing or does not fit its mark; then everything
+    /// is derived again.
     pub(super) fn load(file: &Path, mark: &ReplayMark) -> Result<Option<Self>, CliError> {
         let mut replay = Self { written: mark.bytes, ..Self::begin(file) };
         let mut is_whole = true;
@@ -88,7 +89,7 @@ impl StateReplay {
         Ok((is_whole && replay.statuses.root() == mark.state).then_some(replay))
     }
 
-    /// Whether it is what the file had at this mark, and nothing more.
+    /// Whether the replay is what the file had at this mark, and nothing more.
     pub(super) fn is_at(&self, mark: &ReplayMark) -> bool {
         let has_new = !self.new_records.is_empty() || !self.new_digests.is_empty();
         !has_new && self.written == mark.bytes && self.statuses.root() == mark.state

@@ -61,7 +61,7 @@ impl StateFile {
         Ok(Self { path })
     }
 
-    /// `None` before the first look.
+    /// Reads the state, or `None` before the first look.
     pub(super) fn read(&self) -> Result<Option<MonitorState>, CliError> {
         if !self.path.exists() {
             return Ok(None);
@@ -74,7 +74,7 @@ impl StateFile {
         write(&self.path, &write_versioned(VERSION, state))
     }
 
-    /// For what was derived.
+    /// The path of the file that keeps the replay.
     pub(super) fn replay_file(&self) -> PathBuf {
         add_suffix(&self.path, ".map")
     }
@@ -100,7 +100,7 @@ fn parse_projects(list: &Field<'_>) -> Result<BTreeSet<RepoPath>, ParseError> {
     list.list(RepoPath::parse_field)
 }
 
-// Where a monitor sends what it finds: a webhook, a command.
+// The delivery of what a monitor finds, to a webhook or a command.
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 

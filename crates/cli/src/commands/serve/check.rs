@@ -88,7 +88,7 @@ fn look_at_certificate(files: TlsFiles, source: Option<&ConfigSource>, report: &
     }
 }
 
-/// Whether a server runs there.
+/// Reports on the data directory, and returns whether a server runs there.
 fn look_at_data(data_dir: &Path, mirror: Option<&MirrorSettings>, report: &mut Report) -> bool {
     let dir = data_dir.display();
     let found = inspect(data_dir);
@@ -187,9 +187,7 @@ impl Report {
     }
 }
 
-// The key of the log.
-
-/// The server itself reads no keys, and speaks to no agent.
+/// Reads the key of the log. The server itself reads no keys, and speaks to no agent.
 pub(super) fn read_log_key(settings: &mut Settings, output: Output) -> Result<(), CliError> {
     let Some(log) = &mut settings.log else { return Ok(()) };
     let key = SigningKey::load_for_service(&log.key_file, output)?;

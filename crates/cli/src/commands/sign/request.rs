@@ -184,7 +184,7 @@ fn compare(args: &SignArgs, subject: &Subject) -> Result<Option<Comparison>, Cli
     }
 }
 
-// Signing for other programs in the same act (D100–D102).
+// Signatures for other programs, made in the same act (D100–D102).
 
 /// The formats of one release, and what is signed in them.
 pub(super) struct FormatChoice<'a> {
@@ -250,9 +250,9 @@ pub(super) async fn check_stored(
     Vec::new()
 }
 
-// Signing where the key is on a computer without a network.
+// Requests to sign on a computer without a network.
 
-/// Needs no key.
+/// Writes requests to sign into a file. This needs no key.
 pub(super) fn export(
     gathered: &[(Target, Gathered)],
     mut several: Several,

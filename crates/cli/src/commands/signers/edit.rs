@@ -14,7 +14,7 @@ use crate::{
     client::session::Session, keys, settings::client_config::ClientConfigFile, words::error::CliError,
 };
 
-/// Before a key that registers releases. Registrars have no groups and no threshold (D105).
+/// The word before a key that registers releases. Registrars have no groups and no threshold (D105).
 const REGISTRAR: &str = "registrar:";
 const SERVER_VARIABLE: &str = "COUNTERSIGN_SERVER";
 
@@ -226,7 +226,7 @@ impl Draft {
         })
     }
 
-    /// By the name that the file gives a key, or by the key itself.
+    /// Finds a key by the name that the file gives it, or by the key itself.
     fn find_key(&self, text: &str) -> Result<PublicKey, CliError> {
         let in_roles = || self.roles.values().flatten().flat_map(|group| &group.signers);
         let signers = || in_roles().chain(&self.registrars);
@@ -250,11 +250,11 @@ impl Draft {
     }
 }
 
-/// Which group of which role is meant.
+/// The place of a group: which one, and of which role.
 #[derive(Debug, Clone, Copy)]
 struct GroupPlace {
     role: Role,
-    /// Counted from 0; `None` where the role is given alone.
+    /// The number of the group, counted from 0, or `None` if the role is given alone.
     number: Option<usize>,
 }
 

@@ -9,7 +9,7 @@ pub(super) struct GivenGroup {
     pub(super) keys: Vec<String>,
 }
 
-/// One threshold is that of all keys. With more, each is that of the keys before it.
+/// Puts keys into groups. One threshold is that of all keys. With more, each is that of the keys before it.
 pub(super) fn group_keys(
     [keys, threshold]: [&str; 2],
     given: &KeyGroups,

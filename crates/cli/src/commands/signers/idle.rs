@@ -14,10 +14,10 @@ use crate::commands::signers::{describe_file, source::find_in_repository, source
 use crate::words::{error::CliError, output::Output, table::when_text};
 use crate::{args::SignersCheckArgs, evidence::repository_copy::RepositoryView};
 
-/// Each key is a question to the server. A repository answers without a bound.
+/// The most keys to ask a server for, because each is a question. A repository answers without a bound.
 const MOST_ASKED: usize = 200;
 
-/// Whether it is a signers file that is checked, or the one in force of a project.
+/// Whether the user checks a signers file, rather than the one in force of a project.
 pub(crate) fn names_file(args: &SignersCheckArgs) -> bool {
     let is_file = args.source.ends_with(".json") || Path::new(&args.source).is_file();
     is_file && args.repository.is_none()
@@ -80,7 +80,7 @@ async fn ask_last(
     Ok(Some(last))
 }
 
-/// From all projects: a key that signs for another one is not lost (D140).
+/// Finds when each key last signed, in all projects. A key that signs for another project is not lost (D140).
 fn read_last(view: &RepositoryView, file: &SignersFile) -> BTreeMap<PublicKey, Timestamp> {
     let question = IncidentQuestion { keys: file.keys(), since: None };
     let mut last: BTreeMap<PublicKey, Timestamp> = BTreeMap::new();

@@ -202,7 +202,7 @@ fn describe_formats(counts: &[(OtherFormat, usize)]) -> Option<String> {
     (!counts.is_empty()).then(|| format!("  also        {}", counts.join(", ")))
 }
 
-/// Of several ways, one is enough. Once one is taken, the others do not matter.
+/// Describes the ways to meet a condition. One is enough, and the others are left out once it is taken.
 fn describe_condition(condition: &ConditionProgress, people: &People<'_>, output: Output) -> Vec<String> {
     let mark = if condition.is_met { output.good("met ") } else { output.strong("open") };
     let mut lines = vec![format!("    {mark} {}: {}", condition_text(condition.kind), condition.tally)];

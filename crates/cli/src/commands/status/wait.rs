@@ -16,7 +16,7 @@ use crate::commands::status::standing::{Status, not_found, not_pending};
 use crate::evidence::release::{find_withdrawal, say_withdrawn};
 use crate::words::{error::CliError, error::ErrorKind, table::People};
 
-/// After an answer that may be another one in a moment.
+/// The pause after a look at a server that could not be reached.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// How a file stands that is waited for.

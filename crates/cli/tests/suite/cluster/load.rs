@@ -42,7 +42,7 @@ impl Acknowledged {
     }
 }
 
-/// The same numbers for the same client.
+/// Random numbers that follow from the client.
 struct Random(u64);
 
 impl Random {
@@ -134,7 +134,7 @@ impl Load {
         }
     }
 
-    /// The same on all nodes, which agree.
+    /// Checks the signatures on all nodes, which agree.
     #[track_caller]
     pub(super) fn check_cluster(&self, cluster: &Cluster) {
         cluster.check_at_rest();

@@ -109,14 +109,14 @@ impl Cluster {
         });
     }
 
-    /// The same, and the commits are what the rules give.
+    /// Waits until all nodes are at rest, and checks that the commits are what the rules give.
     #[track_caller]
     pub(super) fn check_at_rest(&self) {
         self.await_rest();
         let nodes = 0..self.ways.len();
         let last = nodes.end - 1;
         nodes.for_each(|node| self.git(node).assert_sound());
-        // The same commit on all of them, so the rules say the same of all.
+        // All nodes have this commit, so the rules say the same of all.
         fsck(&self.node(last).repository(), &[]).is_clean();
     }
 }

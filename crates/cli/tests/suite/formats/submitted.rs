@@ -24,7 +24,7 @@ fn right_texts() -> (Scene, Value) {
 fn what_does_not_verify_is_refused_and_nothing_is_stored() {
     let (other, texts) = right_texts();
     let scene = Scene::collecting(&signers());
-    // The same files, but at another address: minisign's comment names the release.
+    // The other release has the same files at another address. Minisign's comment names the release.
     assert_ne!(other.index, scene.index);
     let (ssh, minisign) = (&texts["ssh"], &texts["minisign"]);
     let wrong = [
@@ -48,7 +48,7 @@ fn what_does_not_verify_is_refused_and_nothing_is_stored() {
         scene.world.read_json(&format!("{}.signatures.json.pending", scene.index))["entries"],
         json!({})
     );
-    // The same sums of the same files: what ssh signs does not name the release.
+    // Both releases have the same sums, and what ssh signs does not name the release.
     scene.world.submit(&person("alice"), &body(&scene, &json!({ "ssh": ssh }))).ok();
     let again = scene.world.submit(&person("alice"), &body(&scene, &texts));
     again.refused(409, "already collected");

@@ -55,7 +55,7 @@ impl Case {
         self.people().into_iter().filter(is_left).collect()
     }
 
-    /// The same people with new keys in the place of those that are gone.
+    /// A signers file with all people, in which those whose key is gone have a new one.
     fn next(&self) -> SignersFile {
         let team = self.team();
         let file =

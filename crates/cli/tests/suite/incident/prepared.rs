@@ -81,7 +81,7 @@ fn a_team_without_the_stolen_key_rotates_and_revokes_with_what_was_prepared() {
     computer.run(&["incident", &carol.key()]).ok().says(&["nothing to rotate and nothing to revoke"]);
 }
 
-/// Whoever comes first, and whoever had begun what before the plan was made.
+/// The steps can come in any order, and any key can have begun a revocation before the plan was made.
 #[test]
 fn the_plan_works_in_every_order() {
     let [alice, bob, carol] = ["alice", "bob", "carol"].map(person);

@@ -77,7 +77,7 @@ fn a_past_that_was_replaced_is_refused_until_the_operator_decides() {
     mirror.await_log("lets the mirror try again", 1);
     mirror.await_log("the mirror stops following", 2);
     mirror.stop();
-    // The same for a stopped mirror, while the origin has its old past again.
+    // The operator lets a stopped mirror try again, while the origin has its old past again.
     world.server.stop();
     Git::at(world.server.repository()).run(&["fetch", "-q", mirror.repository().to_str().unwrap(), "main"]);
     Git::at(world.server.repository()).run(&["update-ref", "refs/heads/main", &tip]);

@@ -8,7 +8,7 @@ fn pending() -> Request {
     Request::get("/v1/pending_signatures")
 }
 
-/// The same request with one header's value changed, everything else as it was signed.
+/// Checks that a signed request is refused once this header has another value.
 #[track_caller]
 fn assert_refused_with(server: &TestServer, header: &str, value: &str) {
     let request = Person::named("alice").sign(pending()).replace_header(header, value);

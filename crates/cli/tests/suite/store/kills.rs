@@ -56,7 +56,7 @@ struct Figures {
     nonces_tried_again: u64,
 }
 
-/// The same numbers for the same seed.
+/// Random numbers that follow from the seed.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -288,7 +288,7 @@ fn key_of(asked: &Asked) -> String {
     format!("{} by {}", asked.title, asked.by)
 }
 
-/// The same for every project.
+/// The kind of a change, without its project.
 fn kind_of(asked: &Asked) -> String {
     key_of(asked).replace(&asked.project, "PROJECT")
 }

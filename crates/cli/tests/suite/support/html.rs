@@ -30,7 +30,7 @@ pub(crate) fn visit(server: &TestServer, target: &str) -> Html {
     html
 }
 
-/// The same for a page that has this script, and may fetch from us.
+/// Visits a page that has this script, and may fetch from us.
 #[track_caller]
 pub(crate) fn open_with_script(server: &TestServer, target: &str, script: &str) -> Html {
     let policy = POLICY.replace("form-action", "connect-src 'self'; form-action");

@@ -56,7 +56,7 @@ impl Request {
         self
     }
 
-    /// The same request with another value in one header; the signature stays what it was.
+    /// Gives one header another value. The signature stays what it was.
     pub(crate) fn replace_header(self, name: &str, value: &str) -> Self {
         self.without_header(name).with_header(name, value)
     }

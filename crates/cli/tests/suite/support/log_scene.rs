@@ -42,7 +42,7 @@ pub(crate) fn policy() -> Value {
     })
 }
 
-/// The same as a policy file, with this threshold.
+/// A policy file that names the log and all witnesses, with this threshold.
 pub(crate) fn policy_file(threshold: usize) -> String {
     let witnesses: String = (1..=4).map(|n| format!("witness w{n} {}\n", witness_key(n))).collect();
     format!("log {}\n{witnesses}group all {threshold} w1 w2 w3 w4\nquorum all\n", log_key())
@@ -117,7 +117,7 @@ impl LogScene {
         }
     }
 
-    /// The same, cosigned by these witnesses.
+    /// The staple of a release, cosigned by these witnesses.
     #[track_caller]
     pub(crate) fn cosigned(&self, version: &str, witnesses: &[(usize, i64)]) -> Staple {
         with_cosignatures(self.staple(version), witnesses)
@@ -194,7 +194,8 @@ pub(crate) fn cosign(mut signed: SignedCheckpoint, witnesses: &[(usize, i64)]) -
     signed
 }
 
-/// The same state in another log of this size, which the same key signs: all leaves before the last are others.
+/// Shows the state of a staple in another log of this size, signed with the same key. All leaves before the last are
+/// others.
 pub(crate) fn forked(staple: &Staple, size: u64, witnesses: &[(usize, i64)]) -> Staple {
     let mut tree = Tree::default();
     let zero = Sha256::of(b"another past");

@@ -28,12 +28,13 @@ impl MachineClock {
         launch.env("LD_PRELOAD", &text(self.library.clone())).env("MACHINE_CLOCK", &text(self.file()))
     }
 
-    /// The same for a command of the client.
+    /// Gives this clock to a command of the client.
     pub(crate) fn lend_to(&self, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library).env("MACHINE_CLOCK", self.file());
     }
 
-    /// The same, and what it does takes longer by as much. It notices when it wakes up for another reason.
+    /// Gives this clock to a command of the client, and what it does takes longer by as much. The command notices when
+    /// it wakes up for another reason.
     pub(crate) fn lend_long_to(&self, command: &mut Command) {
         self.lend_to(command);
         command.env("MACHINE_CLOCK_LONG", "1");

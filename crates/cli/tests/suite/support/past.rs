@@ -21,7 +21,7 @@ pub(crate) struct Past {
     dir: TempDir,
 }
 
-/// The same one for every test.
+/// The one history that all tests share.
 pub(crate) fn past() -> &'static Past {
     static PAST: OnceLock<Past> = OnceLock::new();
     PAST.get_or_init(|| {

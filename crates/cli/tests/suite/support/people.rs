@@ -12,7 +12,7 @@ pub(crate) struct Person {
 }
 
 impl Person {
-    /// The same name always has the same key.
+    /// A person whose key follows from the name.
     pub(crate) fn named(name: &str) -> Self {
         let seed = Sha512::of(name.as_bytes());
         Self { secret: SecretKey::from_seed(seed.as_bytes()[..32].try_into().expect("half of 64 bytes")) }

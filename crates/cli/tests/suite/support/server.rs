@@ -301,7 +301,7 @@ impl TestServer {
         Self::prepare_as(|data_dir| adapt(Launch::serve(data_dir)))
     }
 
-    /// The same for a program that is told of its data directory.
+    /// A program that is not started yet, and is told of its data directory.
     pub(crate) fn prepare_as(launch: impl FnOnce(&Path) -> Launch) -> Self {
         let dir = TempDir::new().expect("a temporary directory");
         let launch = launch(&dir.path().join("data"));

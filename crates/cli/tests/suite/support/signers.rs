@@ -53,7 +53,7 @@ impl SignersFile {
         self
     }
 
-    /// The same content under another date: a file that may follow.
+    /// Gives the content another date, so that the file can follow the first one.
     pub(crate) fn redated(mut self, timestamp: Timestamp) -> Self {
         self.json["timestamp"] = json!(timestamp.to_string());
         self

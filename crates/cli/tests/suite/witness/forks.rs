@@ -11,7 +11,7 @@ fn another_history_under_the_same_key_is_refused_and_kept_as_evidence() {
     let (world, witness) = start_witnessed();
     let index = release(&world, "1.0");
     await_staple(&world, &index, &[&witness]);
-    // The same key, and a repository of its own.
+    // The fork signs with the same key, and has a repository of its own.
     let key = world.server.data_dir().join("log/key");
     let fork = LogSetup { key: Some(key), ..LogSetup::default() }.start();
     release(&fork, "1.0");

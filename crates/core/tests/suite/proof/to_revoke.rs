@@ -16,7 +16,7 @@ fn request() -> StatementRequest {
     about(INDEX, good().index, good().history)
 }
 
-/// The same document, shown with another path, index or history.
+/// A new revocation of the release, shown with another path, index or history.
 fn about(file: &str, index: String, history: History) -> StatementRequest {
     let digest = Sha512::of(good().index.as_bytes());
     let text = revocation_text(&revocation_document(Some(digest)));

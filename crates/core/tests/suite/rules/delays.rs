@@ -21,7 +21,7 @@ fn team() -> Signers {
         .delay(48)
 }
 
-/// The same team, without key 5.
+/// The team without key 5.
 fn next() -> Signers {
     signers("2026-02-01T09:00:00Z")
         .artifact(1, [&alice()])

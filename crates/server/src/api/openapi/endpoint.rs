@@ -19,7 +19,7 @@ pub const HTML: &str = "text/html";
 #[derive(Debug, Clone)]
 pub struct Row {
     pub method: Verb,
-    /// With `{path}` for the rest of it.
+    /// The path of the route, in which `{path}` stands for the rest.
     pub path: String,
     pub endpoint: Endpoint,
 }
@@ -109,14 +109,14 @@ pub struct Header {
 pub struct Content {
     pub media_type: &'static str,
     pub schema: ContentSchema,
-    /// Each with a name of its own.
+    /// The examples, each with a name of its own.
     pub examples: Vec<(&'static str, Value)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub enum ContentSchema {
     Type(Type),
-    /// With any fields.
+    /// A JSON object with any fields.
     Object,
     Text,
     Bytes,
@@ -135,7 +135,7 @@ impl Section {
         self.texts().0
     }
 
-    /// In the address of its page.
+    /// The name of the group in the address of its page.
     pub fn slug(self) -> &'static str {
         self.texts().1
     }
@@ -247,7 +247,7 @@ impl Endpoint {
         self.answers(answer)
     }
 
-    /// For every endpoint except health checks.
+    /// Adds the refusal of too many requests, which every endpoint has except health checks.
     pub fn limited(self) -> Self {
         let limited = ApiError::from(Limited { limit: Limit::Address, seconds: 1 });
         self.fails("too many requests from this address, or of this key; the message says which", &limited)
@@ -262,20 +262,20 @@ impl Endpoint {
         self.fails(&about, &ApiError::panicked())
     }
 
-    /// For changes that have no other 403.
+    /// Adds the refusal of a blocked change, for changes that have no other 403.
     pub fn can_be_blocked(self) -> Self {
         let blocked = ChangeBlocked(BlockedThing::Host("dl.example.org".to_owned()));
         let about = "the operator has blocked the key, the host or the project; or this is a mirror";
         self.fails(about, &blocked.into())
     }
 
-    /// For signed questions that have no other 403.
+    /// Adds the refusal of a mirror, for signed questions that have no other 403.
     pub fn can_be_elsewhere(self) -> Self {
         let origin = "https://sign.example.org".to_owned();
         self.fails("this is a mirror; the message names the origin", &NotTheOrigin { origin }.into())
     }
 
-    /// For large answers that wait for room.
+    /// Adds the refusal of a busy server, for large answers that wait for room.
     pub fn can_be_busy(self) -> Self {
         self.fails("too many large answers are on their way; try again", &ApiError::busy())
     }

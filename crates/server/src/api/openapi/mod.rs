@@ -35,7 +35,7 @@ impl Reference {
         &self.bytes
     }
 
-    /// For `ETag`.
+    /// The value of the `ETag` header.
     pub fn tag(&self) -> &str {
         &self.tag
     }

@@ -14,7 +14,7 @@ pub struct Type {
     collect: fn(&mut Vec<(String, RefOr<Schema>)>),
 }
 
-/// By name.
+/// Schemas by name.
 pub(crate) type Schemas = BTreeMap<String, Value>;
 
 impl Type {
@@ -57,7 +57,7 @@ impl fmt::Debug for Type {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaField {
-    /// With the fields around it: `history.entries[].timestamp`.
+    /// The name after those of the fields around it, as in `history.entries[].timestamp`.
     pub name: String,
     pub kind: String,
     pub is_required: bool,

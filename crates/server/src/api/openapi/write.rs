@@ -51,7 +51,7 @@ impl AuthHeader {
         },
     ];
 
-    /// For a request without a body.
+    /// The value of this header in the example of a request without a body.
     pub fn example(&self) -> String {
         find_example(&format!("header.{}", self.scheme)).as_str().unwrap_or_default().to_owned()
     }

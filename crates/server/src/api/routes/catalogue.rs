@@ -130,7 +130,7 @@ struct ReleasesQuery {
 enum Wanted {
     Digest(FileDigest),
     Project(WantedReleases),
-    /// Of this project.
+    /// The newest release of this project.
     Newest(RepoPath),
 }
 
@@ -177,7 +177,7 @@ fn parse_project(query: &Query, project: &str) -> Result<Wanted, ApiError> {
     Ok(Wanted::Project(WantedReleases { project, tag, state }))
 }
 
-/// In either letter case, as programs print them.
+/// Reads a digest in either letter case, as programs print it.
 fn parse_digest<const N: usize>(name: &str, hex: &str) -> Result<HexDigest<N>, ApiError> {
     let digest = HexDigest::parse_any_case(hex);
     digest.ok_or_else(|| ApiError::invalid_parameter(format!("{name}: must be {} hexadecimal digits", 2 * N)))

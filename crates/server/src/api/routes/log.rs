@@ -168,7 +168,7 @@ async fn checkpoint(State(app): State<App>) -> Result<Response, ApiError> {
     Ok(answer(note.as_str().to_owned(), TEXT, FOR_SECONDS))
 }
 
-/// For mirrors, which do not know how many cosignatures are enough.
+/// Answers with all cosignatures, because a mirror does not know how many are enough.
 async fn cosigned(State(app): State<App>) -> Result<Response, ApiError> {
     let note = find_log(&app)?.cosigned_note().ok_or_else(ApiError::no_log_yet)?;
     Ok(answer(note, TEXT, FOR_SECONDS))
@@ -178,7 +178,7 @@ async fn key(State(app): State<App>) -> Result<Response, ApiError> {
     Ok(answer(format!("{}\n", find_log(&app)?.key()), TEXT, FOR_SECONDS))
 }
 
-/// From a witness that cannot be asked (D96).
+/// Takes cosignatures from a witness that the server cannot ask (D96).
 async fn cosignature(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let log = find_log(&app)?;
     let body = read_public_body(&app, request, NOTE_BYTES).await?;

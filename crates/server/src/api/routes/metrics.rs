@@ -301,7 +301,7 @@ struct Page(String);
 
 type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
 
-// Writing to a string cannot fail. Labels and names are our own words, or plain, and need no escapes.
+// Writing to a string cannot fail. Labels and names are our own words or plain text, so they need no escapes.
 impl Page {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");

@@ -73,7 +73,7 @@ pub(crate) fn routes() -> RouteTable {
             .can_fail(""))
 }
 
-/// Not one of the questions of everyone: those who ask as strangers must not hold up signers.
+/// Lists what waits for the caller. This takes no turn of the public questions, so strangers cannot hold up signers.
 async fn list_pending(
     State(app): State<App>,
     origin: Option<Extension<RequestOrigin>>,

@@ -195,7 +195,7 @@ fn answer_of_log(
     (staple, LogAnswer { key, no_staple, is_soon, consistency: None })
 }
 
-/// That the log of a staple and the one that the client has seen are one, whichever is larger.
+/// Proves that the log of a staple and the one that the client has seen are one log, whichever is larger.
 fn prove_consistency(app: &App, staple: Option<&Staple>, seen: Option<u64>) -> Option<LogConsistency> {
     let (log, shown) = (app.log.get()?, staple?.proof.index + 1);
     let (from, to) = (shown.min(seen?), shown.max(seen?));

@@ -16,7 +16,7 @@ use crate::events::webhooks::progress::{Commits, DeliveryPosition, FoundCommits,
 use crate::events::webhooks::settings::{DeliveryOutcome, Webhook, WebhookStats};
 use crate::follow::background::{Attempt, Backoff, HeldStore, Trying, until_stopped};
 
-/// After a failure to read the repository.
+/// The pause after a failure to read the repository.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
 const GONE: u16 = 410;
 /// How long a node delivers before another one can go on.
@@ -234,7 +234,7 @@ impl Courier {
         }
     }
 
-    /// If progress cannot be recorded, the events are delivered again after a restart. Nothing else happens.
+    /// Records the progress. If that fails, the events are delivered again after a restart. Nothing else happens.
     async fn record(&mut self) {
         let recorded = self.progress.record().await;
         let was_unrecorded = std::mem::replace(&mut self.said.is_unrecorded, recorded.is_err());
@@ -340,7 +340,7 @@ async fn read_on(mut commits: Commits) -> (Result<Option<Piece>, StoreError>, Co
     in_background(move || (commits.read(), commits)).await
 }
 
-/// On a thread that no request needs.
+/// Does work on a thread that no request needs.
 async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,

@@ -19,7 +19,7 @@ const LAZINESS: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryPosition {
     pub commit: ObjectId,
-    /// `None`: all of them.
+    /// How many of the commit's events are done; `None` means all of them.
     pub events: Option<usize>,
 }
 
@@ -27,7 +27,7 @@ pub struct DeliveryPosition {
 #[derive(Debug)]
 pub enum Progress {
     File(ProgressFile),
-    /// In the database that nodes share. This is what is known while this node delivers.
+    /// The database that nodes share keeps it. This is what is known while this node delivers.
     Shared(DeliveryPosition),
 }
 
@@ -68,7 +68,7 @@ impl Progress {
 pub struct ProgressFile {
     path: Arc<Path>,
     place: DeliveryPosition,
-    /// Since when the file is behind `place`.
+    /// The time since which the file is behind `place`.
     behind_since: Option<Instant>,
 }
 
@@ -181,7 +181,7 @@ fn replace(path: &Path, place: DeliveryPosition) -> io::Result<()> {
     fs::rename(&unfinished, path)
 }
 
-// Commits in order, from any one on. They come from memory, or from the repository if they are no longer in memory.
+// The commits in order, from any one on. They come from memory, or from the repository if memory no longer has them.
 
 /// Commits in memory at a time.
 const STEP: usize = 500;
@@ -216,7 +216,7 @@ pub(crate) struct Piece {
 pub(crate) enum FoundCommits {
     /// Reading begins with that commit.
     At(Commits),
-    /// It is not in the history. Reading would begin with the newest commit.
+    /// The commit is not in the history. Reading would begin with the newest commit.
     Nowhere { commits: Commits, newest: ObjectId },
     /// The search stopped early.
     GivenUp,

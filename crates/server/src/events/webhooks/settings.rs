@@ -19,7 +19,7 @@ pub struct Webhook {
     /// An event is sent if one of them lets it pass.
     pub filters: Vec<EventFilter>,
     pub retries: Retries,
-    /// For one try.
+    /// How long one try can take.
     pub timeout: Duration,
 }
 
@@ -99,7 +99,7 @@ impl fmt::Debug for Secret {
 named! {
     pub enum DeliveryOutcome {
         Delivered = "delivered",
-        /// Not sent: the URL or its address is not allowed.
+        /// The event was not sent, because the URL or its address is not allowed.
         Refused = "refused",
         Failed = "failed",
     }

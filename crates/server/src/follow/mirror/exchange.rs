@@ -23,7 +23,7 @@ const ERROR_BYTES: usize = 64 << 10;
 const MAX_ASKED_WAIT: Duration = Duration::from_secs(600);
 /// A mirror that is up to date asks to be told within this time, and expects some bytes within as much again.
 const MAX_PATIENCE: Duration = Duration::from_secs(30);
-/// Both are this part of the lag that the operator accepts.
+/// The accepted lag is divided by this to get how long a mirror waits for news, and for bytes.
 const PATIENCE_SHARE: u32 = 10;
 
 /// The origin as a follower asks it.
@@ -135,7 +135,7 @@ impl JournalClient {
         }
     }
 
-    /// Only a Countersign server can say that it does not know a commit.
+    /// Explains a refusal. Only a Countersign server can say that it does not know a commit.
     async fn explain(&self, response: Response, commit: Option<ObjectId>) -> AskError {
         let status = response.status();
         let wait = read_retry_after(response.headers(), MAX_ASKED_WAIT);
@@ -167,7 +167,7 @@ impl JournalAnswer {
     }
 }
 
-// What a mirror and a witness ask their origin for, beside its journal.
+// The questions of a mirror and a witness to their origin, besides its journal.
 
 #[derive(Debug)]
 pub(crate) struct OriginClient {
@@ -233,11 +233,11 @@ fn check_status(answer: BriefAnswer) -> Result<Vec<u8>, OriginError> {
 
 // The address of the server that a mirror follows.
 
-/// It stands on pages and in commands that people paste, so it contains nothing with a special meaning for a shell or a
-/// browser.
+/// The address of an origin. It stands on pages and in commands that people paste, so it contains nothing with a
+/// special meaning for a shell or a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginAddress {
-    /// Without a slash at its end.
+    /// The address without a slash at its end.
     text: String,
 }
 
@@ -266,7 +266,7 @@ impl OriginAddress {
         &self.text
     }
 
-    /// Where it serves the commits after this one, or all of them.
+    /// The address at which the origin serves the commits after this one, or all of them.
     pub(crate) fn journal_after(&self, commit: Option<ObjectId>, wait_seconds: u64) -> String {
         let after = commit.map(|commit| format!("after={commit}&")).unwrap_or_default();
         format!("{}{JOURNAL}?{after}wait={wait_seconds}", self.text)
@@ -279,7 +279,7 @@ impl fmt::Display for OriginAddress {
     }
 }
 
-// What a mirror is told at its start: which server it follows, and how far behind it is still ready.
+// The settings of a mirror: which server it follows, and how far behind it is still ready.
 
 #[derive(Debug, Clone)]
 pub struct MirrorSettings {

@@ -14,7 +14,7 @@ use crate::follow::mirror::memory::{CompareError, FollowRefusal, OriginPast, Own
 use crate::follow::mirror::state::{EntryGroup, MirrorState};
 
 const MIN_RETRY: Duration = Duration::from_millis(250);
-/// Between two questions that an origin answers with nothing, without waiting as it was asked to.
+/// The least time between two questions, if an origin answers with nothing and does not wait as it was asked to.
 const MIN_ROUND: Duration = Duration::from_secs(1);
 
 /// The origin's newest commit when it began to answer. A mirror that has it was up to date then.
@@ -146,7 +146,7 @@ impl Follower {
         }
     }
 
-    /// `None` before the first commit.
+    /// The newest commit, or `None` before the first one.
     fn tip(&self) -> Option<ObjectId> {
         Some(self.store.head().commit).filter(|commit| !commit.is_null())
     }

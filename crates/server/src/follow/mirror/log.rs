@@ -14,9 +14,9 @@ use tokio::{sync::watch, task::spawn_blocking, time::sleep};
 use crate::follow::background::{Attempt, Backoff, HeldStore, LogSlot, Retries, keep_trying};
 use crate::follow::mirror::{exchange::OriginClient, exchange::OriginError, state::MirrorState};
 
-/// Between two looks at the origin's checkpoint.
+/// The pause between two looks at the origin's checkpoint.
 const PAUSE: Duration = Duration::from_secs(2);
-/// For an origin that keeps no log. It can get one.
+/// The pause before a mirror asks again an origin that keeps no log. The origin can get one.
 const NO_LOG_PAUSE: Duration = Duration::from_secs(60);
 const RETRIES: Retries = Retries { min: Duration::from_millis(500), max: Duration::from_secs(30) };
 const KEY_BYTES: u64 = 1_024;

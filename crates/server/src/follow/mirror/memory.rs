@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 
 use crate::follow::mirror::exchange::{AskError, JournalClient, OriginAddress};
 
-/// Far more than an address or a refusal takes.
+/// The most bytes of a file. An address or a refusal takes far less.
 const MAX_BYTES: u64 = 64 << 10;
 
 /// Why a mirror has stopped following, until its operator decides (D75).
@@ -99,7 +99,8 @@ fn fail(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MemoryEr
     move |source| MemoryError { action, path, source }
 }
 
-// Where the histories of a mirror and its origin part, when the origin does not know the mirror's newest commit (D75).
+// The place where the histories of a mirror and its origin part, if the origin does not know the mirror's newest commit
+// (D75).
 
 /// The mirror's commits, newest first, up to one of interest.
 #[derive(Debug, Default)]
@@ -110,11 +111,11 @@ pub(crate) struct OwnPast {
 /// What the origin has instead of the mirror's newest commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OriginPast {
-    /// It ends with a commit that the mirror has as well.
+    /// The origin ends with a commit that the mirror has as well.
     Ends(Option<ObjectId>),
-    /// It goes on in another way after a commit that both have, or from the very beginning.
+    /// The origin goes on in another way after a commit that both have, or from the very beginning.
     Differs { shared: Option<ObjectId>, ours: ObjectId, theirs: ObjectId },
-    /// It knows the newest commit by now.
+    /// The origin knows the newest commit by now.
     Same,
 }
 
@@ -187,7 +188,7 @@ impl OwnPast {
         }
     }
 
-    /// `None` if the origin goes on like the mirror.
+    /// Compares the origin's next commit with the mirror's. `None` means that they are the same.
     fn judge(&self, distance: usize, next: Option<ObjectId>) -> Option<OriginPast> {
         let Some(ours) = distance.checked_sub(1).and_then(|after| self.at(after)) else {
             return Some(OriginPast::Same);

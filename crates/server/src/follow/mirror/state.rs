@@ -47,7 +47,7 @@ pub struct MirrorState {
     /// Counts the operator's decisions to try again.
     resumed: watch::Sender<u64>,
     is_empty: AtomicBool,
-    /// It began with nothing, and has not had everything since.
+    /// Whether the mirror began with nothing, and has not had everything since.
     is_first_copy: AtomicBool,
     pub received_bytes: Counter,
     /// Commits since the start.
@@ -59,7 +59,7 @@ pub struct MirrorState {
 struct OriginContact {
     /// When the origin last said that it has nothing more; at first, the start.
     up_to_date: Instant,
-    /// Whether it has said so since the start.
+    /// Whether the origin has said so since this server started.
     has_answered: bool,
     is_origin_behind: bool,
     /// Why it failed the last time.
@@ -103,7 +103,7 @@ impl MirrorState {
         self.refusal.load_full()
     }
 
-    /// Since the mirror last had everything that the origin had.
+    /// The time since the mirror last had everything that the origin had.
     pub fn lag(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.lock().up_to_date)
     }
@@ -153,7 +153,7 @@ impl MirrorState {
         self.resumed.subscribe()
     }
 
-    /// From now on, also after a restart. If that cannot be written down, it holds for this process at least.
+    /// Stops following, also after a restart. If the refusal cannot be written to disk, it holds only for this process.
     pub(crate) fn refuse(&self, refusal: FollowRefusal) {
         let written = self.memory.set_refusal(&refusal);
         let refusal = Arc::new(refusal);
@@ -183,7 +183,7 @@ impl MirrorState {
         *self.lock() = OriginContact { has_answered: true, ..OriginContact::at(at) };
     }
 
-    /// Whether that is new.
+    /// Notes that the origin is behind the mirror, and returns whether that is new.
     pub(crate) fn note_origin_behind(&self) -> bool {
         !std::mem::replace(&mut self.lock().is_origin_behind, true)
     }

@@ -67,9 +67,9 @@ pub(crate) fn open(dir: &Path, settings: &WitnessSettings) -> Result<Arc<LogWitn
 
 /// How long a request waits for the mirror to come as far as its checkpoint.
 const FOLLOWING: Duration = Duration::from_secs(5);
-/// Between two looks whether the log is being replayed.
+/// The pause between two looks whether the log is being replayed.
 const BEGINNING: Duration = Duration::from_millis(20);
-/// Between two looks whether the mirror has stopped.
+/// The pause between two looks whether the mirror has stopped.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// A mirror that has stopped never comes so far, and the log is told so (D210). The log asks as soon as it has signed, and the mirror hears of commits at the same time.
@@ -113,15 +113,15 @@ pub(crate) fn unix_seconds(clock: &Clock) -> u64 {
     u64::try_from(clock.now().unix_seconds()).unwrap_or(1)
 }
 
-// What a witness is told at its start: its key, the logs that it cosigns, and whether it asks or is asked.
+// The settings of a witness: its key, the logs that it cosigns, and whether it asks or is asked.
 
 #[derive(Debug, Clone)]
 pub struct WitnessSettings {
     pub signer: WitnessSigner,
-    /// Of the origin's log; `None` takes the one that the origin shows the first time.
+    /// The key of the origin's log. `None` takes the key that the origin shows the first time.
     pub log_key: Option<VerifierKey>,
     /// Logs to serve as an ordinary witness.
     pub logs: Vec<VerifierKey>,
-    /// Whether to fetch checkpoints and post cosignatures, instead of being asked.
+    /// Whether the witness fetches checkpoints and posts cosignatures, instead of being asked.
     pub is_polling: bool,
 }

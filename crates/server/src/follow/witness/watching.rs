@@ -15,9 +15,9 @@ use crate::follow::background::{Attempt, Backoff, HeldStore, Retries, keep_tryin
 use crate::follow::mirror::exchange::{OriginAddress, OriginClient, OriginError};
 use crate::follow::witness::open::{WitnessSettings, unix_seconds};
 
-/// Between two looks at the origin's checkpoint.
+/// The pause between two looks at the origin's checkpoint.
 const PAUSE: Duration = Duration::from_secs(10);
-/// While a witness that polls waits for the first checkpoint, or for the next after a new commit.
+/// The pause while a witness that polls waits for the first checkpoint, or for the next after a new commit.
 const SHORT_PAUSE: Duration = Duration::from_secs(1);
 const RETRIES: Retries = Retries { min: Duration::from_millis(500), max: Duration::from_secs(60) };
 /// How long to wait until the mirror has come as far as a checkpoint.
@@ -29,7 +29,7 @@ pub(crate) struct WatchParts {
     pub(crate) settings: WitnessSettings,
     pub(crate) origin: OriginAddress,
     pub(crate) store: Arc<HeldStore>,
-    /// For files that can be deleted.
+    /// The directory for files that can be deleted.
     pub(crate) dir: PathBuf,
     pub(crate) clock: Clock,
 }
@@ -88,7 +88,8 @@ impl Attempt for Watcher {
         if failure.is_young() { SHORT_PAUSE } else { wait }
     }
 
-    /// Until the next look. One who polls looks earlier if there are new commits, which a checkpoint will cover.
+    /// Waits until the next look. A witness that polls looks earlier if there are new commits, which a checkpoint will
+    /// cover.
     async fn rest(&mut self) {
         let Some(replay) = self.replay.as_ref().filter(|_| self.parts.settings.is_polling) else {
             return sleep(PAUSE).await;

@@ -21,11 +21,11 @@ use crate::http::{blocks::ChangeBlocked, upstream::UpstreamError, upstream::rele
 use crate::limits::{Limited, caps::CapRefusal, semaphore::GaveWay, semaphore::NoPermit};
 use crate::metrics::severity::{Severity, UpstreamFault};
 
-/// For a disk that fails. Only the log names the file.
+/// The message if the disk fails. Only the log names the file.
 const NOTHING_STORED: &str = "the server cannot store anything at the moment, so nothing was changed: its disk may be full. Its log says why; \
      try again later";
 
-/// The same code for every case.
+/// Gives each of these errors one code for all its cases.
 macro_rules! refused_with {
     ($($code:ident: $($error:ty),+;)+) => {$($(
         impl From<$error> for ApiError {
@@ -179,7 +179,7 @@ impl From<NoStaple> for ApiError {
     }
 }
 
-/// As c2sp.org/tlog-witness says.
+/// The codes follow c2sp.org/tlog-witness.
 impl From<CosignRefusal> for ApiError {
     fn from(error: CosignRefusal) -> Self {
         match &error {

@@ -18,8 +18,8 @@ use crate::metrics::counting::Counter;
 
 /// How long a download continues while no client waits, and how long its result is kept for clients that come back.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Each download has a few connections, and a thread for each hash function of each of them. One address, project or
-/// key can have at most half of them, so that it cannot keep all others from registering releases.
+/// The most downloads at a time. Each has a few connections, and a thread for each hash function of each of them. One
+/// address, project or key can have at most half of them, so that it cannot keep all others from registering releases.
 const MAX_DOWNLOADS: usize = 8;
 const DOWNLOADS: SemaphoreRules = SemaphoreRules {
     share: MAX_DOWNLOADS / 2,

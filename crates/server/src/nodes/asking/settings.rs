@@ -1,4 +1,4 @@
-//! Which witnesses can be asked.
+//! The witnesses that can be asked.
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering};
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ use crate::metrics::counting::Counter;
 
 #[derive(Debug, Clone)]
 pub struct AskedWitness {
-    /// In the policy.
+    /// The name of the witness in the policy.
     pub name: String,
     pub key: VerifierKey,
-    /// Where `add-checkpoint` is.
+    /// The URL of `add-checkpoint`.
     pub url: String,
-    /// Where it shows the newest checkpoint of this log that it has cosigned, if it shows that.
+    /// The URL at which the witness may show the newest checkpoint of this log that it has cosigned.
     pub shown_url: String,
 }
 
@@ -36,7 +36,7 @@ pub struct BadWitnessUrl {
 }
 
 impl AskedWitness {
-    /// Those of a policy that have a URL. The others post their cosignatures themselves.
+    /// Lists the witnesses of a policy that have a URL. The others post their cosignatures themselves.
     pub fn list(policy: &Policy, origin: &str) -> Result<Vec<Self>, BadWitnessUrl> {
         let shown = format!("/{}/checkpoint", Sha256::of(origin.as_bytes()));
         let with_url = policy.witnesses().iter().filter_map(|witness| Some((witness, witness.url.as_ref()?)));
@@ -56,22 +56,22 @@ fn is_guarded(url: &Url) -> bool {
     url.scheme() == "https" || url.host_str().is_some_and(is_this_machine)
 }
 
-// What one witness has cosigned, for metrics.
+// Counters of what each witness has cosigned, for metrics.
 
 #[derive(Debug)]
 pub struct CosigningStats {
-    /// In the policy.
+    /// The name of the witness in the policy.
     pub name: String,
     pub key: PublicKey,
     size: AtomicU64,
     at: Mutex<Option<Instant>>,
     pub failures: Counter,
-    /// Whether it said last that it cosigns nothing more until its operator decides.
+    /// Whether the witness last said that it cosigns nothing more until its operator decides.
     pub is_stopped: AtomicBool,
 }
 
 impl CosigningStats {
-    /// For all witnesses, also for those that post.
+    /// Makes counters for all witnesses, also for those that post.
     pub fn of(policy: &Policy) -> Vec<Arc<Self>> {
         let witnesses = policy.witnesses().iter().map(|witness| {
             Arc::new(Self {
@@ -95,12 +95,12 @@ impl CosigningStats {
         }
     }
 
-    /// Of the newest checkpoint that it has cosigned since the start.
+    /// The size of the newest checkpoint that the witness has cosigned since this server started.
     pub fn size(&self) -> u64 {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// Since it has cosigned last.
+    /// The time since the witness last cosigned.
     pub fn since(&self) -> Option<Duration> {
         self.at.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
     }

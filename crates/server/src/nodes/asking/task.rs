@@ -111,9 +111,9 @@ enum AskFailure {
 
 enum WitnessAnswer {
     Cosigned(Vec<NoteSignature>),
-    /// With the size that it has, if it says so.
+    /// The witness has another size, which it may name.
     Conflict(Option<u64>),
-    /// It has stopped for this log; with its reason.
+    /// The witness has stopped for this log, with this reason.
     Stopped(String),
 }
 
@@ -149,7 +149,7 @@ impl Attempt for Asking {
         backoff.wait(failure.asked_wait())
     }
 
-    /// Until there is something new to ask for. A log that is gone has nothing new.
+    /// Waits until there is something new to ask for. A log that is gone has nothing new.
     async fn rest(&mut self) {
         if self.rounds.changed().await.is_err() {
             pending().await
@@ -158,7 +158,7 @@ impl Attempt for Asking {
 }
 
 impl Asking {
-    /// Whether it was so before.
+    /// Notes whether the witness has stopped, and returns whether it had stopped before.
     fn note_stopped(&self, is_stopped: bool) -> bool {
         let key = self.witness.key.key();
         let stats = self.stats.iter().find(|stats| stats.key == key);
@@ -319,14 +319,15 @@ fn parse_size(answer: &BriefAnswer) -> Option<u64> {
     parse_number(text.strip_suffix('\n').unwrap_or(text))
 }
 
-// After a start the log signs nothing before its witnesses have said what they have seen (D93).
+// The wait after a start. The log signs nothing before its witnesses have said what they have seen (D93).
 
-/// Twice as long as one question can take.
+/// The longest wait for the first answers: twice as long as one question can take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The first start after a restore may not be the one that succeeds.
 const RECENTLY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Whether the data directory is a copy, or was a mirror's. Then its log may have been ahead of it.
+/// The answer to whether the data directory is a copy, or belonged to a mirror. If so, its log may have been ahead of
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Restored {
     Yes,
@@ -349,7 +350,7 @@ pub(crate) struct FirstAnswers {
     log: Arc<TransparencyLog>,
     policy: Policy,
     silent: Mutex<BTreeSet<PublicKey>>,
-    /// Those that have cosigned this log, and say that they do not know it.
+    /// The witnesses that have cosigned this log, and say that they do not know it.
     forgetful: Mutex<BTreeSet<PublicKey>>,
     restored: Restored,
 }

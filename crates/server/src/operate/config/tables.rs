@@ -55,7 +55,7 @@ macro_rules! table {
     };
 }
 
-/// Each key, and whether it is zero.
+/// Refuses a key that is zero. Each key comes with a flag that says so.
 pub(crate) fn refuse_zero(keys: &[(&'static str, bool)]) -> Result<(), ConfigError> {
     match keys.iter().find(|(_, is_zero)| *is_zero) {
         Some((key, _)) => Err(ConfigError::Value { key, reason: "must be more than 0".to_owned() }),
@@ -183,7 +183,8 @@ table! {
 }
 
 impl RateLimitsTable {
-    /// `None` if they are switched off. Development mode is for one's own machine and has none (D37).
+    /// Returns the rate limits, or `None` if they are switched off. Development mode is for one's own machine and has
+    /// none (D37).
     pub(crate) fn resolve(self, dev: bool) -> Result<Option<Rates>, ConfigError> {
         self.check()?;
         let rate = |count: u32, per, burst: u32| Rate::new(count.into(), per, burst.into());
@@ -327,7 +328,7 @@ where
     Ok(Some(texts.into_iter().map(|text| text.0).collect()))
 }
 
-// The table about the database that nodes share.
+// The table `[database]`, for nodes that share one.
 
 const DEFAULT_MAX_LAG: u64 = 10;
 const MAX_NAME_BYTES: usize = 64;
@@ -417,7 +418,7 @@ fn check_name(name: String) -> Result<String, String> {
     Ok(name)
 }
 
-// How and how much is logged: the format and the level of log lines.
+// The format and the level of log lines.
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LogFormat {

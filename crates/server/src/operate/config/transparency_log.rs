@@ -27,13 +27,13 @@ pub struct LogTable {
 #[derive(Debug, Clone)]
 pub struct LogSettings {
     pub origin: String,
-    /// Of the log's key, or its public half, if an agent has the other.
+    /// The file with the log's key, or with its public half if an agent has the private half.
     pub key_file: PathBuf,
-    /// `None` until the program has read the key: the server speaks to no agent.
+    /// The signer, or `None` until the program has read the key. The server speaks to no agent.
     pub signer: Option<Arc<LogSigner>>,
     pub checkpoint_every: Duration,
     pub heartbeat_every: Duration,
-    /// Which witnesses to ask, and how many must answer.
+    /// The witnesses to ask, and how many of them must answer.
     pub witnesses: Option<Policy>,
 }
 

@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::{format::Writer, time::FormatTime as _, time::Syste
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     Text,
-    /// For a terminal.
+    /// Text with colours for a terminal.
     Coloured,
     Json,
 }
@@ -110,11 +110,11 @@ fn put_members(line: &mut String, fields: &Fields) {
 
 // The values of a log line: escaped, and cut when they are long (D39, D48).
 
-/// For a path, a URL, or anything else from outside.
+/// The most characters of a path, a URL, or anything else from outside.
 pub(crate) const MAX_VALUE_CHARS: usize = 256;
-/// For our own sentences, which can contain such values.
+/// The most characters of our own sentences, which can contain values from outside.
 pub(crate) const MAX_SENTENCE_CHARS: usize = 1_024;
-/// For all values of an event, and again of its span, including escapes.
+/// The most bytes of all values of an event, and again of its span, including escapes.
 pub(crate) const MAX_VALUES_BYTES: usize = 1_792;
 
 /// Values by name, in order of arrival.
@@ -218,7 +218,7 @@ impl fmt::Write for Start {
     }
 }
 
-/// With a backslash before each quotation mark and backslash.
+/// The length of the text with a backslash before each quotation mark and backslash.
 fn quoted_length(text: &str) -> usize {
     text.len() + text.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }

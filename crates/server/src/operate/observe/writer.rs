@@ -32,7 +32,7 @@ pub struct LogStats {
     /// Lines that standard error did not take.
     pub unwritten: Counter,
     has_failed: AtomicBool,
-    /// Since when a line is being written, in nanoseconds of uptime; 0 if none is.
+    /// The time since which a line is being written, in nanoseconds of uptime; 0 if none is.
     writing_since: AtomicU64,
 }
 
@@ -64,7 +64,7 @@ pub struct LogQueue {
 }
 
 impl LogQueue {
-    /// Never waits.
+    /// Hands over a line. This never waits.
     pub fn put(&self, line: String) {
         if self.sender.try_send(Message::Line(line)).is_err() {
             self.stats.overflowed.add(1);
@@ -180,7 +180,7 @@ impl<W: Write> LogWriter<W> {
     }
 }
 
-// How much is logged (D48): a limit for each kind of line, and one for all. The rest is counted.
+// Limits on how much is logged (D48): one for each kind of line, and one for all. Lines beyond them are counted.
 
 /// About a hundred lines a second, and a thousand at once.
 pub const OF_A_KIND: LogRate = LogRate { bytes_per_second: 32 * 1024, burst: 256 * 1024 };
@@ -234,7 +234,7 @@ pub struct Flow(Mutex<Kinds>);
 #[derive(Debug, Default)]
 struct Kinds {
     all: Used,
-    /// As many as places in the code that log, times the classes of answers.
+    /// The kinds of lines. There are at most as many as places in the code that log, times the classes of answers.
     each: HashMap<LineKind, KindFlow>,
 }
 
@@ -252,7 +252,7 @@ struct KindFlow {
 struct Used(u64);
 
 impl Used {
-    /// Whether anything is left. The line that uses it up can be larger.
+    /// Whether anything is left. The line that uses up the rest can be larger than it.
     fn has_room(&self, rate: LogRate, now: u64) -> bool {
         self.0 < now.saturating_add(rate.nanos(rate.burst))
     }
@@ -270,7 +270,8 @@ pub struct LeftOut {
 }
 
 impl Flow {
-    /// Whether there is room for a line of this kind. If not, counts it. `now` is in nanoseconds of uptime.
+    /// Returns whether there is room for a line of this kind, and counts the line if not. `now` is in nanoseconds of
+    /// uptime.
     pub fn admits(&self, kind: &LineKind, now: u64) -> bool {
         let mut kinds = self.lock();
         let has_room = kinds.all.has_room(OF_ALL, now);
@@ -280,7 +281,7 @@ impl Flow {
         is_admitted
     }
 
-    /// For a line of so many bytes, with this message.
+    /// Counts a line of so many bytes, with this message.
     pub fn charge(&self, kind: &LineKind, bytes: usize, message: &str, now: u64) {
         let (mut kinds, bytes) = (self.lock(), bytes as u64);
         kinds.all.charge(OF_ALL, bytes, now);

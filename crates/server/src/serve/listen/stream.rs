@@ -68,7 +68,7 @@ impl<S> Stream<S> {
         self.patience.is_blocked.store(is_blocked, Ordering::Relaxed);
     }
 
-    /// Whether these bytes are hyper's own: it reads a head only when it has sent the answer to the one before.
+    /// Whether these bytes are hyper's own. Hyper reads a head only when it has sent the answer to the one before.
     fn leaves_out(&mut self) -> bool {
         self.left_out = self.patience.has_no_answer();
         self.left_out

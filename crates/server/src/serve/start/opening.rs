@@ -76,7 +76,7 @@ struct OpenedRole {
     webhooks: Webhooks,
 }
 
-/// On its own, or as a node.
+/// Opens the data of a server on its own, or of a node.
 fn open_own(
     data_dir: &DataDir,
     opening: OpenSettings,
@@ -109,7 +109,7 @@ async fn open_mirror(
     Ok(OpenedRole { store, role: ServerRole::Mirror(state), webhooks })
 }
 
-// Why a server does not start.
+// The reasons why a server does not start.
 
 #[derive(Debug, Error)]
 pub enum StartError {

@@ -77,7 +77,7 @@ pub(crate) fn serve_metrics(app: &App, listener: TcpListener) -> Background {
     Background::start(|stopped| listen::serve(listener, service, gate, stopped))
 }
 
-/// Without it the server works, and its operator has to stop it for changes.
+/// Opens the socket of the operator. Without it the server works, but its operator has to stop it for changes.
 pub(crate) fn bind_admin(data_dir: &Path) -> Option<UnixListener> {
     let path = DataDir::admin_socket_at(data_dir);
     let bound = admin::bind(&path);
@@ -94,9 +94,9 @@ pub(crate) fn serve_admin(app: &App, listener: UnixListener) -> Background {
     Background::start(|stopped| admin::serve(listener, app, stopped))
 }
 
-// The tasks that follow others: an order, an origin, a log.
+// The tasks that follow something else: the order of the nodes, an origin, or a log.
 
-/// A node follows the order, and a mirror its origin.
+/// Follows the order on a node, and the origin on a mirror.
 pub(crate) fn start_following(app: &App, clock: Clock) -> Result<Option<Background>, StartError> {
     let store = Arc::clone(&app.store);
     Ok(match &app.role {

@@ -61,7 +61,7 @@ fn marks(fixture: &Fixture) -> Vec<String> {
     names.filter(|name| name.ends_with(".keep")).collect()
 }
 
-/// The same content again, on a store that has seen the orphan; then everything is there.
+/// Stores the content again, on a store that has seen the orphan. Then everything is there.
 async fn store_again(fixture: &Fixture, store: Store) {
     put(&store, &["+dir/c=2", "+other/b=2"]).await.unwrap();
     git_gc(&fixture.repository());

@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     CrashMidway,
     /// The machine dies before the step: nothing remains of what no fsync has made durable.
     PowerCut,
-    /// The same, but every other change of a name had reached the disk by itself.
+    /// The machine dies before the step, and every other change of a name had reached the disk by itself.
     PowerCutInPart,
 }
 
