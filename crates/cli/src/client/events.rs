@@ -27,7 +27,7 @@ pub(crate) enum Gaps {
 #[derive(Debug)]
 pub(crate) enum Next {
     Event(EventBody),
-    /// There was a time without a connection, and now there is one again.
+    /// The connection is back after a time without one.
     Again,
 }
 

@@ -18,7 +18,7 @@ pub(crate) enum Reader {
     Downloader,
 }
 
-/// Where `countersign serve` listens if it is not told otherwise.
+/// The address at which `countersign serve` listens by default.
 const OWN_SERVER: &str = "http://127.0.0.1:3000";
 
 #[derive(Debug)]

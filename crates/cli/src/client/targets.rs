@@ -16,7 +16,7 @@ use crate::client::{ServerClient, state::Shown, state::StateQuestion, waiting::V
 use crate::settings::{client_config::KnownServer, trust::TrustFile};
 use crate::words::{error::CliError, output, output::quote};
 
-/// Where something may be, and the server that would have it.
+/// A path at which something may be, and the server that would have it.
 #[derive(Debug)]
 pub(crate) struct ServerPath {
     pub(crate) client: ServerClient,

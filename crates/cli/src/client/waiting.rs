@@ -64,7 +64,7 @@ impl Vetoed {
         self.signed.entries.values().map(|collected| collected.collected_at).max()
     }
 
-    /// Who vetoed it, when and why.
+    /// Says who vetoed the proposal, when and why.
     pub(crate) fn describe(&self, shown: &Shown) -> String {
         let signers = shown.signers().ok().flatten();
         let names = Names::of(&signers);

@@ -151,7 +151,7 @@ pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Resu
     find_release(session, name).await
 }
 
-/// Where the name may be the URL of a file.
+/// Finds the place of a file if the name can be its URL.
 fn locate_file(name: &ReleaseName) -> Result<Option<DownloadPlace>, CliError> {
     let NamedSubject::Url(url) = &name.subject else { return Ok(None) };
     if name.tag.is_some() || split_page(url).is_some() || locate_release_page(url).is_some() {

@@ -199,7 +199,7 @@ fn show_registered(
     session.output.result(&text, &value)
 }
 
-/// Where people see it, and how to sign it.
+/// Says where people see the release, and how to sign it.
 fn page_of(client: &ServerClient, path: &RepoPath) -> String {
     format!("{}{}", client.address(), links::page(path))
 }
@@ -246,7 +246,7 @@ fn confirm_replacement(
     output::confirm(session.confirmation(), "Register it again?")
 }
 
-/// Where the index would be, by the URL alone.
+/// Finds where the index would be, by the URL alone.
 fn locate_index(body: &AssetsBody) -> Option<RepoPath> {
     let dir = match body {
         AssetsBody::Release(url) => locate_release_page(url.split('?').next().unwrap_or(url)),

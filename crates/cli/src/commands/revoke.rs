@@ -256,7 +256,7 @@ fn describe(name: &str, to_revoke: &ToState) -> Vec<String> {
     ]
 }
 
-/// Who stands behind a document already, under the signers in force.
+/// Says who has signed a document already, under the signers in force.
 fn describe_progress(to_revoke: &ToState, you: PublicKey) -> String {
     let signers = to_revoke.signers();
     let tally = Tally::of_revocation(signers, &to_revoke.signed);

@@ -165,7 +165,7 @@ struct SignedBefore {
     is_complete: bool,
 }
 
-/// Everything that waits for the user's key, on every server that they use.
+/// Lists everything that waits for the user's key, on every server that they use.
 async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Target>, CliError> {
     let key = session.public_key()?;
     let mut targets = Vec::new();

@@ -72,7 +72,7 @@ fn given_staple(args: &VerifyArgs) -> Result<Option<Staple>, CliError> {
     args.staple.as_deref().map(read_staple).transpose()
 }
 
-/// All files must be of this one release.
+/// Checks all files, which must be of this one release.
 fn check_all(
     session: &Session,
     args: &VerifyArgs,
@@ -367,7 +367,7 @@ fn list_files(given: &[PathBuf]) -> Result<Vec<GivenFile>, CliError> {
     Ok(files)
 }
 
-/// Where a whole release must be, a link could lead elsewhere by the time someone publishes it.
+/// Refuses links where a whole release must be. A link could lead elsewhere by the time someone publishes it.
 fn refuse_links(given: &[PathBuf]) -> Result<(), CliError> {
     for path in given {
         // Without a slash at the end, which would follow the link.

@@ -254,7 +254,7 @@ pub(crate) fn for_each_block(file: &mut File, mut block: impl FnMut(&[u8])) -> i
     }
 }
 
-/// Where a download goes: as the user says, or under the file's own name.
+/// Chooses where a download goes: as the user says, or under the file's own name.
 pub(crate) fn choose_target(given: Option<&Path>, file: &PublishedFile) -> Result<PathBuf, CliError> {
     let name = file.file_name.as_str().rsplit('/').next().unwrap_or_default();
     let target = match given {

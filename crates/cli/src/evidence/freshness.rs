@@ -37,7 +37,7 @@ pub(crate) struct ShownState<'a> {
     pub(crate) is_given: bool,
 }
 
-/// Who shows the state of a release.
+/// The party that shows the state of a release.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum StateSource<'a> {
     /// A server, now.
@@ -69,7 +69,7 @@ pub(crate) enum LogReport {
     NotChecked,
     /// No staple is there.
     Absent {
-        /// Who names a log all the same, if the release comes from a bundle.
+        /// The policy that names a log all the same, if the release comes from a bundle.
         wanted_by: Option<PolicySource>,
     },
     /// A staple is there, and does not meet the policy. Only of a bundle.
@@ -96,7 +96,7 @@ impl LogReport {
     }
 }
 
-/// Who knows the log's key.
+/// The log's key, from a policy or from elsewhere.
 struct KnownLog {
     policy: Option<ChosenPolicy>,
     /// The key without a policy: the one that this computer knows, or that the server names.

@@ -19,7 +19,7 @@ pub(crate) struct Accepted {
     pub(crate) is_first_use: bool,
 }
 
-/// Where the root of trust may come from.
+/// Decides where the root of trust may come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Network {
     /// The project's own forge may be asked; what is shown is the newest.

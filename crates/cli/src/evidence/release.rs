@@ -143,7 +143,7 @@ pub(crate) fn withdrawn(shown: &Shown, withdrawal: &Withdrawal) -> CliError {
     )
 }
 
-/// Who took it back, when and why.
+/// Says who withdrew the release, when and why.
 pub(crate) fn say_withdrawn(shown: &Shown, Withdrawal { request, body }: &Withdrawal) -> String {
     let at = Timestamp::parse(&request.timestamp);
     let at = at.map_or_else(|_| shown_text(&request.timestamp), when_text);
@@ -161,7 +161,7 @@ pub(crate) fn no_release(path: &RepoPath) -> CliError {
     )
 }
 
-/// Who withdrew the release that was there, and why.
+/// Finds who withdrew the release that was there, and why.
 pub(crate) fn find_withdrawal(shown: &Shown, path: &RepoPath) -> Result<Option<Withdrawal>, CliError> {
     shown.parsed(&layout::withdrawal_of(path), Withdrawal::parse)
 }
@@ -209,7 +209,7 @@ fn list_under(title: String, said: &[ObjectionDescription], you: Option<PublicKe
     std::iter::once(title).chain(lines).collect()
 }
 
-/// Who says it, when, and what.
+/// Says who objects, when, and what they say.
 pub(crate) fn say_objection(objection: &ObjectionDescription, you: Option<PublicKey>) -> String {
     let listed = if objection.is_listed { "" } else { ", who is no longer a signer" };
     let is_you = if you == Some(objection.signer.key) { " (you)" } else { "" };

@@ -237,7 +237,7 @@ impl ClientConfig {
         self.projects.keys().filter_map(|project| RepoPath::parse(project).ok())
     }
 
-    /// Everything that is set, in the order of the file's parts.
+    /// Lists everything that is set, in the order of the file's parts.
     pub(crate) fn values(&self) -> Vec<ConfigValue> {
         let Self { server, key, policy, max_age, servers, projects } = self.clone();
         let all = ConfigEntry { server, discovered: false, key, policy, max_age };

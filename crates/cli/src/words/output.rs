@@ -389,7 +389,8 @@ impl Several {
         Err(self.summary().with_details(value))
     }
 
-    /// Where nothing at all was done, and for one kind of reason, the exit code is the one of this kind.
+    /// The error for all of them. If nothing at all was done, and for one kind of reason, the exit code is that of this
+    /// kind.
     fn summary(&self) -> CliError {
         let failed = self.failed.len();
         let mut kinds = self.failed.iter().map(|failure| failure.error.kind());

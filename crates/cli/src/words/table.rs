@@ -67,7 +67,7 @@ pub(crate) fn age_text(since: Timestamp, now: Timestamp) -> String {
 
 // Signers in the words of this client: names first, in the order of the signers file, and the user marked.
 
-/// Who is who, and which of them the user is.
+/// The names of signers, and which of them the user is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct People<'a> {
     pub(crate) names: &'a Names,

@@ -25,7 +25,7 @@ impl RouteTable {
         self.route(path, post(handler)).with_row(Verb::Post, path.to_owned(), endpoint)
     }
 
-    /// Everything below a directory. The rest of the target is one path, which can contain slashes.
+    /// Adds a route for everything below a directory. The rest of the target is one path, which can contain slashes.
     pub fn get_below<H: Handler<T, App>, T: 'static>(
         self,
         dir: &str,

@@ -79,7 +79,7 @@ pub struct Followers {
 /// What a follower asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FollowRequest {
-    /// The newest commit that it has. `None`: it has nothing.
+    /// The newest commit that the follower has, or `None` if it has nothing.
     pub after: Option<ObjectId>,
     /// How long it waits if there is nothing new.
     pub wait: Duration,

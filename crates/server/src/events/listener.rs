@@ -31,7 +31,7 @@ const BLOCKED: Duration = Duration::from_millis(100);
 /// Tells nginx to pass on each event at once.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// Where events come from.
+/// The source of events.
 #[derive(Debug)]
 pub struct EventSource {
     pub store: Arc<HeldStore>,

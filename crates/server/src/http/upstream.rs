@@ -64,7 +64,7 @@ pub enum UpstreamError {
     Missing(Url),
 }
 
-/// Where signers files and releases come from.
+/// The source of signers files and releases.
 #[derive(Debug)]
 pub struct Upstream {
     pub forges: Forges,
@@ -77,7 +77,7 @@ pub struct Upstream {
     pub release_limits: ReleaseLimits,
 }
 
-/// Who wants the server to fetch.
+/// The claim of a caller that wants the server to fetch.
 #[derive(Debug)]
 pub struct FetchClaim {
     pub claimant: Claimant,

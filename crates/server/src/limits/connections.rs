@@ -92,7 +92,7 @@ impl Connections {
 }
 
 impl ConnectionLimits {
-    /// No more connections than there are file descriptors.
+    /// Lowers the limits so that there are no more connections than file descriptors.
     pub fn within_file_limit(self, files: Option<u64>) -> Self {
         let Some(files) = files else { return self };
         let room = files.saturating_sub(OTHER_FILES).max(files / 2);

@@ -29,7 +29,7 @@ pub struct SemaphoreRules {
     /// How many can wait, and how long.
     pub waiting: usize,
     pub max_wait: Duration,
-    /// A holder keeps its permit for at least this long. `None`: until it gives the permit back.
+    /// How long a holder keeps its permit at least. `None` means until it gives the permit back.
     pub grace: Option<Duration>,
     pub pace: Option<MinimumPace>,
 }
@@ -55,13 +55,13 @@ impl SemaphoreRules {
         }
     }
 
-    /// There is no limit but that for one address, one project or one key.
+    /// Rules with no limit but that for one address, one project or one key.
     pub const fn each(share: usize) -> Self {
         Self { share, ..Self::of(usize::MAX) }
     }
 }
 
-/// Who claims a permit, as far as it is known.
+/// The caller that claims a permit, as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub struct Claimant {
     parts: Vec<ClaimantPart>,
@@ -77,7 +77,7 @@ enum ClaimantPart {
 }
 
 impl Claimant {
-    /// There is no address if limits are switched off.
+    /// A claimant at an address, which is `None` if limits are switched off.
     pub fn at(address: Option<IpAddr>) -> Self {
         Self { parts: address.map(ClaimantPart::Address).into_iter().collect(), is_stranger: false }
     }
@@ -438,7 +438,8 @@ impl State {
         }
     }
 
-    /// Who holds least is next. Ties go to the one that got its last permit longest ago, then to the first to come.
+    /// Finds the claim that is next: that of the claimant who holds least. Ties go to the one that got its last permit
+    /// longest ago, then to the first to come.
     fn find_next(&self, rules: &SemaphoreRules) -> Option<u64> {
         if self.totals.waiting == 0 || self.totals.holding >= rules.total {
             return None;

@@ -105,7 +105,7 @@ pub struct RequestKinds {
 }
 
 impl RequestKind {
-    /// No route answers it, or it is not a valid request.
+    /// The kind of requests that no route answers, or that are not valid.
     pub const OTHER: Self = Self(0);
 }
 

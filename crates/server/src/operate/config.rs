@@ -245,7 +245,7 @@ impl GivenSettings {
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
-    /// Where to serve metrics, if anywhere.
+    /// The address at which metrics are served, if they are.
     pub metrics_listen: Option<SocketAddr>,
     pub tls: Option<TlsFiles>,
     pub connections: ConnectionLimits,

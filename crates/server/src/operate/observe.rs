@@ -62,9 +62,9 @@ pub fn log_to(
 /// What is learnt about a request on the way, for its log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestFact {
-    /// Whose signature verified.
+    /// The key whose signature verified.
     Key,
-    /// Who the headers say it is.
+    /// The key that the headers name.
     ClaimedKey,
     Project,
     File,

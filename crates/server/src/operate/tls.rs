@@ -12,7 +12,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where certificate and key are, both as PEM.
+/// The files of a certificate and its key, both as PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The server's own certificate first, then those that lead to a root.

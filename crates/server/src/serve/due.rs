@@ -30,7 +30,7 @@ pub struct DueRotations(Option<Arc<DueParts>>);
 #[derive(Debug)]
 struct DueParts {
     app: App,
-    /// Who comes meanwhile waits for the one who works.
+    /// The lock of the one request that works. Others that come meanwhile wait for it.
     working: tokio::sync::Mutex<()>,
     held: HeldBack,
 }
@@ -47,10 +47,10 @@ pub struct HeldBack {
     looks: AtomicU64,
 }
 
-/// Nothing is due before a time but what is held back.
+/// A time before which nothing is due except what is held back.
 #[derive(Debug)]
 struct Quiet {
-    /// This holds while just these wait.
+    /// The signers that wait. The time holds only while just these wait.
     waiting: Arc<WaitingSigners>,
     /// The time before which nothing else is due, or `None` if everything is held back.
     until: Option<Timestamp>,

@@ -6,7 +6,7 @@ use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_nam
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
-/// All bytes except slashes and those without a special meaning.
+/// The characters to encode in a path: all except slashes and those without a special meaning.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 pub(super) const HOME: &str = "/";

@@ -27,7 +27,7 @@ pub(super) enum Reply {
 #[derive(Debug)]
 pub(super) enum PageTrouble {
     Failed(ApiError),
-    /// There is nothing here, but perhaps something near.
+    /// Nothing is at this address, but perhaps something is near.
     Missing {
         message: String,
         near: Option<RepoPath>,

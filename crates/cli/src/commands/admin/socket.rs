@@ -56,7 +56,7 @@ fn converse(mut stream: UnixStream, request: &AdminRequest) -> io::Result<Result
 
 // The data directory of a server that is stopped.
 
-/// No budget: an operator can always clean up.
+/// Opens the repository without a budget, so that an operator can always clean up.
 pub(super) fn open_stopped(file: &GivenSettings, path: &Path) -> Result<(DataDir, OpenedData), CliError> {
     let data_dir = lock_stopped(path)?;
     // A mirror makes no commits of its own, and keeps no nonces.

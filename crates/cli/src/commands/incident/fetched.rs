@@ -33,7 +33,7 @@ pub(super) struct Fetched {
     pub(super) is_cut: bool,
     /// What could not be read, and why.
     pub(super) unread: Vec<String>,
-    /// Who agreed to the listing of the keys, for each project of `scope`.
+    /// The people who agreed to the listing of the keys, for each project of `scope`.
     agreements: BTreeMap<RepoPath, ListingAgreement>,
 }
 

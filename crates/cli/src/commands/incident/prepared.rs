@@ -80,7 +80,7 @@ pub(super) fn check_reason(reason: &str) -> Result<(), CliError> {
     checked.map_err(|error| CliError::usage("the revocations cannot be prepared", REASON_HINT).because(error))
 }
 
-/// Where the prepared files go: a directory that is not there yet, or is empty.
+/// Checks the directory for the prepared files. It must be missing or empty.
 pub(super) fn check_directory(dir: &Path) -> Result<(), CliError> {
     if is_free(dir).map_err(|error| CliError::file("read", dir, error))? {
         return Ok(());

@@ -26,7 +26,7 @@ pub(super) struct MonitorState {
     pub(super) checkpoint: String,
     /// The last one that it covers.
     pub(super) commit: String,
-    /// All that were ever watched: new signers must not be able to end the watch.
+    /// All projects that were ever watched. New signers must not be able to end the watch.
     pub(super) projects: BTreeSet<RepoPath>,
     /// What their signers files demand of the log.
     pub(super) transparency: BTreeMap<RepoPath, Transparency>,

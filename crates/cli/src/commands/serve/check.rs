@@ -38,7 +38,7 @@ pub(super) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
     report.finish(output)
 }
 
-/// Where the configuration file names this file.
+/// Finds where the configuration file names this file.
 fn place_of(source: Option<&ConfigSource>, table: &str, file: Option<&Path>) -> Option<String> {
     source?.place_of(table, file?)
 }

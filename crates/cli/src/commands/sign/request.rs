@@ -62,7 +62,7 @@ pub(super) fn find_signed(request: &SigningRequest, key: &PublicKey) -> Option<T
     set.entries.get(key).map(|collected| collected.collected_at)
 }
 
-/// Who signs, and how they want to be asked.
+/// The person who signs, and how they want to be asked.
 pub(super) struct Signing<'a> {
     pub(super) session: &'a Session,
     pub(super) args: &'a SignArgs,

@@ -19,7 +19,7 @@ use crate::evidence::release::{
 };
 use crate::words::{error::CliError, output::Output, table::People, table::when_text};
 
-/// Where a file stands that collects signatures, or did.
+/// The standing of a file that collects signatures, or did.
 pub(super) struct Status {
     pub(super) description: Description,
     drops: DroppedReleases,

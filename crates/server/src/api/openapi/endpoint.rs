@@ -84,7 +84,7 @@ pub struct Parameter {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterPlace {
-    /// Always required; the others are optional.
+    /// A part of the path. It is always required; the others are optional.
     Path,
     Query,
     Header,
@@ -144,7 +144,7 @@ impl Section {
         self.texts().2
     }
 
-    /// Its title, its name in addresses, and what it is about.
+    /// The title of the group, its name in addresses, and what it is about.
     fn texts(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Changing => (

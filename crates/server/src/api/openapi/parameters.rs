@@ -77,7 +77,7 @@ pub fn any_path() -> Parameter {
     Parameter::path("path", about, path(), EXAMPLE_PROJECT)
 }
 
-/// Where a list goes on.
+/// The parameter that says where a list goes on.
 pub fn after_index() -> Parameter {
     let about = "Continue after this `index_path`, the last one of the answer before.";
     Parameter::query("after", about, path(), EXAMPLE_INDEX)

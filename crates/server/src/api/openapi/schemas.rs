@@ -38,7 +38,7 @@ impl Type {
         schemas.into_iter().map(|(name, schema)| (name, write(schema))).collect()
     }
 
-    /// All its fields, at every depth.
+    /// All fields of the type, at every depth.
     pub fn fields(self) -> Vec<SchemaField> {
         let mut fields = Vec::new();
         let schemas = self.schemas();

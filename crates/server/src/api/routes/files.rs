@@ -159,7 +159,7 @@ fn parse_artifact(tail: &str) -> Result<RepoPath, ApiError> {
         .map_err(|error| ApiError { message: format!("Invalid artifact path: {}", error.message), ..error })
 }
 
-/// Where the newest veto of a project, or its signatures, lies (D220).
+/// Finds the path of a project's newest veto, or of its signatures (D220).
 fn find_newest_veto(head: &Head, project: &RepoPath, path: RepoPath) -> Result<RepoPath, ApiError> {
     Ok(match list_records(head, project)?.pop() {
         Some(record) if path == layout::newest_veto(project) => record.path,

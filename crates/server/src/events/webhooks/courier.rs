@@ -28,7 +28,7 @@ const TURN_PAUSE: Duration = Duration::from_secs(2);
 pub(crate) struct Courier {
     pub(crate) webhook: Webhook,
     pub(crate) progress: Progress,
-    /// Where nodes agree on which of them delivers.
+    /// The table in which nodes agree on which of them delivers.
     pub(crate) turns: Option<WebhookProgress>,
     pub(crate) stats: Arc<WebhookStats>,
     pub(crate) store: Arc<HeldStore>,
@@ -141,7 +141,7 @@ impl Courier {
         }
     }
 
-    /// Where to continue. The first commit is the last one that was looked at.
+    /// Finds where to continue. The first commit is the last one that was looked at.
     async fn find_place(&mut self) -> Result<Commits, Stopped> {
         loop {
             let (recent_commits, stop) = (Arc::clone(self.store.recent_commits()), self.stop.clone());

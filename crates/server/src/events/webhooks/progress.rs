@@ -23,7 +23,7 @@ pub struct DeliveryPosition {
     pub events: Option<usize>,
 }
 
-/// Where a webhook keeps how far it came.
+/// The place where a webhook keeps its progress.
 #[derive(Debug)]
 pub enum Progress {
     File(ProgressFile),

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::follow::outgoing;
 use crate::follow::outgoing::{BriefAnswer, BriefError, OutgoingClient, direct_client, read_retry_after};
 
-/// No text of an error is longer.
+/// The most bytes of an error's text.
 const ERROR_BYTES: usize = 64 << 10;
 /// The longest wait that an origin can ask for.
 const MAX_ASKED_WAIT: Duration = Duration::from_secs(600);

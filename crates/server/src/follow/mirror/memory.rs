@@ -128,7 +128,8 @@ pub(crate) enum CompareError {
 }
 
 impl OwnPast {
-    /// All commits that lead to this one. 20 bytes each: some megabytes for a long history, and only for the comparison.
+    /// Reads all commits that lead to this one. Each takes 20 bytes, so a long history takes some megabytes during the
+    /// comparison.
     pub(crate) async fn read(recent_commits: Arc<RecentCommits>, tip: ObjectId) -> Result<Self, StoreError> {
         let read =
             move || recent_commits.read_back(tip).map(|commit| commit.map(|commit| commit.id)).collect();

@@ -33,7 +33,7 @@ pub struct WebhookTable {
 #[derive(Clone)]
 struct SecretText(String);
 
-/// All webhooks. Their names differ.
+/// Reads all webhooks, whose names must differ.
 pub(crate) fn resolve(tables: Vec<WebhookTable>) -> Result<Vec<Webhook>, ConfigError> {
     let mut names = BTreeSet::new();
     let webhooks = tables.into_iter().map(|table| {
