@@ -318,7 +318,6 @@ pub(crate) struct WatchArgs {
     pub(crate) since: Option<String>,
 }
 
-/// For a key on a computer without a network.
 #[derive(Debug, Args)]
 pub(crate) struct PingArgs {
     /// Fail unless the server can accept changes (/readyz), as the health check of a container does
