@@ -1,4 +1,4 @@
-//! Connections to the database.
+//! Connections to the database: from the runtime and from other threads, and how rows and times are read.
 
 use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
 use std::{future::Future, io, time::Duration, time::SystemTime, time::UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! Knows how far this node is, and how the database does. The parts of a node share it.
+//! Knows how far this node is, how the database does, and whether their clocks agree. The parts of a node share it.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What a run did, in the order in which it did it, and what was wrong in the end.
+//! A run: its chance, its clock, what it did in which order, what was wrong in the end, and its figures.
 
 use std::sync::{Arc, atomic::AtomicI64, atomic::AtomicU64, atomic::Ordering};
 use std::{fmt, time::Duration, time::Instant};

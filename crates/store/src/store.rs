@@ -1,4 +1,5 @@
-//! The store at work: one thread writes, and every reader takes the newest published [`Head`].
+//! The store: opening a data directory, and the store at work. One thread writes, and every reader takes the newest
+//! published [`Head`].
 
 use std::sync::{Arc, mpsc::SyncSender, mpsc::TrySendError, mpsc::sync_channel};
 use std::{collections::HashSet, path::Path};

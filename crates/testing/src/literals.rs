@@ -1,4 +1,4 @@
-//! Paths and times that a test writes as text.
+//! What tests write as text: paths, times, certificates, ports.
 
 use std::{net::Ipv4Addr, net::TcpListener, sync::atomic::AtomicU16, sync::atomic::Ordering};
 

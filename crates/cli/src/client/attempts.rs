@@ -1,4 +1,4 @@
-//! When a request is sent again (D63).
+//! Requests to a server: which are signed, one exchange bounded in time and size, and when it is repeated (D63).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The log of a server: its key, checkpoints and tiles.
+//! The log and the journal of a server: key, checkpoints, tiles, commits.
 
 use std::fmt::Display;
 

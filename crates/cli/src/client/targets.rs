@@ -1,4 +1,5 @@
-//! Turns what a user typed into a path on a server (D60).
+//! The forms in which a user can name a release, the same in every command, and the path on a server that each becomes
+//! (D60).
 
 use std::{fmt, io, io::IsTerminal as _};
 

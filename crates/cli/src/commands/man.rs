@@ -1,4 +1,4 @@
-//! `countersign man`
+//! `countersign man` and `countersign completions`
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Holds a log to what it has shown before (D98). If it contradicts itself, both checkpoints are kept as evidence.
+//! Holds a log to what it has shown before (D98), with hashes from its tiles. If it contradicts itself, both checkpoints are
+//! kept as evidence.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -1,4 +1,5 @@
-//! Gathers what a server shows for a download. Whether it holds, core says.
+//! A release as a server shows it: its evidence for a download, and what signers said against it. Core says whether it
+//! holds.
 
 use countersign_api::state::StateResponse;
 use countersign_core::documents::index::{AssetName, ReleaseIndex};

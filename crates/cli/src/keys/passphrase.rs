@@ -1,4 +1,4 @@
-//! Passphrases: from the terminal, or from a file.
+//! Passphrases, from the terminal or from a file, and bytes that must not be seen.
 
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::{fmt, fs::File, fs::OpenOptions, io, path::Path};

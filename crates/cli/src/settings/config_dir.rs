@@ -1,4 +1,4 @@
-//! The user's configuration directory, and how its files are changed: one process at a time, whole or not at all.
+//! The user's configuration directory, and how files are read and written: one process at a time, whole or not at all.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Write as _};

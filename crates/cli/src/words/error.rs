@@ -1,4 +1,4 @@
-//! Why a command failed, and what to do about it. The kind sets the exit code.
+//! Why a command failed, and what to do about it. The kind sets the exit code. Paths are shown as users type them.
 
 use std::{error::Error, ffi::OsString, fmt, io, path::Path, path::PathBuf, process::ExitCode};
 

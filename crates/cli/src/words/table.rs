@@ -1,4 +1,4 @@
-//! Columns for people.
+//! Columns and names of signers, for people.
 
 use std::fmt;
 

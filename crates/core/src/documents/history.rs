@@ -1,4 +1,5 @@
-//! The history of a project's signers files (spec §2.4, D12), in order of activation.
+//! The history of a project's signers files (spec §2.4, D12), in order of activation, and the agreement by which the next
+//! one waits (D131).
 //!
 //! It is stored as one file an entry, which never changes (D42). What is served as one document is put together from
 //! these files, byte for byte what [`History::write`] gives.

@@ -1,4 +1,4 @@
-//! The place of each stored file (the table of them is in docs/api.md).
+//! The place of each stored file (the table of them is in docs/api.md), and the format marker at the root (D38).
 
 use serde::Serialize;
 

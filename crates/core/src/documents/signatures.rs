@@ -1,4 +1,4 @@
-//! The signatures file (D9): who has signed a file, and when.
+//! The signatures file (D9): who has signed a file, and when. Beside it, signatures in other formats (D102).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! A signed request, kept so that anyone can re-verify that this key asked for this (D14, D20).
+//! A signed request, kept so that anyone can re-verify that this key asked for this (D14, D20): withdrawals are such (D120),
+//! and the registrant of a release comes from one (D121). Its nonce makes it unique.
 
 use serde::Serialize;
 use uuid::{Uuid, Variant};

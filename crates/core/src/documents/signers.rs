@@ -1,4 +1,5 @@
-//! The signers file (D8): who may sign, in which role, and how many are needed.
+//! The signers file (D8): who may sign, in which role and groups, and how many are needed. Its metadata (D10) say where it
+//! came from.
 
 use std::{borrow::Cow, collections::BTreeMap, collections::BTreeSet, fmt, time::Duration};
 

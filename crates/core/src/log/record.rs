@@ -1,4 +1,4 @@
-//! The records of the status map (D83): texts of a few lines, each in one spelling.
+//! The leaf of a commit (D82), and the records of the status map (D83): texts of a few lines, each in one spelling.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The offline bundle: all evidence for one release in one document (docs/bundle.md).
+//! The offline bundle: all evidence for one release in one document (docs/bundle.md), and the staple of its state (D86).
 
 use serde::{Serialize, Serializer};
 

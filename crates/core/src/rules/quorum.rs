@@ -1,4 +1,5 @@
-//! *The* threshold function. Server, client and mirror count signers here and nowhere else.
+//! *The* threshold function: server, client and mirror count signers here and nowhere else. Whose signatures a signers file
+//! needs (D15), and the tally that people read.
 
 use std::{borrow::Cow, collections::BTreeSet, fmt, time::Duration};
 

@@ -1,4 +1,5 @@
-//! How a decision sees the repository, and what it asks to be changed there.
+//! How a decision sees the repository, what it asks to be changed there, and the commit message of each. A part of a
+//! repository in memory.
 
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 

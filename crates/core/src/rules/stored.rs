@@ -1,4 +1,5 @@
-//! Reads stored documents through a snapshot. A stored file that does not parse is our fault, never the caller's.
+//! Reads stored documents through a snapshot, and says what callers can ask about them. A stored file that does not parse is
+//! our fault, never the caller's.
 
 use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! One short question over HTTP, and its short answer.
+//! Questions to servers that the operator named: one short question over HTTP, its short answer, and why one failed.
 
 use std::{borrow::Cow, error::Error as StdError, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What a client reads if it does not get what it asked for.
+//! What a client reads if it does not get what it asked for, and whether the server is healthy.
 
 pub(crate) mod codes;
 

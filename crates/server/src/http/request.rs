@@ -1,4 +1,5 @@
-//! The parameters behind the question mark.
+//! What a request says beside its body: the parameters behind the question mark, ids of commits, the `Host` header, and
+//! the id that the server gives it.
 
 use std::{borrow::Cow, fmt::Display, sync::LazyLock, sync::atomic::AtomicU64, sync::atomic::Ordering};
 

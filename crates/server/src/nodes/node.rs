@@ -1,4 +1,4 @@
-//! This server as one of several nodes, which share a database.
+//! The role of this server: on its own, one of several nodes that share a database, or a mirror.
 
 use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
 use std::{fs, io, path::Path, time::Duration, time::Instant};

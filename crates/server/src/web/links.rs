@@ -1,4 +1,4 @@
-//! Addresses of pages, and of things elsewhere. Text from strangers is encoded or left out.
+//! Addresses of pages and of things elsewhere, and commands to paste. Text from strangers is encoded, quoted or left out.
 
 use countersign_core::documents::layout;
 use countersign_core::values::wire::routes::{BADGES, FILES, KEY_PAGES, PAGES};

@@ -1,4 +1,4 @@
-//! The signers history of a project, the newest step first.
+//! The signers history of a project, the newest step first, and Atom feeds of events.
 
 use countersign_core::values::{bounds::PAGE_STEPS, digest::Sha512, path::RepoPath, time::Timestamp};
 use countersign_core::{documents::layout, documents::signers::Signer, rules::stored};

@@ -1,4 +1,4 @@
-//! What a page can know about its request.
+//! What a page can know about its request, such as which part of a long list it shows.
 
 use std::{ops::Range, sync::Arc};
 

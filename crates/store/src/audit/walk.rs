@@ -1,4 +1,5 @@
-//! Walks from the newest commit back to where the check begins, and then forward again, replaying each commit.
+//! Walks from the newest commit back to where the check begins, and then forward again, replaying what differs between each
+//! two trees.
 
 use std::{cmp::Ordering, collections::BTreeMap, collections::BTreeSet, path::Path, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Entries as text.
+//! The entry of one commit, and entries as text.
 
 use std::{collections::HashMap, collections::hash_map::Entry, io::Write as _};
 

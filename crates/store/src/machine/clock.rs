@@ -1,4 +1,4 @@
-//! The server's clock. Tests put a fixed one in its place.
+//! The server's clock, threads that end in time, and whether something failed lately. Tests put a fixed clock in its place.
 
 use std::sync::{Arc, LazyLock, atomic::AtomicU64, atomic::Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

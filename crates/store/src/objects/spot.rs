@@ -1,4 +1,4 @@
-//! The place of a file's content, as far as readers have found it out.
+//! What readers have found out: where the content of a file is, which packs do not hold an object, and what was parsed.
 
 use std::sync::{Arc, atomic::AtomicU64, atomic::Ordering};
 

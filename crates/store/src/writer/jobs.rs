@@ -1,4 +1,4 @@
-//! What the writer is asked to do.
+//! What the writer is asked to do, and what each change needs of the storage budget.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,4 +1,4 @@
-//! What the writer counts.
+//! What the writer counts, and how values are distributed.
 
 use std::{sync::atomic::AtomicU64, sync::atomic::AtomicUsize, sync::atomic::Ordering, time::Instant};
 

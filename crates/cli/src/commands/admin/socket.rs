@@ -1,4 +1,4 @@
-//! Asking a running server over the socket in its data directory.
+//! A server's data directory: asking a running server over its socket, and opening that of a stopped one as its owner.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::{fs::MetadataExt as _, net::UnixStream};

@@ -1,4 +1,4 @@
-//! What the exports for ssh-keygen and minisign share: the signatures on `SHA256SUMS`, and how their scripts compute digests.
+//! The formats of exports: signatures on `SHA256SUMS` for minisign, ssh-keygen and openssl, each with its script.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! How far a monitor is: one readable JSON document.
+//! How far a monitor is, as one readable JSON document, and whom it tells what it finds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{io::Write as _, path::PathBuf, process::Command, process::Stdio, time::Duration};

@@ -1,5 +1,6 @@
-//! What the decisions about statements share: why one is refused, how its text and signature are read, and how signatures of
-//! several keys on one text are collected.
+//! Revoking a complete file (spec §4.9; D20), vetoing a proposed signers file (D135, D136), and objecting to a release
+//! (D123–D125): why a statement is refused, how its text and signature are read, how signatures of several keys on one
+//! text are collected, and what each kind changes.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -114,7 +115,7 @@ fn bad_signature(kind: StatementKind) -> &'static str {
 }
 
 /// Reads the text of a statement as the document of one kind.
-pub(super) fn read<D>(
+fn read<D>(
     statement: &SignedStatement,
     parse: fn(&[u8]) -> Result<D, ParseError>,
 ) -> Result<D, StatementRefusal> {
@@ -122,7 +123,7 @@ pub(super) fn read<D>(
     parse(statement.text.as_bytes()).map_err(invalid)
 }
 
-pub(super) fn verify(statement: &SignedStatement) -> Result<(), StatementRefusal> {
+fn verify(statement: &SignedStatement) -> Result<(), StatementRefusal> {
     let SignedStatement { kind, text, signature, public_key, .. } = statement;
     let verified = public_key.verify(&Sha512::of(text.as_bytes()), signature);
     verified.map_err(|_| StatementRefusal::BadSignature(*kind))
@@ -130,7 +131,7 @@ pub(super) fn verify(statement: &SignedStatement) -> Result<(), StatementRefusal
 
 /// The signatures that this one joins: those on the same text. The first one fixes the text, as long as a key that counts
 /// stands behind it. `None` begins anew.
-pub(super) fn join_pending(
+fn join_pending(
     snapshot: &impl Snapshot,
     statement: &SignedStatement,
     groups: &[Group],
@@ -158,7 +159,7 @@ pub(super) fn join_pending(
 }
 
 /// Records a statement that needs more signatures.
-pub(super) fn record_pending(change: &mut Change, statement: &SignedStatement, set: &SignatureSet) {
+fn record_pending(change: &mut Change, statement: &SignedStatement, set: &SignatureSet) {
     let place = statement.kind.path_of(&statement.file_path);
     change.write(layout::pending_of(&place), statement.text.as_bytes());
     change.write(layout::pending_signatures_of(&place), set.write());

@@ -133,21 +133,24 @@ async fn state(app: &App, request: &Authenticated, kind: StatementKind) -> Resul
     let statement = SignedStatement::parse(kind, &request.body)?;
     observe::note(RequestFact::File, &statement.file_path);
     let keys = [&request.caller, &statement.public_key];
+    match kind {
+        // A block of the project holds the signers back, and does not take the veto from its masters (D173).
+        StatementKind::Veto => app.blocks.check_keys(&keys)?,
+        StatementKind::Revocation | StatementKind::Objection => {
+            app.blocks.check(&keys, &statement.file_path)?;
+        }
+    }
     let stated = match kind {
         StatementKind::Revocation => {
-            app.blocks.check(&keys, &statement.file_path)?;
             let signed = request.to_signed_request()?;
             request
                 .change(app, move |head, now| decide::statement::revoke(head, &statement, &signed, now))
                 .await?
         }
         StatementKind::Veto => {
-            // A block of the project holds the signers back, and does not take the veto from its masters (D173).
-            app.blocks.check_keys(&keys)?;
             request.change(app, move |head, now| decide::statement::veto(head, &statement, now)).await?
         }
         StatementKind::Objection => {
-            app.blocks.check(&keys, &statement.file_path)?;
             request.change(app, move |head, now| decide::statement::object(head, &statement, now)).await?
         }
     };

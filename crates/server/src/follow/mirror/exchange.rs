@@ -1,4 +1,4 @@
-//! One question to the origin's journal, and its answer.
+//! What a mirror and a witness ask their origin, and its address: the journal, and all else.
 
 use std::{error::Error as StdError, fmt, str::FromStr, time::Duration};
 

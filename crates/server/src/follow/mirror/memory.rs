@@ -1,4 +1,5 @@
-//! What a mirror's data directory remembers beside the repository: its origin, and why it no longer follows it.
+//! What a mirror's data directory remembers beside the repository: its origin, why it no longer follows it, and where their
+//! histories part.
 
 use std::{io, path::Path, path::PathBuf, sync::Arc};
 

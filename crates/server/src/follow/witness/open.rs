@@ -1,4 +1,4 @@
-//! A data directory with the records of a witness.
+//! A witness: its settings, its records in the data directory, and one request to cosign.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The witnesses that can be asked.
+//! The witnesses that can be asked, and what is counted of each.
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering};
 use std::time::{Duration, Instant};

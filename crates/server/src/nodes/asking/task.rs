@@ -1,4 +1,4 @@
-//! The tasks that ask: one for each witness.
+//! The tasks that ask, one for each witness, from the wait after a start to the cosignatures that the log takes.
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
 use std::{collections::BTreeSet, future::pending, time::Duration};

@@ -1,4 +1,4 @@
-//! Where in the configuration file a mistake is, in its own lines.
+//! Mistakes in settings: what is wrong, and where in the configuration file, in its own lines.
 
 use std::{error::Error as _, io, net::SocketAddr, path::Path, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! The sockets, and what answers on each.
+//! The sockets and what answers on each, and the tasks that follow something else.
 
 use std::{net::SocketAddr, path::Path, sync::Arc};
 

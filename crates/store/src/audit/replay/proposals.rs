@@ -1,4 +1,4 @@
-//! Proposing signers again: the signed request and the file are both stored, and must fit each other.
+//! Proposals, rotations that wait, vetoes, withdrawals and objections, run again.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is wrong with a commit.
+//! What is wrong with a commit: its times, the requests that it repeats, or what it changed.
 
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 use std::{fmt::Display, ops::RangeInclusive, time::Duration};
