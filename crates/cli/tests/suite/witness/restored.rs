@@ -88,9 +88,10 @@ impl Copied {
     #[track_caller]
     fn assert_stopped(&self) {
         let server = &self.world.server;
+        // After a start it is not ready either, until it has compared itself with what its witnesses have seen.
+        await_value(server.metrics_address(), "countersign_log_stopped", 1.0);
         let said = await_readyz(server, 503).text();
         assert!(said.contains("the log signs nothing") && said.contains(&self.seen.to_string()), "{said}");
-        await_value(server.metrics_address(), "countersign_log_stopped", 1.0);
         await_value(server.metrics_address(), "countersign_log_lost_size", self.seen as f64);
         await_value(server.metrics_address(), "countersign_ready", 0.0);
         assert_eq!(checkpoint_of(server).checkpoint().size, self.old);
