@@ -9,7 +9,7 @@ use crate::action::{Action, ListedAction};
 use crate::contents::{Contents, State};
 use crate::decisions::{Decisions, MemoSet, Outcome};
 use crate::invariants::states::{check_update, check_waiting};
-use crate::invariants::{Broken, Held, Invariant, replay::RecordedStep, shown::check_shown};
+use crate::invariants::{Broken, Held, Invariant, proofs::check_shown, replay::RecordedStep};
 use crate::judge::{ActionMask, Judge, Ranks};
 use crate::logged::{Logged, MapId};
 use crate::view::{Facts, Reads, View};

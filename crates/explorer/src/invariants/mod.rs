@@ -4,7 +4,6 @@ pub mod documents;
 pub mod objections;
 pub mod proofs;
 pub mod replay;
-pub mod shown;
 pub mod states;
 pub mod steps;
 pub mod waiting;

@@ -1,16 +1,18 @@
 //! What others can verify without the server: the evidence of a release, and the staple of the log.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use countersign_core::documents::history::{History, HistoryEntry};
+use countersign_core::documents::{layout, layout::Signable};
 use countersign_core::documents::{signatures::SignatureSet, signed_request::SignedRequest};
 use countersign_core::log::checkpoint::{Checkpoint, InclusionProof};
 use countersign_core::log::record::{Leaf, LoggedState, digest_changes};
 use countersign_core::log::{status::Statuses, tree::Tree};
 use countersign_core::proof::freshness::{LogTrust, LoggedSigners, StapleSubject};
 use countersign_core::proof::verify::{Evidence, RevocationEvidence, VerifyError, verify};
-use countersign_core::proof::{bundle::Staple, freshness};
-use countersign_core::rules::snapshot::Change;
+use countersign_core::proof::{bundle::Staple, freshness, state::State as ShownState, state::StateSubject};
+use countersign_core::rules::snapshot::{Change, Snapshot};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{other_format::OtherFormat, path::RepoPath, time::Timestamp};
 use countersign_testing::{format_text, key, log_key};
@@ -18,12 +20,12 @@ use serde_json::Value;
 
 use crate::contents::{ContentId, Contents, State};
 use crate::invariants::documents::{Key, Keys, Reader, read_key};
-use crate::invariants::{Checked, Held, Invariant, steps::StepCheck};
+use crate::invariants::{Broken, Checked, Held, Invariant, steps::StepCheck};
 use crate::roles::{
     BEGUN, BEGUN_SET, COLLECTING, COMPLETE, COPY, EARLIER, FILE, FORMATS, INDEX, OBJECTIONS, REGISTRANT,
     REQUEST, REVOCATION, REVOCATION_COPY, REVOCATION_SET, REVOKED,
 };
-use crate::view::{Facts, ProjectFacts, ReleaseSlots};
+use crate::view::{Facts, ProjectFacts, ReleaseSlots, View};
 use crate::{action::Action, action::Offered, world::World};
 
 const EVIDENCE: u8 = 100;
@@ -262,4 +264,38 @@ impl StepCheck<'_> {
         let formats = [("minisign", OtherFormat::Minisign), ("ssh", OtherFormat::Ssh)];
         Value::Object(formats.into_iter().map(text).collect())
     }
+}
+
+/// What a server shows of a release or a project is what is stored (D232), and a reader loses nothing of it. Gathers the
+/// state of each, reads it as a client does, and compares every file with the stored one.
+pub fn check_shown(view: &View<'_>) -> Held {
+    let paths: Vec<&RepoPath> = view.all_paths().collect();
+    let mut subjects: BTreeSet<&RepoPath> = BTreeSet::new();
+    for path in &paths {
+        let is_index = layout::signable(path) == Some(Signable::Index);
+        if is_index || layout::project_with_signers_at(path).is_some() && layout::signable(path).is_some() {
+            subjects.insert(path);
+        }
+    }
+    for path in subjects {
+        let Some(subject) = StateSubject::find(view, path) else {
+            return broken_state(path, "it is stored, and no subject of a state");
+        };
+        let shown = ShownState::gather(view, subject).and_then(|state| state.to_files());
+        let shown = shown.or_else(|error| broken_state(path, &error.to_string()))?;
+        let belongs = |file: &RepoPath| match layout::signable(path) {
+            Some(Signable::Index) => file.as_str().starts_with(path.as_str()),
+            Some(Signable::PendingSigners { .. }) | None => file.parent() == path.parent(),
+        };
+        for file in paths.iter().filter(|file| belongs(file)) {
+            if shown.read(file).ok().flatten() != view.read(file).ok().flatten() {
+                return broken_state(file, "it is shown otherwise than it is stored");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn broken_state<T>(path: &RepoPath, what: &str) -> Result<T, Broken> {
+    Invariant::StatesAreSound.broken(format!("{path}: {what}"))
 }
