@@ -156,7 +156,7 @@ impl World {
         }
     }
 
-    /// The same for the index, with right signatures in other formats.
+    /// Makes a submission that signs the index, with right signatures in other formats.
     pub fn submission_with(&self, key: &SecretKey, formats: &[OtherFormat]) -> SignaturesBody {
         let mut submission = self.submission(INDEX, key);
         let index = ReleaseIndex::parse(&self.repo.bytes(INDEX)).expect("an index");

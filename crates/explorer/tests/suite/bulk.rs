@@ -71,7 +71,7 @@ fn assert_all_revoked(world: &World, indexes: &[RepoPath], refused: &[String]) {
 }
 
 #[test]
-fn in_every_order_all_releases_are_revoked_whoever_began_which_before() {
+fn all_releases_are_revoked_in_every_order_of_those_who_began() {
     let (world, indexes) = released();
     let mut beginnings = vec![None];
     for number in 0..indexes.len() {
