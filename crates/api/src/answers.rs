@@ -16,7 +16,8 @@ use countersign_core::values::key::{PublicKey, decode_base64, encode_base64};
 use countersign_core::values::{path::RepoPath, time::Timestamp, wire::routes};
 use serde::{Serialize, Serializer};
 
-use crate::{catalogue::PendingObjection, catalogue::WaitingFile, error_code::ErrorCode};
+use crate::catalogue::{PendingObjection, WaitingFile, is_zero};
+use crate::error_code::ErrorCode;
 
 /// A signers file waits for signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -316,10 +317,6 @@ fn texts_as_base64<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_map(files.iter().map(|(path, text)| (path, encode_base64(text.as_bytes()))))
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 // What waits for whose signature (D18, D21).

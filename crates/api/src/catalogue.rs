@@ -245,7 +245,7 @@ pub struct ProjectsResponse {
 
 json_fields!(body ProjectsResponse { projects, more });
 
-fn is_zero(count: &usize) -> bool {
+pub(crate) fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 

@@ -285,48 +285,45 @@ impl Claim {
         let by = field(snapshot::BY).and_then(|key| PublicKey::parse_prefixed(&key).ok());
         let from = field(snapshot::FROM);
         let due = field(snapshot::DUE).and_then(|time| Timestamp::parse(&time).ok());
-        let subject = |title: &str| subject_of(first, title);
-        let sign = |file: RepoPath, completes| Some(Self::Sign { file, signer: by?, completes });
-        let revoke = |file: RepoPath, completes| Some(Self::Revoke { file, revoker: by?, completes });
         if first == snapshot::CREATE {
-            Some(Self::Create)
-        } else if let Some(project) = subject(snapshot::REGISTER) {
-            Some(Self::Register { project, submitter: by })
-        } else if let Some(project) = subject(snapshot::PROPOSE).or_else(|| subject(snapshot::REPLACE)) {
-            Some(Self::Update { project, submitter: by?, url: from?, due })
-        } else if let Some(project) = subject(snapshot::ACTIVATE) {
-            match field(snapshot::BY) {
-                Some(_) => sign(layout::pending_signers(&project), true),
-                None => Some(Self::Activate { project }),
+            return Some(Self::Create);
+        }
+        let titled = |title: &'static str| Some((title, subject_of(first, title)?));
+        let (title, path) = TITLES.into_iter().find_map(titled)?;
+        let sign = |file, completes| Some(Self::Sign { file, signer: by?, completes });
+        let veto = |project, completes| Some(Self::Veto { project, master: by?, completes });
+        let object = |index, stands| Some(Self::Object { index, objector: by?, stands });
+        let revoke = |file, completes| Some(Self::Revoke { file, revoker: by?, completes });
+        match title {
+            snapshot::REGISTER => Some(Self::Register { project: path, submitter: by }),
+            snapshot::PROPOSE | snapshot::REPLACE => {
+                Some(Self::Update { project: path, submitter: by?, url: from?, due })
             }
-        } else if let Some(project) = subject(snapshot::AGREE) {
-            Some(Self::Agree { project, signer: by?, due: due? })
-        } else if let Some(project) = subject(snapshot::RECORD_VETO) {
-            Some(Self::Veto { project, master: by?, completes: false })
-        } else if let Some(project) = subject(snapshot::VETO) {
-            Some(Self::Veto { project, master: by?, completes: true })
-        } else if let Some(file) = subject(snapshot::COMPLETE) {
-            // Before the title that it begins with.
-            sign(file, true)
-        } else if let Some(file) = subject(snapshot::SIGN) {
-            sign(file, false)
-        } else if let Some(index) = subject(snapshot::ADD).or_else(|| subject(snapshot::CORRECT)) {
-            Some(Self::Assets { index, caller: by? })
-        } else if let Some(index) = subject(snapshot::WITHDRAW) {
-            Some(Self::Withdraw { index, caller: by? })
-        } else if let Some(index) = subject(snapshot::OBJECT) {
-            Some(Self::Object { index, objector: by?, stands: true })
-        } else if let Some(index) = subject(snapshot::TAKE_BACK_OBJECTION) {
-            Some(Self::Object { index, objector: by?, stands: false })
-        } else if let Some(file) = subject(snapshot::RECORD_REVOCATION) {
-            revoke(file, false)
-        } else if let Some(file) = subject(snapshot::REVOKE) {
-            revoke(file, true)
-        } else {
-            Some(Self::Drop { project: subject(snapshot::DROP)? })
+            snapshot::ACTIVATE if field(snapshot::BY).is_some() => sign(layout::pending_signers(&path), true),
+            snapshot::ACTIVATE => Some(Self::Activate { project: path }),
+            snapshot::AGREE => Some(Self::Agree { project: path, signer: by?, due: due? }),
+            snapshot::RECORD_VETO => veto(path, false),
+            snapshot::VETO => veto(path, true),
+            snapshot::COMPLETE => sign(path, true),
+            snapshot::SIGN => sign(path, false),
+            snapshot::ADD | snapshot::CORRECT => Some(Self::Assets { index: path, caller: by? }),
+            snapshot::WITHDRAW => Some(Self::Withdraw { index: path, caller: by? }),
+            snapshot::OBJECT => object(path, true),
+            snapshot::TAKE_BACK_OBJECTION => object(path, false),
+            snapshot::RECORD_REVOCATION => revoke(path, false),
+            snapshot::REVOKE => revoke(path, true),
+            _ => Some(Self::Drop { project: path }),
         }
     }
 }
+
+/// The titles that a subject follows. The title of a completion stands before the one that it begins with.
+#[rustfmt::skip]
+const TITLES: [&str; 17] = [
+    snapshot::REGISTER, snapshot::PROPOSE, snapshot::REPLACE, snapshot::ACTIVATE, snapshot::AGREE, snapshot::RECORD_VETO,
+    snapshot::VETO, snapshot::COMPLETE, snapshot::SIGN, snapshot::ADD, snapshot::CORRECT, snapshot::WITHDRAW,
+    snapshot::OBJECT, snapshot::TAKE_BACK_OBJECTION, snapshot::RECORD_REVOCATION, snapshot::REVOKE, snapshot::DROP,
+];
 
 /// The path behind a title.
 fn subject_of(line: &str, title: &str) -> Option<RepoPath> {

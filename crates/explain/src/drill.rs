@@ -57,17 +57,15 @@ pub fn play(file: &SignersFile, question: &DrillQuestion, now: Timestamp) -> Res
         let is_stopped_by_owners = attempt.succeeds && !stage.try_thief(act, &thieves, &everyone).succeeds;
         DrillAttempt { is_stopped_by_owners, ..attempt }
     };
-    let try_all = |stage: &Stage| ACTS.map(|act| try_thief(stage, act)).to_vec();
+    let try_all = |stage: &Stage| Act::ALL.map(|act| try_thief(stage, act)).to_vec();
     let rotated = stage.rotate_team(&everyone, &gone, &thieves).1;
     Ok(Drill {
-        team: ACTS.map(try_team).to_vec(),
+        team: Act::ALL.map(try_team).to_vec(),
         thief: if is_stolen { try_all(&stage) } else { Vec::new() },
         nuisances: stage.list_nuisances(&thieves),
         thief_after_rotation: rotated.filter(|_| is_stolen).map(|stage| try_all(&stage)),
     })
 }
-
-const ACTS: [Act; 3] = [Act::Release, Act::Rotate, Act::Revoke];
 
 impl Drill {
     /// Whether neither the team nor a thief can ever change the signers again.

@@ -128,16 +128,16 @@ pub fn examine_project(
     question: &IncidentQuestion,
 ) -> Result<Option<ProjectIncident>, IncidentFault> {
     let fault = |reason: String| IncidentFault { project: project.clone(), reason };
+    let unreadable = |error: ReadError| fault(error.to_string());
     let history = stored::history(snapshot, project, 1..=stored::history_len(snapshot, project));
-    let history = history.map_err(|error| fault(error.to_string()))?;
+    let history = history.map_err(unreadable)?;
     let chain = match history.entries.as_slice() {
         [] => None,
         _ => Some(chain::verify(&history, project).map_err(|error| fault(error.to_string()))?),
     };
-    let proposal = StoredProposal::load(snapshot, &layout::pending_signers(project))
-        .map_err(|error| fault(error.to_string()))?;
-    let agreement = stored::agreement(snapshot, &layout::pending_signers(project))
-        .map_err(|error| fault(error.to_string()))?;
+    let pending = layout::pending_signers(project);
+    let proposal = StoredProposal::load(snapshot, &pending).map_err(unreadable)?;
+    let agreement = stored::agreement(snapshot, &pending).map_err(unreadable)?;
     let waits_until = agreement.map(|agreement| agreement.due_at);
     let listings = list_listings(chain.as_ref(), proposal.as_ref(), question);
     // A key signs only where it is listed.
@@ -472,14 +472,8 @@ pub struct KeyShortage {
 
 /// What these keys can do under this file without anyone else.
 pub fn list_powers(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> Vec<Act> {
-    let can = |act: &Act| match act {
-        Act::Release => quorum::is_met(file.artifact_groups(), keys),
-        Act::Rotate => {
-            quorum::is_met(file.admin_groups(), keys) || quorum::is_met(file.master_groups(), keys)
-        }
-        Act::Revoke => quorum::is_met(&file.revocation_groups(), keys),
-    };
-    [Act::Release, Act::Rotate, Act::Revoke].into_iter().filter(can).collect()
+    let can = |act: &Act| act.ways(file).any(|(_, groups)| quorum::is_met(&groups, keys));
+    Act::ALL.into_iter().filter(can).collect()
 }
 
 fn plan_removal(file: &SignersFile, keys: &BTreeSet<PublicKey>) -> KeyRemoval {

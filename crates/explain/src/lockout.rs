@@ -59,14 +59,15 @@ pub fn foresee(file: &SignersFile, last: &BTreeMap<PublicKey, Timestamp>, now: T
 
 /// Foresees all acts to which one of the idle keys belongs.
 fn foresee_acts(file: &SignersFile, idle: &BTreeSet<PublicKey>) -> Vec<ActOutlook> {
-    let can_rotate = count_spare(&list_ways(file, Act::Rotate), idle).is_some();
+    let ways = |act: Act| act.ways(file).map(|(_, groups)| groups).collect::<Vec<_>>();
+    let can_rotate = count_spare(&ways(Act::Rotate), idle).is_some();
     let outlook = |act| {
-        let ways = list_ways(file, act);
+        let ways = ways(act);
         let keys: BTreeSet<PublicKey> = ways.iter().flat_map(|groups| keys_of(groups)).collect();
         let spare = count_spare(&ways, idle);
         ActOutlook { act, idle: keys.intersection(idle).count(), keys: keys.len(), spare, can_rotate }
     };
-    let outlooks = [Act::Release, Act::Rotate, Act::Revoke].map(outlook);
+    let outlooks = Act::ALL.map(outlook);
     outlooks.into_iter().filter(|outlook| outlook.idle > 0).collect()
 }
 
@@ -75,17 +76,6 @@ impl ActOutlook {
     pub fn is_alarming(&self) -> bool {
         self.spare.is_none_or(|spare| spare == 0)
     }
-}
-
-/// The ways to act, any one of which is enough.
-fn list_ways(file: &SignersFile, act: Act) -> Vec<Cow<'_, [Group]>> {
-    let mut ways: Vec<Cow<'_, [Group]>> = match act {
-        Act::Release => vec![file.artifact_groups().into()],
-        Act::Rotate => vec![file.admin_groups().into(), file.master_groups().into()],
-        Act::Revoke => vec![file.revocation_groups()],
-    };
-    ways.retain(|groups| !groups.is_empty());
-    ways
 }
 
 /// How many keys can be lost besides those that are gone, any of them. No loss counts in two ways, since a master key has

@@ -77,18 +77,12 @@ impl LogStrength {
 
     /// How many witnesses have to deceive together with the log.
     pub fn collusion_text(&self) -> String {
-        match self.tolerance.map_or(0, |tolerance| tolerance.must_collude) {
-            0 => "the log alone".to_owned(),
-            count => format!("the log and at least {}", shown_witness_count(count)),
-        }
+        log_with(self.tolerance.map_or(0, |tolerance| tolerance.must_collude), shown_witness_count)
     }
 
     /// How many witnesses have to deceive together with the log, so that a state counts which its commits do not give.
     pub fn lie_text(&self) -> String {
-        match self.tolerance.map_or(0, |tolerance| tolerance.must_lie) {
-            0 => "the log alone".to_owned(),
-            count => format!("the log and at least {}", shown_replaying_count(count)),
-        }
+        log_with(self.tolerance.map_or(0, |tolerance| tolerance.must_lie), shown_replaying_count)
     }
 
     /// How many witnesses can be down, whichever they are.
@@ -97,6 +91,13 @@ impl LogStrength {
             0 => "none".to_owned(),
             count => format!("any {count}"),
         }
+    }
+}
+
+fn log_with(count: usize, shown: fn(usize) -> String) -> String {
+    match count {
+        0 => "the log alone".to_owned(),
+        count => format!("the log and at least {}", shown(count)),
     }
 }
 

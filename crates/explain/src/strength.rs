@@ -1,6 +1,6 @@
 //! What a signers file withstands (D8, D15, D20): how many keys may be stolen, and how many lost.
 
-use std::{cmp::Reverse, collections::BTreeMap, collections::BTreeSet, fmt};
+use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap, collections::BTreeSet, fmt};
 
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile, keys_of};
 use countersign_core::{rules::quorum, values::key::PublicKey};
@@ -86,8 +86,22 @@ pub enum Warning {
     Log(LogWarning),
 }
 
+impl Act {
+    pub const ALL: [Self; 3] = [Self::Release, Self::Rotate, Self::Revoke];
+
+    /// The ways to act under a file, any one of which is enough: roles and the groups that speak for them.
+    pub(crate) fn ways(self, file: &SignersFile) -> impl Iterator<Item = (Role, Cow<'_, [Group]>)> {
+        let roles: &[Role] = match self {
+            Self::Release => &[Role::Artifact],
+            Self::Rotate => &[Role::Admin, Role::Master],
+            Self::Revoke => &[Role::Revocation],
+        };
+        roles.iter().map(|role| (*role, groups_of(file, *role))).filter(|(_, groups)| !groups.is_empty())
+    }
+}
+
 pub fn assess(file: &SignersFile) -> Strength {
-    let [release, rotate, revoke] = [Act::Release, Act::Rotate, Act::Revoke].map(|act| assess_act(file, act));
+    let [release, rotate, revoke] = Act::ALL.map(|act| assess_act(file, act));
     let log = file.transparency().map(LogStrength::of);
     let mut warnings = collect_warnings(file, [&release, &rotate, &revoke]);
     warnings.extend(log.iter().flat_map(LogStrength::list_warnings).map(Warning::Log));
@@ -97,16 +111,20 @@ pub fn assess(file: &SignersFile) -> Strength {
 /// The groups that speak for a role, with the defaults of D8. Where any one admin key may revoke (D20), that is one
 /// group of them all. Empty for masters where there are none.
 pub fn effective_groups(file: &SignersFile, role: Role) -> Vec<Group> {
-    let mut groups = match role {
-        Role::Artifact => file.artifact_groups().to_vec(),
-        Role::Admin => file.admin_groups().to_vec(),
-        Role::Master => file.master_groups().to_vec(),
-        Role::Revocation => file.revocation_groups().into_owned(),
-    };
+    let mut groups = groups_of(file, role).into_owned();
     for signer in groups.iter_mut().flat_map(|group| &mut group.signers) {
         *signer = file.named_signer(signer.key);
     }
     groups
+}
+
+fn groups_of(file: &SignersFile, role: Role) -> Cow<'_, [Group]> {
+    match role {
+        Role::Artifact => file.artifact_groups().into(),
+        Role::Admin => file.admin_groups().into(),
+        Role::Master => file.master_groups().into(),
+        Role::Revocation => file.revocation_groups(),
+    }
 }
 
 /// The fewest keys that meet all groups; `None` if not even all keys do.
@@ -163,17 +181,12 @@ impl ActStrength {
 }
 
 fn assess_act(file: &SignersFile, act: Act) -> ActStrength {
-    let roles: &[Role] = match act {
-        Act::Release => &[Role::Artifact],
-        Act::Rotate => &[Role::Admin, Role::Master],
-        Act::Revoke => &[Role::Revocation],
+    let open_way = |(role, _)| Way {
+        role,
+        is_explicit: file.explicit_groups(role).is_some(),
+        groups: effective_groups(file, role),
     };
-    let open_way = |role: &Role| Way {
-        role: *role,
-        is_explicit: file.explicit_groups(*role).is_some(),
-        groups: effective_groups(file, *role),
-    };
-    let ways: Vec<Way> = roles.iter().map(open_way).filter(|way| !way.groups.is_empty()).collect();
+    let ways: Vec<Way> = act.ways(file).map(open_way).collect();
     let counts: Vec<KeyCount> = ways.iter().filter_map(|way| count_needed(&way.groups)).collect();
     // The easiest way counts. Bounds of a minimum are the minima of the bounds.
     let at_least = counts.iter().map(|count| count.at_least).min().unwrap_or_default();

@@ -5,7 +5,7 @@ mod copy;
 use std::{io, path::Path};
 
 use countersign_core::values::shown::{plural, shown_text};
-use countersign_forge::forges::configured::speaks_for;
+use countersign_forge::forges::speaks_for;
 use countersign_store::audit::{AuditEvent, CheckError, Checked, Finding};
 use countersign_store::journal::copy::{CheckBegin, Copied, JournalCopy};
 use countersign_store::{ObjectId, audit};

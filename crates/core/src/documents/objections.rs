@@ -4,14 +4,13 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde::Serialize;
 
-use crate::documents::statement::Objection;
+use crate::documents::{fields::parse_by_key, statement::Objection};
+use crate::json_fields;
 use crate::values::bounds::{EARLIER_OBJECTIONS, OBJECTIONS};
-use crate::values::json::{Field, Json, Object, ParseError};
-use crate::values::{digest::Sha512, json, key, key::PublicKey, key::Signature, time::Timestamp};
+use crate::values::json::{Field, Object, ParseError};
+use crate::values::{digest::Sha512, key, key::PublicKey, key::Signature, time::Timestamp};
 
 const VERSION: u64 = 1;
-const ENTRIES: &str = "objections";
-const EARLIER: &str = "earlier_objections";
 
 /// The newest word of each key about one release.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -67,30 +66,31 @@ impl<'a> StandingObjection<'a> {
     }
 }
 
-impl ObjectionsFile {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().object(&["version", ENTRIES])?;
-        object.require_version(VERSION)?;
-        Self::parse_entries(&object.required(ENTRIES)?)
-    }
+json_fields!(document ObjectionsFile version VERSION { entries as "objections": with(parse_by_author) });
+json_fields!(document EarlierObjections version VERSION { entries as "earlier_objections": with(parse_earlier) });
 
+fn parse_by_author(list: &Field<'_>) -> Result<BTreeMap<PublicKey, StoredObjection>, ParseError> {
+    let out_of_bounds = format!("must have between 1 and {OBJECTIONS} keys");
+    parse_by_key(list, 1..=OBJECTIONS, &out_of_bounds, |said| {
+        StoredObjection::parse_object(&said.object(&["document", "signature", "collected_at"])?)
+    })
+}
+
+fn parse_earlier(list: &Field<'_>) -> Result<Vec<EarlierObjection>, ParseError> {
+    if !(1..=EARLIER_OBJECTIONS).contains(&list.array()?.len()) {
+        return Err(list.error(format!("must have between 1 and {EARLIER_OBJECTIONS} entries")));
+    }
+    list.list(|entry| {
+        let object = entry.object(&["public_key", "document", "signature", "collected_at"])?;
+        let public_key = object.text("public_key", PublicKey::parse_recorded)?;
+        Ok(EarlierObjection { public_key, said: StoredObjection::parse_object(&object)? })
+    })
+}
+
+impl ObjectionsFile {
     /// The entries alone, inside another document.
     pub(crate) fn parse_entries(list: &Field<'_>) -> Result<Self, ParseError> {
-        let count = list.entries()?.count();
-        if count == 0 || count > OBJECTIONS {
-            return Err(list.error(format!("must have between 1 and {OBJECTIONS} keys")));
-        }
-        let mut entries = BTreeMap::new();
-        for (spelling, field) in list.entries()? {
-            let key = PublicKey::parse_recorded(spelling).map_err(|error| field.error(error))?;
-            entries.insert(key, StoredObjection::parse_field(&field)?);
-        }
-        Ok(Self { entries })
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write_versioned(VERSION, self)
+        Ok(Self { entries: parse_by_author(list)? })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -117,29 +117,9 @@ impl ObjectionsFile {
 }
 
 impl EarlierObjections {
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = Json::parse(bytes)?;
-        let object = json.root().object(&["version", EARLIER])?;
-        object.require_version(VERSION)?;
-        Self::parse_entries(&object.required(EARLIER)?)
-    }
-
     /// The entries alone, inside another document.
     pub(crate) fn parse_entries(list: &Field<'_>) -> Result<Self, ParseError> {
-        let fields = list.array()?;
-        if fields.is_empty() || fields.len() > EARLIER_OBJECTIONS {
-            return Err(list.error(format!("must have between 1 and {EARLIER_OBJECTIONS} entries")));
-        }
-        let entry = |field: &Field<'_>| {
-            let object = field.object(&["public_key", "document", "signature", "collected_at"])?;
-            let public_key = object.required("public_key")?.parsed(PublicKey::parse_recorded)?;
-            Ok(EarlierObjection { public_key, said: StoredObjection::parse_object(&object)? })
-        };
-        Ok(Self { entries: fields.iter().map(entry).collect::<Result<_, _>>()? })
-    }
-
-    pub fn write(&self) -> Vec<u8> {
-        json::write_versioned(VERSION, self)
+        Ok(Self { entries: parse_earlier(list)? })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -183,17 +163,13 @@ impl EarlierObjections {
 }
 
 impl StoredObjection {
-    fn parse_field(field: &Field<'_>) -> Result<Self, ParseError> {
-        Self::parse_object(&field.object(&["document", "signature", "collected_at"])?)
-    }
-
     fn parse_object(object: &Object<'_>) -> Result<Self, ParseError> {
         let text = object.required("document")?;
         Ok(Self {
             document: text.parsed(|text| Objection::parse(text.as_bytes()))?,
             text: text.string()?.to_owned(),
-            signature: object.required("signature")?.parsed(Signature::parse)?,
-            collected_at: object.required("collected_at")?.parsed(Timestamp::parse)?,
+            signature: object.get("signature")?,
+            collected_at: object.get("collected_at")?,
         })
     }
 }

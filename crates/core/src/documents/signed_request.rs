@@ -90,8 +90,8 @@ impl WithdrawBody {
         let object = json.root().open_object()?;
         let digest = object.optional("subject_digest").filter(|digest| !digest.is_null());
         Ok(Self {
-            file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
-            reason: object.required("reason")?.parsed(parse_reason)?,
+            file_path: object.get("file_path")?,
+            reason: object.text("reason", parse_reason)?,
             subject_digest: digest.map(|digest| digest.parsed(parse_digest)).transpose()?,
         })
     }

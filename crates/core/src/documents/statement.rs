@@ -4,10 +4,11 @@
 
 use serde::{Serialize, ser::SerializeStruct as _, ser::Serializer};
 
-use crate::documents::fields::{parse_digest, parse_key, parse_path, parse_reason, parse_signature};
+use crate::documents::fields::{parse_key, parse_path, parse_reason, parse_signature};
 use crate::documents::{layout, layout::Signable};
+use crate::json_fields;
 use crate::values::bounds::{OBJECTION_BYTES, REVOCATION_BYTES, VETO_BYTES};
-use crate::values::json::{Field, Json, ParseError};
+use crate::values::json::{Field, FromField, Json, ParseError};
 use crate::values::key::{PublicKey, Signature};
 use crate::values::{digest::Sha512, json, path::RepoPath, shown::shown_bytes, time::Timestamp};
 
@@ -123,15 +124,15 @@ impl StatementKind {
         }
     }
 
-    /// Reads a text of bounded length as JSON.
-    fn open(self, bytes: &[u8]) -> Result<Json<'_>, ParseError> {
+    /// Reads a document of bounded length.
+    fn read<T: FromField>(self, bytes: &[u8]) -> Result<T, ParseError> {
         let max_bytes = match self {
             Self::Revocation => REVOCATION_BYTES,
             Self::Veto => VETO_BYTES,
             Self::Objection => OBJECTION_BYTES,
         };
         if bytes.len() <= max_bytes {
-            return Json::parse(bytes);
+            return json::read(bytes);
         }
         let too_long = match self {
             Self::Revocation => format!("a revocation document has at most {}", shown_bytes(max_bytes)),
@@ -161,16 +162,19 @@ impl Statement {
     }
 }
 
+json_fields!(object Revocation {
+    reason: text(parse_reason), timestamp: with(parse_time), subject_digest: maybe, initiator: maybe,
+});
+json_fields!(object Veto {
+    veto: text(parse_reason), project_id: with(parse_path), signers_file_digest, previous, timestamp,
+});
+json_fields!(object Objection {
+    text as "objection": with(|field| field.nullable(|text| text.parsed(parse_reason))), subject_digest, timestamp,
+});
+
 impl Revocation {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = StatementKind::Revocation.open(bytes)?;
-        let object = json.root().object(&["reason", "timestamp", "subject_digest", "initiator"])?;
-        Ok(Self {
-            reason: object.required("reason")?.parsed(parse_reason)?,
-            timestamp: parse_time(&object.required("timestamp")?)?,
-            subject_digest: object.optional("subject_digest").map(|f| f.parsed(parse_digest)).transpose()?,
-            initiator: object.optional("initiator").map(|f| f.parsed(PublicKey::parse)).transpose()?,
-        })
+        StatementKind::Revocation.read(bytes)
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -180,16 +184,7 @@ impl Revocation {
 
 impl Veto {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = StatementKind::Veto.open(bytes)?;
-        let fields = ["veto", "project_id", "signers_file_digest", "previous", "timestamp"];
-        let object = json.root().object(&fields)?;
-        Ok(Self {
-            veto: object.required("veto")?.parsed(parse_reason)?,
-            project_id: parse_path(&object.required("project_id")?)?,
-            signers_file_digest: object.required("signers_file_digest")?.parsed(parse_digest)?,
-            previous: object.required("previous")?.parsed(parse_digest)?,
-            timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
-        })
+        StatementKind::Veto.read(bytes)
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -199,13 +194,7 @@ impl Veto {
 
 impl Objection {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let json = StatementKind::Objection.open(bytes)?;
-        let object = json.root().object(&["objection", "subject_digest", "timestamp"])?;
-        Ok(Self {
-            text: object.required("objection")?.nullable(|text| text.parsed(parse_reason))?,
-            subject_digest: object.required("subject_digest")?.parsed(parse_digest)?,
-            timestamp: object.required("timestamp")?.parsed(Timestamp::parse)?,
-        })
+        StatementKind::Objection.read(bytes)
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -223,10 +212,10 @@ impl SignedStatement {
         let object = field.open_object()?;
         Ok(Self {
             kind,
-            file_path: object.required("file_path")?.parsed(RepoPath::parse)?,
-            text: object.required(kind.text_field())?.string()?.to_owned(),
-            signature: parse_signature(&object.required("signature")?)?,
-            public_key: parse_key(&object.required("public_key")?)?,
+            file_path: object.get("file_path")?,
+            text: object.get(kind.text_field())?,
+            signature: object.with("signature", parse_signature)?,
+            public_key: object.with("public_key", parse_key)?,
         })
     }
 }

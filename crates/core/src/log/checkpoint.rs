@@ -204,11 +204,7 @@ impl WitnessRequest {
         }
         let text = std::str::from_utf8(bytes).map_err(|_| form("the request is not UTF-8"))?;
         let (head, note) = text.split_once("\n\n").ok_or(form("the request has no empty line"))?;
-        let (old, hashes) = head.split_once('\n').map_or((head, None), |(old, rest)| (old, Some(rest)));
-        let old = old.strip_prefix("old ").and_then(parse_number);
-        let old = old.ok_or(form("the request must begin with `old` and a size"))?;
-        let proof = hashes.map_or(Some(Vec::new()), parse_hashes);
-        let proof = proof.ok_or(form("the proof has too many lines, or one that is not a hash"))?;
+        let (old, proof) = parse_proof(head, "old ", "the request must begin with `old` and a size")?;
         Ok(Self { old, proof, note: Note::parse(note.as_bytes())? })
     }
 
@@ -236,11 +232,7 @@ impl InclusionProof {
         if first != INCLUSION_PROOF {
             return Err(form("the proof must begin with `c2sp.org/tlog-proof@v1`"));
         }
-        let (index, hashes) = rest.split_once('\n').map_or((rest, None), |(index, rest)| (index, Some(rest)));
-        let index = index.strip_prefix("index ").and_then(parse_number);
-        let index = index.ok_or(form("the proof has no index"))?;
-        let hashes = hashes.map_or(Some(Vec::new()), parse_hashes);
-        let hashes = hashes.ok_or(form("the proof has too many lines, or one that is not a hash"))?;
+        let (index, hashes) = parse_proof(rest, "index ", "the proof has no index")?;
         Ok(Self { index, hashes, note: Note::parse(note.as_bytes())? })
     }
 
@@ -250,15 +242,20 @@ impl InclusionProof {
     }
 }
 
-fn parse_hashes(lines: &str) -> Option<Vec<Hash>> {
-    let mut hashes = Vec::new();
-    for line in lines.split('\n') {
-        if hashes.len() == PROOF_HASHES {
-            return None;
-        }
-        hashes.push(parse_hash(line)?);
-    }
-    Some(hashes)
+/// Parses a number behind its name, and a hash on each line below it.
+fn parse_proof(
+    lines: &str,
+    name: &str,
+    no_number: &'static str,
+) -> Result<(u64, Vec<Hash>), CheckpointError> {
+    let mut lines = lines.split('\n');
+    let number = lines.next().and_then(|first| parse_number(first.strip_prefix(name)?));
+    let number = number.ok_or(CheckpointError::Form(no_number))?;
+    // One more than there can be shows that there are too many.
+    let hashes: Option<Vec<Hash>> = lines.take(PROOF_HASHES + 1).map(parse_hash).collect();
+    let hashes = hashes.filter(|hashes| hashes.len() <= PROOF_HASHES);
+    let malformed = CheckpointError::Form("the proof has too many lines, or one that is not a hash");
+    Ok((number, hashes.ok_or(malformed)?))
 }
 
 fn write_hashes(hashes: &[Hash]) -> String {

@@ -1,6 +1,6 @@
 //! Signed notes (c2sp.org/signed-note): a text, an empty line, and a line for each signature (D84).
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use thiserror::Error;
 
@@ -163,9 +163,12 @@ pub fn cosigned_text(text: &str, time: u64) -> String {
 
 /// A number of a log, in the one spelling that it has.
 pub fn parse_number(text: &str) -> Option<u64> {
-    let number: u64 = text.parse().ok().filter(|number| *number <= MAX_NUMBER)?;
-    // `parse` accepts a plus sign and leading zeros.
-    (number.to_string() == text).then_some(number)
+    parse_plain(text).filter(|number| *number <= MAX_NUMBER)
+}
+
+/// A number in plain digits: `parse` would accept a plus sign and leading zeros.
+pub(crate) fn parse_plain<T: FromStr + ToString>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|number: &T| number.to_string() == text)
 }
 
 fn parse_text(bytes: &[u8]) -> Result<&str, NoteError> {

@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, collections::BTreeSet, fmt, time::Duration};
 
 use thiserror::Error;
 
+use crate::documents::transparency::{MAX_AGES, WitnessGroup};
 use crate::values::bounds::{POLICY_BYTES, POLICY_ENTRIES};
 use crate::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
 use crate::values::{key::PublicKey, shown::quoted, time::parse_span};
-use crate::{documents::transparency::MAX_AGES, documents::transparency::WitnessGroup, rules::quorum};
+use crate::{log::note::parse_plain, rules::quorum};
 
 /// The name that stands for "no cosignature is needed".
 const NONE: &str = "none";
@@ -257,7 +258,7 @@ impl PolicyReader {
                 let threshold = match *threshold {
                     "all" => members.len(),
                     "any" => 1,
-                    count => parse_count(count).ok_or(PolicyFault::Form)?,
+                    count => parse_plain(count).ok_or(PolicyFault::Form)?,
                 };
                 self.add_group(name, threshold, &members)
             }
@@ -342,11 +343,6 @@ fn parse_url(words: &[&str]) -> Result<Option<String>, PolicyFault> {
         [url] => Ok(Some((*url).to_owned())),
         [..] => Err(PolicyFault::Form),
     }
-}
-
-/// Parses a count in plain digits.
-fn parse_count(text: &str) -> Option<usize> {
-    text.parse().ok().filter(|count: &usize| count.to_string() == text)
 }
 
 fn check_count(count: usize) -> Result<(), PolicyFault> {

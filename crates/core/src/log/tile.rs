@@ -2,6 +2,8 @@
 
 use std::{fmt, ops::Range};
 
+use crate::log::note::parse_plain;
+
 /// Each hash of a tile stands for a whole tile of the level below.
 pub const TILE_HEIGHT: u32 = 8;
 /// Hashes or entries in a full tile.
@@ -98,11 +100,6 @@ impl fmt::Display for TileName {
         write!(f, "{:03}", self.number % 1_000)?;
         if self.width < TILE_WIDTH { write!(f, ".p/{}", self.width) } else { Ok(()) }
     }
-}
-
-/// A number without leading zeros or a sign.
-fn parse_plain<T: std::str::FromStr + ToString>(text: &str) -> Option<T> {
-    text.parse().ok().filter(|number: &T| number.to_string() == text)
 }
 
 fn parse_three(text: &str) -> Option<&str> {

@@ -14,11 +14,13 @@ const INNER: u8 = 3;
 pub const EMPTY: [u8; 32] = [0; 32];
 
 /// A map in versions: changing it makes a new one and leaves this one as it is. A clone is a pointer.
+#[derive(Clone)]
 pub struct Trie<V> {
     root: Option<Link<V>>,
 }
 
 /// Kinds of nodes behind pointers of their own, because one of them is much larger.
+#[derive(Clone)]
 enum Link<V> {
     Leaf(Arc<LeafNode<V>>),
     Inner(Arc<InnerNode<V>>),
@@ -104,9 +106,7 @@ impl<V: Clone> Trie<V> {
         };
         Some(Self { root: link }).filter(|part| part.root() == *root)
     }
-}
 
-impl<V> Trie<V> {
     /// Whether it is certain what `key` has, also if that is nothing. Only a part of a map can leave it open.
     pub fn decides(&self, key: &TrieKey) -> bool {
         self.root.as_ref().is_none_or(|root| root.nearest(key).is_some())
@@ -197,7 +197,7 @@ impl<V> Link<V> {
 }
 
 /// A copy of the way to `leaf`, which is new at `bit`, or takes the place of one with the same key.
-fn insert<V>(link: &Link<V>, leaf: &Link<V>, key: &TrieKey, bit: Option<u8>) -> Link<V> {
+fn insert<V: Clone>(link: &Link<V>, leaf: &Link<V>, key: &TrieKey, bit: Option<u8>) -> Link<V> {
     match (link, bit) {
         (Link::Inner(inner), _) if bit.is_none_or(|bit| inner.bit < bit) => {
             let mut children = inner.children.clone();
@@ -212,7 +212,7 @@ fn insert<V>(link: &Link<V>, leaf: &Link<V>, key: &TrieKey, bit: Option<u8>) -> 
 }
 
 /// Builds a map of leaves in the order of their keys.
-fn build<V>(leaves: &[Arc<LeafNode<V>>]) -> Option<Link<V>> {
+fn build<V: Clone>(leaves: &[Arc<LeafNode<V>>]) -> Option<Link<V>> {
     let (first, last) = (leaves.first()?, leaves.last()?);
     // Without a difference there is one leaf, or one of several with the same key.
     let Some(bit) = first_difference(&first.key, &last.key) else {
@@ -268,30 +268,14 @@ fn first_difference(a: &TrieKey, b: &TrieKey) -> Option<u8> {
     Some(byte * 8 + within)
 }
 
-impl<V> Clone for Trie<V> {
-    fn clone(&self) -> Self {
-        Self { root: self.root.clone() }
-    }
-}
-
 impl<V> Default for Trie<V> {
     fn default() -> Self {
         Self { root: None }
     }
 }
 
-impl<V> fmt::Debug for Trie<V> {
+impl<V: Clone> fmt::Debug for Trie<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Trie({})", self.root())
-    }
-}
-
-impl<V> Clone for Link<V> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Leaf(leaf) => Self::Leaf(Arc::clone(leaf)),
-            Self::Inner(inner) => Self::Inner(Arc::clone(inner)),
-            Self::Hidden(hash) => Self::Hidden(Arc::clone(hash)),
-        }
     }
 }

@@ -270,11 +270,7 @@ fn gather_evidence(
             document: text,
             signatures: snapshot.read_signatures(&layout::signatures_of(&document))?.unwrap_or_default(),
             governed_by: stored::signers_copy(snapshot, &document)?.digest,
-            request: read_text(snapshot, &layout::request_of(&document))?
-                .map(|text| {
-                    parse_stored(&layout::request_of(&document), SignedRequest::parse(text.as_bytes()))
-                })
-                .transpose()?,
+            request: snapshot.read_document(&layout::request_of(&document), SignedRequest::parse)?,
         }),
         None => None,
     };

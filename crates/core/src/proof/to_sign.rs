@@ -89,8 +89,10 @@ pub enum ToSignError {
     NotSignable(RepoPath),
     #[error("the files to sign are not those that belong to {}", shown_text(.0.as_str()))]
     OtherFiles(RepoPath),
-    #[error(transparent)]
-    Release(#[from] ShownReleaseError),
+    #[error("what is shown as {} is not an index: {error}", shown_text(.path.as_str()))]
+    Index { path: RepoPath, error: ParseError },
+    #[error("what is shown as {} does not belong there: {error}", shown_text(.path.as_str()))]
+    Place { path: RepoPath, error: PlaceError },
     #[error("what is shown as {} is not a signers file: {error}", shown_text(.path.as_str()))]
     Signers { path: RepoPath, error: ParseError },
     #[error("what is shown as {} is not the metadata of a signers file: {error}", shown_text(.path.as_str()))]
@@ -173,7 +175,11 @@ impl SigningRequest {
     fn check_index(&self) -> Result<Subject, ToSignError> {
         let text = self.files.get(&self.path).filter(|_| self.files.len() == 1);
         let text = text.ok_or_else(|| ToSignError::OtherFiles(self.path.clone()))?;
-        let ReadRelease { index, chain, .. } = ReadRelease::read(&self.path, text, &self.history)?;
+        let path = || self.path.clone();
+        let index = ReleaseIndex::parse(text.as_bytes())
+            .map_err(|error| ToSignError::Index { path: path(), error })?;
+        check_place(&index, &self.path).map_err(|error| ToSignError::Place { path: path(), error })?;
+        let chain = verify_history(&self.history, &index.project_id)?;
         Ok(Subject::Release { index, chain })
     }
 
@@ -293,26 +299,6 @@ impl FormatsToSign<'_> {
     }
 }
 
-// A release as it is shown to someone who is asked for a signature about it. Nothing of it is believed.
-
-/// An index that is about the place where it is shown, and the signers of its project.
-#[derive(Debug, Clone)]
-pub struct ReadRelease {
-    pub index: ReleaseIndex,
-    pub index_digest: Sha512,
-    pub chain: VerifiedChain,
-}
-
-#[derive(Debug, Clone, Error)]
-pub enum ShownReleaseError {
-    #[error("what is shown as {} is not an index: {error}", shown_text(.path.as_str()))]
-    Index { path: RepoPath, error: ParseError },
-    #[error("what is shown as {} does not belong there: {error}", shown_text(.path.as_str()))]
-    Place { path: RepoPath, error: PlaceError },
-    #[error(transparent)]
-    History(#[from] ShownHistoryError),
-}
-
 #[derive(Debug, Clone, Error)]
 #[error("the history shown for {} is not valid: {error}", shown_text(.project.as_str()))]
 pub struct ShownHistoryError {
@@ -320,17 +306,6 @@ pub struct ShownHistoryError {
     pub error: ChainError,
 }
 
-impl ReadRelease {
-    /// Reads the text that is shown as the index at `path`, and the history of its project's signers.
-    pub fn read(path: &RepoPath, text: &str, history: &History) -> Result<Self, ShownReleaseError> {
-        let index = ReleaseIndex::parse(text.as_bytes())
-            .map_err(|error| ShownReleaseError::Index { path: path.clone(), error })?;
-        check_place(&index, path).map_err(|error| ShownReleaseError::Place { path: path.clone(), error })?;
-        let chain = verify_history(history, &index.project_id)?;
-        Ok(Self { index, index_digest: Sha512::of(text.as_bytes()), chain })
-    }
-}
-
-pub fn verify_history(history: &History, project: &RepoPath) -> Result<VerifiedChain, ShownHistoryError> {
+fn verify_history(history: &History, project: &RepoPath) -> Result<VerifiedChain, ShownHistoryError> {
     chain::verify(history, project).map_err(|error| ShownHistoryError { project: project.clone(), error })
 }

@@ -11,7 +11,7 @@ use crate::documents::statement::{SignedStatement, Statement, StatementKind};
 use crate::documents::{fields::parse_path, history::History, signatures::SignatureSet};
 use crate::proof::to_sign::{SigningRequest, Subject, ToSign, ToSignError};
 use crate::rules::chain::{VerifiedChain, VerifiedLink};
-use crate::values::json::{Field, FromField as _, ParseError};
+use crate::values::json::{Field, ParseError};
 use crate::values::key::{PublicKey, Signature};
 use crate::values::{digest::Sha512, path::RepoPath, shown::shown_text, time::Timestamp};
 
@@ -90,22 +90,19 @@ impl StatementRequest {
         let noun = kind.noun();
         if kind == StatementKind::Veto {
             let object = field.object(&["proposal", noun, "collected", "waits_until"])?;
-            let waits_until = object.optional("waits_until");
             return Ok(Self {
                 kind,
-                subject: SigningRequest::parse_field(&object.required("proposal")?)?,
-                text: object.required(noun)?.string()?.to_owned(),
-                collected: SignatureSet::parse_field(&object.required("collected")?)?,
-                waits_until: waits_until.map(|time| time.parsed(Timestamp::parse)).transpose()?,
+                subject: object.get("proposal")?,
+                text: object.get(noun)?,
+                collected: object.get("collected")?,
+                waits_until: object.maybe("waits_until")?,
             });
         }
         let object = field.object(&["file_path", "index", noun, "signers_history", "collected"])?;
-        let path = parse_path(&object.required("file_path")?)?;
-        let index = object.required("index")?.string()?.to_owned();
-        let text = object.required(noun)?.string()?.to_owned();
-        let history = History::parse_field(&object.required("signers_history")?)?;
-        let collected = SignatureSet::parse_field(&object.required("collected")?)?;
-        Ok(Self { collected, ..Self::of_release(kind, path, index, history, text) })
+        let path = object.with("file_path", parse_path)?;
+        let (index, text, history) =
+            (object.get("index")?, object.get(noun)?, object.get("signers_history")?);
+        Ok(Self { collected: object.get("collected")?, ..Self::of_release(kind, path, index, history, text) })
     }
 
     pub fn path(&self) -> &RepoPath {

@@ -220,37 +220,37 @@ impl TrustStore {
         *self != before
     }
 
-    /// Remembers a revocation in the pin of its project. Without a pin there is nothing to remember it in, and what
-    /// is shown under another past than the pin's proves nothing.
-    pub fn remember_revocation(&mut self, revoked: &RevokedArtifact) {
-        let RevokedArtifact { artifact, revocation } = revoked;
-        let continues_pin = self.check(&artifact.chain, AsOf::Earlier).is_ok();
-        if continues_pin && let Some(pin) = self.projects.get_mut(&artifact.chain.project) {
-            pin.revocations.insert(
-                artifact.path.clone(),
-                SeenRevocation {
-                    index_digest: artifact.index_digest,
-                    reason: revocation.document.reason.clone(),
-                    revoked_at: revocation.document.timestamp,
-                },
-            );
+    /// Remembers a revocation in the pin of its project.
+    pub fn remember_revocation(&mut self, RevokedArtifact { artifact, revocation }: &RevokedArtifact) {
+        let (index_digest, document) = (artifact.index_digest, &revocation.document);
+        let (reason, revoked_at) = (document.reason.clone(), document.timestamp);
+        if let Some(seen) = self.revocations_beside(artifact) {
+            seen.insert(artifact.path.clone(), SeenRevocation { index_digest, reason, revoked_at });
         }
     }
 
-    /// Remembers a revocation that witnesses of a log have proven, of which the document was not shown. Only a pin that the
-    /// release continues takes it.
+    /// Remembers a revocation that witnesses of a log have proven, of which the document was not shown.
     pub fn remember_logged_revocation(
         &mut self,
         artifact: &VerifiedArtifact,
         reason: &str,
         as_of: Timestamp,
     ) {
-        let index_digest = artifact.index_digest;
-        let continues_pin = self.check(&artifact.chain, AsOf::Earlier).is_ok();
-        if continues_pin && let Some(pin) = self.projects.get_mut(&artifact.chain.project) {
-            let seen = SeenRevocation { index_digest, reason: reason.to_owned(), revoked_at: as_of };
-            pin.revocations.entry(artifact.path.clone()).or_insert(seen);
+        let (index_digest, reason, revoked_at) = (artifact.index_digest, reason.to_owned(), as_of);
+        if let Some(seen) = self.revocations_beside(artifact) {
+            let seen = seen.entry(artifact.path.clone());
+            seen.or_insert(SeenRevocation { index_digest, reason, revoked_at });
         }
+    }
+
+    /// What was seen revoked of the release's project. Without a pin there is nothing to remember it in, and what is shown
+    /// under another past than the pin's proves nothing.
+    fn revocations_beside(
+        &mut self,
+        artifact: &VerifiedArtifact,
+    ) -> Option<&mut BTreeMap<RepoPath, SeenRevocation>> {
+        self.check(&artifact.chain, AsOf::Earlier).ok()?;
+        self.projects.get_mut(&artifact.chain.project).map(|pin| &mut pin.revocations)
     }
 }
 

@@ -27,7 +27,16 @@ pub trait Snapshot {
 
     /// The signatures file at `path`, as with [`Snapshot::read_signers`].
     fn read_signatures(&self, path: &RepoPath) -> Result<Option<SignatureSet>, ReadError> {
-        self.read(path)?.map(|bytes| parse_stored(path, SignatureSet::parse(&bytes))).transpose()
+        self.read_document(path, SignatureSet::parse)
+    }
+
+    /// The document at `path`, as `parse` reads it; `None` where there is no file.
+    fn read_document<T>(
+        &self,
+        path: &RepoPath,
+        parse: fn(&[u8]) -> Result<T, ParseError>,
+    ) -> Result<Option<T>, ReadError> {
+        self.read(path)?.map(|bytes| parse_stored(path, parse(&bytes))).transpose()
     }
 
     /// The project of the nearest active signers file at or above `path`.
@@ -38,7 +47,7 @@ pub trait Snapshot {
     /// What is known of the entry of a history that is stored at `path`. The same bytes always say the same, so an
     /// implementation may remember it.
     fn read_entry_facts(&self, path: &RepoPath) -> Result<Option<EntryFacts>, ReadError> {
-        self.read(path)?.map(|bytes| parse_stored(path, EntryFacts::parse(&bytes))).transpose()
+        self.read_document(path, EntryFacts::parse)
     }
 
     /// Every file below the directory `dir`, sorted.

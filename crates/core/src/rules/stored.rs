@@ -170,9 +170,8 @@ pub fn present_signatures(snapshot: &impl Snapshot, path: &RepoPath) -> Result<S
 
 /// The signatures on a release in other formats; empty where there are none.
 pub fn other_formats(snapshot: &impl Snapshot, index: &RepoPath) -> Result<OtherFormatsFile, ReadError> {
-    let path = layout::other_formats_of(index);
-    let file = snapshot.read(&path)?.map(|bytes| parse_stored(&path, OtherFormatsFile::parse(&bytes)));
-    Ok(file.transpose()?.unwrap_or_default())
+    let file = snapshot.read_document(&layout::other_formats_of(index), OtherFormatsFile::parse)?;
+    Ok(file.unwrap_or_default())
 }
 
 /// Deletes the signatures in other formats, which go where the signatures of the index go.
@@ -189,16 +188,14 @@ pub fn delete_present(snapshot: &impl Snapshot, change: &mut Change, path: RepoP
 
 /// Who registered an index that collects signatures; `None` where no file says it.
 pub fn registrant(snapshot: &impl Snapshot, index: &RepoPath) -> Result<Option<PublicKey>, ReadError> {
-    let path = layout::registrant_of(index);
-    let parse = |bytes: Arc<[u8]>| parse_stored(&path, Registrant::parse(&bytes));
-    Ok(snapshot.read(&path)?.map(parse).transpose()?.map(|registrant| registrant.key))
+    let file = snapshot.read_document(&layout::registrant_of(index), Registrant::parse)?;
+    Ok(file.map(|registrant| registrant.key))
 }
 
 /// What signers objected to; empty where no one has.
 pub fn objections(snapshot: &impl Snapshot, index: &RepoPath) -> Result<ObjectionsFile, ReadError> {
-    let path = layout::objections_of(index);
-    let file = snapshot.read(&path)?.map(|bytes| parse_stored(&path, ObjectionsFile::parse(&bytes)));
-    Ok(file.transpose()?.unwrap_or_default())
+    let file = snapshot.read_document(&layout::objections_of(index), ObjectionsFile::parse)?;
+    Ok(file.unwrap_or_default())
 }
 
 /// What signers objected to in contents that were here before; empty where no one has.
@@ -206,9 +203,8 @@ pub fn earlier_objections(
     snapshot: &impl Snapshot,
     index: &RepoPath,
 ) -> Result<EarlierObjections, ReadError> {
-    let path = layout::earlier_objections_of(index);
-    let file = snapshot.read(&path)?.map(|bytes| parse_stored(&path, EarlierObjections::parse(&bytes)));
-    Ok(file.transpose()?.unwrap_or_default())
+    let file = snapshot.read_document(&layout::earlier_objections_of(index), EarlierObjections::parse)?;
+    Ok(file.unwrap_or_default())
 }
 
 /// Retires the objections to an index whose content goes. Those that stand are kept as what was said of an earlier
@@ -230,8 +226,7 @@ pub fn retire_objections(
 
 /// Who withdrew the release that was here, and why; `None` where none was, or another one is.
 pub fn withdrawal(snapshot: &impl Snapshot, index: &RepoPath) -> Result<Option<Withdrawal>, ReadError> {
-    let path = layout::withdrawal_of(index);
-    snapshot.read(&path)?.map(|bytes| parse_stored(&path, Withdrawal::parse(&bytes))).transpose()
+    snapshot.read_document(&layout::withdrawal_of(index), Withdrawal::parse)
 }
 
 /// The copy of the signers file that governs an index (D16).
@@ -294,8 +289,7 @@ impl StoredProposal {
 
 /// Reads since when and until when the pending signers file at `path` waits, if it does.
 pub fn agreement(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Agreement>, ReadError> {
-    let path = layout::agreement_of(path);
-    snapshot.read(&path)?.map(|bytes| parse_stored(&path, Agreement::parse(&bytes))).transpose()
+    snapshot.read_document(&layout::agreement_of(path), Agreement::parse)
 }
 
 /// Deletes whatever lies below `dir`, unless the change writes it anew.

@@ -575,29 +575,6 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
 const SMALL_OBJECT: usize = 16;
 
-/// The name of a member.
-struct Name<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Name<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(NameVisitor)
-    }
-}
-
-struct NameVisitor;
-
-impl<'de> Visitor<'de> for NameVisitor {
-    type Value = Name<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Name<'de>, E> {
-        Ok(Name(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Name<'de>, E> {
-        Ok(Name(Cow::Owned(text.to_owned())))
-    }
-}
+/// The name of a member, which stays where it was read from.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -118,9 +118,7 @@ impl PublicKey {
 
     /// Checks a signature over `digest`, strictly (RFC 8032 canonical S, no small-order points).
     pub fn verify(&self, digest: &Sha512, signature: &Signature) -> Result<(), BadSignature> {
-        let key = ed25519_dalek::VerifyingKey::from_bytes(&self.0).map_err(|_| BadSignature)?;
-        let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
-        key.verify_strict(digest.as_bytes(), &signature).map_err(|_| BadSignature)
+        self.verify_text(digest.as_bytes(), signature)
     }
 
     /// Checks a signature over a text itself, as strictly. Only `log` (D84) and `other_format` (D101) ask for this.

@@ -121,13 +121,12 @@ pub fn summarise_proposal(
 ) -> Result<Option<ProposalSummary>, ReadError> {
     let path = layout::pending_signers(project);
     let Some(signers) = snapshot.read_signers(&path)? else { return Ok(None) };
-    let (metadata_path, registration) = (layout::metadata_of(&path), layout::registration_of(&path));
+    let metadata_path = layout::metadata_of(&path);
     let metadata = Metadata::parse(&stored::require(snapshot, &metadata_path)?);
     let signatures = stored::collected_signatures(snapshot, &path)?;
     let current = stored::active_signers(snapshot, project)?.map(|active| active.file);
     let consent = Consent { current: current.as_deref(), proposed: &signers.file };
-    let request = snapshot.read(&registration)?.map(|bytes| SignedRequest::parse(&bytes));
-    let request = request.map(|request| stored::parse_stored(&registration, request)).transpose()?;
+    let request = snapshot.read_document(&layout::registration_of(&path), SignedRequest::parse)?;
     Ok(Some(ProposalSummary {
         tally: Tally::of_consent(&consent, &signatures.signers()),
         metadata: stored::parse_stored(&metadata_path, metadata)?,
@@ -213,9 +212,8 @@ fn describe_veto(
     masters: &[Group],
     names: &Names,
 ) -> Result<Option<BegunVeto>, ReadError> {
-    let document = layout::pending_veto_of(path);
-    let Some(bytes) = snapshot.read(&document)? else { return Ok(None) };
-    let reason = stored::parse_stored(&document, Veto::parse(&bytes))?.veto;
+    let veto = snapshot.read_document(&layout::pending_veto_of(path), Veto::parse)?;
+    let Some(Veto { veto: reason, .. }) = veto else { return Ok(None) };
     let set = stored::collected_signatures(snapshot, &layout::veto_of(path))?;
     Ok(Some(BegunVeto { reason, tally: Tally::of(masters, &set.signers()), signed: names.list_signed(&set) }))
 }

@@ -188,8 +188,7 @@ impl RevocationDescription {
     /// The revocation of the release at `path` that took effect.
     pub fn in_force(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Self>, ReadError> {
         let path = layout::revocation_of(path);
-        let Some(bytes) = snapshot.read(&path)? else { return Ok(None) };
-        let document = stored::parse_stored(&path, Revocation::parse(&bytes))?;
+        let Some(document) = snapshot.read_document(&path, Revocation::parse)? else { return Ok(None) };
         let set = stored::present_signatures(snapshot, &layout::signatures_of(&path))?;
         Ok(Some(Self::of(document, set, stored::signers_copy(snapshot, &path)?.file)))
     }
@@ -197,8 +196,7 @@ impl RevocationDescription {
     /// The revocation of the release at `path` that waits for more signatures: those of the signers in force.
     pub fn begun(snapshot: &impl Snapshot, path: &RepoPath) -> Result<Option<Self>, ReadError> {
         let pending = layout::pending_revocation_of(path);
-        let Some(bytes) = snapshot.read(&pending)? else { return Ok(None) };
-        let document = stored::parse_stored(&pending, Revocation::parse(&bytes))?;
+        let Some(document) = snapshot.read_document(&pending, Revocation::parse)? else { return Ok(None) };
         let active = stored::require_governing_signers(snapshot, path)?;
         Ok(Some(Self::of(document, stored::begun_signatures(snapshot, path)?, active.file)))
     }

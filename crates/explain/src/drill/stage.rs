@@ -1,24 +1,26 @@
 //! A project in memory, on which both sides try what they can.
 
-mod waiting;
-
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
 use countersign_core::documents::signed_request::{SignedRequest, WithdrawBody, Withdrawal};
-use countersign_core::documents::statement::{Objection, Revocation, SignedStatement, StatementKind};
+use countersign_core::documents::statement::{Objection, Revocation, SignedStatement, StatementKind, Veto};
 use countersign_core::documents::{layout, signers::Origin, signers::OriginKind, signers::SignersFile};
 use countersign_core::rules::decide::assets::{Release, register_assets};
 use countersign_core::rules::decide::sign::{SignaturesBody, sign};
-use countersign_core::rules::decide::statement::{object, revoke};
-use countersign_core::rules::decide::{Proposal, register::register, update::update, withdraw::withdraw};
+use countersign_core::rules::decide::statement::{object, revoke, veto};
+use countersign_core::rules::decide::{
+    Proposal, activate::activate_due, register::register, update::update, withdraw::withdraw,
+};
 use countersign_core::rules::snapshot::{Scratch, Snapshot as _};
-use countersign_core::rules::{auth::sign_request, quorum::Tally, stored, stored::files_to_sign};
+use countersign_core::rules::stored::{ActiveSigners, StoredProposal, files_to_sign};
+use countersign_core::rules::{auth::sign_request, quorum::Tally, stored};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 
 use crate::drill::outcome::{Actor, DrillAttempt, DrillFault, DrillStep, Nuisance};
-use crate::{describe::proposal::tally_proposal, describe::release::summarise_release, strength::Act};
+use crate::{describe::proposal::tally_proposal, describe::release::summarise_release};
+use crate::{strength::Act, words::shown_hours};
 
 const PROJECT: &str = "https/drill.example/443/team/project";
 const ORIGIN: &str = "https://drill.example/team/project/svc.signers.json";
@@ -124,12 +126,9 @@ impl Stage {
         gone: &BTreeSet<PublicKey>,
         thieves: &[Actor],
     ) -> (DrillAttempt, Option<Self>) {
-        let Ok(Some(active)) = stored::active_signers(&self.scratch, &self.project) else {
+        let (Some(active), Some(mut text)) = (self.active(), self.next_text(SECOND)) else {
             return (failed(Act::Rotate, vec![DrillStep::of_no_one("no signers file is in force")]), None);
         };
-        let mut text = String::from_utf8_lossy(&active.bytes).into_owned();
-        let later = self.now.later(SECOND).to_string();
-        text = text.replacen(&active.file.timestamp().to_string(), &later, 1);
         let mut newcomers = Vec::new();
         for actor in self.cast.iter().filter(|actor| gone.contains(&actor.signer.key)) {
             let fresh = actor.renewed();
@@ -204,9 +203,13 @@ impl Stage {
         thieves.iter().any(replaces)
     }
 
+    fn active(&self) -> Option<ActiveSigners> {
+        stored::active_signers(&self.scratch, &self.project).ok().flatten()
+    }
+
     /// The signers file in force, dated so much later than now.
     fn next_text(&self, later: Duration) -> Option<String> {
-        let active = stored::active_signers(&self.scratch, &self.project).ok().flatten()?;
+        let active = self.active()?;
         let text = String::from_utf8_lossy(&active.bytes).into_owned();
         let at = self.now.later(later);
         Some(text.replacen(&active.file.timestamp().to_string(), &at.to_string(), 1))
@@ -378,6 +381,105 @@ impl Stage {
     fn index_of(&self, tag: &str) -> RepoPath {
         let dir = RepoPath::parse(&format!("{}/{tag}", self.project)).expect("a number is a name");
         layout::index_in(&dir)
+    }
+}
+
+// What lies between consent and force: a time to wait, in which the masters can veto (D130–D136).
+
+impl Stage {
+    /// Settles a rotation to which everyone who has to has agreed. Gives whether the new signers take effect.
+    fn settle(&mut self, steps: &mut Vec<DrillStep>, actors: &[Actor], opponents: &Opponents<'_>) -> bool {
+        if self.is_waiting() {
+            steps.push(DrillStep::of_no_one(format!("the new signers wait {}", self.shown_delay())));
+            let is_stopped = !self.agree_as_masters(steps, actors)
+                && (self.veto_meanwhile(steps, opponents.veto)
+                    || self.replace_meanwhile(steps, opponents.replace));
+            if is_stopped {
+                return false;
+            }
+            if self.is_waiting() && !self.let_time_pass() {
+                steps.push(DrillStep::of_no_one("the new signers do not take effect"));
+                return false;
+            }
+        }
+        steps.push(DrillStep::of_no_one("the new signers are in force"));
+        true
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.scratch.contains(&layout::pending_signers(&self.project))
+    }
+
+    fn shown_delay(&self) -> String {
+        self.active()
+            .and_then(|active| active.file.rotation_delay_hours())
+            .map_or_else(String::new, shown_hours)
+    }
+
+    /// Signers that the masters agree to do not wait. Gives whether they are in force.
+    fn agree_as_masters(&mut self, steps: &mut Vec<DrillStep>, actors: &[Actor]) -> bool {
+        let pending = layout::pending_signers(&self.project);
+        for actor in actors {
+            if self.sign(&pending, actor).is_ok() {
+                steps.push(DrillStep::by(&actor.signer, "signs them too"));
+                if !self.is_waiting() {
+                    steps.push(DrillStep::of_no_one("the masters agree, so no one has to wait"));
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Gives whether the other side's masters are enough to stop it.
+    fn veto_meanwhile(&mut self, steps: &mut Vec<DrillStep>, opponents: &[Actor]) -> bool {
+        let file = layout::pending_signers(&self.project);
+        let proposal = StoredProposal::load(&self.scratch, &file).ok().flatten();
+        let (Some(proposal), Some(active)) = (proposal, self.active()) else { return false };
+        let document = Veto {
+            veto: DRILL.to_owned(),
+            project_id: self.project.clone(),
+            signers_file_digest: proposal.digest(),
+            previous: Sha512::of(&active.bytes),
+            timestamp: self.now.to_whole_seconds(),
+        };
+        let document = document.write();
+        for opponent in opponents {
+            let statement = sign_statement(StatementKind::Veto, &file, &document, opponent);
+            let Ok((change, outcome)) = veto(&self.scratch, &statement, self.now) else { continue };
+            self.scratch.apply(&change);
+            if outcome.in_force {
+                steps.push(DrillStep::by(&opponent.signer, "signs a veto in time: the new signers are gone"));
+                return true;
+            }
+            steps.push(DrillStep::by(&opponent.signer, "signs a veto: more masters are needed"));
+        }
+        false
+    }
+
+    /// Gives whether one of the other side can put another file in the place of the one that waits, which it can do each
+    /// time (D174).
+    fn replace_meanwhile(&mut self, steps: &mut Vec<DrillStep>, opponents: &[Actor]) -> bool {
+        let Some(text) = self.next_text(3 * SECOND) else { return false };
+        for opponent in opponents {
+            let done = update(&self.scratch, &self.proposal(&text, opponent), self.now);
+            if let Ok((change, _)) = done {
+                self.scratch.apply(&change);
+                let step = "puts another proposal in their place in time, and can do so each time";
+                steps.push(DrillStep::by(&opponent.signer, step));
+                return true;
+            }
+        }
+        false
+    }
+
+    fn let_time_pass(&mut self) -> bool {
+        let pending = layout::pending_signers(&self.project);
+        let Ok(Some(agreement)) = stored::agreement(&self.scratch, &pending) else { return false };
+        self.now = self.now.max(agreement.due_at);
+        let Ok((change, ())) = activate_due(&self.scratch, &self.project, self.now) else { return false };
+        self.scratch.apply(&change);
+        true
     }
 }
 

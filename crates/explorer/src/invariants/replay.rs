@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath, values::time::Timestamp};
-use countersign_forge::forges::configured::speaks_for;
+use countersign_forge::forges::speaks_for;
 use countersign_store::audit::replay::{CommitStep, Replay};
 use serde_json::Value;
 

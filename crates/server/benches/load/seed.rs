@@ -3,7 +3,7 @@
 use std::{fs, io, path::Path, path::PathBuf, sync::Arc, thread, time::Duration};
 
 use countersign_core::rules::snapshot::Change;
-use countersign_forge::forges::configured::speaks_for;
+use countersign_forge::forges::speaks_for;
 use countersign_store::store::{OpenSettings, OpenedData, open_repository};
 use countersign_store::{Head, Store, StoreRole, machine::clock::Clock, machine::data_dir::DataDir};
 use tokio::{runtime::Runtime, task::JoinSet};

@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use countersign_cluster::admin::{ClusterStatus, InitError, NodeStatus};
 use countersign_cluster::{admin, database::Database, error::DatabaseError, schema::SchemaError};
 use countersign_core::values::shown::shown_text;
-use countersign_forge::forges::configured::speaks_for;
+use countersign_forge::forges::speaks_for;
 use countersign_server::operate::config::{GivenDatabase, GivenSettings};
 use countersign_store::sequence::{MAX_CLOCK_ERROR, PassedBatch};
 use countersign_store::{audit, journal::export::JournalBatches, machine::clock::Clock};

@@ -5,7 +5,7 @@ use std::os::unix::{fs::MetadataExt as _, net::UnixStream};
 use std::{fs, io, path::Path, path::PathBuf, time::Duration};
 
 use countersign_core::values::shown::shown_text;
-use countersign_forge::forges::configured::speaks_for;
+use countersign_forge::forges::speaks_for;
 use countersign_server::serve::admin::{AdminEnd, AdminRequest};
 use countersign_server::{follow::mirror::memory::MirrorMemory, operate::config::GivenSettings};
 use countersign_store::machine::{clock::Clock, data_dir::DataDir, data_dir::DataDirError};

@@ -186,7 +186,7 @@ fn findings_are_told_as_they_arise_and_printed_once() {
     let checked = audit::check(
         bombed.dir.path(),
         None,
-        countersign_forge::forges::configured::speaks_for,
+        countersign_forge::forges::speaks_for,
         &mut |event| match event {
             AuditEvent::Progress { done, .. } => told.push(done.to_string()),
             AuditEvent::Found(finding) => told.push(finding.commit.to_string()),

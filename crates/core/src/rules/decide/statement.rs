@@ -381,8 +381,7 @@ pub fn find_veto(
     project: &RepoPath,
     digest: &Sha512,
 ) -> Result<Option<Veto>, ReadError> {
-    let path = layout::veto_record(project, digest);
-    snapshot.read(&path)?.map(|bytes| stored::parse_stored(&path, Veto::parse(&bytes))).transpose()
+    snapshot.read_document(&layout::veto_record(project, digest), Veto::parse)
 }
 
 fn check_veto(

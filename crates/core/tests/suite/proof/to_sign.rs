@@ -6,9 +6,7 @@ use countersign_core::documents::objections::{EarlierObjection, StoredObjection}
 use countersign_core::documents::{
     history::History, index::render_sha256sums, signatures::SignatureSet, statement::Objection,
 };
-use countersign_core::proof::to_sign::{
-    NoFormats, ShownHistoryError, ShownReleaseError, SigningRequest, Subject, ToSignError,
-};
+use countersign_core::proof::to_sign::{NoFormats, ShownHistoryError, SigningRequest, Subject, ToSignError};
 use countersign_core::rules::{chain::ChainFault, chain::VerifiedChain, place::PlaceError, stored};
 use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
 use countersign_core::values::{digest::Sha512, key::SecretKey, path::RepoPath};
@@ -94,7 +92,7 @@ fn bytes_of_any_other_kind_are_not_signed_as_an_index() {
     others.extend(KINDS.iter().filter(|kind| kind.name != "index").map(|kind| kind.example_text()));
     for text in others {
         let error = refusal(&index_request(&text));
-        assert!(matches!(error, ToSignError::Release(ShownReleaseError::Index { .. })), "{text}: {error}");
+        assert!(matches!(error, ToSignError::Index { .. }), "{text}: {error}");
     }
 }
 
@@ -132,7 +130,7 @@ fn an_index_of_another_project_release_or_source_is_not_signed() {
         let mut index = release_index("v1");
         change(&mut index);
         match refusal(&index_request(&index_text(&index))) {
-            ToSignError::Release(ShownReleaseError::Place { path: at, error }) => {
+            ToSignError::Place { path: at, error } => {
                 assert_eq!(at, path(INDEX));
                 error
             }
@@ -209,7 +207,7 @@ fn no_file_more_no_file_less_and_no_other_is_signed() {
 fn an_index_is_signed_only_with_a_history_that_holds() {
     let fault = |history: History| match refusal(&SigningRequest { history, ..index_request(&good().index) })
     {
-        ToSignError::Release(ShownReleaseError::History(ShownHistoryError { project, error })) => {
+        ToSignError::History(ShownHistoryError { project, error }) => {
             assert_eq!(project, path(PROJECT));
             error.fault
         }

@@ -7,7 +7,6 @@ use countersign_core::{documents::transparency::WitnessGroup, proof::bundle::Sta
 use countersign_testing::{INDEX, alice, mallory};
 
 use super::staples::{StapleVector, log, seconds, staple_of, vector};
-use super::vector::refused;
 use crate::log::world::{log_key, seed, witness};
 
 pub(super) fn all() -> Vec<StapleVector> {
@@ -39,63 +38,19 @@ fn of_witnesses() -> Vec<StapleVector> {
         let signature = Signature::from_bytes(signature);
         NoteSignature::of_witness(&witness(2).0, seconds(-60), signature)
     };
-    let too_few = "two witnesses of the policy must have cosigned";
-    let bad = "a signature of a known witness does not verify";
     vec![
-        vector(
-            "no-witness",
-            "No witness has cosigned.",
-            refused("too few witnesses", too_few),
-            &with_times(&[]),
-        ),
-        vector(
-            "too-few-witnesses",
-            "One witness has cosigned.",
-            refused("too few witnesses", too_few),
-            &one(),
-        ),
+        vector("no-witness", &with_times(&[])),
+        vector("too-few-witnesses", &one()),
         vector(
             "repeated-witness",
-            "One witness has cosigned three times.",
-            refused("too few witnesses", too_few),
             &with_line(with_line(one(), cosign(1, seconds(-50))), cosign(1, seconds(-40))),
         ),
-        vector(
-            "witness-under-two-names",
-            "One witness has also cosigned under the name of another, with its own key.",
-            refused("too few witnesses", too_few),
-            &with_line(one(), under_two_names),
-        ),
-        vector(
-            "witness-of-no-policy",
-            "The second witness is not in the policy.",
-            refused("too few witnesses", too_few),
-            &with_line(one(), cosign(4, seconds(-60))),
-        ),
-        vector(
-            "cosignature-of-another-witness",
-            "The line of the second witness has the signature of the first.",
-            refused("checkpoint: bad signature", bad),
-            &with_line(one(), forged),
-        ),
-        vector(
-            "cosignature-of-another-checkpoint",
-            "The second witness has cosigned another checkpoint.",
-            refused("checkpoint: bad signature", bad),
-            &with_line(one(), earlier),
-        ),
-        vector(
-            "cosignature-with-a-later-time",
-            "The time of a cosignature was changed, so that it looks fresh.",
-            refused("checkpoint: bad signature", bad),
-            &with_line(one(), redated),
-        ),
-        vector(
-            "time-in-the-future",
-            "A witness is five minutes and a second ahead.",
-            refused("from the future", "the state would look fresh for too long"),
-            &with_times(&[(1, seconds(301)), (2, seconds(-60)), (3, seconds(-60))]),
-        ),
+        vector("witness-under-two-names", &with_line(one(), under_two_names)),
+        vector("witness-of-no-policy", &with_line(one(), cosign(4, seconds(-60)))),
+        vector("cosignature-of-another-witness", &with_line(one(), forged)),
+        vector("cosignature-of-another-checkpoint", &with_line(one(), earlier)),
+        vector("cosignature-with-a-later-time", &with_line(one(), redated)),
+        vector("time-in-the-future", &with_times(&[(1, seconds(301)), (2, seconds(-60)), (3, seconds(-60))])),
     ]
 }
 
@@ -118,36 +73,14 @@ fn of_checkpoints() -> Vec<StapleVector> {
     let same_name = VerifierKey::new(log_key().name(), KeyKind::Log, mallory().public_key()).expect("a key");
     let smaller = Checkpoint { size: checkpoint.size - 1, ..checkpoint.clone() }.text();
     vec![
-        vector(
-            "checkpoint-of-another-origin",
-            "The log's key has signed a checkpoint of another log.",
-            refused("checkpoint: unknown origin", "a log signs under its own origin only"),
-            &resigned(&other_origin, &log_key(), &seed(0)),
-        ),
-        vector(
-            "checkpoint-of-another-key",
-            "Another key of the same name has signed the checkpoint.",
-            refused("checkpoint: not signed", "the policy has another key"),
-            &resigned(&text, &same_name, &mallory()),
-        ),
-        vector(
-            "checkpoint-with-a-wrong-signature",
-            "The signature of the log is not right.",
-            refused("checkpoint: bad signature", "the signature of the log does not verify"),
-            &resigned(&text, &log_key(), &mallory()),
-        ),
+        vector("checkpoint-of-another-origin", &resigned(&other_origin, &log_key(), &seed(0))),
+        vector("checkpoint-of-another-key", &resigned(&text, &same_name, &mallory())),
+        vector("checkpoint-with-a-wrong-signature", &resigned(&text, &log_key(), &mallory())),
         vector(
             "checkpoint-with-an-extension",
-            "The checkpoint has a fourth line, which all have signed.",
-            refused("checkpoint: form", "a checkpoint has three lines"),
             &resigned(&format!("{text}extension\n"), &log_key(), &seed(0)),
         ),
-        vector(
-            "checkpoint-of-another-size",
-            "The checkpoint has a smaller size with the same root.",
-            refused("not the last leaf", "the leaf would be behind the end of the tree"),
-            &resigned(&smaller, &log_key(), &seed(0)),
-        ),
+        vector("checkpoint-of-another-size", &resigned(&smaller, &log_key(), &seed(0))),
     ]
 }
 
@@ -159,35 +92,12 @@ fn of_keys() -> Vec<StapleVector> {
     let as_witness = group(1, alice_as(KeyKind::Witness, "witness1.example"));
     let witness_policy = Policy::of_groups(log_key(), &[as_witness]).expect("a policy");
     let by_alice = resigned(&log().checkpoint().text(), &of_alice, &alice());
-    let reason = "a signer's key must have no other use";
     vec![
-        StapleVector {
-            policy: Some(log_policy.to_string()),
-            ..vector(
-                "log-key-of-a-signer",
-                "Alice's key is the log's.",
-                refused("a signer's key", reason),
-                &by_alice,
-            )
-        },
+        StapleVector { policy: Some(log_policy.to_string()), ..vector("log-key-of-a-signer", &by_alice) },
         StapleVector {
             policy: Some(witness_policy.to_string()),
-            ..vector(
-                "witness-key-of-a-signer",
-                "Alice's key is a witness's, though another one is enough.",
-                refused("a signer's key", reason),
-                &staple_of(&log()),
-            )
+            ..vector("witness-key-of-a-signer", &staple_of(&log()))
         },
-        StapleVector {
-            policy: None,
-            log_key: Some(of_alice),
-            ..vector(
-                "pinned-key-of-a-signer",
-                "Alice's key is pinned as the log's.",
-                refused("a signer's key", reason),
-                &by_alice,
-            )
-        },
+        StapleVector { policy: None, log_key: Some(of_alice), ..vector("pinned-key-of-a-signer", &by_alice) },
     ]
 }

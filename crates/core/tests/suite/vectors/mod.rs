@@ -1,23 +1,24 @@
 //! Test vectors of bundles, chains and staples, each named after an attack, for us and for other implementations.
 //!
 //! A file says itself what it is: `description`, what to `expect` (`verified`, `revoked` or `refused`), by which `rule`
-//! and why (`reason`), the `project`, and a `bundle` or a `history`; `staples` says what its
-//! files have. The files are made here, from fixed seeds and times:
-//! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core --test suite vectors` writes them anew.
+//! and why (`reason`), the `project`, and a `bundle` or a `history`; `staples` says what its files have. These words stand in
+//! the file alone. What is tested is made here, from fixed seeds and times:
+//! `COUNTERSIGN_WRITE_VECTORS=1 cargo test -p countersign-core --test suite vectors` puts it into the files anew. For a new
+//! vector, write a file with its words first.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, env, fs, path::PathBuf};
 
 use countersign_core::documents::history::History;
-use countersign_core::proof::{bundle::Bundle, verify::RevocationFault, verify::VerifyError, verify::verify};
-use countersign_core::rules::{chain, chain::ChainError, chain::ChainFault, place::PlaceError};
-use countersign_testing::path;
+use countersign_core::proof::bundle::Bundle;
+use countersign_core::proof::verify::{Evidence, RevocationFault, VerifyError, verify};
+use countersign_core::rules::{chain::ChainError, chain::ChainFault, place::PlaceError};
+use countersign_testing::{evidence::Past, evidence::noon, path};
 use serde_json::Value;
 
-use self::{files::assert_fresh_files, files::read_files, vector::Expect, vector::Vector};
+use self::staples::StapleVector;
 
 mod chains;
 mod delays;
-mod files;
 mod good_bundles;
 mod hostile_bundles;
 mod hostile_checkpoints;
@@ -28,69 +29,126 @@ mod value_documents;
 mod value_places;
 mod value_transparency;
 mod values;
-mod vector;
 
-fn bundles() -> Vec<Vector> {
-    [good_bundles::all(), hostile_bundles::all(), hostile_revocations::all()].concat()
+/// The document in the file of this name.
+#[derive(Debug, Clone)]
+struct Vector {
+    name: &'static str,
+    /// The document as it stands in the file, a JSON object.
+    document: String,
 }
 
-fn assert_fresh(directory_name: &str, field: &str, vectors: &[Vector]) {
-    let made: BTreeMap<String, String> =
-        vectors.iter().map(|vector| (vector.name.to_owned(), vector.text(field))).collect();
-    assert_eq!(made.len(), vectors.len(), "two vectors have one name");
-    assert_fresh_files(directory_name, &made);
+/// A bundle of this evidence.
+fn bundle(name: &'static str, evidence: Evidence) -> Vector {
+    let bundle = Bundle { bundled_at: noon(), evidence, staple: None };
+    Vector { name, document: String::from_utf8(bundle.write()).expect("our documents are text") }
 }
 
-/// Runs every file as a stranger would, who has nothing but the file; gives what came out, by name.
-fn run(directory_name: &str, field: &str, verdict: fn(&[u8], &str) -> String) -> BTreeMap<String, String> {
-    let run = |(name, text): (String, String)| {
-        let vector: Value = serde_json::from_str(&text).expect("JSON");
-        let document = serde_json::to_vec(&vector[field]).expect("JSON");
-        let verdict = verdict(&document, vector["project"].as_str().expect("a project"));
-        let word = match verdict.as_str() {
-            "verified" | "revoked" => verdict.as_str(),
-            _ => "refused",
-        };
-        assert_eq!(vector["expect"], word, "{name}: {verdict}");
-        (name, verdict)
-    };
-    read_files(directory_name).into_iter().map(run).collect()
+/// The chain of this past.
+fn chain(name: &'static str, past: Past) -> Vector {
+    Vector { name, document: String::from_utf8(past.history.write()).expect("our documents are text") }
 }
 
-fn assert_kinds(verdicts: &BTreeMap<String, String>, vectors: &[Vector]) {
-    for vector in vectors {
-        assert_eq!(verdicts[vector.name], vector.expect.kind(), "{}", vector.name);
+impl Vector {
+    /// Another document, for what our types cannot express.
+    fn edited(self, edit: impl FnOnce(String) -> String) -> Self {
+        let before = self.document.clone();
+        let document = edit(self.document);
+        assert_ne!(document, before, "{} is edited", self.name);
+        Self { document, ..self }
     }
+
+    /// The file with this document in its place.
+    fn text(&self, field: &str, file: &Value) -> String {
+        // Line breaks inside strings are escaped, so that indenting the lines changes no value.
+        let document = self.document.trim_end().replace('\n', "\n  ");
+        let words = ["description", "expect", "rule", "reason", "project"];
+        let words: String = words.iter().map(|word| format!("  \"{word}\": {},\n", file[word])).collect();
+        format!("{{\n{words}  \"{field}\": {document}\n}}\n")
+    }
+}
+
+fn directory(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name)
+}
+
+/// The files of a directory, by name without ending.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "core does no I/O, but vectors are files; nothing else here is"
+)]
+fn read_files(directory_name: &str) -> BTreeMap<String, String> {
+    let files = fs::read_dir(directory(directory_name)).expect("the directory").map(|entry| {
+        let file = entry.expect("an entry").path();
+        let name = file.file_stem().expect("a name").to_str().expect("text").to_owned();
+        (name, fs::read_to_string(file).expect("a file"))
+    });
+    files.collect()
+}
+
+fn read_vectors(directory_name: &str) -> BTreeMap<String, Value> {
+    let files = read_files(directory_name).into_iter();
+    files.map(|(name, text)| (name, serde_json::from_str(&text).expect("JSON"))).collect()
+}
+
+/// Compares the files with what they should be, or writes them where that is asked for.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "core does no I/O, but vectors are files; nothing else here is"
+)]
+fn assert_fresh(directory_name: &str, made: &[(&str, String)]) {
+    for (name, text) in made {
+        if env::var("COUNTERSIGN_WRITE_VECTORS").as_deref() == Ok("1") {
+            fs::write(directory(directory_name).join(format!("{name}.json")), text).expect("written");
+        }
+    }
+    let found = read_files(directory_name);
+    assert_eq!(found.len(), made.len(), "a file that no vector makes, or two vectors of one name");
+    for (name, text) in made {
+        assert!(found[*name] == *text, "{name} is stale: write it anew with COUNTERSIGN_WRITE_VECTORS=1");
+    }
+}
+
+/// Checks that every file has the document that is made here, and runs it as a stranger would, who has nothing but the
+/// file: it must give what the file says.
+fn assert_all(name: &str, field: &str, vectors: &[Vector], judge: fn(&[u8], &str) -> String) {
+    let files = read_vectors(name);
+    let made: Vec<_> =
+        vectors.iter().map(|vector| (vector.name, vector.text(field, &files[vector.name]))).collect();
+    assert_fresh(name, &made);
+    for (name, file) in read_vectors(name) {
+        let document = serde_json::to_vec(&file[field]).expect("JSON");
+        let rule = judge(&document, file["project"].as_str().expect("a project"));
+        assert_eq!((&file["rule"], &file["expect"]), (&rule.as_str().into(), &word_of(&rule)), "{name}");
+    }
+}
+
+/// What a file expects by which this rule decides.
+fn word_of(rule: &str) -> Value {
+    if matches!(rule, "verified" | "revoked") { rule.into() } else { "refused".into() }
 }
 
 #[test]
 fn every_bundle_is_fresh_and_gives_what_it_says() {
-    let vectors = bundles();
-    assert_fresh("bundle", "bundle", &vectors);
-    assert_kinds(&run("bundle", "bundle", judge_bundle), &vectors);
+    let vectors = [good_bundles::all(), hostile_bundles::all(), hostile_revocations::all()].concat();
+    assert_all("bundle", "bundle", &vectors, judge_bundle);
 }
 
 #[test]
 fn every_chain_is_fresh_and_gives_what_it_says() {
-    let vectors = [chains::all(), delays::all()].concat();
-    assert_fresh("chain", "history", &vectors);
-    assert_kinds(&run("chain", "history", judge_chain), &vectors);
+    assert_all("chain", "history", &[chains::all(), delays::all()].concat(), judge_chain);
 }
 
 #[test]
 fn every_staple_is_fresh_and_gives_what_it_says() {
     let vectors = [staples::good(), hostile_staples::all(), hostile_checkpoints::all()].concat();
-    let made: BTreeMap<String, String> =
-        vectors.iter().map(|vector| (vector.name.to_owned(), staples::text(vector))).collect();
-    assert_eq!(made.len(), vectors.len(), "two vectors have one name");
-    assert_fresh_files("log", &made);
-    let files = read_files("log");
-    for vector in &vectors {
-        let file: Value = serde_json::from_str(&files[vector.name]).expect("JSON");
+    let files = read_vectors("log");
+    let text = |vector: &StapleVector| (vector.name, staples::text(vector, &files[vector.name]));
+    assert_fresh("log", &vectors.iter().map(text).collect::<Vec<_>>());
+    for (name, file) in read_vectors("log") {
         let (rule, result) = staples::judge(&file);
-        assert_eq!(rule, vector.expect.kind(), "{}", vector.name);
-        assert_eq!(result, file["result"], "{}", vector.name);
-        assert_eq!(result.is_null(), matches!(vector.expect, Expect::Refused { .. }), "{}", vector.name);
+        assert_eq!((&file["rule"], &file["expect"]), (&rule.as_str().into(), &word_of(&rule)), "{name}");
+        assert_eq!((&result, result.is_null()), (&file["result"], file["expect"] == "refused"), "{name}");
     }
 }
 
@@ -104,9 +162,9 @@ fn every_value_at_the_edge_is_fresh_and_both_kinds_are_there() {
         let refused = cases.iter().filter(|case| is_refused(case)).count();
         assert!(refused > 0 && refused < cases.len(), "{name}: {refused} of {}", cases.len());
         let file = serde_json::json!({ "description": description, "cases": cases });
-        (name.to_owned(), serde_json::to_string_pretty(&file).expect("JSON") + "\n")
+        (name, serde_json::to_string_pretty(&file).expect("JSON") + "\n")
     });
-    assert_fresh_files("values", &made.collect());
+    assert_fresh("values", &made.collect::<Vec<_>>());
 }
 
 fn judge_bundle(document: &[u8], project: &str) -> String {
@@ -128,7 +186,7 @@ fn judge_chain(document: &[u8], project: &str) -> String {
         Ok(history) => history,
         Err(error) => return format!("not a history: {}", error.field),
     };
-    match chain::verify(&history, &path(project)) {
+    match countersign_core::rules::chain::verify(&history, &path(project)) {
         Ok(_) => "verified".to_owned(),
         Err(error) => describe_chain(&error),
     }

@@ -16,16 +16,12 @@ use countersign_testing::evidence::{OTHER_PROJECT, founded, index_path, index_te
 use countersign_testing::{INDEX, PROJECT, at, evidence, path};
 use serde_json::{Value, json};
 
-use super::vector::Expect;
 use crate::log::world::{LogWorld, log_key, policy, witness};
 
-/// What a verifier has, and what must come out.
+/// What a verifier has. The file of this name says what it is about and what must come out.
 #[derive(Debug, Clone)]
 pub(super) struct StapleVector {
     pub(super) name: &'static str,
-    pub(super) description: &'static str,
-    pub(super) expect: Expect,
-    pub(super) now: &'static str,
     pub(super) policy: Option<String>,
     pub(super) log_key: Option<VerifierKey>,
     pub(super) subject: StapleSubject,
@@ -33,7 +29,7 @@ pub(super) struct StapleVector {
     pub(super) staple: Value,
 }
 
-pub(super) const NOW: &str = "2026-02-01T12:00:00Z";
+const NOW: &str = "2026-02-01T12:00:00Z";
 
 /// So many seconds from then on.
 pub(super) fn seconds(after_now: i64) -> u64 {
@@ -68,17 +64,9 @@ pub(super) fn written(staple: &Staple) -> Value {
     serde_json::from_slice(&staple.write()).expect("JSON")
 }
 
-pub(super) fn vector(
-    name: &'static str,
-    description: &'static str,
-    expect: Expect,
-    staple: &Staple,
-) -> StapleVector {
+pub(super) fn vector(name: &'static str, staple: &Staple) -> StapleVector {
     StapleVector {
         name,
-        description,
-        expect,
-        now: NOW,
         policy: Some(policy().to_string()),
         log_key: None,
         subject: subject(),
@@ -87,7 +75,6 @@ pub(super) fn vector(
 }
 
 pub(super) fn good() -> Vec<StapleVector> {
-    let fine = |name, description, staple: &Staple| vector(name, description, Expect::Verified, staple);
     let newest = log();
     let mut idle = log();
     idle.idle();
@@ -120,96 +107,41 @@ pub(super) fn good() -> Vec<StapleVector> {
         log_key()
     );
     vec![
-        fine(
-            "good-newest-release",
-            "The newest release, as two of three witnesses saw it.",
-            &staple_of(&newest),
-        ),
-        fine("good-after-other-commits", "Commits that change no status came after it.", &staple_of(&idle)),
-        fine("good-with-newer-releases", "Two releases were completed later.", &staple_of(&older)),
-        fine(
-            "good-with-many-newer-releases",
-            "Eleven were completed later; the record names eight.",
-            &staple_of(&much_older),
-        ),
-        fine(
+        vector("good-newest-release", &staple_of(&newest)),
+        vector("good-after-other-commits", &staple_of(&idle)),
+        vector("good-with-newer-releases", &staple_of(&older)),
+        vector("good-with-many-newer-releases", &staple_of(&much_older)),
+        vector(
             "good-with-all-witnesses",
-            "All three witnesses have cosigned; the second newest time counts.",
             &with_times(&[(1, seconds(-10)), (2, seconds(-3_000)), (3, seconds(-20))]),
         ),
-        fine(
-            "good-five-minutes-ahead",
-            "The clock of a witness is five minutes ahead, which is just allowed.",
-            &with_times(&[(1, seconds(300)), (3, seconds(300))]),
-        ),
-        fine(
-            "good-with-signatures-of-strangers",
-            "The checkpoint has a line of a key that is not in the policy, and is not even right.",
-            &with_strangers,
-        ),
-        fine(
-            "good-after-a-rotation-that-is-not-shown",
-            "The chain ends before the newest signers.",
-            &staple_of(&rotated),
-        ),
-        StapleVector {
-            subject: earlier,
-            ..fine(
-                "good-before-a-rotation",
-                "The chain shows signers that came later than the staple.",
-                &staple_of(&newest),
-            )
-        },
-        StapleVector {
-            policy: Some(nested),
-            ..fine(
-                "good-with-groups-in-groups",
-                "Two witnesses together, or the third alone.",
-                &staple_of(&newest),
-            )
-        },
+        vector("good-five-minutes-ahead", &with_times(&[(1, seconds(300)), (3, seconds(300))])),
+        vector("good-with-signatures-of-strangers", &with_strangers),
+        vector("good-after-a-rotation-that-is-not-shown", &staple_of(&rotated)),
+        StapleVector { subject: earlier, ..vector("good-before-a-rotation", &staple_of(&newest)) },
+        StapleVector { policy: Some(nested), ..vector("good-with-groups-in-groups", &staple_of(&newest)) },
         StapleVector {
             policy: Some(format!("log {}\nquorum none\n", log_key())),
-            ..fine(
-                "good-without-a-quorum",
-                "The policy needs no witness, so no time is proven.",
-                &staple_of(&newest),
-            )
+            ..vector("good-without-a-quorum", &staple_of(&newest))
         },
         StapleVector {
             policy: None,
             log_key: Some(log_key()),
-            ..fine(
-                "good-with-the-key-of-the-log",
-                "Only the log's key is known, so no time is proven.",
-                &staple_of(&newest),
-            )
+            ..vector("good-with-the-key-of-the-log", &staple_of(&newest))
         },
-        StapleVector {
-            policy: None,
-            ..fine(
-                "good-by-the-word-of-the-server",
-                "No key is known: all of it is the server's word.",
-                &staple_of(&newest),
-            )
-        },
-        vector(
-            "revoked",
-            "The release was revoked, and a newer one completed.",
-            Expect::Revoked,
-            &staple_of(&revoked),
-        ),
+        StapleVector { policy: None, ..vector("good-by-the-word-of-the-server", &staple_of(&newest)) },
+        vector("revoked", &staple_of(&revoked)),
     ]
 }
 
-pub(super) fn text(vector: &StapleVector) -> String {
+pub(super) fn text(vector: &StapleVector, file: &Value) -> String {
     let StapleVector { subject, .. } = vector;
     let mut file = json!({
-        "description": vector.description,
-        "expect": vector.expect.word(),
-        "rule": vector.expect.kind(),
-        "reason": vector.expect.reason(),
-        "now": vector.now,
+        "description": file["description"],
+        "expect": file["expect"],
+        "rule": file["rule"],
+        "reason": file["reason"],
+        "now": NOW,
         "policy": vector.policy,
         "log_key": vector.log_key.as_ref().map(VerifierKey::to_string),
         "subject": {

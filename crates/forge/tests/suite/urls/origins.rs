@@ -2,7 +2,7 @@
 
 use countersign_core::documents::signers::{Origin, OriginKind};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
-use countersign_forge::forges::configured::speaks_for;
+use countersign_forge::forges::speaks_for;
 
 fn check(kind: OriginKind, url: &str, project: &str) -> Result<(), String> {
     let retrieved_at = Timestamp::from_unix_seconds(0).unwrap();

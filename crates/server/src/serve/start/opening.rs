@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
-use countersign_forge::{fetch::SetupError, forges::configured::speaks_for};
+use countersign_forge::{fetch::SetupError, forges::speaks_for};
 use countersign_log::{LogWitness, TransparencyLog};
 use countersign_store::machine::{clock::Clock, data_dir::DataDir, data_dir::DataDirError};
 use countersign_store::store::{OpenDataError, OpenSettings, open_repository};
