@@ -1,8 +1,6 @@
 //! The command line. A test makes docs/cli.md from its texts.
 
 mod client;
-#[cfg(test)]
-mod reference;
 mod serve;
 mod signers;
 

@@ -1,7 +1,7 @@
 //! New commits of a log: their leaves must give the root of the checkpoint, the journal must be what the leaves say, and
 //! the state that the journal gives must be the one that they have.
 
-use std::{collections::BTreeMap, collections::BTreeSet, time::Duration};
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::documents::{
     history::Agreement, layout, signers::SignersFile, statement::Veto, transparency::Transparency,
@@ -14,12 +14,12 @@ use countersign_core::values::{
     verifier_key::VerifierKey, wire,
 };
 use countersign_core::{proof::log_pin::LogPin, rules::snapshot::Change};
-use countersign_store::{ObjectId, journal::read::JournalReader, journal::write::JournalEntry};
-use reqwest::Response;
+use countersign_store::{ObjectId, journal::write::JournalEntry};
 use serde::Serialize;
 
+use crate::client::{ServerClient, log::Commits, log::NoCommit};
 use crate::evidence::log_memory::{LogSighting, LogTiles, NotContinued, missing_tile};
-use crate::{client::ServerClient, commands::monitor::replay::StateReplay, words::error::CliError};
+use crate::{commands::monitor::replay::StateReplay, words::error::CliError};
 
 /// The most bytes of a bundle of entries. A leaf has some 330 bytes.
 const ENTRIES_BYTES: usize = 256 << 10;
@@ -139,7 +139,7 @@ impl LogPart<'_> {
             for leaf in read_leaves(self.client, tree.size(), self.to.size).await? {
                 let index = tree.size();
                 tree.push_leaf(leaf.hash());
-                let entry = commits.next().await?;
+                let entry = next_commit(&mut commits).await?;
                 self.compare(&leaf, &entry)?;
                 let derived = replay.derive(&entry.change).map_err(|error| {
                     let why = format!("no state follows from the commit {}", leaf.commit);
@@ -287,66 +287,29 @@ impl WatchedChange {
     }
 }
 
-// The journal of a server, one commit after the other. A stream that breaks off is continued.
-
-/// A server that sends nothing for so long has gone.
-const SILENCE: Duration = Duration::from_secs(60);
-/// How often the journal can break off without a single new commit.
-const MAX_BREAKS: u32 = 3;
-const PAUSE: Duration = Duration::from_secs(1);
-
-pub(super) struct Commits<'a> {
-    client: &'a ServerClient,
-    /// The last one that was given.
-    newest: Option<ObjectId>,
-    stream: Option<(Response, JournalReader)>,
-    breaks: u32,
-}
-
-impl<'a> Commits<'a> {
-    /// The commits after this one, or all of them.
-    pub(super) fn after(client: &'a ServerClient, newest: Option<ObjectId>) -> Self {
-        Self { client, newest, stream: None, breaks: 0 }
-    }
-
-    pub(super) async fn next(&mut self) -> Result<JournalEntry, CliError> {
-        loop {
-            let (response, reader) = match &mut self.stream {
-                Some(open) => open,
-                None => {
-                    let stream = self.client.journal(self.newest).await?;
-                    let stream = stream.ok_or_else(|| {
-                        untrue_journal(self.client, "its journal does not have the last commit")
-                    })?;
-                    self.stream.insert((stream.response, JournalReader::default()))
-                }
-            };
-            let entry = reader.next();
-            let entry =
-                entry.map_err(|error| untrue_journal(self.client, "its journal is none").because(error))?;
-            if let Some(entry) = entry {
-                (self.newest, self.breaks) = (Some(entry.id), 0);
-                return Ok(entry);
-            }
-            match tokio::time::timeout(SILENCE, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => reader.push(&bytes),
-                Ok(Ok(None) | Err(_)) | Err(_) => self.pause().await?,
-            }
+/// The next commit of the journal, which the log says to have.
+pub(super) async fn next_commit(commits: &mut Commits<'_>) -> Result<JournalEntry, CliError> {
+    let client = commits.client;
+    let error = loop {
+        match commits.next().await {
+            Ok(Some(entry)) => return Ok(entry),
+            // A node that is behind its log has more in a while.
+            Ok(None) => match commits.pause("it ends".to_owned()).await {
+                Ok(()) => {}
+                Err(error) => break error,
+            },
+            Err(error) => break error,
         }
-    }
-
-    async fn pause(&mut self) -> Result<(), CliError> {
-        self.stream = None;
-        self.breaks += 1;
-        if self.breaks > MAX_BREAKS {
-            return Err(CliError::unreachable(
-                format!("the journal of {} breaks off", self.client.address()),
-                "run it again: it continues where it stopped",
-            ));
-        }
-        tokio::time::sleep(PAUSE * self.breaks).await;
-        Ok(())
-    }
+    };
+    Err(match error {
+        NoCommit::Broken(_) => CliError::unreachable(
+            format!("the journal of {} breaks off", client.address()),
+            "run it again: it continues where it stopped",
+        ),
+        NoCommit::Rewritten => untrue_journal(client, "its journal does not have the last commit"),
+        NoCommit::Unreadable(error) => untrue_journal(client, "its journal is none").because(error),
+        NoCommit::Unasked(error) => error,
+    })
 }
 
 pub(super) fn untrue_journal(client: &ServerClient, why: &str) -> CliError {
