@@ -9,7 +9,7 @@ use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, 
 use serde_json::{Value, json};
 
 use crate::client::{ServerCall, ServerClient, session::Session, state::Shown, waiting::dropped_text};
-use crate::{args::ProposeArgs, words::error::CliError, words::output, words::table::People};
+use crate::{args::ProposeArgs, words::error::CliError, words::table::People};
 
 pub(crate) async fn register(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
     propose(session, args, ProposalKind::Registration).await
@@ -70,13 +70,12 @@ async fn confirm_replacement(
     };
     let you = session.own_key();
     let signed = People { names, you }.list(signatures.signers());
-    session.output.show_question(
+    session.confirm(
         &format!(
             "{path} is collecting signatures. {what} these signatures are set aside: {signed}. {SET_ASIDE}"
         ),
-        session.confirmation(),
-    );
-    output::confirm(session.confirmation(), "Propose it?")
+        "Propose it?",
+    )
 }
 
 /// A proposal that comes back has its signatures (D15).

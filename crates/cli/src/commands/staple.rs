@@ -64,7 +64,7 @@ pub(crate) async fn staple(session: &Session, args: &StapleArgs) -> Result<(), C
 /// Gathers the evidence anew: what a bundle holds may have been joined by a rotation since, which its staple would name.
 async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<(), CliError> {
     let before = read_bundle(file)?;
-    let client = session.client_for(&before.evidence.path)?;
+    let client = session.client_of(Some(&before.evidence.path))?;
     let mut found = FoundEvidence::at(client, &before.evidence.path).await?;
     if found.shown.evidence.index != before.evidence.index {
         return Err(CliError::unverified(

@@ -11,7 +11,7 @@ use crate::client::{ListenQuery, ServerCall, session::Session};
 use crate::{keys, words::error::CliError};
 
 pub(crate) async fn ping(session: &Session, args: &PingArgs) -> Result<(), CliError> {
-    let client = session.client()?;
+    let client = session.client_of(None)?;
     if args.ready {
         client.check_ready().await?;
     }
