@@ -51,7 +51,7 @@ fn refuse_arguments(error: &clap::Error) -> ExitCode {
 }
 
 fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliError> {
-    use crate::commands::*;
+    use crate::commands::{propose::ProposalKind, *};
     let confirmation = global.confirmation();
     match command {
         Command::Serve(mut given) => {
@@ -86,10 +86,12 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Export(args) => ask(global, output, async |session| export::run(session, &args).await),
         Command::Staple(args) => ask(global, output, async |session| staple::staple(session, &args).await),
         Command::Chain(args) => ask(global, output, async |session| chain::run(session, &args).await),
-        Command::Register(args) => {
-            ask(global, output, async |session| propose::register(session, &args).await)
+        Command::Register(args) => ask(global, output, async |session| {
+            propose::run(session, &args, ProposalKind::Registration).await
+        }),
+        Command::Update(args) => {
+            ask(global, output, async |session| propose::run(session, &args, ProposalKind::Update).await)
         }
-        Command::Update(args) => ask(global, output, async |session| propose::update(session, &args).await),
         Command::Release(args) => ask(global, output, async |session| release::run(session, &args).await),
         Command::Pending(args) => ask(global, output, async |session| pending::run(session, &args).await),
         Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),

@@ -72,7 +72,7 @@ async fn register(
         spinner.enable_steady_tick(Duration::from_millis(120));
         spinner
     });
-    let answer = client.ask(key, ServerCall::Assets(body), AssetsResponse::parse).await;
+    let answer = client.ask(key, ServerCall::assets(body), AssetsResponse::parse).await;
     if let Some(spinner) = spinner {
         spinner.finish_and_clear();
     }

@@ -20,12 +20,6 @@ pub(crate) async fn bundle(session: &Session, args: &BundleArgs) -> Result<(), C
     let artifact = &release.accepted.artifact;
     // The newest, so that a bundle whose history ends earlier cannot be passed off as this one.
     let digest = artifact.chain.last().digest.to_prefixed();
-    let state: Vec<String> = release
-        .log
-        .lines(&artifact.chain.project, None)
-        .into_iter()
-        .map(|(name, text)| format!("  {name:<11} {text}\n"))
-        .collect();
     let text = format!(
         "Bundled {} in {}\n{}\
          Verify with: countersign verify FILE --bundle {}\n\
@@ -33,7 +27,7 @@ pub(crate) async fn bundle(session: &Session, args: &BundleArgs) -> Result<(), C
          --signers-digest {digest}",
         release_name(artifact),
         args.output.display(),
-        state.concat(),
+        release.log_lines().concat(),
         args.output.display(),
     );
     let value = json!({
@@ -95,11 +89,10 @@ fn require_staple(release: &AcceptedRelease, client: &ServerClient) -> Result<St
 
 fn finish(session: &Session, release: &AcceptedRelease, target: &Path) -> Result<(), CliError> {
     let artifact = &release.accepted.artifact;
-    let mut lines = vec![format!("Stapled {} in {}", release_name(artifact), shown_path(target))];
-    let state = release.log.lines(&artifact.chain.project, None);
-    lines.extend(state.into_iter().map(|(name, text)| format!("  {name:<11} {text}")));
+    let lines = release.log_lines().concat();
+    let text = format!("Stapled {} in {}\n{lines}", release_name(artifact), shown_path(target));
     let value = release.json(json!({"file": target.display().to_string()}));
-    session.output.result(&lines.join("\n"), &value)
+    session.output.result(&text, &value)
 }
 
 /// The default name of the file, as in `app-v1.0.staple.json`.

@@ -16,7 +16,7 @@ pub(crate) async fn ping(session: &Session, args: &PingArgs) -> Result<(), CliEr
         client.check_ready().await?;
     }
     let answer = if session.has_key() {
-        client.ask(&session.key(None, &[])?, ServerCall::Ping, PingResponse::parse).await?
+        client.ask(&session.key(None, &[])?, ServerCall::ping(), PingResponse::parse).await?
     } else {
         client.ping().await?
     };

@@ -246,6 +246,12 @@ pub(crate) enum NotContinued {
     Unknown(CliError),
 }
 
+impl From<CliError> for NotContinued {
+    fn from(error: CliError) -> Self {
+        Self::Unknown(error)
+    }
+}
+
 /// The tiles of a log of a certain size, read as they are needed.
 #[derive(Debug)]
 pub(crate) struct LogTiles<'a> {
@@ -261,7 +267,7 @@ impl<'a> LogTiles<'a> {
 
     /// The tree at `head`, whose hashes must give its root.
     pub(crate) async fn open(&mut self, head: &TreeHead) -> Result<CompactTree, NotContinued> {
-        let hashes = self.hashes(&subtrees(0..head.size)).await.map_err(NotContinued::Unknown)?;
+        let hashes = self.hashes(&subtrees(0..head.size)).await?;
         CompactTree::open(head, &hashes).map_err(NotContinued::Contradiction)
     }
 
@@ -333,9 +339,8 @@ pub(crate) async fn check_continuation(
     to: &TreeHead,
 ) -> Result<(), NotContinued> {
     let mut tiles = LogTiles::of(client, to.size);
-    let unknown = NotContinued::Unknown;
-    let old = tiles.hashes(&subtrees(0..from.size)).await.map_err(unknown)?;
-    let more = tiles.hashes(&subtrees(from.size..to.size)).await.map_err(unknown)?;
+    let old = tiles.hashes(&subtrees(0..from.size)).await?;
+    let more = tiles.hashes(&subtrees(from.size..to.size)).await?;
     verify_continuation(from, to, &old, &more).map_err(NotContinued::Contradiction)
 }
 

@@ -24,13 +24,16 @@ use crate::{commands::monitor::replay::StateReplay, words::error::CliError};
 /// The most bytes of a bundle of entries. A leaf has some 330 bytes.
 const ENTRIES_BYTES: usize = 256 << 10;
 
-/// What is looked for in the commits.
+/// What is looked for in the commits, and what was found.
 pub(super) struct Watching {
+    pub(super) changes: Vec<WatchedChange>,
     pub(super) projects: BTreeSet<RepoPath>,
     /// A project whose signers list this key is watched from then on.
     pub(super) key: Option<PublicKey>,
     /// What the signers files of these projects demand of logs.
     pub(super) transparency: BTreeMap<RepoPath, Transparency>,
+    /// The last commit that was read.
+    pub(super) newest: String,
 }
 
 /// The commits between two states of a log.
@@ -46,13 +49,6 @@ pub(super) struct LogPart<'a> {
     pub(super) after: Option<String>,
     /// How many commits of the log were told before.
     pub(super) told: u64,
-}
-
-pub(super) struct ReadPart {
-    pub(super) changes: Vec<WatchedChange>,
-    pub(super) projects: BTreeSet<RepoPath>,
-    pub(super) transparency: BTreeMap<RepoPath, Transparency>,
-    pub(super) newest: String,
 }
 
 #[derive(Serialize)]
@@ -98,43 +94,21 @@ pub(super) struct FoundLie {
     pub(super) change: Change,
 }
 
-pub(super) enum LogReadError {
-    Contradiction(BadProof),
-    Lie(Box<FoundLie>),
-    Other(CliError),
-}
-
-impl From<CliError> for LogReadError {
-    fn from(error: CliError) -> Self {
-        Self::Other(error)
-    }
-}
-
-impl From<NotContinued> for LogReadError {
-    fn from(error: NotContinued) -> Self {
-        match error {
-            NotContinued::Contradiction(proof) => Self::Contradiction(proof),
-            NotContinued::Unknown(error) => Self::Other(error),
-        }
-    }
-}
-
 pub(super) fn forked(sighting: &LogSighting<'_>, pin: &LogPin) -> CliError {
     sighting.forked(pin, "by its own tiles, the log does not continue what was seen of it")
 }
 
 impl LogPart<'_> {
-    /// The replay is at `to` afterwards, or before a lie.
+    /// Reads all commits. The replay is at `to` afterwards, or before the lie that is returned.
     pub(super) async fn read(
-        self,
-        mut watching: Watching,
+        &self,
+        watching: &mut Watching,
         replay: &mut StateReplay,
-    ) -> Result<ReadPart, LogReadError> {
+    ) -> Result<Option<FoundLie>, NotContinued> {
         let mut tree = LogTiles::of(self.client, self.to.size).open(&self.from).await?;
         let after = self.after.as_deref().map(|id| ObjectId::from_hex(id.as_bytes())).transpose();
         let after = after.map_err(|_| untrue_journal(self.client, "no commit is known"))?;
         let mut commits = Commits::after(self.client, after);
-        let (mut changes, mut newest) = (Vec::new(), self.after.clone().unwrap_or_default());
         while tree.size() < self.to.size {
             for leaf in read_leaves(self.client, tree.size(), self.to.size).await? {
                 let index = tree.size();
@@ -146,21 +120,19 @@ impl LogPart<'_> {
                     untrue_journal(self.client, &why).because(error)
                 })?;
                 if derived.root() != leaf.state {
-                    let change = entry.change;
-                    return Err(LogReadError::Lie(Box::new(FoundLie { index, leaf, change })));
+                    return Ok(Some(FoundLie { index, leaf, change: entry.change }));
                 }
                 replay.accept(&entry.change, derived);
                 if index >= self.told {
-                    changes.extend(watching.find(&entry));
+                    watching.find(&entry);
                 }
-                newest = leaf.commit;
+                watching.newest = leaf.commit;
             }
         }
         if tree.root() != self.to.root {
-            return Err(LogReadError::Contradiction(BadProof));
+            return Err(NotContinued::Contradiction(BadProof));
         }
-        let Watching { projects, transparency, .. } = watching;
-        Ok(ReadPart { changes, projects, transparency, newest })
+        Ok(None)
     }
 
     /// A commit of the journal must be the one in the log.
@@ -195,7 +167,7 @@ pub(super) async fn read_leaves(client: &ServerClient, from: u64, size: u64) -> 
 }
 
 impl Watching {
-    fn find(&mut self, entry: &JournalEntry) -> Vec<WatchedChange> {
+    fn find(&mut self, entry: &JournalEntry) {
         let mut found = Vec::new();
         for (path, content) in &entry.change.files {
             let Some(content) = content else { continue };
@@ -230,17 +202,10 @@ impl Watching {
             }
         }
         found.retain(|(_, project, _)| self.projects.contains(project));
-        let time = entry.time;
-        found
-            .into_iter()
-            .map(|(kind, project, path)| WatchedChange {
-                kind,
-                project,
-                path,
-                commit: entry.id.to_string(),
-                time,
-            })
-            .collect()
+        let (commit, time) = (entry.id.to_string(), entry.time);
+        let change =
+            |(kind, project, path)| WatchedChange { kind, project, path, commit: commit.clone(), time };
+        self.changes.extend(found.into_iter().map(change));
     }
 }
 
