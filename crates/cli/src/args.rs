@@ -1,8 +1,6 @@
 //! The command line. A test makes docs/cli.md from its texts.
 
 mod client;
-#[cfg(test)]
-mod reference;
 mod serve;
 mod signers;
 
@@ -11,8 +9,8 @@ use countersign_server::operate::config::GivenSettings;
 
 pub(crate) use crate::args::serve::{
     AcceptLossArgs, AdminCommand, BlockArgs, ClusterArgs, ClusterCommand, DropArgs, FileArgs, FsckArgs,
-    LogCommand, LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs, TakeCheckpointArgs,
-    WitnessArgs, WitnessCommand, WitnessInitArgs,
+    LogCommand, LogInitArgs, MirrorArgs, MirrorCommand, ProjectsArgs, TakeCheckpointArgs, WitnessArgs,
+    WitnessCommand, WitnessInitArgs,
 };
 pub(crate) use crate::args::{client::*, signers::*};
 

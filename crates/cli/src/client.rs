@@ -29,9 +29,7 @@ use reqwest::{RequestBuilder, Response, StatusCode, header::CONTENT_TYPE, header
 use url::Url;
 
 pub(crate) use crate::client::attempts::ServerCall;
-use crate::client::attempts::{
-    ANSWER_TIMEOUT, Answer, Attempts, CallForm, ExchangeError, Repetition, exchange,
-};
+use crate::client::attempts::{ANSWER_TIMEOUT, Answer, Attempts, ExchangeError, Repetition, exchange};
 use crate::client::words::not_asked;
 use crate::words::{error::CliError, output::Output};
 use crate::{keys::SigningKey, settings::client_config::KnownServer};
@@ -184,11 +182,11 @@ impl ServerClient {
     pub(crate) async fn ask<T>(
         &self,
         key: &SigningKey,
-        call: ServerCall<'_>,
+        call: ServerCall,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, CliError> {
         let mut attempts = Attempts::default();
-        let CallForm { method, route, timeout, repetition, title, body } = call.form()?;
+        let ServerCall { method, route, timeout, repetition, title, body } = call;
         let outcome = loop {
             let (timestamp, nonce) = (now()?.to_header(), new_nonce()?);
             let signature = key.sign(&request_digest(&timestamp, &nonce, body.as_bytes()))?;

@@ -1,11 +1,8 @@
 //! Keys: read from files, held by an ssh-agent, or named on the command line.
 
 mod agent;
-mod generate;
 mod key_file;
 pub(crate) mod passphrase;
-#[cfg(test)]
-mod tests;
 
 use std::{collections::BTreeSet, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf};
 
@@ -17,9 +14,9 @@ use countersign_core::values::{
 };
 use countersign_log::{LogSigner, WitnessSigner};
 
-use crate::keys::agent::{AgentError, AgentKey};
+use crate::keys::agent::AgentKey;
 use crate::keys::key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
-pub(crate) use crate::keys::{generate::generate, passphrase::SecretBytes};
+pub(crate) use crate::keys::{key_file::generate, passphrase::SecretBytes};
 use crate::{args::GlobalArgs, words::error::CliError, words::error::shown_path, words::output::Output};
 
 const MAX_KEY_FILE_BYTES: usize = 64 * 1024;
@@ -44,13 +41,14 @@ impl SigningKey {
                 warn_of_loose_mode(path, output);
                 if key.is_encrypted()
                     && global.password_file.is_none()
-                    && let Some(held) = key.public_key().ok().and_then(|key| agent_key(key, output))
+                    && let Some(held) =
+                        key.public_key().ok().and_then(|key| AgentKey::find(path, key, output).ok())
                 {
                     return Ok(Self::Agent(held));
                 }
                 unlock(path, &key, global.password_file.as_deref()).map(Self::File)
             }
-            KeyFile::Public(key) => find_in_agent(path, key, output).map(Self::Agent),
+            KeyFile::Public(key) => AgentKey::find(path, key, output).map(Self::Agent),
         }
     }
 
@@ -59,13 +57,13 @@ impl SigningKey {
         match read_key_file(path)? {
             KeyFile::Private(key) if key.is_encrypted() => {
                 let public = key.public_key().map_err(|error| unusable(path, &error))?;
-                find_in_agent(path, public, output).map(Self::Agent)
+                AgentKey::find(path, public, output).map(Self::Agent)
             }
             KeyFile::Private(key) => {
                 warn_of_loose_mode(path, output);
                 key.read().map(Self::File).map_err(|error| unusable(path, &error))
             }
-            KeyFile::Public(key) => find_in_agent(path, key, output).map(Self::Agent),
+            KeyFile::Public(key) => AgentKey::find(path, key, output).map(Self::Agent),
         }
     }
 
@@ -73,9 +71,7 @@ impl SigningKey {
     pub(crate) fn into_witness_signer(self, key: VerifierKey) -> WitnessSigner {
         match self {
             Self::File(secret) => WitnessSigner::with_key(key, secret),
-            Self::Agent(held) => WitnessSigner::elsewhere(key, move |text| {
-                held.sign_text(text).map_err(|error| error.describe())
-            }),
+            Self::Agent(held) => WitnessSigner::elsewhere(key, move |text| sign_text(&held, text)),
         }
     }
 
@@ -83,16 +79,14 @@ impl SigningKey {
     pub(crate) fn into_log_signer(self, key: VerifierKey) -> LogSigner {
         match self {
             Self::File(secret) => LogSigner::with_key(key, secret),
-            Self::Agent(held) => {
-                LogSigner::elsewhere(key, move |text| held.sign_text(text).map_err(|error| error.describe()))
-            }
+            Self::Agent(held) => LogSigner::elsewhere(key, move |text| sign_text(&held, text)),
         }
     }
 
     pub(crate) fn public_key(&self) -> PublicKey {
         match self {
             Self::File(key) => key.public_key(),
-            Self::Agent(key) => key.public_key(),
+            Self::Agent(held) => held.key,
         }
     }
 
@@ -100,7 +94,9 @@ impl SigningKey {
     pub(crate) fn sign(&self, digest: &Sha512) -> Result<Signature, CliError> {
         match self {
             Self::File(key) => Ok(key.sign(digest)),
-            Self::Agent(key) => key.sign(digest),
+            Self::Agent(held) => {
+                held.sign(digest.as_bytes(), |signature| held.key.verify(digest, signature).is_ok())
+            }
         }
     }
 
@@ -108,9 +104,16 @@ impl SigningKey {
     pub(crate) fn sign_message(&self, message: &FormatMessage) -> Result<Signature, CliError> {
         match self {
             Self::File(key) => Ok(message.sign_with(key)),
-            Self::Agent(key) => key.sign_message(message),
+            Self::Agent(held) => {
+                held.sign(message.as_bytes(), |signature| message.is_signed_by(&held.key, signature))
+            }
         }
     }
+}
+
+/// Signs the text of a checkpoint, whose reader verifies the signature together with the checkpoint.
+fn sign_text(held: &AgentKey, text: &str) -> Result<Signature, String> {
+    held.sign(text.as_bytes(), |_| true).map_err(|error| error.describe())
 }
 
 /// What the file says about the key: who it belongs to, as a rule. `None` if it says nothing.
@@ -151,18 +154,18 @@ pub(crate) fn read_public_half(path: &Path) -> Result<PublicKey, CliError> {
 pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<SigningKey, CliError> {
     let output = Output::new(global.json, global.quiet, global.color);
     let key = find_default_public(listed, output)?;
-    if let Some(held) = agent_key(key, output) {
+    let path = usual_file();
+    if let Ok(held) = AgentKey::find(path.as_deref().unwrap_or(Path::new("FILE")), key, output) {
         return Ok(SigningKey::Agent(held));
     }
-    let path = usual_file().ok_or_else(no_key)?;
+    let path = path.ok_or_else(no_key)?;
     output.note(&format!("Signing with {}.", shown_path(&path)));
     SigningKey::load(&path, global)
 }
 
 /// The public half of the default key.
 pub(crate) fn find_default_public(listed: &[PublicKey], output: Output) -> Result<PublicKey, CliError> {
-    let socket = std::env::var_os(agent::SOCKET_VARIABLE);
-    let mut found = AgentKey::list_held(socket, output);
+    let mut found = AgentKey::list_held(output);
     let file = usual_file().and_then(|path| read_public_half(&path).ok());
     found.extend(file.filter(|key| !found.contains(key)));
     if found.is_empty() {
@@ -190,10 +193,6 @@ fn usual_file() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from)?;
     let path = home.join(".ssh/id_ed25519");
     [path.clone(), path.with_extension("pub")].into_iter().find(|path| path.is_file())
-}
-
-fn agent_key(key: PublicKey, output: Output) -> Option<AgentKey> {
-    AgentKey::find(std::env::var_os(agent::SOCKET_VARIABLE), key, output).ok()
 }
 
 fn no_key() -> CliError {
@@ -299,25 +298,6 @@ fn unlock(path: &Path, key: &OpenSshKey, password_file: Option<&Path>) -> Result
     ))
 }
 
-fn find_in_agent(path: &Path, key: PublicKey, output: Output) -> Result<AgentKey, CliError> {
-    AgentKey::find(std::env::var_os(agent::SOCKET_VARIABLE), key, output).map_err(|error| match error {
-        AgentError::Failed(error) => error,
-        AgentError::UnknownKey { keys } => {
-            let shown = shown_path(path);
-            let held = match keys {
-                0 => "it shows no key at all".to_owned(),
-                1 => "it has another one".to_owned(),
-                keys => format!("it has {keys} others"),
-            };
-            let private = shown.strip_suffix(".pub").unwrap_or("FILE");
-            CliError::other(
-                format!("the ssh-agent does not have the key {key} of {shown}: {held}"),
-                format!("`ssh-add {private}` gives it the private key; `ssh-add -X` unlocks an agent that is locked"),
-            )
-        }
-    })
-}
-
 fn unusable(path: &Path, error: &Unusable) -> CliError {
     CliError::other(format!("{} cannot be used as a key: it is {error}", shown_path(path)), error.hint())
 }
@@ -381,4 +361,119 @@ pub(crate) fn list_signers(file: &SignersFile) -> Vec<(String, PublicKey)> {
 fn every_signer(file: &SignersFile) -> impl Iterator<Item = &Signer> {
     let groups = Role::ALL.into_iter().filter_map(|role| file.explicit_groups(role)).flatten();
     groups.flat_map(|group| &group.signers).chain(file.registrars())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::keys::*;
+
+    fn fixture(name: &str) -> String {
+        format!("{}/tests/fixtures/keys/{name}", env!("CARGO_MANIFEST_DIR"))
+    }
+
+    fn content(name: &str) -> Vec<u8> {
+        std::fs::read(fixture(name)).expect("the fixture is there")
+    }
+
+    #[track_caller]
+    fn private(content: &[u8]) -> OpenSshKey {
+        match KeyFile::parse(content) {
+            Ok(KeyFile::Private(key)) => *key,
+            other => panic!("not a private key: {other:?}"),
+        }
+    }
+
+    fn fixture_key() -> PublicKey {
+        read_public_half(Path::new(&fixture("plain.pub"))).expect("it is a key")
+    }
+
+    #[test]
+    fn every_usual_cipher_is_decrypted_with_the_right_passphrase_and_with_no_other() {
+        for cipher in
+            ["aes256-ctr", "aes128-cbc", "aes256-cbc", "aes128-gcm", "aes256-gcm", "chacha20-poly1305"]
+        {
+            let key = private(&content(&format!("encrypted-{cipher}")));
+            let opened = key.unlock(b"correct horse battery staple").expect(cipher);
+            assert_eq!(opened.public_key(), fixture_key(), "{cipher}");
+            for wrong in [b"correct horse battery".as_slice(), b"", b"\xff"] {
+                assert_eq!(key.unlock(wrong).err(), Some(UnlockError::Passphrase), "{cipher}");
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_private_keys_are_refused_without_a_panic() {
+        let whole = content("plain");
+        for length in 0..whole.len() - 1 {
+            assert!(KeyFile::parse(&whole[..length]).is_err(), "cut to {length} bytes");
+        }
+        for place in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[place] ^= 1;
+            if let Ok(KeyFile::Private(key)) = KeyFile::parse(&changed) {
+                // What is left are the check number, twice, the comment, and the padding.
+                assert!(key.read().is_ok_and(|key| key.public_key() == fixture_key()) || key.read().is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn a_public_key_file_has_one_key_and_may_have_comments_and_any_white_space() {
+        let (key, line) = (fixture_key(), content("plain.pub").trim_ascii().to_vec());
+        let tabs = line.iter().map(|byte| if *byte == b' ' { b'\t' } else { *byte }).collect();
+        for text in [
+            [&line, b"\r\n".as_slice()].concat(),
+            [b"# from alice\n\n", line.as_slice()].concat(),
+            [b"  ", line.as_slice(), b"  "].concat(),
+            [&line, b" caf\xe9\n".as_slice()].concat(),
+            tabs,
+            format!("{key}\n").into_bytes(),
+            key.to_base64().into_bytes(),
+        ] {
+            let found = KeyFile::parse(&text);
+            assert!(matches!(found, Ok(KeyFile::Public(found)) if found == key), "{}", text.escape_ascii());
+        }
+        let twice = [&line, b"\n".as_slice(), &line].concat();
+        assert_eq!(KeyFile::parse(&twice).err(), Some(Unusable::Several));
+        for text in ["", "\n", "# only a comment\n", "ssh-ed25519", "hello", "svc-pub", "{}"] {
+            assert_eq!(KeyFile::parse(text.as_bytes()).err(), Some(Unusable::Nothing), "{text:?}");
+        }
+        for text in ["ssh-ed25519 AAAA", "svc-pub:AAAA", "svc-pub:"] {
+            assert!(matches!(KeyFile::parse(text.as_bytes()), Err(Unusable::Damaged(_))), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_printed_and_what_is_too_long_for_one_is_not_read() {
+        let key = generate("", None).expect("there are random bytes");
+        let text = String::from_utf8_lossy(key.private.as_bytes()).into_owned();
+        let body = text.lines().nth(3).expect("it has more lines");
+        for shown in [format!("{key:?}"), format!("{:?}", private(text.as_bytes()))] {
+            assert!(!shown.contains(body) && !shown.contains("PRIVATE KEY"), "{shown}");
+        }
+        let refused = SecretBytes::read(Path::new(&fixture("plain")), text.len() / 2);
+        assert!(refused.is_err_and(|error| error.to_string().contains("too long")));
+    }
+
+    #[test]
+    fn an_equals_sign_makes_a_name_only_where_it_can_be_nothing_else() {
+        let (key, dir) = (fixture_key(), tempfile::tempdir().expect("a directory"));
+        let file = dir.path().join("a=b.pub").display().to_string();
+        std::fs::copy(fixture("plain.pub"), &file).expect("it can be copied");
+        let padded = format!("svc-pub:{}", key.to_base64());
+        assert!(padded.ends_with('='), "or this shows nothing");
+        for text in [file, padded, key.to_base64(), key.to_ssh_line("alice=admin of = things")] {
+            for (name, text) in [(None, text.clone()), (Some("Älice (work)"), format!("Älice (work)={text}"))]
+            {
+                let signer = parse_signer(&text).expect(&text);
+                assert_eq!(signer, Signer { key, name: name.map(str::to_owned) }, "{text:?}");
+            }
+        }
+        for text in ["alice=", "=alice.pub", ""] {
+            assert!(
+                parse_signer(text).is_err_and(|error| error.to_string().contains("NAME=KEY")),
+                "{text:?}"
+            );
+        }
+    }
 }

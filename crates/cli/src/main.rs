@@ -51,7 +51,7 @@ fn refuse_arguments(error: &clap::Error) -> ExitCode {
 }
 
 fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliError> {
-    use crate::commands::*;
+    use crate::commands::{propose::ProposalKind, *};
     let confirmation = global.confirmation();
     match command {
         Command::Serve(mut given) => {
@@ -64,7 +64,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Fsck(args) => fsck::run(args, output),
         Command::Config { command } => config::run(command.as_ref(), global, output),
         Command::Keygen(args) => keygen::run(&global, &args, output),
-        Command::Signers { command: SignersCommand::New(args) } => signers::new::run(&args, output),
+        Command::Signers { command: SignersCommand::New(args) } => signers::make(&args, output),
         Command::Signers { command: SignersCommand::Check(args) } if signers::idle::names_file(&args) => {
             signers::check(Path::new(&args.source), output)
         }
@@ -78,23 +78,25 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Trust { command } => trust::run(&command, output, confirmation),
         Command::Completions(args) => man::run_completions(&args, output),
         Command::Man(args) => man::run(&args, output),
-        Command::ServeFiles(args) => client_runtime()?.block_on(serve_files::run(&args)),
+        Command::ServeFiles(args) => client_runtime()?.block_on(demo::serve_files(&args)),
         Command::Demo(args) => demo::run(&args, output),
         Command::Download(args) => ask(global, output, async |session| download::run(session, &args).await),
         Command::Verify(args) => ask(global, output, async |session| verify::run(session, &args).await),
-        Command::Bundle(args) => ask(global, output, async |session| bundle::run(session, &args).await),
+        Command::Bundle(args) => ask(global, output, async |session| staple::bundle(session, &args).await),
         Command::Export(args) => ask(global, output, async |session| export::run(session, &args).await),
-        Command::Staple(args) => ask(global, output, async |session| staple::run(session, &args).await),
+        Command::Staple(args) => ask(global, output, async |session| staple::staple(session, &args).await),
         Command::Chain(args) => ask(global, output, async |session| chain::run(session, &args).await),
-        Command::Register(args) => {
-            ask(global, output, async |session| propose::register(session, &args).await)
+        Command::Register(args) => ask(global, output, async |session| {
+            propose::run(session, &args, ProposalKind::Registration).await
+        }),
+        Command::Update(args) => {
+            ask(global, output, async |session| propose::run(session, &args, ProposalKind::Update).await)
         }
-        Command::Update(args) => ask(global, output, async |session| propose::update(session, &args).await),
         Command::Release(args) => ask(global, output, async |session| release::run(session, &args).await),
         Command::Pending(args) => ask(global, output, async |session| pending::run(session, &args).await),
         Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),
         Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
-        Command::Watch(args) => ask(global, output, async |session| watch::run(session, &args).await),
+        Command::Watch(args) => ask(global, output, async |session| watch::watch(session, &args).await),
         Command::Withdraw(args) => ask(global, output, async |session| withdraw::run(session, &args).await),
         Command::Object(args) => ask(global, output, async |session| object::run(session, &args).await),
         Command::Veto(args) => ask(global, output, async |session| veto::run(session, &args).await),
@@ -102,6 +104,6 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Incident(args) => ask(global, output, async |session| incident::run(session, &args).await),
         Command::Revoke(args) => ask(global, output, async |session| revoke::run(session, &args).await),
         Command::Monitor(args) => ask(global, output, async |session| monitor::run(session, &args).await),
-        Command::Ping(args) => ask(global, output, async |session| ping::run(session, &args).await),
+        Command::Ping(args) => ask(global, output, async |session| watch::ping(session, &args).await),
     }
 }

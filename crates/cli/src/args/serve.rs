@@ -44,7 +44,7 @@ If the server's clock was far ahead for a while, the server can refuse fresh req
 clock right, stop the server, and run this command. From then on the server refuses requests that were signed before; \
 clients sign again. A request that was signed for a later time, while the clock was ahead, can be sent again when that \
 time comes.")]
-    ResetNonces(ResetNoncesArgs),
+    ResetNonces(FileArgs),
     /// The log of all commits
     Log {
         #[command(subcommand)]
@@ -282,12 +282,6 @@ pub(crate) struct FsckArgs {
 fn parse_commit(text: &str) -> Result<ObjectId, &'static str> {
     const WRONG: &str = "write all 40 hexadecimal digits of the commit, as the check before printed them";
     ObjectId::from_hex(text.as_bytes()).map_err(|_| WRONG)
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ResetNoncesArgs {
-    #[command(flatten)]
-    pub(crate) files: FileArgs,
 }
 
 #[derive(Debug, Args)]

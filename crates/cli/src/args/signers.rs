@@ -7,7 +7,7 @@ use clap::{
 };
 use countersign_core::{documents::signers::Role, values::other_format::OtherFormat};
 
-use crate::args::client::{parse_duration, parse_format};
+use crate::{args::client::parse_duration, args::client::parse_format, words::error::CliError};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SignersCommand {
@@ -214,6 +214,28 @@ impl KeyGroups {
         let thresholds = thresholds.map(|thresholds| thresholds.copied().collect());
         Self { keys: groups.unwrap_or_default(), thresholds: thresholds.unwrap_or_default() }
     }
+
+    /// Puts keys into groups. One threshold is that of all keys. With more, each is that of the keys before it.
+    pub(crate) fn in_groups(&self, [keys, threshold]: [&str; 2]) -> Result<Vec<GivenGroup>, CliError> {
+        let (all, thresholds) = ([self.keys.concat()], &self.thresholds);
+        let groups = if thresholds.len() == 1 { &all[..] } else { &self.keys };
+        let (given, needed) = (groups.len(), thresholds.len());
+        if given != needed {
+            return Err(CliError::usage(
+                format!("--{keys} is given {given} times, and --{threshold} {needed} times"),
+                format!("give each group its threshold: --{keys} KEY… --{threshold} N"),
+            ));
+        }
+        let pairs = thresholds.iter().zip(groups);
+        Ok(pairs.map(|(threshold, keys)| GivenGroup { threshold: *threshold, keys: keys.clone() }).collect())
+    }
+}
+
+/// A group as its options give it. Keys are text: not every key there is a signer's.
+#[derive(Debug)]
+pub(crate) struct GivenGroup {
+    pub(crate) threshold: usize,
+    pub(crate) keys: Vec<String>,
 }
 
 /// The names of a role's two options.

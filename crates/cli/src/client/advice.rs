@@ -1,210 +1,192 @@
 //! The next step after an error of a server. It depends on the code, and never on the words of a message (D230).
 
-#[cfg(test)]
-mod tests;
-
-use countersign_api::error_code::ErrorCode;
+use countersign_api::error_code::ErrorCode as C;
 
 use crate::words::error::ErrorKind;
 
-const CORRECT: &str = "correct what the message names";
 const CHECK_KEY: &str = "check --key: only keys that the project's signers file lists for this can do it";
-const CHECK_CLOCK_AND_KEY: &str = "check this computer's clock, and that --key names the right key";
-const CHECK_NAME: &str = "check the name, and --server: `countersign pending` lists what waits for you";
-const LOOK: &str = "`countersign status NAME` shows what is there";
-const WAIT: &str = "wait as long as the message says, then run it again";
-const LATER: &str = "run it again in a few minutes";
 const CORRECT_FILE: &str = "correct the file that the message names, and check that the server can read it there; then run this again";
-const FAILED: &str =
-    "check that the server can read what the message names; if it can, give its operator the request id";
-const GIVE_REQUEST_ID: &str = "give the server's operator the request id: its log says more";
+const ASK_OPERATOR: &str = "ask the server's operator";
+const JOIN: &str = "leave --reason out to join the pending one";
+
+/// The codes for which the status does not say enough.
+const OWN_HINTS: [(C, &str); 37] = [
+    (C::KeyNotListed, CHECK_KEY),
+    (C::MayNotRevoke, CHECK_KEY),
+    (C::ChangeBlocked, ASK_OPERATOR),
+    (C::WitnessStopped, ASK_OPERATOR),
+    (C::ReadOnlyMirror, "a mirror is read-only: name the other server with --server URL"),
+    (
+        C::CommitNotKept,
+        "the server no longer keeps the events since then: look at the state, and watch without --since",
+    ),
+    (C::ProjectRegistered, "nothing is left to do; `countersign update SIGNERS_URL` proposes new signers"),
+    (C::RegistrationPending, "`countersign status PROJECT` shows who has yet to sign it"),
+    (
+        C::ProjectOverlaps,
+        "register the project at a directory that is neither inside nor around the other one",
+    ),
+    (
+        C::OtherUpdatePending,
+        "`countersign status PROJECT` shows the pending one: sign it, or let an admin propose yours",
+    ),
+    (
+        C::MastersUpdatePending,
+        "`countersign status PROJECT` shows the pending one: sign it, or let a master propose yours",
+    ),
+    (C::Vetoed, "ask the masters; you can propose another file, even if only its timestamp is new"),
+    (C::HistoryFull, "propose a signers file with fewer keys"),
+    (C::TooManyRegistrations, "complete one of them, or ask the server's operator to drop one"),
+    (
+        C::TooManyProposals,
+        "complete the pending proposal (`countersign status PROJECT` shows who is missing), or let the masters stop it: \
+         `countersign veto PROJECT`",
+    ),
+    (C::AlreadySigned, "nothing is left for you to do; `countersign status NAME` shows who is missing"),
+    (C::AlreadyComplete, "nothing is left to sign; `countersign status NAME` shows who has signed"),
+    (
+        C::ReleaseRegistered,
+        "`countersign status NAME` shows how far it is; another version needs a tag or directory of its own",
+    ),
+    (C::TooManyReleases, "`countersign pending` lists them: sign some first"),
+    (C::AlreadyWithdrawn, "nothing is left to do; `countersign status NAME` shows who withdrew it and why"),
+    (C::Corrected, "`countersign status NAME` shows the corrected release: look at it, then run this again"),
+    (C::Revoked, "do not use it; `countersign status NAME` shows the reason"),
+    (C::NotLater, "check this computer's clock, and run it again"),
+    (C::NoObjection, "nothing is left to do; `countersign status NAME` shows all objections"),
+    (
+        C::TooManyObjections,
+        "keys that have objected can still change what they said; `countersign status NAME` shows all objections",
+    ),
+    (
+        C::NotComplete,
+        "only complete releases are revoked; correct this one with `countersign release`, or leave it unsigned",
+    ),
+    (C::OtherRevocationPending, JOIN),
+    (C::OtherVetoPending, JOIN),
+    (C::FirstRegistration, "leave it unsigned: it takes effect only when all keys in it have signed"),
+    (
+        C::OtherProposal,
+        "`countersign status PROJECT` shows what is proposed now: look at it, then run this again",
+    ),
+    (
+        C::TooLate,
+        "the proposed signers are due, and take effect as soon as the server can put them into force; until then only its \
+         operator can remove them, with `countersign admin drop PROJECT`",
+    ),
+    (C::PathTaken, "publish it in a directory of its own"),
+    (C::ChangeTooLarge, "`countersign pending` lists what waits: sign or withdraw some first"),
+    (C::UpstreamMissing, CORRECT_FILE),
+    (C::UpstreamUnreachable, CORRECT_FILE),
+    (C::UpstreamInvalid, CORRECT_FILE),
+    (
+        C::OutcomeUnknown,
+        "look first whether it was done (`countersign status NAME`), and run it again only if it was not",
+    ),
+];
 
 /// What kind of error it is, and what to do. Without a code of this version, the status says it.
-pub(super) fn advise(code: Option<ErrorCode>, status: u16) -> (ErrorKind, &'static str) {
-    match code {
-        Some(code) => (kind_of(code.status()), hint_of(code)),
-        None => (kind_of(status), hint_of_status(status)),
-    }
+pub(super) fn advise(code: Option<C>, status: u16) -> (ErrorKind, &'static str) {
+    let status = code.map_or(status, C::status);
+    let kind = match status {
+        429 | 502..=504 => ErrorKind::Unreachable,
+        _ => ErrorKind::Other,
+    };
+    let own = OWN_HINTS.iter().find(|(own, _)| Some(*own) == code);
+    (kind, own.map_or_else(|| hint_of_status(status), |(_, hint)| hint))
 }
 
 /// Whether the server failed at something that it was told to fetch.
-pub(super) fn is_fetched(code: Option<ErrorCode>) -> bool {
-    use ErrorCode as C;
+pub(super) fn is_fetched(code: Option<C>) -> bool {
     matches!(code, Some(C::UpstreamMissing | C::UpstreamUnreachable | C::UpstreamInvalid))
-}
-
-fn kind_of(status: u16) -> ErrorKind {
-    match status {
-        429 | 502..=504 => ErrorKind::Unreachable,
-        _ => ErrorKind::Other,
-    }
 }
 
 fn hint_of_status(status: u16) -> &'static str {
     match status {
-        400 => CORRECT,
-        401 => CHECK_CLOCK_AND_KEY,
+        400 => "correct what the message names",
+        401 => "check this computer's clock, and that --key names the right key",
         403 => CHECK_KEY,
-        404 => CHECK_NAME,
-        409 => LOOK,
-        429 => WAIT,
-        500 => FAILED,
-        502..=504 => LATER,
-        _ => GIVE_REQUEST_ID,
+        404 => "check the name, and --server: `countersign pending` lists what waits for you",
+        409 => "`countersign status NAME` shows what is there",
+        429 => "wait as long as the message says, then run it again",
+        500 => {
+            "check that the server can read what the message names; if it can, give its operator the request id"
+        }
+        502..=504 => "run it again in a few minutes",
+        _ => "give the server's operator the request id: its log says more",
     }
 }
 
-fn hint_of(code: ErrorCode) -> &'static str {
-    use ErrorCode as C;
-    match code {
-        C::MalformedRequest
-        | C::InvalidBody
-        | C::InvalidParameter
-        | C::InvalidPath
-        | C::IsADirectory
-        | C::UrlRefused
-        | C::KeyNotCaller
-        | C::ProjectNotRegistered
-        | C::ProjectNotActive
-        | C::TimestampAhead
-        | C::TimestampNotLater
-        | C::InvalidDocument
-        | C::InvalidSignature
-        | C::SignatureMissing
-        | C::UnexpectedSignature
-        | C::NothingToSign
-        | C::NotSignable
-        | C::OtherFormatImpossible
-        | C::OtherFormatInvalid
-        | C::OtherFormatsTooLarge
-        | C::NotSigned
-        | C::NotARelease
-        | C::NotWithdrawable
-        | C::NotRevocable
-        | C::NotVetoable
-        | C::AlreadyRevoked
-        | C::DigestMismatch
-        | C::SubjectDigestRequired
-        | C::NotInitiator
-        | C::InvalidCheckpoint
-        | C::WitnessClockAhead => CORRECT,
-        C::AuthHeaderMissing
-        | C::AuthHeaderInvalid
-        | C::RequestTooOld
-        | C::RequestAhead
-        | C::RequestBeforeRestore
-        | C::RequestSignatureInvalid
-        | C::NonceUsed
-        | C::NonceForgotten => CHECK_CLOCK_AND_KEY,
-        C::KeyNotListed
-        | C::MayNotRevoke
-        | C::NotASigner
-        | C::MayNotSign
-        | C::MayNotWithdraw
-        | C::MayNotVeto
-        | C::NoMasters
-        | C::RegistrarCannotCorrect
-        | C::RegistrarCannotWithdraw
-        | C::CheckpointNotSigned
-        | C::InvalidCosignature
-        | C::UnknownWitness => CHECK_KEY,
-        C::ChangeBlocked | C::WitnessStopped => "ask the server's operator",
-        C::ReadOnlyMirror => "a mirror is read-only: name the other server with --server URL",
-        C::NoSuchRoute
-        | C::NoSuchPage
-        | C::FileNotFound
-        | C::NoSignersFile
-        | C::UnknownCommit
-        | C::NoLog
-        | C::NoSuchTile
-        | C::NoSuchRelease
-        | C::StillCollecting
-        | C::NotLoggedYet
-        | C::NoWitness
-        | C::NothingCosigned
-        | C::UnknownLog => CHECK_NAME,
-        C::CommitNotKept => {
-            "the server no longer keeps the events since then: look at the state, and watch without --since"
+#[cfg(test)]
+mod tests {
+    use reqwest::StatusCode;
+    use serde_json::{Map, Value, json};
+
+    use crate::client::{ServerClient, advice::*, attempts::Answer, words::to_client_words};
+    use crate::words::output::Output;
+
+    /// What a command does with an answer, all but the words: exit code, hint, details, and what the client says before it
+    /// repeats the server's words.
+    fn react(status: u16, body: &Value) -> (u8, String, Map<String, Value>, String) {
+        let client = ServerClient::new("http://127.0.0.1:1", Output::silent()).expect("it is an address");
+        let answer = Answer {
+            status: StatusCode::from_u16(status).expect("it is a status"),
+            bytes: body.to_string().into_bytes(),
+            request_id: None,
+            content_type: "application/json".to_owned(),
+            location: None,
+            retry_after: None,
+        };
+        let error = client.refused(&answer);
+        let said = to_client_words(body["error"].as_str().unwrap_or_default());
+        let introduction =
+            error.to_string().strip_suffix(&said).expect("the server's words are told").to_owned();
+        (error.kind().exit_code(), error.hint().to_owned(), error.details().clone(), introduction)
+    }
+
+    /// Sentences that once meant something to a client, and one that never did.
+    const OTHER_WORDS: [&str; 5] = [
+        "Signature already collected: this is a mirror of a file that is revoked",
+        "the operator says that you may not revoke https://dl.example.org/",
+        "Too late: it is complete already",
+        "Project already registered",
+        "Das geht nicht.",
+    ];
+
+    #[test]
+    fn only_the_code_decides_what_the_client_does_and_every_conflict_has_a_next_step_of_its_own() {
+        for code in C::ALL {
+            let (name, status) = (code.name(), code.status());
+            let reaction = react(status, &json!({ "error": "x", "code": code }));
+            assert_eq!(reaction.2["code"], name);
+            assert_eq!(reaction.2.get("conflict").and_then(Value::as_str), (status == 409).then_some(name));
+            for words in OTHER_WORDS.into_iter().chain([code.meaning()]) {
+                assert_eq!(
+                    react(status, &json!({ "error": words, "code": code })),
+                    reaction,
+                    "{name}: {words}"
+                );
+            }
+            // Only logs and witnesses meet these.
+            let is_of_logs = matches!(code, C::OtherLogSize | C::CheckpointNotWaiting);
+            assert!(status != 409 || is_of_logs || reaction.1 != hint_of_status(409), "{name}");
         }
-        C::ProjectRegistered => {
-            "nothing is left to do; `countersign update SIGNERS_URL` proposes new signers"
+    }
+
+    #[test]
+    fn without_a_code_that_it_knows_the_client_goes_by_the_status() {
+        for status in (400..=431).chain(500..=507) {
+            let plain = react(status, &json!({ "error": "x" }));
+            assert_eq!(plain.2, Map::from_iter([("status".to_owned(), json!(status))]));
+            assert_eq!(plain.1, hint_of_status(status));
+            for words in OTHER_WORDS {
+                assert_eq!(react(status, &json!({ "error": words })), plain, "{status}");
+            }
+            let (exit_code, hint, details, _) = react(status, &json!({ "error": "x", "code": "of_2031" }));
+            assert_eq!((exit_code, &hint), (plain.0, &plain.1));
+            assert_eq!(details["code"], "of_2031");
+            let conflict = details.get("conflict").and_then(Value::as_str);
+            assert_eq!(conflict, (status == 409).then_some("of_2031"));
         }
-        C::RegistrationPending => "`countersign status PROJECT` shows who has yet to sign it",
-        C::ProjectOverlaps => {
-            "register the project at a directory that is neither inside nor around the other one"
-        }
-        C::OtherUpdatePending => {
-            "`countersign status PROJECT` shows the pending one: sign it, or let an admin propose yours"
-        }
-        C::MastersUpdatePending => {
-            "`countersign status PROJECT` shows the pending one: sign it, or let a master propose yours"
-        }
-        C::Vetoed => "ask the masters; you can propose another file, even if only its timestamp is new",
-        C::HistoryFull => "propose a signers file with fewer keys",
-        C::TooManyRegistrations => "complete one of them, or ask the server's operator to drop one",
-        C::TooManyProposals => {
-            "complete the pending proposal (`countersign status PROJECT` shows who is missing), or let the masters stop \
-             it: `countersign veto PROJECT`"
-        }
-        C::AlreadySigned => "nothing is left for you to do; `countersign status NAME` shows who is missing",
-        C::AlreadyComplete => "nothing is left to sign; `countersign status NAME` shows who has signed",
-        C::ReleaseRegistered => {
-            "`countersign status NAME` shows how far it is; another version needs a tag or directory of its own"
-        }
-        C::TooManyReleases => "`countersign pending` lists them: sign some first",
-        C::AlreadyWithdrawn => {
-            "nothing is left to do; `countersign status NAME` shows who withdrew it and why"
-        }
-        C::Corrected => {
-            "`countersign status NAME` shows the corrected release: look at it, then run this again"
-        }
-        C::Revoked => "do not use it; `countersign status NAME` shows the reason",
-        C::NotLater => "check this computer's clock, and run it again",
-        C::NoObjection => "nothing is left to do; `countersign status NAME` shows all objections",
-        C::TooManyObjections => {
-            "keys that have objected can still change what they said; `countersign status NAME` shows all objections"
-        }
-        C::NotComplete => {
-            "only complete releases are revoked; correct this one with `countersign release`, or leave it unsigned"
-        }
-        C::OtherRevocationPending | C::OtherVetoPending => "leave --reason out to join the pending one",
-        C::FirstRegistration => "leave it unsigned: it takes effect only when all keys in it have signed",
-        C::OtherProposal => {
-            "`countersign status PROJECT` shows what is proposed now: look at it, then run this again"
-        }
-        C::TooLate => {
-            "the proposed signers are due, and take effect as soon as the server can put them into force; until then \
-             only its operator can remove them, with `countersign admin drop PROJECT`"
-        }
-        C::PathTaken => "publish it in a directory of its own",
-        C::ChangeTooLarge => "`countersign pending` lists what waits: sign or withdraw some first",
-        C::OtherLogSize | C::CheckpointNotWaiting => LOOK,
-        C::RateLimited | C::BudgetUsedUp | C::TooManyRotations => WAIT,
-        C::UpstreamMissing | C::UpstreamUnreachable | C::UpstreamInvalid => CORRECT_FILE,
-        C::InternalError | C::StorageFailed | C::SignerFailed => FAILED,
-        C::Busy
-        | C::TooManyListeners
-        | C::TooManyFollowers
-        | C::Starting
-        | C::NotReady
-        | C::ClockWrong
-        | C::ClockSet
-        | C::DatabaseUnreachable
-        | C::NodeHalted
-        | C::LogCatchingUp
-        | C::LogNotCosigned
-        | C::LogStopped
-        | C::WitnessNotReady
-        | C::CheckpointWithheld => LATER,
-        C::OutcomeUnknown => {
-            "look first whether it was done (`countersign status NAME`), and run it again only if it was not"
-        }
-        C::WrongMethod
-        | C::BodyTooSlow
-        | C::BodyTooLarge
-        | C::HeadTooLarge
-        | C::InvalidConsistencyProof
-        | C::LogForked
-        | C::DiskFull => GIVE_REQUEST_ID,
     }
 }

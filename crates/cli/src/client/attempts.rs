@@ -11,8 +11,6 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 
-use crate::words::error::CliError;
-
 /// The pauses before the second and the third try.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
 /// A server that asks for a longer pause is left to the user.
@@ -170,19 +168,9 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(150);
 /// How long the server may take to download all assets of a release.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ServerCall<'a> {
-    Ping,
-    Register(&'a ProposeBody),
-    Update(&'a ProposeBody),
-    Signatures(&'a SignaturesBody),
-    Assets(&'a AssetsBody),
-    Withdraw(&'a WithdrawBody),
-    State(&'a SignedStatement),
-}
-
-/// How a request is sent.
-pub(super) struct CallForm {
+/// A signed request, and how it is sent.
+#[derive(Debug)]
+pub(crate) struct ServerCall {
     pub(super) method: Method,
     pub(super) route: &'static str,
     pub(super) timeout: Duration,
@@ -192,53 +180,49 @@ pub(super) struct CallForm {
     pub(super) body: String,
 }
 
-impl CallForm {
+impl ServerCall {
+    pub(crate) fn ping() -> Self {
+        let (method, timeout, repetition) = (Method::GET, ANSWER_TIMEOUT, Repetition::Harmless);
+        Self { method, route: routes::PING, timeout, repetition, title: "a ping", body: String::new() }
+    }
+
     /// A request that can be sent again, and is answered soon.
-    fn post(
-        route: &'static str,
-        title: &'static str,
-        body: &impl Serialize,
-    ) -> Result<Self, serde_json::Error> {
-        let body = serde_json::to_string(body)?;
-        let (method, timeout, repetition) = (Method::POST, ANSWER_TIMEOUT, Repetition::Harmless);
-        Ok(Self { method, route, timeout, repetition, title, body })
+    fn post(route: &'static str, title: &'static str, body: &impl Serialize) -> Self {
+        let body = serde_json::to_string(body).expect("bodies of requests are plain objects");
+        Self { method: Method::POST, route, title, body, ..Self::ping() }
     }
 
     /// A request for which the server fetches something.
     fn fetching(self, timeout: Duration) -> Self {
         Self { timeout, repetition: Repetition::Harmful, ..self }
     }
-}
 
-impl ServerCall<'_> {
-    pub(super) fn form(self) -> Result<CallForm, CliError> {
-        let form = match self {
-            Self::Ping => Ok(CallForm {
-                method: Method::GET,
-                route: routes::PING,
-                timeout: ANSWER_TIMEOUT,
-                repetition: Repetition::Harmless,
-                title: "a ping",
-                body: String::new(),
-            }),
-            Self::Register(body) => CallForm::post(routes::REGISTER_REPO, "a registration", body)
-                .map(|form| form.fetching(FETCH_TIMEOUT)),
-            Self::Update(body) => CallForm::post(routes::UPDATE_SIGNERS, "an update of signers", body)
-                .map(|form| form.fetching(FETCH_TIMEOUT)),
-            Self::Assets(body) => {
-                CallForm::post(routes::ASSETS, "a release", body).map(|form| form.fetching(RELEASE_TIMEOUT))
-            }
-            Self::Signatures(body) => CallForm::post(routes::SIGNATURES, "a signature", body),
-            Self::Withdraw(body) => CallForm::post(routes::WITHDRAW, "a withdrawal", body),
-            Self::State(statement) => {
-                let route = match statement.kind {
-                    StatementKind::Revocation => routes::REVOKE,
-                    StatementKind::Veto => routes::VETO,
-                    StatementKind::Objection => routes::OBJECT,
-                };
-                CallForm::post(route, statement.kind.title(), statement)
-            }
+    pub(crate) fn register(body: &ProposeBody) -> Self {
+        Self::post(routes::REGISTER_REPO, "a registration", body).fetching(FETCH_TIMEOUT)
+    }
+
+    pub(crate) fn update(body: &ProposeBody) -> Self {
+        Self::post(routes::UPDATE_SIGNERS, "an update of signers", body).fetching(FETCH_TIMEOUT)
+    }
+
+    pub(crate) fn assets(body: &AssetsBody) -> Self {
+        Self::post(routes::ASSETS, "a release", body).fetching(RELEASE_TIMEOUT)
+    }
+
+    pub(super) fn signatures(body: &SignaturesBody) -> Self {
+        Self::post(routes::SIGNATURES, "a signature", body)
+    }
+
+    pub(super) fn withdraw(body: &WithdrawBody) -> Self {
+        Self::post(routes::WITHDRAW, "a withdrawal", body)
+    }
+
+    pub(super) fn state(statement: &SignedStatement) -> Self {
+        let route = match statement.kind {
+            StatementKind::Revocation => routes::REVOKE,
+            StatementKind::Veto => routes::VETO,
+            StatementKind::Objection => routes::OBJECT,
         };
-        form.map_err(|error| CliError::other("the request cannot be written", "report this").because(error))
+        Self::post(route, statement.kind.title(), statement)
     }
 }

@@ -1,12 +1,13 @@
 //! The log and the journal of a server: key, checkpoints, tiles, commits.
 
-use std::fmt::Display;
+use std::{fmt::Display, time::Duration};
 
 use countersign_api::error_code::ErrorCode;
 use countersign_core::log::note::Note;
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{bounds::NOTE_BYTES, json::ParseError, wire, wire::routes};
 use countersign_store::ObjectId;
+use countersign_store::journal::{read::JournalError, read::JournalReader, write::JournalEntry};
 use reqwest::{Response, StatusCode};
 
 use crate::{client::ServerClient, words::error::CliError};
@@ -61,17 +62,93 @@ impl ServerClient {
 
 // The journal of a server.
 
+/// A server that sends nothing for so long has gone.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How often the journal can break off without a single new commit.
+const MAX_BREAKS: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The commits of a journal, one after the other. A stream that breaks off is continued.
+pub(crate) struct Commits<'a> {
+    pub(crate) client: &'a ServerClient,
+    /// The last one that was given.
+    newest: Option<ObjectId>,
+    stream: Option<OpenJournal>,
+    breaks: u32,
+}
+
 /// A journal whose head has arrived.
-#[derive(Debug)]
-pub(crate) struct JournalStream {
-    pub(crate) response: Response,
+struct OpenJournal {
+    response: Response,
+    reader: JournalReader,
     /// The commit that it ends with.
-    pub(crate) newest: ObjectId,
+    end: ObjectId,
+}
+
+/// Why there is no next commit.
+pub(crate) enum NoCommit {
+    /// The server does not have the commit that the journal is to continue.
+    Rewritten,
+    Unreadable(JournalError),
+    /// The stream broke off too often, the last time for this reason.
+    Broken(String),
+    Unasked(CliError),
+}
+
+impl<'a> Commits<'a> {
+    /// The commits after this one, or all of them.
+    pub(crate) fn after(client: &'a ServerClient, newest: Option<ObjectId>) -> Self {
+        Self { client, newest, stream: None, breaks: 0 }
+    }
+
+    /// The next commit. `None` if the server had no later one when it opened the journal.
+    pub(crate) async fn next(&mut self) -> Result<Option<JournalEntry>, NoCommit> {
+        loop {
+            let OpenJournal { response, reader, end } = match &mut self.stream {
+                Some(open) => open,
+                None => {
+                    let open = self.client.journal(self.newest).await.map_err(NoCommit::Unasked)?;
+                    self.stream.insert(open.ok_or(NoCommit::Rewritten)?)
+                }
+            };
+            if self.newest == Some(*end) {
+                return Ok(None);
+            }
+            if let Some(entry) = reader.next().map_err(NoCommit::Unreadable)? {
+                (self.newest, self.breaks) = (Some(entry.id), 0);
+                return Ok(Some(entry));
+            }
+            let broken = match tokio::time::timeout(SILENCE, response.chunk()).await {
+                Ok(Ok(Some(bytes))) => {
+                    reader.push(&bytes);
+                    continue;
+                }
+                Ok(Ok(None)) => {
+                    let ended = std::mem::take(reader).finish().err().map(|error| error.to_string());
+                    ended.unwrap_or_else(|| format!("it ends before the commit {end}"))
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "the server sends nothing more".to_owned(),
+            };
+            self.pause(broken).await?;
+        }
+    }
+
+    /// Closes the stream, to open it again in a while. An error if that was done too often.
+    pub(crate) async fn pause(&mut self, broken: String) -> Result<(), NoCommit> {
+        self.stream = None;
+        self.breaks += 1;
+        if self.breaks > MAX_BREAKS {
+            return Err(NoCommit::Broken(broken));
+        }
+        tokio::time::sleep(PAUSE * self.breaks).await;
+        Ok(())
+    }
 }
 
 impl ServerClient {
     /// What was committed after `after`, or from the first commit on. `None` if the server does not have that commit.
-    pub(crate) async fn journal(&self, after: Option<ObjectId>) -> Result<Option<JournalStream>, CliError> {
+    async fn journal(&self, after: Option<ObjectId>) -> Result<Option<OpenJournal>, CliError> {
         let mut url = self.route(routes::JOURNAL, None);
         if let Some(after) = after {
             url.query_pairs_mut().append_pair("after", &after.to_string());
@@ -97,15 +174,13 @@ impl ServerClient {
         Err(self.refused(&answer))
     }
 
-    fn begin_journal(&self, response: Response) -> Result<JournalStream, CliError> {
-        let newest = response.headers().get(wire::HEADER_COMMIT);
-        let newest = newest.filter(|id| id.len() == 40).and_then(|id| ObjectId::from_hex(id.as_bytes()).ok());
-        match newest {
-            Some(newest) => Ok(JournalStream { response, newest }),
-            None => {
-                let reason = format!("it does not say with {} where it ends", wire::HEADER_COMMIT);
-                Err(self.unusable_content(&"its journal", ParseError::new("", reason)))
-            }
-        }
+    fn begin_journal(&self, response: Response) -> Result<OpenJournal, CliError> {
+        let end = response.headers().get(wire::HEADER_COMMIT);
+        let end = end.filter(|id| id.len() == 40).and_then(|id| ObjectId::from_hex(id.as_bytes()).ok());
+        let end = end.ok_or_else(|| {
+            let reason = format!("it does not say with {} where it ends", wire::HEADER_COMMIT);
+            self.unusable_content(&"its journal", ParseError::new("", reason))
+        })?;
+        Ok(OpenJournal { response, reader: JournalReader::default(), end })
     }
 }

@@ -6,7 +6,7 @@ use countersign_core::values::{key::PublicKey, path::RepoPath, path::is_this_mac
 use tokio::runtime::{Builder, Runtime};
 
 use crate::settings::client_config::{ClientConfig, ClientConfigFile, KnownServer};
-use crate::words::{error::CliError, output::Confirmation, output::Output};
+use crate::words::{error::CliError, output, output::Confirmation, output::Output};
 use crate::{args::GlobalArgs, client::ServerClient, keys, keys::SigningKey};
 
 /// Decides which servers may be asked without a setting.
@@ -25,7 +25,7 @@ const OWN_SERVER: &str = "http://127.0.0.1:3000";
 pub(crate) struct Session {
     global: GlobalArgs,
     pub(crate) output: Output,
-    config: ClientConfig,
+    pub(crate) config: ClientConfig,
 }
 
 /// Runs what a client command does with a server.
@@ -48,10 +48,6 @@ impl Session {
         Ok(Self { global, output, config })
     }
 
-    pub(crate) fn config(&self) -> &ClientConfig {
-        &self.config
-    }
-
     /// The server that the user named for this command.
     pub(crate) fn named_server(&self) -> Option<&str> {
         self.global.server.as_deref()
@@ -63,26 +59,13 @@ impl Session {
         named.or_else(|| self.config.server_for(path))
     }
 
-    /// The server for what is in a project: of a stranger's project, one must be chosen.
-    pub(crate) fn client_for(&self, path: &RepoPath) -> Result<ServerClient, CliError> {
-        match self.chosen_server(Some(path)) {
-            Some(server) => ServerClient::open(server, self.output),
-            None if is_on_this_machine(path) => ServerClient::new(OWN_SERVER, self.output),
-            None => Err(no_server(path)),
-        }
-    }
-
-    /// The server for what concerns no project.
-    pub(crate) fn client(&self) -> Result<ServerClient, CliError> {
-        match self.chosen_server(None) {
-            Some(server) => ServerClient::open(server, self.output),
-            None => ServerClient::new(OWN_SERVER, self.output),
-        }
-    }
-
-    /// The server for what is in a project, or concerns none.
+    /// The server for what is in a project, or concerns none. For a stranger's project, one must be chosen.
     pub(crate) fn client_of(&self, path: Option<&RepoPath>) -> Result<ServerClient, CliError> {
-        path.map_or_else(|| self.client(), |path| self.client_for(path))
+        match (self.chosen_server(path), path) {
+            (Some(server), _) => ServerClient::open(server, self.output),
+            (None, Some(path)) if !path.host().is_some_and(is_this_machine) => Err(no_server(path)),
+            (None, _) => ServerClient::new(OWN_SERVER, self.output),
+        }
     }
 
     /// Every server that may have something for this user. Signers have one on this machine by default (D79).
@@ -171,6 +154,12 @@ impl Session {
     pub(crate) fn confirmation(&self) -> Confirmation {
         self.global.confirmation()
     }
+
+    /// Shows what a question is about, and goes on only if the answer is yes.
+    pub(crate) fn confirm(&self, about: &str, question: &str) -> Result<(), CliError> {
+        self.output.show_question(about, self.confirmation());
+        output::confirm(self.confirmation(), question)
+    }
 }
 
 /// The keys of one command, each unlocked once and only when it is needed.
@@ -203,10 +192,6 @@ impl<'a> KeyRing<'a> {
         };
         Ok(&self.keys[position])
     }
-}
-
-fn is_on_this_machine(path: &RepoPath) -> bool {
-    path.host().is_some_and(is_this_machine)
 }
 
 pub(crate) fn no_server(path: &RepoPath) -> CliError {

@@ -44,7 +44,7 @@ impl ServerClient {
         key: &SigningKey,
         body: &SignaturesBody,
     ) -> Result<Submitted<SignedResponse>, CliError> {
-        let outcome = self.ask(key, ServerCall::Signatures(body), SignedResponse::parse).await;
+        let outcome = self.ask(key, ServerCall::signatures(body), SignedResponse::parse).await;
         Submitted::of(outcome, self.find_submitted(body)).await
     }
 
@@ -59,7 +59,7 @@ impl ServerClient {
             StatementKind::Veto => VetoedResponse::parse(bytes).map(|answer| answer.vetoed),
             StatementKind::Objection => ChangedResponse::parse(bytes).map(|_| true),
         };
-        let outcome = self.ask(key, ServerCall::State(statement), parse).await;
+        let outcome = self.ask(key, ServerCall::state(statement), parse).await;
         Submitted::of(outcome, self.find_statement(statement)).await
     }
 
@@ -93,7 +93,7 @@ impl ServerClient {
         key: &SigningKey,
         body: &WithdrawBody,
     ) -> Result<(), CliError> {
-        let outcome = self.ask(key, ServerCall::Withdraw(body), ChangedResponse::parse).await.map(drop);
+        let outcome = self.ask(key, ServerCall::withdraw(body), ChangedResponse::parse).await.map(drop);
         let find = async {
             let found = self.parsed(&layout::withdrawal_of(&body.file_path), Withdrawal::parse).await?;
             let is_mine =

@@ -22,6 +22,8 @@ use crate::words::{error::CliError, output, output::quote};
 pub(crate) struct ServerPath {
     pub(crate) client: ServerClient,
     pub(crate) path: RepoPath,
+    /// What the server shows there, if it had to be looked at to find the path.
+    pub(crate) shown: Option<Shown>,
 }
 
 /// Something that can be signed, the server that has it, and what the server shows of it.
@@ -31,30 +33,6 @@ pub(crate) struct Target {
     /// The path of an index, or of a pending signers file.
     pub(crate) path: RepoPath,
     pub(crate) shown: Shown,
-}
-
-/// What a name stands for, as far as it is known without or with a question.
-pub(crate) enum Found {
-    Path(ServerPath),
-    /// A release, which had to be looked at to find it.
-    Shown(Box<Target>),
-}
-
-/// What a name of something to sign stands for.
-struct Named {
-    target: Target,
-    /// Whether only the project was named, and not what is pending there.
-    is_project: bool,
-}
-
-impl Found {
-    /// The place alone.
-    pub(crate) fn into_place(self) -> ServerPath {
-        match self {
-            Self::Path(place) => place,
-            Self::Shown(target) => ServerPath { client: target.client, path: target.path },
-        }
-    }
 }
 
 impl Target {
@@ -68,7 +46,7 @@ impl Target {
 impl Session {
     /// The index, or the pending signers file, that a name stands for.
     pub(crate) async fn find_signable(&self, name: &ReleaseName, reader: Reader) -> Result<Target, CliError> {
-        let Named { target, is_project } = self.find_named(name, reader).await?;
+        let (target, is_project) = self.find_named(name, reader).await?;
         if !is_project || target.shown.contains(&target.path) || Vetoed::find(&target.shown)?.is_some() {
             return Ok(target);
         }
@@ -79,19 +57,34 @@ impl Session {
         ))
     }
 
+    /// The release that a command is about. Anything else cannot be `done`, and `hint` says what can.
+    pub(crate) async fn find_release(
+        &self,
+        names: &[String],
+        done: &str,
+        hint: &str,
+    ) -> Result<Target, CliError> {
+        let target = self.find_signable(&ReleaseName::parse_one(names)?, Reader::Signer).await?;
+        if layout::signable(&target.path) == Some(Signable::Index) {
+            return Ok(target);
+        }
+        Err(CliError::usage(format!("{} cannot be {done}", target.path), hint))
+    }
+
     /// The file that a name stands for, to wait for it. If proposed signers are in force already, this is their pending
     /// path.
     pub(crate) async fn find_awaited(&self, name: &ReleaseName) -> Result<Target, CliError> {
-        Ok(self.find_named(name, Reader::Signer).await?.target)
+        Ok(self.find_named(name, Reader::Signer).await?.0)
     }
 
-    async fn find_named(&self, name: &ReleaseName, reader: Reader) -> Result<Named, CliError> {
-        let ServerPath { client, path } = match self.find_place(name, reader).await? {
-            Found::Shown(target) => return Ok(Named { target: *target, is_project: false }),
-            Found::Path(place) => place,
-        };
+    /// What a name of something to sign stands for, and whether only the project was named, not what is pending there.
+    async fn find_named(&self, name: &ReleaseName, reader: Reader) -> Result<(Target, bool), CliError> {
+        let ServerPath { client, path, shown } = self.locate(name, reader).await?;
+        if let Some(shown) = shown {
+            return Ok((Target { client, path, shown }, false));
+        }
         if layout::signable(&path).is_some() {
-            return Ok(Named { target: Target::at(client, path).await?, is_project: false });
+            return Ok((Target::at(client, path).await?, false));
         }
         if path.file_name().starts_with(wire::RESERVED_PREFIX) {
             let hint = format!("{FORMS}; a signers file in force is replaced with `countersign update`");
@@ -115,32 +108,45 @@ impl Session {
             StateSubject::Release(index) => (index.clone(), false),
             StateSubject::Project(project) => (layout::pending_signers(project), true),
         };
-        Ok(Named { target: Target { client, path, shown }, is_project })
+        Ok((Target { client, path, shown }, is_project))
     }
 
-    /// The project, directory or file that a name stands for; without looking at its tag.
-    pub(crate) async fn find_place(&self, name: &ReleaseName, reader: Reader) -> Result<Found, CliError> {
+    /// The project, directory or file that a name stands for. A release that is named by its tag is looked for.
+    pub(crate) async fn find_place(
+        &self,
+        name: &ReleaseName,
+        reader: Reader,
+    ) -> Result<ServerPath, CliError> {
+        if name.tag.is_none() {
+            return self.locate(name, reader).await;
+        }
+        let Target { client, path, shown } = self.find_signable(name, reader).await?;
+        Ok(ServerPath { client, path, shown: Some(shown) })
+    }
+
+    /// The project, directory or file that a name stands for, without its tag.
+    async fn locate(&self, name: &ReleaseName, reader: Reader) -> Result<ServerPath, CliError> {
         match &name.subject {
             NamedSubject::Path(path) => {
                 let client = self.client_of_place(path, None, reader).await?;
-                Ok(Found::Path(ServerPath { client, path: path.clone() }))
+                Ok(ServerPath { client, path: path.clone(), shown: None })
             }
             NamedSubject::Url(url) => self.find_url(url, reader).await,
-            NamedSubject::Short(short) => self.find_short(short, reader).await.map(Found::Path),
+            NamedSubject::Short(short) => self.find_short(short, reader).await,
         }
     }
 
-    async fn find_url(&self, url: &str, reader: Reader) -> Result<Found, CliError> {
+    async fn find_url(&self, url: &str, reader: Reader) -> Result<ServerPath, CliError> {
         if let Some(page) = split_page(url) {
             let client = match self.chosen_server(Some(&page.path)) {
                 Some(server) => ServerClient::open(server, self.output)?,
                 None => ServerClient::new(&page.server, self.output)?,
             };
-            return Ok(Found::Path(ServerPath { client, path: page.path }));
+            return Ok(ServerPath { client, path: page.path, shown: None });
         }
         if let Some(path) = locate_release_page(url) {
             let client = self.client_of_place(&path, Some(url), reader).await?;
-            return Ok(Found::Path(ServerPath { client, path }));
+            return Ok(ServerPath { client, path, shown: None });
         }
         let whole = path_of_url(url);
         let place = locate_download(url).ok();
@@ -155,8 +161,7 @@ impl Session {
             let index = shown.parsed(&candidate.index, ReleaseIndex::parse)?;
             let lists = |file: &PublishedFile| file.file_name == candidate.file_name;
             if index.is_some_and(|index| index.published_files.iter().any(lists)) {
-                let path = candidate.index.clone();
-                return Ok(Found::Shown(Box::new(Target { client, path, shown })));
+                return Ok(ServerPath { client, path: candidate.index.clone(), shown: Some(shown) });
             }
         }
         let path = whole.ok_or_else(|| {
@@ -165,25 +170,20 @@ impl Session {
                 "check the URL; `countersign pending` lists what waits",
             )
         })?;
-        Ok(Found::Path(ServerPath { client, path }))
+        Ok(ServerPath { client, path, shown: None })
     }
 
     /// The one project that this computer knows by these names; else the one that a server knows.
     async fn find_short(&self, short: &str, reader: Reader) -> Result<ServerPath, CliError> {
-        let known = self.known_projects();
-        let fitting: Vec<RepoPath> = known.into_iter().filter(|project| ends_with(project, short)).collect();
-        match fitting.as_slice() {
-            [project] => {
-                let client = self.client_of_place(project, None, reader).await?;
-                return Ok(ServerPath { client, path: project.clone() });
-            }
-            [] => {}
-            several => return Err(ambiguous(short, several)),
+        if let Some(path) = choose_fitting(short, &self.known_projects())? {
+            let client = self.client_of_place(&path, None, reader).await?;
+            return Ok(ServerPath { client, path, shown: None });
         }
         let mut found: Vec<ServerPath> = Vec::new();
         for client in self.clients(reader)? {
             let answer = client.projects(short).await?;
-            found.extend(answer.projects.into_iter().map(|path| ServerPath { client: client.clone(), path }));
+            let place = |path| ServerPath { client: client.clone(), path, shown: None };
+            found.extend(answer.projects.into_iter().map(place));
         }
         if found.len() > 1 {
             let paths: Vec<RepoPath> = found.into_iter().map(|target| target.path).collect();
@@ -209,7 +209,7 @@ impl Session {
 
     /// The projects that were set or remembered, and those that were accepted.
     pub(crate) fn known_projects(&self) -> Vec<RepoPath> {
-        let mut projects: Vec<RepoPath> = self.config().projects().collect();
+        let mut projects: Vec<RepoPath> = self.config.projects().collect();
         if let Ok(store) = TrustFile::locate().and_then(|file| file.read()) {
             projects.extend(store.projects.into_keys());
         }
@@ -226,7 +226,7 @@ impl Session {
         reader: Reader,
     ) -> Result<ServerClient, CliError> {
         if reader == Reader::Signer || self.chosen_server(Some(path)).is_some() {
-            return self.client_for(path);
+            return self.client_of(Some(path));
         }
         let url = match url {
             Some(url) => url.to_owned(),
@@ -270,12 +270,14 @@ impl Session {
 pub(crate) fn find_project(name: &str, known: &[RepoPath]) -> Result<Option<RepoPath>, CliError> {
     let name = ReleaseName::parse_one(&[name.to_owned()])?;
     let NamedSubject::Short(short) = &name.subject else { return Ok(name.written_path()) };
-    let fitting: Vec<RepoPath> = known.iter().filter(|project| ends_with(project, short)).cloned().collect();
-    match fitting.as_slice() {
-        [] => Ok(None),
-        [project] => Ok(Some(project.clone())),
-        several => Err(ambiguous(short, several)),
-    }
+    choose_fitting(short, known)
+}
+
+/// The one project that is called so. `None` if none is.
+fn choose_fitting(short: &str, known: &[RepoPath]) -> Result<Option<RepoPath>, CliError> {
+    let mut fitting: Vec<RepoPath> =
+        known.iter().filter(|project| ends_with(project, short)).cloned().collect();
+    if fitting.len() > 1 { Err(ambiguous(short, &fitting)) } else { Ok(fitting.pop()) }
 }
 
 /// Why the project's own place did not say which servers to ask.
@@ -386,7 +388,8 @@ impl ReleaseName {
     pub(crate) fn parse_all(words: &[String]) -> Result<Vec<Self>, CliError> {
         let mut names: Vec<Self> = Vec::new();
         for word in words {
-            let begins = begins_name(word);
+            // Such a word cannot be a tag.
+            let begins = word.contains("://") || is_path(word);
             if let Some(last) = names.last_mut()
                 && last.tag.is_none()
                 && last.may_have_tag()
@@ -415,7 +418,7 @@ impl ReleaseName {
         match &self.subject {
             NamedSubject::Short(_) => true,
             NamedSubject::Path(path) => layout::signable(path).is_none(),
-            NamedSubject::Url(url) => !url.contains("/releases/") && !is_page(url),
+            NamedSubject::Url(url) => !url.contains("/releases/") && split_page(url).is_none(),
         }
     }
 
@@ -461,29 +464,15 @@ pub(crate) fn split_page(url: &str) -> Option<ServerPage> {
             return None;
         }
         // In the address of a page, names are percent-encoded as in any URL.
-        let (scheme, rest) = path.split_once('/')?;
-        let decoded = path_of_url(&format!("{scheme}://{}", with_port(rest)?))?;
+        let mut parts = path.splitn(3, '/');
+        let (scheme, host, rest) = (parts.next()?, parts.next()?, parts.next()?);
+        let decoded = path_of_url(&format!("{scheme}://{host}:{rest}"))?;
         Some(ServerPage { server: url[..at].to_owned(), path: decoded })
     })
 }
 
-/// `host/443/a` as `host:443/a`.
-fn with_port(rest: &str) -> Option<String> {
-    let (host, rest) = rest.split_once('/')?;
-    Some(format!("{host}:{rest}"))
-}
-
-fn is_page(url: &str) -> bool {
-    split_page(url).is_some()
-}
-
 fn is_path(word: &str) -> bool {
     ["http/", "https/"].iter().any(|scheme| word.starts_with(scheme)) && RepoPath::parse(word).is_ok()
-}
-
-/// Whether a word cannot be a tag.
-fn begins_name(word: &str) -> bool {
-    word.contains("://") || is_path(word)
 }
 
 fn parse_subject(word: &str) -> Result<NamedSubject, CliError> {

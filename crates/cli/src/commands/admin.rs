@@ -15,8 +15,7 @@ use countersign_store::{machine::clock::Clock, machine::data_dir::DataDir, nonce
 use serde_json::{Value, json};
 
 use crate::args::{
-    AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, MirrorCommand, ProjectsArgs, ResetNoncesArgs,
-    WitnessCommand,
+    AdminCommand, BlockArgs, DropArgs, FileArgs, GlobalArgs, MirrorCommand, ProjectsArgs, WitnessCommand,
 };
 use crate::commands::admin::socket::{find_data_dir, is_mirror, lock_stopped, open_stopped};
 use crate::words::{error::CliError, output, output::Confirmation, output::Output};
@@ -79,7 +78,10 @@ fn drop_pending(args: DropArgs, output: Output) -> Result<(), CliError> {
     let request = AdminRequest::Drop { project: args.project.to_string() };
     if socket::ask(&path, &request)?.is_none() {
         let (data_dir, opened) = open_stopped(&file, &path)?;
-        refuse_mirror(&data_dir)?;
+        if is_mirror(&data_dir)? {
+            let message = format!("{} is a mirror's, which accepts no changes", path.display());
+            return Err(CliError::other(message, "change it on the server that it follows"));
+        }
         let project = args.project.clone();
         let decide = move |head: &_, _| proposal::drop_pending(head, &project);
         session::runtime()?.block_on(opened.store.transact(decide))??;
@@ -103,8 +105,12 @@ fn change_blocks(args: BlockArgs, output: Output, wish: Wish) -> Result<(), CliE
         Wish::Unblock => AdminRequest::Unblock { what },
     };
     if socket::ask(&path, &request)?.is_none() {
-        let data_dir = lock_stopped(&path)?;
-        change_stopped(&data_dir, thing.clone(), wish)?;
+        let blocks = open_blocks(&lock_stopped(&path)?)?;
+        let changed = match wish {
+            Wish::Block => blocks.block(thing.clone()),
+            Wish::Unblock => blocks.unblock(thing.clone()),
+        };
+        changed.map_err(|error| CliError::other(error.to_string(), socket::HINT))?;
     }
     let (text, name) = match wish {
         Wish::Block => (format!("The server refuses changes of {thing} from now on.\n"), "blocked"),
@@ -131,15 +137,6 @@ fn read_thing(text: &str, wish: Wish) -> Result<BlockedThing, CliError> {
         }
         (Err(_), parsed, _) => parsed,
     }
-}
-
-fn change_stopped(data_dir: &DataDir, what: BlockedThing, wish: Wish) -> Result<(), CliError> {
-    let blocks = open_blocks(data_dir)?;
-    let changed: Result<(), BlockError> = match wish {
-        Wish::Block => blocks.block(what),
-        Wish::Unblock => blocks.unblock(what),
-    };
-    changed.map_err(|error| CliError::other(error.to_string(), socket::HINT))
 }
 
 fn show_blocks(files: FileArgs, output: Output) -> Result<(), CliError> {
@@ -230,21 +227,13 @@ fn spell_bytes(bytes: u64) -> String {
     format!("{:.1} {name}", bytes as f64 / unit as f64)
 }
 
-fn refuse_mirror(data_dir: &DataDir) -> Result<(), CliError> {
-    if !is_mirror(data_dir)? {
-        return Ok(());
-    }
-    let message = format!("{} is a mirror's, which accepts no changes", data_dir.path().display());
-    Err(CliError::other(message, "change it on the server that it follows"))
-}
-
 fn open_blocks(data_dir: &DataDir) -> Result<Blocks, CliError> {
     Blocks::open(data_dir.blocks())
         .map_err(|error| CliError::other(error.to_string(), "correct or remove the file"))
 }
 
-fn reset_nonces(args: ResetNoncesArgs, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
-    let (_, path) = find_data_dir(args.files)?;
+fn reset_nonces(files: FileArgs, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
+    let (_, path) = find_data_dir(files)?;
     socket::refuse_other_user(&path)?;
     let data_dir = DataDir::lock(&path)?;
     let clock = Clock::system();

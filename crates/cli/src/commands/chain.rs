@@ -7,26 +7,17 @@ use countersign_core::{proof::state::StateSubject, rules::chain, rules::chain::V
 use countersign_explain::difference::list_changes;
 use serde_json::json;
 
-use crate::client::targets::{Found, ReleaseName, ServerPath, Target};
+use crate::client::targets::{ReleaseName, ServerPath};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown};
 use crate::evidence::{proof, proof::Network};
 use crate::{args::ChainArgs, settings::trust::TrustFile, words::error::CliError};
 
 pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    let found = match name.tag {
-        Some(_) => Found::Shown(Box::new(session.find_signable(&name, Reader::Signer).await?)),
-        None => session.find_place(&name, Reader::Signer).await?,
-    };
-    let (client, asked, shown) = match found {
-        Found::Shown(target) => {
-            let Target { client, path, shown } = *target;
-            (client, path, shown)
-        }
-        Found::Path(ServerPath { client, path }) => {
-            let shown = find_state(&client, &path).await?;
-            (client, path, shown)
-        }
+    let ServerPath { client, path: asked, shown } = session.find_place(&name, Reader::Signer).await?;
+    let shown = match shown {
+        Some(shown) => shown,
+        None => find_state(&client, &asked).await?,
     };
     let Some((path, history)) = find_history(&asked, &shown) else {
         return Err(CliError::other(

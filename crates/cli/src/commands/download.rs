@@ -10,7 +10,7 @@ use countersign_forge::download_url::{DownloadPlace, locate_download, locate_rel
 use countersign_forge::url::SourceUrl;
 
 use crate::args::{DownloadArgs, ProofArgs};
-use crate::client::targets::{Found, NamedSubject, ReleaseName, ServerPath, Target, split_page};
+use crate::client::targets::{NamedSubject, ReleaseName, ServerPath, split_page};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown, state::StateQuestion};
 use crate::evidence::download::{Overwrite, WantedFile, matches_any};
 use crate::evidence::freshness::{ShownState, StateSource};
@@ -174,17 +174,10 @@ fn is_project(path: &RepoPath) -> bool {
 
 /// The release that is named; of a project alone, its newest one (D77).
 pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
-    let found = match name.tag {
-        Some(_) => Found::Shown(Box::new(session.find_signable(name, Reader::Downloader).await?)),
-        None => session.find_place(name, Reader::Downloader).await?,
-    };
-    let ServerPath { client, path } = match found {
-        Found::Shown(target) => {
-            let Target { client, shown, .. } = *target;
-            return FoundEvidence::of(client, shown);
-        }
-        Found::Path(place) => place,
-    };
+    let ServerPath { client, path, shown } = session.find_place(name, Reader::Downloader).await?;
+    if let Some(shown) = shown {
+        return FoundEvidence::of(client, shown);
+    }
     // The page of a release means this one, and no release whose tag begins with its tag (D159).
     let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());
     if is_page || layout::signable(&path).is_some() {

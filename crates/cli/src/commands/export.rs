@@ -5,11 +5,11 @@ mod release;
 
 use std::path::Path;
 
-use countersign_core::values::{digest::Sha256, other_format::OtherFormat};
+use countersign_core::values::digest::Sha256;
 use serde_json::json;
 
 use crate::commands::download::find_evidence;
-use crate::commands::export::other_format::FormatSignatures;
+use crate::commands::export::other_format::Export;
 use crate::commands::export::release::{ExportedRelease, SCRIPT, check_free, write_all};
 use crate::evidence::{download::Overwrite, release::ShownEvidence, report::release_name};
 use crate::words::{error::CliError, error::shown_path, output::quote};
@@ -23,22 +23,10 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     let ShownEvidence { shown, evidence } = &found.shown;
     let artifact = &accepted.accepted.artifact;
     let release = ExportedRelease::new(artifact, evidence)?;
-    let (files, script) = match args.format {
-        ExportFormat::Openssl => {
-            (other_format::list_openssl_files(&release), other_format::render_script(&release))
-        }
-        ExportFormat::Ssh => {
-            let signed = FormatSignatures::find(shown, &release, OtherFormat::Ssh)?;
-            let files = other_format::list_ssh_files(&release, &signed);
-            let script = other_format::ssh_script().render_for(&release, &signed, &files);
-            (files, script)
-        }
-        ExportFormat::Minisign => {
-            let signed = FormatSignatures::find(shown, &release, OtherFormat::Minisign)?;
-            let files = other_format::list_minisign_files(&release, &signed);
-            let script = other_format::minisign_script(&release).render_for(&release, &signed, &files);
-            (files, script)
-        }
+    let Export { files, script } = match args.format {
+        ExportFormat::Openssl => Export::for_openssl(&release),
+        ExportFormat::Ssh => Export::for_ssh(shown, &release)?,
+        ExportFormat::Minisign => Export::for_minisign(shown, &release)?,
     };
     write_all(&args.output, &files, &script)?;
     let digest = Sha256::of(script.as_bytes());

@@ -1,19 +1,18 @@
 //! `countersign fsck`
 
-mod copy;
-
 use std::{io, path::Path};
 
 use countersign_core::values::shown::{plural, shown_text};
 use countersign_forge::forges::speaks_for;
 use countersign_store::audit::{AuditEvent, CheckError, Checked, Finding};
 use countersign_store::journal::copy::{CheckBegin, Copied, JournalCopy};
-use countersign_store::{ObjectId, audit};
+use countersign_store::{ObjectId, OpenError, StoreError, audit, journal::follow::FollowError};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
+use crate::args::FsckArgs;
+use crate::client::{ServerClient, log::Commits, log::NoCommit, session::client_runtime};
 use crate::words::{error::CliError, error::shown_path, output::Output};
-use crate::{args::FsckArgs, client::ServerClient, client::session::client_runtime};
 
 /// What a journal says after such a commit leads nowhere, and can be endless.
 const NOT_READ: &str = "the journal was read up to the first commit that breaks the rules, and not further";
@@ -49,7 +48,7 @@ fn check_server(
     since: Option<ObjectId>,
     output: Output,
 ) -> Result<Checked, CliError> {
-    let mut copy = JournalCopy::open(dir, speaks_for).map_err(|error| copy::unusable_copy(dir, error))?;
+    let mut copy = JournalCopy::open(dir, speaks_for).map_err(|error| unusable_copy(dir, error))?;
     let mut checked = Checked::new(dir);
     match (copy.newest(), since) {
         (Some(_), _) => match check(dir, since, output) {
@@ -65,7 +64,7 @@ fn check_server(
         return Ok(checked);
     }
     let bar = output.shows_progress().then(|| new_bar("checking commits {pos} {per_sec}"));
-    let last = client_runtime()?.block_on(copy::fetch(client, dir, &mut copy, bar.as_ref()));
+    let last = client_runtime()?.block_on(fetch(client, dir, &mut copy, bar.as_ref()));
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
@@ -87,6 +86,35 @@ fn check_server(
         }
         CheckBegin::After(_) | CheckBegin::Now => Ok(checked),
     }
+}
+
+/// Copies what the copy at `dir` does not have yet, up to the first commit that the rules do not give. Nothing that the
+/// server says is believed: every commit is made again, and must get the id that the server gave it. Returns what became of
+/// the last one.
+async fn fetch(
+    client: &ServerClient,
+    dir: &Path,
+    copy: &mut JournalCopy,
+    bar: Option<&ProgressBar>,
+) -> Result<Copied, CliError> {
+    let mut commits = Commits::after(client, copy.newest());
+    let last = loop {
+        let entry = match commits.next().await {
+            Ok(Some(entry)) => entry,
+            Ok(None) => break Ok(Copied::Added),
+            Err(error) => break Err(unreadable(client, dir, copy.newest(), error)),
+        };
+        match copy.add(&entry) {
+            Ok(Copied::Added) => bar.iter().for_each(|bar| bar.inc(1)),
+            Ok(illegal @ Copied::Illegal { .. }) => break Ok(illegal),
+            Err(error) => break Err(untrue(client, error)),
+        }
+    };
+    // Also what came before an error: the next run goes on from there.
+    copy.publish().map_err(|error| {
+        CliError::other(format!("{} cannot be written", shown_path(dir)), "check the disk").because(error)
+    })?;
+    last
 }
 
 fn is_url(target: &str) -> bool {
@@ -187,4 +215,55 @@ fn to_json(checked: &Checked, server: Option<&ServerClient>) -> Value {
 
 fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", plural(number))
+}
+
+fn untrue(client: &ServerClient, error: FollowError) -> CliError {
+    match error {
+        FollowError::Store(error @ (StoreError::Io(_) | StoreError::Busy | StoreError::Closed)) => {
+            CliError::other("the copy of the repository cannot be written", "check the disk").because(error)
+        }
+        error => CliError::unverified(
+            format!("the journal of {} is false", client.address()),
+            "do not trust this server before that is explained",
+        )
+        .because(error),
+    }
+}
+
+/// Why the journal goes no further. `newest` is the last commit in the copy at `dir`.
+fn unreadable(client: &ServerClient, dir: &Path, newest: Option<ObjectId>, error: NoCommit) -> CliError {
+    let address = client.address();
+    match error {
+        NoCommit::Unasked(error) => error,
+        NoCommit::Unreadable(error) => CliError::unverified(
+            format!("the server {address} sends a journal that no honest server sends"),
+            "do not trust this server before that is explained",
+        )
+        .because(error),
+        NoCommit::Broken(reason) => {
+            let newest = newest.map_or_else(|| "anything".to_owned(), |id| format!("the commit {id}"));
+            CliError::unreachable(
+                format!("the journal of {address} breaks off again and again after {newest}"),
+                "run it again later with --keep DIR: it then continues where it stopped",
+            )
+            .because(reason)
+        }
+        NoCommit::Rewritten => CliError::unverified(
+            format!(
+                "the server {address} does not have the commit {}, which is the newest in {}",
+                newest.map(|id| id.to_string()).unwrap_or_default(),
+                shown_path(dir)
+            ),
+            "it is another server, an older copy, or its history was rewritten: compare it with the copy before you \
+             trust it",
+        ),
+    }
+}
+
+fn unusable_copy(dir: &Path, error: OpenError) -> CliError {
+    CliError::other(
+        format!("no copy of the server's repository can be made in {}", shown_path(dir)),
+        "name a directory that does not exist yet, or the copy of an earlier check",
+    )
+    .because(error)
 }

@@ -4,7 +4,7 @@ mod fetched;
 mod prepared;
 mod words;
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
 use countersign_core::values::{path::RepoPath, shown::shown_text, time::Timestamp};
 use countersign_core::{documents::signers::SignersFile, rules::snapshot::Snapshot, rules::stored};
@@ -33,12 +33,8 @@ pub(crate) async fn run(session: &Session, args: &IncidentArgs) -> Result<(), Cl
         Some(dir) => in_repository(session, args, since, dir),
         None => {
             let fetched = Fetched::gather(session, args, since).await?;
-            let Fetched { scratch, scope, question, known, is_cut, unread, .. } = fetched;
-            let releases = |project: &RepoPath| scope[project].iter().cloned().collect();
-            let projects: Vec<RepoPath> = scope.keys().cloned().collect();
-            let mut findings = Findings::of(&scratch, &projects, releases, question, known);
-            findings.is_cut = is_cut;
-            findings.unread = unread;
+            let Fetched { scratch, scope, mut findings, .. } = fetched;
+            findings.examine(&scratch, scope.keys(), |project| scope[project].iter().cloned().collect());
             tell(session, args, &scratch, findings)
         }
     }
@@ -58,20 +54,19 @@ fn in_repository(
     dir: &Path,
 ) -> Result<(), CliError> {
     let view = RepositoryView::open(dir, session.output)?;
+    let (mut known, mut files) = (session.known_projects(), Vec::new());
     let projects = match args.project.as_slice() {
         [] => view.projects(),
-        named => named.iter().map(|name| view.find_project(name)).collect::<Result<_, _>>()?,
-    };
-    let files = match args.project.as_slice() {
-        [] => Vec::new(),
-        _ => list_files(&view.head, &projects)?,
+        named => {
+            let projects = named.iter().map(|name| view.find_project(name)).collect::<Result<Vec<_>, _>>()?;
+            files = list_files(&view.head, &projects)?;
+            known.extend(projects.iter().cloned());
+            projects
+        }
     };
     let question = IncidentQuestion { keys: resolve_keys(&args.keys, &files)?, since };
-    let mut known: BTreeSet<RepoPath> = session.known_projects().into_iter().collect();
-    if !args.project.is_empty() {
-        known.extend(projects.iter().cloned());
-    }
-    let findings = Findings::of(&view.head, &projects, |project| view.releases(project), question, known);
+    let mut findings = Findings::new(question, known);
+    findings.examine(&view.head, &projects, |project| view.releases(project));
     tell(session, args, &view.head, findings)
 }
 

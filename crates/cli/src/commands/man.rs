@@ -34,3 +34,79 @@ pub(crate) fn run_completions(args: &CompletionsArgs, output: Output) -> Result<
     let script = String::from_utf8_lossy(&script);
     output.answer(&script, &json!({"shell": args.shell.to_string(), "script": script}))
 }
+
+/// Makes docs/cli.md from the help texts, so that each text stands in one place.
+#[cfg(test)]
+mod reference {
+    use std::{fs, path::Path};
+
+    use clap::{Command, CommandFactory as _};
+
+    use crate::args::Arguments;
+
+    /// If this variable is set, the test writes the file before it compares it.
+    const WRITE: &str = "COUNTERSIGN_WRITE_DOCS";
+
+    const HEAD: &str = include_str!("../args/reference.md");
+    /// Lines of help are never longer than this, in whatever terminal.
+    const WIDTH: usize = 100;
+
+    #[test]
+    fn the_command_line_reference_is_what_the_help_texts_say() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
+        let expected = render();
+        if std::env::var_os(WRITE).is_some() {
+            fs::write(&path, &expected).expect("docs/cli.md can be written");
+        }
+        let found = fs::read_to_string(&path).expect("docs/cli.md is there");
+        assert!(found == expected, "docs/cli.md is stale: {WRITE}=1 cargo test -p countersign reference");
+    }
+
+    /// A line that clap breaks cannot be pasted.
+    #[test]
+    fn no_example_is_longer_than_a_line() {
+        let mut root = Arguments::command();
+        root.build();
+        let mut commands = vec![&root];
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands());
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in after.lines().filter(|line| line.starts_with("  ")) {
+                let name = command.get_name();
+                assert!(line.chars().count() <= WIDTH, "{name}: break it with a backslash: {line}");
+            }
+        }
+    }
+
+    fn render() -> String {
+        let mut root = Arguments::command().term_width(WIDTH);
+        root.build();
+        let mut text = format!("{HEAD}\n## countersign\n\n{}", help(&root));
+        for command in root.get_subcommands() {
+            render_command(&mut text, command, "countersign");
+        }
+        text
+    }
+
+    fn render_command(text: &mut String, command: &Command, parent: &str) {
+        let name = format!("{parent} {}", command.get_name());
+        if command.get_name() == "help" {
+            return;
+        }
+        // The global options and the help stand once, under the program itself.
+        let command = command
+            .clone()
+            .mut_args(|arg| if arg.is_global_set() || arg.get_id() == "help" { arg.hide(true) } else { arg })
+            .mut_subcommands(|inner| if inner.get_name() == "help" { inner.hide(true) } else { inner });
+        text.push_str(&format!("\n## {name}\n\n{}", help(&command)));
+        for inner in command.get_subcommands() {
+            render_command(text, inner, &name);
+        }
+    }
+
+    fn help(command: &Command) -> String {
+        let help = command.clone().render_help().to_string();
+        let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+        format!("```text\n{}\n```\n", lines.join("\n").trim_end())
+    }
+}

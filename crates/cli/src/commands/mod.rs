@@ -1,7 +1,6 @@
 //! One file per command.
 
 pub(crate) mod admin;
-pub(crate) mod bundle;
 pub(crate) mod chain;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -15,12 +14,10 @@ pub(crate) mod man;
 pub(crate) mod monitor;
 pub(crate) mod object;
 pub(crate) mod pending;
-pub(crate) mod ping;
 pub(crate) mod propose;
 pub(crate) mod release;
 pub(crate) mod revoke;
 pub(crate) mod serve;
-pub(crate) mod serve_files;
 pub(crate) mod sign;
 pub(crate) mod signers;
 pub(crate) mod staple;

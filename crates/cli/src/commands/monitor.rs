@@ -10,18 +10,17 @@ use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet};
 use countersign_core::documents::{layout, signers::SignersFile, transparency::Transparency};
 use countersign_core::log::{checkpoint::SignedCheckpoint, note::Note, tree::TreeHead, tree::empty_root};
 use countersign_core::proof::log_pin::LogPin;
-use countersign_core::values::{
-    key::PublicKey, path::RepoPath, shown::shown_text, verifier_key::VerifierKey,
-};
+use countersign_core::values::shown::{plural, shown_text};
+use countersign_core::values::{key::PublicKey, path::RepoPath, verifier_key::VerifierKey};
 use serde_json::{Value, json};
 
 use crate::client::{ServerClient, now, session::Session, state::StateQuestion, targets::find_project};
-use crate::commands::monitor::reading::{LogPart, LogReadError, ReadPart, Watching, forked};
+use crate::commands::monitor::reading::{LogPart, Watching, forked};
 use crate::commands::monitor::state::{Delivery, MonitorState, StateFile};
 use crate::commands::monitor::{lie::LyingLog, lie::ShownLog, replay::StateReplay};
 use crate::commands::watch::until_interrupted;
 use crate::words::error::{CliError, ErrorKind};
-use crate::{args::MonitorArgs, evidence::log_memory::LogSighting};
+use crate::{args::MonitorArgs, evidence::log_memory::LogSighting, evidence::log_memory::NotContinued};
 
 pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), CliError> {
     let url = match (&args.url, &args.check) {
@@ -104,19 +103,14 @@ fn unknown_project(client: &ServerClient, name: &str) -> CliError {
 }
 
 fn finish_once(told: usize) -> Result<(), CliError> {
-    match told {
-        0 => Ok(()),
-        1 => Err(changed("1 change".to_owned())),
-        many => Err(changed(format!("{many} changes"))),
+    if told == 0 {
+        return Ok(());
     }
-}
-
-fn changed(what: String) -> CliError {
-    CliError::new(
+    Err(CliError::new(
         ErrorKind::Changed,
-        format!("there was something new: {what}"),
+        format!("there was something new: {told} change{}", plural(told)),
         "check that the project's own people did this; `countersign chain PROJECT` shows who its signers are now",
-    )
+    ))
 }
 
 struct Monitor<'a> {
@@ -160,7 +154,6 @@ impl Monitor<'_> {
         let projects = self.list_projects(&before.projects).await?;
         let mut transparency = before.transparency.clone();
         transparency.extend(self.read_demands(projects.difference(&before.projects)).await?);
-        let watching = Watching { projects, key: self.key, transparency };
         let replay = self.take_replay(&before)?;
         let (from, after) = match &replay {
             Some(_) => (seen, Some(before.commit.clone())),
@@ -168,8 +161,9 @@ impl Monitor<'_> {
         };
         let (client, key, told) = (&self.client, &before.key, seen.size);
         let part = LogPart { client, key, note: &note, from, to: head, after, told };
-        let forked = || forked(&sighting, &pin);
-        self.read(part, watching, replay, forked).await
+        let newest = part.after.clone().unwrap_or_default();
+        let watching = Watching { changes: Vec::new(), projects, key: self.key, transparency, newest };
+        self.read(part, watching, replay, || forked(&sighting, &pin)).await
     }
 
     /// Reads a part of the log under a checkpoint, tells what changed there, and remembers it. Gives how much changed.
@@ -177,25 +171,25 @@ impl Monitor<'_> {
     async fn read(
         &self,
         part: LogPart<'_>,
-        watching: Watching,
+        mut watching: Watching,
         replay: Option<StateReplay>,
         contradiction: impl FnOnce() -> CliError,
     ) -> Result<(usize, MonitorState), CliError> {
         let LogPart { client, key, note, to: TreeHead { size, .. }, .. } = part;
         let mut replay = replay.unwrap_or_else(|| StateReplay::begin(&self.file.replay_file()));
-        let read = match part.read(watching, &mut replay).await {
-            Err(LogReadError::Contradiction(_)) => return Err(contradiction()),
-            Err(LogReadError::Lie(found)) => {
+        match part.read(&mut watching, &mut replay).await {
+            Ok(None) => {}
+            Ok(Some(found)) => {
                 let log = LyingLog { client, key, note, size, replay: &replay };
-                return Err(log.accuse(*found).await?);
+                return Err(log.accuse(found).await?);
             }
-            Err(LogReadError::Other(error)) => return Err(error),
-            Ok(read) => read,
-        };
-        for change in &read.changes {
+            Err(NotContinued::Contradiction(_)) => return Err(contradiction()),
+            Err(NotContinued::Unknown(error)) => return Err(error),
+        }
+        for change in &watching.changes {
             self.tell(&change.text(), &json!(change)).await?;
         }
-        Ok((read.changes.len(), self.remember(key.clone(), note, read, replay)?))
+        Ok((watching.changes.len(), self.remember(key.clone(), note, watching, replay)?))
     }
 
     /// What was derived up to the state that is remembered.
@@ -211,11 +205,11 @@ impl Monitor<'_> {
         &self,
         key: VerifierKey,
         note: &Note,
-        read: ReadPart,
+        watching: Watching,
         mut replay: StateReplay,
     ) -> Result<MonitorState, CliError> {
         let mark = replay.save()?;
-        let ReadPart { projects, transparency, newest: commit, .. } = read;
+        let Watching { projects, transparency, newest: commit, .. } = watching;
         let (checkpoint, mark) = (note.to_string(), Some(mark));
         let state = MonitorState { key, checkpoint, commit, projects, transparency, replay: mark };
         self.file.write(&state)?;
@@ -243,7 +237,8 @@ impl Monitor<'_> {
         let projects = self.list_projects(&BTreeSet::new()).await?;
         let transparency = self.read_demands(&projects).await?;
         let names: Vec<String> = projects.iter().map(ToString::to_string).collect();
-        let watching = Watching { projects, key: self.key, transparency };
+        let (changes, newest) = (Vec::new(), String::new());
+        let watching = Watching { changes, projects, key: self.key, transparency, newest };
         let from = TreeHead { size: 0, root: empty_root() };
         let (client, told) = (&self.client, head.size);
         let part = LogPart { client, key: &key, note, from, to: head, after: None, told };

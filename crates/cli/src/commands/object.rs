@@ -3,31 +3,24 @@
 use std::time::Duration;
 
 use countersign_core::documents::statement::{Objection, StatementKind};
-use countersign_core::documents::{
-    index::ReleaseIndex, layout, layout::Signable, objections::StoredObjection,
-};
+use countersign_core::documents::{index::ReleaseIndex, objections::StoredObjection};
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
 use countersign_core::values::{shown::marked_name, shown::shown_text, time::Timestamp};
 use countersign_explain::progress::Names;
 use serde_json::json;
 
 use crate::args::ObjectArgs;
-use crate::client::{now, session::Reader, session::Session, targets::ReleaseName, targets::Target};
+use crate::client::{now, session::Session, targets::Target};
 use crate::evidence::release::{ShownRelease, find_objections, quoted_whole, require_release};
-use crate::words::{error::CliError, error::REASON_HINT, output, table::People};
+use crate::words::{error::CliError, error::REASON_HINT, table::People};
 
 /// The time between two words of one key.
 const STEP: Duration = Duration::from_millis(1);
 
 pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliError> {
-    let name = ReleaseName::parse_one(&args.names)?;
-    let Target { client, path, shown: state } = session.find_signable(&name, Reader::Signer).await?;
-    if layout::signable(&path) != Some(Signable::Index) {
-        return Err(CliError::usage(
-            format!("{path} cannot be objected to"),
-            "name a release; do not sign a proposed signers file that you do not want",
-        ));
-    }
+    let hint = "name a release; do not sign a proposed signers file that you do not want";
+    let found = session.find_release(&args.names, "objected to", hint).await?;
+    let Target { client, path, shown: state } = found;
     let ShownRelease { index, text, digest } = require_release(&state, &path)?;
     let name = session.name_of(&path, Some(&index.project_id));
     let key = session.key(Some(&path), &state.listed_keys()?)?;
@@ -48,14 +41,13 @@ pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliE
     let request = StatementRequest::of_release(kind, path.clone(), text, history, document);
     let to_object = request.check().map_err(not_signed)?;
     let lines = describe(&name, &index, &to_object, standing);
-    session.output.show_question(&lines, session.confirmation());
     let names = Names::of([to_object.signers()]);
     let who = People { names: &names, you: None }.name(you);
     let question = match &args.reason {
         Some(_) => format!("Object to this release as {who}? Everyone can read it."),
         None => format!("Take your objection back, as {who}?"),
     };
-    output::confirm(session.confirmation(), &question)?;
+    session.confirm(&lines, &question)?;
     let statement = to_object.sign(you, |digest| key.sign(digest))?;
     client.submit_statement(&key, &statement).await?;
     let text = match &args.reason {

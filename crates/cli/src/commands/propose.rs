@@ -9,27 +9,19 @@ use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, 
 use serde_json::{Value, json};
 
 use crate::client::{ServerCall, ServerClient, session::Session, state::Shown, waiting::dropped_text};
-use crate::{args::ProposeArgs, words::error::CliError, words::output, words::table::People};
-
-pub(crate) async fn register(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
-    propose(session, args, ProposalKind::Registration).await
-}
-
-pub(crate) async fn update(session: &Session, args: &ProposeArgs) -> Result<(), CliError> {
-    propose(session, args, ProposalKind::Update).await
-}
+use crate::{args::ProposeArgs, words::error::CliError, words::table::People};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ProposalKind {
+pub(crate) enum ProposalKind {
     Registration,
     Update,
 }
 
 impl ProposalKind {
-    fn call(self, body: &ProposeBody) -> ServerCall<'_> {
+    fn call(self, body: &ProposeBody) -> ServerCall {
         match self {
-            Self::Registration => ServerCall::Register(body),
-            Self::Update => ServerCall::Update(body),
+            Self::Registration => ServerCall::register(body),
+            Self::Update => ServerCall::update(body),
         }
     }
 
@@ -70,13 +62,12 @@ async fn confirm_replacement(
     };
     let you = session.own_key();
     let signed = People { names, you }.list(signatures.signers());
-    session.output.show_question(
+    session.confirm(
         &format!(
             "{path} is collecting signatures. {what} these signatures are set aside: {signed}. {SET_ASIDE}"
         ),
-        session.confirmation(),
-    );
-    output::confirm(session.confirmation(), "Propose it?")
+        "Propose it?",
+    )
 }
 
 /// A proposal that comes back has its signatures (D15).
@@ -93,7 +84,7 @@ async fn fetch_published(url: &str) -> Option<Vec<u8>> {
     None
 }
 
-async fn propose(session: &Session, args: &ProposeArgs, kind: ProposalKind) -> Result<(), CliError> {
+pub(crate) async fn run(session: &Session, args: &ProposeArgs, kind: ProposalKind) -> Result<(), CliError> {
     let place = find_project(&args.url);
     let client = session.client_of(place.as_ref())?;
     let pending = match kind {

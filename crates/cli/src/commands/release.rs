@@ -16,7 +16,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::client::{ServerCall, ServerClient, session::Session, state::Shown};
-use crate::words::{error::CliError, output, table::People};
+use crate::words::{error::CliError, table::People};
 use crate::{args::ReleaseArgs, keys::SigningKey};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
@@ -72,7 +72,7 @@ async fn register(
         spinner.enable_steady_tick(Duration::from_millis(120));
         spinner
     });
-    let answer = client.ask(key, ServerCall::Assets(body), AssetsResponse::parse).await;
+    let answer = client.ask(key, ServerCall::assets(body), AssetsResponse::parse).await;
     if let Some(spinner) = spinner {
         spinner.finish_and_clear();
     }
@@ -236,14 +236,13 @@ fn confirm_replacement(
     let names = Names::of([&*summary.signers.file]);
     let you = session.own_key();
     let people = People { names: &names, you };
-    session.output.show_question(
+    session.confirm(
         &format!(
             "{path} is collecting signatures. {if_changed}Registering it again replaces it, and drops these signatures: {}",
             people.list(summary.signatures.signers())
         ),
-        session.confirmation(),
-    );
-    output::confirm(session.confirmation(), "Register it again?")
+        "Register it again?",
+    )
 }
 
 /// Finds where the index would be, by the URL alone.

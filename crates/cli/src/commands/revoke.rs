@@ -2,8 +2,8 @@
 
 mod waiting;
 
+use countersign_core::documents::layout;
 use countersign_core::documents::statement::{Revocation, StatementKind};
-use countersign_core::documents::{layout, layout::Signable};
 use countersign_core::proof::to_sign::{SigningRequest, Subject};
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
 use countersign_core::rules::{quorum, quorum::Tally};
@@ -13,15 +13,14 @@ use countersign_explain::progress::Names;
 use serde_json::{Value, json};
 
 use crate::args::RevokeArgs;
-use crate::client::session::{Reader, Session};
-use crate::client::targets::{ReleaseName, Target};
 use crate::client::{ServerClient, now, state::Shown, submission::Submitted};
+use crate::client::{session::Session, targets::Target};
 use crate::commands::statements::{
     StatementCommand, SubmittedStatement, choose_request, find_begun, is_meant,
 };
 use crate::evidence::{carried::mark_done, release::ShownRelease, release::require_release};
 use crate::words::error::{CliError, REASON_HINT};
-use crate::words::{output, output::Several, table::People, table::when_text};
+use crate::words::{output::Several, table::People, table::when_text};
 
 const REVOKE: StatementCommand = StatementCommand {
     kind: StatementKind::Revocation,
@@ -48,9 +47,10 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     if let Some(signed) = REVOKE.sign_carried(session, &args.carried) {
         return signed;
     }
-    let name = ReleaseName::parse_one(&args.names)?;
-    let Target { client, path, shown: state } = session.find_signable(&name, Reader::Signer).await?;
-    let ShownRelease { index, text, digest } = read_index(&state, &path)?;
+    let hint = "name a release; signers files are replaced with `countersign update`";
+    let found = session.find_release(&args.names, "revoked", hint).await?;
+    let Target { client, path, shown: state } = found;
+    let ShownRelease { index, text, digest } = require_release(&state, &path)?;
     let subject = SigningRequest::of_index(path.clone(), text, state.history().clone());
     if let Some(file) = &args.carried.export {
         let begun = find_pending(&state, &subject)?.map(|(begun, _)| begun);
@@ -85,8 +85,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     if !to_revoke.signed.is_empty() {
         lines.push(describe_progress(&to_revoke, key.public_key()));
     }
-    session.output.show_question(&lines.join("\n"), session.confirmation());
-    output::confirm(session.confirmation(), "Revoke this release, for good?")?;
+    session.confirm(&lines.join("\n"), "Revoke this release, for good?")?;
     let statement = to_revoke.sign(key.public_key(), |digest| key.sign(digest))?;
     // The server takes another one only if no key that can revoke stands behind the pending one.
     let submitted = client.submit_statement(&key, &statement).await.map_err(|error| match &begun {
@@ -164,16 +163,6 @@ fn say_submitted(name: &str, Submitted { answer, was_done }: Submitted<bool>) ->
             format!("The server has this signature on the revocation of {name}: more are needed")
         }
     }
-}
-
-fn read_index(state: &Shown, path: &RepoPath) -> Result<ShownRelease, CliError> {
-    if layout::signable(path) != Some(Signable::Index) {
-        return Err(CliError::usage(
-            format!("{path} cannot be revoked"),
-            "name a release; signers files are replaced with `countersign update`",
-        ));
-    }
-    require_release(state, path)
 }
 
 /// Co-signing signs what others wrote, so it must be about this file, and by someone who may revoke or once might.

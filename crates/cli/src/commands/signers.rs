@@ -1,10 +1,8 @@
 //! `countersign signers`
 
 pub(crate) mod edit;
-mod groups;
 pub(crate) mod idle;
 mod log;
-pub(crate) mod new;
 pub(crate) mod source;
 
 use std::{collections::BTreeMap, fs, path::Path};
@@ -15,9 +13,33 @@ use countersign_explain::strength::{ActStrength, Strength};
 use countersign_explain::{log_strength::LogStrength, strength, words::describe_delay, words::shown_signers};
 use serde_json::{Value, json};
 
+use crate::args::{GivenGroup, KeyGroups, SignersNewArgs, role_options};
+use crate::commands::signers::log::{LogDraft, set_log};
 use crate::words::{error::CliError, error::shown_path, output::Output};
-use crate::{client::now, commands::signers::log::LogDraft, settings::config_dir::write_new};
+use crate::{client::now, keys, settings::config_dir::write_new};
 
+/// Runs `countersign signers new`.
+pub(crate) fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError> {
+    let (servers, formats) = (args.servers.urls.clone(), args.format.clone());
+    let rotation_delay_hours = args.rotation_delay;
+    let mut draft = Draft { servers, formats, rotation_delay_hours, ..Draft::default() };
+    for (role, given) in args.groups.roles.iter().filter(|(_, given)| !given.keys.is_empty()) {
+        draft.roles.insert(*role, read_groups(*role, given)?);
+    }
+    draft.registrars = args.registrars.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
+    set_log(&mut draft.log, &args.log)?;
+    deliver(&draft.finish()?, args.output.as_deref(), output, json!({}))
+}
+
+fn read_groups(role: Role, given: &KeyGroups) -> Result<Vec<Group>, CliError> {
+    let group = |GivenGroup { threshold, keys }: GivenGroup| {
+        let signers = keys.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
+        Ok(Group { threshold, signers })
+    };
+    given.in_groups(role_options(role))?.into_iter().map(group).collect()
+}
+
+/// Runs `countersign signers check FILE`.
 pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
     let (file, bytes) = read(path)?;
     let (lines, value) = describe_file(&shown_path(path), &file, &Sha512::of(&bytes), output);

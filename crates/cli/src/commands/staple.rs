@@ -1,4 +1,4 @@
-//! `countersign staple`
+//! `countersign bundle` and `countersign staple`: the evidence for a release in files that need no network.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +10,35 @@ use crate::client::{ServerClient, session::Session, targets::ReleaseName};
 use crate::commands::{download::FoundEvidence, download::find_evidence, verify::read_bundle};
 use crate::evidence::report::{AcceptedRelease, release_name};
 use crate::words::error::{CliError, shown_path};
-use crate::{args::StapleArgs, settings::config_dir::write};
+use crate::{args::BundleArgs, args::StapleArgs, settings::config_dir::write};
 
-pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliError> {
+pub(crate) async fn bundle(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
+    let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
+    let release = found.accept(session, &args.proof, None).await?;
+    let bundle = found.shown.bundle();
+    write(&args.output, &bundle.write())?;
+    let artifact = &release.accepted.artifact;
+    // The newest, so that a bundle whose history ends earlier cannot be passed off as this one.
+    let digest = artifact.chain.last().digest.to_prefixed();
+    let text = format!(
+        "Bundled {} in {}\n{}\
+         Verify with: countersign verify FILE --bundle {}\n\
+         A computer that has not met the project needs this as well, from a place that it trusts:\n  \
+         --signers-digest {digest}",
+        release_name(artifact),
+        args.output.display(),
+        release.log_lines().concat(),
+        args.output.display(),
+    );
+    let value = json!({
+        "bundle": args.output.display().to_string(),
+        "bundled_at": bundle.bundled_at.to_string(),
+        "newest_signers_digest": digest,
+    });
+    session.output.result(&text, &release.json(value))
+}
+
+pub(crate) async fn staple(session: &Session, args: &StapleArgs) -> Result<(), CliError> {
     if args.proof.no_log_check {
         return Err(CliError::usage("a staple is what the log shows", "leave --no-log-check out"));
     }
@@ -32,7 +58,7 @@ pub(crate) async fn run(session: &Session, args: &StapleArgs) -> Result<(), CliE
 /// Gathers the evidence anew: what a bundle holds may have been joined by a rotation since, which its staple would name.
 async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<(), CliError> {
     let before = read_bundle(file)?;
-    let client = session.client_for(&before.evidence.path)?;
+    let client = session.client_of(Some(&before.evidence.path))?;
     let mut found = FoundEvidence::at(client, &before.evidence.path).await?;
     if found.shown.evidence.index != before.evidence.index {
         return Err(CliError::unverified(
@@ -63,11 +89,10 @@ fn require_staple(release: &AcceptedRelease, client: &ServerClient) -> Result<St
 
 fn finish(session: &Session, release: &AcceptedRelease, target: &Path) -> Result<(), CliError> {
     let artifact = &release.accepted.artifact;
-    let mut lines = vec![format!("Stapled {} in {}", release_name(artifact), shown_path(target))];
-    let state = release.log.lines(&artifact.chain.project, None);
-    lines.extend(state.into_iter().map(|(name, text)| format!("  {name:<11} {text}")));
+    let lines = release.log_lines().concat();
+    let text = format!("Stapled {} in {}\n{lines}", release_name(artifact), shown_path(target));
     let value = release.json(json!({"file": target.display().to_string()}));
-    session.output.result(&lines.join("\n"), &value)
+    session.output.result(&text, &value)
 }
 
 /// The default name of the file, as in `app-v1.0.staple.json`.

@@ -150,7 +150,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
     let mut failed: Vec<FailedFiles> = Vec::new();
     for GivenFile { path, .. } in files {
         match find_by_digest(session, &clients, path).await {
-            Ok(ServerPath { client, path: index }) => {
+            Ok(ServerPath { client, path: index, .. }) => {
                 releases.entry(index).or_insert_with(|| (client, Vec::new())).1.push(path.clone());
             }
             Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
@@ -257,7 +257,7 @@ async fn find_by_digest(
             let answer = client.releases(&[(name, hex)]).await?;
             let mut complete = None;
             for release in answer.releases {
-                let target = ServerPath { client: client.clone(), path: release.index_path };
+                let target = ServerPath { client: client.clone(), path: release.index_path, shown: None };
                 match release.state {
                     ReleaseState::Complete => complete = complete.or(Some(target)),
                     ReleaseState::Revoked => revoked = revoked.or(Some(target)),

@@ -15,7 +15,7 @@ use crate::client::{now, submission::Submitted, waiting::due_text, waiting::find
 use crate::commands::sign;
 use crate::commands::statements::{StatementCommand, SubmittedStatement, choose_request, find_begun};
 use crate::evidence::{carried::mark_done, proof::Network, review::describe_changes};
-use crate::words::{error::CliError, error::REASON_HINT, output, output::Several, table::People};
+use crate::words::{error::CliError, error::REASON_HINT, output::Several, table::People};
 
 const QUESTION: &str = "Veto these signers?";
 const VETO: StatementCommand = StatementCommand {
@@ -68,8 +68,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     }
     check_master(&to_veto, &you)?;
     let lines = describe(session, &to_veto, waits_until, Network::Online);
-    session.output.show_question(&lines.join("\n"), session.confirmation());
-    output::confirm(session.confirmation(), QUESTION)?;
+    session.confirm(&lines.join("\n"), QUESTION)?;
     let key = session.key(Some(path), &state.listed_keys()?)?;
     let statement = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
     let is_vetoed = client.submit_statement(&key, &statement).await?.answer;

@@ -1,13 +1,49 @@
-//! `countersign watch`
+//! `countersign ping` and `countersign watch`: whether a server is there, and what happens there.
 
+use countersign_api::answers::{PingAuth, PingResponse};
 use countersign_api::event::{EventBody, EventFilter};
-use serde_json::Value;
+use countersign_core::values::shown::shown_text;
+use serde_json::json;
 
-use crate::client::{ListenQuery, events::EventFeed, events::Gaps, events::Next, session::Session};
-use crate::{args::WatchArgs, keys, words::error::CliError};
+use crate::args::{PingArgs, WatchArgs};
+use crate::client::events::{EventFeed, Gaps, Next};
+use crate::client::{ListenQuery, ServerCall, session::Session};
+use crate::{keys, words::error::CliError};
+
+pub(crate) async fn ping(session: &Session, args: &PingArgs) -> Result<(), CliError> {
+    let client = session.client_of(None)?;
+    if args.ready {
+        client.check_ready().await?;
+    }
+    let answer = if session.has_key() {
+        client.ask(&session.key(None, &[])?, ServerCall::ping(), PingResponse::parse).await?
+    } else {
+        client.ping().await?
+    };
+    let server = client.address();
+    let (text, value) = match answer.auth {
+        PingAuth::Unauthenticated => (
+            format!(
+                "{server} is there. (With --key it is also asked whether your key's signature is right.)"
+            ),
+            json!({"status": "unauthenticated"}),
+        ),
+        PingAuth::Success { public_key } => (
+            format!("{server} is there, and accepts the signature of {public_key}."),
+            json!({"status": "success", "public_key": public_key.to_string()}),
+        ),
+        PingAuth::Failed { reason, public_key: _ } => {
+            return Err(CliError::other(
+                format!("{server} is there, but refuses your key's signature: {}", shown_text(&reason)),
+                "check this computer's clock, and run it again",
+            ));
+        }
+    };
+    session.output.result(&text, &json!({"server": server, "message": "pong", "auth": value}))
+}
 
 /// Ends with Ctrl-C, or when the reader of its output is gone.
-pub(crate) async fn run(session: &Session, args: &WatchArgs) -> Result<(), CliError> {
+pub(crate) async fn watch(session: &Session, args: &WatchArgs) -> Result<(), CliError> {
     let key = match &args.waiting_for {
         Some(key) => Some(keys::parse_key(key)?),
         None => args.mine.then(|| session.public_key()).transpose()?,
@@ -47,7 +83,5 @@ fn show(session: &Session, event: &EventBody) -> Result<bool, CliError> {
     let by = event.key.map(|key| format!("  by {key}")).unwrap_or_default();
     let due = event.due.map(|due| format!("  due {due}")).unwrap_or_default();
     let text = format!("{}  {:<12}  {}{by}{due}", event.time, event.kind.name(), event.path);
-    let value: Value = serde_json::to_value(event)
-        .map_err(|error| CliError::other("an event cannot be written", "report this").because(error))?;
-    session.output.item(&text, &value)
+    session.output.item(&text, &json!(event))
 }

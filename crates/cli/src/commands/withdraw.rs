@@ -1,24 +1,19 @@
 //! `countersign withdraw`
 
 use countersign_api::{error_code::ErrorCode, requests::WithdrawBody};
-use countersign_core::documents::{layout, layout::Signable, signatures::SignatureSet};
+use countersign_core::documents::{layout, signatures::SignatureSet};
 use countersign_core::values::path::RepoPath;
 use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
 use serde_json::json;
 
-use crate::client::{session::Reader, session::Session, state::Shown, targets::ReleaseName, targets::Target};
+use crate::client::{session::Session, state::Shown, targets::Target};
 use crate::evidence::release::{ShownRelease, find_release, find_withdrawal, no_release, say_withdrawn};
-use crate::{args::WithdrawArgs, words::error::CliError, words::output};
+use crate::{args::WithdrawArgs, words::error::CliError};
 
 pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), CliError> {
-    let name = ReleaseName::parse_one(&args.names)?;
-    let Target { client, path, shown: state } = session.find_signable(&name, Reader::Signer).await?;
-    if layout::signable(&path) != Some(Signable::Index) {
-        return Err(CliError::usage(
-            format!("{path} cannot be withdrawn"),
-            "name a release; a proposed signers file is replaced with `countersign update`",
-        ));
-    }
+    let hint = "name a release; a proposed signers file is replaced with `countersign update`";
+    let found = session.find_release(&args.names, "withdrawn", hint).await?;
+    let Target { client, path, shown: state } = found;
     let Some(shown) = find_release(&state, &path)? else {
         let Some(before) = find_withdrawal(&state, &path)? else { return Err(no_release(&path)) };
         let name = session.name_of(&path, None);
@@ -28,8 +23,7 @@ pub(crate) async fn run(session: &Session, args: &WithdrawArgs) -> Result<(), Cl
     let name = session.name_of(&path, Some(&shown.index.project_id));
     let key = session.key(Some(&path), &state.listed_keys()?)?;
     let text = describe(&state, &path, &name, &shown, &args.reason)?;
-    session.output.show_question(&text, session.confirmation());
-    output::confirm(session.confirmation(), "Withdraw this release? Its signatures will be dropped.")?;
+    session.confirm(&text, "Withdraw this release? Its signatures will be dropped.")?;
     let body = WithdrawBody {
         file_path: path.clone(),
         reason: args.reason.clone(),

@@ -1,6 +1,6 @@
 //! `countersign witness`, and what an operator does for one
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::path::Path;
 
 use countersign_core::log::policy::Policy;
 use countersign_core::values::{bounds::POLICY_BYTES, verifier_key::KeyKind, verifier_key::VerifierKey};
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::args::{GlobalArgs, WitnessArgs, WitnessInitArgs};
 use crate::commands::{keygen::NewFile, keygen::write_pair, serve};
 use crate::words::{error::CliError, error::add_suffix, error::shown_path, output::Output};
-use crate::{keys, keys::SigningKey};
+use crate::{keys, keys::SigningKey, settings::config_dir::read_bounded};
 
 const NAME_HINT: &str = "something like witness.example.org is usual: no spaces, and no +";
 
@@ -67,9 +67,7 @@ fn key_path(global: &GlobalArgs) -> Result<&Path, CliError> {
 
 /// The logs of a policy file. A witness needs nothing else of it, so a quorum can be missing.
 fn read_logs(path: &Path) -> Result<Vec<VerifierKey>, CliError> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(POLICY_BYTES as u64 + 1).read_to_end(&mut bytes));
-    read.map_err(|error| CliError::file("read", path, error))?;
+    let bytes = read_bounded(path, POLICY_BYTES)?;
     let policy = Policy::parse(&bytes)
         .or_else(|error| Policy::parse(&[bytes.as_slice(), b"\nquorum none\n"].concat()).map_err(|_| error));
     let policy = policy.map_err(|error| {

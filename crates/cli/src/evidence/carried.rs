@@ -50,7 +50,7 @@ pub(crate) async fn submit_all<'b, B, T>(
     for body in bodies {
         let path = path_of(body);
         let outcome = async {
-            let client = session.client_for(path)?;
+            let client = session.client_of(Some(path))?;
             let listed = session.listed_keys(&client, Some(path)).await?;
             let key = keys.unlock(path, &listed)?;
             let answer = submit(&client, key, body).await?;

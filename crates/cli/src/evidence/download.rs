@@ -14,7 +14,7 @@ use crate::evidence::release::shown_name;
 use crate::settings::config_dir::{check_replaceable, create_part, finish};
 use crate::words::{error::CliError, error::ErrorKind, error::shown_path, output::Output};
 
-/// The most chunks that wait for the disk or for the hash: enough to keep all busy, and little memory.
+/// The most chunks that wait for the hash: enough to keep all busy, and little memory.
 const CHUNKS_AHEAD: usize = 32;
 const READ_BYTES: usize = 256 << 10;
 
@@ -109,17 +109,17 @@ pub(crate) async fn download(
         )
     })?;
     let progress = Progress::start(output, &shown_name(&file.file_name), file.size.or(opened.length()));
-    let part = create_part(target)?;
-    let mut lanes = Lanes::start(expected, part.as_file(), target)?;
+    let mut part = create_part(target)?;
+    let hash = HashLane::start(expected);
     let mut size = 0;
     while let Some(chunk) = opened.chunk().await.map_err(failed)? {
         size += chunk.len() as u64;
         progress.set(size);
-        if !lanes.push(chunk).await {
-            break;
-        }
+        // If the thread has failed, the digest is missing at the end.
+        let _ = hash.chunks.send(chunk.clone()).await;
+        part.write_all(&chunk).map_err(|error| CliError::file("written", target, error))?;
     }
-    let received = lanes.finish().await?;
+    let received = hash.finish();
     progress.end();
     check(file, size, received, expected).map_err(|error| {
         // Where a login is needed, forges send their page for it as if it were the file.
@@ -271,21 +271,15 @@ pub(crate) fn choose_target(given: Option<&Path>, file: &PublishedFile) -> Resul
     Ok(target)
 }
 
-/// Hashing and writing, each on a thread of its own beside the network.
-struct Lanes {
-    to_hash: mpsc::Sender<Bytes>,
-    to_disk: mpsc::Sender<Bytes>,
+/// A hash on a thread of its own beside the network and the disk, because it bounds a fast download.
+struct HashLane {
+    chunks: mpsc::Sender<Bytes>,
     hash: JoinHandle<Option<Expected>>,
-    disk: JoinHandle<io::Result<()>>,
-    target: PathBuf,
 }
 
-impl Lanes {
-    fn start(expected: Expected, part: &File, target: &Path) -> Result<Self, CliError> {
-        let unwritable = |error| CliError::file("written", target, error);
-        let mut part = part.try_clone().map_err(unwritable)?;
-        let (to_hash, mut hashed) = mpsc::channel::<Bytes>(CHUNKS_AHEAD);
-        let (to_disk, mut written) = mpsc::channel::<Bytes>(CHUNKS_AHEAD);
+impl HashLane {
+    fn start(expected: Expected) -> Self {
+        let (chunks, mut hashed) = mpsc::channel::<Bytes>(CHUNKS_AHEAD);
         let hash = std::thread::spawn(move || {
             let mut hasher = expected.hasher();
             while let Some(chunk) = hashed.blocking_recv() {
@@ -293,29 +287,13 @@ impl Lanes {
             }
             expected.of_received(hasher)
         });
-        let disk = std::thread::spawn(move || {
-            while let Some(chunk) = written.blocking_recv() {
-                part.write_all(&chunk)?;
-            }
-            part.flush()
-        });
-        Ok(Self { to_hash, to_disk, hash, disk, target: target.to_owned() })
+        Self { chunks, hash }
     }
 
-    /// False where the disk refuses; `finish` says why.
-    async fn push(&mut self, chunk: Bytes) -> bool {
-        self.to_hash.send(chunk.clone()).await.is_ok() && self.to_disk.send(chunk).await.is_ok()
-    }
-
-    async fn finish(self) -> Result<Option<Expected>, CliError> {
-        drop((self.to_hash, self.to_disk));
-        let stopped = || CliError::new(ErrorKind::Other, "the download was interrupted", "try again");
-        // The queues are short: both threads are nearly done.
-        self.disk
-            .join()
-            .map_err(|_| stopped())?
-            .map_err(|error| CliError::file("written", &self.target, error))?;
-        self.hash.join().map_err(|_| stopped())
+    /// The digest of all chunks; `None` if the thread has failed. The queue is short, so that it is nearly done.
+    fn finish(self) -> Option<Expected> {
+        drop(self.chunks);
+        self.hash.join().ok().flatten()
     }
 }
 

@@ -17,7 +17,7 @@ use countersign_explain::words::shown_age;
 use serde_json::{Value, json};
 
 use crate::client::{ServerClient, now, session::Session};
-use crate::evidence::log_memory::{LogSighting, LoggedProject, NotRemembered, other_log};
+use crate::evidence::log_memory::{LogSighting, LoggedProject, other_log};
 use crate::evidence::log_policy::{AgeLimit, ChosenPolicy, PolicySource, choose, limit_age};
 use crate::evidence::proof::{Network, behind};
 use crate::words::error::{CliError, ErrorKind, shown_path};
@@ -96,13 +96,6 @@ impl LogReport {
     }
 }
 
-/// The log's key, from a policy or from elsewhere.
-struct KnownLog {
-    policy: Option<ChosenPolicy>,
-    /// The key without a policy: the one that this computer knows, or that the server names.
-    key: Option<VerifierKey>,
-}
-
 impl ShownState<'_> {
     /// Why a proof that is wanted is not there yet, if the log's next checkpoint can have it.
     pub(crate) fn waits_for(&self, session: &Session, args: &ProofArgs) -> Result<Option<&str>, CliError> {
@@ -128,8 +121,10 @@ impl ShownState<'_> {
             Some(staple) => staple,
             None => return Ok(LogReport::Absent { wanted_by: policy.map(|policy| policy.source) }),
         };
-        let known = self.find_log(&trust, policy)?;
-        let log_trust = match (&known.policy, &known.key) {
+        // A policy decides itself which log counts. Without one, it must be the log that this computer knows.
+        let key = if policy.is_some() { None } else { self.find_log(&trust)? };
+        let policy = policy.as_ref();
+        let log_trust = match (policy, &key) {
             (Some(chosen), _) => LogTrust::Policy(&chosen.policy),
             (None, Some(key)) => LogTrust::Key(key),
             (None, None) => LogTrust::Unknown,
@@ -138,15 +133,15 @@ impl ShownState<'_> {
         let freshness = match verify(&staple, &StapleSubject::of(self.artifact), log_trust, time) {
             Ok(freshness) => freshness,
             Err(error) if self.is_only_unmet(&error) && !is_demanded => {
-                self.refuse_logged(&trust, &known, staple, time)?;
+                self.refuse_logged(&trust, policy, staple, time)?;
                 return Ok(LogReport::Unmet(error.to_string()));
             }
-            Err(error) => return Err(self.refused(&known, error)),
+            Err(error) => return Err(self.refused(policy, error)),
         };
-        let policy = known.policy.as_ref().map(|chosen| chosen.source.clone());
-        let shown = ShownFreshness { staple, freshness, policy, max_age, now: time };
+        let source = policy.map(|chosen| chosen.source.clone());
+        let shown = ShownFreshness { staple, freshness, policy: source, max_age, now: time };
         self.check_state(&trust, &shown)?;
-        self.check_continuity(session, &trust, &known, &shown).await?;
+        self.check_continuity(session, &trust, policy, &shown).await?;
         self.check_signers(&shown)?;
         if self.from.network() == Network::Online || is_demanded {
             self.check_age(&shown)?;
@@ -200,14 +195,9 @@ impl ShownState<'_> {
         }
     }
 
-    /// A policy decides itself which log counts. Without one, it must be the log that this computer knows.
-    fn find_log(&self, trust: &TrustFile, policy: Option<ChosenPolicy>) -> Result<KnownLog, CliError> {
-        if policy.is_some() {
-            return Ok(KnownLog { policy, key: None });
-        }
-        let store = trust.read()?;
-        let project = &self.artifact.chain.project;
-        let pinned = store.projects.get(project).and_then(|pin| pin.log.clone());
+    /// The key that the server names, which must be the one that this computer knows, or the known one.
+    fn find_log(&self, trust: &TrustFile) -> Result<Option<VerifierKey>, CliError> {
+        let (store, project) = (trust.read()?, &self.artifact.chain.project);
         let named = match self.from {
             StateSource::Server { log, .. } => log.key.clone(),
             StateSource::Bundle => None,
@@ -215,7 +205,7 @@ impl ShownState<'_> {
         if let Some(named) = &named {
             store.check_log(project, named).map_err(other_log)?;
         }
-        Ok(KnownLog { policy: None, key: named.or(pinned) })
+        Ok(named.or_else(|| store.projects.get(project).and_then(|pin| pin.log.clone())))
     }
 
     /// Whether only cosignatures are missing. In an old bundle that means only that nothing is proven.
@@ -240,8 +230,8 @@ impl ShownState<'_> {
         is_unmet && self.from.network() == Network::Offline
     }
 
-    fn refused(&self, known: &KnownLog, error: StapleError) -> CliError {
-        let by = match &known.policy {
+    fn refused(&self, policy: Option<&ChosenPolicy>, error: StapleError) -> CliError {
+        let by = match policy {
             Some(chosen) => format!("by the log and witnesses of {}", chosen.source.text()),
             None => "by its log".to_owned(),
         };
@@ -259,11 +249,11 @@ impl ShownState<'_> {
     fn refuse_logged(
         &self,
         trust: &TrustFile,
-        known: &KnownLog,
+        policy: Option<&ChosenPolicy>,
         staple: Staple,
         now: Timestamp,
     ) -> Result<(), CliError> {
-        let Some(chosen) = &known.policy else { return Ok(()) };
+        let Some(chosen) = policy else { return Ok(()) };
         let subject = StapleSubject::of(self.artifact);
         let logs = chosen.policy.log_keys();
         let said = logs.iter().find_map(|log| verify(&staple, &subject, LogTrust::Key(log), now).ok());
@@ -303,11 +293,11 @@ impl ShownState<'_> {
         &self,
         session: &Session,
         trust: &TrustFile,
-        known: &KnownLog,
+        policy: Option<&ChosenPolicy>,
         shown: &ShownFreshness,
     ) -> Result<(), CliError> {
         let Some(key) = &shown.freshness.log_key else { return Ok(()) };
-        let witnesses = known.policy.as_ref().map_or_else(Vec::new, |chosen| chosen.policy.witness_keys());
+        let witnesses = policy.map_or_else(Vec::new, |chosen| chosen.policy.witness_keys());
         let sighting = LogSighting {
             key,
             note: &shown.staple.proof.note,
@@ -319,15 +309,8 @@ impl ShownState<'_> {
             },
         };
         let project = &self.artifact.chain.project;
-        let subject = LoggedProject { project, has_policy: known.policy.is_some() };
-        match sighting.check(trust, self.from.client(), subject).await {
-            Ok(()) => Ok(()),
-            Err(NotRemembered::Refused(error)) => Err(error),
-            Err(NotRemembered::Unwritten(error)) => {
-                session.output.note(&format!("note: the checkpoint of the log is not remembered: {error}"));
-                Ok(())
-            }
-        }
+        let subject = LoggedProject { project, has_policy: policy.is_some() };
+        sighting.check(trust, self.from.client(), subject, session.output).await
     }
 
     /// What a server shows now must be what its log says; a bundle can be older.

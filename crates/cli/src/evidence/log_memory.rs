@@ -17,7 +17,7 @@ use countersign_explain::words::shown_verifier_key;
 use serde_json::json;
 
 use crate::settings::{config_dir::ConfigDir, config_dir::write_new, trust::TrustFile};
-use crate::words::{error::CliError, error::shown_path, output::quote};
+use crate::words::{error::CliError, error::shown_path, output::Output, output::quote};
 use crate::{client::ServerClient, client::now, evidence::proof::behind};
 
 /// How often other processes can see more of a log while this one compares.
@@ -44,22 +44,6 @@ pub(crate) struct LoggedProject<'a> {
     pub(crate) has_policy: bool,
 }
 
-/// The answer to whether a log continues what was seen of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Continuity {
-    Proven,
-    /// There was no network to ask.
-    Unknown,
-}
-
-/// Why a checkpoint is not remembered that could be.
-pub(crate) enum NotRemembered {
-    /// The log contradicts what is known of it.
-    Refused(CliError),
-    /// The continuity is proven, and the file cannot be written.
-    Unwritten(CliError),
-}
-
 impl LogSighting<'_> {
     /// Checks that the log continues what was seen of it, and remembers what it shows. Without a client, checks only what
     /// needs no tiles.
@@ -71,26 +55,31 @@ impl LogSighting<'_> {
         trust: &TrustFile,
         client: Option<&ServerClient>,
         subject: LoggedProject<'_>,
-    ) -> Result<(), NotRemembered> {
+        output: Output,
+    ) -> Result<(), CliError> {
         for _ in 0..MAX_COMPARISONS {
-            let store = trust.read().map_err(NotRemembered::Refused)?;
-            self.check_log(&store, subject).map_err(NotRemembered::Refused)?;
+            let store = trust.read()?;
+            self.check_log(&store, subject)?;
             let seen = store.log_pin(self.key);
-            let continuity = match seen {
-                Some(pin) => self.check_against(pin, client).await.map_err(NotRemembered::Refused)?,
-                None => Continuity::Proven,
-            };
-            if continuity == Continuity::Unknown
-                || self.remember(trust, subject, seen).map_err(NotRemembered::Unwritten)?
+            if let Some(pin) = seen
+                && !self.check_against(pin, client).await?
             {
                 return Ok(());
             }
+            match self.remember(trust, subject, seen) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                // The continuity is proven, and the file cannot be written.
+                Err(error) => {
+                    output.note(&format!("note: the checkpoint of the log is not remembered: {error}"));
+                    return Ok(());
+                }
+            }
         }
-        let error = CliError::other(
+        Err(CliError::other(
             "other countersign processes change what is known of the log all the time",
             "run it again when they are done",
-        );
-        Err(NotRemembered::Refused(error))
+        ))
     }
 
     /// A log that no policy names must be the one that this computer knows.
@@ -99,11 +88,12 @@ impl LogSighting<'_> {
         if has_policy { Ok(()) } else { store.check_log(project, self.key).map_err(other_log) }
     }
 
+    /// Checks that the log continues what was seen of it. Returns whether that is proven: without a network it can be unknown.
     pub(crate) async fn check_against(
         &self,
         pin: &LogPin,
         client: Option<&ServerClient>,
-    ) -> Result<Continuity, CliError> {
+    ) -> Result<bool, CliError> {
         let unusable =
             |error| CliError::unverified("a checkpoint cannot be used", "report this").because(error);
         let shown = SignedCheckpoint::open(self.note, std::slice::from_ref(self.key), self.witnesses);
@@ -111,14 +101,14 @@ impl LogSighting<'_> {
         let compared = pin.compare(&shown, self.witnesses, self.is_timed);
         let is_behind = matches!(compared, Ok(Continuation::Shrunk { .. }));
         let (from, to) = match compared {
-            Ok(Continuation::Same) => return Ok(Continuity::Proven),
+            Ok(Continuation::Same) => return Ok(true),
             Ok(Continuation::Grown { from, to }) => (from, to),
             Ok(Continuation::Shrunk { shown, seen }) => (shown, seen),
             Err(fault @ (LogPinFault::Fork(_) | LogPinFault::WitnessWentBack { .. })) => {
                 return Err(self.forked(pin, &fault.to_string()));
             }
             Err(fault @ LogPinFault::Unusable(_)) => return Err(unusable(fault.to_string())),
-            Err(LogPinFault::Smaller { .. }) if client.is_none() => return Ok(Continuity::Unknown),
+            Err(LogPinFault::Smaller { .. }) if client.is_none() => return Ok(false),
             Err(fault @ LogPinFault::Smaller { .. }) => {
                 return Err(behind(format!(
                     "the server is behind with the log {}: {fault}",
@@ -128,12 +118,12 @@ impl LogSighting<'_> {
         };
         let shown = self.consistency.filter(|proof| proof.from == from.size && proof.to == to.size);
         if shown.is_some_and(|proof| verify_consistency(&from, &to, &proof.hashes).is_ok()) {
-            return Ok(Continuity::Proven);
+            return Ok(true);
         }
         // A proof that does not verify is no evidence of a fork. Tiles are.
-        let Some(client) = client else { return Ok(Continuity::Unknown) };
+        let Some(client) = client else { return Ok(false) };
         match check_continuation(client, &from, &to).await {
-            Ok(()) => Ok(Continuity::Proven),
+            Ok(()) => Ok(true),
             Err(NotContinued::Unknown(_)) if is_behind => Err(behind(format!(
                 "the server is behind with the log {}: it shows size {}, and this computer has seen size {}",
                 self.key.name(),
@@ -256,6 +246,12 @@ pub(crate) enum NotContinued {
     Unknown(CliError),
 }
 
+impl From<CliError> for NotContinued {
+    fn from(error: CliError) -> Self {
+        Self::Unknown(error)
+    }
+}
+
 /// The tiles of a log of a certain size, read as they are needed.
 #[derive(Debug)]
 pub(crate) struct LogTiles<'a> {
@@ -271,7 +267,7 @@ impl<'a> LogTiles<'a> {
 
     /// The tree at `head`, whose hashes must give its root.
     pub(crate) async fn open(&mut self, head: &TreeHead) -> Result<CompactTree, NotContinued> {
-        let hashes = self.hashes(&subtrees(0..head.size)).await.map_err(NotContinued::Unknown)?;
+        let hashes = self.hashes(&subtrees(0..head.size)).await?;
         CompactTree::open(head, &hashes).map_err(NotContinued::Contradiction)
     }
 
@@ -343,9 +339,8 @@ pub(crate) async fn check_continuation(
     to: &TreeHead,
 ) -> Result<(), NotContinued> {
     let mut tiles = LogTiles::of(client, to.size);
-    let unknown = NotContinued::Unknown;
-    let old = tiles.hashes(&subtrees(0..from.size)).await.map_err(unknown)?;
-    let more = tiles.hashes(&subtrees(from.size..to.size)).await.map_err(unknown)?;
+    let old = tiles.hashes(&subtrees(0..from.size)).await?;
+    let more = tiles.hashes(&subtrees(from.size..to.size)).await?;
     verify_continuation(from, to, &old, &more).map_err(NotContinued::Contradiction)
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn limit_age(
 ) -> Option<AgeLimit> {
     match args.max_age {
         Some(age) => Some(AgeLimit { age, whose: "--max-age".to_owned() }),
-        None => chosen?.limit(session.config().max_age_for(project)),
+        None => chosen?.limit(session.config.max_age_for(project)),
     }
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn read(path: &Path) -> Result<Policy, CliError> {
 
 fn find_file(session: &Session, args: &ProofArgs, project: &RepoPath) -> Option<PathBuf> {
     args.policy.clone().or_else(|| {
-        let path = session.config().policy_for(project)?;
+        let path = session.config.policy_for(project)?;
         Some(ClientConfigFile::locate().map_or_else(|_| path.to_owned(), |file| file.resolve(path)))
     })
 }

@@ -1,7 +1,7 @@
 //! Turns shown evidence into a release that this computer accepts: core's verification, then the root of trust.
 
 use countersign_core::proof::trust::{AsOf, Pin, Root, SeenRevocation, TrustError, TrustStore};
-use countersign_core::proof::verify::{Evidence, RevokedArtifact, VerifiedArtifact, VerifyError, verify};
+use countersign_core::proof::verify::{Evidence, VerifiedArtifact, VerifyError, verify};
 use countersign_core::values::shown::{quoted, shown_text};
 use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, path::RepoPath, time::Timestamp};
 use countersign_core::{documents::signers::Origin, rules::chain::VerifiedChain};
@@ -28,45 +28,50 @@ pub(crate) enum Network {
     Offline,
 }
 
-/// Verifies evidence, establishes the root of trust and remembers what was accepted.
+/// Verifies evidence, establishes the root of trust and remembers what was accepted. A revocation counts, and is remembered,
+/// if the project is one that this computer accepts: a stranger's is not the project's word.
 pub(crate) async fn accept(
     evidence: &Evidence,
     signers_digest: Option<Sha512>,
     network: Network,
 ) -> Result<Accepted, CliError> {
     let trust = TrustFile::locate()?;
-    match verify(evidence) {
-        Ok(artifact) => accept_verified(&trust, artifact, signers_digest, network).await,
-        Err(VerifyError::Revoked(revoked)) => {
-            remember_revoked(&trust, &revoked, signers_digest, network).await?;
-            let document = &revoked.revocation.document;
-            Err(revoked_error(&revoked.artifact.path, &document.reason, document.timestamp, ""))
+    let (artifact, revoked) = match verify(evidence) {
+        Ok(artifact) => (artifact, None),
+        Err(VerifyError::Revoked(revoked)) => (revoked.artifact.clone(), Some(revoked)),
+        Err(error) => {
+            return Err(CliError::unverified(
+                format!("{} is not verified", evidence.path),
+                "do not use the file: the server lies or is broken, or the release was tampered with",
+            )
+            .because(error));
         }
-        Err(error) => Err(CliError::unverified(
-            format!("{} is not verified", evidence.path),
-            "do not use the file: the server lies or is broken, or the release was tampered with",
-        )
-        .because(error)),
+    };
+    let (chain, store, now) = (&artifact.chain, trust.read()?, now()?);
+    let pin = check_pin(&store, chain, network)?;
+    if revoked.is_none() {
+        check_digest(&artifact.chain, signers_digest)?;
+        check_not_seen_revoked(&store, &artifact, network)?;
     }
-}
-
-async fn accept_verified(
-    trust: &TrustFile,
-    artifact: VerifiedArtifact,
-    signers_digest: Option<Sha512>,
-    network: Network,
-) -> Result<Accepted, CliError> {
-    let store = trust.read()?;
-    let pin = check_pin(&store, &artifact.chain, network)?;
-    check_digest(&artifact.chain, signers_digest)?;
-    check_not_seen_revoked(&store, &artifact, network)?;
     let root = match pin {
         Some(pin) => pin.root.clone(),
-        None => find_root(&artifact.chain, signers_digest, network).await?,
+        None => find_root(chain, signers_digest, network).await?,
     };
-    let acceptance = Acceptance { chain: &artifact.chain, root, network };
-    let Remembered { root, since, is_first_use } =
-        acceptance.remember(trust, &|store| check_not_seen_revoked(store, &artifact, network))?;
+    // Everything is decided again, on what other processes may have learned while this one asked servers.
+    let (root, since, is_first_use) = trust.try_change(|store| {
+        let is_first_use = !store.projects.contains_key(&chain.project);
+        let pin = store.accept(chain, network.shown(), root.clone(), now).map_err(untrusted)?;
+        let accepted = (pin.root.clone(), pin.accepted_at, is_first_use);
+        if revoked.is_none() {
+            check_not_seen_revoked(store, &artifact, network)?;
+        }
+        Ok(accepted)
+    })?;
+    if let Some(revoked) = &revoked {
+        trust.change(|store| store.remember_revocation(revoked))?;
+        let document = &revoked.revocation.document;
+        return Err(revoked_error(&artifact.path, &document.reason, document.timestamp, ""));
+    }
     Ok(Accepted { artifact, root, since, is_first_use })
 }
 
@@ -83,57 +88,6 @@ fn check_not_seen_revoked(
         Network::Offline => ", as this computer has seen before; the bundle does not know of it",
     };
     Err(revoked_error(&artifact.path, reason, *revoked_at, note))
-}
-
-/// A revocation counts, and is remembered, if the project is one that this computer accepts: a stranger's is not the
-/// project's word.
-async fn remember_revoked(
-    trust: &TrustFile,
-    revoked: &RevokedArtifact,
-    signers_digest: Option<Sha512>,
-    network: Network,
-) -> Result<(), CliError> {
-    let chain = &revoked.artifact.chain;
-    let root = match check_pin(&trust.read()?, chain, network)? {
-        Some(pin) => pin.root.clone(),
-        None => find_root(chain, signers_digest, network).await?,
-    };
-    Acceptance { chain, root, network }.remember(trust, &|_| Ok(()))?;
-    trust.change(|store| store.remember_revocation(revoked))
-}
-
-/// Why the signers of a chain are accepted here.
-struct Acceptance<'a> {
-    chain: &'a VerifiedChain,
-    /// Counts only if the project is new.
-    root: Root,
-    network: Network,
-}
-
-/// What is known of a project after a chain was accepted.
-struct Remembered {
-    root: Root,
-    since: Timestamp,
-    is_first_use: bool,
-}
-
-impl Acceptance<'_> {
-    /// Everything is decided again, on what other processes may have learned while this one asked servers.
-    fn remember(
-        &self,
-        trust: &TrustFile,
-        check: &dyn Fn(&TrustStore) -> Result<(), CliError>,
-    ) -> Result<Remembered, CliError> {
-        let now = now()?;
-        trust.try_change(|store| {
-            let is_first_use = !store.projects.contains_key(&self.chain.project);
-            let pin = store.accept(self.chain, self.network.shown(), self.root.clone(), now);
-            let pin = pin.map_err(untrusted)?;
-            let (root, since) = (pin.root.clone(), pin.accepted_at);
-            check(store)?;
-            Ok(Remembered { root, since, is_first_use })
-        })
-    }
 }
 
 impl Network {

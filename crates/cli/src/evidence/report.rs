@@ -67,6 +67,12 @@ impl AcceptedRelease {
         own["freshness"] = self.log.json();
         own
     }
+
+    /// What the log proves about it, a line for each.
+    pub(crate) fn log_lines(&self) -> Vec<String> {
+        let lines = self.log.lines(&self.accepted.artifact.chain.project, None).into_iter();
+        lines.map(|(name, text)| format!("  {name:<11} {text}\n")).collect()
+    }
 }
 
 impl Report<'_> {

@@ -1,19 +1,15 @@
 //! A key that an ssh-agent holds: a small part of draft-ietf-sshm-ssh-agent, strict and bounded.
 
-#[cfg(test)]
-mod tests;
-
 use std::io::{Read as _, Write as _};
-use std::{ffi::OsString, io, os::unix::net::UnixStream, path::PathBuf, time::Duration, time::Instant};
+use std::{io, os::unix::net::UnixStream, path::Path, path::PathBuf, time::Duration, time::Instant};
 
-use countersign_core::values::key::{PublicKey, Signature};
-use countersign_core::values::{digest::Sha512, other_format::FormatMessage, wire};
+use countersign_core::values::{key::PublicKey, key::Signature, wire};
 use ssh_key::{encoding, encoding::Decode as _, encoding::Encode as _, encoding::Reader as _};
 use thiserror::Error;
 
-use crate::words::{error::CliError, output::Output};
+use crate::words::{error::CliError, error::shown_path, output::Output};
 
-pub(crate) const SOCKET_VARIABLE: &str = "SSH_AUTH_SOCK";
+const SOCKET_VARIABLE: &str = "SSH_AUTH_SOCK";
 
 const FAILURE: u8 = 5;
 const REQUEST_IDENTITIES: u8 = 11;
@@ -31,16 +27,7 @@ const PATIENCE: AgentTimeouts =
 #[derive(Debug)]
 pub(crate) struct AgentKey {
     agent: Agent,
-    key: PublicKey,
-}
-
-#[derive(Debug)]
-pub(crate) enum AgentError {
-    /// The agent answers, but does not hold the key; `keys` others it does.
-    UnknownKey {
-        keys: usize,
-    },
-    Failed(CliError),
+    pub(crate) key: PublicKey,
 }
 
 #[derive(Debug)]
@@ -74,56 +61,50 @@ enum AnswerError {
 }
 
 impl AgentKey {
-    /// Finds the key in the agent. `socket` is the value of SSH_AUTH_SOCK.
-    pub(crate) fn find(socket: Option<OsString>, key: PublicKey, output: Output) -> Result<Self, AgentError> {
-        let Some(socket) = socket.filter(|socket| !socket.is_empty()) else {
-            return Err(AgentError::Failed(CliError::usage(
+    /// Finds the key of this file in the agent.
+    pub(crate) fn find(path: &Path, key: PublicKey, output: Output) -> Result<Self, CliError> {
+        let agent = Agent::from_environment(output).ok_or_else(|| {
+            CliError::usage(
                 format!("a public key signs through an ssh-agent, and {SOCKET_VARIABLE} names none"),
                 "start one (`eval $(ssh-agent)`) and give it the key (`ssh-add FILE`), or pass the private key as --key",
-            )));
-        };
-        let agent = Agent { socket: socket.into(), patience: PATIENCE, output };
-        let held = agent.list().map_err(|error| AgentError::Failed(to_cli_error(error, "list its keys")))?;
+            )
+        })?;
+        let held = agent.list().map_err(|error| to_cli_error(error, "list its keys"))?;
         if held.contains(&key.to_ssh_blob()) {
-            Ok(Self { agent, key })
-        } else {
-            Err(AgentError::UnknownKey { keys: held.len() })
+            return Ok(Self { agent, key });
         }
+        let shown = shown_path(path);
+        let held = match held.len() {
+            0 => "it shows no key at all".to_owned(),
+            1 => "it has another one".to_owned(),
+            keys => format!("it has {keys} others"),
+        };
+        let private = shown.strip_suffix(".pub").unwrap_or("FILE");
+        Err(CliError::other(
+            format!("the ssh-agent does not have the key {key} of {shown}: {held}"),
+            format!(
+                "`ssh-add {private}` gives it the private key; `ssh-add -X` unlocks an agent that is locked"
+            ),
+        ))
     }
 
     /// The Ed25519 keys that the agent holds; none where no agent answers.
-    pub(crate) fn list_held(socket: Option<OsString>, output: Output) -> Vec<PublicKey> {
-        let Some(socket) = socket.filter(|socket| !socket.is_empty()) else { return Vec::new() };
-        let agent = Agent { socket: socket.into(), patience: PATIENCE, output };
-        let held = agent.list().unwrap_or_default();
+    pub(crate) fn list_held(output: Output) -> Vec<PublicKey> {
+        let held = Agent::from_environment(output).and_then(|agent| agent.list().ok()).unwrap_or_default();
         held.iter().filter_map(|blob| parse_ssh_blob(blob)).collect()
     }
 
-    pub(crate) fn public_key(&self) -> PublicKey {
-        self.key
-    }
-
-    pub(crate) fn sign(&self, digest: &Sha512) -> Result<Signature, CliError> {
-        let what = format!("sign with the key {}", self.key);
-        self.agent.sign(&self.key, digest).map_err(|error| to_cli_error(error, &what))
-    }
-
-    pub(crate) fn sign_message(&self, message: &FormatMessage) -> Result<Signature, CliError> {
-        let what = format!("sign with the key {}", self.key);
-        let signed = self.agent.request_signature(&self.key, message.as_bytes());
-        let signed = signed.and_then(|signature| match message.is_signed_by(&self.key, &signature) {
+    /// Signs these bytes. An agent may be at the other end of a network, so what it returns is verified with `is_right`.
+    pub(crate) fn sign(
+        &self,
+        bytes: &[u8],
+        is_right: impl FnOnce(&Signature) -> bool,
+    ) -> Result<Signature, CliError> {
+        let signed = self.agent.sign(&self.key, bytes).and_then(|signature| match is_right(&signature) {
             true => Ok(signature),
             false => Err(AnswerError::WrongSignature),
         });
-        signed.map_err(|error| to_cli_error(error, &what))
-    }
-}
-
-impl AgentKey {
-    /// The text of a log's checkpoint. The caller verifies the signature, together with the checkpoint.
-    pub(crate) fn sign_text(&self, text: &str) -> Result<Signature, CliError> {
-        let what = format!("sign with the key {}", self.key);
-        self.agent.request_signature(&self.key, text.as_bytes()).map_err(|error| to_cli_error(error, &what))
+        signed.map_err(|error| to_cli_error(error, &format!("sign with the key {}", self.key)))
     }
 }
 
@@ -146,22 +127,19 @@ fn to_cli_error(error: AnswerError, what: &str) -> CliError {
 }
 
 impl Agent {
+    /// The agent at SSH_AUTH_SOCK, if that names one.
+    fn from_environment(output: Output) -> Option<Self> {
+        let socket = std::env::var_os(SOCKET_VARIABLE).filter(|socket| !socket.is_empty())?;
+        Some(Self { socket: socket.into(), patience: PATIENCE, output })
+    }
+
     /// The keys that it holds, in OpenSSH's binary encoding.
     fn list(&self) -> Result<Vec<Vec<u8>>, AnswerError> {
         let answer = self.exchange(&[REQUEST_IDENTITIES])?;
         parse_identities(expect_type(&answer, IDENTITIES_ANSWER)?).map_err(|_| AnswerError::Malformed)
     }
 
-    /// An agent may be at the other end of a network: what it returns is verified.
-    fn sign(&self, key: &PublicKey, digest: &Sha512) -> Result<Signature, AnswerError> {
-        let signature = self.request_signature(key, digest.as_bytes())?;
-        match key.verify(digest, &signature) {
-            Ok(()) => Ok(signature),
-            Err(_) => Err(AnswerError::WrongSignature),
-        }
-    }
-
-    fn request_signature(&self, key: &PublicKey, bytes: &[u8]) -> Result<Signature, AnswerError> {
+    fn sign(&self, key: &PublicKey, bytes: &[u8]) -> Result<Signature, AnswerError> {
         let request = encode_sign_request(key, bytes).map_err(|_| AnswerError::Malformed)?;
         let answer = self.exchange(&request)?;
         parse_signature(expect_type(&answer, SIGN_RESPONSE)?).ok_or(AnswerError::Malformed)
@@ -281,4 +259,126 @@ fn parse_signature(content: &[u8]) -> Option<Signature> {
     reader.finish(()).ok()?;
     let bytes: [u8; 64] = bytes.try_into().ok()?;
     (kind == wire::SSH_KEY_TYPE).then(|| Signature::from_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::net::UnixListener, thread};
+
+    use tempfile::TempDir;
+
+    use crate::keys::agent::*;
+
+    /// An agent that does this with every question.
+    fn agent(act: impl Fn(&mut UnixStream) + Send + 'static) -> (TempDir, Agent) {
+        let dir = TempDir::new().expect("a directory");
+        let socket = dir.path().join("agent");
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut length = [0; 4];
+                if stream.read_exact(&mut length).is_ok() {
+                    let mut request = vec![0; u32::from_be_bytes(length) as usize];
+                    stream.read_exact(&mut request).expect("a whole request");
+                    act(&mut stream);
+                }
+            }
+        });
+        let give_up_after = Duration::from_secs(60);
+        let patience = AgentTimeouts { note_after: Duration::from_millis(20), give_up_after };
+        (dir, Agent { socket, patience, output: Output::silent() })
+    }
+
+    /// An agent that answers with these bytes, and then waits for the other side to leave.
+    fn answering(answer: Vec<u8>) -> (TempDir, Agent) {
+        agent(move |stream| {
+            let _ = stream.write_all(&answer);
+            let _ = stream.read(&mut [0]);
+        })
+    }
+
+    fn sign((_dir, agent): &(TempDir, Agent)) -> Result<Signature, AnswerError> {
+        agent.sign(&key(), b"content")
+    }
+
+    fn key() -> PublicKey {
+        countersign_core::values::key::SecretKey::from_seed(&[7; 32]).public_key()
+    }
+
+    fn string(bytes: &[u8]) -> Vec<u8> {
+        [&u32::try_from(bytes.len()).expect("it is short").to_be_bytes(), bytes].concat()
+    }
+
+    fn sign_response(kind: &[u8], signature: &[u8]) -> Vec<u8> {
+        let inner = [string(kind), string(signature)].concat();
+        string(&[vec![SIGN_RESPONSE], string(&inner)].concat())
+    }
+
+    #[test]
+    fn answers_that_are_not_of_the_protocol_are_refused() {
+        let message = sign_response(b"ssh-ed25519", &[1; 64])[4..].to_vec();
+        for (what, answer) in [
+            ("an empty message", 0_u32.to_be_bytes().to_vec()),
+            ("a message that is too long", (256 * 1024 + 1_u32).to_be_bytes().to_vec()),
+            ("a message of 4 GiB", u32::MAX.to_be_bytes().to_vec()),
+            ("another protocol", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
+            ("another type of message", string(&[IDENTITIES_ANSWER, 0, 0, 0, 0])),
+            ("success without a signature", string(&[6])),
+            ("a type without content", string(&[SIGN_RESPONSE])),
+            ("bytes after the signature", string(&[message.as_slice(), b"x"].concat())),
+            ("a signature that is cut", string(&message[..message.len() - 1])),
+            ("another type of signature", sign_response(b"ssh-rsa", &[1; 64])),
+            ("the signature of a FIDO key", sign_response(b"sk-ssh-ed25519@openssh.com", &[1; 64])),
+            ("a signature of 63 bytes", sign_response(b"ssh-ed25519", &[1; 63])),
+            ("a signature of 65 bytes", sign_response(b"ssh-ed25519", &[1; 65])),
+        ] {
+            let found = sign(&answering(answer));
+            assert!(matches!(found, Err(AnswerError::Malformed)), "{what}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn an_agent_is_heard_out_but_not_for_ever() {
+        let answer = sign_response(b"ssh-ed25519", &[1; 64]);
+        let in_pieces = agent(move |stream| {
+            for piece in answer.chunks(40) {
+                let _ = stream.write_all(piece);
+                thread::sleep(Duration::from_millis(30));
+            }
+        });
+        assert!(sign(&in_pieces).is_ok());
+        let leaves_in_the_middle = agent(|stream| drop(stream.write_all(&[0, 0, 0, 100, SIGN_RESPONSE])));
+        for leaves in [agent(|_| {}), leaves_in_the_middle] {
+            assert!(matches!(sign(&leaves), Err(AnswerError::Gone(_))));
+        }
+        let drop_by_drop = agent(|stream| {
+            let _ = stream.write_all(&[0, 1, 0, 0]);
+            while stream.write_all(&[SIGN_RESPONSE]).is_ok() {
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        for mut slow in [answering(Vec::new()), drop_by_drop] {
+            slow.1.patience.give_up_after = Duration::from_millis(300);
+            let asked = Instant::now();
+            assert!(matches!(sign(&slow), Err(AnswerError::TimedOut)));
+            assert!(asked.elapsed() < Duration::from_secs(10));
+        }
+    }
+
+    #[test]
+    fn the_list_of_keys_is_read_strictly() {
+        let (key, other) = (key().to_ssh_blob(), b"some other key".to_vec());
+        let list = |count: u32, tail: &[u8]| {
+            let entries = [string(&other), string(b"a comment"), string(&key), string(b"\xff\x1b")].concat();
+            string(&[&[IDENTITIES_ANSWER], count.to_be_bytes().as_slice(), &entries, tail].concat())
+        };
+        let read = |answer| {
+            let (_dir, agent) = answering(answer);
+            agent.list()
+        };
+        assert_eq!(read(list(2, b"")).ok(), Some(vec![other.clone(), key.clone()]));
+        for wrong in [list(1, b""), list(3, b""), list(u32::MAX, b""), list(2, b"x")] {
+            assert!(matches!(read(wrong), Err(AnswerError::Malformed)));
+        }
+    }
 }

@@ -27,12 +27,8 @@ pub(super) type ProjectReleases = BTreeMap<RepoPath, BTreeSet<RepoPath>>;
 pub(super) struct Fetched {
     pub(super) scratch: Scratch,
     pub(super) scope: ProjectReleases,
-    pub(super) question: IncidentQuestion,
-    /// The projects that this computer knows or the user named.
-    pub(super) known: BTreeSet<RepoPath>,
-    pub(super) is_cut: bool,
-    /// What could not be read, and why.
-    pub(super) unread: Vec<String>,
+    /// What is to be found, and what could not be read.
+    pub(super) findings: Findings,
     /// The people who agreed to the listing of the keys, for each project of `scope`.
     agreements: BTreeMap<RepoPath, ListingAgreement>,
 }
@@ -43,30 +39,28 @@ impl Fetched {
         args: &IncidentArgs,
         since: Option<Timestamp>,
     ) -> Result<Self, CliError> {
+        let question = IncidentQuestion { keys: BTreeSet::new(), since };
         let mut fetched = Self {
             scratch: Scratch::default(),
             scope: ProjectReleases::new(),
-            question: IncidentQuestion { keys: BTreeSet::new(), since },
-            known: session.known_projects().into_iter().collect(),
-            is_cut: false,
-            unread: Vec::new(),
+            findings: Findings::new(question, session.known_projects()),
             agreements: BTreeMap::new(),
         };
         let mut histories = Vec::new();
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.project {
             let name = ReleaseName::parse_one(std::slice::from_ref(name))?;
-            let ServerPath { client, path } = session.find_place(&name, Reader::Signer).await?.into_place();
+            let ServerPath { client, path, .. } = session.find_place(&name, Reader::Signer).await?;
             histories.push((path.clone(), fetched.fetch_project(&client, &path).await?));
-            fetched.known.insert(path);
+            fetched.findings.known.insert(path);
             if clients.iter().all(|known| known.address() != client.address()) {
                 clients.push(client);
             }
         }
         let files: Vec<SignersFile> = histories.iter().flat_map(|(_, history)| list_files(history)).collect();
-        fetched.question.keys = resolve_keys(&args.keys, &files)?;
+        fetched.findings.question.keys = resolve_keys(&args.keys, &files)?;
         for (project, history) in histories {
-            fetched.agreements.insert(project, ListingAgreement::of(&history, &fetched.question));
+            fetched.agreements.insert(project, ListingAgreement::of(&history, &fetched.findings.question));
         }
         if args.project.is_empty() {
             clients = session.clients(Reader::Signer)?;
@@ -85,7 +79,7 @@ impl Fetched {
             return Err(error);
         }
         let describe = |(address, error): &(String, CliError)| format!("{address}: {}", error.describe());
-        fetched.unread.extend(failed.iter().map(describe));
+        fetched.findings.unread.extend(failed.iter().map(describe));
         Ok(fetched)
     }
 
@@ -94,20 +88,20 @@ impl Fetched {
     async fn ask(&mut self, client: &ServerClient, anywhere: bool) -> Result<(), CliError> {
         // A mirror that does not have everything yet would say that the keys signed nothing.
         if let Err(error) = client.check_ready().await {
-            self.unread.push(error.to_string());
+            self.findings.unread.push(error.to_string());
         }
         let mut releases = BTreeSet::new();
         let mut projects = BTreeSet::new();
         let mut begun = BTreeSet::new();
-        for key in self.question.keys.clone() {
+        for key in self.findings.question.keys.clone() {
             let known = client.key(&key).await?;
-            self.is_cut |= anywhere && (known.listed_more || known.formerly.len() >= LIST_ENTRIES);
-            self.is_cut |= known.begun.len() >= KEY_ENTRIES;
+            self.findings.is_cut |= anywhere && (known.listed_more || known.formerly.len() >= LIST_ENTRIES);
+            self.findings.is_cut |= known.begun.len() >= KEY_ENTRIES;
             projects.extend(known.listed.into_iter().map(|listing| listing.project_id));
             projects.extend(known.formerly);
             begun.extend(known.begun.into_iter().map(|file| file.file_path));
             let pending = client.pending_of(&key).await?;
-            self.is_cut |= pending.more;
+            self.findings.is_cut |= pending.more;
             for file in pending.pending {
                 projects.insert(file.project_id);
                 if file.kind == WaitingKind::Revocation {
@@ -123,7 +117,7 @@ impl Fetched {
             if anywhere && !self.scope.contains_key(&project) {
                 match self.fetch_project(client, &project).await {
                     Ok(history) => {
-                        let agreement = ListingAgreement::of(&history, &self.question);
+                        let agreement = ListingAgreement::of(&history, &self.findings.question);
                         self.agreements.insert(project, agreement);
                     }
                     Err(error) => self.note_unread(&project, &error),
@@ -140,14 +134,14 @@ impl Fetched {
     }
 
     fn note_unread(&mut self, what: &RepoPath, error: &CliError) {
-        self.unread.push(format!("{what}: {}", error.describe()));
+        self.findings.unread.push(format!("{what}: {}", error.describe()));
     }
 
     /// The user's own projects first: others must not use up the bound on releases (D219).
     fn in_order(&self) -> Vec<RepoPath> {
         let mut projects: Vec<RepoPath> = self.scope.keys().cloned().collect();
         projects.sort_by_cached_key(|project| {
-            (!self.known.contains(project), self.agreements.get(project).copied(), project.clone())
+            (!self.findings.known.contains(project), self.agreements.get(project).copied(), project.clone())
         });
         projects
     }
@@ -163,19 +157,19 @@ impl Fetched {
         let mut releases: Vec<RepoPath> =
             touched.iter().filter(|path| path.is_inside(project)).cloned().collect();
         let is_strangers = releases.is_empty()
-            && !self.known.contains(project)
+            && !self.findings.known.contains(project)
             && self.agreements.get(project) == Some(&ListingAgreement::None);
         for state in [ReleaseState::Collecting, ReleaseState::Revoked] {
             let found = self.list_releases(client, project, state).await?;
             releases.extend(found.into_iter().filter(|path| !touched.contains(path)));
         }
         if is_strangers && releases.len() > MAX_STRANGERS_RELEASES {
-            self.is_cut = true;
+            self.findings.is_cut = true;
             releases.truncate(MAX_STRANGERS_RELEASES);
         }
         for path in releases {
             if self.scope.values().map(BTreeSet::len).sum::<usize>() >= MAX_RELEASES {
-                self.is_cut = true;
+                self.findings.is_cut = true;
                 break;
             }
             match self.fetch_release(client, &path).await {
@@ -192,7 +186,7 @@ impl Fetched {
         key: &PublicKey,
     ) -> Result<Vec<SignedRelease>, CliError> {
         // Servers remember whole seconds.
-        let since = self.question.since.map(|since| since.to_whole_seconds().to_string());
+        let since = self.findings.question.since.map(|since| since.to_whole_seconds().to_string());
         let mut found: Vec<SignedRelease> = Vec::new();
         let mut after: Option<String> = None;
         loop {
@@ -222,8 +216,9 @@ impl Fetched {
             query.extend(after.as_deref().map(|after| ("after", after)));
             let answer = client.releases(&query).await?;
             let last = answer.releases.last().map(|release| release.index_path.to_string());
-            let is_old =
-                |at: Option<Timestamp>| at.zip(self.question.since).is_some_and(|(at, since)| at < since);
+            let is_old = |at: Option<Timestamp>| {
+                at.zip(self.findings.question.since).is_some_and(|(at, since)| at < since)
+            };
             let new = answer.releases.into_iter().filter(|release| !is_old(release.revoked_at));
             found.extend(new.map(|release| release.index_path));
             after = self.next_page(answer.more, last, found.len());
@@ -236,7 +231,7 @@ impl Fetched {
     /// After what the next page of a list begins, which `last` is the end of. `None` if there is none, or enough was found.
     fn next_page(&mut self, more: bool, last: Option<String>, found: usize) -> Option<String> {
         let next = last.filter(|_| more && found < MAX_RELEASES);
-        self.is_cut |= more && next.is_none();
+        self.findings.is_cut |= more && next.is_none();
         next
     }
 
@@ -288,33 +283,34 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub(super) fn of(
-        snapshot: &impl Snapshot,
-        projects: &[RepoPath],
-        releases: impl Fn(&RepoPath) -> Vec<RepoPath>,
-        question: IncidentQuestion,
-        known: BTreeSet<RepoPath>,
-    ) -> Self {
-        let mut findings = Self {
+    pub(super) fn new(question: IncidentQuestion, known: impl IntoIterator<Item = RepoPath>) -> Self {
+        Self {
             question,
             projects: Vec::new(),
             faults: Vec::new(),
             is_cut: false,
             unread: Vec::new(),
-            known,
-        };
+            known: known.into_iter().collect(),
+        }
+    }
+
+    /// Looks at these projects and their releases.
+    pub(super) fn examine<'a>(
+        &mut self,
+        snapshot: &impl Snapshot,
+        projects: impl IntoIterator<Item = &'a RepoPath>,
+        releases: impl Fn(&RepoPath) -> Vec<RepoPath>,
+    ) {
         for project in projects {
-            match examine_project(snapshot, project, || releases(project), &findings.question) {
-                Ok(found) => findings.projects.extend(found),
-                Err(fault) => findings.faults.push(fault),
+            match examine_project(snapshot, project, || releases(project), &self.question) {
+                Ok(found) => self.projects.extend(found),
+                Err(fault) => self.faults.push(fault),
             }
         }
-        let Self { projects, known, .. } = &mut findings;
-        projects.sort_by_cached_key(|one| {
-            let is_known = known.contains(&one.project);
+        self.projects.sort_by_cached_key(|one| {
+            let is_known = self.known.contains(&one.project);
             (!is_known, one.is_untouched(), one.agreement, one.project.clone())
         });
-        findings
     }
 
     /// Whether a project is neither known here nor touched by the keys: strangers can list any key.

@@ -14,8 +14,8 @@ use countersign_core::{documents::transparency::Transparency, rules::snapshot::C
 use countersign_explain::words::{shown_record, shown_verifier_key};
 use serde_json::{Value, json};
 
-use crate::client::{ServerClient, now};
-use crate::commands::monitor::reading::{Commits, FoundLie, read_leaves, untrue_journal};
+use crate::client::{ServerClient, log::Commits, now};
+use crate::commands::monitor::reading::{FoundLie, next_commit, read_leaves, untrue_journal};
 use crate::commands::monitor::replay::StateReplay;
 use crate::evidence::log_memory::{LogSighting, LogTiles};
 use crate::settings::config_dir::{ConfigDir, read_bounded, write};
@@ -103,7 +103,7 @@ impl LyingLog<'_> {
         }
         let mut commits = Commits::after(self.client, None);
         for _ in 0..number {
-            let entry = commits.next().await?;
+            let entry = next_commit(&mut commits).await?;
             for index in &wanted {
                 if let Some(Some(bytes)) = entry.change.files.get(index) {
                     found.insert(index.clone(), Arc::clone(bytes));

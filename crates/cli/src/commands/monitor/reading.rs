@@ -1,7 +1,7 @@
 //! New commits of a log: their leaves must give the root of the checkpoint, the journal must be what the leaves say, and
 //! the state that the journal gives must be the one that they have.
 
-use std::{collections::BTreeMap, collections::BTreeSet, time::Duration};
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::documents::{
     history::Agreement, layout, signers::SignersFile, statement::Veto, transparency::Transparency,
@@ -14,23 +14,26 @@ use countersign_core::values::{
     verifier_key::VerifierKey, wire,
 };
 use countersign_core::{proof::log_pin::LogPin, rules::snapshot::Change};
-use countersign_store::{ObjectId, journal::read::JournalReader, journal::write::JournalEntry};
-use reqwest::Response;
+use countersign_store::{ObjectId, journal::write::JournalEntry};
 use serde::Serialize;
 
+use crate::client::{ServerClient, log::Commits, log::NoCommit};
 use crate::evidence::log_memory::{LogSighting, LogTiles, NotContinued, missing_tile};
-use crate::{client::ServerClient, commands::monitor::replay::StateReplay, words::error::CliError};
+use crate::{commands::monitor::replay::StateReplay, words::error::CliError};
 
 /// The most bytes of a bundle of entries. A leaf has some 330 bytes.
 const ENTRIES_BYTES: usize = 256 << 10;
 
-/// What is looked for in the commits.
+/// What is looked for in the commits, and what was found.
 pub(super) struct Watching {
+    pub(super) changes: Vec<WatchedChange>,
     pub(super) projects: BTreeSet<RepoPath>,
     /// A project whose signers list this key is watched from then on.
     pub(super) key: Option<PublicKey>,
     /// What the signers files of these projects demand of logs.
     pub(super) transparency: BTreeMap<RepoPath, Transparency>,
+    /// The last commit that was read.
+    pub(super) newest: String,
 }
 
 /// The commits between two states of a log.
@@ -46,13 +49,6 @@ pub(super) struct LogPart<'a> {
     pub(super) after: Option<String>,
     /// How many commits of the log were told before.
     pub(super) told: u64,
-}
-
-pub(super) struct ReadPart {
-    pub(super) changes: Vec<WatchedChange>,
-    pub(super) projects: BTreeSet<RepoPath>,
-    pub(super) transparency: BTreeMap<RepoPath, Transparency>,
-    pub(super) newest: String,
 }
 
 #[derive(Serialize)]
@@ -98,69 +94,45 @@ pub(super) struct FoundLie {
     pub(super) change: Change,
 }
 
-pub(super) enum LogReadError {
-    Contradiction(BadProof),
-    Lie(Box<FoundLie>),
-    Other(CliError),
-}
-
-impl From<CliError> for LogReadError {
-    fn from(error: CliError) -> Self {
-        Self::Other(error)
-    }
-}
-
-impl From<NotContinued> for LogReadError {
-    fn from(error: NotContinued) -> Self {
-        match error {
-            NotContinued::Contradiction(proof) => Self::Contradiction(proof),
-            NotContinued::Unknown(error) => Self::Other(error),
-        }
-    }
-}
-
 pub(super) fn forked(sighting: &LogSighting<'_>, pin: &LogPin) -> CliError {
     sighting.forked(pin, "by its own tiles, the log does not continue what was seen of it")
 }
 
 impl LogPart<'_> {
-    /// The replay is at `to` afterwards, or before a lie.
+    /// Reads all commits. The replay is at `to` afterwards, or before the lie that is returned.
     pub(super) async fn read(
-        self,
-        mut watching: Watching,
+        &self,
+        watching: &mut Watching,
         replay: &mut StateReplay,
-    ) -> Result<ReadPart, LogReadError> {
+    ) -> Result<Option<FoundLie>, NotContinued> {
         let mut tree = LogTiles::of(self.client, self.to.size).open(&self.from).await?;
         let after = self.after.as_deref().map(|id| ObjectId::from_hex(id.as_bytes())).transpose();
         let after = after.map_err(|_| untrue_journal(self.client, "no commit is known"))?;
         let mut commits = Commits::after(self.client, after);
-        let (mut changes, mut newest) = (Vec::new(), self.after.clone().unwrap_or_default());
         while tree.size() < self.to.size {
             for leaf in read_leaves(self.client, tree.size(), self.to.size).await? {
                 let index = tree.size();
                 tree.push_leaf(leaf.hash());
-                let entry = commits.next().await?;
+                let entry = next_commit(&mut commits).await?;
                 self.compare(&leaf, &entry)?;
                 let derived = replay.derive(&entry.change).map_err(|error| {
                     let why = format!("no state follows from the commit {}", leaf.commit);
                     untrue_journal(self.client, &why).because(error)
                 })?;
                 if derived.root() != leaf.state {
-                    let change = entry.change;
-                    return Err(LogReadError::Lie(Box::new(FoundLie { index, leaf, change })));
+                    return Ok(Some(FoundLie { index, leaf, change: entry.change }));
                 }
                 replay.accept(&entry.change, derived);
                 if index >= self.told {
-                    changes.extend(watching.find(&entry));
+                    watching.find(&entry);
                 }
-                newest = leaf.commit;
+                watching.newest = leaf.commit;
             }
         }
         if tree.root() != self.to.root {
-            return Err(LogReadError::Contradiction(BadProof));
+            return Err(NotContinued::Contradiction(BadProof));
         }
-        let Watching { projects, transparency, .. } = watching;
-        Ok(ReadPart { changes, projects, transparency, newest })
+        Ok(None)
     }
 
     /// A commit of the journal must be the one in the log.
@@ -195,7 +167,7 @@ pub(super) async fn read_leaves(client: &ServerClient, from: u64, size: u64) -> 
 }
 
 impl Watching {
-    fn find(&mut self, entry: &JournalEntry) -> Vec<WatchedChange> {
+    fn find(&mut self, entry: &JournalEntry) {
         let mut found = Vec::new();
         for (path, content) in &entry.change.files {
             let Some(content) = content else { continue };
@@ -230,17 +202,10 @@ impl Watching {
             }
         }
         found.retain(|(_, project, _)| self.projects.contains(project));
-        let time = entry.time;
-        found
-            .into_iter()
-            .map(|(kind, project, path)| WatchedChange {
-                kind,
-                project,
-                path,
-                commit: entry.id.to_string(),
-                time,
-            })
-            .collect()
+        let (commit, time) = (entry.id.to_string(), entry.time);
+        let change =
+            |(kind, project, path)| WatchedChange { kind, project, path, commit: commit.clone(), time };
+        self.changes.extend(found.into_iter().map(change));
     }
 }
 
@@ -287,66 +252,29 @@ impl WatchedChange {
     }
 }
 
-// The journal of a server, one commit after the other. A stream that breaks off is continued.
-
-/// A server that sends nothing for so long has gone.
-const SILENCE: Duration = Duration::from_secs(60);
-/// How often the journal can break off without a single new commit.
-const MAX_BREAKS: u32 = 3;
-const PAUSE: Duration = Duration::from_secs(1);
-
-pub(super) struct Commits<'a> {
-    client: &'a ServerClient,
-    /// The last one that was given.
-    newest: Option<ObjectId>,
-    stream: Option<(Response, JournalReader)>,
-    breaks: u32,
-}
-
-impl<'a> Commits<'a> {
-    /// The commits after this one, or all of them.
-    pub(super) fn after(client: &'a ServerClient, newest: Option<ObjectId>) -> Self {
-        Self { client, newest, stream: None, breaks: 0 }
-    }
-
-    pub(super) async fn next(&mut self) -> Result<JournalEntry, CliError> {
-        loop {
-            let (response, reader) = match &mut self.stream {
-                Some(open) => open,
-                None => {
-                    let stream = self.client.journal(self.newest).await?;
-                    let stream = stream.ok_or_else(|| {
-                        untrue_journal(self.client, "its journal does not have the last commit")
-                    })?;
-                    self.stream.insert((stream.response, JournalReader::default()))
-                }
-            };
-            let entry = reader.next();
-            let entry =
-                entry.map_err(|error| untrue_journal(self.client, "its journal is none").because(error))?;
-            if let Some(entry) = entry {
-                (self.newest, self.breaks) = (Some(entry.id), 0);
-                return Ok(entry);
-            }
-            match tokio::time::timeout(SILENCE, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => reader.push(&bytes),
-                Ok(Ok(None) | Err(_)) | Err(_) => self.pause().await?,
-            }
+/// The next commit of the journal, which the log says to have.
+pub(super) async fn next_commit(commits: &mut Commits<'_>) -> Result<JournalEntry, CliError> {
+    let client = commits.client;
+    let error = loop {
+        match commits.next().await {
+            Ok(Some(entry)) => return Ok(entry),
+            // A node that is behind its log has more in a while.
+            Ok(None) => match commits.pause("it ends".to_owned()).await {
+                Ok(()) => {}
+                Err(error) => break error,
+            },
+            Err(error) => break error,
         }
-    }
-
-    async fn pause(&mut self) -> Result<(), CliError> {
-        self.stream = None;
-        self.breaks += 1;
-        if self.breaks > MAX_BREAKS {
-            return Err(CliError::unreachable(
-                format!("the journal of {} breaks off", self.client.address()),
-                "run it again: it continues where it stopped",
-            ));
-        }
-        tokio::time::sleep(PAUSE * self.breaks).await;
-        Ok(())
-    }
+    };
+    Err(match error {
+        NoCommit::Broken(_) => CliError::unreachable(
+            format!("the journal of {} breaks off", client.address()),
+            "run it again: it continues where it stopped",
+        ),
+        NoCommit::Rewritten => untrue_journal(client, "its journal does not have the last commit"),
+        NoCommit::Unreadable(error) => untrue_journal(client, "its journal is none").because(error),
+        NoCommit::Unasked(error) => error,
+    })
 }
 
 pub(super) fn untrue_journal(client: &ServerClient, why: &str) -> CliError {

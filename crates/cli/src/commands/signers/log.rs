@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use countersign_core::{documents::transparency::Transparency, values::shown::shown_text};
 use serde_json::{Value, json};
 
-use crate::args::{LogArgs, WITNESS_OPTIONS};
-use crate::commands::signers::groups::{GivenGroup, group_keys};
+use crate::args::{GivenGroup, LogArgs, WITNESS_OPTIONS};
 use crate::words::error::CliError;
 
 /// A day: long enough for witnesses that are down, short enough that a hidden revocation comes to light.
@@ -97,7 +96,7 @@ impl LogDraft {
     fn set_witnesses(&mut self, args: &LogArgs) -> Result<(), CliError> {
         let given = &args.witnesses.groups;
         if !given.keys.is_empty() {
-            self.groups = group_keys(WITNESS_OPTIONS, given)?;
+            self.groups = given.in_groups(WITNESS_OPTIONS)?;
             self.max_age_seconds = self.max_age_seconds.or(Some(DEFAULT_MAX_AGE_SECONDS));
             return Ok(());
         }

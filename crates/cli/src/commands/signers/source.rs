@@ -46,7 +46,7 @@ pub(crate) async fn find_on_server(
     source: &str,
 ) -> Result<(ServerClient, VerifiedChain), CliError> {
     let name = ReleaseName::parse_one(&[source.to_owned()])?;
-    let ServerPath { client, path } = session.find_place(&name, Reader::Signer).await?.into_place();
+    let ServerPath { client, path, .. } = session.find_place(&name, Reader::Signer).await?;
     let shown = client.state_at(&layout::active_signers(&path)).await?;
     let chain = verify(shown.history(), &path, &format!("the server {}", client.address()))?;
     Ok((client, chain))
