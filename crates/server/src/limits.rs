@@ -17,7 +17,7 @@ use quick_cache::sync::Cache;
 use thiserror::Error;
 
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
-use crate::metrics::counting::{Counter, named};
+use crate::metrics::{Counter, named};
 
 const MAX_ADDRESSES: usize = 65_536;
 const MAX_KEYS: usize = 16_384;

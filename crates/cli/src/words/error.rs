@@ -229,7 +229,7 @@ wrapped! {
 
 impl From<OpenDataError> for CliError {
     fn from(error: OpenDataError) -> Self {
-        StartError::from(error).into()
+        StartError(error.into()).into()
     }
 }
 

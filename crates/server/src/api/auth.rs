@@ -199,12 +199,12 @@ async fn read_large_body(
         frame
     });
     let read = place.keep(read_body(Body::new(metered), limit)).await;
-    read.unwrap_or_else(|GaveWay| Err(ApiError::too_slow()))
+    read.unwrap_or_else(|GaveWay| Err(ApiError::TOO_SLOW.into()))
 }
 
 async fn read_body(body: Body, limit: usize) -> Result<Bytes, ApiError> {
     let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, limit)).await;
-    let read = read.map_err(|_| ApiError::too_slow())?;
+    let read = read.map_err(|_| ApiError::TOO_SLOW)?;
     read.map_err(|error| {
         let is_limit = std::error::Error::source(&error)
             .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());

@@ -114,7 +114,7 @@ pub(crate) async fn wait_until_ready(app: &App) -> Result<(), ApiError> {
     let mut readiness = app.catalogue.readiness();
     let waited = timeout(PATIENCE, readiness.wait_for(|is_ready| *is_ready)).await;
     let is_ready = waited.is_ok_and(|ready| ready.is_ok());
-    if is_ready { Ok(()) } else { Err(ApiError::no_catalogue_yet()) }
+    if is_ready { Ok(()) } else { Err(ApiError::NO_CATALOGUE_YET.into()) }
 }
 
 /// Answers a question outside the runtime, when it is its turn.

@@ -14,7 +14,7 @@ use tokio::{sync::mpsc, sync::watch, time::timeout};
 use crate::http::{error::ApiError, sending::PIECE_BYTES, sending::few_turns, sending::run_in_turn};
 use crate::limits::patience::Listening;
 use crate::limits::semaphore::{Claimant, FairSemaphore, GaveWay, MinimumPace, Permit, SemaphoreRules};
-use crate::{follow::background::HeldStore, metrics::counting::Counter};
+use crate::{follow::background::HeldStore, metrics::Counter};
 
 /// The journal after what a follower has.
 pub(crate) async fn begin(
@@ -23,9 +23,12 @@ pub(crate) async fn begin(
     after: Option<ObjectId>,
     claimant: Claimant,
 ) -> Result<SentJournal, ApiError> {
-    let place = followers.reading.take(claimant.clone()).await.map_err(|_| ApiError::too_many_followers())?;
+    let place = followers.reading.take(claimant.clone()).await.map_err(|_| ApiError::TOO_MANY_FOLLOWERS)?;
     let found = place.keep(followers.read(move || store.journal(after))).await?;
-    let found = found?.map_err(ApiError::unreadable_journal)?;
+    let unreadable = |error: StoreError| {
+        ApiError::new(ErrorCode::StorageFailed, "the journal cannot be read").because(error)
+    };
+    let found = found?.map_err(unreadable)?;
     let export =
         found.ok_or_else(|| not_in_history(after.map_or_else(String::new, |after| after.to_string())))?;
     Ok(SentJournal { followers: Arc::clone(followers), export, place, claimant })
@@ -119,12 +122,12 @@ impl Followers {
         if request.wait.is_zero() || !is_up_to_date() {
             return Ok(());
         }
-        let place = self.waiting.try_take(claimant).map_err(|_| ApiError::too_many_followers())?;
+        let place = self.waiting.try_take(claimant).map_err(|_| ApiError::TOO_MANY_FOLLOWERS)?;
         let told = async { while is_up_to_date() && news.end.changed().await.is_ok() {} };
         tokio::select! {
             _ = timeout(request.wait, told) => {}
             _ = news.is_stopping.wait_for(|is_stopping| *is_stopping) => {}
-            () = place.lost() => return Err(ApiError::too_many_followers()),
+            () = place.lost() => return Err(ApiError::TOO_MANY_FOLLOWERS.into()),
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::http::request::{Query, bad, parse_commit_id};
 use crate::http::{error::ApiError, sending::run_beside};
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
 use crate::limits::{connections::RequestOrigin, patience::Listening};
-use crate::{follow::background::HeldStore, metrics::counting::Counter};
+use crate::{follow::background::HeldStore, metrics::Counter};
 
 /// Proxies would close a connection that is silent for longer.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -72,7 +72,7 @@ impl Listener {
         let client = origin.as_ref().and_then(|origin| origin.client.as_ref());
         let share = client.map(|client| client.share_listening()).transpose()?;
         let claimant = Claimant::at(client.map(|client| client.network));
-        let place = source.events.admit(claimant).ok_or_else(ApiError::too_many_listeners)?;
+        let place = source.events.admit(claimant).ok_or(ApiError::TOO_MANY_LISTENERS)?;
         let (position, seen) = match request.after {
             None => {
                 let newest = source.store.recent_commits().newest();

@@ -15,10 +15,11 @@ use countersign_forge::fetch::Fetcher;
 use countersign_store::{ObjectId, Store, machine::clock::Clock, machine::data_dir::DataDir};
 use tokio::sync::watch;
 
-use crate::events::webhooks::progress::{DeliveryPosition, Progress, ProgressError, ProgressFile};
 pub use crate::events::webhooks::settings::{MIN_SECRET_BYTES, Secret, ShortSecret};
-use crate::events::webhooks::{courier::Courier, settings::Webhook, settings::WebhookStats};
-use crate::follow::background::HeldStore;
+use crate::events::webhooks::{
+    courier::Courier, progress::Progress, settings::Webhook, settings::WebhookStats,
+};
+use crate::follow::background::{BoxedError, HeldStore};
 
 /// Webhooks whose progress was read, but whose tasks do not run yet.
 #[derive(Debug)]
@@ -42,20 +43,20 @@ impl Webhooks {
         data_dir: &DataDir,
         store: &Store,
         database: Option<&Database>,
-    ) -> Result<Self, ProgressError> {
+    ) -> Result<Self, BoxedError> {
         let newest: ObjectId = store.head().commit;
         let dir = data_dir.webhooks();
         let opened = webhooks.into_iter().map(|webhook| {
             let turns =
                 database.map(|database| WebhookProgress::new(database.clone(), webhook.name.as_str()));
             let progress = match turns {
-                Some(_) => Progress::Shared(DeliveryPosition::after(newest)),
-                None => Progress::File(ProgressFile::open(&dir, &webhook.name, newest)?),
+                Some(_) => Progress::shared(newest),
+                None => Progress::open(&dir, &webhook.name, newest)?,
             };
             let stats = Arc::new(WebhookStats::new(webhook.name.clone()));
             Ok(Ready { webhook, progress, turns, stats })
         });
-        Ok(Self(opened.collect::<Result<_, _>>()?))
+        Ok(Self(opened.collect::<Result<_, BoxedError>>()?))
     }
 
     pub fn stats(&self) -> Vec<Arc<WebhookStats>> {

@@ -2,7 +2,9 @@
 //! tries, backs off, and says once that it fails.
 
 use std::sync::{Arc, OnceLock, atomic::AtomicBool, atomic::Ordering};
-use std::{io, mem, ops::Deref, panic::AssertUnwindSafe, panic::catch_unwind, thread, time::Duration};
+use std::{
+    error::Error, io, mem, ops::Deref, panic::AssertUnwindSafe, panic::catch_unwind, thread, time::Duration,
+};
 
 use countersign_log::TransparencyLog;
 use countersign_store::{Store, machine::data_dir::DataDir};
@@ -187,6 +189,9 @@ pub async fn until_stopped<T>(mut stop: watch::Receiver<bool>, work: impl Future
         _ = stop.wait_for(|is_stopping| *is_stopping) => None,
     }
 }
+
+/// Why something could not be opened or started, with its causes, for the operator.
+pub type BoxedError = Box<dyn Error + Send + Sync>;
 
 // The store together with the lock of its data directory.
 

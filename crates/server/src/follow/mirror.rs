@@ -8,7 +8,7 @@ pub mod memory;
 pub(crate) mod open;
 pub mod state;
 
-pub(crate) use crate::follow::mirror::open::{OpenedMirror, open, promote};
-pub use crate::follow::mirror::state::{MirrorState, MirrorTrouble};
-pub use crate::follow::mirror::{exchange::MirrorSettings, open::MirrorError};
+pub use crate::follow::mirror::exchange::MirrorSettings;
+pub(crate) use crate::follow::mirror::open::{open, promote};
+pub use crate::follow::mirror::state::MirrorState;
 pub(crate) use crate::follow::mirror::{follower::Follower, log::LogCopier};

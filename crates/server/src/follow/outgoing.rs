@@ -1,13 +1,12 @@
 //! Questions to servers that the operator named: one short question over HTTP, its short answer, and why one failed.
 
-use std::{borrow::Cow, error::Error as StdError, time::Duration};
+use std::{borrow::Cow, error::Error as StdError, fmt, time::Duration};
 
 use countersign_core::values::{shown::shown_text, wire::WITNESS_STOPPED};
 use countersign_forge::https::{SetupError, https_client};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, ClientBuilder, RequestBuilder, redirect::Policy};
 use serde_json::Value;
-use thiserror::Error;
 use tokio::time::timeout;
 
 /// How long a question and its answer can take together.
@@ -33,18 +32,36 @@ pub(crate) struct BriefAnswer {
     pub(crate) body: Vec<u8>,
 }
 
-#[derive(Debug, Error)]
-pub(crate) enum BriefError {
-    #[error("it did not answer within {} seconds", TIMEOUT.as_secs())]
-    TimedOut,
-    #[error("it cannot be reached: {reason}")]
-    Transport {
-        reason: String,
-        /// Whether the connection broke after it had been made.
-        is_broken: bool,
-    },
-    #[error("its answer is longer than {0} bytes")]
-    TooLarge(usize),
+/// Why a question to another server failed, or its answer was of no use. All of its causes are on one line.
+#[derive(Debug)]
+pub(crate) struct ExchangeFailure {
+    pub(crate) reason: String,
+    /// The status, if the other side answered with an error.
+    pub(crate) status: Option<u16>,
+    /// How long the other side wants to be left alone.
+    pub(crate) asked_wait: Option<Duration>,
+}
+
+impl ExchangeFailure {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), status: None, asked_wait: None }
+    }
+
+    pub(crate) fn caused(what: &str, error: &dyn StdError) -> Self {
+        Self::new(format!("{what}: {}", shown_text(&describe(error))))
+    }
+}
+
+impl<E: StdError> From<E> for ExchangeFailure {
+    fn from(error: E) -> Self {
+        Self::new(shown_text(&describe(&error)))
+    }
+}
+
+impl fmt::Display for ExchangeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
 }
 
 impl OutgoingClient {
@@ -53,12 +70,12 @@ impl OutgoingClient {
         Ok(Self { http: direct_client()?, fresh, max_bytes })
     }
 
-    pub(crate) async fn get(&self, url: &str) -> Result<BriefAnswer, BriefError> {
+    pub(crate) async fn get(&self, url: &str) -> Result<BriefAnswer, ExchangeFailure> {
         self.exchange(|http| http.get(url)).await
     }
 
     /// What is posted must do no harm if it comes twice.
-    pub(crate) async fn post(&self, url: &str, body: String) -> Result<BriefAnswer, BriefError> {
+    pub(crate) async fn post(&self, url: &str, body: String) -> Result<BriefAnswer, ExchangeFailure> {
         let ask = |http: &Client| {
             http.post(url).header(CONTENT_TYPE, "text/plain; charset=utf-8").body(body.clone())
         };
@@ -67,28 +84,36 @@ impl OutgoingClient {
 
     /// The other side may close a connection that was idle just as the question is sent. So one that breaks is followed by
     /// another one at once (D212).
-    async fn exchange(&self, ask: impl Fn(&Client) -> RequestBuilder) -> Result<BriefAnswer, BriefError> {
+    async fn exchange(
+        &self,
+        ask: impl Fn(&Client) -> RequestBuilder,
+    ) -> Result<BriefAnswer, ExchangeFailure> {
         let answered = timeout(TIMEOUT, async {
             match self.read(ask(&self.http)).await {
-                Err(BriefError::Transport { is_broken: true, .. }) => self.read(ask(&self.fresh)).await,
+                Err(error) if !error.is_connect() && !error.is_timeout() => self.read(ask(&self.fresh)).await,
                 answered => answered,
             }
         });
-        answered.await.unwrap_or(Err(BriefError::TimedOut))
+        let late = || format!("it did not answer within {} seconds", TIMEOUT.as_secs());
+        let answered = answered.await.map_err(|_| ExchangeFailure::new(late()))?;
+        let answer = answered.map_err(|error| ExchangeFailure::caused("it cannot be reached", &error))?;
+        let too_large = || format!("its answer is longer than {} bytes", self.max_bytes);
+        answer.ok_or_else(|| ExchangeFailure::new(too_large()))
     }
 
-    async fn read(&self, request: RequestBuilder) -> Result<BriefAnswer, BriefError> {
-        let mut response = request.send().await.map_err(|error| unreachable(&error))?;
+    /// The answer; `None` if it is too large.
+    async fn read(&self, request: RequestBuilder) -> Result<Option<BriefAnswer>, reqwest::Error> {
+        let mut response = request.send().await?;
         let retry_after = read_retry_after(response.headers(), MAX_ASKED_WAIT);
         let is_stopped = response.headers().contains_key(WITNESS_STOPPED);
         let (status, mut body) = (response.status().as_u16(), Vec::new());
-        while let Some(bytes) = response.chunk().await.map_err(|error| unreachable(&error))? {
+        while let Some(bytes) = response.chunk().await? {
             body.extend_from_slice(&bytes);
             if body.len() > self.max_bytes {
-                return Err(BriefError::TooLarge(self.max_bytes));
+                return Ok(None);
             }
         }
-        Ok(BriefAnswer { status, retry_after, is_stopped, body })
+        Ok(Some(BriefAnswer { status, retry_after, is_stopped, body }))
     }
 }
 
@@ -100,11 +125,6 @@ impl BriefAnswer {
         let text = error.map_or_else(|| String::from_utf8_lossy(&self.body), Cow::Borrowed);
         shown_text(&text.chars().take(400).collect::<String>())
     }
-}
-
-fn unreachable(error: &reqwest::Error) -> BriefError {
-    let is_broken = !error.is_connect() && !error.is_timeout();
-    BriefError::Transport { reason: shown_text(&describe(error)), is_broken }
 }
 
 /// An error with all its causes on one line.

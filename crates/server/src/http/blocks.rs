@@ -1,12 +1,15 @@
 //! What the operator has blocked (D59): keys, hosts and projects whose changes the server refuses. It still serves what
 //! is stored. The list is a file in the data directory, so it survives a restart.
 
-use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc, sync::Mutex, sync::PoisonError};
+use std::{
+    collections::BTreeSet, error::Error, fmt, path::PathBuf, sync::Arc, sync::Mutex, sync::PoisonError,
+};
 
 use arc_swap::ArcSwap;
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, wire::PUBLIC_KEY_PREFIX};
 use countersign_store::machine::disk;
-use thiserror::Error;
+
+use crate::follow::background::BoxedError;
 
 /// The most entries of the list, which is more than anyone keeps by hand.
 pub const MAX_BLOCKS: usize = 10_000;
@@ -24,7 +27,7 @@ pub enum BlockedThing {
     Project(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     #[error(
         "`{}` is not a key (svc-pub:…), a host (github.com) or a project (https/github.com/443/acme/app)",
@@ -43,16 +46,8 @@ pub enum BlockError {
     Unwritten(String),
 }
 
-/// The list cannot be read.
-#[derive(Debug, Error)]
-#[error("the list of blocks {} cannot be read: {reason}", path.display())]
-pub struct UnreadableBlocks {
-    path: PathBuf,
-    reason: String,
-}
-
 /// A change that the operator does not want.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the operator of this server refuses changes of {0}: ask them why. What is stored stays readable")]
 pub struct ChangeBlocked(pub BlockedThing);
 
@@ -105,17 +100,14 @@ pub struct Blocks {
 
 impl Blocks {
     /// Reads the list. The caller holds the lock of the data directory.
-    pub fn open(path: PathBuf) -> Result<Self, UnreadableBlocks> {
-        let refuse = |reason: String| UnreadableBlocks { path: path.clone(), reason };
-        let text = disk::read_text(&path, MAX_FILE_BYTES).map_err(|error| refuse(error.to_string()))?;
-        let list = match text {
-            None => BTreeSet::new(),
-            Some(text) => {
-                let entries = text.lines().filter(|line| !line.trim().is_empty());
-                let entries = entries.map(|line| BlockedThing::parse(line.trim())).collect::<Result<_, _>>();
-                entries.map_err(|error| refuse(error.to_string()))?
-            }
-        };
+    pub fn open(path: PathBuf) -> Result<Self, BoxedError> {
+        let refuse =
+            |error: &dyn Error| format!("the list of blocks {} cannot be read: {error}", path.display());
+        let text =
+            disk::read_text(&path, MAX_FILE_BYTES).map_err(|error| refuse(&error))?.unwrap_or_default();
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let list =
+            lines.map(BlockedThing::parse).collect::<Result<_, _>>().map_err(|error| refuse(&error))?;
         Ok(Self { path, list: ArcSwap::from_pointee(list), writing: Mutex::new(()) })
     }
 

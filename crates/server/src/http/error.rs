@@ -9,12 +9,11 @@ use countersign_api::{answers::ErrorResponse, error_code::ErrorCode};
 use countersign_cluster::node::WrongNodeClock;
 use countersign_core::{documents::index::IndexTooLarge, values::shown::shown_text};
 use countersign_log::LogRefusal;
-use countersign_store::StoreError;
 use thiserror::Error;
 use url::Url;
 
-use crate::follow::{mirror::MirrorTrouble, outgoing::describe};
-use crate::metrics::severity::{Severity, UpstreamFault};
+use crate::follow::outgoing::describe;
+use crate::metrics::{Severity, UpstreamFault};
 
 /// What the client reads. The text is safe to show; `source` is only for the log.
 #[derive(Debug)]
@@ -28,11 +27,83 @@ pub struct ApiError {
     pub gravity: Severity,
 }
 
+/// The codes of refusals that pass by themselves, with the seconds after which another try is worth it. An outcome that is
+/// unknown has more than clients wait before they repeat a request by themselves.
+const PASSING: [(ErrorCode, u64); 16] = [
+    (ErrorCode::Busy, 1),
+    (ErrorCode::ClockSet, 1),
+    (ErrorCode::DatabaseUnreachable, 2),
+    (ErrorCode::CheckpointWithheld, 5),
+    (ErrorCode::ClockWrong, 5),
+    (ErrorCode::LogCatchingUp, 5),
+    (ErrorCode::NotLoggedYet, 5),
+    (ErrorCode::Starting, 5),
+    (ErrorCode::WitnessNotReady, 5),
+    (ErrorCode::OutcomeUnknown, 10),
+    (ErrorCode::TooManyFollowers, 10),
+    (ErrorCode::LogNotCosigned, 30),
+    (ErrorCode::DiskFull, 60),
+    (ErrorCode::LogStopped, 60),
+    (ErrorCode::NodeHalted, 60),
+    (ErrorCode::TooManyListeners, 60),
+];
+
+/// A refusal that is always the same sentence.
+#[derive(Debug, Clone, Copy)]
+pub struct FixedError(ErrorCode, &'static str);
+
+impl From<FixedError> for ApiError {
+    fn from(FixedError(code, message): FixedError) -> Self {
+        Self::new(code, message)
+    }
+}
+
+impl IntoResponse for FixedError {
+    fn into_response(self) -> Response {
+        ApiError::from(self).into_response()
+    }
+}
+
 impl ApiError {
+    pub const NO_SUCH_ROUTE: FixedError = FixedError(ErrorCode::NoSuchRoute, "no such route");
+    pub const WRONG_METHOD: FixedError =
+        FixedError(ErrorCode::WrongMethod, "this route does not have that method");
+    pub const TOO_SLOW: FixedError =
+        FixedError(ErrorCode::BodyTooSlow, "the request body did not arrive in time");
+    pub const BUSY: FixedError = FixedError(ErrorCode::Busy, "the server is busy: try again in a moment");
+    /// The panic itself was logged where it happened.
+    pub const PANICKED: FixedError = FixedError(ErrorCode::InternalError, "an unexpected error occurred");
+    /// The refusal of a change or a nonce that the disk has no room for (D57).
+    pub const DISK_FULL: FixedError = FixedError(
+        ErrorCode::DiskFull,
+        "the server's disk is full: nothing was changed. Ask its operator to make room, and try again then",
+    );
+    pub const NO_CATALOGUE_YET: FixedError = FixedError(
+        ErrorCode::Starting,
+        "the server has just started and still reads what is stored: try again in a moment",
+    );
+    pub const NO_LOG: FixedError = FixedError(ErrorCode::NoLog, "this server keeps no log");
+    pub const NO_LOG_YET: FixedError = FixedError(
+        ErrorCode::LogCatchingUp,
+        "the log still catches up with what is stored: try again in a moment",
+    );
+    pub const NO_SUCH_TILE: FixedError = FixedError(ErrorCode::NoSuchTile, "no tile of a log has this name");
+    pub const NO_WITNESS: FixedError = FixedError(ErrorCode::NoWitness, "this server is not a witness");
+    pub const NOTHING_COSIGNED: FixedError =
+        FixedError(ErrorCode::NothingCosigned, "this witness has cosigned no checkpoint of such a log");
+    pub const TOO_MANY_LISTENERS: FixedError = FixedError(
+        ErrorCode::TooManyListeners,
+        "too many others listen to events. Try again later, or read the state of what you watch",
+    );
+    pub const TOO_MANY_FOLLOWERS: FixedError =
+        FixedError(ErrorCode::TooManyFollowers, "too many others follow the journal. Try again later");
+
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         // A busy or stopping server has not failed.
         let gravity = if matches!(code.status(), 500 | 507) { Severity::Failure } else { Severity::Refusal };
-        Self { code, message: message.into(), retry_after: None, source: None, gravity }
+        let passing = PASSING.iter().find(|(passing, _)| *passing == code);
+        let retry_after = passing.map(|(_, seconds)| *seconds);
+        Self { code, message: message.into(), retry_after, source: None, gravity }
     }
 
     pub fn status(&self) -> StatusCode {
@@ -49,10 +120,6 @@ impl ApiError {
         Self::new(ErrorCode::MalformedRequest, message)
     }
 
-    pub fn no_such_route() -> Self {
-        Self::new(ErrorCode::NoSuchRoute, "no such route")
-    }
-
     pub fn no_signers(path: &str) -> Self {
         let message =
             format!("No signers file found for: {path}. Error: No signers file found in parent directories");
@@ -61,19 +128,6 @@ impl ApiError {
 
     pub fn too_large(limit: usize) -> Self {
         Self::new(ErrorCode::BodyTooLarge, format!("the request body is larger than {limit} bytes"))
-    }
-
-    pub fn too_slow() -> Self {
-        Self::new(ErrorCode::BodyTooSlow, "the request body did not arrive in time")
-    }
-
-    pub fn wrong_method() -> Self {
-        Self::new(ErrorCode::WrongMethod, "this route does not have that method")
-    }
-
-    /// The panic itself was logged where it happened.
-    pub fn panicked() -> Self {
-        Self::new(ErrorCode::InternalError, "an unexpected error occurred")
     }
 
     /// A fetch can find nothing. That is an error only if the server needs the file.
@@ -88,71 +142,17 @@ impl ApiError {
         Self::upstream(UpstreamFault::Invalid, message).because(error)
     }
 
-    pub fn busy() -> Self {
-        Self::new(ErrorCode::Busy, "the server is busy: try again in a moment").retry_after(1)
-    }
-
     /// The error of a node that cannot store a nonce, or is not up to date.
     pub fn no_database(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let message = "the server cannot reach its database at the moment, so nothing was changed: try again in a moment";
-        Self::new(ErrorCode::DatabaseUnreachable, message).retry_after(2).because(source)
+        Self::new(ErrorCode::DatabaseUnreachable, message).because(source)
     }
 
-    /// The error of a change that a node sent to the database without an answer. The time is longer than clients wait
-    /// before they repeat a request by themselves.
+    /// The error of a change that a node sent to the database without an answer.
     pub fn unknown_outcome(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let message = "the server lost its database before it could confirm the change, so whether it was made is not \
                        known: look at the state of what you changed, and try again if nothing happened";
-        Self::new(ErrorCode::OutcomeUnknown, message).retry_after(10).because(source)
-    }
-
-    /// Soon after a start.
-    pub fn no_catalogue_yet() -> Self {
-        let message = "the server has just started and still reads what is stored: try again in a moment";
-        Self::new(ErrorCode::Starting, message).retry_after(5)
-    }
-
-    pub fn no_log() -> Self {
-        Self::new(ErrorCode::NoLog, "this server keeps no log")
-    }
-
-    pub fn no_witness() -> Self {
-        Self::new(ErrorCode::NoWitness, "this server is not a witness")
-    }
-
-    pub fn nothing_cosigned() -> Self {
-        Self::new(ErrorCode::NothingCosigned, "this witness has cosigned no checkpoint of such a log")
-    }
-
-    pub fn no_such_tile() -> Self {
-        Self::new(ErrorCode::NoSuchTile, "no tile of a log has this name")
-    }
-
-    /// Soon after a start.
-    pub fn no_log_yet() -> Self {
-        let message = "the log still catches up with what is stored: try again in a moment";
-        Self::new(ErrorCode::LogCatchingUp, message).retry_after(5)
-    }
-
-    pub fn too_many_listeners() -> Self {
-        let message =
-            "too many others listen to events. Try again later, or read the state of what you watch";
-        Self::new(ErrorCode::TooManyListeners, message).retry_after(60)
-    }
-
-    pub fn too_many_followers() -> Self {
-        let message = "too many others follow the journal. Try again later";
-        Self::new(ErrorCode::TooManyFollowers, message).retry_after(10)
-    }
-
-    pub fn unreadable_journal(error: StoreError) -> Self {
-        Self::new(ErrorCode::StorageFailed, "the journal cannot be read").because(error)
-    }
-
-    /// The error of a change or a nonce that the disk has no room for (D57).
-    pub fn disk_full() -> Self {
-        let message = "the server's disk is full: nothing was changed. Ask its operator to make room, and try again then";
-        Self::new(ErrorCode::DiskFull, message).retry_after(60)
+        Self::new(ErrorCode::OutcomeUnknown, message).because(source)
     }
 
     /// What an upstream did wrong is no failure of this server.
@@ -165,7 +165,7 @@ impl ApiError {
         Self { gravity: Severity::Upstream(fault), ..Self::new(code, message) }
     }
 
-    fn because(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+    pub(crate) fn because(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self { source: Some(source.into()), ..self }
     }
 
@@ -222,8 +222,8 @@ pub enum NotReady {
     NodeClock(#[from] WrongNodeClock),
     #[error("this node has stopped following the others: {0}")]
     Halted(Arc<String>),
-    #[error(transparent)]
-    Mirror(#[from] MirrorTrouble),
+    #[error("{0}")]
+    Mirror(String),
     #[error("the log signs nothing: {0}")]
     Log(#[from] LogRefusal),
 }

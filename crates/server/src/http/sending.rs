@@ -87,7 +87,7 @@ impl Sending {
         origin: Option<&RequestOrigin>,
     ) -> Result<Response, ApiError> {
         let (parts, body) = response.into_parts();
-        let bytes = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::panicked())?;
+        let bytes = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::PANICKED)?;
         Ok(Response::from_parts(parts, self.body(bytes, origin).await?))
     }
 
@@ -145,7 +145,7 @@ pub(crate) async fn run_beside<T: Send + 'static>(
         drop(turn);
         done
     });
-    working.await.map_err(|_| ApiError::panicked())
+    working.await.map_err(|_| ApiError::PANICKED.into())
 }
 
 struct Streamed<R> {

@@ -8,12 +8,12 @@ use countersign_core::{rules::decide::assets::Release, values::shown::shown_text
 use countersign_forge::forges::{FetchedSigners, Forges, ReleaseSource, SignersSource};
 use countersign_forge::{fetch, fetch::FetchError, fetch::Fetcher, fetch::Wait, file_server::FileServers};
 use countersign_store::audit::replay::MAX_FETCH;
-use thiserror::Error;
 use url::Url;
 
+use crate::http::error::ApiError;
 use crate::http::upstream::releases::{DownloadError, ReleaseLimits, Releases};
-use crate::limits::semaphore::{Claimant, FairSemaphore, GaveWay, NoPermit, Permit, SemaphoreRules};
-use crate::metrics::counting::{Counter, named};
+use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
+use crate::metrics::{Counter, named};
 
 /// Requests that fetch, or wait for the writer with what they fetched. Each has up to 8 MiB in memory. Strangers
 /// together, and any single address, project or key, can have at most half of the turns.
@@ -47,21 +47,6 @@ named! {
         /// Too many others.
         Busy = "busy",
     }
-}
-
-/// Why something could not be fetched.
-#[derive(Debug, Error)]
-pub enum UpstreamError {
-    #[error("too many requests are fetching: try again later")]
-    Busy,
-    #[error(transparent)]
-    GaveWay(#[from] GaveWay),
-    #[error(transparent)]
-    Fetch(#[from] FetchError),
-    #[error(transparent)]
-    Download(#[from] DownloadError),
-    #[error("{0} answered that there is no such file")]
-    Missing(Url),
 }
 
 /// The source of signers files and releases.
@@ -109,14 +94,10 @@ impl Default for FetchTurns {
 
 impl FetchTurns {
     /// Waits for a turn to fetch.
-    pub async fn begin(&self, kind: FetchKind, claim: FetchClaim) -> Result<FetchTurn, UpstreamError> {
-        match self.turns.take(claim.claimant).await {
-            Ok(permit) => Ok(FetchTurn { kind, permit, _share: claim.share }),
-            Err(NoPermit) => {
-                self.note(kind, FetchOutcome::Busy);
-                Err(UpstreamError::Busy)
-            }
-        }
+    pub async fn begin(&self, kind: FetchKind, claim: FetchClaim) -> Result<FetchTurn, ApiError> {
+        let permit = self.turns.take(claim.claimant).await;
+        let permit = permit.inspect_err(|_| self.note(kind, FetchOutcome::Busy))?;
+        Ok(FetchTurn { kind, permit, _share: claim.share })
     }
 
     fn note(&self, kind: FetchKind, outcome: FetchOutcome) {
@@ -138,7 +119,7 @@ impl Upstream {
         &self,
         turn: &FetchTurn,
         source: &SignersSource,
-    ) -> Result<FetchedSigners, UpstreamError> {
+    ) -> Result<FetchedSigners, ApiError> {
         let fetching = self.fetcher.fetch_signers(source, self.signers_file_bytes);
         // One fetch can ask a forge several times, each with its own limit.
         let fetching = turn.permit.keep(tokio::time::timeout(MAX_FETCH, fetching));
@@ -155,7 +136,7 @@ impl Upstream {
         &self,
         source: ReleaseSource,
         claim: FetchClaim,
-    ) -> Result<Arc<Release>, UpstreamError> {
+    ) -> Result<Arc<Release>, ApiError> {
         let FetchClaim { claimant, share: _share } = claim;
         let outcome = self.releases.download(&self.fetcher, source, self.release_limits, claimant).await;
         let noted = match &outcome {
@@ -176,10 +157,10 @@ impl Upstream {
         turn: &FetchTurn,
         url: &Url,
         limits: fetch::FetchLimits,
-    ) -> Result<Vec<u8>, UpstreamError> {
+    ) -> Result<Vec<u8>, ApiError> {
         let fetched = turn.permit.keep(self.fetcher.get(url, limits)).await?;
         self.note(turn.kind, &fetched);
-        fetched?.ok_or_else(|| UpstreamError::Missing(url.clone()))
+        fetched?.ok_or_else(|| ApiError::missing_upstream(url))
     }
 
     fn note<T>(&self, kind: FetchKind, fetched: &Result<T, FetchError>) {

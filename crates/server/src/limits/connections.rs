@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
 use crate::limits::{MeteredClient, patience::Dropped, patience::Patience};
-use crate::metrics::counting::Counter;
+use crate::metrics::Counter;
 
 /// File descriptors for everything else: packs, the database, outgoing connections.
 const OTHER_FILES: u64 = 768;

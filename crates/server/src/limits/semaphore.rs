@@ -12,7 +12,7 @@ use countersign_core::values::{key::PublicKey, path::RepoPath};
 use thiserror::Error;
 use tokio::{sync::Notify, time::Instant, time::timeout};
 
-use crate::{limits::patience::Patience, metrics::counting::Counter};
+use crate::{limits::patience::Patience, metrics::Counter};
 
 /// How often a waiting newcomer checks whether a holder has become too slow.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(200);

@@ -2,4 +2,3 @@
 
 pub mod asking;
 pub mod node;
-pub mod transparency;

@@ -4,19 +4,19 @@ use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
 use std::{fs, io, path::Path, time::Duration, time::Instant};
 
 use countersign_api::error_code::ErrorCode;
-use countersign_cluster::database::{Database, DatabaseTlsError};
 use countersign_cluster::node::{NodeState, Reachability, WrongNodeClock};
 use countersign_cluster::{
-    news::ClusterFollower, nonces::SharedNonces, order::SharedOrder, schema, schema::SchemaError,
+    database::Database, news::ClusterFollower, nonces::SharedNonces, order::SharedOrder, schema,
+    schema::SchemaError,
 };
 use countersign_core::{rules::auth, values::time::Timestamp};
 use countersign_store::nonces::{NonceError, NonceStats, Nonces};
 use countersign_store::{StoreRole, machine::clock::Clock};
 use ring::rand::{SecureRandom as _, SystemRandom};
-use thiserror::Error;
 use tokio::{runtime::Handle, sync::watch, time::sleep};
 
-use crate::follow::{background::HeldStore, mirror::MirrorState, mirror::state::NotTheOrigin};
+use crate::follow::background::{BoxedError, HeldStore};
+use crate::follow::{mirror::MirrorState, mirror::state::NotTheOrigin};
 use crate::{http::error::ApiError, http::error::NotReady, operate::config::NodeSettings};
 
 /// The pause between two tries to make the tables in a database that cannot be reached.
@@ -43,26 +43,17 @@ pub struct UnstartedNode {
     max_lag: Duration,
 }
 
-#[derive(Debug, Error)]
-pub enum NodeError {
-    #[error(transparent)]
-    Tls(#[from] DatabaseTlsError),
-    #[error(transparent)]
-    Schema(#[from] SchemaError),
-    #[error("the name of this node cannot be kept in {path}")]
-    Name { path: String, source: io::Error },
-}
-
 impl UnstartedNode {
     /// Looks at the database. One that cannot be reached does not keep the node from serving what it has.
-    pub async fn prepare(settings: NodeSettings, name_file: &Path) -> Result<Self, NodeError> {
+    pub async fn prepare(settings: NodeSettings, name_file: &Path) -> Result<Self, BoxedError> {
         let NodeSettings { database, name, max_lag } = settings;
         let address = database.to_string();
         let database = Database::new(database)?;
         let name = match name {
             Some(name) => name,
-            None => keep_name(name_file)
-                .map_err(|source| NodeError::Name { path: name_file.display().to_string(), source })?,
+            None => keep_name(name_file).map_err(|error| {
+                format!("the name of this node cannot be kept in {}: {error}", name_file.display())
+            })?,
         };
         match schema::prepare(&database).await {
             Ok(prepared) => {
@@ -157,9 +148,7 @@ impl ClusterNode {
             loop {
                 let caught_up = store.catch_up().await;
                 state.set_halted(store.halted());
-                if caught_up.is_ok() {
-                    has_caught_up.store(true, Ordering::Relaxed);
-                }
+                has_caught_up.fetch_or(caught_up.is_ok(), Ordering::Relaxed);
                 tokio::select! {
                     () = state.await_news() => {}
                     () = sleep(RETRY), if caught_up.is_err() => {}
@@ -268,7 +257,7 @@ impl ServerRole {
             Self::Single { nonces } if nonces.stats().is_failing(now) => Err(NotReady::Nonces),
             Self::Single { .. } => Ok(()),
             Self::Node(node) => node.readiness(now),
-            Self::Mirror(mirror) => Ok(mirror.check(now)?),
+            Self::Mirror(mirror) => mirror.check(now).map_err(NotReady::Mirror),
         }
     }
 

@@ -15,7 +15,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 use crate::http::{error::ApiError, error::LoggedReason, request::check_host, request::new_request_id};
 use crate::limits::connections::{RequestOrigin, TrustedProxies};
 use crate::limits::{Limiter, MeteredClient, patience::Patience};
-use crate::metrics::{RequestKind, RequestKinds, Requests, severity::Severity};
+use crate::metrics::{RequestKind, RequestKinds, Requests, Severity};
 use crate::serve::due::DueRotations;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static(wire::HEADER_REQUEST_ID);
@@ -179,7 +179,7 @@ async fn answer_routed<R: Read>(
 
 /// The panic itself was logged where it happened.
 fn panicked() -> Response {
-    ApiError::panicked().into_response()
+    ApiError::PANICKED.into_response()
 }
 
 /// A request, as its log line names it.

@@ -1,48 +1,31 @@
 //! Start and end of the server: the one place that knows all its parts.
 
 pub(crate) mod opening;
-pub(crate) mod serving;
 
-use std::{io, net::SocketAddr, sync::Arc, sync::LazyLock, time::Duration, time::Instant};
+use std::{io, net::SocketAddr, path::Path, sync::Arc};
 
-use countersign_forge::{fetch::Fetcher, guard::SystemResolver};
-use countersign_store::machine::clock::Clock;
-use tokio::{runtime::Handle, sync::watch};
+use countersign_forge::https::SetupError;
+use countersign_store::machine::{clock::Clock, data_dir::DataDir};
+use thiserror::Error;
+use tokio::{net::TcpListener, net::UnixListener, runtime::Handle};
 
-use crate::api::{openapi::Reference, state, state::App, state::AppParts};
-use crate::follow::background::{Background, LogSlot, Rounds};
-use crate::http::sending::{Sending, few_turns};
-use crate::http::upstream::{FetchTurns, Upstream, releases::ReleaseLimits, releases::Releases};
-use crate::limits::semaphore::{FairSemaphore, MinimumPace, SemaphoreRules};
-use crate::limits::{Limiter, connections::Connections};
+use crate::api::{state, state::App};
+use crate::follow::background::{Background, BoxedError, Rounds};
+use crate::follow::mirror::{Follower, LogCopier};
+use crate::follow::witness::{WatchParts, Watcher, WitnessSettings};
+use crate::limits::connections::{ConnectionLimits, Connections, TrustedProxies};
+use crate::nodes::asking::{AskedWitness, AskedWitnesses, Restored};
+use crate::nodes::node::ServerRole;
 use crate::operate::{config::Settings, disk_space, tls::Tls, tls::TlsError};
-pub use crate::serve::start::opening::StartError;
-use crate::serve::start::opening::{Opened, OpenedState};
-use crate::serve::start::serving::{
-    bind, bind_admin, serve_admin, serve_main, serve_metrics, start_following, start_witnessing,
-};
-use crate::serve::{answer::http_date, due, due::DueRotations, table};
-use crate::{events::Audience, events::webhooks::settings::WebhookStats, nodes::asking::CosigningStats};
+use crate::serve::answer::{RequestHead, Service, http_date};
+use crate::serve::listen::{Gate, Lanes};
+use crate::serve::start::opening::{Opened, no_threads};
+use crate::serve::{admin, due, due::DueRotations, listen, table, table::answer_read};
 
-/// Large bodies that are received at the same time.
-const MAX_LARGE_BODIES: usize = 32;
-/// The server does not know the sender before the whole body is there. So addresses share the places, and bodies have a
-/// minimum pace.
-const LARGE_BODIES: SemaphoreRules = SemaphoreRules {
-    share: MAX_LARGE_BODIES / 2,
-    waiting: 64,
-    max_wait: Duration::from_secs(1),
-    grace: Some(Duration::from_millis(500)),
-    pace: Some(MinimumPace { bytes_per_second: 16 * 1024, after: Duration::from_secs(5) }),
-    ..SemaphoreRules::of(MAX_LARGE_BODIES)
-};
-/// How many visitors can wait for a page or an answer of the catalogue, and how long. If many come from one address,
-/// others go first.
-const MAX_VISITORS: usize = 256;
-const VISITOR_WAIT: Duration = Duration::from_secs(5);
-/// Enough for any release that signers would wait for.
-const RELEASE_TIME: Duration = Duration::from_secs(6 * 60 * 60);
-static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().rows));
+/// Why a server does not start.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct StartError(#[from] pub BoxedError);
 
 #[derive(Debug)]
 pub struct Running {
@@ -109,24 +92,29 @@ impl Running {
 
 /// Opens the data directory and serves it. Must be called inside a Tokio runtime.
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartError> {
+    Ok(open_and_serve(settings, clock).await?)
+}
+
+async fn open_and_serve(settings: Settings, clock: Clock) -> Result<Running, BoxedError> {
     // Commits and answers cannot have such dates. A clock that goes wrong later does no harm.
-    http_date().ok_or(StartError::Clock)?;
+    let wrong =
+        "this machine's clock is before 1970, or after the year 9999: set it, and start the server again";
+    http_date().ok_or(wrong)?;
     let tls = settings.tls.clone().map(Tls::read).transpose()?.map(Arc::new);
-    let Opened { state, webhooks, asked } = opening::open(&settings, &clock).await?;
-    let admin = bind_admin(state.store.data_dir.path());
-    let app = build_app(&settings, &clock, state, webhooks.stats(), tls.is_some())?;
-    let main = bind(settings.listen)?;
-    let metrics = settings.metrics_listen.map(bind).transpose()?;
+    let Opened { app, webhooks, asked } = opening::open(&settings, &clock).await?;
+    let admin = bind_admin(app.store.data_dir.path());
+    let (main, address) = bind(settings.listen)?;
+    let (metrics, metrics_address) = settings.metrics_listen.map(bind).transpose()?.unzip();
     let rotations = DueRotations::of(&app);
     Ok(Running {
-        address: main.address,
-        metrics_address: metrics.as_ref().map(|metrics| metrics.address),
-        main: serve_main(&app, main.listener, tls.clone(), settings.trusted_proxies, &rotations)?,
-        metrics: metrics.map(|metrics| serve_metrics(&app, metrics.listener)),
+        address,
+        metrics_address,
+        main: serve_main(&app, main, tls.clone(), settings.trusted_proxies, &rotations)?,
+        metrics: metrics.map(|listener| serve_metrics(&app, listener)),
         webhooks: webhooks.work(&app.store, &clock, &app.upstream.fetcher).map(Background::start).collect(),
-        catalogue: state::follow(&app.catalogue).map_err(StartError::Threads)?,
-        disk: disk_space::watch(settings.data_dir).map_err(StartError::Threads)?,
-        due: due::watch(rotations.clone(), Handle::current()).map_err(StartError::Threads)?,
+        catalogue: state::follow(&app.catalogue).map_err(no_threads)?,
+        disk: disk_space::watch(settings.data_dir).map_err(no_threads)?,
+        due: due::watch(rotations.clone(), Handle::current()).map_err(no_threads)?,
         following: start_following(&app, clock)?,
         witnessing: start_witnessing(&app, asked, settings.witness)?,
         admin: admin.map(|listener| serve_admin(&app, listener)),
@@ -136,62 +124,123 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, StartErr
     })
 }
 
-fn build_app(
-    settings: &Settings,
-    clock: &Clock,
-    state: OpenedState,
-    webhooks: Vec<Arc<WebhookStats>>,
-    is_tls: bool,
-) -> Result<App, StartError> {
-    let OpenedState { blocks, log, role, store, witness } = state;
-    let upstream = build_upstream(settings)?;
-    let limits = settings.limits.clone();
-    let policy = log.as_ref().and_then(|log| log.policy());
-    let connections = Arc::new(Connections::new(settings.connections));
-    // Listeners keep their connections. The others are for clients that come and go.
-    let listeners = limits.event_listeners.min(connections.limits.total / 2);
-    Ok(App::new(AppParts {
-        role,
-        log: LogSlot::of(log),
-        cosigning: policy.as_ref().map(CosigningStats::of).unwrap_or_default(),
-        witness,
-        catalogue: Arc::new(store.catalogue()),
-        questions: few_turns(4, MAX_VISITORS, VISITOR_WAIT),
-        events: Arc::new(Audience::start(store.recent_commits(), listeners)),
-        store: Arc::new(store),
-        upstream,
-        large_bodies: FairSemaphore::new(LARGE_BODIES),
-        renderings: few_turns(4, MAX_VISITORS, VISITOR_WAIT),
-        sending: Sending::default(),
-        is_tls,
-        limits,
-        limiter: settings.rates.map(Limiter::new).map(Arc::new),
-        connections,
-        requests: Arc::default(),
-        followers: Arc::default(),
-        webhooks,
-        reference: &REFERENCE,
-        blocks,
-        started: Instant::now(),
-        is_stopping: watch::Sender::new(false),
-        clock: clock.clone(),
-    }))
+// The sockets, and what answers on each.
+
+/// A metrics reader needs one.
+const METRICS_CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 32, per_address: None };
+
+/// Opens a socket, and says which address the system gave it.
+fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), String> {
+    let bound = listen::bind(address).and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    bound.map_err(|error| format!("cannot listen on {address}: {error}"))
 }
 
-fn build_upstream(settings: &Settings) -> Result<Upstream, StartError> {
-    let limits = &settings.limits;
-    let fetcher = Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver))?;
-    Ok(Upstream {
-        forges: settings.forges.clone(),
-        file_servers: settings.guard.file_servers.clone(),
-        turns: FetchTurns::default(),
-        releases: Releases::default(),
-        fetcher: fetcher.with_asset_timeout(settings.asset_timeout),
-        signers_file_bytes: limits.signers_file_bytes,
-        release_limits: ReleaseLimits {
-            assets: limits.assets,
-            asset_bytes: limits.asset_bytes,
-            total_time: RELEASE_TIME,
-        },
+fn serve_main(
+    app: &App,
+    listener: TcpListener,
+    tls: Option<Arc<Tls>>,
+    proxies: TrustedProxies,
+    due: &DueRotations,
+) -> Result<Background, BoxedError> {
+    let reader = app.clone();
+    let service = Service {
+        router: table::build(app.clone()),
+        read: move |head: RequestHead<'_>| answer_read(&reader, head),
+        kinds: table::kinds(),
+        requests: Arc::clone(&app.requests),
+        limiter: app.limiter.clone(),
+        proxies: Arc::new(proxies),
+        due: due.clone(),
+        workers: Handle::current(),
+    };
+    let gate =
+        Gate { connections: Arc::clone(&app.connections), tls, lanes: Lanes::start().map_err(no_threads)? };
+    Ok(Background::start(|stopped| listen::serve(listener, service, gate, stopped)))
+}
+
+fn serve_metrics(app: &App, listener: TcpListener) -> Background {
+    let service = Service {
+        router: table::build_metrics(app.clone()),
+        read: |_: RequestHead<'_>| None,
+        kinds: table::kinds(),
+        // Not mixed with the requests that matter.
+        requests: Arc::default(),
+        limiter: None,
+        proxies: Arc::new(TrustedProxies::default()),
+        due: DueRotations::default(),
+        workers: Handle::current(),
+    };
+    let gate = Gate {
+        connections: Arc::new(Connections::new(METRICS_CONNECTIONS)),
+        tls: None,
+        lanes: Lanes::shared(),
+    };
+    Background::start(|stopped| listen::serve(listener, service, gate, stopped))
+}
+
+/// Opens the socket of the operator. Without it the server works, but its operator has to stop it for changes.
+fn bind_admin(data_dir: &Path) -> Option<UnixListener> {
+    let path = DataDir::admin_socket_at(data_dir);
+    let bound = admin::bind(&path);
+    bound
+        .inspect_err(|error| {
+            let path = path.display();
+            tracing::warn!(%error, %path, "`countersign admin` cannot reach this server: its socket cannot be made");
+        })
+        .ok()
+}
+
+fn serve_admin(app: &App, listener: UnixListener) -> Background {
+    let app = app.clone();
+    Background::start(|stopped| admin::serve(listener, app, stopped))
+}
+
+// The tasks that follow something else: the order of the nodes, an origin, or a log.
+
+/// Follows the order on a node, and the origin on a mirror.
+fn start_following(app: &App, clock: Clock) -> Result<Option<Background>, SetupError> {
+    let store = Arc::clone(&app.store);
+    Ok(match &app.role {
+        ServerRole::Single { .. } => None,
+        ServerRole::Node(node) => Some(Background::start(|stopped| node.follow(store, stopped))),
+        ServerRole::Mirror(state) => {
+            let follower = Follower::new(Arc::clone(state), store, clock)?;
+            Some(Background::start(|stop| follower.run(stop)))
+        }
     })
+}
+
+/// The tasks between a log and its witnesses, on whichever side this server is.
+fn start_witnessing(
+    app: &App,
+    asked: Option<Vec<AskedWitness>>,
+    watching: Option<WitnessSettings>,
+) -> Result<Vec<Background>, SetupError> {
+    let mut witnessing = Vec::new();
+    if let (Some(log), Some(asked)) = (app.log.get(), asked) {
+        let (stats, restored) = (app.cosigning.clone(), Restored::of(&app.role, app.now()));
+        let asking = AskedWitnesses::new(log, asked, stats, restored, app.clock.clone())?;
+        witnessing.push(Background::start(|stop| asking.run(stop)));
+    }
+    if let (Some(witness), Some(settings), Some(mirror)) = (&app.witness, watching, app.role.mirror()) {
+        let watcher = Watcher::new(WatchParts {
+            witness: Arc::clone(witness),
+            settings,
+            origin: mirror.origin.clone(),
+            store: Arc::clone(&app.store),
+            // For files that can be deleted.
+            dir: app.store.data_dir.witness().join("replay"),
+            clock: app.clock.clone(),
+        })?;
+        witnessing.push(Background::start(|stop| watcher.run(stop)));
+    }
+    // A witness derives the log already, and need not be asked for it.
+    if let (ServerRole::Mirror(mirror), None) = (&app.role, &app.witness) {
+        let copier = LogCopier::new(Arc::clone(mirror), Arc::clone(&app.store), app.log.clone())?;
+        witnessing.push(Background::start(|stop| copier.run(stop)));
+    }
+    Ok(witnessing)
 }

@@ -48,7 +48,7 @@ pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTr
 
 /// Looks into the catalogue for pages, which do not wait for it.
 pub(super) fn look_into(catalogue: &Catalogue) -> Result<Look<'_>, ApiError> {
-    if catalogue.is_ready() { Ok(catalogue.look()) } else { Err(ApiError::no_catalogue_yet()) }
+    if catalogue.is_ready() { Ok(catalogue.look()) } else { Err(ApiError::NO_CATALOGUE_YET.into()) }
 }
 
 fn parse(given: &str) -> Option<PublicKey> {

@@ -155,5 +155,5 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
 /// Answers a request that no route answers.
 pub(super) async fn report_unknown(visit: Visit) -> Response {
     let browser = Some(&visit).filter(|visit| visit.wants_html && !visit.path.starts_with(API));
-    report(PageTrouble::Failed(ApiError::no_such_route()), browser)
+    report(PageTrouble::Failed(ApiError::NO_SUCH_ROUTE.into()), browser)
 }

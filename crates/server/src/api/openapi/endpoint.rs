@@ -238,7 +238,8 @@ impl Endpoint {
     }
 
     /// An error that the server itself makes.
-    pub fn fails(self, about: &str, error: &ApiError) -> Self {
+    pub fn fails(self, about: &str, error: impl Into<ApiError>) -> Self {
+        let error = error.into();
         let example = json!({ "error": error.message, "code": error.code });
         let mut answer = DescribedAnswer::error(error.code.status(), about, example);
         if error.retry_after.is_some() {
@@ -249,8 +250,8 @@ impl Endpoint {
 
     /// Adds the refusal of too many requests, which every endpoint has except health checks.
     pub fn limited(self) -> Self {
-        let limited = ApiError::from(Limited { limit: Limit::Address, seconds: 1 });
-        self.fails("too many requests from this address, or of this key; the message says which", &limited)
+        let limited = Limited { limit: Limit::Address, seconds: 1 };
+        self.fails("too many requests from this address, or of this key; the message says which", limited)
     }
 
     pub fn is_limited(&self) -> bool {
@@ -259,35 +260,35 @@ impl Endpoint {
 
     pub fn can_fail(self, about: &str) -> Self {
         let about = format!("the server failed{about}; the message never names a path on its disk");
-        self.fails(&about, &ApiError::panicked())
+        self.fails(&about, ApiError::PANICKED)
     }
 
     /// Adds the refusal of a blocked change, for changes that have no other 403.
     pub fn can_be_blocked(self) -> Self {
         let blocked = ChangeBlocked(BlockedThing::Host("dl.example.org".to_owned()));
         let about = "the operator has blocked the key, the host or the project; or this is a mirror";
-        self.fails(about, &blocked.into())
+        self.fails(about, blocked)
     }
 
     /// Adds the refusal of a mirror, for signed questions that have no other 403.
     pub fn can_be_elsewhere(self) -> Self {
         let origin = "https://sign.example.org".to_owned();
-        self.fails("this is a mirror; the message names the origin", &NotTheOrigin { origin }.into())
+        self.fails("this is a mirror; the message names the origin", NotTheOrigin { origin })
     }
 
     /// Adds the refusal of a busy server, for large answers that wait for room.
     pub fn can_be_busy(self) -> Self {
-        self.fails("too many large answers are on their way; try again", &ApiError::busy())
+        self.fails("too many large answers are on their way; try again", ApiError::BUSY)
     }
 
     /// What every endpoint that needs a signature can answer before it reads the request.
     pub fn signed(mut self) -> Self {
         self.access = EndpointAccess::Signed;
         self.refuses(401, "authentication headers are missing or invalid, or the nonce was used", "error.401")
-            .fails("the body did not arrive within 30 seconds", &ApiError::too_slow())
-            .fails("the body is too large", &ApiError::too_large(1_048_576))
-            .fails("too many requests wait; try again", &ApiError::busy())
-            .fails("the server's disk is full", &ApiError::disk_full())
+            .fails("the body did not arrive within 30 seconds", ApiError::TOO_SLOW)
+            .fails("the body is too large", ApiError::too_large(1_048_576))
+            .fails("too many requests wait; try again", ApiError::BUSY)
+            .fails("the server's disk is full", ApiError::DISK_FULL)
             .limited()
     }
 

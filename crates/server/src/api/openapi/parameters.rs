@@ -97,9 +97,9 @@ pub fn living_page(id: &'static str, summary: &'static str, media_type: &'static
         .takes(if_none_match())
         .answers(page.with_content(Content::text(media_type)))
         .answers(DescribedAnswer::not_modified())
-        .fails("nothing is there", &ApiError::new(ErrorCode::NoSuchPage, "The list has no such page"))
+        .fails("nothing is there", ApiError::new(ErrorCode::NoSuchPage, "The list has no such page"))
         .can_fail("")
-        .fails("too many pages are being made, or the server has just started; try again", &ApiError::busy())
+        .fails("too many pages are being made, or the server has just started; try again", ApiError::BUSY)
         .limited()
 }
 

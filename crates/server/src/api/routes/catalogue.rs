@@ -89,9 +89,9 @@ pub(crate) fn routes() -> RouteTable {
 fn catalogued(id: &'static str, section: Section, summary: &'static str, malformed: &str) -> Endpoint {
     let about = "a parameter is missing, malformed, unknown or repeated; the message names it";
     Endpoint::new(id, section, summary)
-        .fails(about, &ApiError::invalid_parameter(malformed))
+        .fails(about, ApiError::invalid_parameter(malformed))
         .can_fail("")
-        .fails("the server has just started, or is busy; try again", &ApiError::no_catalogue_yet())
+        .fails("the server has just started, or is busy; try again", ApiError::NO_CATALOGUE_YET)
         .limited()
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn routes() -> RouteTable {
             .answers(describe_stored("the signers file").with_content(Content::of::<SignersConfig>(&[("two_of_two", "get_signers")])))
             .answers(DescribedAnswer::not_modified())
             .refuses(400, "invalid path", "path.400")
-            .fails("no signers file in any parent directory", &ApiError::no_signers("https/github.com/443/acme/other"))
+            .fails("no signers file in any parent directory", ApiError::no_signers("https/github.com/443/acme/other"))
             .can_fail("")
             .can_be_busy()
             .limited())

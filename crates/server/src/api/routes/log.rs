@@ -45,7 +45,7 @@ pub(crate) fn routes() -> RouteTable {
             .takes(openapi::file_path())
             .answers(cached("the staple", Content::object()))
             .refuses(400, "the path is invalid", "chain.400")
-            .fails("no such release, not complete, not in the log yet, or this server keeps no log", &collecting.into())
+            .fails("no such release, not complete, not in the log yet, or this server keeps no log", collecting)
             .can_fail(""))
         .get(paths::LOG_CHECKPOINT, checkpoint, logged("log_checkpoint", "The newest checkpoint of the log")
             .about(
@@ -53,14 +53,14 @@ pub(crate) fn routes() -> RouteTable {
                  `c2sp.org/tlog-checkpoint` says. A checkpoint includes all that came before it.",
             )
             .answers(cached("the checkpoint, a signed note", note()))
-            .fails("this server keeps no log", &ApiError::no_log()))
+            .fails("this server keeps no log", ApiError::NO_LOG))
         .get(paths::LOG_COSIGNED, cosigned, logged("log_cosigned", "The newest checkpoint with enough cosignatures")
             .about(
                 "The checkpoint that proofs are made for: the newest one that as many witnesses have cosigned as the server wants. \
                  Mirrors copy it.",
             )
             .answers(cached("the checkpoint, a signed note", note()))
-            .fails("this server keeps no log", &ApiError::no_log()))
+            .fails("this server keeps no log", ApiError::NO_LOG))
         .get(paths::LOG_KEY, key, Endpoint::new("log_key", Section::Reading, "The key of the log")
             .about(
                 "The verifier key of the log, as `c2sp.org/signed-note` writes it. Take it from another source if you can: this is \
@@ -68,7 +68,7 @@ pub(crate) fn routes() -> RouteTable {
             )
             .counted_as(COUNTED_AS)
             .answers(cached("the verifier key, and a line break", example("key", EXAMPLE_KEY.to_owned())))
-            .fails("this server keeps no log", &ApiError::no_log())
+            .fails("this server keeps no log", ApiError::NO_LOG)
             .limited())
         .get_below(paths::LOG_TILE, tiles, describe_tiles("log_tile", "Hashes of the log")
             .about("A tile of the log's Merkle tree, as `c2sp.org/tlog-tiles` says. Tiles never change.")
@@ -83,14 +83,14 @@ pub(crate) fn routes() -> RouteTable {
             )
             .with_raw_body(example("request", format!("{EXAMPLE_NOTE}{WITNESS_LINE}")))
             .answers(DescribedAnswer::new(200, "the cosignature was kept").with_content(Content::object().with_example("accepted", json!({ "size": 1 }))))
-            .fails("the body is malformed", &malformed())
-            .fails("no configured witness has signed it, or it is of another log", &CosignError::UnknownWitness.into())
-            .fails("this server keeps no log", &ApiError::no_log())
-            .fails("the body did not arrive in time", &ApiError::too_slow())
-            .fails("the checkpoint is not one that waits for witnesses: fetch the newest one", &CosignError::NotWaiting(7).into())
-            .fails("the body is too large", &ApiError::too_large(NOTE_BYTES))
+            .fails("the body is malformed", malformed())
+            .fails("no configured witness has signed it, or it is of another log", CosignError::UnknownWitness)
+            .fails("this server keeps no log", ApiError::NO_LOG)
+            .fails("the body did not arrive in time", ApiError::TOO_SLOW)
+            .fails("the checkpoint is not one that waits for witnesses: fetch the newest one", CosignError::NotWaiting(7))
+            .fails("the body is too large", ApiError::too_large(NOTE_BYTES))
             .can_fail("")
-            .fails("too many large bodies at a time; try again", &ApiError::busy())
+            .fails("too many large bodies at a time; try again", ApiError::BUSY)
             .limited())
 }
 
@@ -107,23 +107,23 @@ pub(crate) fn witness_routes() -> RouteTable {
             .counted_as("witness")
             .with_raw_body(example("request", format!("old 0\n\n{EXAMPLE_NOTE}{LOG_LINE}")))
             .answers(cached("the cosignature, as a line of a signed note", example("cosignature", WITNESS_LINE.to_owned())))
-            .fails("the body is malformed, or the old size is larger than the checkpoint's", &malformed())
-            .fails("no known key of the log has signed it, or the witness has stopped for this log", &CosignRefusal::NotSigned(unsigned).into())
-            .fails("the witness does not know this log; or this server is not a witness", &ApiError::no_witness())
-            .fails("the body did not arrive in time", &ApiError::too_slow())
+            .fails("the body is malformed, or the old size is larger than the checkpoint's", malformed())
+            .fails("no known key of the log has signed it, or the witness has stopped for this log", CosignRefusal::NotSigned(unsigned))
+            .fails("the witness does not know this log; or this server is not a witness", ApiError::NO_WITNESS)
+            .fails("the body did not arrive in time", ApiError::TOO_SLOW)
             .answers(DescribedAnswer::new(409, "the witness has seen another size, which is the body").with_headers([openapi::CACHE_CONTROL]).with_content(size))
-            .fails("the body is too large", &ApiError::too_large(WITNESS_REQUEST_BYTES))
-            .fails("the checkpoint does not continue what the witness has seen", &CosignRefusal::BadProof.into())
+            .fails("the body is too large", ApiError::too_large(WITNESS_REQUEST_BYTES))
+            .fails("the checkpoint does not continue what the witness has seen", CosignRefusal::BadProof)
             .can_fail("")
-            .fails("the witness has not come that far yet; try again", &CosignRefusal::NotReplayed { size: 8, replayed: 7 }.into())
+            .fails("the witness has not come that far yet; try again", CosignRefusal::NotReplayed { size: 8, replayed: 7 })
             .limited())
         .get("/{origin}/checkpoint", witnessed_checkpoint, Endpoint::new("witnessed_checkpoint", Section::Watching, "The newest checkpoint that a witness has cosigned")
             .about("Only a witness has this. It is a signed note with the signature of the log and the cosignature of the witness.")
             .counted_as("witness")
             .takes(Parameter::path("origin", "The SHA-256 of the log's origin, in hexadecimal.", openapi::matching("^[0-9a-f]{64}$"), "4d3203c8f35cdf600e475f55fede6081a703d3d322f208865fca2ec4f0e030f8"))
             .answers(cached("the checkpoint", example("checkpoint", format!("{EXAMPLE_NOTE}{LOG_LINE}{WITNESS_LINE}"))))
-            .fails("the witness has cosigned nothing of such a log; or this server is not a witness", &ApiError::nothing_cosigned())
-            .fails("the witness does not know yet which log it follows; try again", &CosignRefusal::NotKnownYet.into())
+            .fails("the witness has cosigned nothing of such a log; or this server is not a witness", ApiError::NOTHING_COSIGNED)
+            .fails("the witness does not know yet which log it follows; try again", CosignRefusal::NotKnownYet)
             .limited())
 }
 
@@ -139,7 +139,7 @@ fn logged(id: &'static str, summary: &'static str) -> Endpoint {
     let about = "the log catches up after a start, waits for witnesses, or has stopped";
     Endpoint::new(id, Section::Reading, summary)
         .counted_as(COUNTED_AS)
-        .fails(about, &ApiError::no_log_yet())
+        .fails(about, ApiError::NO_LOG_YET)
         .limited()
 }
 
@@ -147,7 +147,7 @@ fn describe_tiles(id: &'static str, summary: &'static str) -> Endpoint {
     let about = "no such tile, not covered by the newest checkpoint, or this server keeps no log";
     logged(id, summary)
         .answers(cached("the tile", Content::bytes("application/octet-stream")))
-        .fails(about, &NoTile::NotCovered.into())
+        .fails(about, NoTile::NotCovered)
         .can_fail("")
 }
 
@@ -164,13 +164,13 @@ fn malformed() -> ApiError {
 }
 
 async fn checkpoint(State(app): State<App>) -> Result<Response, ApiError> {
-    let note = find_log(&app)?.checkpoint_note().ok_or_else(ApiError::no_log_yet)?;
+    let note = find_log(&app)?.checkpoint_note().ok_or(ApiError::NO_LOG_YET)?;
     Ok(answer(note.as_str().to_owned(), TEXT, FOR_SECONDS))
 }
 
 /// Answers with all cosignatures, because a mirror does not know how many are enough.
 async fn cosigned(State(app): State<App>) -> Result<Response, ApiError> {
-    let note = find_log(&app)?.cosigned_note().ok_or_else(ApiError::no_log_yet)?;
+    let note = find_log(&app)?.cosigned_note().ok_or(ApiError::NO_LOG_YET)?;
     Ok(answer(note, TEXT, FOR_SECONDS))
 }
 
@@ -193,7 +193,7 @@ async fn cosignature(State(app): State<App>, request: Request) -> Result<Respons
 
 async fn tiles(State(app): State<App>, tail: Tail) -> Result<Response, ApiError> {
     let log = find_log(&app)?;
-    let name = TileName::parse(&tail.0).ok_or_else(ApiError::no_such_tile)?;
+    let name = TileName::parse(&tail.0).ok_or(ApiError::NO_SUCH_TILE)?;
     let bytes = app.sending.read(move || log.tile(&name)).await??;
     Ok(answer(bytes, OCTET_STREAM, FOR_EVER))
 }
@@ -205,7 +205,7 @@ async fn proof(State(app): State<App>, tail: Tail) -> Result<Response, ApiError>
 }
 
 fn find_log(app: &App) -> Result<Arc<TransparencyLog>, ApiError> {
-    app.log.get().cloned().ok_or_else(ApiError::no_log)
+    Ok(app.log.get().cloned().ok_or(ApiError::NO_LOG)?)
 }
 
 fn answer(body: impl IntoResponse, content_type: HeaderValue, caching: HeaderValue) -> Response {
@@ -246,11 +246,11 @@ async fn witnessed_checkpoint(
     Path(origin): Path<String>,
 ) -> Result<Response, ApiError> {
     let witness = find_witness(&app)?;
-    let origin = Sha256::parse(&origin).ok_or_else(ApiError::nothing_cosigned)?;
-    let note = witness.checkpoint_of(&origin)?.ok_or_else(ApiError::nothing_cosigned)?;
+    let origin = Sha256::parse(&origin).ok_or(ApiError::NOTHING_COSIGNED)?;
+    let note = witness.checkpoint_of(&origin)?.ok_or(ApiError::NOTHING_COSIGNED)?;
     Ok(answer(note, TEXT, NO_CACHE))
 }
 
 fn find_witness(app: &App) -> Result<Arc<LogWitness>, ApiError> {
-    app.witness.clone().ok_or_else(ApiError::no_witness)
+    Ok(app.witness.clone().ok_or(ApiError::NO_WITNESS)?)
 }

@@ -10,7 +10,7 @@ use countersign_store::BudgetScope;
 use crate::events::webhooks::settings::{DeliveryOutcome, WebhookStats};
 use crate::http::upstream::{FetchKind, FetchOutcome};
 use crate::limits::{Limit, semaphore::FairSemaphore};
-use crate::metrics::{BOUNDS, Latencies, RequestKinds, Requests, severity::UpstreamFault};
+use crate::metrics::{BOUNDS, Latencies, RequestKinds, Requests, UpstreamFault};
 use crate::operate::{disk_space::DiskSpace, observe, observe::LogStats};
 use crate::{api::state::App, follow::mirror::MirrorState, nodes::asking::CosigningStats};
 

@@ -52,7 +52,7 @@ pub(crate) fn health_routes() -> RouteTable {
                  no rate limit.",
             )
             .answers(health("changes are accepted; or this is a mirror that is up to date", "ready"))
-            .fails("the server cannot do all of its work at the moment", &NotReady::Store.into()))
+            .fails("the server cannot do all of its work at the moment", NotReady::Store))
 }
 
 /// Is the server there, and would it accept my signature? (D22)

@@ -231,5 +231,5 @@ async fn find_newest(
             return Ok(answer);
         }
     }
-    Err(ApiError::busy())
+    Err(ApiError::BUSY.into())
 }

@@ -43,9 +43,9 @@ pub(crate) fn routes() -> RouteTable {
             .takes(Parameter::header("Last-Event-ID", "Continue after this event. Browsers set it when they reconnect.", matching("^([0-9a-fA-F]{40})?$"), EXAMPLE_COMMIT))
             .takes(Parameter::query("last_event_id", "The same as the header `Last-Event-ID`, for clients that cannot set it.", openapi::commit(), EXAMPLE_COMMIT))
             .answers(DescribedAnswer::new(200, "the stream").with_headers([CACHE_CONTROL]).with_content(Content::bytes("text/event-stream").with_example("events", write_example_event())))
-            .fails("a parameter is malformed, unknown or repeated", &ApiError::invalid_parameter("Last-Event-ID: must be the id of a commit, of 40 hexadecimal digits"))
-            .fails("the last event is too old, or does not exist", &not_kept(EXAMPLE_COMMIT))
-            .fails("too many listeners; try again", &ApiError::too_many_listeners())
+            .fails("a parameter is malformed, unknown or repeated", ApiError::invalid_parameter("Last-Event-ID: must be the id of a commit, of 40 hexadecimal digits"))
+            .fails("the last event is too old, or does not exist", not_kept(EXAMPLE_COMMIT))
+            .fails("too many listeners; try again", ApiError::TOO_MANY_LISTENERS)
             .limited())
         .get(paths::JOURNAL, follow, Endpoint::new("journal", Section::Reading, "Every commit with its content")
             .about(format!(
@@ -59,10 +59,10 @@ pub(crate) fn routes() -> RouteTable {
             .takes(Parameter::query("after", "Continue after this commit, the newest one that you have.", openapi::commit(), EXAMPLE_COMMIT))
             .takes(Parameter::query("wait", "How many seconds to wait for a commit if there is nothing new.", json!({ "type": "integer", "minimum": 0, "maximum": JOURNAL_WAIT_SECONDS }), 0))
             .answers(DescribedAnswer::new(200, "the commits").with_headers([newest, CACHE_CONTROL]).with_content(Content::bytes(wire::JOURNAL_TYPE).with_example("first", EXAMPLE_JOURNAL)))
-            .fails("a parameter is malformed, unknown or repeated", &ApiError::invalid_parameter("after: must be the id of a commit, of 40 hexadecimal digits"))
-            .fails("the commit is not in the history of this server", &not_in_history(EXAMPLE_COMMIT))
+            .fails("a parameter is malformed, unknown or repeated", ApiError::invalid_parameter("after: must be the id of a commit, of 40 hexadecimal digits"))
+            .fails("the commit is not in the history of this server", not_in_history(EXAMPLE_COMMIT))
             .can_fail("")
-            .fails("too many followers; try again", &ApiError::too_many_followers())
+            .fails("too many followers; try again", ApiError::TOO_MANY_FOLLOWERS)
             .limited())
 }
 
@@ -127,7 +127,7 @@ async fn follow(
 }
 
 fn write_commit(id: &str) -> Result<HeaderValue, ApiError> {
-    HeaderValue::from_str(id).map_err(|_| ApiError::panicked())
+    HeaderValue::from_str(id).map_err(|_| ApiError::PANICKED.into())
 }
 
 fn parse_follow(query: &str) -> Result<FollowRequest, ApiError> {

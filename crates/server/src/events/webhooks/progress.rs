@@ -3,14 +3,13 @@
 //! After a crash the file can say less than was delivered; then the rest is delivered again. It never says more. So its
 //! content is synced before it gets its name. Its name is synced only when it is new.
 
-use std::{fmt, fs, fs::File, io, io::Write as _, path::Path, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, fs, fs::File, io, io::Write as _, path::Path, sync::Arc, time::Duration};
 
 use countersign_store::repository::recent_commits::{NewestCommit, RecentCommit, RecentCommits};
 use countersign_store::{ObjectId, StoreError};
-use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::events::webhooks::settings::WebhookName;
+use crate::{events::webhooks::settings::WebhookName, follow::background::BoxedError};
 
 /// How long to keep in memory only that events need no delivery. Looking at them again is cheap.
 const LAZINESS: Duration = Duration::from_secs(5);
@@ -23,64 +22,14 @@ pub struct DeliveryPosition {
     pub events: Option<usize>,
 }
 
-/// The place where a webhook keeps its progress.
+/// How far a webhook is, in memory and, unless nodes share it, in a file.
 #[derive(Debug)]
-pub enum Progress {
-    File(ProgressFile),
-    /// The database that nodes share keeps it. This is what is known while this node delivers.
-    Shared(DeliveryPosition),
-}
-
-impl Progress {
-    pub fn place(&self) -> DeliveryPosition {
-        match self {
-            Self::File(file) => file.place(),
-            Self::Shared(place) => *place,
-        }
-    }
-
-    /// Events up to here were delivered or need no delivery. Changes memory only.
-    pub fn advance(&mut self, place: DeliveryPosition) {
-        match self {
-            Self::File(file) => file.advance(place),
-            Self::Shared(known) => *known = place,
-        }
-    }
-
-    /// The latest time to write the file.
-    pub fn due(&self) -> Option<Instant> {
-        match self {
-            Self::File(file) => file.due(),
-            Self::Shared(_) => None,
-        }
-    }
-
-    /// Writes what is known. What nodes share is written when a turn ends.
-    pub async fn record(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.record().await,
-            Self::Shared(_) => Ok(()),
-        }
-    }
-}
-
-#[derive(Debug)]
-pub struct ProgressFile {
-    path: Arc<Path>,
+pub struct Progress {
+    /// The file; `None` if the database that nodes share keeps the progress.
+    path: Option<Arc<Path>>,
     place: DeliveryPosition,
     /// The time since which the file is behind `place`.
     behind_since: Option<Instant>,
-}
-
-#[derive(Debug, Error)]
-pub enum ProgressError {
-    #[error("the progress of a webhook cannot be kept in {}", path.display())]
-    Io { path: PathBuf, source: io::Error },
-    #[error(
-        "{} does not say how far the webhook came: put a commit of the repository in it, or remove it in order to begin \
-         at the newest one", path.display()
-    )]
-    Unreadable { path: PathBuf },
 }
 
 impl DeliveryPosition {
@@ -107,27 +56,35 @@ impl fmt::Display for DeliveryPosition {
     }
 }
 
-impl ProgressFile {
+impl Progress {
     /// Creates the file if it is missing. A new file skips everything up to `newest`.
-    pub fn open(dir: &Path, name: &WebhookName, newest: ObjectId) -> Result<Self, ProgressError> {
+    pub fn open(dir: &Path, name: &WebhookName, newest: ObjectId) -> Result<Self, BoxedError> {
         let path = dir.join(name.as_str());
-        let fail = |source| ProgressError::Io { path: path.clone(), source };
+        let shown = path.display();
+        let unreadable = || {
+            format!(
+                "{shown} does not say how far the webhook came: put a commit of the repository in it, or remove it in order to \
+                 begin at the newest one"
+            )
+        };
+        let fail = |error: io::Error| format!("the progress of a webhook cannot be kept in {shown}: {error}");
         let place = match fs::read_to_string(&path) {
-            Ok(text) => {
-                DeliveryPosition::parse(&text).ok_or(ProgressError::Unreadable { path: path.clone() })?
-            }
+            Ok(text) => DeliveryPosition::parse(&text).ok_or_else(unreadable)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let place = DeliveryPosition::after(newest);
                 create(dir, &path, place).map_err(fail)?;
                 tracing::info!(webhook = %name, commit = %newest, "a new webhook starts after this commit");
                 place
             }
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(ProgressError::Unreadable { path });
-            }
-            Err(error) => return Err(fail(error)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(unreadable().into()),
+            Err(error) => return Err(fail(error).into()),
         };
-        Ok(Self { path: path.into(), place, behind_since: None })
+        Ok(Self { path: Some(path.into()), place, behind_since: None })
+    }
+
+    /// What is known while this node delivers. What nodes share is written when a turn ends.
+    pub fn shared(newest: ObjectId) -> Self {
+        Self { path: None, place: DeliveryPosition::after(newest), behind_since: None }
     }
 
     pub fn place(&self) -> DeliveryPosition {
@@ -136,10 +93,10 @@ impl ProgressFile {
 
     /// Events up to here were delivered or need no delivery. Changes memory only.
     pub fn advance(&mut self, place: DeliveryPosition) {
-        if self.place != place {
-            self.place = place;
+        if self.place != place && self.path.is_some() {
             self.behind_since.get_or_insert_with(Instant::now);
         }
+        self.place = place;
     }
 
     /// The latest time to write the file.
@@ -149,10 +106,9 @@ impl ProgressFile {
 
     /// Writes what is known. Must run to its end: the file has one writer at a time.
     pub async fn record(&mut self) -> io::Result<()> {
-        if self.behind_since.is_none() {
+        let (Some(path), Some(_), place) = (self.path.clone(), self.behind_since, self.place) else {
             return Ok(());
-        }
-        let (path, place) = (Arc::clone(&self.path), self.place);
+        };
         let written = tokio::task::spawn_blocking(move || replace(&path, place)).await;
         // A failed write is retried, but not at once.
         self.behind_since = Some(Instant::now());

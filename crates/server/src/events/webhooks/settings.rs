@@ -7,7 +7,7 @@ use ring::hmac;
 use thiserror::Error;
 use url::Url;
 
-use crate::{follow::background::Retries, metrics::counting::Counter, metrics::counting::named};
+use crate::{follow::background::Retries, metrics::Counter, metrics::named};
 
 const MAX_NAME_BYTES: usize = 64;
 

@@ -1,10 +1,10 @@
 //! What a mirror and a witness ask their origin, and its address: the journal, and all else.
 
-use std::{error::Error as StdError, fmt, str::FromStr, time::Duration};
+use std::{fmt, str::FromStr, time::Duration};
 
 use bytes::Bytes;
 use countersign_api::{answers::ErrorBody, error_code::ErrorCode};
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::wire::routes::{JOURNAL, LOG_KEY};
 use countersign_core::values::{bounds::NOTE_BYTES, shown::shown_text, wire};
 use countersign_forge::{https::SetupError, url::parse_bare_url};
@@ -14,8 +14,9 @@ use reqwest::{Client, Response, StatusCode, header::CONTENT_TYPE};
 use thiserror::Error;
 use tokio::time::timeout;
 
-use crate::follow::outgoing;
-use crate::follow::outgoing::{BriefAnswer, BriefError, OutgoingClient, direct_client, read_retry_after};
+use crate::follow::outgoing::{
+    BriefAnswer, ExchangeFailure, OutgoingClient, direct_client, read_retry_after,
+};
 
 /// The most bytes of an error's text.
 const ERROR_BYTES: usize = 64 << 10;
@@ -44,40 +45,22 @@ pub(crate) struct JournalAnswer {
     pub(crate) newest: Option<ObjectId>,
 }
 
-/// Why there is no journal, or no more of it. None of these says that the origin lies.
-#[derive(Debug, Error)]
+/// Why there is no journal, or no more of it. Neither says that the origin lies.
+#[derive(Debug)]
 pub(crate) enum AskError {
-    #[error("the origin does not know the commit {0}")]
+    /// The origin does not know this commit.
     UnknownCommit(ObjectId),
-    #[error("the origin cannot be reached")]
-    Transport(#[source] reqwest::Error),
-    #[error("the origin sent nothing for {} seconds", .0.as_secs())]
-    Stalled(Duration),
-    #[error("the origin answered with {status}: {message}")]
-    Status { status: StatusCode, message: String, wait: Option<Duration> },
-    #[error("the origin answered with something other than a journal ({0}): is it a Countersign server?")]
-    NotAJournal(String),
-    #[error("the origin's journal cannot be read")]
-    Journal(#[from] JournalError),
+    Failed(ExchangeFailure),
 }
 
-impl AskError {
-    /// How long the origin wants to be left alone.
-    pub(crate) fn asked_wait(&self) -> Option<Duration> {
-        match self {
-            Self::Status { wait, .. } => *wait,
-            Self::UnknownCommit(_)
-            | Self::Transport(_)
-            | Self::Stalled(_)
-            | Self::NotAJournal(_)
-            | Self::Journal(_) => None,
-        }
+impl From<ExchangeFailure> for AskError {
+    fn from(failure: ExchangeFailure) -> Self {
+        Self::Failed(failure)
     }
 }
 
-/// An error with all its causes, as it can be shown.
-pub(crate) fn describe(error: &dyn StdError) -> String {
-    shown_text(&outgoing::describe(error))
+pub(crate) fn unreadable_journal(error: JournalError) -> ExchangeFailure {
+    ExchangeFailure::caused("the origin's journal cannot be read", &error)
 }
 
 impl JournalClient {
@@ -105,20 +88,19 @@ impl JournalClient {
         let mut answer = self.ask(commit, 0).await?;
         let mut reader = JournalReader::default();
         loop {
-            if let Some(JournalEntry { id, .. }) = reader.next()? {
+            if let Some(JournalEntry { id, .. }) = reader.next().map_err(unreadable_journal)? {
                 return Ok(Some(id));
             }
             match answer.chunk().await? {
                 Some(bytes) => reader.push(&bytes),
-                None => return Ok(reader.finish().map(|()| None)?),
+                None => return Ok(reader.finish().map(|()| None).map_err(unreadable_journal)?),
             }
         }
     }
 
     async fn ask(&self, commit: Option<ObjectId>, wait_seconds: u64) -> Result<JournalAnswer, AskError> {
         let asked = self.http.get(self.address.journal_after(commit, wait_seconds)).send();
-        let response = timeout(self.stall, asked).await.map_err(|_| AskError::Stalled(self.stall))?;
-        let response = response.map_err(AskError::Transport)?;
+        let response = within(self.stall, asked).await?;
         let status = response.status();
         if status != StatusCode::OK {
             return Err(self.explain(response, commit).await);
@@ -131,14 +113,19 @@ impl JournalClient {
                 let newest = newest.filter(|id| !id.is_null());
                 Ok(JournalAnswer { response, stall: self.stall, newest })
             }
-            kind => Err(AskError::NotAJournal(shown_text(kind.unwrap_or("without a type")))),
+            kind => {
+                let kind = shown_text(kind.unwrap_or("without a type"));
+                Err(AskError::Failed(ExchangeFailure::new(format!(
+                    "the origin answered with something other than a journal ({kind}): is it a Countersign server?"
+                ))))
+            }
         }
     }
 
     /// Explains a refusal. Only a Countersign server can say that it does not know a commit.
     async fn explain(&self, response: Response, commit: Option<ObjectId>) -> AskError {
         let status = response.status();
-        let wait = read_retry_after(response.headers(), MAX_ASKED_WAIT);
+        let asked_wait = read_retry_after(response.headers(), MAX_ASKED_WAIT);
         let mut answer = JournalAnswer { response, stall: self.stall, newest: None };
         let mut body = Vec::new();
         while let Ok(Some(bytes)) = answer.chunk().await {
@@ -153,7 +140,9 @@ impl JournalClient {
             _ => {
                 let message = told.map(|told| told.error);
                 let message = message.unwrap_or_else(|| "no text of a Countersign server".to_owned());
-                AskError::Status { status, message: shown_text(&message), wait }
+                let reason = format!("the origin answered with {status}: {}", shown_text(&message));
+                let status = Some(status.as_u16());
+                AskError::Failed(ExchangeFailure { reason, status, asked_wait })
             }
         }
     }
@@ -161,10 +150,18 @@ impl JournalClient {
 
 impl JournalAnswer {
     /// The next bytes; `None` at the end. Can be dropped before it is done, and nothing is lost.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, AskError> {
-        let chunk = timeout(self.stall, self.response.chunk()).await;
-        chunk.map_err(|_| AskError::Stalled(self.stall))?.map_err(AskError::Transport)
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, ExchangeFailure> {
+        within(self.stall, self.response.chunk()).await
     }
+}
+
+async fn within<T>(
+    stall: Duration,
+    asked: impl Future<Output = Result<T, reqwest::Error>>,
+) -> Result<T, ExchangeFailure> {
+    let silent = || format!("the origin sent nothing for {} seconds", stall.as_secs());
+    let answered = timeout(stall, asked).await.map_err(|_| ExchangeFailure::new(silent()))?;
+    answered.map_err(|error| ExchangeFailure::caused("the origin cannot be reached", &error))
 }
 
 // The questions of a mirror and a witness to their origin, besides its journal.
@@ -175,60 +172,38 @@ pub(crate) struct OriginClient {
     client: OutgoingClient,
 }
 
-#[derive(Debug, Error)]
-pub(crate) enum OriginError {
-    #[error(transparent)]
-    Exchange(#[from] BriefError),
-    #[error("the origin answered with {status}: {message}")]
-    Status { status: u16, message: String, wait: Option<Duration> },
-    #[error("the origin shows no key of a log: {0}")]
-    Key(#[from] VerifierKeyError),
-}
-
 impl OriginClient {
     pub(crate) fn new(origin: OriginAddress) -> Result<Self, SetupError> {
         Ok(Self { origin, client: OutgoingClient::new(NOTE_BYTES)? })
     }
 
     /// What the origin serves at this route.
-    pub(crate) async fn get(&self, route: &str) -> Result<Vec<u8>, OriginError> {
+    pub(crate) async fn get(&self, route: &str) -> Result<Vec<u8>, ExchangeFailure> {
         check_status(self.client.get(&format!("{}{route}", self.origin)).await?)
     }
 
-    pub(crate) async fn post(&self, route: &str, body: String) -> Result<(), OriginError> {
+    pub(crate) async fn post(&self, route: &str, body: String) -> Result<(), ExchangeFailure> {
         check_status(self.client.post(&format!("{}{route}", self.origin), body).await?).map(drop)
     }
 
     /// The key of its log, by its own word.
-    pub(crate) async fn log_key(&self) -> Result<VerifierKey, OriginError> {
-        let text = String::from_utf8_lossy(&self.get(LOG_KEY).await?).into_owned();
-        Ok(VerifierKey::parse_kind(text.trim(), KeyKind::Log)?)
+    pub(crate) async fn log_key(&self) -> Result<VerifierKey, ExchangeFailure> {
+        parse_log_key(&String::from_utf8_lossy(&self.get(LOG_KEY).await?))
     }
 }
 
-impl OriginError {
-    pub(crate) fn status(&self) -> Option<u16> {
-        match self {
-            Self::Status { status, .. } => Some(*status),
-            Self::Exchange(_) | Self::Key(_) => None,
-        }
-    }
-
-    /// How long the origin asks to be left alone.
-    pub(crate) fn asked_wait(&self) -> Option<Duration> {
-        match self {
-            Self::Status { wait, .. } => *wait,
-            Self::Exchange(_) | Self::Key(_) => None,
-        }
-    }
+pub(crate) fn parse_log_key(text: &str) -> Result<VerifierKey, ExchangeFailure> {
+    VerifierKey::parse_kind(text.trim(), KeyKind::Log)
+        .map_err(|error| ExchangeFailure::caused("the origin shows no key of a log", &error))
 }
 
-fn check_status(answer: BriefAnswer) -> Result<Vec<u8>, OriginError> {
-    if answer.status == 200 {
+fn check_status(answer: BriefAnswer) -> Result<Vec<u8>, ExchangeFailure> {
+    let status = answer.status;
+    if status == 200 {
         return Ok(answer.body);
     }
-    let (status, wait) = (answer.status, answer.retry_after);
-    Err(OriginError::Status { status, message: answer.excerpt(), wait })
+    let reason = format!("the origin answered with {status}: {}", answer.excerpt());
+    Err(ExchangeFailure { reason, status: Some(status), asked_wait: answer.retry_after })
 }
 
 // The address of the server that a mirror follows.

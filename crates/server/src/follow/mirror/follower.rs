@@ -5,13 +5,13 @@ use std::{pin::Pin, sync::Arc, time::Duration, time::Instant};
 use countersign_forge::https::SetupError;
 use countersign_store::journal::{follow::FollowError, read::JournalReader, write::JournalEntry};
 use countersign_store::{ObjectId, StoreError, machine::clock::Clock};
-use thiserror::Error;
 use tokio::{sync::watch, time::sleep};
 
 use crate::follow::background::{Attempt, Backoff, HeldStore, Retries, keep_trying};
-use crate::follow::mirror::exchange::{AskError, JournalAnswer, JournalClient, describe};
-use crate::follow::mirror::memory::{CompareError, FollowRefusal, OriginPast, OwnPast};
+use crate::follow::mirror::exchange::{AskError, JournalAnswer, JournalClient, unreadable_journal};
+use crate::follow::mirror::memory::{FollowRefusal, OriginPast, OwnPast};
 use crate::follow::mirror::state::{EntryGroup, MirrorState};
+use crate::follow::outgoing::ExchangeFailure;
 
 const MIN_RETRY: Duration = Duration::from_millis(250);
 /// The least time between two questions, if an origin answers with nothing and does not wait as it was asked to.
@@ -40,18 +40,19 @@ pub(crate) struct Follower {
 }
 
 /// Why a round did not end well.
-#[derive(Debug, Error)]
+#[derive(Debug)]
 pub(crate) enum Setback {
-    #[error(transparent)]
-    Ask(#[from] AskError),
-    #[error(transparent)]
-    Compare(#[from] CompareError),
-    #[error("what the origin sent cannot be stored")]
-    Store(#[from] StoreError),
-    #[error("the origin does not have the newest commits of this mirror")]
+    Failed(ExchangeFailure),
+    /// The origin does not have the newest commits of this mirror.
     OriginBehind,
-    #[error("the mirror stops following")]
+    /// The mirror stops following.
     Refused(Box<FollowRefusal>),
+}
+
+impl From<ExchangeFailure> for Setback {
+    fn from(failure: ExchangeFailure) -> Self {
+        Self::Failed(failure)
+    }
 }
 
 impl Attempt for Follower {
@@ -76,12 +77,15 @@ impl Attempt for Follower {
     }
 
     fn report(&mut self, setback: &Setback, was_failing: bool) {
-        let (origin, reason) = (&self.state.origin, describe(setback));
-        self.state.note_failure(&reason);
-        let is_news = match setback {
-            Setback::OriginBehind => self.state.note_origin_behind(),
-            Setback::Ask(_) | Setback::Compare(_) | Setback::Store(_) | Setback::Refused(_) => !was_failing,
+        let reason = match setback {
+            Setback::Failed(failure) => failure.reason.as_str(),
+            Setback::OriginBehind => "the origin does not have the newest commits of this mirror",
+            Setback::Refused(refusal) => &refusal.reason,
         };
+        self.state.note_failure(reason);
+        let is_behind = matches!(setback, Setback::OriginBehind);
+        let is_news = if is_behind { self.state.note_origin_behind() } else { !was_failing };
+        let origin = &self.state.origin;
         if is_news {
             tracing::warn!(%origin, reason, "the mirror cannot follow; it keeps what it has and tries again");
         } else {
@@ -97,7 +101,11 @@ impl Attempt for Follower {
         if self.has_followed {
             backoff.reset();
         }
-        backoff.wait(None).max(setback.asked_wait().unwrap_or_default())
+        let asked = match setback {
+            Setback::Failed(failure) => failure.asked_wait,
+            Setback::OriginBehind | Setback::Refused(_) => None,
+        };
+        backoff.wait(None).max(asked.unwrap_or_default())
     }
 
     async fn rest(&mut self) {
@@ -142,7 +150,7 @@ impl Follower {
         match self.origin.wait_after(tip).await {
             Ok(answer) => self.take(answer, tip).await,
             Err(AskError::UnknownCommit(tip)) => self.compare(tip).await,
-            Err(error) => Err(error.into()),
+            Err(AskError::Failed(failure)) => Err(failure.into()),
         }
     }
 
@@ -159,12 +167,12 @@ impl Follower {
         }
         let (mut reader, mut group) = (JournalReader::default(), EntryGroup::default());
         let (mut working, mut is_empty) = (None, true);
-        let mut end: Option<Result<(), AskError>> = None;
+        let mut end: Option<Result<(), ExchangeFailure>> = None;
         loop {
             if end.is_none()
                 && let Err(error) = group.fill(&mut reader)
             {
-                end = Some(Err(error.into()));
+                end = Some(Err(unreadable_journal(error)));
             }
             if working.is_none() && !group.is_empty() {
                 is_empty = false;
@@ -191,7 +199,7 @@ impl Follower {
                         self.state.received_bytes.add(bytes.len() as u64);
                         reader.push(&bytes);
                     }
-                    Ok(None) => end = Some(std::mem::take(&mut reader).finish().map_err(AskError::from)),
+                    Ok(None) => end = Some(std::mem::take(&mut reader).finish().map_err(unreadable_journal)),
                     Err(error) => end = Some(Err(error)),
                 },
             }
@@ -226,7 +234,10 @@ impl Follower {
                 | StoreError::TooLarge { .. }
                 | StoreError::TooLargeToShare { .. },
             ) => (None, None),
-            FollowError::Store(error) => return Setback::Store(error.clone()),
+            FollowError::Store(error) => {
+                let what = "what the origin sent cannot be stored";
+                return ExchangeFailure::caused(what, error).into();
+            }
             FollowError::Elsewhere { id, newest, .. } => (newest.as_ref(), Some(id)),
             FollowError::OtherId { claimed, made } => (Some(made), Some(claimed)),
             FollowError::Illegal { id, .. } => (None, Some(id)),
@@ -238,7 +249,9 @@ impl Follower {
     async fn compare(&mut self, tip: ObjectId) -> Result<(), Setback> {
         if !self.past.as_ref().is_some_and(|past| past.begins_at(tip)) {
             let past = OwnPast::read(Arc::clone(self.store.recent_commits()), tip).await;
-            self.past = Some(past.map_err(CompareError::from)?);
+            let unreadable =
+                |error| ExchangeFailure::caused("the mirror's own commits cannot be read", &error);
+            self.past = Some(past.map_err(unreadable)?);
         }
         let past = self.past.as_ref().expect("it was just read");
         match past.compare(&self.origin).await? {
@@ -265,18 +278,5 @@ impl Follower {
         let refusal = FollowRefusal::new(&self.state.origin, self.clock.now(), reason);
         let (ours, theirs) = (ours.map(|id| id.to_string()), theirs.map(|id| id.to_string()));
         Setback::Refused(Box::new(FollowRefusal { ours, theirs, ..refusal }))
-    }
-}
-
-impl Setback {
-    /// How long the origin wants to be left alone.
-    fn asked_wait(&self) -> Option<Duration> {
-        match self {
-            Self::Ask(error) | Self::Compare(CompareError::Ask(error)) => error.asked_wait(),
-            Self::Compare(CompareError::Store(_))
-            | Self::Store(_)
-            | Self::OriginBehind
-            | Self::Refused(_) => None,
-        }
     }
 }

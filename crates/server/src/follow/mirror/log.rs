@@ -3,16 +3,15 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::log::{checkpoint::CheckpointError, checkpoint::SignedCheckpoint, note::Note};
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
-use countersign_core::values::wire::routes::LOG_COSIGNED;
+use countersign_core::values::{verifier_key::VerifierKey, wire::routes::LOG_COSIGNED};
 use countersign_forge::https::SetupError;
-use countersign_log::{LogCopy, LogError};
+use countersign_log::LogCopy;
 use countersign_store::machine::disk;
-use thiserror::Error;
 use tokio::{sync::watch, task::spawn_blocking, time::sleep};
 
 use crate::follow::background::{Attempt, Backoff, HeldStore, LogSlot, Retries, keep_trying};
-use crate::follow::mirror::{exchange::OriginClient, exchange::OriginError, state::MirrorState};
+use crate::follow::mirror::{exchange::OriginClient, exchange::parse_log_key, state::MirrorState};
+use crate::follow::outgoing::ExchangeFailure;
 
 /// The pause between two looks at the origin's checkpoint.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -31,46 +30,17 @@ pub(crate) struct LogCopier {
     copy: Option<LogCopy>,
 }
 
-#[derive(Debug, Error)]
-pub(crate) enum CopyFailure {
-    #[error(transparent)]
-    Origin(#[from] OriginError),
-    #[error(
-        "what the origin shows is not a checkpoint of the log {key}: {source}. If the origin has a new log, stop the mirror and \
-         delete {dir}"
-    )]
-    Checkpoint { key: VerifierKey, source: CheckpointError, dir: String },
-    #[error("the log cannot be derived")]
-    Log(#[from] LogError),
-    #[error("the directory {0} cannot be used")]
-    Dir(String, #[source] std::io::Error),
-}
-
-impl CopyFailure {
-    /// The origin keeps no log.
-    fn is_absence(&self) -> bool {
-        matches!(self, Self::Origin(error) if error.status() == Some(404))
-    }
-
-    fn asked_wait(&self) -> Option<Duration> {
-        match self {
-            Self::Origin(error) => error.asked_wait(),
-            Self::Checkpoint { .. } | Self::Log(_) | Self::Dir(..) => None,
-        }
-    }
-}
-
 impl Attempt for LogCopier {
-    type Failure = CopyFailure;
+    type Failure = ExchangeFailure;
 
-    async fn attempt(&mut self) -> Result<(), CopyFailure> {
+    async fn attempt(&mut self) -> Result<(), ExchangeFailure> {
         self.look().await
     }
 
-    fn report(&mut self, failure: &CopyFailure, was_failing: bool) {
+    fn report(&mut self, failure: &ExchangeFailure, was_failing: bool) {
         if !was_failing {
-            let (origin, cause) = (&self.mirror.origin, std::error::Error::source(failure));
-            tracing::warn!(%origin, %failure, cause, "the mirror cannot copy the origin's log; it tries again");
+            let origin = &self.mirror.origin;
+            tracing::warn!(%origin, %failure, "the mirror cannot copy the origin's log; it tries again");
         }
     }
 
@@ -78,12 +48,13 @@ impl Attempt for LogCopier {
         tracing::info!(origin = %self.mirror.origin, "the mirror sees the origin's checkpoints again");
     }
 
-    fn wait(&mut self, failure: &CopyFailure, backoff: &mut Backoff) -> Duration {
-        if failure.is_absence() { NO_LOG_PAUSE } else { backoff.wait(failure.asked_wait()) }
+    fn wait(&mut self, failure: &ExchangeFailure, backoff: &mut Backoff) -> Duration {
+        if self.is_expected(failure) { NO_LOG_PAUSE } else { backoff.wait(failure.asked_wait) }
     }
 
-    fn is_expected(&self, failure: &CopyFailure) -> bool {
-        failure.is_absence()
+    /// The origin keeps no log.
+    fn is_expected(&self, failure: &ExchangeFailure) -> bool {
+        failure.status == Some(404)
     }
 
     async fn rest(&mut self) {
@@ -106,7 +77,7 @@ impl LogCopier {
         keep_trying(self, RETRIES, stop).await;
     }
 
-    async fn look(&mut self) -> Result<(), CopyFailure> {
+    async fn look(&mut self) -> Result<(), ExchangeFailure> {
         let copy = match self.copy.clone() {
             Some(copy) => copy,
             None => match self.find_key().await? {
@@ -122,29 +93,28 @@ impl LogCopier {
         let opened = Note::parse(&body)
             .map_err(CheckpointError::from)
             .and_then(|note| SignedCheckpoint::open(&note, std::slice::from_ref(key), &[]));
-        opened.map_err(|source| CopyFailure::Checkpoint {
-            key: key.clone(),
-            source,
-            dir: self.dir.display().to_string(),
+        opened.map_err(|error| {
+            let dir = self.dir.display();
+            ExchangeFailure::new(format!(
+                "what the origin shows is not a checkpoint of the log {key}: {error}. If the origin has a new log, stop the mirror \
+                 and delete {dir}"
+            ))
         })?;
         copy.offer(body);
         Ok(())
     }
 
     /// The one that was seen before, or is seen now for the first time.
-    async fn find_key(&self) -> Result<Option<VerifierKey>, CopyFailure> {
-        let pinned = disk::read_text(&self.key_file(), KEY_BYTES).map_err(|error| self.unusable(error))?;
+    async fn find_key(&self) -> Result<Option<VerifierKey>, ExchangeFailure> {
+        let pinned = disk::read_text(&self.key_file(), KEY_BYTES).map_err(|error| self.unusable(&error))?;
         match pinned {
-            Some(text) => {
-                let key = VerifierKey::parse_kind(text.trim(), KeyKind::Log);
-                Ok(Some(key.map_err(OriginError::Key)?))
-            }
+            Some(text) => parse_log_key(&text).map(Some),
             None if self.mirror.is_in_contact() => Ok(Some(self.client.log_key().await?)),
             None => Ok(None),
         }
     }
 
-    async fn begin(&mut self, key: VerifierKey) -> Result<LogCopy, CopyFailure> {
+    async fn begin(&mut self, key: VerifierKey) -> Result<LogCopy, ExchangeFailure> {
         let (store, dir, file, own) =
             (Arc::clone(&self.store), self.dir.clone(), self.key_file(), key.clone());
         let started = spawn_blocking(move || {
@@ -153,7 +123,8 @@ impl LogCopier {
             Ok(LogCopy::start(&store, &dir, own))
         });
         let started = started.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-        let copy = started.map_err(|error| self.unusable(error))??;
+        let copy = started.map_err(|error| self.unusable(&error))?;
+        let copy = copy.map_err(|error| ExchangeFailure::caused("the log cannot be derived", &error))?;
         tracing::info!(%key, origin = %self.mirror.origin, "the mirror copies the log with this key");
         self.slot.set(Arc::clone(&copy.log));
         self.copy = Some(copy.clone());
@@ -164,7 +135,7 @@ impl LogCopier {
         self.dir.join("key")
     }
 
-    fn unusable(&self, error: std::io::Error) -> CopyFailure {
-        CopyFailure::Dir(self.dir.display().to_string(), error)
+    fn unusable(&self, error: &std::io::Error) -> ExchangeFailure {
+        ExchangeFailure::caused(&format!("the directory {} cannot be used", self.dir.display()), error)
     }
 }

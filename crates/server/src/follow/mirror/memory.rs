@@ -11,6 +11,7 @@ use thiserror::Error;
 use tokio::task::spawn_blocking;
 
 use crate::follow::mirror::exchange::{AskError, JournalClient, OriginAddress};
+use crate::follow::outgoing::ExchangeFailure;
 
 /// The most bytes of a file. An address or a refusal takes far less.
 const MAX_BYTES: u64 = 64 << 10;
@@ -120,14 +121,6 @@ pub(crate) enum OriginPast {
     Same,
 }
 
-#[derive(Debug, Error)]
-pub(crate) enum CompareError {
-    #[error(transparent)]
-    Ask(#[from] AskError),
-    #[error("the mirror's own commits cannot be read")]
-    Store(#[from] StoreError),
-}
-
 impl OwnPast {
     /// Reads all commits that lead to this one. Each takes 20 bytes, so a long history takes some megabytes during the
     /// comparison.
@@ -144,7 +137,7 @@ impl OwnPast {
 
     /// Finds the newest commit that the origin knows: at growing distances from the newest one, then between the last one
     /// that it does not know and the first that it knows.
-    pub(crate) async fn compare(&self, origin: &JournalClient) -> Result<OriginPast, CompareError> {
+    pub(crate) async fn compare(&self, origin: &JournalClient) -> Result<OriginPast, ExchangeFailure> {
         let (mut unknown, mut distance) = (None, 0);
         let mut known = loop {
             // Behind the first commit there is the beginning, which every origin knows.
@@ -182,11 +175,11 @@ impl OwnPast {
         &self,
         origin: &JournalClient,
         distance: usize,
-    ) -> Result<Option<Option<ObjectId>>, CompareError> {
+    ) -> Result<Option<Option<ObjectId>>, ExchangeFailure> {
         match origin.next_after(self.at(distance)).await {
             Ok(next) => Ok(Some(next)),
             Err(AskError::UnknownCommit(_)) => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(AskError::Failed(failure)) => Err(failure),
         }
     }
 

@@ -2,45 +2,19 @@
 
 use std::sync::Arc;
 
-use countersign_forge::https::SetupError;
 use countersign_store::store::{OpenDataError, OpenSettings, open_repository};
-use countersign_store::{ObjectId, Repository, Store, machine::data_dir::DataDir, nonces};
-use thiserror::Error;
+use countersign_store::{Repository, Store, machine::data_dir::DataDir, nonces};
 
-use crate::follow::mirror::exchange::{AskError, JournalClient, MirrorSettings, describe};
-use crate::follow::mirror::{memory::MemoryError, memory::MirrorMemory, state::MirrorState};
-
-#[derive(Debug, Error)]
-pub enum MirrorError {
-    #[error(transparent)]
-    Data(#[from] OpenDataError),
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    #[error("the memory of the mirror cannot be used")]
-    Memory(#[from] MemoryError),
-    #[error(
-        "the repository in {dir} is not a mirror of {origin}: {origin} does not know its newest commit {tip}. Choose an empty \
-         data directory"
-    )]
-    OtherHistory { dir: String, origin: String, tip: ObjectId },
-    #[error(
-        "the repository in {dir} does not belong to a mirror yet, and {origin} cannot be asked whether it knows the newest commit \
-         {tip}: {reason}"
-    )]
-    Unasked { dir: String, origin: String, tip: ObjectId, reason: String },
-}
-
-pub(crate) struct OpenedMirror {
-    pub(crate) store: Store,
-    pub(crate) state: Arc<MirrorState>,
-}
+use crate::follow::background::BoxedError;
+use crate::follow::mirror::exchange::{AskError, JournalClient, MirrorSettings};
+use crate::follow::mirror::{memory::MirrorMemory, state::MirrorState};
 
 /// Opens what a mirror serves. A repository that was not a mirror's must be a part of the origin's.
 pub(crate) async fn open(
     data_dir: &DataDir,
     settings: MirrorSettings,
     opening: OpenSettings,
-) -> Result<OpenedMirror, MirrorError> {
+) -> Result<(Store, Arc<MirrorState>), BoxedError> {
     let MirrorSettings { origin, max_lag } = settings;
     let memory = MirrorMemory::at(data_dir.path());
     let followed = memory.origin()?;
@@ -57,23 +31,31 @@ pub(crate) async fn open(
     }
     let is_empty = opened.store.head().commit.is_null();
     let state = Arc::new(MirrorState::new(origin, max_lag, memory, is_empty)?);
-    Ok(OpenedMirror { store: opened.store, state })
+    Ok((opened.store, state))
 }
 
-async fn check_known(data_dir: &DataDir, origin: &JournalClient) -> Result<(), MirrorError> {
+async fn check_known(data_dir: &DataDir, origin: &JournalClient) -> Result<(), BoxedError> {
     let found = Repository::inspect(&data_dir.repository()).map_err(OpenDataError::from)?;
     let Some(tip) = found.and_then(|repository| repository.tip()) else { return Ok(()) };
-    let (dir, address) = (data_dir.path().display().to_string(), origin.address().to_string());
+    let (dir, origin_address) = (data_dir.path().display(), origin.address());
     match origin.next_after(Some(tip)).await {
         Ok(_) => Ok(()),
-        Err(AskError::UnknownCommit(tip)) => Err(MirrorError::OtherHistory { dir, origin: address, tip }),
-        Err(error) => Err(MirrorError::Unasked { dir, origin: address, tip, reason: describe(&error) }),
+        Err(AskError::UnknownCommit(tip)) => Err(format!(
+            "the repository in {dir} is not a mirror of {origin_address}: {origin_address} does not know its newest commit {tip}. \
+             Choose an empty data directory"
+        )
+        .into()),
+        Err(AskError::Failed(failure)) => Err(format!(
+            "the repository in {dir} does not belong to a mirror yet, and {origin_address} cannot be asked whether it knows the \
+             newest commit {tip}: {failure}"
+        )
+        .into()),
     }
 }
 
 /// `serve` on a mirror's directory: from now on it is a server of its own. A crash on the way leaves a mirror, and no
 /// nonces of the time before.
-pub(crate) fn promote(data_dir: &DataDir) -> Result<(), MirrorError> {
+pub(crate) fn promote(data_dir: &DataDir) -> Result<(), BoxedError> {
     let memory = MirrorMemory::at(data_dir.path());
     let Some(origin) = memory.origin()? else { return Ok(()) };
     nonces::remove(&data_dir.nonces()).map_err(OpenDataError::from)?;

@@ -10,25 +10,7 @@ use tokio::sync::watch;
 
 use crate::follow::mirror::exchange::OriginAddress;
 use crate::follow::mirror::memory::{FollowRefusal, MemoryError, MirrorMemory};
-use crate::metrics::counting::Counter;
-
-/// Why a mirror is not ready.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum MirrorTrouble {
-    #[error(
-        "this mirror has stopped following {origin}: {reason}. It serves what it had until then. When the operator has \
-         found out why, `countersign admin mirror resume` makes it try again"
-    )]
-    Refused { origin: String, reason: String },
-    #[error("this mirror has received nothing from {origin} yet")]
-    Empty { origin: String },
-    #[error("this mirror is still copying {origin} for the first time")]
-    FirstCopy { origin: String },
-    #[error("for {seconds} seconds now, {origin} has not had the newest commits of this mirror")]
-    OriginBehind { origin: String, seconds: u64 },
-    #[error("this mirror has not been up to date with {origin} for {seconds} seconds{}", because(reason))]
-    Lagging { origin: String, seconds: u64, reason: Option<String> },
-}
+use crate::metrics::Counter;
 
 /// A request that a mirror does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -72,10 +54,6 @@ impl OriginContact {
     }
 }
 
-fn because(reason: &Option<String>) -> String {
-    reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
-}
-
 impl MirrorState {
     pub fn new(
         origin: OriginAddress,
@@ -114,27 +92,34 @@ impl MirrorState {
         contact.has_answered && contact.failure.is_none() && self.refusal.load().is_none()
     }
 
-    pub fn check(&self, now: Instant) -> Result<(), MirrorTrouble> {
-        let origin = self.origin.to_string();
-        let lag = self.lag(now);
+    /// Checks that the mirror is ready, and says why if it is not.
+    pub fn check(&self, now: Instant) -> Result<(), String> {
+        let (origin, lag) = (&self.origin, self.lag(now));
         if let Some(refusal) = self.refusal() {
-            return Err(MirrorTrouble::Refused { origin, reason: refusal.reason.clone() });
+            return Err(format!(
+                "this mirror has stopped following {origin}: {}. It serves what it had until then. When the operator has \
+                 found out why, `countersign admin mirror resume` makes it try again",
+                refusal.reason
+            ));
         }
         if self.is_empty.load(Ordering::Relaxed) {
-            return Err(MirrorTrouble::Empty { origin });
+            return Err(format!("this mirror has received nothing from {origin} yet"));
         }
         // What it shows until then looks as if the rest had never happened.
         if self.is_first_copy.load(Ordering::Relaxed) {
-            return Err(MirrorTrouble::FirstCopy { origin });
+            return Err(format!("this mirror is still copying {origin} for the first time"));
         }
         if lag <= self.max_lag {
             return Ok(());
         }
         let (seconds, contact) = (lag.as_secs(), self.lock());
         if contact.is_origin_behind {
-            return Err(MirrorTrouble::OriginBehind { origin, seconds });
+            return Err(format!(
+                "for {seconds} seconds now, {origin} has not had the newest commits of this mirror"
+            ));
         }
-        Err(MirrorTrouble::Lagging { origin, seconds, reason: contact.failure.clone() })
+        let because = contact.failure.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        Err(format!("this mirror has not been up to date with {origin} for {seconds} seconds{because}"))
     }
 
     pub fn refuse_signed(&self) -> NotTheOrigin {

@@ -17,9 +17,9 @@ use countersign_store::{StoreError, nonces::NonceError};
 
 use crate::follow::mirror::state::NotTheOrigin;
 use crate::http::error::{ApiError, NotReady};
-use crate::http::{blocks::ChangeBlocked, upstream::UpstreamError, upstream::releases::DownloadError};
+use crate::http::{blocks::ChangeBlocked, upstream::releases::DownloadError};
 use crate::limits::{Limited, caps::CapRefusal, semaphore::GaveWay, semaphore::NoPermit};
-use crate::metrics::severity::{Severity, UpstreamFault};
+use crate::metrics::{Severity, UpstreamFault};
 
 /// The message if the disk fails. Only the log names the file.
 const NOTHING_STORED: &str = "the server cannot store anything at the moment, so nothing was changed: its disk may be full. Its log says why; \
@@ -37,10 +37,13 @@ macro_rules! refused_with {
 }
 
 refused_with! {
+    Busy: GaveWay;
     ChangeBlocked: ChangeBlocked;
-    ReadOnlyMirror: NotTheOrigin;
-    NotReady: NotReady;
+    ClockSet: Overtaken;
+    ClockWrong: WrongNodeClock;
     InvalidBody: ParseError;
+    NotReady: NotReady;
+    ReadOnlyMirror: NotTheOrigin;
     UrlRefused: UrlRefusal;
 }
 
@@ -72,8 +75,8 @@ impl From<NonceError> for ApiError {
                 "the server no longer knows whether this nonce was used before, because its clock was wrong for a while. \
                  Sign the request again. If that is refused as well, the operator can help (docs/operations.md, The clock)",
             ),
-            NonceError::Busy => Self::busy(),
-            error if error.is_disk_full() => Self::disk_full().because(error),
+            NonceError::Busy => Self::BUSY.into(),
+            error if error.is_disk_full() => Self::from(Self::DISK_FULL).because(error),
             error @ NonceError::Unavailable(_) => {
                 Self::new(ErrorCode::StorageFailed, NOTHING_STORED).because(error)
             }
@@ -90,25 +93,7 @@ impl From<Limited> for ApiError {
 
 impl From<NoPermit> for ApiError {
     fn from(_: NoPermit) -> Self {
-        Self::busy()
-    }
-}
-
-impl From<GaveWay> for ApiError {
-    fn from(gave_way: GaveWay) -> Self {
-        Self::refused(ErrorCode::Busy, &gave_way).retry_after(1)
-    }
-}
-
-impl From<WrongNodeClock> for ApiError {
-    fn from(wrong: WrongNodeClock) -> Self {
-        Self::refused(ErrorCode::ClockWrong, &wrong).retry_after(5)
-    }
-}
-
-impl From<Overtaken> for ApiError {
-    fn from(overtaken: Overtaken) -> Self {
-        Self::refused(ErrorCode::ClockSet, &overtaken).retry_after(1)
+        Self::BUSY.into()
     }
 }
 
@@ -127,25 +112,13 @@ impl From<FetchError> for ApiError {
     }
 }
 
-impl From<UpstreamError> for ApiError {
-    fn from(error: UpstreamError) -> Self {
-        match error {
-            UpstreamError::Busy => Self::busy(),
-            UpstreamError::GaveWay(gave_way) => gave_way.into(),
-            UpstreamError::Fetch(error) => error.into(),
-            UpstreamError::Download(error) => error.into(),
-            UpstreamError::Missing(url) => Self::missing_upstream(&url),
-        }
-    }
-}
-
 impl From<DownloadError> for ApiError {
     fn from(error: DownloadError) -> Self {
         let told = match &error {
             DownloadError::Release(release) if release.is_refused_as_given() => {
                 return Self::refused(ErrorCode::UrlRefused, &error);
             }
-            DownloadError::Busy => return Self::busy(),
+            DownloadError::Busy => return Self::BUSY.into(),
             DownloadError::GaveWay => return GaveWay.into(),
             DownloadError::Release(release) => {
                 Self::upstream(UpstreamFault::from(release.as_ref()), error.to_string())
@@ -159,68 +132,66 @@ impl From<DownloadError> for ApiError {
 
 impl From<NoStaple> for ApiError {
     fn from(error: NoStaple) -> Self {
-        match &error {
-            NoStaple::Unknown(_) => Self::refused(ErrorCode::NoSuchRelease, &error),
-            NoStaple::Collecting(_) => Self::refused(ErrorCode::StillCollecting, &error),
+        let code = match &error {
+            NoStaple::Unknown(_) => ErrorCode::NoSuchRelease,
+            NoStaple::Collecting(_) => ErrorCode::StillCollecting,
             // The next checkpoint can have it.
-            NoStaple::NotLogged { .. } => Self::refused(ErrorCode::NotLoggedYet, &error).retry_after(5),
-            NoStaple::CatchingUp => Self::no_log_yet(),
-            NoStaple::NotCosigned => Self::refused(ErrorCode::LogNotCosigned, &error).retry_after(30),
+            NoStaple::NotLogged { .. } => ErrorCode::NotLoggedYet,
+            NoStaple::CatchingUp => return Self::NO_LOG_YET.into(),
+            NoStaple::NotCosigned => ErrorCode::LogNotCosigned,
             // The reason can name a file of this server.
             NoStaple::Stopped(_) => {
                 let message =
                     "the log of this server has stopped; its operator finds the reason in the server's log";
-                Self::new(ErrorCode::LogStopped, message).retry_after(60).because(error)
+                return Self::new(ErrorCode::LogStopped, message).because(error);
             }
             NoStaple::Unreadable(_) | NoStaple::OtherIndex(_) => {
-                Self::new(ErrorCode::StorageFailed, "the staple cannot be made").because(error)
+                return Self::new(ErrorCode::StorageFailed, "the staple cannot be made").because(error);
             }
-        }
+        };
+        Self::refused(code, &error)
     }
 }
 
 /// The codes follow c2sp.org/tlog-witness.
 impl From<CosignRefusal> for ApiError {
     fn from(error: CosignRefusal) -> Self {
-        match &error {
-            CosignRefusal::Malformed(_) | CosignRefusal::OldIsLarger { .. } => {
-                Self::refused(ErrorCode::InvalidCheckpoint, &error)
-            }
-            CosignRefusal::NotSigned(_) => Self::refused(ErrorCode::CheckpointNotSigned, &error),
-            CosignRefusal::Stopped(_) => Self::refused(ErrorCode::WitnessStopped, &error),
-            CosignRefusal::UnknownLog(_) => Self::refused(ErrorCode::UnknownLog, &error),
-            CosignRefusal::OtherSize(_) => Self::refused(ErrorCode::OtherLogSize, &error),
-            CosignRefusal::BadProof => Self::refused(ErrorCode::InvalidConsistencyProof, &error),
-            CosignRefusal::OtherRoot(_) => Self::refused(ErrorCode::LogForked, &error),
-            CosignRefusal::NotReplayed { .. } | CosignRefusal::NotKnownYet => {
-                Self::refused(ErrorCode::WitnessNotReady, &error).retry_after(5)
-            }
-            CosignRefusal::Withheld { .. } => {
-                Self::refused(ErrorCode::CheckpointWithheld, &error).retry_after(5)
-            }
-            CosignRefusal::ClockBehind { .. } => Self::refused(ErrorCode::ClockWrong, &error).retry_after(5),
+        let code = match &error {
+            CosignRefusal::Malformed(_) | CosignRefusal::OldIsLarger { .. } => ErrorCode::InvalidCheckpoint,
+            CosignRefusal::NotSigned(_) => ErrorCode::CheckpointNotSigned,
+            CosignRefusal::Stopped(_) => ErrorCode::WitnessStopped,
+            CosignRefusal::UnknownLog(_) => ErrorCode::UnknownLog,
+            CosignRefusal::OtherSize(_) => ErrorCode::OtherLogSize,
+            CosignRefusal::BadProof => ErrorCode::InvalidConsistencyProof,
+            CosignRefusal::OtherRoot(_) => ErrorCode::LogForked,
+            CosignRefusal::NotReplayed { .. } | CosignRefusal::NotKnownYet => ErrorCode::WitnessNotReady,
+            CosignRefusal::Withheld { .. } => ErrorCode::CheckpointWithheld,
+            CosignRefusal::ClockBehind { .. } => ErrorCode::ClockWrong,
             CosignRefusal::Memory(_) => {
-                Self::new(ErrorCode::StorageFailed, "this witness cannot record the checkpoint")
-                    .because(error)
+                let message = "this witness cannot record the checkpoint";
+                return Self::new(ErrorCode::StorageFailed, message).because(error);
             }
             CosignRefusal::Signer(_) => {
-                Self::new(ErrorCode::SignerFailed, "the key of this witness cannot sign").because(error)
+                let message = "the key of this witness cannot sign";
+                return Self::new(ErrorCode::SignerFailed, message).because(error);
             }
-        }
+        };
+        Self::refused(code, &error)
     }
 }
 
 impl From<CosignError> for ApiError {
     fn from(error: CosignError) -> Self {
-        match &error {
-            CosignError::NotWaiting(_) => Self::refused(ErrorCode::CheckpointNotWaiting, &error),
-            CosignError::Note(_) => Self::refused(ErrorCode::InvalidCosignature, &error),
-            CosignError::UnknownWitness => Self::refused(ErrorCode::UnknownWitness, &error),
-            CosignError::Ahead(_) => Self::refused(ErrorCode::WitnessClockAhead, &error),
+        let code = match &error {
+            CosignError::NotWaiting(_) => ErrorCode::CheckpointNotWaiting,
+            CosignError::Note(_) => ErrorCode::InvalidCosignature,
+            CosignError::UnknownWitness => ErrorCode::UnknownWitness,
+            CosignError::Ahead(_) => ErrorCode::WitnessClockAhead,
             CosignError::Keep(_) | CosignError::Memory(_) => {
-                Self::new(ErrorCode::StorageFailed, "the cosignature cannot be kept").because(error)
+                return Self::new(ErrorCode::StorageFailed, "the cosignature cannot be kept").because(error);
             }
-        }
+        };
+        Self::refused(code, &error)
     }
 }
 
@@ -228,7 +199,7 @@ impl From<NoTile> for ApiError {
     fn from(error: NoTile) -> Self {
         match error {
             NoTile::NotCovered => Self::refused(ErrorCode::NoSuchTile, &error),
-            NoTile::CatchingUp => Self::no_log_yet(),
+            NoTile::CatchingUp => Self::NO_LOG_YET.into(),
             NoTile::Unreadable(_) => {
                 Self::new(ErrorCode::StorageFailed, "the tile cannot be read").because(error)
             }
@@ -240,7 +211,7 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         const NOT_COMMITTED: &str = "the change could not be committed to the repository";
         let told = match &error {
-            StoreError::Busy => return Self::busy(),
+            StoreError::Busy => return Self::BUSY.into(),
             StoreError::Conflict { path } => {
                 let message = format!("{path} is a file where a directory is needed, or the reverse");
                 return Self::new(ErrorCode::PathTaken, message);
@@ -251,16 +222,12 @@ impl From<StoreError> for ApiError {
             }
             StoreError::Unconfirmed(_) => return Self::unknown_outcome(error),
             StoreError::Unordered(_) => return Self::no_database(error),
-            StoreError::Halted(_) => {
-                return Self::refused(ErrorCode::NodeHalted, &error).retry_after(60);
-            }
+            StoreError::Halted(_) => return Self::refused(ErrorCode::NodeHalted, &error),
             StoreError::ClockBehind { .. } => {
                 return Self::refused(ErrorCode::ClockWrong, &error).retry_after(60);
             }
-            StoreError::WrongClock { .. } => {
-                return Self::refused(ErrorCode::ClockWrong, &error).retry_after(5);
-            }
-            StoreError::Io(disk) if disk.is_full() => Self::disk_full(),
+            StoreError::WrongClock { .. } => return Self::refused(ErrorCode::ClockWrong, &error),
+            StoreError::Io(disk) if disk.is_full() => Self::DISK_FULL.into(),
             StoreError::Io(_) => Self::new(ErrorCode::StorageFailed, NOTHING_STORED),
             // A rule should have refused both earlier.
             StoreError::Illegal(_) | StoreError::TooLarge { .. } => {
@@ -270,22 +237,6 @@ impl From<StoreError> for ApiError {
             StoreError::Panicked | StoreError::Closed => Self::new(ErrorCode::InternalError, NOT_COMMITTED),
         };
         told.because(error)
-    }
-}
-
-impl From<AuthRefusal> for ApiError {
-    fn from(refusal: AuthRefusal) -> Self {
-        let code = match &refusal {
-            AuthRefusal::TimestampFormat
-            | AuthRefusal::TimestampNotCanonical(_)
-            | AuthRefusal::NonceFormat
-            | AuthRefusal::PublicKey(_)
-            | AuthRefusal::SignatureFormat => ErrorCode::AuthHeaderInvalid,
-            AuthRefusal::TooOld => ErrorCode::RequestTooOld,
-            AuthRefusal::TooFarAhead => ErrorCode::RequestAhead,
-            AuthRefusal::BadSignature => ErrorCode::RequestSignatureInvalid,
-        };
-        Self::refused(code, &refusal)
     }
 }
 
@@ -319,13 +270,13 @@ impl From<CapRefusal> for ApiError {
 
 /// The code of each case. A case that holds a failure becomes what the failure becomes.
 macro_rules! refusals {
-    ($($refusal:ident { $($code:ident: $cases:pat,)+ => $($failed:ident)|+ })+) => {$(
+    ($($refusal:ident { $($code:ident: $cases:pat,)+ => $($failed:ident)|* })+) => {$(
         impl From<$refusal> for ApiError {
             fn from(refusal: $refusal) -> Self {
                 use $refusal as R;
                 let code = match refusal {
                     $($cases => ErrorCode::$code,)+
-                    $(R::$failed(error) => return error.into(),)+
+                    $(R::$failed(error) => return error.into(),)*
                 };
                 Self::refused(code, &refusal)
             }
@@ -334,6 +285,13 @@ macro_rules! refusals {
 }
 
 refusals! {
+    AuthRefusal {
+        AuthHeaderInvalid: R::TimestampFormat | R::TimestampNotCanonical(_) | R::NonceFormat | R::PublicKey(_) | R::SignatureFormat,
+        RequestTooOld: R::TooOld,
+        RequestAhead: R::TooFarAhead,
+        RequestSignatureInvalid: R::BadSignature,
+        =>
+    }
     RegisterRefusal {
         ProjectRegistered: R::AlreadyRegistered(_),
         RegistrationPending: R::InProgress(_),

@@ -14,7 +14,7 @@ use thiserror::Error;
 use tokio::{sync::watch, task::JoinHandle};
 
 use crate::limits::semaphore::{Claimant, FairSemaphore, GaveWay, MinimumPace, Permit, SemaphoreRules};
-use crate::metrics::counting::Counter;
+use crate::metrics::Counter;
 
 /// How long a download continues while no client waits, and how long its result is kept for clients that come back.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -10,7 +10,7 @@ use countersign_core::values::shown::shown_text;
 use countersign_store::machine::clock::uptime_nanos;
 use tracing::{Event, Level, callsite::Identifier, field::Field, field::Visit};
 
-use crate::metrics::counting::Counter;
+use crate::metrics::Counter;
 use crate::operate::observe::{line, line::Fields, line::Style};
 
 /// Lines that can wait: 4 MiB at most.
