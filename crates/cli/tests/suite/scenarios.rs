@@ -1,76 +1,117 @@
-//! What the API answers, written as text: `tests/scenarios/*.txt`. Each file is played against one server.
+//! What the server answers, written as text: `tests/scenarios/*.txt`. Each file is played against one server.
 //!
 //! A line is a request and what it is answered with: `WHO does something => STATUS`. Behind the status stand parts of the
-//! answer, with ` & ` in between, or the whole answer as JSON. A part that begins with `!` is missing. Header fields are parts
-//! of an answer too, as `name: value`. A request that is refused must leave no commit behind. These are the lines:
+//! answer, with ` & ` in between. A part that begins with `!` is missing, and ` … ` stands between parts in this order. Header
+//! fields are parts of an answer too, as `name: value`. An answer in JSON can be given whole, or after `~` with the fields that
+//! matter. A request that is refused must leave no commit behind. These are the lines:
 //!
 //! ```text
-//! TEAM: artifact 2 alice bob, admin 1 alice, days 5      a signers file, dated days before a fixed day
+//! config: [limits]\nassets = 2                           the configuration file, as the first line
+//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name
 //! alice registers PROJECT TEAM                           its file is published and registered; `proposes` for an update
 //! everyone signs PATH: alice bob                         each in turn, and only the last one makes it complete
 //! alice signs PATH
 //! alice releases DIR CONTENT                             a checksums file of one line, which CONTENT decides
-//! alice revokes PATH REASON                              also: withdraws PATH, objects PATH TEXT, takes-back PATH
-//! alice GET TARGET, POST TARGET BODY                     signed by alice; without a name it is not signed
-//! GET TARGET NAME: VALUE                                 with a header field
+//! alice revokes PATH REASON                              `joins PATH` with the revocation that others have begun
+//! alice withdraws PATH                                   also: objects PATH TEXT, takes-back PATH
+//! alice GET TARGET, POST TARGET BODY                     signed by alice; `alice@-60` a minute ago; without a name not signed
+//! GET TARGET | NAME: VALUE | -NAME | +NAME               with a header field, without one, with one twice
+//! again, again TARGET                                    the last of these requests once more, byte for byte
+//! page TARGET                                            as a browser asks: its words, `-> TARGET` for links, `raw TEXT`
+//! operator block THING                                   `countersign admin`, answered with an exit code and what it says
 //! serve PATH: TEXT                                       on the file server; `\n` for a line break
+//! upstream PATH: 404                                     also: `hung up`, `broken off`, `endless`
 //! asked: 2                                               so many requests reached the file server since the line before
-//! operator: block THING                                  `countersign admin`, beside the server
-//! restart, kill
+//! restart, kill, stop, start
 //! ```
 //!
+//! `<a|b>` in a request stands for one request with each, and `<1..9>` for all numbers between these.
+//!
 //! Names in braces stand for what only the run knows: `{id DIR}`, `{pending DIR}`, `{active DIR}` and `{index DIR}` for paths,
-//! `{files}` for the address of the file server, `{key NAME}` and `{body-key NAME}` for keys, `{sig NAME PATH}` for a signature
-//! over a stored file, `{sig NAME 'TEXT'}` for one over a text, and `{etag}` for the tag of the answer before.
+//! `{files}` for the address of the file server, `{key NAME}`, `{body-key NAME}`, `{ssh-key NAME}`, `{short-key NAME}` and
+//! `{key-page NAME}` for keys, `{sig NAME PATH}` for a signature over a stored file, `{sig NAME 'TEXT'}` for one over a text,
+//! `{base64 PATH}`, `{digest PATH}` and `{blob PATH}` for a stored file, `{file TEAM}` for a signers file, and as `{json TEAM}` in
+//! JSON, `{sum CONTENT}` for the digest in a checksums file, `{repeat 64 a}` for a long text, `{head}` for the newest commit, and
+//! `{etag}` for the last tag of an answer. `{url NAME}` and `{upper NAME}` write any of them in percent code and in capitals.
 
 use std::collections::BTreeMap;
 
+use countersign_core::values::{digest::Sha512, key::encode_base64};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
+use crate::support::html::{Html, key_page, open_with_script, short_key, visit};
+use crate::support::people::{new_nonce, seconds_ago};
 use crate::support::second_thoughts::{object, withdraw};
 use crate::support::{
-    Launch, Person, Reply, Request, SignersFile, World, client::text, days_ago, person, signers::signer,
-    world::checksums,
+    Answer, Launch, Person, Reply, Request, SignersFile, World, client::text, days_ago, person,
+    signers::signer, world::checksums,
 };
 
 struct Play {
     world: World,
+    _config: TempDir,
     teams: BTreeMap<String, SignersFile>,
     asked: usize,
     etag: String,
+    sent: Option<Request>,
+}
+
+/// What came back.
+enum Told {
+    Answer(Reply),
+    Page(Html),
+    /// The exit code of a command, and all that it said.
+    Output(i32, String),
 }
 
 #[track_caller]
 fn play(text: &str) {
-    let mut play = Play { world: World::start(), teams: BTreeMap::new(), asked: 0, etag: String::new() };
-    for (number, line) in
-        text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-    {
-        let line = play.fill_in(line);
+    let config = text.lines().find_map(|line| line.strip_prefix("config: ")).unwrap_or_default();
+    let dir = TempDir::new().expect("a temporary directory");
+    let file = dir.path().join("countersign.toml");
+    std::fs::write(&file, config.replace("\\n", "\n")).expect("a configuration file");
+    let config = file.to_str().expect("a plain name");
+    let world = World::start_with(|launch, _| launch.args(["--dev", "--config", config]));
+    let (teams, asked, etag) = Default::default();
+    let mut play = Play { world, _config: dir, teams, asked, etag, sent: None };
+    let is_step = |line: &str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("config: ");
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| is_step(line)) {
         println!("{}: {line}", number + 1);
-        play.step(&line);
+        play.step(line);
     }
 }
 
 impl Play {
     fn step(&mut self, line: &str) {
+        let server = &mut self.world.server;
         match line {
-            "restart" => return self.world.server.restart(),
-            "kill" => return self.world.server.crash_and_restart(),
+            "restart" => return server.restart(),
+            "kill" => return server.crash_and_restart(),
+            "stop" => return assert_eq!(server.stop().code(), Some(0)),
+            "start" => return server.start_again(),
             _ => {}
         }
-        let Some((request, expected)) = line.split_once(" => ") else { return self.prepare(line) };
-        let before = self.world.git().run(&["rev-parse", "HEAD"]);
-        let reply = self.request(request);
-        check(&reply, expected);
-        self.etag = reply.header("etag").unwrap_or_default().to_owned();
-        if reply.status >= 400 {
-            assert_eq!(
-                self.world.git().run(&["rev-parse", "HEAD"]),
-                before,
-                "a refused request has changed something"
-            );
+        let line = self.fill_in(line);
+        let Some((request, expected)) = line.split_once(" => ") else { return self.prepare(&line) };
+        for request in expand(request) {
+            println!("    {}", request.chars().take(400).collect::<String>());
+            let before = self.head();
+            let told = self.ask(&request);
+            check(&told, expected, &request);
+            let Told::Answer(reply) = told else { continue };
+            if let Some(tag) = reply.header("etag") {
+                tag.clone_into(&mut self.etag);
+            }
+            assert!(reply.status < 400 || self.head() == before, "a refused request has changed something");
         }
+    }
+
+    /// The newest commit, of a server that runs.
+    fn head(&self) -> Option<String> {
+        let reply =
+            self.world.server.is_running().then(|| self.world.server.send(&Request::head("/v1/journal")));
+        reply.and_then(|reply| reply.header("x-svc-commit").map(str::to_owned))
     }
 
     fn prepare(&mut self, line: &str) {
@@ -79,53 +120,48 @@ impl Play {
             let signers: Vec<Person> = rest.split(' ').map(person).collect();
             return self.world.sign_all(path, &signers.iter().collect::<Vec<_>>());
         }
+        let text = rest.replace("\\n", "\n");
         if let Some(path) = name.strip_prefix("serve ") {
-            return self.world.files.put(path, rest.replace("\\n", "\n"));
+            return self.world.files.put(path, text);
         }
-        if name == "operator" {
-            let data_dir = self.world.server.data_dir();
-            let command = ["admin"].into_iter().chain(rest.split(' ')).chain(["--data-dir", text(&data_dir)]);
-            assert!(Launch::default().args(command).output().status.success(), "{rest}");
-            return;
+        if let Some(path) = name.strip_prefix("upstream ") {
+            let answer = match rest {
+                "hung up" => Answer::HungUp,
+                "broken off" => Answer::BrokenOff(b"half of i".to_vec()),
+                "endless" => Answer::Endless,
+                status => Answer::Status(status.parse().expect("a status")),
+            };
+            return self.world.files.set(path, answer);
         }
         if name == "asked" {
             let before = std::mem::replace(&mut self.asked, self.world.files.asked().len());
             return assert_eq!((self.asked - before).to_string(), rest, "{:?}", self.world.files.asked());
         }
-        let mut file = SignersFile::new();
-        for part in rest.split(", ") {
-            let words: Vec<&str> = part.split(' ').collect();
-            let (number, names) = (words[1].parse().expect("a number"), &words[2..]);
-            let people: Vec<Person> = names.iter().map(|name| person(name)).collect();
-            let people: Vec<&Person> = people.iter().collect();
-            let threshold = usize::try_from(number).unwrap_or_default();
-            file = match words[0] {
-                "artifact" => file.artifact(threshold, &people),
-                "admin" => file.admin(threshold, &people),
-                "master" => file.master(threshold, &people),
-                "revocation" => file.revocation(threshold, &people),
-                "registrars" => {
-                    let keys: Vec<_> = people.iter().map(|person| signer(&person.key())).collect();
-                    file.with("registrars", json!(keys))
-                }
-                "days" => file.redated(days_ago(number)),
-                other => panic!("no part of a team: {other}"),
-            };
-        }
-        self.teams.insert(name.to_owned(), file);
+        self.teams.insert(name.to_owned(), rest.split(", ").fold(SignersFile::new(), add_role));
     }
 
-    fn request(&self, text: &str) -> Reply {
+    fn ask(&mut self, line: &str) -> Told {
         let world = &self.world;
-        let words: Vec<&str> = text.splitn(4, ' ').collect();
-        match words.as_slice() {
-            ["GET", target] => world.server.get(target),
-            ["GET", target, name, value] => {
-                world.server.send(&Request::get(target).with_header(name.trim_end_matches(':'), value))
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        Told::Answer(match words.as_slice() {
+            ["page", target] if target.starts_with("/verify") => {
+                return Told::Page(open_with_script(&world.server, target, "/assets/verify/page.mjs"));
             }
-            [name, "GET", target] => world.get_as(&person(name), target),
-            [name, "POST", target, body] => {
-                world.send_as(&person(name), Request::new("POST", target).with_body(*body))
+            ["page", target] => return Told::Page(visit(&world.server, target)),
+            ["operator", ..] => {
+                let data_dir = world.server.data_dir();
+                let args = line.split(' ').skip(1).chain(["--data-dir", text(&data_dir)]);
+                let output = Launch::default().arg("admin").args(args).output();
+                let said = [output.stdout, output.stderr].concat();
+                let code = output.status.code().expect("it ends by itself");
+                return Told::Output(code, String::from_utf8(said).expect("text"));
+            }
+            ["again", target @ ..] => {
+                let mut request = self.sent.clone().expect("a request before this one");
+                if let [target] = target {
+                    request.target = target.as_bytes().to_vec();
+                }
+                world.server.send(&request)
             }
             [name, "registers", project, team] => world.register(&person(name), project, &self.teams[*team]),
             [name, "proposes", project, team] => world.propose(&person(name), project, &self.teams[*team]),
@@ -137,10 +173,31 @@ impl Play {
             [name, "revokes", path, reason] => {
                 world.revoke_with(&person(name), path, &world.revocation_of(path, reason))
             }
+            [name, "joins", path] => {
+                let document = world.read(&format!("{path}.revocation.json.pending"));
+                world.revoke_with(&person(name), path, &String::from_utf8_lossy(&document))
+            }
             [name, "withdraws", path] => withdraw(world, &person(name), path),
-            [name, "objects", path, text] => object(world, &person(name), path, Some(text)),
+            [name, "objects", path, why] => object(world, &person(name), path, Some(why)),
             [name, "takes-back", path] => object(world, &person(name), path, None),
-            _ => panic!("no request of a scenario: {text}"),
+            _ => {
+                let request = read_request(line);
+                let reply = world.server.send(&request);
+                if request.method == "HEAD" {
+                    self.compare_with_get(line, &reply);
+                }
+                self.sent = Some(request);
+                reply
+            }
+        })
+    }
+
+    /// HEAD is answered like GET, without the body.
+    fn compare_with_get(&self, text: &str, head: &Reply) {
+        let get = self.world.server.send(&read_request(&text.replacen("HEAD", "GET", 1)));
+        assert_eq!((head.status, &head.body[..]), (get.status, &b""[..]), "{text}");
+        for name in ["content-type", "content-length", "etag", "cache-control"] {
+            assert_eq!(head.header(name), get.header(name), "{name} of {text}");
         }
     }
 
@@ -154,45 +211,206 @@ impl Play {
         let Some((name, rest)) = rest.split_once(end).filter(|_| is_name) else {
             return format!("{before}{{{}", self.fill_in(rest));
         };
+        format!("{before}{}{}", self.value_of(name), self.fill_in(rest))
+    }
+
+    fn value_of(&self, name: &str) -> String {
         let world = &self.world;
+        let stored = |path: &str| world.read(&self.fill_in(&format!("{{{path}}}")));
         let words: Vec<&str> = name.splitn(3, ' ').collect();
-        let value = match words.as_slice() {
+        let of = |kind: &str| name.strip_prefix(kind).unwrap_or_default().trim_start();
+        match words.as_slice() {
             ["etag"] => self.etag.clone(),
+            ["head"] => self.head().expect("a commit"),
             ["files"] => world.files.url(""),
+            ["port"] => world.files.port().to_string(),
             ["id", dir] => world.id(dir),
             ["pending", project] => world.pending_path(project),
             ["active", project] => world.active_path(project),
-            ["index", dir] => world.index_path(dir),
+            ["index", ..] => world.index_path(of("index")),
             ["key", name] => person(name).key(),
             ["body-key", name] => person(name).body_key(),
             ["ssh-key", name] => person(name).ssh_key(),
+            ["short-key", name] => short_key(&person(name)),
+            ["key-page", name] => key_page(&person(name)),
+            ["url", ..] => percent_encode(&self.value_of(of("url"))),
+            ["upper", ..] => self.value_of(of("upper")).to_uppercase(),
+            ["file", team] => String::from_utf8(self.teams[*team].bytes()).expect("JSON"),
+            ["json", team] => json!(self.value_of(&format!("file {team}"))).to_string(),
+            ["sum", content] => checksums(content)[..64].to_owned(),
+            ["repeat", count, text] => text.repeat(count.parse().expect("a number")),
+            ["base64", ..] => encode_base64(&stored(of("base64"))),
+            ["digest", ..] => Sha512::of(&stored(of("digest"))).to_prefixed(),
+            ["blob", ..] => {
+                let path = self.fill_in(&format!("{{{}}}", of("blob")));
+                world.git().run(&["rev-parse", &format!("main:{path}")])
+            }
             ["sig", name, text] => match text.strip_prefix('\'') {
                 Some(text) => person(name).sign_bytes(text.replace("\\\"", "\"").as_bytes()),
-                None => person(name).sign_bytes(&world.read(&self.fill_in(&format!("{{{text}}}")))),
+                None => person(name).sign_bytes(&stored(text)),
             },
             _ => panic!("no name of a scenario: {name}"),
-        };
-        format!("{before}{value}{}", self.fill_in(rest))
+        }
     }
 }
 
-fn check(reply: &Reply, expected: &str) {
+fn percent_encode(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|b| if is_plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
+/// One more role of a signers file, or its date.
+fn add_role(file: SignersFile, part: &str) -> SignersFile {
+    let words: Vec<&str> = part.split(' ').collect();
+    let (number, names) = (words[1].parse::<i64>().expect("a number"), &words[2..]);
+    let signers: Vec<Value> = names
+        .iter()
+        .map(|name| match name.split_once('=') {
+            Some((name, label)) => {
+                let mut signer = signer(&person(name).key());
+                signer["name"] = json!(label);
+                signer
+            }
+            None => signer(&person(name).key()),
+        })
+        .collect();
+    let group = json!([{ "threshold": number, "signers": signers }]);
+    match words[0] {
+        "artifact" => file.with("artifact_signers", group),
+        "admin" => file.with("admin_keys", group),
+        "master" => file.with("master_keys", group),
+        "revocation" => file.with("revocation_keys", group),
+        "registrars" => file.with("registrars", json!(signers)),
+        "days" => file.redated(days_ago(number)),
+        other => panic!("no part of a team: {other}"),
+    }
+}
+
+/// `[WHO] METHOD TARGET [BODY]`, and header fields behind ` | `.
+fn read_request(text: &str) -> Request {
+    let mut fields = text.split(" | ");
+    let line = fields.next().unwrap_or_default();
+    let is_signed = line.starts_with(|c: char| c.is_ascii_lowercase());
+    let (who, line) = line.split_once(' ').filter(|_| is_signed).unwrap_or(("", line));
+    let words: Vec<&str> = line.splitn(3, ' ').collect();
+    let methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH"];
+    let method = methods.into_iter().find(|method| *method == words[0]);
+    let method = method.unwrap_or_else(|| panic!("no request of a scenario: {text}"));
+    let mut request = Request::new(method, words[1]).with_body(words.get(2).copied().unwrap_or_default());
+    if let Some((name, seconds)) = who.split_once('@') {
+        let seconds: i64 = seconds.parse().expect("seconds");
+        request = person(name).sign_at(request, seconds_ago(-seconds), &new_nonce());
+    } else if !who.is_empty() {
+        request = person(who).sign(request);
+    }
+    fields.fold(request, |request, field| match (field.split_at(1), field.split_once(": ")) {
+        (("-", name), _) => request.without_header(name),
+        (("+", name), _) => {
+            let value = request.header(name).to_owned();
+            request.with_header(name, &value)
+        }
+        (_, Some((name, value))) => request.replace_header(name, value),
+        _ => panic!("no header field: {field}"),
+    })
+}
+
+/// The requests that a line with alternatives stands for.
+fn expand(request: &str) -> Vec<String> {
+    let parts = request.split_once('<').and_then(|(before, rest)| Some((before, rest.split_once('>')?)));
+    let Some((before, (choice, after))) = parts else { return vec![request.to_owned()] };
+    let choices: Vec<String> = match choice.split_once("..").map(|(from, to)| (from.parse(), to.parse())) {
+        Some((Ok(from), Ok(to))) => (from..=to).map(|number: usize| number.to_string()).collect(),
+        _ => choice.split('|').map(str::to_owned).collect(),
+    };
+    let rest = expand(after);
+    let of = |choice: &String| rest.iter().map(|rest| format!("{before}{choice}{rest}")).collect::<Vec<_>>();
+    choices.iter().flat_map(of).collect()
+}
+
+#[track_caller]
+fn check(told: &Told, expected: &str, request: &str) {
     let (status, parts) = expected.split_once(' ').unwrap_or((expected, ""));
-    assert_eq!(reply.status.to_string(), status, "{}", reply.text());
-    if reply.status >= 400 {
-        reply.error(reply.status);
+    let (got, said) = match told {
+        Told::Answer(reply) => {
+            let is_json = !request.contains("HEAD ") && !request.starts_with("GET /badge/");
+            if reply.status >= 400 && is_json {
+                reply.error(reply.status);
+            }
+            let head: String =
+                reply.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+            (reply.status.to_string(), head + &reply.text())
+        }
+        Told::Page(html) => (html.status.to_string(), html.words.clone()),
+        Told::Output(code, said) => (code.to_string(), said.clone()),
+    };
+    assert_eq!(got, status, "{request}: {said}");
+    let json = || match told {
+        Told::Answer(reply) => reply.json(),
+        Told::Page(_) | Told::Output(..) => serde_json::from_str(&said).expect("JSON"),
+    };
+    if let Some(fields) = parts.strip_prefix('~') {
+        let fields = serde_json::from_str(fields).expect("fields in JSON");
+        return assert!(includes(&json(), &fields), "{fields} is not in {said}");
     }
     if parts.starts_with('{') {
         let expected: Value = serde_json::from_str(parts).expect("an answer in JSON");
-        return assert_eq!(reply.json(), expected);
+        return assert_eq!(json(), expected);
     }
-    let head: String = reply.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
-    let told = head + &reply.text();
     for part in parts.split(" & ").filter(|part| !part.is_empty()) {
-        match part.strip_prefix('!') {
-            Some(part) => assert!(!told.contains(part), "{part:?} is in the answer: {told}"),
-            None => assert!(told.contains(part), "{part:?} is not in the answer: {told}"),
+        let (is_wanted, part) = part.strip_prefix('!').map_or((true, part), |part| (false, part));
+        let is_there = match (told, part.strip_prefix("-> "), part.strip_prefix("raw ")) {
+            (Told::Page(html), Some(target), _) => html.links.iter().any(|link| link == target),
+            (Told::Page(html), _, Some(text)) => html.text.contains(text),
+            _ => comes_in_order(&said, part),
+        };
+        assert_eq!(is_there, is_wanted, "{part:?} of {request}: {said}");
+    }
+}
+
+fn comes_in_order(mut said: &str, parts: &str) -> bool {
+    parts.split(" … ").all(|part| {
+        let at = said.find(part);
+        said = at.map_or("", |at| &said[at + part.len()..]);
+        at.is_some()
+    })
+}
+
+/// Whether a value has these fields. Lists have as many elements, each with its fields; `null` stands for no field.
+fn includes(value: &Value, fields: &Value) -> bool {
+    match (value, fields) {
+        (Value::Object(value), Value::Object(fields)) => fields
+            .iter()
+            .all(|(name, field)| value.get(name).map_or(field.is_null(), |value| includes(value, field))),
+        (Value::Array(value), Value::Array(fields)) => {
+            value.len() == fields.len()
+                && value.iter().zip(fields).all(|(value, field)| includes(value, field))
         }
+        _ => value == fields,
+    }
+}
+
+/// Each line of `mistakes.txt` is a configuration, and what the server and `--check` say of it.
+#[test]
+fn mistakes_in_a_configuration_are_told_before_anything_is_made() {
+    let dir = TempDir::new().expect("a temporary directory");
+    let (config, data) = (dir.path().join("countersign.toml"), dir.path().join("data"));
+    let lines = include_str!("../scenarios/mistakes.txt").lines();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("# ")) {
+        let line = line.replace("\\n", "\n").replace("CONFIG", text(&config));
+        let (mistake, words) = line.split_once(" => ").expect("a configuration and words");
+        std::fs::write(&config, mistake).expect("a configuration file");
+        let launch = Launch::serve(&data).args(["--config", text(&config)]);
+        let checked = launch.clone().arg("--check").output();
+        assert_eq!(checked.status.code(), Some(2), "{line}");
+        let checked = String::from_utf8([checked.stdout, checked.stderr].concat()).expect("text");
+        for said in [launch.refusal(), checked] {
+            for part in words.split(" & ") {
+                let is_wanted = !part.starts_with('!');
+                assert_eq!(said.contains(part.trim_start_matches('!')), is_wanted, "{part:?}: {said}");
+            }
+            assert!(!said.contains("s0-secret"), "{said}");
+        }
+        assert!(!data.exists(), "{line}");
     }
 }
 
@@ -206,4 +424,7 @@ macro_rules! scenarios {
     )+ } };
 }
 
-scenarios! { signers signatures releases revocations second_thoughts signers_files checksums files blocked }
+scenarios! {
+    activity addresses badges blocked capped catalogue chains changes checksums files operator pages questions releases requests
+    revocations second_thoughts signatures signers signers_files verify_page whole_host
+}

@@ -1,14 +1,7 @@
-//! The routes of the specification: what each takes, answers and stores.
+//! The routes of the specification. What each takes and answers is in `tests/scenarios`; here is what needs more than a line.
 
-mod catalogue;
-mod chain;
 mod checksums;
-mod files;
 mod histories;
-mod many_signers;
-mod ping;
+mod lists;
 mod reference;
 mod registration;
-mod revocation;
-mod signers_files;
-mod status;

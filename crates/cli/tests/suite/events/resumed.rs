@@ -75,38 +75,3 @@ fn the_first_block_says_where_to_go_on_from() {
         world.server.restart();
     }
 }
-
-#[test]
-fn a_commit_that_is_not_kept_is_answered_with_the_way_out() {
-    let world = World::start();
-    let unknown = "0123456789abcdef0123456789abcdef01234567";
-    let request = Request::get("/v1/events").with_header("last-event-id", unknown);
-    let message = world.server.send(&request).error(404);
-    for words in [unknown, "newest 10000", "without Last-Event-ID"] {
-        assert!(message.contains(words), "`{words}` is missing in: {message}");
-    }
-}
-
-#[test]
-fn hostile_ids_are_refused() {
-    let world = World::start();
-    let commit = commits(&world).remove(0);
-    let long = "a".repeat(4_000);
-    for id in [
-        "1",
-        "main",
-        "../../../etc/passwd",
-        "0123456789abcdef0123456789abcdef0123456",
-        "0123456789abcdef0123456789abcdef012345678",
-        "0123456789abcdef0123456789abcdef0123456g",
-        &long,
-        "\u{202e}23456789abcdef0123456789abcdef01234567",
-        &format!("{commit},{commit}"),
-    ] {
-        let request = Request::get("/v1/events").with_header("last-event-id", id);
-        world.server.send(&request).refused(400, "40 hexadecimal digits");
-    }
-    let twice = Request::get("/v1/events").with_header("last-event-id", &commit);
-    world.server.send(&twice.with_header("Last-Event-ID", &commit)).refused(400, "more than once");
-    world.server.get("/v1/events?last_event_id=%00").refused(400, "40 hexadecimal digits");
-}

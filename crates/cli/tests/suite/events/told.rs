@@ -128,28 +128,3 @@ fn a_key_is_told_of_what_waits_for_its_signature() {
     assert_eq!(bobs.next_kinds(), ["activated"]);
     assert_eq!(carols.next_kinds(), ["proposal", "signature", "signature", "activated"]);
 }
-
-#[test]
-fn what_makes_no_sense_is_refused() {
-    let world = World::start();
-    for (query, words) in [
-        ("prefix=", "prefix: "),
-        ("prefix=a/../b", "path traversal"),
-        ("prefix=a//b", "prefix: "),
-        ("prefix=a&prefix=b", "prefix: given more than once"),
-        ("key=svc-pub:AAAA", "key: "),
-        ("key=", "key: "),
-        ("type=signature,moved", "`moved` is not one of registration, "),
-        ("type=", "`` is not one of"),
-        ("prefx=a", "`prefx` is not one of `prefix`, `key`, `type`, `last_event_id`"),
-        ("%E2%80%AEprefix=a", "`\\u{202e}prefix` is not one of"),
-        ("type=%E2%80%AEmoved", "`\\u{202e}moved` is not one of"),
-        ("last_event_id=", "40 hexadecimal digits"),
-    ] {
-        world.server.get(&format!("/v1/events?{query}")).refused(400, words);
-    }
-    world.server.send(&Request::new("POST", "/v1/events")).error(405);
-    world.server.get("/v1/events/").error(404);
-    let head = world.server.send(&Request::head("/v1/events"));
-    assert_eq!((head.status, head.body.as_slice()), (200, &b""[..]));
-}

@@ -198,21 +198,3 @@ fn a_token_file_that_is_missing_or_empty_stops_the_start() {
         assert!(said.contains("token") && !said.contains("two words"), "{said}");
     }
 }
-
-#[test]
-fn the_configuration_of_a_forge_is_checked_at_the_start() {
-    let dir = tempfile::TempDir::new().unwrap();
-    for (text, word) in [
-        ("[[forge]]\nkind = \"github\"\n", "host"),
-        ("[[forge]]\nhost = \"git.example.com\"\n", "kind"),
-        ("[[forge]]\nhost = \"git.example.com\"\nkind = \"svn\"\n", "kind"),
-        ("[[forge]]\nhost = \"https://git.example.com/x\"\nkind = \"github\"\n", "host"),
-        ("[[forge]]\nhost = \"git.example.com\"\nkind = \"github\"\napi = \"nowhere\"\n", "api"),
-        ("[[forge]]\nhost = \"git.example.com\"\nkind = \"github\"\nraw = \"ftp://x\"\n", "raw"),
-        ("[[forge]]\nhost = \"git.example.com\"\nkind = \"github\"\nunheard = 1\n", "unheard"),
-    ] {
-        let server = TestServer::prepare(|launch| configure(launch, dir.path(), text));
-        let said = server.launch().refusal();
-        assert!(said.contains(word), "{text}: {said}");
-    }
-}

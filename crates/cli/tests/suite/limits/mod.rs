@@ -1,7 +1,6 @@
 //! What one client can take from others, and how much the server accepts.
 
 mod budgets;
-mod caps;
 mod places;
 mod rates;
 mod slow_clients;

@@ -243,24 +243,6 @@ fn limits_are_on_unless_switched_off() {
 }
 
 #[test]
-fn wrong_limits_are_errors_that_name_their_key() {
-    let dir = TempDir::new().unwrap();
-    let config = dir.path().join("countersign.toml");
-    for (text, words) in [
-        ("[rate_limits]\nkey_burst = 0\n", "rate_limits.key_burst"),
-        ("[rate_limits]\nkey_bursts = 1\n", "key_bursts"),
-        ("[connections]\nmax = 0\n", "connections.max"),
-        ("trusted_proxies = [\"proxy.example\"]\n", "proxy.example"),
-        ("metrics_listen = \"9100\"\n", "metrics_listen"),
-    ] {
-        std::fs::write(&config, text).unwrap();
-        let launch = crate::support::Launch::serve(&dir.path().join("data"));
-        let said = launch.args(["--config", config.to_str().unwrap()]).refusal();
-        assert!(said.contains(words), "{text}: {said}");
-    }
-}
-
-#[test]
 fn a_key_that_is_limited_has_changed_nothing() {
     let (server, _ground) = limited("key_per_second = 1\nkey_burst = 1", &[]);
     let alice = Person::named("alice");

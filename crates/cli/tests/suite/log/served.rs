@@ -10,7 +10,7 @@ use countersign_testing::log_reader::{derive_leaves, root_of};
 
 use super::{await_all, await_that, log_key, start};
 use crate::support::metrics::{Page, await_value};
-use crate::support::{SignersFile, TestServer, World, alice, bob, people::now, signers::days_ago};
+use crate::support::{SignersFile, World, alice, bob, people::now, signers::days_ago};
 
 fn staple(world: &World, index: &str) -> Staple {
     let reply = world.server.get(&format!("/v1/proof/{index}"));
@@ -116,16 +116,6 @@ fn a_release_without_a_staple_is_told_why() {
             other => panic!("{other}: {}", reply.text()),
         }
     });
-}
-
-#[test]
-fn a_server_without_a_log_says_so_and_keeps_nothing() {
-    let server = TestServer::start();
-    for target in ["/log/checkpoint", "/log/key", "/log/tile/0/000", "/log/tile/entries/000", "/v1/proof/a/b"]
-    {
-        server.get(target).refused(404, "keeps no log");
-    }
-    assert!(!server.data_dir().join("log").exists());
 }
 
 #[test]

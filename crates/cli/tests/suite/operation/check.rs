@@ -1,4 +1,4 @@
-//! `countersign serve --check` (D58), and what is said about mistakes in the configuration file.
+//! `countersign serve --check` (D58). Single mistakes are in `scenarios/mistakes.txt`.
 
 use std::process::Output;
 
@@ -67,15 +67,18 @@ fn every_problem_is_told_with_exit_code_2() {
     let file = dir.path().join("a-file");
     std::fs::write(&file, "").unwrap();
     let config = format!(
-        "listen = \"{}\"\ndata_dir = {file:?}\n[tls]\ncert_file = \"/nowhere/cert.pem\"\nkey_file = \"/nowhere/key.pem\"\n",
+        "listen = \"{}\"\ndata_dir = {file:?}\n[tls]\ncert_file = \"/nowhere/cert.pem\"\nkey_file = \"/nowhere/key.pem\"\n\
+         [log]\norigin = \"sign.test/log\"\nkey_file = \"/nowhere/key\"\n",
         taken.local_addr().unwrap()
     );
     let checked = check(&dir, &config, &[]);
     assert_eq!(checked.code, Some(2), "{}", checked.said);
     for words in [
-        "3 things are wrong:\n- ",
+        "4 things are wrong:\n- ",
         "/nowhere/cert.pem",
         "countersign.toml, line 4)",
+        "/nowhere/key ",
+        "countersign.toml, line 8)",
         "is not a directory",
         "cannot listen on 127.0.0.1",
     ] {
@@ -97,56 +100,4 @@ fn a_data_directory_that_cannot_be_made_is_told_before_the_server_tries() {
     assert_eq!(checked.code, Some(2), "{}", checked.said);
     assert!(checked.said.contains("the data directory /proc/countersign/data"), "{}", checked.said);
     assert!(!checked.said.contains("in order"), "{}", checked.said);
-}
-
-#[test]
-fn the_key_of_a_log_that_cannot_be_read_is_shown_in_its_line() {
-    let dir = TempDir::new().unwrap();
-    let log = "[log]\norigin = \"sign.test/log\"\nkey_file = \"/nowhere/key\"\n";
-    let checked = check(&dir, &(data_line(&dir) + log), &[]);
-    assert_eq!(checked.code, Some(2), "{}", checked.said);
-    assert!(checked.said.contains("/nowhere/key"), "{}", checked.said);
-    assert!(checked.said.contains("countersign.toml, line 5)"), "{}", checked.said);
-}
-
-#[test]
-fn a_mistake_is_shown_in_the_files_own_line() {
-    let dir = TempDir::new().unwrap();
-    for (config, words) in [
-        (
-            "listen = \"127.0.0.1:0\"\nlog_fromat = \"json\"\n",
-            "in line 2: unknown key `log_fromat`. Did you mean `log_format`?\n  2 | log_fromat = \"json\"\n",
-        ),
-        (
-            "[limits]\nasset = 3\n",
-            "in line 2: unknown key `asset`. Did you mean `assets`?\n  2 | asset = 3\n",
-        ),
-        ("[limit]\n", "in line 1: unknown key `limit`. Did you mean `limits`?"),
-        (
-            "\n\nquite_another = 1\n",
-            "in line 3: unknown key `quite_another`. Known here are listen, data_dir",
-        ),
-        ("listen = \"nowhere\"\n", "in line 1: "),
-        ("# first\n[limits]\nasset_bytes = 7\nassets = 0\n", "must be more than 0 (COUNTERSIGN, line 4)"),
-        ("limits.assets = 0\n", "must be more than 0 (COUNTERSIGN, line 1)"),
-        (
-            "[[forge]]\nhost = \"a.example\"\nkind = \"forgejo\"\ntoken_file = \"/nowhere/token\"\n",
-            "cannot read the token file /nowhere/token: No such file or directory (os error 2) (COUNTERSIGN, line 4)",
-        ),
-        ("\n[tls]\ncert_file = \"x\"\n", "(COUNTERSIGN, line 3)"),
-        (
-            "[[webhook]]\nsecret = \"s0-secret-of-many-bytes\"\nname = \"CI\"\nurl = \"https://x.example\"\n",
-            "line 3)",
-        ),
-    ] {
-        let checked = check(&dir, config, &["--data-dir", dir.path().join("data").to_str().unwrap()]);
-        assert_eq!(checked.code, Some(2), "{}", checked.said);
-        let path = dir.path().join("countersign.toml");
-        let words = words.replace("COUNTERSIGN", path.to_str().unwrap());
-        assert!(checked.said.contains(&words), "{words}\n{}", checked.said);
-        // The server itself says the same.
-        let launch = Launch::serve(&dir.path().join("data")).args(["--config", path.to_str().unwrap()]);
-        let said = launch.refusal();
-        assert!(said.contains(&words) && !said.contains("s0-secret"), "{words}\n{said}");
-    }
 }

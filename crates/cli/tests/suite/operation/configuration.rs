@@ -102,48 +102,21 @@ fn dev_mode_of_the_file_can_be_switched_off_from_the_environment() {
     assert!(!server.ready_line().to_lowercase().contains("dev"), "{}", server.ready_line());
 }
 
+/// What is more is refused (`scenarios/mistakes.txt`).
 #[test]
-fn an_unknown_key_is_an_error_that_names_it() {
+fn limits_can_be_as_large_as_they_may() {
     let place = Place::new();
-    for text in ["liste = \"127.0.0.1:0\"\n", "[limits]\nliste = 1\n", "[liste]\nx = 1\n"] {
-        let launch = Launch::serve(&place.path("data")).args(["--config", &place.config(text)]);
-        let said = launch.refusal();
-        assert!(said.contains("liste"), "{said}");
-    }
-    assert!(!place.path("data").exists(), "nothing is created before the configuration is understood");
-}
-
-#[test]
-fn a_fetch_may_be_given_an_hour() {
-    let place = Place::new();
-    let file = place.config("[fetch]\ntotal_timeout_seconds = 3600\n");
+    let limits = "assets = 10000\nchecksums_file_bytes = 4194304\nrequest_body_bytes = 4194304\nsigners_file_bytes = 262144";
+    let file = place.config(&format!("[limits]\n{limits}\n[fetch]\ntotal_timeout_seconds = 3600\n"));
     TestServer::start_with(|launch| launch.args(["--config", &file])).get("/v1/ping").ok();
-}
-
-#[test]
-fn a_wrong_value_is_an_error_that_names_its_key() {
-    let place = Place::new();
-    for (text, word) in [
-        ("listen = \"nowhere\"\n", "listen"),
-        ("listen = 7\n", "listen"),
-        ("dev = \"perhaps\"\n", "dev"),
-        ("allow_fetch = [\"10.0.0.0/99\"]\n", "allow_fetch"),
-        ("log_format = \"xml\"\n", "log_format"),
-        ("[fetch]\ntotal_timeout_seconds = 3601\n", "fetch.total_timeout_seconds"),
-        ("not toml", "countersign.toml"),
-    ] {
-        let launch = Launch::serve(&place.path("data")).args(["--config", &place.config(text)]);
-        let said = launch.refusal();
-        assert!(said.contains(word), "{text}: {said}");
-    }
-    let missing = place.text("none.toml");
-    let said = Launch::serve(&place.path("data")).args(["--config", &missing]).refusal();
-    assert!(said.contains("none.toml"), "{said}");
 }
 
 #[test]
 fn wrong_flags_and_variables_are_errors() {
     let place = Place::new();
+    let missing = place.text("none.toml");
+    let said = Launch::serve(&place.path("data")).args(["--config", &missing]).refusal();
+    assert!(said.contains("none.toml"), "{said}");
     let launch = || Launch::bare().args(["--data-dir", &place.text("data")]);
     launch().args(["--listen", "nowhere"]).refusal();
     launch().args(["--unheard"]).refusal();
@@ -175,61 +148,4 @@ fn the_author_of_commits_can_be_configured() {
     let git = crate::support::Git::at(server.repository());
     let identity = git.run(&["log", "-1", "--format=%an %ae %cn %ce"]);
     assert_eq!(identity, "Release Robot robot@example.org Release Robot robot@example.org");
-}
-
-#[test]
-fn limits_can_be_configured() {
-    let alice = Person::named("alice");
-    let place = Place::new();
-    let file = place.config("[limits]\ncollecting_per_project = 2\nrequest_body_bytes = 2000\n");
-    let world = World::start_with(|launch, _| launch.arg("--dev").args(["--config", &file]));
-    world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
-    let first = world.add_release(&alice, "acme/app/v1");
-    world.add_release(&alice, "acme/app/v2");
-    let url = world.publish_checksums("acme/app/v3", &crate::support::world::checksums("v3"));
-    world.register_assets(&alice, &[&url]).error(409);
-    world.sign(&alice, &first).ok();
-    world.register_assets(&alice, &[&url]).ok();
-    let large = crate::support::Request::new("POST", "/v1/assets").with_body(vec![b' '; 2001]);
-    world.send_as(&alice, large).error(413);
-}
-
-#[test]
-fn the_files_of_a_release_can_be_limited() {
-    let alice = Person::named("alice");
-    let place = Place::new();
-    let file = place.config("[limits]\nassets = 2\n");
-    let world = World::start_with(|launch, _| launch.arg("--dev").args(["--config", &file]));
-    world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
-    let register = |names: &[&str]| {
-        let lines: String = names.iter().map(|name| format!("{}  {name}\n", "a".repeat(64))).collect();
-        world.register_assets(&alice, &[&world.publish_checksums("acme/app/v1", &lines)])
-    };
-    register(&["one", "two", "three"]).refused(500, "more than 2 files");
-    assert!(!world.exists(&world.index_path("acme/app/v1")));
-    register(&["one", "two"]).ok();
-
-    let nothing = place.config("[limits]\nassets = 0\n");
-    let said = Launch::serve(&place.path("data")).args(["--config", &nothing]).refusal();
-    assert!(said.contains("limits.assets"), "{said}");
-}
-
-#[test]
-fn limits_that_nothing_could_use_are_refused() {
-    let place = Place::new();
-    for (key, most) in [
-        ("assets", 10_000),
-        ("checksums_file_bytes", 4 << 20),
-        ("request_body_bytes", 4 << 20),
-        ("signers_file_bytes", 256 << 10),
-    ] {
-        let refused = place.config(&format!("[limits]\n{key} = {}\n", most + 1));
-        let said = Launch::serve(&place.path("data")).args(["--config", &refused]).refusal();
-        assert!(
-            said.contains(&format!("limits.{key}")) && said.contains(&format!("at most {most}")),
-            "{said}"
-        );
-        let accepted = place.config(&format!("[limits]\n{key} = {most}\n"));
-        World::start_with(|launch, _| launch.arg("--dev").args(["--config", &accepted]));
-    }
 }

@@ -1,19 +1,6 @@
 //! `/healthz` and `/readyz`, and what they say while the server stops.
 
-use serde_json::json;
-
-use crate::support::{Answer, Person, Request, SignersFile, TestServer, World, client::Computer, http};
-
-#[test]
-fn a_server_that_runs_is_healthy_and_ready() {
-    let server = TestServer::start();
-    assert_eq!(server.get("/healthz").ok(), json!({ "status": "ok" }));
-    assert_eq!(server.get("/readyz").ok(), json!({ "status": "ready" }));
-    for path in ["/healthz", "/readyz"] {
-        assert_eq!(server.send(&Request::head(path)).status, 200);
-        server.send(&Request::new("POST", path)).error(405);
-    }
-}
+use crate::support::{Answer, Person, Request, SignersFile, World, client::Computer, http};
 
 #[test]
 fn a_server_that_cannot_commit_is_not_ready_until_it_can_again() {

@@ -1,8 +1,6 @@
 //! What an operator sets, reads and does.
 
-mod admin_drop;
-mod admin_owner;
-mod admin_socket;
+mod admin;
 mod adopted;
 mod check;
 mod clock;

@@ -48,7 +48,7 @@ fn head_of(length: usize) -> String {
 }
 
 #[test]
-fn a_head_of_32_kib_is_read_and_a_longer_one_is_431() {
+fn a_head_of_32_kib_and_100_fields_is_read_and_a_longer_one_is_431() {
     let server = TestServer::start();
     let said = converse(server.address(), head_of(HEAD_LIMIT).as_bytes());
     assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
@@ -59,11 +59,6 @@ fn a_head_of_32_kib_is_read_and_a_longer_one_is_431() {
     assert_refused(&said, 431, "32768 bytes");
     let target = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "a".repeat(70_000));
     assert_refused(&converse(server.address(), target.as_bytes()), 431, "32768 bytes");
-}
-
-#[test]
-fn a_hundred_header_fields_are_read_and_one_more_is_431() {
-    let server = TestServer::start();
     let with_fields = |count: usize| {
         let others: String = (2..count).map(|n| format!("x-{n}: {n}\r\n")).collect();
         let head = format!("GET /v1/ping HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{others}\r\n");
@@ -75,7 +70,7 @@ fn a_hundred_header_fields_are_read_and_one_more_is_431() {
 }
 
 #[test]
-fn what_is_no_request_is_400_in_json() {
+fn what_is_no_request_is_400_in_json_and_what_came_before_it_is_answered() {
     let server = TestServer::start();
     for bytes in [
         "nonsense\r\n\r\n",
@@ -90,11 +85,6 @@ fn what_is_no_request_is_400_in_json() {
     ] {
         assert_refused(&converse(server.address(), bytes.as_bytes()), 400, "HTTP/1.1");
     }
-}
-
-#[test]
-fn requests_before_nonsense_are_answered_and_bodies_may_hold_anything() {
-    let server = TestServer::start();
     let mut connection = Connection::open(server.address());
     for _ in 0..3 {
         // An unwanted body that looks like what hyper says of nonsense.
@@ -131,36 +121,22 @@ fn refused_heads_are_counted() {
     }
 }
 
+/// Which hosts are names is tested in crates/server.
 #[test]
 fn a_request_of_http_1_1_has_exactly_one_host() {
     let server = TestServer::start();
-    for target in ["/v1/ping", "/", "/v1/files/a", "/healthz", "http://localhost/v1/ping"] {
-        let ask = |version: &str, hosts: &str| {
-            let request = format!("GET {target} HTTP/{version}\r\n{hosts}connection: close\r\n\r\n");
-            converse(server.address(), request.as_bytes())
-        };
-        let expected = if target == "/v1/files/a" { "HTTP/1.1 404 " } else { "HTTP/1.1 200 " };
-        for (version, hosts) in [
-            ("1.1", "host: localhost\r\n"),
-            ("1.1", "host: sign.example.org:8443\r\n"),
-            ("1.1", "host: [::1]:3000\r\n"),
-            ("1.0", ""),
-            ("1.0", "host: localhost\r\n"),
-        ] {
-            // Hyper answers in the version of the request.
-            let said = ask(version, hosts).replace("HTTP/1.0", "HTTP/1.1");
-            assert!(said.starts_with(expected), "{version} {hosts:?}: {said}");
-        }
-        for (version, hosts, words) in [
+    for target in ["/v1/ping", "/", "http://localhost/v1/ping"] {
+        for (version, hosts, expected) in [
+            ("1.1", "host: localhost\r\n", " 200 "),
+            ("1.0", "", " 200 "),
             ("1.1", "", "needs a Host header"),
             ("1.1", "host: localhost\r\nhost: localhost\r\n", "more than once"),
-            ("1.0", "host: a\r\nhost: b\r\n", "more than once"),
-            ("1.1", "host: a/b\r\n", "not the name of a host"),
             ("1.1", "host: a b\r\n", "not the name of a host"),
-            ("1.1", "host: me@localhost\r\n", "not the name of a host"),
         ] {
-            let said = ask(version, hosts).replace("HTTP/1.0", "HTTP/1.1");
-            assert!(said.starts_with("HTTP/1.1 400 ") && said.contains(words), "{version} {hosts:?}: {said}");
+            let request = format!("GET {target} HTTP/{version}\r\n{hosts}connection: close\r\n\r\n");
+            let said = converse(server.address(), request.as_bytes());
+            assert!(said.contains(expected), "{version} {hosts:?}: {said}");
+            assert!(expected == " 200 " || said.starts_with("HTTP/1.1 400 "), "{said}");
         }
     }
 }

@@ -1,8 +1,7 @@
-//! How the server reads a request, whatever it asks for: who signed it, its head, its body, its path.
+//! How the server reads a request, whatever it asks for: who signed it, its head, its body, its path. `scenarios/requests.txt` has
+//! what fits in a line.
 
 mod authentication;
-mod authentication_headers;
 mod bodies;
-mod errors;
 mod heads;
 mod path_attacks;

@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 
+use super::named;
 use crate::support::client::{Computer, put_release};
 use crate::support::html::{Html, key_page, open, short_key, visit};
-use crate::support::{Connection, Person, SignersFile, World, days_ago, signers::signer};
+use crate::support::{Connection, Person, SignersFile, World, days_ago};
 
 const ATTACKS: [&str; 6] = [
     "<script>alert(1)</script>",
@@ -15,12 +16,6 @@ const ATTACKS: [&str; 6] = [
     "&lt;b&gt; &#x3c;i&#x3e;",
     "javascript:alert(1)",
 ];
-
-fn named(person: &Person, name: &str) -> Value {
-    let mut entry = signer(&person.key());
-    entry["name"] = json!(name);
-    entry
-}
 
 fn file_of(people: &[Value]) -> SignersFile {
     SignersFile::new().with("artifact_signers", json!([{ "threshold": 1, "signers": people }]))

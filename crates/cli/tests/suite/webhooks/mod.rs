@@ -2,4 +2,3 @@
 
 mod failing;
 mod sent;
-mod settings;

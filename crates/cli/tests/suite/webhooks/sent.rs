@@ -227,3 +227,23 @@ fn the_page_about_webhooks_shows_a_configuration_that_works_and_commands_that_ve
         }
     }
 }
+
+#[test]
+fn nothing_is_sent_to_an_address_that_is_not_public_unless_it_is_allowed() {
+    let receiver = Receiver::start_at("127.0.0.2:0".parse().unwrap(), Manner::Accept);
+    let config = webhook("ci", &receiver, "");
+    let flags = ["--file-server", "127.0.0.1:PORT", "--log-level", "debug"];
+    let closed = format!("allow_fetch = [\"127.0.0.1:*\"]\n{config}");
+    let mut hooked = HookedWorld::start_with(&closed, &flags);
+    hooked.activate();
+    hooked.world.server.get("/v1/ping").ok();
+    let log = hooked.world.server.stop_and_read_log();
+    assert!(log.contains("nothing of this webhook will be delivered"), "{log}");
+    assert!(log.contains("--allow-fetch 127.0.0.2"), "{log}");
+    assert_eq!(receiver.tries().len(), 0);
+
+    hooked.configure(&format!("allow_fetch = [\"127.0.0.1:*\", \"127.0.0.2:*\"]\n{config}"));
+    hooked.world.server.start_again();
+    let deliveries = receiver.await_accepted(3);
+    assert_eq!(deliveries.iter().map(|delivery| delivery.event()).collect::<Vec<_>>(), hooked.history());
+}

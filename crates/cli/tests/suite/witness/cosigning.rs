@@ -177,11 +177,3 @@ fn a_witness_knows_its_log_from_the_first_moment_on() {
         assert_eq!(witness.add_checkpoint(&log.request(0, 5)).status, 404);
     }
 }
-
-#[test]
-fn a_server_that_is_no_witness_says_so() {
-    let server = crate::support::TestServer::start();
-    let request = crate::support::Request::new("POST", "/add-checkpoint").with_body("old 0\n");
-    server.send(&request).refused(404, "not a witness");
-    server.get(&TestWitness::checkpoint_target("log.example/one")).refused(404, "not a witness");
-}
