@@ -377,7 +377,7 @@ fn an_act_is_told_in_four_lines() {
     );
 }
 
-/// Of n people in a ring, each pair of neighbours must have one who signs: half of them, rounded up.
+/// In a ring of people, each pair of neighbours must have one who signs. That takes half of them, rounded up.
 #[test]
 fn where_not_every_set_can_be_tried_the_bounds_are_safe() {
     let pairs: Groups = (0..61).map(|n| (1, vec![n + 1, (n + 1) % 61 + 1])).collect();

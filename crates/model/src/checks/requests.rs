@@ -338,7 +338,7 @@ fn check_revoke_request(request: &StatementRequest) {
     refused(&|request| request.text = request.subject.files[request.path()].clone());
 }
 
-/// The same release, and words of the objector that can be anything.
+/// An objection to the same release, in any words.
 fn check_objection(request: &StatementRequest) {
     let (path, subject) = (request.path(), &request.subject);
     let index = &subject.files[path];
