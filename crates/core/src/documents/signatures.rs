@@ -112,7 +112,7 @@ fn parse_format_entries(list: &Field<'_>) -> Result<BTreeMap<PublicKey, FormatTe
 }
 
 impl OtherFormatsFile {
-    /// Those that verify: for showing and handing out what a server says that it has.
+    /// Keeps the signatures that verify. What a server says that it has is shown and handed out only so.
     pub fn keep_verifying(&self, sums: &ReleaseSums<'_>) -> Self {
         let mut kept = self.clone();
         for (key, texts) in &mut kept.entries {

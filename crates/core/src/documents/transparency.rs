@@ -34,7 +34,7 @@ pub struct WitnessGroup {
 }
 
 impl WitnessGroup {
-    /// A group of which no witness is said to replay the rules.
+    /// Makes a group. No witness in it is said to replay the rules.
     pub fn new(threshold: usize, keys: Vec<VerifierKey>) -> Self {
         Self { threshold, keys, replaying: BTreeSet::new() }
     }

@@ -35,7 +35,7 @@ pub struct ToState {
     pub subject: ToSign,
     text: String,
     pub document: Statement,
-    /// Those whose signature on the text was shown and verifies.
+    /// The keys whose signature on the text was shown and verifies.
     pub signed: BTreeSet<PublicKey>,
     kind: StatementKind,
 }

@@ -96,7 +96,7 @@ impl VerifierKey {
         Self::parse_kind(text, KeyKind::Log)
     }
 
-    /// For a log, the origin of its checkpoints.
+    /// The name of the log or witness. A log's is the origin of its checkpoints.
     pub fn name(&self) -> &str {
         &self.name
     }

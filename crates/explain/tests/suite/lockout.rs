@@ -12,7 +12,7 @@ use crate::strength::{Model, any_model, public, subsets};
 const NOW: &str = "2026-06-01T12:00:00Z";
 const YEAR: i128 = 365 * 24 * 60 * 60;
 
-/// Those people have signed just now, and all others two years ago.
+/// The outlook if these people have signed just now, and all others two years ago.
 fn outlook(model: &Model, active: &[u8]) -> Lockout {
     let when = |n: &u8| if active.contains(n) { at(NOW) } else { shifted_seconds(at(NOW), -2 * YEAR) };
     let last: BTreeMap<PublicKey, Timestamp> = model.people().iter().map(|n| (public(*n), when(n))).collect();

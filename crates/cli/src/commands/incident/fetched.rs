@@ -228,7 +228,8 @@ impl Fetched {
         }
     }
 
-    /// After what the next page of a list begins, which `last` is the end of. `None` if there is none, or enough was found.
+    /// The entry after which the next page of a list begins: `last`, the end of this page. `None` if there is no further page,
+    /// or enough was found.
     fn next_page(&mut self, more: bool, last: Option<String>, found: usize) -> Option<String> {
         let next = last.filter(|_| more && found < MAX_RELEASES);
         self.findings.is_cut |= more && next.is_none();

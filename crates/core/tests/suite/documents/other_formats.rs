@@ -209,7 +209,7 @@ fn what_does_not_verify_is_left_out() {
     assert_eq!(file.keep_verifying(&sums).count(OtherFormat::Minisign), 3);
 }
 
-/// Of as many signers as there can be, for a release with a long path of this character.
+/// The signatures of as many signers as there can be, on a release with a long path of this character.
 fn file_of_everyone(character: &str) -> OtherFormatsFile {
     let dir = character.repeat(100);
     let longest = format!("https/example.org/443/{}/svc.index.json", [dir.as_str(); 8].join("/"));

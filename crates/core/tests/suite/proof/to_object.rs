@@ -1,11 +1,11 @@
 //! An objector is no oracle (D34): what is not an objection to this release gets no signature.
 
 use countersign_core::documents::{history::History, statement::Objection, statement::StatementKind};
-use countersign_core::proof::to_sign::{SigningRequest, ToSignError};
+use countersign_core::proof::to_sign::SigningRequest;
 use countersign_core::proof::to_state::{StatementRequest, ToStateError};
 use countersign_core::rules::stored;
 use countersign_core::values::{bounds::OBJECTION_BYTES, digest::Sha512, json};
-use countersign_testing::evidence::{good, index_path};
+use countersign_testing::evidence::good;
 use countersign_testing::signing::{files_of, index_request};
 use countersign_testing::{INDEX, PROJECT, alice, at, bob, documents, path};
 
@@ -65,30 +65,15 @@ fn an_objection_has_at_most_eight_kibibytes() {
     assert!(Objection::parse(&document).is_err());
 }
 
+/// What a path, an index and a history have to be, `to_revoke` tests.
 #[test]
-fn the_index_must_be_that_of_its_path_and_its_history_must_hold() {
-    let elsewhere = about(&index_path("v2"), good().index, good().history, None);
-    let of_release = |error: ToStateError| match error {
-        ToStateError::Subject(error) => error,
-        other => panic!("{other:?}"),
-    };
-    assert!(matches!(of_release(refusal(&elsewhere)), ToSignError::Place { .. }));
+fn only_to_a_release_is_objected_and_to_this_content() {
     let signers = format!("{PROJECT}/svc.signers/svc.signers.json");
     let signers = about(&signers, good().index, good().history, None);
     assert!(matches!(refusal(&signers), ToStateError::NotARelease(_)));
-    let other = about(INDEX, "{}".to_owned(), good().history, None);
-    assert!(matches!(of_release(refusal(&other)), ToSignError::Index { .. }));
-    let unknown = about(INDEX, good().index, History::default(), None);
-    assert!(matches!(of_release(refusal(&unknown)), ToSignError::History(_)));
     let mut later = request(None);
     later.subject = about(INDEX, good().index + " ", good().history, None).subject;
     assert!(matches!(refusal(&later), ToStateError::OtherFile { .. }), "a byte more is another index");
-}
-
-#[test]
-fn an_objection_is_not_signed_as_a_release() {
-    let objection = String::from_utf8(documents::objection().write()).unwrap();
-    assert!(matches!(index_request(&objection).check(), Err(ToSignError::Index { .. })));
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn accepting_again_extends_the_history_and_leaves_the_rest() {
 
 /// As two commands do that both found no pin, each shown another past: the second to write must find out.
 #[test]
-fn what_does_not_continue_the_pin_is_not_accepted_whoever_checked_it_before() {
+fn what_does_not_continue_the_pin_is_not_accepted_even_if_it_was_checked_before() {
     for (known, shown) in
         [(founded(PROJECT), replaced()), (replaced(), founded(PROJECT)), (rotated(PROJECT), replaced())]
     {
@@ -330,7 +330,7 @@ fn without_a_pin_a_revocation_is_not_remembered() {
     assert_eq!(store, TrustStore::default());
 }
 
-/// Of a revocation that only a log shows, no document tells the reason and the time.
+/// No document tells the reason and the time of a revocation that only a log shows.
 #[test]
 fn a_revocation_that_a_log_has_proven_is_remembered_until_the_document_is_seen() {
     let mut store = accepted(&founded(PROJECT));

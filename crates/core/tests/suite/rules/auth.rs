@@ -68,26 +68,14 @@ fn aged(nanos: i128) -> Result<Timestamp, AuthRefusal> {
 }
 
 #[test]
-fn a_signed_request_proves_who_calls() {
+fn a_signed_request_proves_who_calls_with_padded_headers_and_without_a_body_too() {
     let verified = request().verify(now()).unwrap();
     assert_eq!(verified.public_key, alice().public_key());
     assert_eq!(verified.timestamp, now());
     assert_eq!(verified.signature.to_header(), request().signature);
-}
-
-#[test]
-fn our_client_signs_what_the_server_verifies() {
     let signature = sign_request(&alice(), now(), NONCE, BODY.as_bytes());
     assert_eq!(signature.to_header(), request().signature);
-}
-
-#[test]
-fn a_request_without_a_body_signs_the_empty_string() {
     assert!(Request::signed(&alice(), &now().to_header(), NONCE, "").verify(now()).is_ok());
-}
-
-#[test]
-fn padded_headers_are_read_too() {
     let mut padded = request();
     padded.signature += "==";
     padded.public_key += "=";
@@ -95,17 +83,13 @@ fn padded_headers_are_read_too() {
 }
 
 #[test]
-fn a_request_is_accepted_until_just_under_six_minutes() {
+fn a_request_is_accepted_from_ten_seconds_ahead_until_just_under_six_minutes() {
     const MINUTE: i128 = 60_000_000_000;
     assert!(aged(5 * MINUTE).is_ok());
     assert!(aged(6 * MINUTE - 1_000_000).is_ok());
     assert!(aged(6 * MINUTE - 1).is_ok());
     assert_eq!(aged(6 * MINUTE), Err(AuthRefusal::TooOld));
     assert_eq!(aged(6 * MINUTE + 1), Err(AuthRefusal::TooOld));
-}
-
-#[test]
-fn a_request_may_be_ten_seconds_ahead_and_no_nanosecond_more() {
     const SECOND: i128 = 1_000_000_000;
     assert!(aged(-10 * SECOND).is_ok());
     assert_eq!(aged(-10 * SECOND - 1), Err(AuthRefusal::TooFarAhead));
@@ -243,21 +227,6 @@ fn a_kept_request_can_be_verified_again_at_any_time() {
 
 proptest! {
     #![proptest_config(steady())]
-
-    #[test]
-    fn only_the_canonical_spelling_of_a_time_is_accepted(
-        nanos in prop_oneof![Just(0_i128), 0_i128..1_000_000_000],
-        zeros in 0_usize..3,
-        offset in prop_oneof![Just("+00:00"), Just("-00:00"), Just("Z")],
-    ) {
-        let time = shifted(now(), nanos);
-        let canonical = time.to_header();
-        let bare = canonical.strip_suffix("+00:00").expect("an offset");
-        let point = if zeros > 0 && !bare.contains('.') { "." } else { "" };
-        let spelling = format!("{bare}{point}{}{offset}", "0".repeat(zeros));
-        let verified = Request::signed(&alice(), &spelling, NONCE, BODY).verify(now());
-        prop_assert_eq!(verified.is_ok(), spelling == canonical, "{}", spelling);
-    }
 
     #[test]
     fn any_headers_are_judged_without_a_panic(

@@ -3,10 +3,10 @@
 
 use std::sync::LazyLock;
 
-use countersign_core::documents::history::{History, HistoryEntry};
-use countersign_core::documents::{signatures::Collected, signatures::SignatureSet, signers::Metadata};
+use countersign_core::documents::history::History;
 use countersign_core::rules::{chain, chain::ChainFault, chain::ChainRefusal};
 use countersign_core::values::{digest::Sha512, key::SecretKey};
+use countersign_testing::evidence::{Past, founded, rotated, with_signature};
 use countersign_testing::{
     ACTIVE, HISTORY, INDEX, PENDING, PROJECT, Signers, World, alice, at, bob, carol, dave, key, mallory,
     path, release, signers,
@@ -60,46 +60,12 @@ fn history() -> History {
     VALID.clone()
 }
 
-/// Signs both texts of an entry anew, as these people would if they agreed.
-fn sign_anew(entry: &mut HistoryEntry, people: &[SecretKey]) {
-    let set = |text: &str| {
-        let mut set = SignatureSet::default();
-        for person in people {
-            let signature = person.sign(&Sha512::of(text.as_bytes()));
-            set.add(person.public_key(), Collected { signature, collected_at: at("2026-02-01T12:00:00Z") });
-        }
-        set
-    };
-    (entry.signatures, entry.metadata_signatures) = (set(&entry.signers_config), set(&entry.metadata));
-}
-
-/// Rewrites an entry's metadata; its signers sign the new text.
-fn rewrite_metadata(entry: &mut HistoryEntry, people: &[SecretKey], change: impl FnOnce(&mut Metadata)) {
-    let mut metadata = Metadata::parse(entry.metadata.as_bytes()).expect("sound metadata");
-    change(&mut metadata);
-    entry.metadata = String::from_utf8(metadata.write()).expect("text");
-    sign_anew(entry, people);
-}
-
-fn people(n: usize) -> Vec<SecretKey> {
-    generation(n).1
-}
-
-/// Tampers with a valid chain, and expects to be found out at this entry, for this reason.
-#[track_caller]
-fn assert_found_out(entry: usize, fault: &ChainFault, tamper: impl FnOnce(&mut History)) {
-    let mut history = history();
-    tamper(&mut history);
-    let error = chain::verify(&history, &path(PROJECT)).expect_err("the chain verifies");
-    assert_eq!((error.entry, &error.fault), (entry, fault));
-}
-
 fn build(world: &World, file: &str) -> Result<usize, ChainRefusal> {
     world.repo.chain_of(file).map(|history| history.entries.len())
 }
 
 #[test]
-fn a_chain_of_three_rotations_verifies() {
+fn every_beginning_of_a_chain_of_three_rotations_verifies() {
     let history = history();
     let verified = chain::verify(&history, &path(PROJECT)).unwrap();
     assert_eq!(verified.project, path(PROJECT));
@@ -109,19 +75,14 @@ fn a_chain_of_three_rotations_verifies() {
         assert_eq!(link.activated_at, history.entries[n].timestamp);
     }
     assert_eq!(verified.last().signers.timestamp(), at("2026-01-04T00:00:00Z"));
-}
-
-#[test]
-fn every_beginning_of_a_chain_verifies() {
     for length in 1..=4 {
-        let mut history = history();
-        history.entries.truncate(length);
-        assert_eq!(chain::verify(&history, &path(PROJECT)).unwrap().links.len(), length);
+        let beginning = History { entries: history.entries[..length].to_vec() };
+        assert_eq!(chain::verify(&beginning, &path(PROJECT)).unwrap().links.len(), length);
     }
 }
 
 #[test]
-fn a_chain_ends_with_the_signers_file_that_governed_the_artifact() {
+fn a_chain_ends_with_the_signers_file_that_governed_the_artifact_or_is_in_force() {
     let world = world();
     for n in 0..3 {
         let history = world.repo.chain_of(&index(n)).unwrap();
@@ -129,11 +90,7 @@ fn a_chain_ends_with_the_signers_file_that_governed_the_artifact() {
         assert_eq!(history.entries[n].signers_config, generation(n).0.text());
         assert!(chain::verify(&history, &path(PROJECT)).is_ok());
     }
-}
-
-#[test]
-fn the_active_signers_file_has_the_whole_history() {
-    assert_eq!(build(&world(), ACTIVE), Ok(4));
+    assert_eq!(build(&world, ACTIVE), Ok(4));
 }
 
 #[test]
@@ -173,39 +130,21 @@ fn a_copy_that_the_history_does_not_hold_is_a_fault_of_ours() {
 }
 
 #[test]
-fn the_chain_of_another_project_is_refused() {
-    let other = path("https/github.com/443/acme/other");
-    let error = chain::verify(&history(), &other).unwrap_err();
-    assert_eq!((error.entry, error.fault), (0, ChainFault::OtherProject(path(PROJECT))));
-}
-
-#[test]
-fn a_signers_file_that_is_older_is_refused() {
-    assert_found_out(3, &ChainFault::NotLater, |history| {
-        let entry = &mut history.entries[3];
-        entry.signers_config = generation(3).0.text().replace("2026-01-04T00:00:00Z", "2026-01-02T00:00:00Z");
-        let digest = Sha512::of(entry.signers_config.as_bytes());
-        rewrite_metadata(entry, &people(3), |metadata| metadata.signers_file_digest = digest);
+fn a_fault_names_its_entry_and_the_key() {
+    let fault = |past: Past| {
+        let error = chain::verify(&past.history, &path(PROJECT)).expect_err("the chain verifies");
+        (error.entry, error.fault)
+    };
+    let older = signers("2025-12-31T00:00:00Z").artifact(1, [&alice()]);
+    assert_eq!(fault(founded(PROJECT).then(&older, &[&alice(), &bob()])), (1, ChainFault::NotLater));
+    let wrong = rotated(PROJECT).with(1, |entry| {
+        entry.signatures = with_signature(entry.signatures.clone(), &mallory(), "another text");
     });
-}
-
-#[test]
-fn a_wrong_signature_is_refused_even_where_no_one_needs_it() {
-    assert_found_out(1, &ChainFault::BadSignature(mallory().public_key()), |history| {
-        let signature = mallory().sign(&Sha512::of(b"other"));
-        let wrong = Collected { signature, collected_at: at("2026-02-01T12:00:00Z") };
-        history.entries[1].signatures.add(mallory().public_key(), wrong);
+    assert_eq!(fault(wrong), (1, ChainFault::BadSignature(mallory().public_key())));
+    let doubled = founded(PROJECT).with(0, |entry| {
+        entry.metadata = entry.metadata.replacen('{', "{\"version\": 1, ", 1);
     });
-}
-
-#[test]
-fn metadata_are_read_strictly() {
-    let mut history = history();
-    let entry = &mut history.entries[0];
-    entry.metadata = entry.metadata.replacen('{', "{\"version\": 1, ", 1);
-    sign_anew(entry, &people(0));
-    let doubled = chain::verify(&history, &path(PROJECT)).expect_err("the chain verifies").fault;
-    assert!(matches!(doubled, ChainFault::Metadata(_)), "{doubled:?}");
+    assert!(matches!(fault(doubled), (0, ChainFault::Metadata(_))));
 }
 
 #[test]

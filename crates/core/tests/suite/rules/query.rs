@@ -62,15 +62,11 @@ fn the_status_of_an_index_follows_its_signatures() {
 }
 
 #[test]
-fn any_role_of_the_current_signers_file_may_ask() {
+fn any_role_of_the_current_signers_file_may_ask_whatever_copy_a_complete_index_has() {
     for caller in [alice(), carol(), dave(), key(6)] {
         assert_eq!(status(&collecting(), INDEX, &caller), COLLECTING);
     }
     assert_no_signer(&collecting(), INDEX, &mallory());
-}
-
-#[test]
-fn the_current_file_decides_and_not_the_copy_of_a_complete_one() {
     let mut world = collecting();
     world.sign_all(INDEX, &[&alice(), &bob()]);
     world.rotate(&next(), &[&dave(), &key(7)]);
@@ -79,22 +75,18 @@ fn the_current_file_decides_and_not_the_copy_of_a_complete_one() {
 }
 
 #[test]
-fn a_registration_is_shown_to_its_own_keys() {
-    let mut world = World::new();
-    world.register(&team(), &alice()).unwrap();
-    for caller in [alice(), dave(), key(6)] {
-        assert_eq!(status(&world, PENDING, &caller), COLLECTING);
-    }
-    assert_no_signer(&world, PENDING, &mallory());
-}
-
-#[test]
-fn an_update_is_shown_to_the_keys_of_both_files() {
+fn a_registration_is_shown_to_its_own_keys_and_an_update_to_those_of_both_files() {
+    let mut first = World::new();
+    first.register(&team(), &alice()).unwrap();
     let mut world = collecting();
     world.update(&next(), &alice()).unwrap();
+    for caller in [alice(), dave(), key(6)] {
+        assert_eq!(status(&first, PENDING, &caller), COLLECTING);
+    }
     for caller in [alice(), carol(), key(6), bob(), key(7)] {
         assert_eq!(status(&world, PENDING, &caller), COLLECTING);
     }
+    assert_no_signer(&first, PENDING, &mallory());
     assert_no_signer(&world, PENDING, &mallory());
     assert_no_signer(&world, INDEX, &key(7));
 }
@@ -109,10 +101,6 @@ fn what_collects_no_signatures_has_no_status() {
         assert_eq!(refusal, StatusRefusal::NotFound(path(file)));
         assert_eq!(refusal.to_string(), format!("File not found: {file}"));
     }
-}
-
-#[test]
-fn a_file_that_does_not_exist_is_not_found_by_strangers_either() {
     assert_eq!(status(&World::new(), INDEX, &mallory()), Err(StatusRefusal::NotFound(path(INDEX))));
 }
 
@@ -124,34 +112,20 @@ fn an_index_without_signers_above_it_says_so() {
 }
 
 #[test]
-fn an_index_is_signed_alone() {
-    let world = collecting();
-    assert_eq!(to_sign(&world, INDEX), Some(vec![(INDEX.to_owned(), world.repo.text(INDEX))]));
-}
-
-#[test]
-fn a_signers_file_is_signed_with_its_metadata() {
+fn an_index_is_signed_alone_and_a_signers_file_with_its_metadata() {
     let mut world = collecting();
+    for file in [PENDING, "https/github.com/443/acme/app", "x"] {
+        assert_eq!(to_sign(&world, file), None, "{file}");
+    }
     world.update(&next(), &alice()).unwrap();
     let text = |file: &str| (file.to_owned(), world.repo.text(file));
+    let metadata = format!("{ACTIVE}.metadata.json");
+    assert_eq!(to_sign(&world, INDEX), Some(vec![text(INDEX)]));
     assert_eq!(to_sign(&world, PENDING), Some(vec![text(PENDING), text(PENDING_METADATA)]));
-    let active_metadata = format!("{ACTIVE}.metadata.json");
-    assert_eq!(to_sign(&world, ACTIVE), Some(vec![text(ACTIVE), text(&active_metadata)]));
-}
-
-#[test]
-fn a_signers_file_without_its_metadata_is_a_fault_of_ours() {
-    let mut world = collecting();
-    world.repo.remove(&path(&format!("{ACTIVE}.metadata.json")));
+    assert_eq!(to_sign(&world, ACTIVE), Some(vec![text(ACTIVE), text(&metadata)]));
+    world.repo.remove(&path(&metadata));
     let error = files_to_sign(&world.repo, &path(ACTIVE)).unwrap_err();
-    assert_eq!(error.path, path(&format!("{ACTIVE}.metadata.json")));
-}
-
-#[test]
-fn there_is_nothing_to_sign_where_there_is_no_file() {
-    for file in [PENDING, "https/github.com/443/acme/app", "x"] {
-        assert_eq!(to_sign(&collecting(), file), None, "{file}");
-    }
+    assert_eq!(error.path, path(&metadata), "a fault of ours");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use countersign_core::rules::decide::register::{RegisterRefusal, check_register}
 use countersign_core::rules::decide::{Proposal, ProposalFault, proposal::DropRefusal};
 use countersign_core::values::digest::Sha512;
 use countersign_testing::{
-    ACTIVE, FOURTEEN_DAYS, PENDING, PROJECT, Repo, Signers, World, alice, assert_mentions, at, bob, carol,
-    dave, mallory, path, public, shifted, shifted_seconds, signers,
+    FOURTEEN_DAYS, PENDING, PROJECT, Repo, Signers, World, alice, assert_mentions, at, bob, carol, dave,
+    mallory, path, public, shifted, shifted_seconds, signers,
 };
 
 const DAY: i128 = 24 * 60 * 60;
@@ -37,8 +37,11 @@ fn assert_in_the_way(world: &mut World, project: &str, other: &str) {
 }
 
 #[test]
-fn a_registration_stores_five_files_and_no_more() {
-    let world = registered();
+fn a_registration_stores_the_exact_bytes_its_origin_and_the_request_and_everyone_has_to_sign() {
+    let mut world = World::new();
+    let proposed = world.register(&team(), &alice()).unwrap();
+    assert_eq!(proposed.project, path(PROJECT));
+    assert_eq!(proposed.required_signers, public([&alice(), &bob(), &carol(), &dave()]));
     assert_eq!(
         world.repo.names_below(PROJECT),
         [
@@ -50,60 +53,25 @@ fn a_registration_stores_five_files_and_no_more() {
         ]
     );
     assert_eq!(world.repo.names().len(), 5);
-}
-
-#[test]
-fn the_signers_file_is_stored_as_the_exact_bytes_that_were_fetched() {
-    assert_eq!(registered().repo.text(PENDING), team().text());
-}
-
-#[test]
-fn the_metadata_names_project_origin_and_digest_and_has_no_predecessor() {
-    let world = registered();
+    assert_eq!(world.repo.text(PENDING), team().text());
     let metadata = Metadata::parse(&world.repo.bytes(&format!("{PENDING}.metadata.json"))).unwrap();
     assert_eq!(metadata.project_id, path(PROJECT));
     assert_eq!(metadata.origin, countersign_testing::origin(world.now));
     assert_eq!(metadata.signers_file_digest, Sha512::of(team().text().as_bytes()));
     assert_eq!(metadata.previous, None);
+    let request = SignedRequest::parse(&world.repo.bytes(&format!("{PENDING}.registration.json"))).unwrap();
+    assert_eq!((request.public_key, request.verify()), (alice().public_key(), Ok(())));
+    assert_mentions(&world.last.message, &["Register", PROJECT, &alice().public_key().to_string()]);
 }
 
 #[test]
-fn the_submitters_signed_request_is_kept_and_can_be_verified() {
-    let stored = registered().repo.bytes(&format!("{PENDING}.registration.json"));
-    let request = SignedRequest::parse(&stored).unwrap();
-    assert_eq!(request.public_key, alice().public_key());
-    assert_eq!(request.verify(), Ok(()));
-}
-
-#[test]
-fn everyone_still_has_to_sign_the_submitter_too() {
-    let proposed = World::new().register(&team(), &alice()).unwrap();
-    assert_eq!(proposed.project, path(PROJECT));
-    assert_eq!(proposed.required_signers, public([&alice(), &bob(), &carol(), &dave()]));
-}
-
-#[test]
-fn the_commit_says_what_happened_where_and_by_whom() {
-    let message = registered().last.message;
-    assert_mentions(&message, &["Register", PROJECT, &alice().public_key().to_string()]);
-}
-
-#[test]
-fn a_key_of_any_role_may_register() {
+fn a_key_of_any_role_may_register_and_in_no_other_name() {
     for submitter in [alice(), carol(), dave()] {
         assert!(World::new().register(&team(), &submitter).is_ok());
     }
-}
-
-#[test]
-fn a_key_that_the_file_does_not_list_may_not_register() {
     let refusal = World::new().register(&team(), &mallory()).unwrap_err();
     assert_eq!(refusal, RegisterRefusal::NotListed(mallory().public_key()));
     assert_mentions(&refusal.to_string(), &["nvalid public key"]);
-}
-
-#[test]
-fn the_submitter_is_the_key_that_authenticated_the_request() {
     let mut world = World::new();
     let posed = Proposal { submitter: alice().public_key(), ..world.proposal(&team(), &mallory()) };
     assert!(world.register_proposal(&posed).is_err(), "Mallory registered in Alice's name");
@@ -131,12 +99,16 @@ fn the_files_timestamp_is_at_most_ten_minutes_ahead() {
 }
 
 #[test]
-fn a_project_registers_once() {
+fn a_project_registers_once_and_does_not_expire_with_its_update() {
     let mut world = World::with(&team(), &[&alice(), &bob(), &carol(), &dave()]);
-    world.pass(1_000 * DAY);
-    let refusal = world.register(&team(), &alice()).unwrap_err();
-    assert_eq!(refusal, RegisterRefusal::AlreadyRegistered(path(PROJECT)));
-    assert_mentions(&refusal.to_string(), &[PROJECT]);
+    let mut updated = world.clone();
+    updated.update(&signers("2026-02-01T11:00:00Z").artifact(1, [&alice()]), &alice()).unwrap();
+    for world in [&mut world, &mut updated] {
+        world.pass(1_000 * DAY);
+        let refusal = world.register(&team(), &alice()).unwrap_err();
+        assert_eq!(refusal, RegisterRefusal::AlreadyRegistered(path(PROJECT)));
+        assert_mentions(&refusal.to_string(), &[PROJECT]);
+    }
 }
 
 #[test]
@@ -178,39 +150,16 @@ fn the_expiry_is_the_one_that_is_configured() {
 }
 
 #[test]
-fn an_active_project_does_not_expire_with_its_update() {
-    let everyone = [&alice(), &bob(), &carol(), &dave()];
-    let mut world = World::with(&team(), &everyone);
-    let next = signers("2026-02-01T11:00:00Z").artifact(1, [&alice()]);
-    world.update(&next, &alice()).unwrap();
-    world.pass(100 * DAY);
-    assert_eq!(world.register(&team(), &alice()), Err(RegisterRefusal::AlreadyRegistered(path(PROJECT))));
-}
-
-#[test]
-fn a_project_lies_neither_inside_nor_above_another() {
+fn a_project_lies_neither_inside_nor_above_another_whatever_its_letter_case() {
     for mut world in [registered(), World::with(&team(), &[&alice(), &bob(), &carol(), &dave()])] {
-        assert_in_the_way(&mut world, "https/github.com/443/acme/app/sub", PROJECT);
-        assert_in_the_way(&mut world, "https/github.com/443/acme/app/a/b/c", PROJECT);
-        assert_in_the_way(&mut world, "https/github.com/443/acme", PROJECT);
+        for other in ["acme/app/sub", "acme/app/a/b/c", "acme", "ACME/App", "Acme/app/sub"] {
+            assert_in_the_way(&mut world, &format!("https/github.com/443/{other}"), PROJECT);
+        }
         assert_in_the_way(&mut world, "https/github.com/443", PROJECT);
-    }
-}
-
-#[test]
-fn projects_that_differ_in_letter_case_are_the_same() {
-    let mut world = registered();
-    assert_in_the_way(&mut world, "https/github.com/443/ACME/App", PROJECT);
-    assert_in_the_way(&mut world, "https/github.com/443/Acme/app/sub", PROJECT);
-}
-
-#[test]
-fn projects_beside_each_other_are_fine() {
-    let mut world = registered();
-    for project in
-        ["https/github.com/443/acme/app2", "https/github.com/443/acme/ap", "https/github.com/8443/acme/app"]
-    {
-        assert!(world.register_proposal(&proposal_for(&world, project)).is_ok(), "{project}");
+        for beside in ["443/acme/app2", "443/acme/ap", "8443/acme/app"] {
+            let proposal = proposal_for(&world, &format!("https/github.com/{beside}"));
+            assert!(world.register_proposal(&proposal).is_ok(), "{beside}");
+        }
     }
 }
 
@@ -224,28 +173,20 @@ fn what_may_not_be_registered_is_known_before_it_is_fetched() {
 }
 
 #[test]
-fn dropping_a_pending_registration_leaves_nothing() {
+fn dropping_what_is_pending_leaves_what_was_there_before() {
+    let nothing = Err(DropRefusal::NothingPending(path(PROJECT)));
     let mut world = registered();
     world.sign(PENDING, &alice()).unwrap();
     world.drop_pending().unwrap();
     assert_eq!(world.repo, Repo::default());
     assert_mentions(&world.last.message, &[PROJECT, "operator"]);
+    assert_eq!(world.drop_pending(), nothing);
     assert!(world.register(&team(), &bob()).is_ok());
-}
 
-#[test]
-fn dropping_a_proposed_update_leaves_the_active_signers() {
-    let mut world = World::with(&team(), &[&alice(), &bob(), &carol(), &dave()]);
-    let before = world.repo.clone();
-    world.update(&signers("2026-02-01T11:00:00Z").artifact(1, [&alice()]), &alice()).unwrap();
-    world.drop_pending().unwrap();
-    assert_eq!(world.repo, before);
-    assert!(world.repo.has(ACTIVE));
-}
-
-#[test]
-fn there_must_be_something_to_drop() {
-    assert_eq!(World::new().drop_pending(), Err(DropRefusal::NothingPending(path(PROJECT))));
-    let mut world = World::with(&team(), &[&alice(), &bob(), &carol(), &dave()]);
-    assert_eq!(world.drop_pending(), Err(DropRefusal::NothingPending(path(PROJECT))));
+    let mut active = World::with(&team(), &[&alice(), &bob(), &carol(), &dave()]);
+    assert_eq!(active.drop_pending(), nothing);
+    let before = active.repo.clone();
+    active.update(&signers("2026-02-01T11:00:00Z").artifact(1, [&alice()]), &alice()).unwrap();
+    active.drop_pending().unwrap();
+    assert_eq!(active.repo, before);
 }

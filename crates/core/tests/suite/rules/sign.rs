@@ -44,9 +44,14 @@ const INCOMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: false, 
 #[test]
 fn signatures_are_collected_until_the_threshold_is_met() {
     let mut world = collecting();
+    world.now = at("2026-02-01T13:00:00.75Z");
     assert_eq!(world.sign(INDEX, &alice()), INCOMPLETE);
-    assert_eq!(set(&world, &format!("{INDEX}.signatures.json.pending")).signers(), public([&alice()]));
+    assert_mentions(&world.last.message, &["ign", INDEX, &alice().public_key().to_string()]);
+    let pending = set(&world, &format!("{INDEX}.signatures.json.pending"));
+    assert_eq!(pending.signers(), public([&alice()]));
+    assert_eq!(pending.entries[&alice().public_key()].collected_at, at("2026-02-01T13:00:00Z"));
     assert_eq!(world.sign(INDEX, &carol()), COMPLETE);
+    assert_mentions(&world.last.message, &["ign", INDEX, &carol().public_key().to_string()]);
     let complete = set(&world, &format!("{INDEX}.signatures.json"));
     assert_eq!(complete.verify(&world.repo.bytes(INDEX)), Ok(public([&alice(), &carol()])));
     assert!(!world.repo.has(&format!("{INDEX}.signatures.json.pending")));
@@ -60,25 +65,6 @@ fn every_group_must_reach_its_threshold() {
     assert_eq!(world.sign(INDEX, &bob()), INCOMPLETE);
     assert_eq!(world.sign(INDEX, &carol()), INCOMPLETE);
     assert_eq!(world.sign(INDEX, &alice()), COMPLETE);
-}
-
-#[test]
-fn a_signature_is_kept_with_the_whole_second_of_its_arrival() {
-    let mut world = collecting();
-    world.now = at("2026-02-01T13:00:00.75Z");
-    world.sign(INDEX, &alice()).unwrap();
-    let set = set(&world, &format!("{INDEX}.signatures.json.pending"));
-    let (_, collected) = set.entries.iter().next().unwrap();
-    assert_eq!(collected.collected_at, at("2026-02-01T13:00:00Z"));
-}
-
-#[test]
-fn the_commit_says_what_happened_where_and_by_whom() {
-    let mut world = collecting();
-    for key in [alice(), bob()] {
-        world.sign(INDEX, &key).unwrap();
-        assert_mentions(&world.last.message, &["ign", INDEX, &key.public_key().to_string()]);
-    }
 }
 
 #[test]
@@ -96,67 +82,46 @@ fn the_form_of_a_submission_is_checked_first() {
     assert_eq!(refusal(&mut world, &absent), SignRefusal::UnexpectedPath(path("a/b")));
     absent.signatures.clear();
     assert_eq!(refusal(&mut world, &absent), SignRefusal::MissingPrimary(path(INDEX)));
-}
-
-#[test]
-fn a_path_that_is_not_part_of_the_submission_is_refused() {
     let mut world = collecting();
     let mut submission = world.submission(INDEX, &alice());
-    let signature = submission.signatures[&path(INDEX)];
     let beside = path(&format!("{INDEX}.signers.json"));
-    submission.signatures.insert(beside.clone(), signature);
+    submission.signatures.insert(beside.clone(), submission.signatures[&path(INDEX)]);
     assert_eq!(refusal(&mut world, &submission), SignRefusal::UnexpectedPath(beside));
 }
 
 #[test]
-fn existence_is_checked_before_the_right_to_sign() {
+fn only_indexes_and_proposals_that_are_there_collect_signatures() {
     let mut world = collecting();
-    let absent = format!("{PROJECT}/releases/tag/v2/svc.index.json");
-    let submission = world.submission(&absent, &mallory());
-    let refused = refusal(&mut world, &submission);
-    assert_eq!(refused, SignRefusal::NotFound(path(&absent)));
-    assert_eq!(refused.to_string(), format!("File not found: {absent}"));
-}
-
-#[test]
-fn only_indexes_and_proposals_collect_signatures() {
-    let mut world = collecting();
-    let governing_copy = format!("{INDEX}.signers.json");
-    let metadata = format!("{ACTIVE}.metadata.json");
-    for file in [ACTIVE, &metadata, &governing_copy] {
+    let (copy, metadata) = (format!("{INDEX}.signers.json"), format!("{ACTIVE}.metadata.json"));
+    for file in [ACTIVE, &metadata, &copy] {
         let mut submission = world.submission(file, &alice());
         submission.signatures.retain(|path, _| path.as_str() == file);
         assert_eq!(refusal(&mut world, &submission), SignRefusal::NotSignable(path(file)));
     }
+    let notes = format!("{PROJECT}/releases/tag/v1/notes.txt");
+    for absent in [&format!("{PROJECT}/releases/tag/v2/svc.index.json"), &notes] {
+        let mut submission = world.submission(absent, &mallory());
+        submission.signatures.retain(|path, _| path.as_str() == absent);
+        let refused = refusal(&mut world, &submission);
+        assert_eq!(refused, SignRefusal::NotFound(path(absent)), "before the right to sign");
+        assert_eq!(refused.to_string(), format!("File not found: {absent}"));
+    }
+    // What is active is no longer pending.
+    let mut submission = world.submission(PENDING, &alice());
+    submission.signatures.insert(path(PENDING_METADATA), alice().sign(&Sha512::of(b"")));
+    assert_eq!(refusal(&mut world, &submission), SignRefusal::NotFound(path(PENDING)));
 }
 
 #[test]
-fn what_is_not_there_is_not_found_whatever_its_name() {
-    let mut world = collecting();
-    let absent = format!("{PROJECT}/releases/tag/v1/notes.txt");
-    let mut submission = world.submission(&absent, &alice());
-    submission.signatures.retain(|path, _| path.as_str() == absent);
-    assert_eq!(refusal(&mut world, &submission), SignRefusal::NotFound(path(&absent)));
-}
-
-#[test]
-fn a_complete_file_is_refused_before_the_right_to_sign() {
+fn a_complete_or_revoked_file_is_refused_before_the_right_to_sign() {
     let mut world = collecting();
     world.sign_all(INDEX, &[&alice(), &bob()]);
+    let mut revoked = world.clone();
+    revoked.revoke_index(&alice());
     for key in [mallory(), alice(), carol()] {
         let submission = world.submission(INDEX, &key);
         assert_eq!(refusal(&mut world, &submission), SignRefusal::AlreadyComplete(path(INDEX)));
-    }
-}
-
-#[test]
-fn a_revoked_file_is_refused_before_the_right_to_sign() {
-    let mut world = collecting();
-    world.sign_all(INDEX, &[&alice(), &bob()]);
-    world.revoke_index(&alice());
-    for key in [mallory(), alice(), carol()] {
-        let submission = world.submission(INDEX, &key);
-        assert_eq!(refusal(&mut world, &submission), SignRefusal::Revoked(path(INDEX)));
+        assert_eq!(refusal(&mut revoked, &submission), SignRefusal::Revoked(path(INDEX)));
     }
 }
 
@@ -213,24 +178,22 @@ fn what_was_verified_before_counts_for_the_same_content_only() {
 }
 
 #[test]
-fn one_bad_signature_of_two_leaves_nothing_recorded() {
+fn one_bad_signature_of_two_leaves_nothing_recorded_and_neither_stands_for_the_other() {
     let mut world = registering();
+    let right = world.submission(PENDING, &alice());
     for file in [PENDING, PENDING_METADATA] {
-        let mut submission = world.submission(PENDING, &alice());
+        let mut submission = right.clone();
         submission.signatures.insert(path(file), alice().sign(&Sha512::of(b"other")));
         assert_eq!(refusal(&mut world, &submission), SignRefusal::BadSignature(path(file)));
     }
-    assert_eq!(world.sign(PENDING, &alice()), INCOMPLETE);
-}
-
-#[test]
-fn the_two_signatures_of_a_proposal_are_not_interchangeable() {
-    let mut world = registering();
-    let submission = world.submission(PENDING, &alice());
-    let [signers, metadata] = [PENDING, PENDING_METADATA].map(|file| submission.signatures[&path(file)]);
+    let [signers, metadata] = [PENDING, PENDING_METADATA].map(|file| right.signatures[&path(file)]);
     let swapped = [(path(PENDING), metadata), (path(PENDING_METADATA), signers)].into();
-    let refused = refusal(&mut world, &SignaturesBody { signatures: swapped, ..submission });
+    let refused = refusal(&mut world, &SignaturesBody { signatures: swapped, ..right });
     assert!(matches!(refused, SignRefusal::BadSignature(_)));
+    let strangers = world.submission(PENDING, &mallory());
+    let expected = SignRefusal::NotAllowed { key: mallory().public_key(), path: path(PENDING) };
+    assert_eq!(refusal(&mut world, &strangers), expected);
+    assert_eq!(world.sign(PENDING, &alice()), INCOMPLETE);
 }
 
 #[test]
@@ -256,20 +219,4 @@ fn a_registration_needs_every_key_of_every_role() {
         assert_eq!(world.sign(PENDING, &key), INCOMPLETE);
     }
     assert_eq!(world.sign(PENDING, &key(6)), COMPLETE);
-}
-
-#[test]
-fn a_registration_is_signed_by_its_own_keys_only() {
-    let mut world = registering();
-    let submission = world.submission(PENDING, &mallory());
-    let expected = SignRefusal::NotAllowed { key: mallory().public_key(), path: path(PENDING) };
-    assert_eq!(refusal(&mut world, &submission), expected);
-}
-
-#[test]
-fn a_pending_path_is_gone_once_it_is_active() {
-    let mut world = collecting();
-    let mut submission = world.submission(PENDING, &alice());
-    submission.signatures.insert(path(PENDING_METADATA), alice().sign(&Sha512::of(b"")));
-    assert_eq!(refusal(&mut world, &submission), SignRefusal::NotFound(path(PENDING)));
 }

@@ -68,7 +68,7 @@ fn a_message_is_recorded_without_nul_and_with_one_line_break_at_its_end() {
     assert_eq!(recorded("Sign\n\nBy: a\0b\n"), "Sign\n\nBy: a\u{fffd}b\n");
 }
 
-/// Of a damaged repository, the state that allows least is believed.
+/// In a damaged repository, the state that allows least is believed.
 #[test]
 fn an_index_that_is_gone_has_no_state_and_one_that_collects_is_not_complete() {
     let index = path(INDEX);

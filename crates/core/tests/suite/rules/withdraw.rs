@@ -230,13 +230,6 @@ fn a_release_of_another_directory_stays() {
 }
 
 #[test]
-fn the_same_snapshot_gives_the_same_change() {
-    let world = registered_by(&alice());
-    let withdrawal = world.withdrawal(INDEX, "twice", &alice());
-    assert_eq!(withdraw(&world.repo, &withdrawal), withdraw(&world.repo, &withdrawal));
-}
-
-#[test]
 fn a_request_is_a_withdrawal_by_its_body_alone() {
     let world = registered_by(&alice());
     let request = |payload: &str| SignedRequest {

@@ -6,299 +6,126 @@ use countersign_core::documents::index::{
 use countersign_core::documents::signatures::{Collected, SignatureSet};
 use countersign_core::documents::{signed_request::SignedRequest, signers::Metadata};
 use countersign_core::proof::bundle::Bundle;
-use countersign_core::values::bounds::{
-    ANSWER_BYTES, ASSET_NAME_BYTES, BUNDLE_BYTES, COLLECTING_BYTES, DIR_BYTES, DIR_SEGMENTS,
-    EARLIER_OBJECTIONS, EVENT_BYTES, FILE_BYTES, FIRST_PAGE_RELEASES, HISTORY_BYTES, INDEX_BYTES,
-    INDEX_FILES, INDEX_NAMES_BYTES, JOURNAL_ENTRY_BYTES, JOURNAL_ENTRY_FILES, JOURNAL_LINE_BYTES,
-    JOURNAL_MESSAGE_BYTES, JOURNAL_WAIT_SECONDS, KEPT_REQUEST_BYTES, KEY_ENTRIES, KEY_NAME_BYTES,
-    LIST_ENTRIES, LIST_READ_BYTES, LOST_HEADS, METADATA_BYTES, NEW_DIRECTORIES, NEWEST_RELEASES, NOTE_BYTES,
-    NOTE_SIGNATURES, OBJECTION_BYTES, OBJECTIONS, OTHER_FORMATS_BYTES, PAGE_EVENTS, PAGE_FILES, PAGE_ROWS,
-    PAGE_STEPS, PATH_BYTES, PATH_SEGMENTS, PENDING_LIST_BYTES, POLICY_BYTES, POLICY_ENTRIES,
-    PROOF_AGE_SECONDS, PROOF_HASHES, REASON_CHARS, REDIRECTS, RELEASE_DESCRIPTION_BYTES, REVOCATION_BYTES,
-    ROTATION_DELAY_HOURS, SEARCH_CHARS, SEGMENT_BYTES, SERVER_URL_BYTES, SHARED_BATCH_BYTES,
-    SHARED_BATCH_FILES, SHARED_CHANGE_BYTES, SIGNATURES, SIGNER_NAME_CHARS, SIGNERS_FILE_BYTES,
-    SIGNERS_FILE_ENTRIES, SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS, SIGNERS_FILE_WITNESSES,
-    STAPLE_BYTES, STATE_BYTES, STATE_LIE_BYTES, SUPERSEDED_BYTES, URL_BYTES, VETO_BYTES, VETO_RECORDS,
-    WITNESS_REQUEST_BYTES,
-};
+use countersign_core::values::bounds::*;
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_testing::{alice, assert_mentions, at, evidence::good, evidence::noon, path};
+
+use self::Most::{Bytes, Count};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// One row of the table in docs/bounds.md.
-struct Bound {
-    what: &'static str,
-    most: usize,
-    unit: Unit,
-    reason: &'static str,
-}
-
-#[derive(Clone, Copy)]
-enum Unit {
-    Bytes,
-    Count,
-}
-
-const fn bytes(what: &'static str, most: usize, reason: &'static str) -> Bound {
-    Bound { what, most, unit: Unit::Bytes, reason }
-}
-
-const fn count(what: &'static str, most: usize, reason: &'static str) -> Bound {
-    Bound { what, most, unit: Unit::Count, reason }
-}
-
-/// Every bound, with its reason.
-const TABLE: &[Bound] = &[
-    bytes("a path", PATH_BYTES, "every stored file has one, and requests name it"),
-    count("segments of a path", PATH_SEGMENTS, "each is a directory of the repository"),
-    bytes("a segment of a stored path", SEGMENT_BYTES, "file systems allow 255, and clones are checked out"),
-    bytes(
-        "a directory that files are stored under",
-        DIR_BYTES,
-        "the longest name that the server appends makes a path of at most 1,024 bytes",
-    ),
-    count("segments of such a directory", DIR_SEGMENTS, "the server appends up to three"),
-    bytes("a stored file", FILE_BYTES, "server, client and `fsck` read every stored file whole"),
-    bytes(
-        "an index, as it is written",
-        INDEX_BYTES,
-        "some 3,000 files with both digests; each signer reads all of it",
-    ),
-    bytes("the name of a published file", ASSET_NAME_BYTES, "the longest path that the server accepts"),
-    bytes(
-        "all names in one index",
-        INDEX_NAMES_BYTES,
-        "a name also stands in the file's URL, percent-encoded",
-    ),
-    count("files of one release", INDEX_FILES, "with the shortest names, about as many fit into an index"),
-    bytes(
-        "a signers file",
-        SIGNERS_FILE_BYTES,
-        "a copy governs each release, and each rotation keeps one for ever",
-    ),
-    count(
-        "entries of a signers file",
-        SIGNERS_FILE_ENTRIES,
-        "each key is checked to be a point of the curve",
-    ),
-    count(
-        "registrars that a signers file names",
-        SIGNERS_FILE_REGISTRARS,
-        "a project has few machines that build its releases",
-    ),
-    count("characters of the name of a signer", SIGNER_NAME_CHARS, "a person reads it"),
-    count("servers that a signers file names", SIGNERS_FILE_SERVERS, "a client asks one after the other"),
-    bytes("the address of such a server", SERVER_URL_BYTES, "a person reads it"),
-    count(
-        "witnesses that a signers file names",
-        SIGNERS_FILE_WITNESSES,
-        "each needs a cosignature in a checkpoint, of which a note has at most 100",
-    ),
-    count("seconds that a signers file lets a proof be old", PROOF_AGE_SECONDS, "10 years: more is no limit"),
-    count("signatures on one file", SIGNATURES, "a rotation takes those of the signers before and after it"),
-    bytes(
-        "signatures of one release in other formats",
-        OTHER_FORMATS_BYTES,
-        "1,000 signers in every format; if a long path is full of quotation marks fewer, and the last sign without",
-    ),
-    bytes("the metadata of a signers file", METADATA_BYTES, "two URLs of 2 KiB, percent-encoded, and a path"),
-    bytes(
-        "the history of a project's signers",
-        HISTORY_BYTES,
-        "a client verifies all of it at a first download",
-    ),
-    bytes(
-        "a request that is kept as a proof",
-        KEPT_REQUEST_BYTES,
-        "it is stored for ever, beside what it asked for",
-    ),
-    count(
-        "characters of a reason",
-        REASON_CHARS,
-        "of a revocation, a veto, an objection or a withdrawal; people read it",
-    ),
-    bytes("a veto", VETO_BYTES, "a reason of 1,000 characters in any script"),
-    count(
-        "vetoed proposals of a project that are remembered",
-        VETO_RECORDS,
-        "thieves can propose as often as the masters veto",
-    ),
-    count(
-        "hours that a signers file lets rotations wait",
-        ROTATION_DELAY_HOURS,
-        "a month: longer is a lock-out",
-    ),
-    bytes("a revocation document", REVOCATION_BYTES, "a reason of 1,000 characters in any script"),
-    bytes("an objection", OBJECTION_BYTES, "a text of 1,000 characters in any script, not escaped twice"),
-    count(
-        "objections to one release",
-        OBJECTIONS,
-        "all of them fit into a stored file, and people read them",
-    ),
-    count(
-        "objections to earlier contents of one release",
-        EARLIER_OBJECTIONS,
-        "all of them fit into a stored file; the oldest of the key that has most goes first",
-    ),
-    bytes(
-        "the list of what waits for a key",
-        PENDING_LIST_BYTES,
-        "strangers can register projects that name a key",
-    ),
-    count(
-        "entries of a list of the catalogue",
-        LIST_ENTRIES,
-        "releases, projects, what waits for a key, what it signed; a longer list of releases is asked for in parts",
-    ),
-    count(
-        "releases in the answer about a key, and revocations that it began",
-        KEY_ENTRIES,
-        "the last that it signed, with the number of all; few revocations wait at a time",
-    ),
-    bytes(
-        "stored files read for a list of the catalogue",
-        LIST_READ_BYTES,
-        "strangers choose how large their indexes and signatures are",
-    ),
-    bytes("an answer of the API", ANSWER_BYTES, "a whole history with what stands around it"),
-    bytes(
-        "an offline bundle",
-        BUNDLE_BYTES,
-        "a history, an index, the signatures and revocation of a release, and a staple",
-    ),
-    bytes(
-        "the state of a release or a project",
-        STATE_BYTES,
-        "a bundle, and the other files about a release, in JSON",
-    ),
-    count("projects or releases on one page", PAGE_ROWS, "the server reads a few files for each"),
-    count("files of a release on one page", PAGE_FILES, "a release can have thousands"),
-    count(
-        "changes on a page of activity or in a feed",
-        PAGE_EVENTS,
-        "each names its signer from a signers file",
-    ),
-    count("signers files on a page of a history", PAGE_STEPS, "each is compared with the one before"),
-    count("releases on the first page", FIRST_PAGE_RELEASES, "every visitor begins there"),
-    count("characters of a search", SEARCH_CHARS, "a longer one never finds anything"),
-    bytes(
-        "an event in the stream of events",
-        EVENT_BYTES,
-        "several times what the longest path takes in JSON",
-    ),
-    bytes(
-        "a line of the journal",
-        JOURNAL_LINE_BYTES,
-        "a path of 1,024 bytes with every byte quoted, or the author of a commit",
-    ),
-    bytes(
-        "the message of a commit in the journal",
-        JOURNAL_MESSAGE_BYTES,
-        "it names a file, a key and an address",
-    ),
-    count(
-        "files that a commit in the journal changes",
-        JOURNAL_ENTRY_FILES,
-        "new signers change up to three files of each release that collects signatures",
-    ),
-    count(
-        "directories that a commit in the journal adds",
-        NEW_DIRECTORIES,
-        "it stores one release or one signers file; in memory a directory is far larger than its name",
-    ),
-    bytes(
-        "a commit in the journal",
-        JOURNAL_ENTRY_BYTES,
-        "a follower checks a commit as a whole; repeated content counts once",
-    ),
-    count(
-        "seconds that a follower waits for a commit",
-        JOURNAL_WAIT_SECONDS,
-        "proxies close a connection that is silent for longer",
-    ),
-    bytes(
+/// Every bound, in the order of docs/bounds.md.
+const TABLE: &[(&str, Most)] = &[
+    ("a path", Bytes(PATH_BYTES)),
+    ("segments of a path", Count(PATH_SEGMENTS)),
+    ("a segment of a stored path", Bytes(SEGMENT_BYTES)),
+    ("a directory that files are stored under", Bytes(DIR_BYTES)),
+    ("segments of such a directory", Count(DIR_SEGMENTS)),
+    ("a stored file", Bytes(FILE_BYTES)),
+    ("an index, as it is written", Bytes(INDEX_BYTES)),
+    ("the name of a published file", Bytes(ASSET_NAME_BYTES)),
+    ("all names in one index", Bytes(INDEX_NAMES_BYTES)),
+    ("files of one release", Count(INDEX_FILES)),
+    ("a signers file", Bytes(SIGNERS_FILE_BYTES)),
+    ("entries of a signers file", Count(SIGNERS_FILE_ENTRIES)),
+    ("registrars that a signers file names", Count(SIGNERS_FILE_REGISTRARS)),
+    ("characters of the name of a signer", Count(SIGNER_NAME_CHARS)),
+    ("servers that a signers file names", Count(SIGNERS_FILE_SERVERS)),
+    ("the address of such a server", Bytes(SERVER_URL_BYTES)),
+    ("witnesses that a signers file names", Count(SIGNERS_FILE_WITNESSES)),
+    ("seconds that a signers file lets a proof be old", Count(PROOF_AGE_SECONDS)),
+    ("signatures on one file", Count(SIGNATURES)),
+    ("signatures of one release in other formats", Bytes(OTHER_FORMATS_BYTES)),
+    ("the metadata of a signers file", Bytes(METADATA_BYTES)),
+    ("the history of a project's signers", Bytes(HISTORY_BYTES)),
+    ("a request that is kept as a proof", Bytes(KEPT_REQUEST_BYTES)),
+    ("characters of a reason", Count(REASON_CHARS)),
+    ("a veto", Bytes(VETO_BYTES)),
+    ("vetoed proposals of a project that are remembered", Count(VETO_RECORDS)),
+    ("hours that a signers file lets rotations wait", Count(ROTATION_DELAY_HOURS)),
+    ("a revocation document", Bytes(REVOCATION_BYTES)),
+    ("an objection", Bytes(OBJECTION_BYTES)),
+    ("objections to one release", Count(OBJECTIONS)),
+    ("objections to earlier contents of one release", Count(EARLIER_OBJECTIONS)),
+    ("the list of what waits for a key", Bytes(PENDING_LIST_BYTES)),
+    ("entries of a list of the catalogue", Count(LIST_ENTRIES)),
+    ("releases in the answer about a key, and revocations that it began", Count(KEY_ENTRIES)),
+    ("stored files read for a list of the catalogue", Bytes(LIST_READ_BYTES)),
+    ("an answer of the API", Bytes(ANSWER_BYTES)),
+    ("an offline bundle", Bytes(BUNDLE_BYTES)),
+    ("the state of a release or a project", Bytes(STATE_BYTES)),
+    ("projects or releases on one page", Count(PAGE_ROWS)),
+    ("files of a release on one page", Count(PAGE_FILES)),
+    ("changes on a page of activity or in a feed", Count(PAGE_EVENTS)),
+    ("signers files on a page of a history", Count(PAGE_STEPS)),
+    ("releases on the first page", Count(FIRST_PAGE_RELEASES)),
+    ("characters of a search", Count(SEARCH_CHARS)),
+    ("an event in the stream of events", Bytes(EVENT_BYTES)),
+    ("a line of the journal", Bytes(JOURNAL_LINE_BYTES)),
+    ("the message of a commit in the journal", Bytes(JOURNAL_MESSAGE_BYTES)),
+    ("files that a commit in the journal changes", Count(JOURNAL_ENTRY_FILES)),
+    ("directories that a commit in the journal adds", Count(NEW_DIRECTORIES)),
+    ("a commit in the journal", Bytes(JOURNAL_ENTRY_BYTES)),
+    ("seconds that a follower waits for a commit", Count(JOURNAL_WAIT_SECONDS)),
+    (
         "what new signers change for the releases of a project that collect signatures",
-        COLLECTING_BYTES,
-        "their files in the journal, and their directories: a rotation is one change; 10,000 fit with paths of 200 bytes",
+        Bytes(COLLECTING_BYTES),
     ),
-    bytes(
-        "what new signers remove of replaced proposals, in the journal",
-        SUPERSEDED_BYTES,
-        "it is a part of the same change",
-    ),
-    bytes(
-        "a change in the order that nodes share",
-        SHARED_CHANGE_BYTES,
-        "the two above, and 4 MiB for the signers file, its signatures and the entry of the history",
-    ),
-    bytes("a batch of commits that nodes share", SHARED_BATCH_BYTES, "a node reads each one whole"),
-    count(
-        "files that the commits of such a batch change",
-        SHARED_BATCH_FILES,
-        "in memory a file takes more than its line",
-    ),
-    count(
-        "releases that a project's record in the log names",
-        NEWEST_RELEASES,
-        "those that were completed last; a staple carries the record",
-    ),
-    bytes("a signed note", NOTE_BYTES, "sixteen signatures that withstand a quantum computer, as C2SP asks"),
-    count("signatures of a note", NOTE_SIGNATURES, "each signature of a known key is verified"),
-    bytes("the name of a log or witness", KEY_NAME_BYTES, "it stands in every checkpoint and staple"),
-    count(
-        "checkpoints of lost commits that a log remembers",
-        LOST_HEADS,
-        "an operator gave each of them up; the oldest go",
-    ),
-    count("hashes of a proof in a log", PROOF_HASHES, "more than a tree of 2^63 leaves needs"),
-    bytes("what a log asks a witness to cosign", WITNESS_REQUEST_BYTES, "a note and a proof"),
-    bytes("a policy file", POLICY_BYTES, "an operator writes it by hand"),
-    count(
-        "logs, witnesses, or groups of a policy",
-        POLICY_ENTRIES,
-        "C2SP asks for 32; a server asks every witness",
-    ),
-    bytes("a staple", STAPLE_BYTES, "nine paths, two proofs, and a cosignature of each witness"),
-    bytes(
-        "evidence that a log lied about the state",
-        STATE_LIE_BYTES,
-        "a commit of the journal and the indexes that it completes, in base64",
-    ),
-    bytes("a URL of a signers file, a release or an asset", URL_BYTES, "it is stored with what it led to"),
-    count("redirects of one fetch", REDIRECTS, "forges need one or two"),
-    bytes(
-        "what a forge says about one release",
-        RELEASE_DESCRIPTION_BYTES,
-        "a thousand assets take less than half of it on every forge",
-    ),
+    ("what new signers remove of replaced proposals, in the journal", Bytes(SUPERSEDED_BYTES)),
+    ("a change in the order that nodes share", Bytes(SHARED_CHANGE_BYTES)),
+    ("a batch of commits that nodes share", Bytes(SHARED_BATCH_BYTES)),
+    ("files that the commits of such a batch change", Count(SHARED_BATCH_FILES)),
+    ("releases that a project's record in the log names", Count(NEWEST_RELEASES)),
+    ("a signed note", Bytes(NOTE_BYTES)),
+    ("signatures of a note", Count(NOTE_SIGNATURES)),
+    ("the name of a log or witness", Bytes(KEY_NAME_BYTES)),
+    ("checkpoints of lost commits that a log remembers", Count(LOST_HEADS)),
+    ("hashes of a proof in a log", Count(PROOF_HASHES)),
+    ("what a log asks a witness to cosign", Bytes(WITNESS_REQUEST_BYTES)),
+    ("a policy file", Bytes(POLICY_BYTES)),
+    ("logs, witnesses, or groups of a policy", Count(POLICY_ENTRIES)),
+    ("a staple", Bytes(STAPLE_BYTES)),
+    ("evidence that a log lied about the state", Bytes(STATE_LIE_BYTES)),
+    ("a URL of a signers file, a release or an asset", Bytes(URL_BYTES)),
+    ("redirects of one fetch", Count(REDIRECTS)),
+    ("what a forge says about one release", Bytes(RELEASE_DESCRIPTION_BYTES)),
 ];
 
-/// `2 MiB`, `1,000`: as the documentation writes it.
-fn figure(most: usize, unit: Unit) -> String {
-    let grouped = |number: usize| {
-        let digits = number.to_string();
-        let groups = digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group));
-        groups.collect::<Vec<_>>().join(",")
-    };
-    match unit {
-        Unit::Count => grouped(most),
-        Unit::Bytes if most.is_multiple_of(MIB) => format!("{} MiB", grouped(most / MIB)),
-        Unit::Bytes if most.is_multiple_of(KIB) && most > KIB => format!("{} KiB", grouped(most / KIB)),
-        Unit::Bytes => format!("{} bytes", grouped(most)),
+enum Most {
+    Bytes(usize),
+    Count(usize),
+}
+
+impl Most {
+    /// `2 MiB`, `1,000`: as the documentation writes it.
+    fn figure(&self) -> String {
+        let grouped = |number: usize| {
+            let digits = number.to_string();
+            let groups = digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group));
+            groups.collect::<Vec<_>>().join(",")
+        };
+        match *self {
+            Count(most) => grouped(most),
+            Bytes(most) if most.is_multiple_of(MIB) => format!("{} MiB", grouped(most / MIB)),
+            Bytes(most) if most.is_multiple_of(KIB) && most > KIB => format!("{} KiB", grouped(most / KIB)),
+            Bytes(most) => format!("{} bytes", grouped(most)),
+        }
     }
 }
 
 #[test]
 fn the_documentation_has_every_bound_and_no_other() {
-    let rows: Vec<String> = TABLE
-        .iter()
-        .map(|bound| format!("| {} | {} | {} |", bound.what, figure(bound.most, bound.unit), bound.reason))
-        .collect();
+    let rows = TABLE.iter().map(|(what, most)| format!("| {what} | {} |", most.figure()));
     let page = include_str!("../../../../../docs/bounds.md");
-    let found: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
-    assert_eq!(found, rows, "docs/bounds.md is not the table of core::bounds");
+    let found = page.lines().filter(|line| line.starts_with("| ")).skip(1);
+    // The last column says why, to people.
+    let found = found.map(|line| line.splitn(4, " | ").take(2).collect::<Vec<_>>().join(" | ") + " |");
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        rows.collect::<Vec<_>>(),
+        "docs/bounds.md is not the table of core::bounds"
+    );
 }
 
 /// A name of this many bytes, in segments that are short enough.

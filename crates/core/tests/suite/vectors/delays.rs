@@ -8,7 +8,7 @@ use countersign_testing::{PROJECT, Signers, alice, bob, carol, dave, key, shifte
 use super::{Vector, chain};
 
 const HOUR: i128 = 3_600;
-/// Of the founders' file.
+/// The delay in the founders' file.
 const DELAY: i128 = 48 * HOUR;
 
 pub(super) fn all() -> Vec<Vector> {

@@ -86,7 +86,7 @@ pub(crate) fn second_asset(kind: ForgeKind, access: Access) -> &'static str {
     }
 }
 
-/// Of a branch with a slash: through the API, with or without a token.
+/// The request for a signers file on a branch with a slash: through the API, with or without a token.
 pub(crate) fn signers_request(kind: ForgeKind) -> &'static str {
     match kind {
         ForgeKind::Github => {
@@ -99,7 +99,7 @@ pub(crate) fn signers_request(kind: ForgeKind) -> &'static str {
     }
 }
 
-/// Of the branch `main`, without a token.
+/// The request for the signers file on the branch `main`, without a token.
 pub(crate) fn raw_request(kind: ForgeKind) -> &'static str {
     match kind {
         ForgeKind::Github => "/acme/app/raw/refs/heads/main/svc.signers.json",
@@ -171,7 +171,7 @@ impl Fake {
         self.fetcher.fetch_signers(&source, 1_000).await
     }
 
-    /// Of the branch `main`, however large.
+    /// Fetches the signers file of the branch `main`, up to this size.
     pub(crate) async fn signers_below(&self, max_bytes: u64) -> Result<FetchedSigners, FetchError> {
         let path = raw_request(self.kind).replace("/raw/", "/blob/").replace("?ref_type=heads", "");
         let url = SourceUrl::parse(&self.server.url(&path)).unwrap();

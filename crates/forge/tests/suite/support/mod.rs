@@ -78,7 +78,7 @@ impl Server {
         Self::start_with(|_| Routes::new()).await
     }
 
-    /// With these answers besides the usual ones; they may name the server's own port.
+    /// Starts a server with these answers besides the usual ones. They may name the server's own port.
     pub(crate) async fn start_with(routes: impl FnOnce(u16) -> Routes) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
