@@ -109,17 +109,13 @@ impl ServerClient {
         bytes.map(|bytes| parse(&bytes).map_err(|error| self.unusable_content(path, error))).transpose()
     }
 
-    /// The signers file in force above a path.
-    pub(crate) async fn signers_above(&self, path: &RepoPath) -> Result<Option<SignersFile>, CliError> {
-        let answer = self.find(self.route(routes::GET_SIGNERS, Some(path)), FILE_BYTES).await?;
-        let Some(answer) = answer else { return Ok(None) };
-        let parsed = SignersFile::parse(&answer.bytes);
-        parsed.map(Some).map_err(|error| self.unusable(path, &answer, error))
-    }
-
     /// The keys of the signers file in force above a path, and of one that is proposed.
     pub(crate) async fn listed_keys(&self, path: &RepoPath) -> Result<Vec<PublicKey>, CliError> {
-        let mut files: Vec<SignersFile> = self.signers_above(path).await?.into_iter().collect();
+        let mut files: Vec<SignersFile> = Vec::new();
+        if let Some(answer) = self.find(self.route(routes::GET_SIGNERS, Some(path)), FILE_BYTES).await? {
+            let parsed = SignersFile::parse(&answer.bytes);
+            files.push(parsed.map_err(|error| self.unusable(path, &answer, error))?);
+        }
         let project = match layout::signable(path) {
             Some(Signable::PendingSigners { project }) => project,
             Some(Signable::Index) | None => path.clone(),

@@ -16,7 +16,7 @@ use countersign_log::{LogSigner, WitnessSigner};
 
 use crate::keys::agent::AgentKey;
 use crate::keys::key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
-pub(crate) use crate::keys::{key_file::generate, passphrase::SecretBytes};
+pub(crate) use crate::keys::{key_file::NewKey, key_file::generate, passphrase::SecretBytes};
 use crate::{args::GlobalArgs, words::error::CliError, words::error::shown_path, words::output::Output};
 
 const MAX_KEY_FILE_BYTES: usize = 64 * 1024;

@@ -19,7 +19,7 @@ pub(crate) struct DownloadArgs {
     #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
     pub(crate) names: Vec<String>,
 
-    /// Of a release, only files whose names fit, as in '*linux*'; can be repeated
+    /// Download only files of a release whose names fit, as in '*linux*'; can be repeated
     #[arg(long, value_name = "GLOB")]
     pub(crate) only: Vec<String>,
 

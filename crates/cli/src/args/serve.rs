@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use countersign_core::rules::place::path_of_url;
-use countersign_core::values::path::{PathError, RepoPath};
-use countersign_core::values::verifier_key::{KeyKind, VerifierKey, VerifierKeyError};
+use countersign_core::values::{path::PathError, path::RepoPath, verifier_key::VerifierKey};
 use countersign_server::follow::{mirror::exchange::OriginAddress, witness::WitnessSettings};
 use countersign_server::operate::config::{FollowerFlags, GivenDatabase, GivenSettings};
 use countersign_store::ObjectId;
@@ -220,7 +219,7 @@ pub(crate) struct WitnessArgs {
     pub(crate) name: Option<String>,
 
     /// The key of the server's log [default: the one that the server shows the first time]
-    #[arg(long, value_name = "VKEY", value_parser = parse_log_key)]
+    #[arg(long, value_name = "VKEY", value_parser = VerifierKey::parse_log)]
     pub(crate) log_key: Option<VerifierKey>,
 
     /// A policy file (c2sp.org/tlog-policy) with other logs to cosign, a line `log VKEY` for each
@@ -233,10 +232,6 @@ pub(crate) struct WitnessArgs {
 
     #[command(flatten)]
     pub(crate) flags: FollowerFlags,
-}
-
-fn parse_log_key(text: &str) -> Result<VerifierKey, VerifierKeyError> {
-    VerifierKey::parse_kind(text, KeyKind::Log)
 }
 
 impl MirrorArgs {

@@ -7,7 +7,7 @@ use countersign_api::{answers::ErrorBody, error_code::ErrorCode};
 use countersign_core::documents::statement::StatementKind;
 use countersign_core::values::{shown::shown_text, wire, wire::routes};
 use countersign_forge::{guard::find_refusal, https::find_tls_problem};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 
@@ -121,7 +121,8 @@ impl Answer {
     pub(super) async fn read(mut response: Response, max_bytes: usize) -> Result<Self, ExchangeError> {
         let status = response.status();
         let headers = response.headers();
-        let text = |name| header_text(headers, name);
+        let safe = |value: &HeaderValue| shown_text(&String::from_utf8_lossy(value.as_bytes()));
+        let text = |name: &str| headers.get(name).map(safe);
         let seconds = text(RETRY_AFTER.as_str()).and_then(|seconds| seconds.parse().ok());
         let mut answer = Self {
             status,
@@ -154,11 +155,6 @@ impl Answer {
     pub(super) fn is_web_page(&self) -> bool {
         self.content_type.starts_with("text/html")
     }
-}
-
-/// Safe to show.
-fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers.get(name).map(|value| shown_text(&String::from_utf8_lossy(value.as_bytes())))
 }
 
 // The requests that are signed.

@@ -66,7 +66,8 @@ impl<'a> EventFeed<'a> {
             match tokio::time::timeout(SILENCE, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
                     let blocks = reader.push(&bytes);
-                    let blocks = blocks.map_err(|_| self.client.unusable_event(too_long()))?;
+                    let blocks = blocks
+                        .map_err(|_| self.client.unusable_event(ParseError::new("", "it is too long")))?;
                     blocks.into_iter().try_for_each(|block| self.take(block))?;
                 }
                 Ok(Ok(None) | Err(_)) | Err(_) => {
@@ -108,8 +109,4 @@ impl<'a> EventFeed<'a> {
             }
         }
     }
-}
-
-fn too_long() -> ParseError {
-    ParseError::new("", "it is too long")
 }

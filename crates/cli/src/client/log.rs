@@ -24,18 +24,9 @@ impl ServerClient {
         self.log_text(routes::LOG_KEY, KEY_BYTES, &"its log's key", parse).await
     }
 
-    /// The newest checkpoint, unverified. `None` if the server keeps no log.
-    pub(crate) async fn checkpoint(&self) -> Result<Option<Note>, CliError> {
-        self.note_at(routes::LOG_CHECKPOINT).await
-    }
-
-    /// The newest checkpoint with enough cosignatures for the server's own policy, unverified. `None` if the server
-    /// has none yet.
-    pub(crate) async fn cosigned_checkpoint(&self) -> Result<Option<Note>, CliError> {
-        self.note_at(routes::LOG_COSIGNED).await
-    }
-
-    async fn note_at(&self, route: &str) -> Result<Option<Note>, CliError> {
+    /// The checkpoint at a route, unverified: the newest one, or the newest one with enough cosignatures for the server's own
+    /// policy. `None` if the server has none.
+    pub(crate) async fn checkpoint(&self, route: &str) -> Result<Option<Note>, CliError> {
         let parse = |text: &str| Note::parse(text.as_bytes()).map_err(|error| error.to_string());
         self.log_text(route, NOTE_BYTES, &"a checkpoint", parse).await
     }

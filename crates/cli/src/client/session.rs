@@ -140,11 +140,8 @@ impl Session {
         }
     }
 
-    pub(crate) fn has_key(&self) -> bool {
-        self.key_path(None).is_some()
-    }
-
-    fn key_path(&self, path: Option<&RepoPath>) -> Option<PathBuf> {
+    /// The file of the user's key, if one is given or set.
+    pub(crate) fn key_path(&self, path: Option<&RepoPath>) -> Option<PathBuf> {
         self.global.key.clone().or_else(|| {
             let key = self.config.key_for(path)?;
             Some(ClientConfigFile::locate().map_or_else(|_| key.to_owned(), |file| file.resolve(key)))

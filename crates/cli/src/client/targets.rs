@@ -71,14 +71,13 @@ impl Session {
         Err(CliError::usage(format!("{} cannot be {done}", target.path), hint))
     }
 
-    /// The file that a name stands for, to wait for it. If proposed signers are in force already, this is their pending
-    /// path.
-    pub(crate) async fn find_awaited(&self, name: &ReleaseName) -> Result<Target, CliError> {
-        Ok(self.find_named(name, Reader::Signer).await?.0)
-    }
-
-    /// What a name of something to sign stands for, and whether only the project was named, not what is pending there.
-    async fn find_named(&self, name: &ReleaseName, reader: Reader) -> Result<(Target, bool), CliError> {
+    /// The file that a name stands for, and whether only the project was named, not what is pending there. If proposed signers
+    /// are in force already, this is their pending path.
+    pub(crate) async fn find_named(
+        &self,
+        name: &ReleaseName,
+        reader: Reader,
+    ) -> Result<(Target, bool), CliError> {
         let ServerPath { client, path, shown } = self.locate(name, reader).await?;
         if let Some(shown) = shown {
             return Ok((Target { client, path, shown }, false));

@@ -85,6 +85,7 @@ async fn find_state(client: &ServerClient, path: &RepoPath) -> Result<Shown, Cli
 /// A complete index with the history up to the signers file that governs it, or the signers file in force with the whole
 /// history. `None` if there is neither.
 fn find_history(asked: &RepoPath, shown: &Shown) -> Option<(RepoPath, History)> {
+    let is_proposal = matches!(layout::signable(asked), Some(Signable::PendingSigners { .. }));
     let mut history = shown.history().clone();
     let path = match (shown.subject(), &shown.answer.state.evidence) {
         (StateSubject::Release(index), Some(evidence)) => {
@@ -94,16 +95,12 @@ fn find_history(asked: &RepoPath, shown: &Shown) -> Option<(RepoPath, History)> 
             history.entries.truncate(last.map_or(0, |last| last + 1));
             index.clone()
         }
-        (StateSubject::Project(project), _) if !is_proposal(asked) && !history.entries.is_empty() => {
+        (StateSubject::Project(project), _) if !is_proposal && !history.entries.is_empty() => {
             layout::active_signers(project)
         }
         (StateSubject::Release(_) | StateSubject::Project(_), _) => return None,
     };
     Some((path, history))
-}
-
-fn is_proposal(path: &RepoPath) -> bool {
-    matches!(layout::signable(path), Some(Signable::PendingSigners { .. }))
 }
 
 fn find_project(history: &History) -> Result<RepoPath, CliError> {

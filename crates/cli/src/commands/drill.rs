@@ -94,15 +94,11 @@ fn describe_attempt(attempt: &DrillAttempt, side: Side, output: Output) -> Vec<S
         _ => "",
     };
     let mut lines = vec![format!("  {}: {answer}{condition}", attempt.act)];
-    lines.extend(attempt.steps.iter().map(|step| format!("    - {}", describe_step(step))));
+    lines.extend(attempt.steps.iter().map(|DrillStep { who, text }| match who {
+        Some(signer) => format!("    - {} {text}", shown_signer(signer)),
+        None => format!("    - {text}"),
+    }));
     lines
-}
-
-fn describe_step(step: &DrillStep) -> String {
-    match &step.who {
-        Some(signer) => format!("{} {}", shown_signer(signer), step.text),
-        None => step.text.clone(),
-    }
 }
 
 fn conclude(drill: &Drill, output: Output) -> Vec<String> {

@@ -21,7 +21,8 @@ const COMMITS_PER_DRAW: usize = 64;
 
 pub(crate) fn run(args: FsckArgs, output: Output) -> Result<(), CliError> {
     let FsckArgs { target, keep, since } = args;
-    let Some(url) = target.to_str().filter(|target| is_url(target)) else {
+    let is_url = |target: &&str| target.starts_with("http://") || target.starts_with("https://");
+    let Some(url) = target.to_str().filter(is_url) else {
         if keep.is_some() {
             let hint = "name the URL of a running server, or leave out --keep";
             return Err(CliError::usage("--keep goes only with the URL of a server", hint));
@@ -115,10 +116,6 @@ async fn fetch(
         CliError::other(format!("{} cannot be written", shown_path(dir)), "check the disk").because(error)
     })?;
     last
-}
-
-fn is_url(target: &str) -> bool {
-    target.starts_with("http://") || target.starts_with("https://")
 }
 
 fn no_temporary_dir(error: io::Error) -> CliError {

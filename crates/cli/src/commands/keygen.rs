@@ -6,8 +6,9 @@ use countersign_core::values::shown::is_unseen;
 use serde_json::json;
 
 use crate::args::{GlobalArgs, KeygenArgs};
+use crate::keys::{NewKey, SecretBytes, generate, passphrase};
+use crate::settings::config_dir::write_new;
 use crate::words::{error::CliError, error::add_suffix, error::shown_path, output::Output};
-use crate::{keys, keys::SecretBytes, keys::passphrase, settings::config_dir::write_new};
 
 const MAX_COMMENT_CHARS: usize = 256;
 
@@ -18,12 +19,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &KeygenArgs, output: Output) -> Res
     check_absent(private)?;
     check_absent(public)?;
     let passphrase = choose_passphrase(global, args)?;
-    let key = keys::generate(&args.comment, passphrase.as_ref())?;
+    let key = generate(&args.comment, passphrase.as_ref())?;
     let line = key.public.to_ssh_line(&args.comment);
-    write_pair(
-        &NewFile { path: private, content: key.private.as_bytes() },
-        &NewFile { path: public, content: format!("{line}\n").as_bytes() },
-    )?;
+    write_pair(private, &key, &line)?;
 
     let (private_shown, public_shown) = (shown_path(private), shown_path(public));
     let text = format!(
@@ -90,17 +88,12 @@ fn choose_passphrase(global: &GlobalArgs, args: &KeygenArgs) -> Result<Option<Se
     Ok(Some(first))
 }
 
-pub(super) struct NewFile<'a> {
-    pub(super) path: &'a Path,
-    pub(super) content: &'a [u8],
-}
-
-/// Writes both files or none, unless the machine stops in between. Then what is there is no key, or one without its
-/// `.pub`, which `ssh-keygen -y` makes again.
-pub(super) fn write_pair(private: &NewFile<'_>, public: &NewFile<'_>) -> Result<(), CliError> {
-    write_new(private.path, private.content, 0o600)?;
-    write_new(public.path, public.content, 0o644).inspect_err(|_| {
+/// Writes a key, and its public `line` beside it: both files or none, unless the machine stops in between. Then what is there
+/// is no key, or one without its `.pub`, which `ssh-keygen -y` makes again.
+pub(super) fn write_pair(path: &Path, key: &NewKey, line: &str) -> Result<(), CliError> {
+    write_new(path, key.private.as_bytes(), 0o600)?;
+    write_new(&add_suffix(path, ".pub"), format!("{line}\n").as_bytes(), 0o644).inspect_err(|_| {
         // The error that led here is the one to report.
-        let _ = fs::remove_file(private.path);
+        let _ = fs::remove_file(path);
     })
 }

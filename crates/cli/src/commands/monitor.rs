@@ -11,13 +11,13 @@ use countersign_core::documents::{layout, signers::SignersFile, transparency::Tr
 use countersign_core::log::{checkpoint::SignedCheckpoint, note::Note, tree::TreeHead, tree::empty_root};
 use countersign_core::proof::log_pin::LogPin;
 use countersign_core::values::shown::{plural, shown_text};
-use countersign_core::values::{key::PublicKey, path::RepoPath, verifier_key::VerifierKey};
+use countersign_core::values::{key::PublicKey, path::RepoPath, verifier_key::VerifierKey, wire::routes};
 use serde_json::{Value, json};
 
 use crate::client::{ServerClient, now, session::Session, state::StateQuestion, targets::find_project};
-use crate::commands::monitor::reading::{LogPart, Watching, forked};
+use crate::commands::monitor::reading::{LogPart, Watching};
 use crate::commands::monitor::state::{Delivery, MonitorState, StateFile};
-use crate::commands::monitor::{lie::LyingLog, lie::ShownLog, replay::StateReplay};
+use crate::commands::monitor::{lie::LyingLog, replay::StateReplay};
 use crate::commands::watch::until_interrupted;
 use crate::words::error::{CliError, ErrorKind};
 use crate::{args::MonitorArgs, evidence::log_memory::LogSighting, evidence::log_memory::NotContinued};
@@ -42,7 +42,12 @@ pub(crate) async fn run(session: &Session, args: &MonitorArgs) -> Result<(), Cli
     let file = StateFile::locate(args, url, &projects)?;
     // What was watched before may have been dropped.
     if file.read()?.is_none() {
-        check_known(&client, &projects).await?;
+        // To watch a project that does not exist would look like watching, and tell nothing.
+        for project in &projects {
+            if client.state(&layout::active_signers(project), StateQuestion::Path).await?.is_none() {
+                return Err(unknown_project(&client, project.as_str()));
+            }
+        }
     }
     let monitor = Monitor {
         session,
@@ -83,16 +88,6 @@ async fn resolve(session: &Session, client: &ServerClient, name: &str) -> Result
     }
     let found = client.projects(name).await?.projects;
     find_project(name, &found)?.ok_or_else(|| unknown_project(client, name))
-}
-
-/// Refuses projects that do not exist. To watch one would look like watching, and tell nothing.
-async fn check_known(client: &ServerClient, projects: &BTreeSet<RepoPath>) -> Result<(), CliError> {
-    for project in projects {
-        if client.state(&layout::active_signers(project), StateQuestion::Path).await?.is_none() {
-            return Err(unknown_project(client, project.as_str()));
-        }
-    }
-    Ok(())
 }
 
 fn unknown_project(client: &ServerClient, name: &str) -> CliError {
@@ -137,7 +132,7 @@ impl Monitor<'_> {
     }
 
     async fn follow(&self, before: Option<MonitorState>) -> Result<(usize, MonitorState), CliError> {
-        let note = self.client.checkpoint().await?.ok_or_else(|| self.no_log())?;
+        let note = self.client.checkpoint(routes::LOG_CHECKPOINT).await?.ok_or_else(|| self.no_log())?;
         let Some(before) = before else { return Ok((0, self.begin(&note).await?)) };
         let shown = self.open(&note, &before.key)?;
         let pin = LogPin { seen_at: now()?, checkpoint: before.checkpoint.clone() };
@@ -163,7 +158,8 @@ impl Monitor<'_> {
         let part = LogPart { client, key, note: &note, from, to: head, after, told };
         let newest = part.after.clone().unwrap_or_default();
         let watching = Watching { changes: Vec::new(), projects, key: self.key, transparency, newest };
-        self.read(part, watching, replay, || forked(&sighting, &pin)).await
+        let why = "by its own tiles, the log does not continue what was seen of it";
+        self.read(part, watching, replay, || sighting.forked(&pin, why)).await
     }
 
     /// Reads a part of the log under a checkpoint, tells what changed there, and remembers it. Gives how much changed.
@@ -220,8 +216,8 @@ impl Monitor<'_> {
     /// Tells of projects that newly lack the word of their witnesses, and gives how many lack it.
     async fn hear_witnesses(&self, state: &MonitorState) -> Result<usize, CliError> {
         let pin = LogPin { seen_at: now()?, checkpoint: state.checkpoint.clone() };
-        let log = ShownLog { client: &self.client, key: &state.key, pin: &pin, demands: &state.transparency };
-        let unwitnessed = log.find_unwitnessed().await?;
+        let demands = &state.transparency;
+        let unwitnessed = lie::find_unwitnessed(&self.client, &state.key, &pin, demands).await?;
         let lacking = unwitnessed.iter().map(|of| of.project.clone()).collect();
         let before = self.unwitnessed.replace(lacking);
         for new in unwitnessed.iter().filter(|of| !before.contains(&of.project)) {

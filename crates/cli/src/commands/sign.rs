@@ -247,8 +247,8 @@ fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
     json!({"public_key": you, "signed": done, "signed_before": before})
 }
 
-/// What the server wants to have signed, and what is needed to understand it: all of it is public.
-fn gather(Target { client, path, shown }: &Target) -> Result<Gathered, CliError> {
+/// What the server wants to have signed, and what is needed to understand it: all of it is public, and none is believed.
+pub(super) fn gather(Target { client, path, shown }: &Target) -> Result<Gathered, CliError> {
     let complete = find_complete(shown, path)?;
     let is_complete = complete.is_some();
     let mut files = BTreeMap::new();
@@ -287,11 +287,6 @@ fn absent(client: &ServerClient, shown: &Shown, path: &RepoPath) -> Result<CliEr
             "check the name; `countersign pending` lists what waits for you",
         ),
     })
-}
-
-/// What a server shows at a path. Nothing of it is believed.
-pub(super) fn gather_request(target: &Target) -> Result<SigningRequest, CliError> {
-    Ok(gather(target)?.request)
 }
 
 /// A request that was read as what it must be, and continues what this computer has accepted.

@@ -175,22 +175,17 @@ fn describe(act: &ActStrength) -> Vec<String> {
 }
 
 fn add_strength(value: &mut Value, strength: &Strength) {
-    if let Some(log) = &strength.log {
-        value["log"] = log_to_json(log);
+    if let Some(LogStrength { transparency, tolerance, .. }) = &strength.log {
+        value["log"] = json!(transparency);
+        value["log"]["must_collude"] = json!(tolerance.map_or(0, |tolerance| tolerance.must_collude));
+        value["log"]["must_lie"] = json!(tolerance.map_or(0, |tolerance| tolerance.must_lie));
+        value["log"]["may_be_down"] = json!(tolerance.map_or(0, |tolerance| tolerance.may_be_down));
     }
-    value["acts"] = strength.acts().into_iter().map(to_json).collect();
+    value["acts"] = strength.acts().into_iter().map(act_to_json).collect();
     value["warnings"] = strength.warnings.iter().map(|warning| json!(warning.to_string())).collect();
 }
 
-fn log_to_json(log: &LogStrength) -> Value {
-    let mut value = json!(log.transparency);
-    value["must_collude"] = json!(log.tolerance.map_or(0, |tolerance| tolerance.must_collude));
-    value["must_lie"] = json!(log.tolerance.map_or(0, |tolerance| tolerance.must_lie));
-    value["may_be_down"] = json!(log.tolerance.map_or(0, |tolerance| tolerance.may_be_down));
-    value
-}
-
-fn to_json(act: &ActStrength) -> Value {
+fn act_to_json(act: &ActStrength) -> Value {
     json!({
         "act": act.act.to_string(),
         "ways": act.ways.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -18,7 +18,7 @@ use crate::{args::StatusArgs, words::error::CliError, words::error::ErrorKind};
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
     let target = match args.wait {
-        true => session.find_awaited(&name).await?,
+        true => session.find_named(&name, Reader::Signer).await?.0,
         false => session.find_signable(&name, Reader::Signer).await?,
     };
     let Target { path, shown, .. } = &target;

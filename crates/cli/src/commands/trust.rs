@@ -1,8 +1,8 @@
 //! `countersign trust`
 
-use countersign_core::proof::{log_pin::LogPin, trust::Pin, trust::Root, trust::TrustStore};
+use countersign_core::proof::{log_pin::LogPin, trust::Pin, trust::Root};
 use countersign_core::values::{path::RepoPath, shown::quoted, shown::shown_text};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::words::{error::CliError, output, output::Confirmation, output::Output};
 use crate::{args::TrustCommand, client::targets::find_project, settings::trust::TrustFile};
@@ -30,21 +30,12 @@ fn list(trust: &TrustFile, output: Output) -> Result<(), CliError> {
                 .to_owned(),
         );
     }
-    output.answer(
-        &text.join("\n"),
-        &json!({
-            "file": trust.path().display().to_string(),
-            "projects": to_json(&store, "projects")?,
-            "logs": to_json(&store, "logs")?,
-        }),
-    )
-}
-
-fn to_json(store: &TrustStore, part: &str) -> Result<serde_json::Value, CliError> {
-    let unreadable =
-        |error| CliError::other("what is remembered cannot be shown", "report this").because(error);
-    let document: serde_json::Value = serde_json::from_slice(&store.write()).map_err(unreadable)?;
-    Ok(document[part].clone())
+    let document: Value = serde_json::from_slice(&store.write()).map_err(|error| {
+        CliError::other("what is remembered cannot be shown", "report this").because(error)
+    })?;
+    let (file, projects, logs) = (trust.path(), &document["projects"], &document["logs"]);
+    let value = json!({"file": file.display().to_string(), "projects": projects, "logs": logs});
+    output.answer(&text.join("\n"), &value)
 }
 
 fn describe_log(key: &str, pin: &LogPin) -> String {

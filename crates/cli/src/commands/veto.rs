@@ -47,7 +47,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     let target = session.find_signable(&name, Reader::Signer).await?;
     let Target { client, path, shown: state } = &target;
     let project = project_of(path)?;
-    let proposal = sign::gather_request(&target)?;
+    let proposal = sign::gather(&target)?.request;
     let to_sign = sign::check_trusted(&proposal, Network::Online)?;
     let waits_until = find_due(state)?;
     let begun = find_begun(state, StatementKind::Veto, &proposal)?;

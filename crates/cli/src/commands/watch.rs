@@ -15,7 +15,7 @@ pub(crate) async fn ping(session: &Session, args: &PingArgs) -> Result<(), CliEr
     if args.ready {
         client.check_ready().await?;
     }
-    let answer = if session.has_key() {
+    let answer = if session.key_path(None).is_some() {
         client.ask(&session.key(None, &[])?, ServerCall::ping(), PingResponse::parse).await?
     } else {
         client.ping().await?

@@ -8,8 +8,8 @@ use countersign_server::follow::witness::WitnessSettings;
 use serde_json::json;
 
 use crate::args::{GlobalArgs, WitnessArgs, WitnessInitArgs};
-use crate::commands::{keygen::NewFile, keygen::write_pair, serve};
-use crate::words::{error::CliError, error::add_suffix, error::shown_path, output::Output};
+use crate::commands::{keygen::write_pair, serve};
+use crate::words::{error::CliError, error::shown_path, output::Output};
 use crate::{keys, keys::SigningKey, settings::config_dir::read_bounded};
 
 const NAME_HINT: &str = "something like witness.example.org is usual: no spaces, and no +";
@@ -42,10 +42,7 @@ pub(crate) fn init(global: &GlobalArgs, args: &WitnessInitArgs, output: Output) 
     let new = keys::generate(&args.name, None)?;
     let key = VerifierKey::new(&args.name, KeyKind::Witness, new.public)
         .map_err(|error| CliError::usage(error.to_string(), NAME_HINT))?;
-    let line = format!("{}\n", new.public.to_ssh_line(&args.name));
-    let public = add_suffix(path, ".pub");
-    let private = NewFile { path, content: new.private.as_bytes() };
-    write_pair(&private, &NewFile { path: &public, content: line.as_bytes() })?;
+    write_pair(path, &new, &new.public.to_ssh_line(&args.name))?;
     let shown = shown_path(path);
     let text = format!(
         "Made the key {shown}. Begin to witness with it:\n\n\

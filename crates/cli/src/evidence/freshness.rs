@@ -456,11 +456,6 @@ impl LogReport {
         }
     }
 
-    /// Whether witnesses prove a time that is not too long ago.
-    pub(crate) fn is_proven(&self) -> bool {
-        self.shown().is_some_and(ShownFreshness::is_fresh)
-    }
-
     pub(crate) fn json(&self) -> Value {
         match self {
             Self::Absent { wanted_by: Some(source) } => {
@@ -504,9 +499,9 @@ impl ShownFreshness {
         parts.join("; ")
     }
 
-    /// Whether the proof is fresh. Only that of a bundle can be too old. It is shown then, but proves nothing about
-    /// now.
-    fn is_fresh(&self) -> bool {
+    /// Whether witnesses prove a time that is not too long ago. Only the proof of a bundle can be too old. It is shown then,
+    /// but proves nothing about now.
+    pub(crate) fn is_fresh(&self) -> bool {
         let Some(as_of) = self.freshness.as_of else { return false };
         let age = self.now.ahead_of(as_of).unwrap_or_default();
         self.max_age.as_ref().is_none_or(|limit| age <= limit.age)

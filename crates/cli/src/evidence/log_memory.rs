@@ -290,11 +290,15 @@ impl<'a> LogTiles<'a> {
 
     /// The hash of a subtree. Inside a tile lie eight levels of the tree; the hashes of the lowest give the others.
     async fn hash(&mut self, part: Subtree) -> Result<Hash, CliError> {
-        let (level, rest) = (level_of(part.height), part.height % TILE_HEIGHT);
+        let level = u8::try_from(part.height / TILE_HEIGHT).expect("a tree is lower than 64");
+        let rest = part.height % TILE_HEIGHT;
         let (begin, count) = (part.index << rest, 1_u64 << rest);
         let number = begin / TILE_WIDTH;
         let tile = self.tile(level, number).await?;
-        let (begin, count) = (index_in_tile(begin), usize::try_from(count).unwrap_or(usize::MAX));
+        let (begin, count) = (
+            usize::try_from(begin % TILE_WIDTH).expect("below 256"),
+            usize::try_from(count).unwrap_or(usize::MAX),
+        );
         let mut hashes = tile.get(begin..begin + count).unwrap_or_default().to_vec();
         while hashes.len() > 1 {
             hashes = hashes.chunks_exact(2).map(|pair| node_hash(&pair[0], &pair[1])).collect();
@@ -342,12 +346,4 @@ pub(crate) async fn check_continuation(
     let old = tiles.hashes(&subtrees(0..from.size)).await?;
     let more = tiles.hashes(&subtrees(from.size..to.size)).await?;
     verify_continuation(from, to, &old, &more).map_err(NotContinued::Contradiction)
-}
-
-fn index_in_tile(index: u64) -> usize {
-    usize::try_from(index % TILE_WIDTH).expect("below 256")
-}
-
-fn level_of(height: u32) -> u8 {
-    u8::try_from(height / TILE_HEIGHT).expect("a tree is lower than 64")
 }

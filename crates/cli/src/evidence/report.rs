@@ -8,8 +8,9 @@ use countersign_explain::describe::release::{ObjectionDescription, list_objectio
 use countersign_explain::progress::Names;
 use serde_json::{Value, json};
 
+use crate::evidence::freshness::{LogReport, ShownFreshness};
 use crate::evidence::release::{objections_json, say_objection, shown_name};
-use crate::evidence::{download::Expected, freshness::LogReport, proof::Accepted};
+use crate::evidence::{download::Expected, proof::Accepted};
 use crate::words::{error::CliError, error::shown_path, output::Output, table::People};
 
 /// A file of a release that is on this computer, and right.
@@ -63,7 +64,7 @@ impl AcceptedRelease {
         let artifact = &self.accepted.artifact;
         own["index_path"] = json!(artifact.path);
         own["project_id"] = json!(artifact.index.project_id);
-        own["freshness_proven"] = json!(self.log.is_proven());
+        own["freshness_proven"] = json!(self.log.shown().is_some_and(ShownFreshness::is_fresh));
         own["freshness"] = self.log.json();
         own
     }
@@ -112,7 +113,8 @@ impl Report<'_> {
             line("file", file.text());
         }
         line("release", release_name(artifact));
-        line("signed by", signer_names(artifact));
+        let names = Names::of([&artifact.governing().signers]);
+        line("signed by", People { names: &names, you: None }.list(artifact.signed_by.keys().copied()));
         line(
             "thresholds",
             artifact.groups().iter().map(GroupCount::to_string).collect::<Vec<_>>().join("; "),
@@ -205,9 +207,4 @@ fn history_text(artifact: &VerifiedArtifact) -> String {
         1 => format!("the project's first, of {first}"),
         count => format!("{count} in the history, each agreed to by those before it; the first of {first}"),
     }
-}
-
-fn signer_names(artifact: &VerifiedArtifact) -> String {
-    let names = Names::of([&artifact.governing().signers]);
-    People { names: &names, you: None }.list(artifact.signed_by.keys().copied())
 }

@@ -247,7 +247,7 @@ pub(crate) fn describe_changes(to_sign: &ToSign, output: Output) -> Vec<String> 
     }
 }
 
-fn change_lines(changes: &[SignersChange], output: Output) -> Vec<String> {
+pub(crate) fn change_lines(changes: &[SignersChange], output: Output) -> Vec<String> {
     if changes.is_empty() {
         return vec!["  - nothing changes but the time".to_owned()];
     }

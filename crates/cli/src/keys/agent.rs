@@ -91,7 +91,12 @@ impl AgentKey {
     /// The Ed25519 keys that the agent holds; none where no agent answers.
     pub(crate) fn list_held(output: Output) -> Vec<PublicKey> {
         let held = Agent::from_environment(output).and_then(|agent| agent.list().ok()).unwrap_or_default();
-        held.iter().filter_map(|blob| parse_ssh_blob(blob)).collect()
+        // Keys of other kinds have other blobs.
+        let key = |blob: &Vec<u8>| {
+            let key = PublicKey::from_bytes(*blob.last_chunk::<32>()?).ok()?;
+            (key.to_ssh_blob() == *blob).then_some(key)
+        };
+        held.iter().filter_map(key).collect()
     }
 
     /// Signs these bytes. An agent may be at the other end of a network, so what it returns is verified with `is_right`.
@@ -231,12 +236,6 @@ fn parse_identities(content: &[u8]) -> encoding::Result<Vec<Vec<u8>>> {
         let _comment = Vec::<u8>::decode(&mut reader)?;
     }
     reader.finish(keys)
-}
-
-/// Parses a key; `None` if it is of another kind.
-fn parse_ssh_blob(blob: &[u8]) -> Option<PublicKey> {
-    let bytes = blob.last_chunk::<32>()?;
-    PublicKey::from_bytes(*bytes).ok().filter(|key| key.to_ssh_blob() == blob)
 }
 
 fn encode_sign_request(key: &PublicKey, bytes: &[u8]) -> encoding::Result<Vec<u8>> {

@@ -2,7 +2,7 @@
 //! for each of several things.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::{fs::OpenOptions, io, path::Path, path::PathBuf};
+use std::{fs::OpenOptions, io, path::PathBuf};
 
 use clap::{Args, ValueEnum, builder::styling::AnsiColor, builder::styling::Style};
 use countersign_core::values::shown::{is_unseen, shown_text};
@@ -63,7 +63,7 @@ impl Output {
     /// The result of a command: `text` for people, `value` where --json asks for it.
     pub(crate) fn result(&self, text: &str, value: &Value) -> Result<(), CliError> {
         if self.json {
-            return print_json(value);
+            return print(&json_line(value));
         }
         if self.quiet {
             return Ok(());
@@ -73,7 +73,7 @@ impl Output {
 
     /// A result that is what the command was asked for, so that --quiet does not silence it.
     pub(crate) fn answer(&self, text: &str, value: &Value) -> Result<(), CliError> {
-        if self.json { print_json(value) } else { print(&self.lines(text)) }
+        if self.json { print(&json_line(value)) } else { print(&self.lines(text)) }
     }
 
     /// Prints one of many results, each on a line of its own; false once the reader is gone.
@@ -143,7 +143,7 @@ impl Output {
     pub(crate) fn error(&self, error: &CliError) {
         if self.json {
             // The reader may be gone; the exit code still speaks.
-            let _ = print_json(&Self::error_to_json(error));
+            let _ = print(&json_line(&Self::error_to_json(error)));
             return;
         }
         let _ = io::stderr().write_all(self.lines(&self.describe_error(error)).as_bytes());
@@ -182,10 +182,6 @@ impl Output {
         }
         value
     }
-}
-
-fn print_json(value: &Value) -> Result<(), CliError> {
-    print(&json_line(value))
 }
 
 /// Writes a value as one line of ASCII and visible characters (D39).
@@ -286,12 +282,10 @@ impl OutputsArgs {
             }
             lines.push_str(&format!("COUNTERSIGN_{name}={value}\n"));
         }
-        write_lines(path, &lines).map_err(|error| CliError::file("written", path, error))
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        let written = file.and_then(|mut file| file.write_all(lines.as_bytes()));
+        written.map_err(|error| CliError::file("written", path, error))
     }
-}
-
-fn write_lines(path: &Path, lines: &str) -> std::io::Result<()> {
-    OpenOptions::new().append(true).create(true).open(path)?.write_all(lines.as_bytes())
 }
 
 // Questions to the person at the terminal.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use countersign_core::values::{key::PublicKey, time::Timestamp};
-use countersign_explain::{progress::GroupProgress, progress::Names, words::shown_signer};
+use countersign_explain::{progress::Names, words::shown_signer};
 
 /// Rows under headings, each column as wide as its widest cell.
 #[derive(Debug)]
@@ -89,10 +89,6 @@ impl People<'_> {
     pub(crate) fn list_or(&self, keys: impl IntoIterator<Item = PublicKey>, none: &str) -> String {
         let listed = self.list(keys);
         if listed.is_empty() { none.to_owned() } else { listed }
-    }
-
-    pub(crate) fn list_missing(&self, group: &GroupProgress) -> String {
-        self.list(group.not_signed().map(|member| member.signer.key))
     }
 }
 

@@ -134,8 +134,8 @@ settings! {
         check: bool,
     }
     serve {
-        /// For your own machine: fetch from loopback, accept every file server there, set no rate
-        /// limits and no budgets
+        /// Fetch from loopback, accept every file server there, and set no rate limits and no budgets; only for your own
+        /// machine
         #[arg(
             long,
             env = "COUNTERSIGN_DEV", hide_env_values = true,

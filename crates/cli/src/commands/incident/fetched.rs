@@ -172,8 +172,13 @@ impl Fetched {
                 self.findings.is_cut = true;
                 break;
             }
-            match self.fetch_release(client, &path).await {
-                Ok(()) => drop(self.scope.entry(project.clone()).or_default().insert(path)),
+            match client.state_at(&path).await {
+                Ok(shown) => {
+                    // The signers of the project stay as they were fetched with it.
+                    let is_of_release = |file: &RepoPath| file.as_str().starts_with(path.as_str());
+                    self.scratch.absorb(&shown.files, is_of_release);
+                    self.scope.entry(project.clone()).or_default().insert(path);
+                }
                 Err(error) => self.note_unread(&path, &error),
             }
         }
@@ -228,8 +233,7 @@ impl Fetched {
         }
     }
 
-    /// The entry after which the next page of a list begins: `last`, the end of this page. `None` if there is no further page,
-    /// or enough was found.
+    /// Where the next page of a list begins: after `last`. `None` if there is no more, or enough was found.
     fn next_page(&mut self, more: bool, last: Option<String>, found: usize) -> Option<String> {
         let next = last.filter(|_| more && found < MAX_RELEASES);
         self.findings.is_cut |= more && next.is_none();
@@ -251,14 +255,6 @@ impl Fetched {
         self.scratch.absorb(&shown.files, |_| true);
         self.scope.entry(project.clone()).or_default();
         Ok(shown.history().clone())
-    }
-
-    /// The signers of the project stay as they were fetched with it.
-    async fn fetch_release(&mut self, client: &ServerClient, path: &RepoPath) -> Result<(), CliError> {
-        let shown = client.state_at(path).await?;
-        let is_of_release = |file: &RepoPath| file.as_str().starts_with(path.as_str());
-        self.scratch.absorb(&shown.files, is_of_release);
-        Ok(())
     }
 }
 

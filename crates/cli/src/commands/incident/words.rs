@@ -7,7 +7,7 @@ use countersign_explain::incident::{
     TouchedRevocation, TouchedRotation,
 };
 use countersign_explain::{strength::Act, words::shown_signer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{commands::incident::fetched::Findings, words::output::Output, words::table::when_text};
 
@@ -251,61 +251,54 @@ pub(super) fn to_json(findings: &Findings) -> Value {
 }
 
 fn project_to_json(findings: &Findings, incident: &ProjectIncident) -> Value {
+    let releases = incident.releases.iter().map(|TouchedRelease { path, state, signed, is_decisive }| {
+        json!({
+            "index_path": path, "state": state.name(), "signed": signed, "decisive": is_decisive,
+        })
+    });
+    let rotations = incident.rotations.iter().map(|rotation| {
+        let needed_as = rotation.unmet.iter().map(|kind| condition_title(*kind));
+        json!({
+            "number": rotation.number,
+            "activated_at": rotation.activated_at,
+            "signed": rotation.signed,
+            "decisive": !rotation.unmet.is_empty(),
+            "needed_as": needed_as.collect::<Vec<_>>(),
+        })
+    });
+    let revocations =
+        incident.revocations.iter().map(|TouchedRevocation { path, reason, signed, is_decisive }| {
+            json!({
+                "index_path": path, "reason": reason, "signed": signed, "decisive": is_decisive,
+            })
+        });
     json!({
-        "project_id": incident.project.as_str(),
+        "project_id": incident.project,
         "strangers": findings.is_strangers(incident),
         "listed": incident.listings.iter().map(listing_to_json).collect::<Vec<_>>(),
         "alone": incident.powers.iter().map(Act::to_string).collect::<Vec<_>>(),
         "can_register": incident.can_register,
-        "releases": incident.releases.iter().map(release_to_json).collect::<Vec<_>>(),
-        "rotations": incident.rotations.iter().map(rotation_to_json).collect::<Vec<_>>(),
-        "revocations": incident.revocations.iter().map(revocation_to_json).collect::<Vec<_>>(),
+        "releases": releases.collect::<Vec<_>>(),
+        "rotations": rotations.collect::<Vec<_>>(),
+        "revocations": revocations.collect::<Vec<_>>(),
         "open": incident.open.iter().map(open_to_json).collect::<Vec<_>>(),
         "unreadable": incident.unreadable,
     })
 }
 
 fn listing_to_json(listing: &IncidentListing) -> Value {
-    let (standing, until) = match listing.standing {
+    let (standing, removed_at) = match listing.standing {
         ListingStanding::InForce => ("in force", None),
-        ListingStanding::Until(at) => ("removed", Some(at.to_string())),
+        ListingStanding::Until(at) => ("removed", Some(at)),
         ListingStanding::Proposed => ("proposed", None),
     };
     json!({
-        "public_key": listing.signer.key.to_string(),
+        "public_key": listing.signer.key,
         "name": listing.signer.name,
         "roles": listing.roles,
         "registrar": listing.is_registrar,
         "standing": standing,
-        "removed_at": until,
-    })
-}
-
-fn release_to_json(release: &TouchedRelease) -> Value {
-    json!({
-        "index_path": release.path.as_str(),
-        "state": release.state.name(),
-        "signed": times_to_json(&release.signed),
-        "decisive": release.is_decisive,
-    })
-}
-
-fn rotation_to_json(rotation: &TouchedRotation) -> Value {
-    json!({
-        "number": rotation.number,
-        "activated_at": rotation.activated_at.to_string(),
-        "signed": times_to_json(&rotation.signed),
-        "decisive": !rotation.unmet.is_empty(),
-        "needed_as": rotation.unmet.iter().map(|kind| condition_title(*kind)).collect::<Vec<_>>(),
-    })
-}
-
-fn revocation_to_json(revocation: &TouchedRevocation) -> Value {
-    json!({
-        "index_path": revocation.path.as_str(),
-        "reason": revocation.reason,
-        "signed": times_to_json(&revocation.signed),
-        "decisive": revocation.is_decisive,
+        "removed_at": removed_at,
     })
 }
 
@@ -317,16 +310,12 @@ fn open_to_json(matter: &OpenMatter) -> Value {
     };
     json!({
         "kind": kind,
-        "file_path": matter.path.as_str(),
-        "signed": times_to_json(&matter.signed),
+        "file_path": matter.path,
+        "signed": matter.signed,
         "collected": matter.tally.collected,
         "needed": matter.tally.needed,
         "completable": matter.is_completable,
         "registered": matter.is_registered,
-        "waits_until": matter.waits_until.map(|until| until.to_string()),
+        "waits_until": matter.waits_until,
     })
-}
-
-fn times_to_json(signed: &SigningTimes) -> Value {
-    signed.iter().map(|(key, at)| (key.to_string(), json!(at))).collect::<Map<_, _>>().into()
 }

@@ -9,6 +9,7 @@ use countersign_core::proof::log_pin::LogPin;
 use countersign_core::proof::state_lie::{LeafBefore, NoLie, ProvenLie, StateLie};
 use countersign_core::values::{
     bounds::STATE_LIE_BYTES, json::ParseError, path::RepoPath, time::Timestamp, verifier_key::VerifierKey,
+    wire::routes,
 };
 use countersign_core::{documents::transparency::Transparency, rules::snapshot::Change};
 use countersign_explain::words::{shown_record, shown_verifier_key};
@@ -175,14 +176,6 @@ fn to_json(log: &VerifierKey, proven: &ProvenLie) -> Value {
 // The check that enough witnesses have seen the log that the monitor is shown (D119). Without them a server could show
 // this computer a log of its own, in which nothing happens.
 
-/// The log as it was shown, and what projects demand of it.
-pub(super) struct ShownLog<'a> {
-    pub(super) client: &'a ServerClient,
-    pub(super) key: &'a VerifierKey,
-    pub(super) pin: &'a LogPin,
-    pub(super) demands: &'a BTreeMap<RepoPath, Transparency>,
-}
-
 /// A project whose witnesses have not cosigned the log for too long.
 pub(super) struct Unwitnessed {
     pub(super) project: RepoPath,
@@ -190,39 +183,43 @@ pub(super) struct Unwitnessed {
     since: Option<Timestamp>,
 }
 
-impl ShownLog<'_> {
-    pub(super) async fn find_unwitnessed(&self) -> Result<Vec<Unwitnessed>, CliError> {
-        let mut demands = self.demands.iter().filter(|(_, demand)| demand.log() == self.key).peekable();
-        if demands.peek().is_none() {
-            return Ok(Vec::new());
-        }
-        let note = self.client.cosigned_checkpoint().await?;
-        let (mut unwitnessed, now) = (Vec::new(), now()?);
-        for (project, demand) in demands {
-            let Some(max_age) = demand.max_age() else { continue };
-            let policy = demand.policy();
-            let witnesses = policy.witness_keys();
-            let mut since = None;
-            if let Some(note) = &note {
-                let (key, witnesses) = (self.key, &witnesses[..]);
-                let sighting = LogSighting { key, note, witnesses, is_timed: true, consistency: None };
-                sighting.check_against(self.pin, Some(self.client)).await?;
-                let signed = SignedCheckpoint::open(note, std::slice::from_ref(self.key), witnesses);
-                let signed = signed.map_err(|error| {
-                    let error = ParseError::new("", error.to_string());
-                    self.client.unusable_content(&"its cosigned checkpoint", error)
-                })?;
-                let times = signed.cosignatures().map(|of| (of.witness.key(), of.time));
-                let time = policy.as_of(times).and_then(|time| i64::try_from(time).ok());
-                since = time.and_then(|time| Timestamp::from_unix_seconds(time).ok());
-            }
-            let is_fresh = since.is_some_and(|since| now.ahead_of(since).is_none_or(|age| age <= max_age));
-            if !is_fresh {
-                unwitnessed.push(Unwitnessed { project: project.clone(), since });
-            }
-        }
-        Ok(unwitnessed)
+/// The projects whose demands of the log are not met. `pin` is the log as it was shown.
+pub(super) async fn find_unwitnessed(
+    client: &ServerClient,
+    key: &VerifierKey,
+    pin: &LogPin,
+    demands: &BTreeMap<RepoPath, Transparency>,
+) -> Result<Vec<Unwitnessed>, CliError> {
+    let mut demands = demands.iter().filter(|(_, demand)| demand.log() == key).peekable();
+    if demands.peek().is_none() {
+        return Ok(Vec::new());
     }
+    let note = client.checkpoint(routes::LOG_COSIGNED).await?;
+    let (mut unwitnessed, now) = (Vec::new(), now()?);
+    for (project, demand) in demands {
+        let Some(max_age) = demand.max_age() else { continue };
+        let policy = demand.policy();
+        let witnesses = policy.witness_keys();
+        let mut since = None;
+        if let Some(note) = &note {
+            let witnesses = &witnesses[..];
+            let sighting = LogSighting { key, note, witnesses, is_timed: true, consistency: None };
+            sighting.check_against(pin, Some(client)).await?;
+            let signed = SignedCheckpoint::open(note, std::slice::from_ref(key), witnesses);
+            let signed = signed.map_err(|error| {
+                let error = ParseError::new("", error.to_string());
+                client.unusable_content(&"its cosigned checkpoint", error)
+            })?;
+            let times = signed.cosignatures().map(|of| (of.witness.key(), of.time));
+            let time = policy.as_of(times).and_then(|time| i64::try_from(time).ok());
+            since = time.and_then(|time| Timestamp::from_unix_seconds(time).ok());
+        }
+        let is_fresh = since.is_some_and(|since| now.ahead_of(since).is_none_or(|age| age <= max_age));
+        if !is_fresh {
+            unwitnessed.push(Unwitnessed { project: project.clone(), since });
+        }
+    }
+    Ok(unwitnessed)
 }
 
 impl Unwitnessed {

@@ -9,16 +9,16 @@ use countersign_core::documents::{
 use countersign_core::log::record::{Leaf, digest_changes, parse_bundle};
 use countersign_core::log::tile::{TILE_WIDTH, TileKind, TileName};
 use countersign_core::log::{note::Note, tree::BadProof, tree::TreeHead};
+use countersign_core::rules::snapshot::Change;
 use countersign_core::values::{
     digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
     verifier_key::VerifierKey, wire,
 };
-use countersign_core::{proof::log_pin::LogPin, rules::snapshot::Change};
 use countersign_store::{ObjectId, journal::write::JournalEntry};
 use serde::Serialize;
 
 use crate::client::{ServerClient, log::Commits, log::NoCommit};
-use crate::evidence::log_memory::{LogSighting, LogTiles, NotContinued, missing_tile};
+use crate::evidence::log_memory::{LogTiles, NotContinued, missing_tile};
 use crate::{commands::monitor::replay::StateReplay, words::error::CliError};
 
 /// The most bytes of a bundle of entries. A leaf has some 330 bytes.
@@ -94,10 +94,6 @@ pub(super) struct FoundLie {
     pub(super) change: Change,
 }
 
-pub(super) fn forked(sighting: &LogSighting<'_>, pin: &LogPin) -> CliError {
-    sighting.forked(pin, "by its own tiles, the log does not continue what was seen of it")
-}
-
 impl LogPart<'_> {
     /// Reads all commits. The replay is at `to` afterwards, or before the lie that is returned.
     pub(super) async fn read(
@@ -115,14 +111,13 @@ impl LogPart<'_> {
                 tree.push_leaf(leaf.hash());
                 let entry = next_commit(&mut commits).await?;
                 self.compare(&leaf, &entry)?;
-                let derived = replay.derive(&entry.change).map_err(|error| {
+                let is_right = replay.advance(&entry.change, leaf.state).map_err(|error| {
                     let why = format!("no state follows from the commit {}", leaf.commit);
                     untrue_journal(self.client, &why).because(error)
                 })?;
-                if derived.root() != leaf.state {
+                if !is_right {
                     return Ok(Some(FoundLie { index, leaf, change: entry.change }));
                 }
-                replay.accept(&entry.change, derived);
                 if index >= self.told {
                     watching.find(&entry);
                 }

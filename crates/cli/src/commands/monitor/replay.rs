@@ -34,12 +34,6 @@ pub(super) struct StateReplay {
     new_digests: BTreeMap<RepoPath, Option<Sha512>>,
 }
 
-/// What one more commit makes of the map.
-pub(super) struct Derived {
-    statuses: Statuses,
-    records: Vec<Record>,
-}
-
 /// A line of the file.
 enum Kept {
     Record(Record),
@@ -99,15 +93,13 @@ impl StateReplay {
         &self.statuses
     }
 
-    pub(super) fn derive(&self, change: &Change) -> Result<Derived, StatusError> {
+    /// Goes on to the state after a commit if that has this root. Returns whether it has.
+    pub(super) fn advance(&mut self, change: &Change, root: Hash) -> Result<bool, StatusError> {
         let (statuses, records) =
             self.statuses.apply_digests(change, |index| self.digests.get(index).copied())?;
-        Ok(Derived { statuses, records })
-    }
-
-    /// Goes on to the state after a commit.
-    pub(super) fn accept(&mut self, change: &Change, derived: Derived) {
-        let Derived { statuses, records } = derived;
+        if statuses.root() != root {
+            return Ok(false);
+        }
         self.statuses = statuses;
         self.new_records.extend(records.into_iter().map(|record| (record.key(), record)));
         for (path, content) in &change.files {
@@ -121,6 +113,7 @@ impl StateReplay {
             }
             self.new_digests.insert(path.clone(), digest);
         }
+        Ok(true)
     }
 
     /// Writes what is new. Only the mark makes it count.
@@ -186,12 +179,6 @@ impl StateReplay {
         let mut file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_data()?;
         file.stream_position()
-    }
-}
-
-impl Derived {
-    pub(super) fn root(&self) -> Hash {
-        self.statuses.root()
     }
 }
 

@@ -25,7 +25,10 @@ pub(super) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
     match settings {
         Ok(mut settings) => {
             match read_log_key(&mut settings, output) {
-                Ok(()) => report.say_log(&settings),
+                Ok(()) => {
+                    let signer = settings.log.as_ref().and_then(|log| log.signer.as_ref());
+                    signer.iter().for_each(|signer| report.say("log", signer.key().to_string()));
+                }
                 Err(error) => {
                     let key = settings.log.as_ref().map(|log| log.key_file.as_path());
                     report.blame_file(&error, place_of(source.as_ref(), "log", key));
@@ -127,12 +130,6 @@ struct Report {
 impl Report {
     fn say(&mut self, about: &'static str, text: String) {
         self.facts.push((about, text));
-    }
-
-    fn say_log(&mut self, settings: &Settings) {
-        if let Some(key) = settings.log.as_ref().and_then(|log| log.signer.as_ref()) {
-            self.say("log", key.key().to_string());
-        }
     }
 
     fn say_role(&mut self, mirror: Option<&MirrorSettings>, followed: Option<String>) {

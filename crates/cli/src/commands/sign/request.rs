@@ -32,8 +32,8 @@ pub(super) fn say_signed(path: &RepoPath, at: Timestamp, state: &str) -> String 
 }
 
 /// What a server shows of a file to sign.
-pub(super) struct Gathered {
-    pub(super) request: SigningRequest,
+pub(crate) struct Gathered {
+    pub(crate) request: SigningRequest,
     /// A complete release asks for no signature. Its request holds those that it has.
     pub(super) is_complete: bool,
 }

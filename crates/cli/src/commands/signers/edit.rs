@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
 use countersign_core::values::{key::PublicKey, shown::quoted, shown::shown_text};
-use countersign_explain::{difference::SignersChange, difference::list_changes, strength};
+use countersign_explain::{difference::list_changes, strength};
 use serde_json::json;
 
 use crate::args::{GlobalArgs, SignersEditArgs, role_options};
 use crate::commands::signers::log::{LogDraft, set_log};
 use crate::commands::signers::{Draft, add_strength, deliver, describe_strength, source::find_signers};
-use crate::{
-    client::session::Session, keys, settings::client_config::ClientConfigFile, words::error::CliError,
-};
+use crate::settings::client_config::ClientConfigFile;
+use crate::{client::session::Session, evidence::review::change_lines, keys, words::error::CliError};
 
 /// The word before a key that registers releases. Registrars have no groups and no threshold (D105).
 const REGISTRAR: &str = "registrar:";
@@ -46,18 +45,13 @@ pub(crate) async fn run(session: &Session, args: &SignersEditArgs) -> Result<(),
     }
     let strength = strength::assess(&next);
     let mut lines = vec![session.output.strong("What changes:")];
-    lines.extend(changes.iter().map(|change| describe_change(change, session)));
+    lines.extend(change_lines(&changes, session.output));
     lines.push(session.output.strong("What the new file withstands:"));
     lines.extend(describe_strength(&strength, session.output));
     session.output.note(&lines.join("\n"));
     let mut value = json!({"changes": changes.iter().map(ToString::to_string).collect::<Vec<_>>()});
     add_strength(&mut value, &strength);
     deliver(&next, args.output.as_deref(), session.output, value)
-}
-
-fn describe_change(change: &SignersChange, session: &Session) -> String {
-    let text = change.to_string();
-    format!("  - {}", if change.is_alarming() { session.output.bad(&text) } else { text })
 }
 
 /// The next file, without these keys.

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use countersign_core::documents::signers::SignersFile;
 use countersign_core::values::{key::PublicKey, time::Timestamp};
-use countersign_core::{documents::signers::SignersFile, rules::chain::VerifiedChain};
 use countersign_explain::incident::{IncidentQuestion, SigningTimes, examine_project};
-use countersign_explain::lockout::{ActOutlook, KeyUse, Lockout, foresee};
+use countersign_explain::lockout::{Lockout, foresee};
 use countersign_explain::words::shown_signer;
 use serde_json::{Map, Value, json};
 
@@ -37,15 +37,7 @@ pub(crate) async fn run(session: &Session, args: &SignersCheckArgs) -> Result<()
             (chain, last)
         }
     };
-    tell(&chain, last, session.output)
-}
-
-fn tell(
-    chain: &VerifiedChain,
-    last: Option<BTreeMap<PublicKey, Timestamp>>,
-    output: Output,
-) -> Result<(), CliError> {
-    let link = chain.last();
+    let (link, output) = (chain.last(), session.output);
     let name = format!("The signers file in force of {}", chain.project);
     let (mut lines, mut value) = describe_file(&name, &link.signers, &link.digest, output);
     value["project_id"] = json!(chain.project.as_str());
@@ -102,7 +94,11 @@ fn read_last(view: &RepositoryView, file: &SignersFile) -> BTreeMap<PublicKey, T
 
 fn describe(lockout: &Lockout, output: Output) -> Vec<String> {
     let mut lines = vec!["Last signed, anything that counts:".to_owned()];
-    lines.extend(lockout.uses.iter().map(describe_use));
+    lines.extend(lockout.uses.iter().map(|used| {
+        let when = used.last_signed.map_or("never, as far as is known here".to_owned(), when_text);
+        let idle = if used.is_idle { ", not for a year" } else { "" };
+        format!("  {}: {when}{idle}", shown_signer(&used.signer))
+    }));
     lines.extend(lockout.outlooks.iter().map(|outlook| match outlook.is_alarming() {
         true => format!("{} {outlook}", output.bad("warning:")),
         false => format!("note: {outlook}"),
@@ -110,28 +106,20 @@ fn describe(lockout: &Lockout, output: Output) -> Vec<String> {
     lines
 }
 
-fn describe_use(used: &KeyUse) -> String {
-    let when = used.last_signed.map_or("never, as far as is known here".to_owned(), when_text);
-    let idle = if used.is_idle { ", not for a year" } else { "" };
-    format!("  {}: {when}{idle}", shown_signer(&used.signer))
-}
-
 fn add_json(value: &mut Value, lockout: &Lockout) {
     let uses = lockout.uses.iter().map(|used| {
-        let at = used.last_signed.map(|at| at.to_string());
-        (used.signer.key.to_string(), json!({ "last_signed_at": at, "idle": used.is_idle }))
+        (used.signer.key.to_string(), json!({ "last_signed_at": used.last_signed, "idle": used.is_idle }))
     });
     value["last_signed"] = Value::Object(uses.collect::<Map<_, _>>());
-    value["lockout"] = lockout.outlooks.iter().map(outlook_to_json).collect();
-}
-
-fn outlook_to_json(outlook: &ActOutlook) -> Value {
-    json!({
-        "act": outlook.act.to_string(),
-        "idle": outlook.idle,
-        "keys": outlook.keys,
-        "possible_without": outlook.spare.is_some(),
-        "spare": outlook.spare,
-        "text": outlook.to_string(),
-    })
+    let outlooks = lockout.outlooks.iter().map(|outlook| {
+        json!({
+            "act": outlook.act.to_string(),
+            "idle": outlook.idle,
+            "keys": outlook.keys,
+            "possible_without": outlook.spare.is_some(),
+            "spare": outlook.spare,
+            "text": outlook.to_string(),
+        })
+    });
+    value["lockout"] = outlooks.collect();
 }

@@ -211,7 +211,7 @@ fn describe_condition(condition: &ConditionProgress, people: &People<'_>, output
         let or = if i > 0 { "or instead " } else { "" };
         let role = way.role.filter(|_| condition.ways.len() > 1).map(|role| format!("{}: ", way_name(role)));
         for group in &way.groups {
-            let missing = people.list_missing(group);
+            let missing = people.list(group.not_signed().map(|member| member.signer.key));
             let missing = if group.is_met() { String::new() } else { format!(", not signed: {missing}") };
             lines.push(format!("           {or}{}{group}{missing}", role.as_deref().unwrap_or_default()));
         }

@@ -19,12 +19,6 @@ use crate::words::{error::CliError, error::ErrorKind, table::People};
 /// The pause after a look at a server that could not be reached.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// How a file stands that is waited for.
-enum Progress {
-    Waits(Description),
-    Done,
-}
-
 pub(super) async fn run(
     session: &Session,
     target: &Target,
@@ -66,8 +60,8 @@ async fn wait(session: &Session, target: &Target, subject: &Signable) -> Result<
     let (mut digest, mut told) = (None, None);
     loop {
         match look(client, path, subject, digest).await {
-            Ok(Progress::Done) => return Ok(()),
-            Ok(Progress::Waits(description)) => {
+            Ok(None) => return Ok(()),
+            Ok(Some(description)) => {
                 digest = Some(description.digest());
                 show_progress(session, path, &description, &mut told);
             }
@@ -89,13 +83,14 @@ async fn wait(session: &Session, target: &Target, subject: &Signable) -> Result<
     }
 }
 
-/// `digest` is that of the file when it was first seen: signatures on another one are none on it.
+/// How a file stands that is waited for. `None` if it is complete or in force. `digest` is that of the file when it was first
+/// seen: signatures on another one are none on it.
 async fn look(
     client: &ServerClient,
     path: &RepoPath,
     subject: &Signable,
     digest: Option<Sha512>,
-) -> Result<Progress, CliError> {
+) -> Result<Option<Description>, CliError> {
     let shown = client.state_at(path).await?;
     let Some(Status { description, .. }) = Status::find(&shown, path)? else {
         return match subject {
@@ -111,8 +106,8 @@ async fn look(
         ));
     }
     match description.state() {
-        ReleaseState::Collecting => Ok(Progress::Waits(description)),
-        ReleaseState::Complete => Ok(Progress::Done),
+        ReleaseState::Collecting => Ok(Some(description)),
+        ReleaseState::Complete => Ok(None),
         ReleaseState::Revoked => Err(CliError::new(
             ErrorKind::Revoked,
             format!("{path} was revoked"),
@@ -136,20 +131,20 @@ fn gone_signers(
     path: &RepoPath,
     project: &RepoPath,
     digest: Option<Sha512>,
-) -> Result<Progress, CliError> {
+) -> Result<Option<Description>, CliError> {
     let history = shown.history();
     // They can have come into force before the wait began (D181).
     let Some(digest) = digest else {
         return match Vetoed::find(shown)? {
             Some(vetoed) => Err(refused_by_masters(project, &vetoed.reason)),
             None if history.entries.is_empty() => Err(not_pending(path)),
-            None => Ok(Progress::Done),
+            None => Ok(None),
         };
     };
     let is_in_force =
         history.entries.iter().any(|entry| Sha512::of(entry.signers_config.as_bytes()) == digest);
     if is_in_force {
-        return Ok(Progress::Done);
+        return Ok(None);
     }
     if let Some(vetoed) = Vetoed::find(shown)?.filter(|vetoed| vetoed.digest == digest) {
         return Err(refused_by_masters(project, &vetoed.reason));
