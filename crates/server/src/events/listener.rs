@@ -2,7 +2,6 @@
 
 use std::{convert::Infallible, fmt::Display, fmt::Write as _, mem, sync::Arc, time::Duration};
 
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName};
 use axum::{body::Body, body::Bytes, response::IntoResponse, response::Response};
 use countersign_api::{error_code::ErrorCode, event::Event, event::EventFilter, event::EventKind};
@@ -13,7 +12,7 @@ use futures_util::stream;
 use tokio::{sync::watch, time::Instant};
 
 use crate::http::request::{Query, bad, parse_commit_id};
-use crate::http::{error::ApiError, sending::run_beside};
+use crate::http::{error::ApiError, sending::run_beside, sending::typed};
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
 use crate::limits::{connections::RequestOrigin, patience::Listening};
 use crate::{follow::background::HeldStore, metrics::Counter};
@@ -67,12 +66,10 @@ impl Listener {
     pub async fn start(
         source: EventSource,
         request: ListenRequest,
-        origin: Option<RequestOrigin>,
+        origin: &RequestOrigin,
     ) -> Result<Self, ApiError> {
-        let client = origin.as_ref().and_then(|origin| origin.client.as_ref());
-        let share = client.map(|client| client.share_listening()).transpose()?;
-        let claimant = Claimant::at(client.map(|client| client.network));
-        let place = source.events.admit(claimant).ok_or(ApiError::TOO_MANY_LISTENERS)?;
+        let share = origin.client.as_ref().map(|client| client.share_listening()).transpose()?;
+        let place = source.events.admit(origin.claimant()).ok_or(ApiError::TOO_MANY_LISTENERS)?;
         let (position, seen) = match request.after {
             None => {
                 let newest = source.store.recent_commits().newest();
@@ -89,7 +86,7 @@ impl Listener {
             rest_until: now,
             heartbeat_at: now + HEARTBEAT,
             end: source.events.subscribe(),
-            client: origin.map(|origin| origin.patience.listen()),
+            client: origin.listen(),
             place,
             _share: share,
             source,
@@ -191,13 +188,8 @@ impl IntoResponse for Listener {
         let told = stream::unfold(self, |mut listener| async {
             listener.next().await.map(|bytes| (Ok::<_, Infallible>(bytes), listener))
         });
-        let headers = [
-            (CONTENT_TYPE, "text/event-stream"),
-            (CACHE_CONTROL, "no-store"),
-            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            (ACCEL_BUFFERING, "no"),
-        ];
-        (headers, Body::from_stream(told)).into_response()
+        let body = ([(ACCEL_BUFFERING, "no")], Body::from_stream(told));
+        typed(body, "text/event-stream", "no-store")
     }
 }
 

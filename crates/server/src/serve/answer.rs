@@ -125,7 +125,8 @@ pub(crate) async fn answer<R: Read>(
         }
         None => {
             let (method, uri) = (&method.clone(), &uri.clone());
-            let origin = RequestOrigin { client: client.cloned(), patience: Arc::clone(&visitor.patience) };
+            let patience = Some(Arc::clone(&visitor.patience));
+            let origin = RequestOrigin { client: client.cloned(), patience };
             let mut response = answer_routed(&visitor.service, request, origin, &span).await;
             let asked = Asked { id: &id, method, uri, address, is_plain_read };
             asked.finish(visitor, span, kind, started.elapsed(), &mut response);

@@ -6,9 +6,7 @@ use countersign_store::Head;
 
 use crate::api::{routing::parse_tail, state::App};
 use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{
-    activity, activity::ActivityScope, links, project, projects, proposal, release, timeline, visit::Visit,
-};
+use crate::web::{activity, links, project, projects, proposal, release, timeline, visit::Visit};
 
 pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     let recent_commits = app.store.recent_commits();
@@ -28,13 +26,11 @@ pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageT
             None => None,
         },
         links::ACTIVITY => match path.parent() {
-            Some(below) => Some(activity::show(recent_commits, head, ActivityScope::Below(&below), visit)?),
+            Some(below) => Some(activity::show(recent_commits, head, Some(&below), visit)?),
             None => None,
         },
         links::FEED => match path.parent() {
-            Some(below) => {
-                Some(activity::show_feed(recent_commits, head, ActivityScope::Below(&below), visit)?)
-            }
+            Some(below) => Some(activity::show_feed(recent_commits, head, Some(&below), visit)?),
             None => None,
         },
         _ if head.index.is_project(&path) => Some(project::show(app, head, &path, visit)?),

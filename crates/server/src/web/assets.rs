@@ -2,18 +2,19 @@
 
 use std::sync::LazyLock;
 
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS,
-};
-use axum::response::IntoResponse;
+use axum::{http::header::CONTENT_SECURITY_POLICY, response::IntoResponse};
 use countersign_core::values::digest::Sha512;
 use maud::{Markup, html};
+
+use crate::http::sending::typed;
 
 pub(super) const STYLE_PATH: &str = "/assets/style.css";
 pub(super) const SCRIPT_PATH: &str = "/assets/page.mjs";
 pub(super) const ICON_PATH: &str = "/assets/icon.svg";
 /// What other sites show beside a link to a page.
 pub(super) const PREVIEW_PATH: &str = "/assets/preview.png";
+
+const FOR_A_DAY: &str = "max-age=86400";
 
 const STYLE: &str = include_str!("assets/style.css");
 const SCRIPT: &str = include_str!("assets/page.mjs");
@@ -29,24 +30,20 @@ fn with_version(path: &str, text: &str) -> String {
 }
 
 pub(super) async fn style() -> impl IntoResponse {
-    (headers("text/css; charset=utf-8"), STYLE)
+    typed(STYLE, "text/css; charset=utf-8", FOR_A_DAY)
 }
 
 pub(super) async fn script() -> impl IntoResponse {
-    (headers("text/javascript; charset=utf-8"), SCRIPT)
+    typed(SCRIPT, "text/javascript; charset=utf-8", FOR_A_DAY)
 }
 
 /// Browsers ask for `/favicon.ico` unasked, and accept the same picture.
 pub(super) async fn icon() -> impl IntoResponse {
-    ([(CONTENT_SECURITY_POLICY, "default-src 'none'")], headers("image/svg+xml"), ICON)
+    ([(CONTENT_SECURITY_POLICY, "default-src 'none'")], typed(ICON, "image/svg+xml", FOR_A_DAY))
 }
 
 pub(super) async fn preview() -> impl IntoResponse {
-    (headers("image/png"), PREVIEW)
-}
-
-fn headers(kind: &'static str) -> [(HeaderName, &'static str); 3] {
-    [(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=86400"), (X_CONTENT_TYPE_OPTIONS, "nosniff")]
+    typed(PREVIEW, "image/png", FOR_A_DAY)
 }
 
 /// Our mark, in the colours of the page: one signature, and another that confirms it.

@@ -1,9 +1,7 @@
 //! Small pictures that say how far something is signed, for use on other sites.
 
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS,
-};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::header::{CONTENT_SECURITY_POLICY, ETAG};
+use axum::http::{HeaderValue, StatusCode};
 use axum::{extract::State, response::IntoResponse as _, response::Response};
 use countersign_core::documents::{layout, layout::Signable};
 use countersign_core::rules::snapshot::{ReadError, Snapshot as _};
@@ -17,7 +15,7 @@ use serde_json::json;
 
 use crate::api::openapi::{Content, DescribedAnswer, EXAMPLE_PROJECT, Endpoint, Parameter, Section};
 use crate::api::{openapi, routing::RouteTable, routing::parse_tail, state::App};
-use crate::http::sending::run_in_turn;
+use crate::http::sending::{run_in_turn, typed};
 use crate::web::overview::{ProjectState, project_state};
 use crate::web::{links, parts, projects::count_releases, visit::Visit};
 
@@ -69,7 +67,9 @@ async fn show(State(app): State<App>, visit: Visit) -> Response {
     let path = links::below(BADGES, &visit.path).and_then(|tail| tail.strip_suffix(".svg"));
     let found = match path.map(parse_tail) {
         // Reading a large index takes time.
-        Some(Ok(path)) => run_in_turn(&app.renderings, visit.visitor(), move || find(&head, &path)).await,
+        Some(Ok(path)) => {
+            run_in_turn(&app.renderings, visit.source.claimant(), move || find(&head, &path)).await
+        }
         Some(Err(_)) | None => Ok(Ok(None)),
     };
     match found.and_then(|found| Ok(found?)) {
@@ -179,13 +179,8 @@ fn draw(badge: &Badge, status: StatusCode, visit: &Visit) -> Response {
     } else {
         (status, picture)
     };
-    let fixed: [(HeaderName, HeaderValue); 4] = [
-        (CONTENT_TYPE, HeaderValue::from_static("image/svg+xml; charset=utf-8")),
-        (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'")),
-        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (CACHE_CONTROL, HeaderValue::from_static("max-age=60")),
-    ];
-    let mut response = (status, fixed, body).into_response();
+    let policy = [(CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'")];
+    let mut response = typed((status, policy, body), "image/svg+xml; charset=utf-8", "max-age=60");
     if let (true, Ok(tag)) = (status != StatusCode::NOT_FOUND, HeaderValue::from_str(&tag)) {
         response.headers_mut().insert(ETAG, tag);
     }

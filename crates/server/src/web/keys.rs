@@ -10,7 +10,6 @@ use countersign_core::values::{bounds::KEY_ENTRIES, key::PublicKey};
 use countersign_store::catalogue::{Catalogue, Look};
 use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
-use url::form_urlencoded;
 
 use crate::http::error::ApiError;
 use crate::web::reply::{PageTrouble, Reply};
@@ -18,10 +17,7 @@ use crate::web::{changes::titles, frame::Page, links, parts, visit::Visit};
 
 pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTrouble> {
     let given = links::below(KEY_PAGES, &visit.path).unwrap_or_default();
-    let key = parse(given).ok_or_else(|| PageTrouble::Missing {
-        message: "This is not a public key of a signer".to_owned(),
-        near: None,
-    })?;
+    let key = parse(given).ok_or_else(|| PageTrouble::missing("This is not a public key of a signer"))?;
     let address = links::key(key);
     if address != visit.path {
         return Ok(Reply::Elsewhere(address));
@@ -30,8 +26,6 @@ pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTr
     let (known, pending) = (look.describe_key(&key), look.pending_for(&key));
     drop(look);
     let short = parts::short_key(key);
-    let activity =
-        form_urlencoded::Serializer::new(String::new()).append_pair("key", &key.to_string()).finish();
     let body = html! {
         h1 { "Key " span.together { (short) } }
         p { (parts::whole_key(key)) }
@@ -40,7 +34,7 @@ pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTr
         (listings(&known))
         (signatures(&known))
         (incident(&known, visit))
-        p { a href={ (links::ALL_ACTIVITY) "?" (activity) } { "Everything that this key did" } }
+        p { a href={ (links::ALL_ACTIVITY) (links::query(&[("key", Some(&key.to_string()))])) } { "Everything that this key did" } }
     };
     let about = format!("Where the key {short} is listed, what it signed, and when last.");
     Ok(Reply::Page(Page::new(format!("Key {short}"), body).with_about(about)))

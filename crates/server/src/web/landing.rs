@@ -9,7 +9,6 @@ use countersign_explain::describe::release::summarise_release;
 use countersign_store::Head;
 use countersign_store::repository::recent_commits::{RecentCommit, RecentCommits};
 use maud::{Markup, html};
-use url::form_urlencoded;
 
 use crate::web::{frame::Page, links, parts, reply::Reply, visit::Visit};
 
@@ -21,9 +20,9 @@ const COMMITS: usize = 200;
 pub(super) fn show(recent_commits: &RecentCommits, head: &Head, visit: &Visit) -> Reply {
     // A search has an address of its own.
     if !visit.search.is_empty() || visit.page != Some(1) {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        let fields = ["q", "page"].into_iter().filter_map(|name| Some((name, visit.field(name)?)));
-        return Reply::Elsewhere(format!("{}?{}", links::PROJECTS, query.extend_pairs(fields).finish()));
+        let (words, page) = (visit.field("q"), visit.field("page"));
+        let query = links::query(&[("q", words.as_deref()), ("page", page.as_deref())]);
+        return Reply::Elsewhere(format!("{}{query}", links::PROJECTS));
     }
     let body = html! {
         div.welcome {
@@ -109,23 +108,14 @@ fn recent(head: &Head, newest: &[RepoPath]) -> Markup {
 
 /// The releases that something happened to most recently.
 fn find_newest(recent_commits: &RecentCommits) -> Vec<RepoPath> {
-    let is_meant = |event: &Event| match event.kind {
-        EventKind::Release
-        | EventKind::Complete
-        | EventKind::Objection
-        | EventKind::Revocation
-        | EventKind::Revoked => true,
-        EventKind::Registration
-        | EventKind::Proposal
-        | EventKind::Signature
-        | EventKind::Agreed
-        | EventKind::Veto
-        | EventKind::Vetoed
-        | EventKind::Activated
-        | EventKind::Withdrawn
-        | EventKind::ObjectionWithdrawn
-        | EventKind::Dropped => false,
-    };
+    const MEANT: [EventKind; 5] = [
+        EventKind::Release,
+        EventKind::Complete,
+        EventKind::Objection,
+        EventKind::Revocation,
+        EventKind::Revoked,
+    ];
+    let is_meant = |event: &Event| MEANT.contains(&event.kind);
     let is_wanted = |commit: &RecentCommit| commit.events().iter().any(is_meant);
     let commits = recent_commits.before(i64::MAX, COMMITS, is_wanted);
     let mut seen = HashSet::new();

@@ -31,7 +31,7 @@ use crate::api::openapi::{
 };
 use crate::api::{openapi, routing::RouteTable, state::App};
 pub use crate::web::frame::Page;
-use crate::web::{activity::ActivityScope, reply::reply, reply::report_unknown, visit::Visit};
+use crate::web::{reply::reply, reply::report_unknown, visit::Visit};
 
 const SVG: &str = "image/svg+xml";
 const ATOM: &str = "application/atom+xml";
@@ -136,14 +136,12 @@ async fn place(State(app): State<App>, visit: Visit) -> Response {
 async fn all_activity(State(app): State<App>, visit: Visit) -> Response {
     reply(app, visit, |app, head, visit| match visit.field("project") {
         Some(project) => activity::find_project(&app.catalogue, head, &project, visit),
-        None => activity::show(app.store.recent_commits(), head, ActivityScope::Server, visit),
+        None => activity::show(app.store.recent_commits(), head, None, visit),
     })
     .await
 }
 
 async fn activity_feed(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| {
-        activity::show_feed(app.store.recent_commits(), head, ActivityScope::Server, visit)
-    })
-    .await
+    reply(app, visit, |app, head, visit| activity::show_feed(app.store.recent_commits(), head, None, visit))
+        .await
 }

@@ -14,7 +14,6 @@ use countersign_explain::describe::release::{
 use countersign_explain::{lockout::Lockout, lockout::foresee, words::shown_hours};
 use countersign_store::Head;
 use maud::{Markup, html};
-use url::form_urlencoded;
 
 use crate::api::state::App;
 use crate::web::changes::{change_list, left_to_default};
@@ -32,7 +31,7 @@ struct Wanted {
 }
 
 pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, PageTrouble> {
-    let missing = || PageTrouble::Missing { message: format!("No project is at {id}"), near: None };
+    let missing = || PageTrouble::missing(format!("No project is at {id}"));
     let project = describe_project(head, id)?.ok_or_else(missing)?;
     let releases = projects::count_releases(head, id);
     let counts = releases.count();
@@ -62,7 +61,7 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
                     (tabs(id, counts, &wanted))
                     @if counts.total() > PAGE_ROWS { (filter_form(id, &wanted)) }
                     @if shown.is_empty() { (no_releases(counts, &wanted)) } @else { (release_table(head, id, &shown)) }
-                    (paging.links_by_age("releases", &format!("{}{}", links::page(id), wanted.query("page="))))
+                    (paging.links_by_age("releases", &format!("{}{}", links::page(id), links::query_before(&wanted.fields(), "page="))))
                 }
             }
             aside aria-label="About the project" {
@@ -91,19 +90,10 @@ impl Wanted {
         self.state.is_none() && self.words.is_empty()
     }
 
-    /// The question as a query, with room for one more field.
-    fn query(&self, field: &str) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        if let Some(state) = self.state {
-            query.append_pair("state", state.name());
-        }
-        if !self.words.is_empty() {
-            query.append_pair("q", &self.words);
-        }
-        match query.finish() {
-            query if query.is_empty() => format!("?{field}"),
-            query => format!("?{query}&{field}"),
-        }
+    /// The question as the fields of a query.
+    fn fields(&self) -> [(&str, Option<&str>); 2] {
+        let words = Some(self.words.as_str()).filter(|words| !words.is_empty());
+        [("state", self.state.map(ReleaseState::name)), ("q", words)]
     }
 }
 
@@ -231,8 +221,7 @@ fn notice(proposal: &ProposalDescription, now: Timestamp) -> Markup {
 
 fn tabs(id: &RepoPath, counts: ReleaseCounts, wanted: &Wanted) -> Markup {
     let tab = |name: &str, state: Option<ReleaseState>, number: usize| {
-        let target = Wanted { state, words: String::new() }.query("");
-        let address = format!("{}{}", links::page(id), target.trim_end_matches(['?', '&']));
+        let address = links::page(id) + &links::query(&[("state", state.map(ReleaseState::name))]);
         let is_current = wanted.state == state;
         html! {
             a href=(address) aria-current=[is_current.then_some("page")] { (name) " " (shown_count(number)) }

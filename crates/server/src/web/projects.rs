@@ -6,7 +6,6 @@ use countersign_core::values::shown::{marked_name, shown_count, shown_text};
 use countersign_core::values::{bounds::PAGE_ROWS, digest::Sha256, digest::Sha512, path::RepoPath};
 use countersign_store::{Head, catalogue::Catalogue, catalogue::FileDigest};
 use maud::{Markup, html};
-use url::form_urlencoded;
 
 use crate::web::overview::{ReleaseCounts, ReleaseList, Search};
 use crate::web::reply::{PageTrouble, Reply};
@@ -21,11 +20,8 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
     let mut found: Vec<&RepoPath> = projects.map(|(_, project)| project).collect();
     put_revoking_first(catalogue, &mut found);
     let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
-    let query = form_urlencoded::Serializer::new(String::new()).append_pair("q", &visit.search).finish();
-    let target = match search.is_empty() {
-        true => format!("{}?page=", links::PROJECTS),
-        false => format!("{}?{query}&page=", links::PROJECTS),
-    };
+    let words = Some(visit.search.as_str()).filter(|_| !search.is_empty());
+    let target = format!("{}{}", links::PROJECTS, links::query_before(&[("q", words)], "page="));
     let body = html! {
         h1 { "Projects" }
         @if search.is_empty() {
@@ -125,7 +121,7 @@ pub(super) fn show_below(
 }
 
 pub(super) fn no_such_page() -> PageTrouble {
-    PageTrouble::Missing { message: "The list has no such page".to_owned(), near: None }
+    PageTrouble::missing("The list has no such page")
 }
 
 fn list(head: &Head, projects: &[&RepoPath]) -> Markup {

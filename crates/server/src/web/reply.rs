@@ -34,6 +34,13 @@ pub(super) enum PageTrouble {
     },
 }
 
+impl PageTrouble {
+    /// Nothing is at this address, nor near it.
+    pub(super) fn missing(message: impl Into<String>) -> Self {
+        Self::Missing { message: message.into(), near: None }
+    }
+}
+
 impl From<ReadError> for PageTrouble {
     fn from(error: ReadError) -> Self {
         Self::Failed(error.into())
@@ -61,7 +68,7 @@ pub(super) async fn reply(
     }
     let (source, asked) = (visit.source.clone(), visit.clone());
     let shared = app.clone();
-    let rendered = run_in_turn(&app.renderings, visit.visitor(), move || {
+    let rendered = run_in_turn(&app.renderings, visit.source.claimant(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
             Reply::Page(page) => {
@@ -80,7 +87,7 @@ pub(super) async fn reply(
         })
     });
     let rendered = match rendered.await.unwrap_or_else(|busy| Err(PageTrouble::Failed(busy))) {
-        Ok(response) => app.sending.bound(response, source.as_ref()).await.map_err(PageTrouble::Failed),
+        Ok(response) => app.sending.bound(response, &source).await.map_err(PageTrouble::Failed),
         Err(trouble) => Err(trouble),
     };
     match rendered {

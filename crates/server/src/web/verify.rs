@@ -1,7 +1,6 @@
 //! The page on which a browser verifies a file. The script finds its release by its digest, and does all else.
 
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::{extract::State, response::IntoResponse};
+use axum::extract::State;
 use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text, wire};
 use countersign_explain::describe::release::{ReleaseDescription, describe_release};
 use countersign_forge::download_url::{CandidateKind, locate_download};
@@ -9,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::api::openapi::{EXAMPLE_PROJECT, Parameter, asset, lasting_page, text};
 use crate::api::{routing::RouteTable, state::App};
-use crate::http::{error::ApiError, sending::run_in_turn};
+use crate::http::{error::ApiError, sending::run_in_turn, sending::typed};
 use crate::web::{frame::Page, links, parts, release::begun_revocation, visit::Visit, visit::find_field};
 
 /// A part of the script.
@@ -61,18 +60,10 @@ pub(super) fn routes() -> RouteTable {
         .takes(Parameter::query("url", "The address that the file came from.", text(), file));
     let page = RouteTable::default().get(links::VERIFY, page, described);
     MODULES.into_iter().fold(page, |routes, Module { path, id, text }| {
-        routes.get(path, async move || send_module(text), asset(id, "A script", "text/javascript"))
-    })
-}
-
-fn send_module(text: &'static str) -> impl IntoResponse {
-    let headers = [
-        (CONTENT_TYPE, "text/javascript; charset=utf-8"),
         // Modules of two versions do not work together.
-        (CACHE_CONTROL, "no-cache"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (headers, text)
+        let send = async move || typed(text, "text/javascript; charset=utf-8", "no-cache");
+        routes.get(path, send, asset(id, "A script", "text/javascript"))
+    })
 }
 
 async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
@@ -81,7 +72,7 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
             let (head, named) = (app.store.head(), asked.named_release().cloned());
             // What speaks against it takes time to read.
             let find = move || named.and_then(|index| describe_release(&*head, &index).ok().flatten());
-            let release = run_in_turn(&app.renderings, visit.visitor(), find).await?;
+            let release = run_in_turn(&app.renderings, visit.source.claimant(), find).await?;
             asked.render(release.as_ref(), &visit)
         }
         Err(refused) => refused.render(),
