@@ -67,7 +67,7 @@ impl Connections {
     pub fn admit(&self, address: Option<IpAddr>, now: Instant) -> Option<Admitted> {
         let claimant = Claimant::at(address.filter(|_| self.limits.per_address.is_some()));
         let patience = Arc::new(Patience::new(now));
-        let permit = self.permits.admit_connection(claimant, Arc::clone(&patience)).ok()?;
+        let permit = self.permits.enter(claimant, 1, Some(Arc::clone(&patience))).ok()?;
         Some(Admitted { number: self.accepted.add(1), patience, _permit: permit })
     }
 

@@ -12,6 +12,7 @@ use countersign_store::repository::recent_commits::{KEPT, RecentCommit, RecentCo
 use countersign_store::{Head, ObjectId, catalogue::Catalogue, catalogue::ProjectName};
 use maud::{Markup, html};
 
+use crate::api::state::App;
 use crate::web::{frame::Page, keys, links, parts, reply::PageTrouble, reply::Reply, timeline, visit::Visit};
 
 /// Where to look: at and below a path, or on the whole server.
@@ -62,7 +63,7 @@ pub(super) fn show(
         @if !has_more { (horizon(recent_commits)) }
         p { a href={ (feed) (query) } { "Follow with a feed reader" } }
     };
-    Ok(Reply::Page(Page::new(title, body).with_feed(feed)))
+    Ok(Reply::Page(Page { feed: Some(feed), ..Page::new(title, body) }))
 }
 
 /// Shows the activity as an Atom feed.
@@ -133,7 +134,12 @@ impl Wanted {
     ) -> Result<Vec<Arc<RecentCommit>>, PageTrouble> {
         let position = match before {
             None => i64::MAX,
-            Some(id) => find_position(recent_commits, id).ok_or_else(|| no_such_commit(scope))?,
+            Some(id) => {
+                let id = ObjectId::from_hex(id.as_bytes()).ok();
+                let message = || format!("That change is not among the newest {}", shown_count(KEPT));
+                let missing = || PageTrouble::Missing { message: message(), near: scope.cloned() };
+                id.and_then(|id| recent_commits.position_of(&id)).ok_or_else(missing)?
+            }
         };
         let is_wanted = |commit: &RecentCommit| commit.events().iter().any(|event| self.matches(event));
         let commits = recent_commits.before(position, PAGE_EVENTS + 1, is_wanted);
@@ -150,13 +156,16 @@ impl Wanted {
     }
 }
 
-/// A project has a page of its own for its activity. Its last names are enough where only one project has them.
-pub(super) fn find_project(
-    catalogue: &Catalogue,
-    head: &Head,
-    text: &str,
-    visit: &Visit,
-) -> Result<Reply, PageTrouble> {
+/// Shows the activity of the whole server. A project has a page of its own for its activity.
+pub(super) fn show_all(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+    match visit.field("project") {
+        Some(project) => find_project(&app.catalogue, head, &project, visit),
+        None => show(app.store.recent_commits(), head, None, visit),
+    }
+}
+
+/// Finds the page of a project's activity. Its last names are enough where only one project has them.
+fn find_project(catalogue: &Catalogue, head: &Head, text: &str, visit: &Visit) -> Result<Reply, PageTrouble> {
     let unknown =
         || PageTrouble::missing("A project is given by its name, its URL or its path on this server");
     let given = path_of_url(text).or_else(|| RepoPath::parse(text).ok()).ok_or_else(unknown)?;
@@ -181,15 +190,6 @@ pub(super) fn find_project(
     let by = wanted.by.map(|by| by.to_string());
     let fields = [("type", wanted.kind().map(EventKind::name)), ("key", by.as_deref())];
     Ok(Reply::Elsewhere(links::activity(project) + &links::query(&fields)))
-}
-
-fn find_position(recent_commits: &RecentCommits, id: &str) -> Option<i64> {
-    recent_commits.position_of(&ObjectId::from_hex(id.as_bytes()).ok()?)
-}
-
-fn no_such_commit(scope: Scope<'_>) -> PageTrouble {
-    let message = format!("That change is not among the newest {}", shown_count(KEPT));
-    PageTrouble::Missing { message, near: scope.cloned() }
 }
 
 fn filter_form(scope: Scope<'_>, wanted: &Wanted) -> Markup {
@@ -244,7 +244,8 @@ fn commit_items(head: &Head, commit: &Arc<RecentCommit>, scope: Scope<'_>, wante
                 span.what {
                     @if !is_about_release(event) { "signers of " }
                     a.wrap href=(page_of(event)) { bdi { (name_of(head, scope, event)) } }
-                    @if let Some(key) = event.key.filter(|_| !is_consequence(event.kind)) {
+                    // The signature that caused these is the next line, and says whose it was.
+                    @if let Some(key) = event.key.filter(|_| !matches!(event.kind, EventKind::Complete | EventKind::Activated)) {
                         " by " (parts::who(&name_signer(head, &event.path, key)))
                     }
                     @if let Some(reason) = find_reason(head, commit, event) {
@@ -270,11 +271,6 @@ fn find_reason(head: &Head, commit: &RecentCommit, event: &Event) -> Option<Stri
         |vetoed: &VetoedProposal| vetoed.signed.iter().any(|member| Some(member.signer.key) == event.key);
     let vetoed = list_vetoed(head, &project).ok()?.into_iter().filter(has_key);
     vetoed.min_by_key(apart).map(|vetoed| vetoed.reason)
-}
-
-/// The signature that caused it is the next line, and says whose it was.
-fn is_consequence(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Complete | EventKind::Activated)
 }
 
 fn mark(kind: EventKind) -> Markup {

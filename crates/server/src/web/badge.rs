@@ -74,7 +74,7 @@ async fn show(State(app): State<App>, visit: Visit) -> Response {
     };
     match found.and_then(|found| Ok(found?)) {
         Ok(Some(badge)) => draw(&badge, StatusCode::OK, &visit),
-        Ok(None) => draw(&Badge::unknown(), StatusCode::NOT_FOUND, &visit),
+        Ok(None) => draw(&Badge::grey("unknown"), StatusCode::NOT_FOUND, &visit),
         Err(error) => error.into_response(),
     }
 }
@@ -88,7 +88,9 @@ fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
         None if head.index.is_project(path) => {
             let is_revoking = count_releases(head, path).count().revoking > 0;
             let badge = project_state(head, path)?.map(Badge::of_project);
-            Ok(badge.map(|badge| if is_revoking { badge.with_revocation() } else { badge }))
+            // It must not be overlooked, so it takes the place of everything else.
+            let begun = |badge| Badge { value: "revocation begun".to_owned(), colour: Colour::Red, ..badge };
+            Ok(if is_revoking { badge.map(begun) } else { badge })
         }
         // The directory of a release stands for the release.
         None => find_release(head, &layout::index_in(path)),
@@ -98,7 +100,7 @@ fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
 fn find_release(head: &Head, index: &RepoPath) -> Result<Option<Badge>, ReadError> {
     let badge = summarise_release(head, index)?.map(Badge::of_release);
     let is_withdrawn = badge.is_none() && head.contains(&layout::withdrawal_of(index));
-    Ok(badge.or_else(|| is_withdrawn.then(Badge::withdrawn)))
+    Ok(badge.or_else(|| is_withdrawn.then(|| Badge::grey("withdrawn"))))
 }
 
 impl Badge {
@@ -127,10 +129,6 @@ impl Badge {
         Self { value: format!("{objections}, {}", self.value), colour: Colour::Amber, ..self }
     }
 
-    fn withdrawn() -> Self {
-        Self { label: "signed", value: "withdrawn".to_owned(), colour: Colour::Grey }
-    }
-
     fn of_project(state: ProjectState) -> Self {
         match state {
             ProjectState::Registering(tally) => Self::collecting("signers", tally),
@@ -144,19 +142,14 @@ impl Badge {
         }
     }
 
-    /// Says that a revocation was begun. It must not be overlooked, so it takes the place of everything else.
-    fn with_revocation(self) -> Self {
-        Self { value: "revocation begun".to_owned(), colour: Colour::Red, ..self }
-    }
-
     fn collecting(label: &'static str, tally: Tally) -> Self {
         let value =
             format!("{} of {}", tally.collected, parts::count(tally.needed, "signature", "signatures"));
         Self { label, value, colour: Colour::Amber }
     }
 
-    fn unknown() -> Self {
-        Self { label: "signed", value: "unknown".to_owned(), colour: Colour::Grey }
+    fn grey(value: &str) -> Self {
+        Self { label: "signed", value: value.to_owned(), colour: Colour::Grey }
     }
 }
 

@@ -10,19 +10,20 @@ use countersign_store::Head;
 use countersign_store::repository::recent_commits::{RecentCommit, RecentCommits};
 use maud::{Markup, html};
 
-use crate::web::{frame::Page, links, parts, reply::Reply, visit::Visit};
+use crate::api::state::App;
+use crate::web::{frame::Page, links, parts, reply::PageTrouble, reply::Reply, visit::Visit};
 
 /// The page of a signers file, as a forge shows it.
 const SIGNERS_URL: &str = "https://github.com/acme/app/blob/main/svc.signers.json";
 /// How many commits about releases are looked at: each release has several.
 const COMMITS: usize = 200;
 
-pub(super) fn show(recent_commits: &RecentCommits, head: &Head, visit: &Visit) -> Reply {
+pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     // A search has an address of its own.
     if !visit.search.is_empty() || visit.page != Some(1) {
         let (words, page) = (visit.field("q"), visit.field("page"));
         let query = links::query(&[("q", words.as_deref()), ("page", page.as_deref())]);
-        return Reply::Elsewhere(format!("{}{query}", links::PROJECTS));
+        return Ok(Reply::Elsewhere(format!("{}{query}", links::PROJECTS)));
     }
     let body = html! {
         div.welcome {
@@ -37,9 +38,10 @@ pub(super) fn show(recent_commits: &RecentCommits, head: &Head, visit: &Visit) -
             (sign_card(visit))
             (audit_card())
         }
-        (recent(head, &find_newest(recent_commits)))
+        (recent(head, &find_newest(app.store.recent_commits())))
     };
-    Reply::Page(Page::new("Signed releases", body).with_feed(links::ALL_ACTIVITY_FEED.to_owned()))
+    let feed = Some(links::ALL_ACTIVITY_FEED.to_owned());
+    Ok(Reply::Page(Page { feed, ..Page::new("Signed releases", body) }))
 }
 
 fn check_card(visit: &Visit) -> Markup {
@@ -140,5 +142,5 @@ fn release_table(head: &Head, releases: &[RepoPath]) -> Markup {
             }
         }
     };
-    parts::release_table(&parts::STANDING_COLUMNS, &rows)
+    parts::table("releases", &parts::STANDING_COLUMNS, &rows)
 }

@@ -42,7 +42,7 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
         (paging.links("projects", &target))
     };
     let title = if search.is_empty() { "Projects".to_owned() } else { shown_text(&visit.search) };
-    Ok(Reply::Page(Page::new(title, body).with_search(&visit.search)))
+    Ok(Reply::Page(Page { search: visit.search.clone(), ..Page::new(title, body) }))
 }
 
 /// Projects in which a revocation waits for signatures. Soon after a start no one can tell yet, without a look at all.
@@ -65,7 +65,17 @@ fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Re
     let look = keys::look_into(catalogue)?;
     let found = look.releases_with(digest, None).map_or_else(|_| Vec::new(), |found| found.releases);
     drop(look);
-    let rows = html! { @for release in &found { (listing_row(release)) } };
+    let rows = html! {
+        @for ListedRelease { index_path, project_id, file_name, state, revocation_begun, .. } in &found {
+            tr role="row" {
+                th.wrap scope="row" role="rowheader" { (parts::release_link(project_id, index_path)) }
+                td.wrap role="cell" { bdi { (marked_name(file_name.as_deref().unwrap_or_default())) } }
+                td role="cell" {
+                    @if revocation_begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(*state)) }
+                }
+            }
+        }
+    };
     let body = html! {
         h1 { "Releases with this file" }
         p.lede.wrap { code { (visit.search) } }
@@ -73,23 +83,10 @@ fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Re
             p { "No complete or revoked release on this server lists a file with this digest." }
         } @else {
             p { "Anyone can list any digest. Look at the project, and " a href=(links::VERIFY) { "verify the file" } "." }
-            (parts::release_table(&["Release", "File", "State"], &rows))
+            (parts::table("releases", &["Release", "File", "State"], &rows))
         }
     };
-    Ok(Reply::Page(Page::new("Releases with a file", body).with_search(&visit.search)))
-}
-
-fn listing_row(release: &ListedRelease) -> Markup {
-    let ListedRelease { index_path, project_id, file_name, .. } = release;
-    html! {
-        tr role="row" {
-            th.wrap scope="row" role="rowheader" { (parts::release_link(project_id, index_path)) }
-            td.wrap role="cell" { bdi { (marked_name(file_name.as_deref().unwrap_or_default())) } }
-            td role="cell" {
-                @if release.revocation_begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(release.state)) }
-            }
-        }
-    }
+    Ok(Reply::Page(Page { search: visit.search.clone(), ..Page::new("Releases with a file", body) }))
 }
 
 /// Shows the projects below; `None` if no project lies there.
@@ -117,7 +114,7 @@ pub(super) fn show_below(
         (list(head, &found[paging.range()]))
         (paging.links("projects", &format!("{}?page=", links::page(dir))))
     };
-    Ok(Some(Reply::Page(Page::new(name, body).with_feed(links::feed(dir)))))
+    Ok(Some(Reply::Page(Page { feed: Some(links::feed(dir)), ..Page::new(name, body) })))
 }
 
 pub(super) fn no_such_page() -> PageTrouble {

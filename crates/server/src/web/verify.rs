@@ -77,7 +77,7 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
         }
         Err(refused) => refused.render(),
     };
-    Ok(Page::new("Verify a file", body).with_script(FIRST_MODULE.path).at(&visit))
+    Ok(Page { script: Some(FIRST_MODULE.path), ..Page::new("Verify a file", body) }.at(&visit))
 }
 
 /// What a visitor wants to verify a file against.
@@ -149,7 +149,10 @@ impl Asked {
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, &release.path, visit)) }
                 (parts::objections(&release.objections))
             }
-            (intro())
+            p.lede {
+                "Your browser hashes the file, finds its release and checks the signatures itself. The file stays on your "
+                "computer: it is not sent anywhere."
+            }
             (self.render_places())
             p.choose {
                 label for="file" { "Drop the file here, or choose it" }
@@ -157,7 +160,13 @@ impl Asked {
                 input #file type="file" disabled;
             }
             // The script clears it once it runs, so it stays in browsers that are too old for the script.
-            div #result role="status" { (without_script()) }
+            div #result role="status" {
+                p {
+                    "Nothing has been checked: this page verifies with a script, which your browser does not run. Use the command "
+                    "line, which does the same and more: "
+                    code { "countersign verify FILE --server URL" }
+                }
+            }
             // The script shows it where the digest is not known.
             (form("", true))
             @if !self.places.is_empty() { p { a href=(links::VERIFY) { "Find the release by the file instead" } } }
@@ -189,7 +198,9 @@ impl FileAddress {
                     Some(name) => {
                         code { bdi { (marked_name(self.index.as_str())) } } " as " code { bdi { (marked_name(name)) } }
                     }
-                    None => a href=(links::page(&self.index)) { bdi { (shown_dir(&self.index)) } },
+                    None => a href=(links::page(&self.index)) {
+                        bdi { (links::shown_path(self.index.parent().as_ref().unwrap_or(&self.index))) }
+                    },
                 }
             }
         }
@@ -208,20 +219,6 @@ impl Refused {
     }
 }
 
-/// The directory of an index, as people write it.
-fn shown_dir(index: &RepoPath) -> String {
-    links::shown_path(&index.parent().unwrap_or_else(|| index.clone()))
-}
-
-fn intro() -> Markup {
-    html! {
-        p.lede {
-            "Your browser hashes the file, finds its release and checks the signatures itself. The file stays on your "
-            "computer: it is not sent anywhere."
-        }
-    }
-}
-
 fn form(url: &str, is_hidden: bool) -> Markup {
     html! {
         form #ask.ask action=(links::VERIFY) hidden[is_hidden] {
@@ -230,16 +227,6 @@ fn form(url: &str, is_hidden: bool) -> Markup {
                 placeholder="https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
             p.meta { "The page of its release then says what differs. Give it the file again." }
             button { "Find the release" }
-        }
-    }
-}
-
-fn without_script() -> Markup {
-    html! {
-        p {
-            "Nothing has been checked: this page verifies with a script, which your browser does not run. Use the command "
-            "line, which does the same and more: "
-            code { "countersign verify FILE --server URL" }
         }
     }
 }

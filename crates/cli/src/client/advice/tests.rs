@@ -12,7 +12,7 @@ use countersign_core::values::{json::ParseError, key::SecretKey, path::RepoPath,
 use countersign_server::events::{journal::not_in_history, not_kept};
 use countersign_server::follow::mirror::state::NotTheOrigin;
 use countersign_server::http::{blocks::BlockedThing, blocks::ChangeBlocked, error::ApiError};
-use countersign_server::limits::{Limit, Limited, caps::CapRefusal};
+use countersign_server::limits::{Limit, Limited};
 use countersign_store::StoreError;
 use reqwest::StatusCode;
 use serde_json::{Map, Value, json};
@@ -62,12 +62,8 @@ fn conflicts() -> Vec<(ApiError, &'static str)> {
         (StatementRefusal::TooLate { file: file(), since: then }.into(), "too_late"),
         (other_veto.into(), "other_veto_pending"),
         (StatementRefusal::AlreadySigned(key).into(), "already_signed"),
-        (
-            CapRefusal::Registrations { dir: project(), pending: 9, key: "per_owner" }.into(),
-            "too_many_registrations",
-        ),
-        (CapRefusal::Superseded { project: project(), superseded: 9 }.into(), "too_many_proposals"),
-        (CapRefusal::SupersededBytes { project: project(), superseded: 9 }.into(), "too_many_proposals"),
+        (ApiError::new(ErrorCode::TooManyRegistrations, "9 wait"), "too_many_registrations"),
+        (ApiError::new(ErrorCode::TooManyProposals, "9 were replaced"), "too_many_proposals"),
         (StoreError::Conflict { path: file() }.into(), "path_taken"),
         (StoreError::TooLargeToShare { bytes: 9 }.into(), "change_too_large"),
     ]

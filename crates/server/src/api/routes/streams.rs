@@ -107,7 +107,10 @@ async fn listen(
 }
 
 async fn follow(State(app): State<App>, origin: RequestOrigin, uri: Uri) -> Result<Response, ApiError> {
-    let request = parse_follow(uri.query().unwrap_or_default())?;
+    let query = Query::parse(uri.query().unwrap_or_default(), &["after", "wait"])?;
+    let after = query.get("after").map(|text| parse_commit_id("after", text)).transpose()?;
+    let wait = query.get("wait").map(parse_seconds).transpose()?.unwrap_or_default();
+    let request = FollowRequest { after, wait };
     let (claimant, client) = (origin.claimant(), origin.listen());
     let news = CommitNews { end: app.events.subscribe(), is_stopping: app.stopping() };
     app.followers.wait(&app.store, request, claimant.clone(), news).await?;
@@ -115,20 +118,9 @@ async fn follow(State(app): State<App>, origin: RequestOrigin, uri: Uri) -> Resu
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(wire::JOURNAL_TYPE)),
         (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (COMMIT, write_commit(&journal.head().to_string())?),
+        (COMMIT, HeaderValue::from_str(&journal.head().to_string()).map_err(|_| ApiError::PANICKED)?),
     ];
     Ok((headers, journal.into_body(client, app.stopping())).into_response())
-}
-
-fn write_commit(id: &str) -> Result<HeaderValue, ApiError> {
-    HeaderValue::from_str(id).map_err(|_| ApiError::PANICKED.into())
-}
-
-fn parse_follow(query: &str) -> Result<FollowRequest, ApiError> {
-    let query = Query::parse(query, &["after", "wait"])?;
-    let after = query.get("after").map(|text| parse_commit_id("after", text)).transpose()?;
-    let wait = query.get("wait").map(parse_seconds).transpose()?.unwrap_or_default();
-    Ok(FollowRequest { after, wait })
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, ApiError> {

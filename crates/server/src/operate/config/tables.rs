@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use thiserror::Error;
 
 use crate::follow::mirror::{MirrorSettings, exchange::OriginAddress};
-use crate::limits::{Rates, caps::Caps, connections::ConnectionLimits};
+use crate::limits::{Rates, connections::ConnectionLimits};
 use crate::operate::{config::source::ConfigError, config::source::MAX_SECONDS, tls::TlsFiles};
 
 /// A checksums file has at most two lines for each file, both shorter than its entry in an index.
@@ -79,9 +79,14 @@ table! {
         registration_expiry_days: u64 = 14,
         /// Never more than half of all connections.
         event_listeners: usize = 4_096,
+        /// First registrations that still wait for signatures, on one host.
         registrations_per_host: usize = 10_000,
+        /// First registrations that still wait for signatures, below the first name on a host. On a forge that name is an
+        /// owner.
         registrations_per_owner: usize = 100,
+        /// Proposals of a project that another one replaced. Each admin and master has a share of them.
         superseded_per_project: usize = 100,
+        /// New signers that took effect within 24 hours.
         rotations_per_day: usize = 100,
         project_bytes_per_day: u64 = 256 << 20,
         project_reserved_bytes_per_day: u64 = 16 << 20,
@@ -118,15 +123,6 @@ impl ServiceLimits {
     /// When a first registration that is not complete can be replaced.
     pub fn registration_expiry(&self) -> Duration {
         Duration::from_secs(self.registration_expiry_days.saturating_mul(DAY))
-    }
-
-    pub fn caps(&self) -> Caps {
-        Caps {
-            registrations_per_host: self.registrations_per_host,
-            registrations_per_owner: self.registrations_per_owner,
-            superseded_per_project: self.superseded_per_project,
-            rotations_per_day: self.rotations_per_day,
-        }
     }
 
     pub fn storage(&self) -> StorageLimits {
