@@ -4,7 +4,6 @@
 //! so that a stranger cannot use up its allowance. Allowances exist for a bounded number of addresses and keys; a
 //! forgotten one starts anew.
 
-pub mod caps;
 pub mod connections;
 pub mod patience;
 pub mod semaphore;

@@ -14,7 +14,7 @@ use countersign_store::{Head, StoreError};
 use http_body_util::BodyExt as _;
 
 use crate::http::{error::ApiError, upstream::FetchClaim};
-use crate::limits::{MeteredClient, connections::RequestOrigin, semaphore::Claimant, semaphore::GaveWay};
+use crate::limits::{connections::RequestOrigin, semaphore::Claimant, semaphore::GaveWay};
 use crate::{api::state::App, operate::observe, operate::observe::RequestFact};
 
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,21 +31,21 @@ pub struct Authenticated {
     /// The nonce as it was received, because the sender signed that text.
     nonce: String,
     signature: Signature,
-    /// The client to charge, or `None` if no limits apply.
-    client: Option<MeteredClient>,
+    /// The client to charge.
+    origin: RequestOrigin,
 }
 
 impl Authenticated {
     /// Charges the client for a request that makes the server fetch, and names the claimant of a place.
     pub fn claim_fetch(&self, claimant: Claimant) -> Result<FetchClaim, ApiError> {
-        let client = self.client.as_ref();
+        let client = self.origin.client.as_ref();
         let share = client.map(|client| client.share_fetching(&self.caller)).transpose()?;
         client.map_or(Ok(()), |client| client.charge_fetch(&self.caller, Instant::now()))?;
         Ok(FetchClaim { claimant, share })
     }
 
     pub fn claimant(&self) -> Claimant {
-        Claimant::at(self.client.as_ref().map(|client| client.network)).with_key(&self.caller)
+        self.origin.claimant().with_key(&self.caller)
     }
 
     /// Makes the change that this request asks for, at the time that the writer gives, unless the clock was set meanwhile
@@ -105,12 +105,8 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     app.role.check_accepts()?;
     app.role.check_clock()?;
     let (headers, limit) = (&parts.headers, app.limits.request_body_bytes);
-    let origin = parts.extensions.get::<RequestOrigin>();
-    let client = origin.and_then(|origin| origin.client.clone());
-    if let Some(client) = &client {
-        client.charge_authenticated(Instant::now())?;
-    }
-    check_announced_length(headers, limit)?;
+    let origin = RequestOrigin::of(parts);
+    charge_body(&origin, headers, limit)?;
     let received = AuthHeaders {
         timestamp: single_header(headers, wire::HEADER_TIMESTAMP)?,
         nonce: single_header(headers, wire::HEADER_NONCE)?,
@@ -119,15 +115,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     };
     // Before the body is read: a request that fails anyway must not fill the memory.
     let claimed = auth::check_headers(&received, app.now())?;
-    let body = {
-        let is_small = HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES);
-        let _waiting = origin.map(|origin| origin.patience.await_body());
-        if is_small {
-            read_body(body, limit).await?
-        } else {
-            read_large_body(app, body, client.as_ref(), limit).await?
-        }
-    };
+    let body = receive(app, &origin, body, limit).await?;
     let verified = claimed.verify(&body)?;
     observe::note(RequestFact::Key, &verified.public_key);
     if let Some(reason) = app.store.halted() {
@@ -135,7 +123,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         return Err(StoreError::Halted(reason).into());
     }
     app.role.accept(verified.nonce.0, verified.timestamp).await?;
-    if let Some(client) = &client {
+    if let Some(client) = &origin.client {
         // Only now: a replayed request must not use up the allowance of the key that signed it.
         client.charge_key(&verified.public_key, Instant::now())?;
     }
@@ -145,7 +133,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         timestamp: verified.timestamp,
         nonce: received.nonce.to_owned(),
         signature: verified.signature,
-        client,
+        origin,
     })
 }
 
@@ -167,7 +155,9 @@ pub fn single_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&
     value.to_str().map_err(|_| invalid("not plain text"))
 }
 
-fn check_announced_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiError> {
+/// Charges the client for a body, whose length it may announce.
+fn charge_body(origin: &RequestOrigin, headers: &HeaderMap, limit: usize) -> Result<(), ApiError> {
+    origin.client.as_ref().map_or(Ok(()), |client| client.charge_authenticated(Instant::now()))?;
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
 }
@@ -175,24 +165,18 @@ fn check_announced_length(headers: &HeaderMap, limit: usize) -> Result<(), ApiEr
 /// The body of a request that proves its sender in its content, or not at all.
 pub async fn read_public_body(app: &App, request: Request, limit: usize) -> Result<Bytes, ApiError> {
     let (parts, body) = request.into_parts();
-    let origin = parts.extensions.get::<RequestOrigin>();
-    let client = origin.and_then(|origin| origin.client.as_ref());
-    client.map_or(Ok(()), |client| client.charge_authenticated(Instant::now()))?;
-    check_announced_length(&parts.headers, limit)?;
-    let is_small = HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES);
-    let _waiting = origin.map(|origin| origin.patience.await_body());
-    if is_small { read_body(body, limit).await } else { read_large_body(app, body, client, limit).await }
+    let origin = RequestOrigin::of(&parts);
+    charge_body(&origin, &parts.headers, limit)?;
+    receive(app, &origin, body, limit).await
 }
 
-/// Receives only some at a time. A slow body makes room for others.
-async fn read_large_body(
-    app: &App,
-    body: Body,
-    client: Option<&MeteredClient>,
-    limit: usize,
-) -> Result<Bytes, ApiError> {
-    let claimant = Claimant::at(client.map(|client| client.network));
-    let place = app.large_bodies.take(claimant).await?;
+/// Receives a body. Only some large ones are received at a time, and a slow one makes room for others.
+async fn receive(app: &App, origin: &RequestOrigin, body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    let _waiting = origin.patience.as_ref().map(|patience| patience.await_body());
+    if HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES) {
+        return read_body(body, limit).await;
+    }
+    let place = app.large_bodies.take(origin.claimant()).await?;
     let meter = place.meter();
     let metered = body.map_frame(move |frame| {
         meter.add(frame.data_ref().map_or(0, |data| data.len() as u64));

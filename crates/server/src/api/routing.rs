@@ -5,7 +5,7 @@ use axum::{Router, extract::FromRequestParts, handler::Handler, http::request::P
 use countersign_api::error_code::ErrorCode;
 use countersign_core::values::path::RepoPath;
 
-use crate::api::{openapi::Endpoint, openapi::Row, openapi::Verb, state::App};
+use crate::api::{openapi::Endpoint, openapi::Row, state::App};
 use crate::http::error::ApiError;
 
 // The table of routes. Each route brings its part of the reference and cannot be added without it.
@@ -18,11 +18,11 @@ pub struct RouteTable {
 
 impl RouteTable {
     pub fn get<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, endpoint: Endpoint) -> Self {
-        self.route(path, get(handler)).with_row(Verb::Get, path.to_owned(), endpoint)
+        self.route(path, get(handler)).with_row("GET", path.to_owned(), endpoint)
     }
 
     pub fn post<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, endpoint: Endpoint) -> Self {
-        self.route(path, post(handler)).with_row(Verb::Post, path.to_owned(), endpoint)
+        self.route(path, post(handler)).with_row("POST", path.to_owned(), endpoint)
     }
 
     /// Adds a route for everything below a directory. The rest of the target is one path, which can contain slashes.
@@ -35,7 +35,7 @@ impl RouteTable {
         // A catch-all does not match the empty path, which has its own answer (D6).
         self.route(&format!("{dir}/"), get(handler.clone()))
             .route(&format!("{dir}/{{*path}}"), get(handler))
-            .with_row(Verb::Get, format!("{dir}/{{path}}"), endpoint)
+            .with_row("GET", format!("{dir}/{{path}}"), endpoint)
     }
 
     pub fn merge(mut self, other: Self) -> Self {
@@ -47,7 +47,7 @@ impl RouteTable {
         Self { router: self.router.route(path, methods), ..self }
     }
 
-    fn with_row(mut self, method: Verb, path: String, endpoint: Endpoint) -> Self {
+    fn with_row(mut self, method: &'static str, path: String, endpoint: Endpoint) -> Self {
         self.rows.push(Row { method, path, endpoint });
         self
     }

@@ -2,7 +2,6 @@
 
 use std::{io, sync::Arc, sync::LazyLock, time::Duration, time::Instant};
 
-use axum::Extension;
 use countersign_core::values::time::Timestamp;
 use countersign_log::LogWitness;
 use countersign_store::{catalogue::Catalogue, catalogue::Look, machine::clock::Clock};
@@ -13,7 +12,7 @@ use crate::follow::background::{HeldStore, LogSlot, Rounds};
 use crate::http::error::{ApiError, NotReady};
 use crate::http::{blocks::Blocks, sending::Sending, sending::run_in_turn, upstream::Upstream};
 use crate::limits::connections::{Connections, RequestOrigin};
-use crate::limits::{Limiter, semaphore::Claimant, semaphore::FairSemaphore};
+use crate::limits::{Limiter, semaphore::FairSemaphore};
 use crate::nodes::{asking::CosigningStats, node::ServerRole};
 use crate::operate::{config::ServiceLimits, disk_space::DiskSpace};
 use crate::{api::openapi::Reference, metrics::Requests};
@@ -120,12 +119,10 @@ pub(crate) async fn wait_until_ready(app: &App) -> Result<(), ApiError> {
 /// Answers a question outside the runtime, when it is its turn.
 pub(crate) async fn ask<T: Send + 'static>(
     app: &App,
-    origin: Option<&Extension<RequestOrigin>>,
+    origin: &RequestOrigin,
     question: impl FnOnce(&Look<'_>) -> T + Send + 'static,
 ) -> Result<T, ApiError> {
     wait_until_ready(app).await?;
-    let client = origin.and_then(|origin| origin.client.as_ref());
-    let visitor = Claimant::at(client.map(|client| client.network));
     let catalogue = Arc::clone(&app.catalogue);
-    run_in_turn(&app.questions, visitor, move || question(&catalogue.look())).await
+    run_in_turn(&app.questions, origin.claimant(), move || question(&catalogue.look())).await
 }

@@ -158,17 +158,6 @@ pub struct SentJournal {
     claimant: Claimant,
 }
 
-/// Why a journal ends early. The follower can go on from its last commit.
-enum BrokenOff {
-    GaveWay,
-    /// The follower has gone.
-    Gone,
-    Stopping,
-    Unreadable(StoreError),
-    /// The panic itself was logged where it happened.
-    Panicked,
-}
-
 type Pieces = mpsc::Sender<Result<Bytes, io::Error>>;
 
 impl SentJournal {
@@ -193,47 +182,44 @@ impl SentJournal {
 
     async fn send(self, pieces: Pieces, mut is_stopping: watch::Receiver<bool>) {
         // When this is over, the place and everything that was read are given back.
+        // A follower that has gone is told nothing.
         let sent = tokio::select! {
             sent = self.send_all(&pieces) => sent,
-            _ = is_stopping.wait_for(|is_stopping| *is_stopping) => Err(BrokenOff::Stopping),
-            () = pieces.closed() => Err(BrokenOff::Gone),
+            _ = is_stopping.wait_for(|is_stopping| *is_stopping) => Err("the server stops".to_owned()),
+            () = pieces.closed() => Ok(()),
         };
-        let reason = match sent {
-            Ok(()) | Err(BrokenOff::Gone) => return,
-            Err(BrokenOff::GaveWay) => GaveWay.to_string(),
-            Err(BrokenOff::Stopping) => "the server stops".to_owned(),
-            Err(BrokenOff::Unreadable(error)) => {
-                tracing::error!(%error, "followers get no further: the journal cannot be read");
-                "the journal cannot be read".to_owned()
-            }
-            Err(BrokenOff::Panicked) => "an unexpected error occurred".to_owned(),
-        };
+        let Err(reason) = sent else { return };
         // The head is already sent, so the server can only break off.
         let _ = pieces.send(Err(io::Error::other(reason))).await;
     }
 
-    async fn send_all(self, pieces: &Pieces) -> Result<(), BrokenOff> {
+    /// Sends everything, or says why the journal ends early. The follower can go on from its last commit.
+    async fn send_all(self, pieces: &Pieces) -> Result<(), String> {
+        let gave_way = |GaveWay| GaveWay.to_string();
         let Self { followers, mut export, mut place, claimant } = self;
         loop {
             let read = followers.read(move || {
                 let part = export.next_part(PART_BYTES);
                 (export, part)
             });
-            let read = place.keep(read).await.map_err(|GaveWay| BrokenOff::GaveWay)?;
             let part;
-            (export, part) = read.map_err(|_| BrokenOff::Panicked)?;
-            let Some(JournalPart { bytes, commits }) = part.map_err(BrokenOff::Unreadable)? else {
-                return Ok(());
-            };
+            (export, part) = place.keep(read).await.map_err(gave_way)?.map_err(|error| error.message)?;
+            let part = part.map_err(|error| {
+                tracing::error!(%error, "followers get no further: the journal cannot be read");
+                "the journal cannot be read".to_owned()
+            });
+            let Some(JournalPart { bytes, commits }) = part? else { return Ok(()) };
             let mut rest = Bytes::from(bytes);
             while !rest.is_empty() {
                 let piece = rest.split_to(rest.len().min(PIECE_BYTES));
                 let length = piece.len() as u64;
-                let sent = place.keep(pieces.send(Ok(piece))).await;
-                sent.map_err(|GaveWay| BrokenOff::GaveWay)?.map_err(|_| BrokenOff::Gone)?;
+                if place.keep(pieces.send(Ok(piece))).await.map_err(gave_way)?.is_err() {
+                    return Ok(());
+                }
                 if place.meter().add(length) + length >= LAP_BYTES {
                     drop(place);
-                    place = followers.reading.take(claimant.clone()).await.map_err(|_| BrokenOff::GaveWay)?;
+                    let taken = followers.reading.take(claimant.clone()).await;
+                    place = taken.map_err(|_| gave_way(GaveWay))?;
                 }
             }
             followers.sent.add(commits as u64);

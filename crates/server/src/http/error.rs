@@ -169,7 +169,7 @@ impl ApiError {
         Self { source: Some(source.into()), ..self }
     }
 
-    fn retry_after(self, seconds: u64) -> Self {
+    pub(crate) fn retry_after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
     }
 

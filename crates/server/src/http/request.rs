@@ -69,23 +69,6 @@ pub fn check_host(version: Version, headers: &HeaderMap) -> Result<(), ApiError>
     }
 }
 
-/// The bytes of a name, besides percent-encoded ones.
-const IN_NAME: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = (byte as u8).is_ascii_alphanumeric();
-        byte += 1;
-    }
-    let others = b"-._~!$&'()*+,;=";
-    let mut i = 0;
-    while i < others.len() {
-        table[others[i] as usize] = true;
-        i += 1;
-    }
-    table
-};
-
 /// `host [":" port]` of RFC 3986, where a host can be empty.
 fn is_host_and_port(text: &[u8]) -> bool {
     let rest = if text.first() == Some(&b'[') { after_literal(text) } else { after_name(text) };
@@ -104,8 +87,9 @@ fn after_literal(text: &[u8]) -> Option<&[u8]> {
 }
 
 fn after_name(mut text: &[u8]) -> Option<&[u8]> {
+    let is_in_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte);
     loop {
-        let end = text.iter().position(|byte| !IN_NAME[usize::from(*byte)]).unwrap_or(text.len());
+        let end = text.iter().position(|byte| !is_in_name(byte)).unwrap_or(text.len());
         text = &text[end..];
         match text {
             [b'%', a, b, rest @ ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => text = rest,

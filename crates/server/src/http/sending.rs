@@ -1,13 +1,14 @@
-//! Work beside the threads that serve connections, in turns, and large answers (D45). Their bytes are read away from the threads that serve connections, shared among all readers of
-//! the same content, and sent in pieces. The bytes on their way at the same time are bounded, in all and for each
-//! address, so that slow clients do not fill the memory.
+//! Work beside the threads that serve connections, in turns, and large answers (D45). Their bytes are read away from the
+//! threads that serve connections, shared among all readers of the same content, and sent in pieces. The bytes on their way
+//! at the same time are bounded, in all and for each address, so that slow clients do not fill the memory.
 
-use std::{convert::Infallible, io, pin::Pin, sync::Arc, task::Context, task::Poll, thread, time::Duration};
+use std::{convert::Infallible, io, sync::Arc, thread, time::Duration};
 
-use axum::{body::Body, body::Bytes, body::HttpBody, body::to_bytes, response::Response};
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::response::{IntoResponse, Response};
 use countersign_core::rules::snapshot::ReadError;
 use futures_util::stream;
-use hyper::body::{Frame, SizeHint};
 use tokio::task::spawn_blocking;
 
 use crate::http::error::ApiError;
@@ -56,11 +57,9 @@ impl Default for Sending {
 
 impl Sending {
     /// Waits for room for an answer that has so many bytes in memory at a time.
-    pub async fn hold(&self, bytes: usize, origin: Option<&RequestOrigin>) -> Result<Room, ApiError> {
-        let client = origin.and_then(|origin| origin.client.as_ref());
-        let share = client.map(|client| client.share_sending(bytes)).transpose()?;
-        let claimant = Claimant::at(client.map(|client| client.network));
-        Ok((self.room.take_within(claimant, bytes.min(MOST_BYTES), MAX_WAIT).await?, share))
+    pub async fn hold(&self, bytes: usize, origin: &RequestOrigin) -> Result<Room, ApiError> {
+        let share = origin.client.as_ref().map(|client| client.share_sending(bytes)).transpose()?;
+        Ok((self.room.take_within(origin.claimant(), bytes.min(MOST_BYTES), MAX_WAIT).await?, share))
     }
 
     /// Reads outside the runtime, when it is its turn. An abandoned request does not begin.
@@ -71,24 +70,28 @@ impl Sending {
         run_in_turn(&self.readers, Claimant::default(), read).await
     }
 
-    /// A body of bytes that are in memory already.
-    pub async fn body(&self, bytes: Bytes, origin: Option<&RequestOrigin>) -> Result<Body, ApiError> {
+    /// An answer with bytes that are in memory already. It waits for room if it is large.
+    pub async fn answer(&self, bytes: Bytes, origin: &RequestOrigin) -> Result<Response, ApiError> {
         if bytes.len() <= SMALL_BYTES {
-            return Ok(Body::from(bytes));
+            return Ok(Response::new(Body::from(bytes)));
         }
-        let room = self.hold(bytes.len(), origin).await?;
-        Ok(Body::new(Pieces { rest: bytes, _room: room }))
+        let (length, room) = (bytes.len(), self.hold(bytes.len(), origin).await?);
+        let body = Body::from_stream(stream::unfold((bytes, room), |(mut rest, room)| async {
+            let piece = next_piece(&mut rest);
+            (!piece.is_empty()).then_some((Ok::<_, Infallible>(piece), (rest, room)))
+        }));
+        Ok(sized(body, length))
     }
 
-    /// A complete answer, whose body waits for room if it is large.
-    pub async fn bound(
-        &self,
-        response: Response,
-        origin: Option<&RequestOrigin>,
-    ) -> Result<Response, ApiError> {
+    /// Makes a complete answer wait for room if its body is large.
+    pub async fn bound(&self, response: Response, origin: &RequestOrigin) -> Result<Response, ApiError> {
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::PANICKED)?;
-        Ok(Response::from_parts(parts, self.body(bytes, origin).await?))
+        let mut response = self.answer(bytes, origin).await?;
+        *response.status_mut() = parts.status;
+        *response.extensions_mut() = parts.extensions;
+        response.headers_mut().extend(parts.headers);
+        Ok(response)
     }
 
     /// A body that is read in parts, each after the one before was sent. It ends with its connection. `read` returns
@@ -170,33 +173,20 @@ impl<R: Fn(usize) -> Result<BodyPart, ReadError> + Send + Sync + 'static> Stream
     }
 }
 
-/// Bytes that others can read as well.
-struct Pieces {
-    rest: Bytes,
-    _room: Room,
-}
-
 fn next_piece(rest: &mut Bytes) -> Bytes {
     rest.split_to(rest.len().min(PIECE_BYTES))
 }
 
-impl HttpBody for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
+/// An answer whose length is known before its body.
+pub(crate) fn sized(body: Body, length: usize) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    response
+}
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let piece = Some(next_piece(&mut self.rest)).filter(|piece| !piece.is_empty());
-        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.rest.len() as u64)
-    }
+/// An answer of a type that browsers must not guess anew, and how long copies of it can be used.
+pub(crate) fn typed(body: impl IntoResponse, content_type: &'static str, caching: &'static str) -> Response {
+    let headers =
+        [(CONTENT_TYPE, content_type), (CACHE_CONTROL, caching), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    (headers, body).into_response()
 }

@@ -4,15 +4,16 @@
 //! behind the same router. So a new connection never waits: it takes the place of the connection that has waited
 //! longest for its client. A connection that works on a request never has to go.
 
-use std::{net::IpAddr, net::SocketAddr, str::FromStr, sync::Arc, time::Instant};
+use std::{convert::Infallible, net::IpAddr, net::SocketAddr, str::FromStr, sync::Arc, time::Instant};
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::extract::FromRequestParts;
+use axum::http::{HeaderMap, HeaderName, request::Parts};
 use ipnet::IpNet;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
-use crate::limits::{MeteredClient, patience::Dropped, patience::Patience};
+use crate::limits::{MeteredClient, patience::Dropped, patience::Listening, patience::Patience};
 use crate::metrics::Counter;
 
 /// File descriptors for everything else: packs, the database, outgoing connections.
@@ -66,7 +67,7 @@ impl Connections {
     pub fn admit(&self, address: Option<IpAddr>, now: Instant) -> Option<Admitted> {
         let claimant = Claimant::at(address.filter(|_| self.limits.per_address.is_some()));
         let patience = Arc::new(Patience::new(now));
-        let permit = self.permits.admit_connection(claimant, Arc::clone(&patience)).ok()?;
+        let permit = self.permits.enter(claimant, 1, Some(Arc::clone(&patience))).ok()?;
         Some(Admitted { number: self.accepted.add(1), patience, _permit: permit })
     }
 
@@ -120,11 +121,35 @@ fn raise_file_limit() -> Option<u64> {
     }
 }
 
-/// What handlers can know about where a request came from.
-#[derive(Debug, Clone)]
+/// What handlers can know about where a request came from. Both are `None` for a request that came over no connection.
+#[derive(Debug, Clone, Default)]
 pub struct RequestOrigin {
     pub(crate) client: Option<MeteredClient>,
-    pub(crate) patience: Arc<Patience>,
+    pub(crate) patience: Option<Arc<Patience>>,
+}
+
+impl RequestOrigin {
+    pub(crate) fn of(parts: &Parts) -> Self {
+        parts.extensions.get().cloned().unwrap_or_default()
+    }
+
+    /// The address, as a claimant of permits.
+    pub(crate) fn claimant(&self) -> Claimant {
+        Claimant::at(self.client.as_ref().map(|client| client.network))
+    }
+
+    /// The client listens to a stream until the result is dropped.
+    pub(crate) fn listen(&self) -> Option<Listening> {
+        self.patience.as_ref().map(Patience::listen)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestOrigin {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(parts))
+    }
 }
 
 // Which address a request comes from: the peer's own, or the one that a trusted proxy names.

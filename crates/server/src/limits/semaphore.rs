@@ -171,16 +171,6 @@ impl FairSemaphore {
         if permit.standing() == Standing::Holds { Ok(permit) } else { Err(self.refuse()) }
     }
 
-    /// Takes a permit for a connection. Connections that wait for their clients make room for it, those first that have
-    /// waited longest.
-    pub fn admit_connection(
-        self: &Arc<Self>,
-        claimant: Claimant,
-        patience: Arc<Patience>,
-    ) -> Result<Permit, NoPermit> {
-        self.enter(claimant, 1, Some(patience))
-    }
-
     /// Ends some connections that wait for their clients and are like this, if there are more than `limit`.
     pub fn end_idle(&self, limit: usize, is_like: impl Fn(&Patience) -> bool) {
         let mut state = self.lock();
@@ -191,7 +181,9 @@ impl FairSemaphore {
         }
     }
 
-    fn enter(
+    /// Takes a permit or a position among those that wait. If it is for a connection, connections that wait for their clients
+    /// make room for it, those first that have waited longest.
+    pub(crate) fn enter(
         self: &Arc<Self>,
         claimant: Claimant,
         weight: usize,
@@ -352,10 +344,6 @@ impl Tally {
 }
 
 impl Entry {
-    fn is_beyond_grace(&self, rules: &SemaphoreRules, now: Instant) -> bool {
-        rules.grace.is_some_and(|grace| now.saturating_duration_since(self.since) >= grace)
-    }
-
     fn is_slow(&self, rules: &SemaphoreRules, now: Instant) -> bool {
         let Some(pace) = rules.pace else { return false };
         let held = now.saturating_duration_since(self.since);
@@ -482,7 +470,7 @@ impl State {
         obstacles: &[Obstacle],
         now: Instant,
     ) -> Option<u64> {
-        rules.grace?;
+        let grace = rules.grace?;
         let own = self.weigh(&newcomer.claimant, obstacles);
         // Checking all holders for each newcomer would cost more than most answers.
         let most = self.by_part.values().map(|tally| tally.holding).max().unwrap_or(0);
@@ -491,7 +479,7 @@ impl State {
         }
         let holding = self.entries.iter().filter(|(_, entry)| {
             entry.standing == Standing::Holds
-                && entry.is_beyond_grace(rules, now)
+                && now.saturating_duration_since(entry.since) >= grace
                 && obstacles.iter().all(|obstacle| entry.is_behind(obstacle))
         });
         let weighed = holding.map(|(number, entry)| {

@@ -19,7 +19,7 @@ use tokio::{sync::watch, task::spawn_blocking};
 use url::Url;
 
 use crate::follow::background::{Attempt, Backoff, BoxedError, Retries, keep_trying, until_stopped};
-use crate::follow::outgoing::{BriefAnswer, ExchangeFailure, OutgoingClient};
+use crate::follow::outgoing::{ExchangeFailure, OutgoingClient};
 use crate::{metrics::Counter, nodes::node::ServerRole};
 
 #[derive(Debug, Clone)]
@@ -38,6 +38,7 @@ impl AskedWitness {
     pub fn list(policy: &Policy, origin: &str) -> Result<Vec<Self>, BoxedError> {
         let shown = format!("/{}/checkpoint", Sha256::of(origin.as_bytes()));
         let with_url = policy.witnesses().iter().filter_map(|witness| Some((witness, witness.url.as_ref()?)));
+        let is_guarded = |url: &Url| url.scheme() == "https" || url.host_str().is_some_and(is_this_machine);
         let asked = with_url.map(|(witness, url)| {
             let (name, key) = (witness.name.clone(), witness.key.clone());
             let bad = || {
@@ -51,10 +52,6 @@ impl AskedWitness {
         });
         asked.collect()
     }
-}
-
-fn is_guarded(url: &Url) -> bool {
-    url.scheme() == "https" || url.host_str().is_some_and(is_this_machine)
 }
 
 // Counters of what each witness has cosigned, for metrics.
@@ -290,11 +287,11 @@ impl Asking {
                 let malformed = |error| ExchangeFailure::caused("its answer is not a cosignature", &error);
                 Ok(WitnessAnswer::Cosigned(lines.map_err(malformed)?))
             }
-            409 => Ok(WitnessAnswer::Conflict(parse_size(&answer))),
+            409 => Ok(WitnessAnswer::Conflict(parse_size(&answer.body))),
             _ if answer.is_stopped => Ok(WitnessAnswer::Stopped(message)),
             status @ (403 | 404) => {
                 // One that has cosigned this log has seen something, whatever it says now (D209).
-                if self.first.is_restored() || self.log.has_cosigned(&self.witness.key) {
+                if self.first.restored == Restored::Yes || self.log.has_cosigned(&self.witness.key) {
                     self.first.note_forgetful(&self.witness.key.key());
                     return Err(ExchangeFailure::new(format!(
                         "it says now that it does not know this log ({status}): {message}. It has cosigned the log, or this \
@@ -381,8 +378,8 @@ fn not_remembered(error: &dyn StdError) -> ExchangeFailure {
     ExchangeFailure::caused("what it has seen cannot be remembered", error)
 }
 
-fn parse_size(answer: &BriefAnswer) -> Option<u64> {
-    let text = std::str::from_utf8(&answer.body).ok()?;
+fn parse_size(body: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(body).ok()?;
     parse_number(text.strip_suffix('\n').unwrap_or(text))
 }
 
@@ -431,10 +428,6 @@ impl FirstAnswers {
     ) -> Self {
         let silent = Mutex::new(asked.iter().map(|witness| witness.key.key()).collect());
         Self { log, policy, silent, forgetful: Mutex::default(), restored }
-    }
-
-    pub(crate) fn is_restored(&self) -> bool {
-        self.restored == Restored::Yes
     }
 
     /// A witness says that it does not know a log that it has cosigned. What it has seen is still to be learnt (D209).

@@ -17,10 +17,10 @@ use crate::events::webhooks::settings::Webhook;
 use crate::follow::{mirror::MirrorSettings, mirror::exchange::OriginAddress, witness::WitnessSettings};
 use crate::limits::Rates;
 use crate::limits::connections::{ConnectionLimits, ProxyNet, TrustedProxies};
-pub use crate::operate::config::source::{ConfigError, ConfigSource, WebhookProblem, explain_unknown};
+pub use crate::operate::config::source::{ConfigError, ConfigSource, explain_unknown};
 use crate::operate::config::tables::{
     CommitsTable, ConnectionsTable, DatabaseTable, FetchTable, ForgeTable, MirrorTable, RateLimitsTable,
-    Text, TlsTable, read_text, read_texts,
+    Text, TlsTable, explain_forge, read_text, read_texts,
 };
 pub use crate::operate::config::tables::{
     GivenDatabase, LogFormat, LogLevel, NodeSettings, ServiceLimits, UnknownName,
@@ -209,8 +209,8 @@ impl GivenSettings {
     /// Reads the configuration file, if there is one.
     pub fn read(path: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = path else { return Ok(Self::default()) };
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let unread = || ConfigError::new(format!("cannot read the configuration file {}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| unread().because(error))?;
         let source = ConfigSource { path: path.to_owned(), text };
         let read = toml::from_str(&source.text).map_err(|error| source.explain(&error))?;
         Ok(Self { source: Some(source), ..read })
@@ -290,18 +290,21 @@ impl Settings {
         let listen = given.listen.unwrap_or(if is_polling { ANY_PORT } else { DEFAULT_LISTEN });
         let (data_dir, dev) = (given.data_dir(), given.dev.unwrap_or(false));
         if dev && !listen.ip().is_loopback() {
-            return Err(ConfigError::DevInPublic(listen));
+            let text = format!(
+                "--dev is only for your own machine, and {listen} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
+            );
+            return Err(ConfigError::new(text).at("", "dev", None));
         }
         let file_servers = FileServers { rules: given.file_server.unwrap_or_default(), loopback: dev };
         let forges = given.forge.into_iter().map(ForgeTable::read).collect::<Result<_, _>>()?;
-        let forges = Forges::new(forges)?;
+        let forges = Forges::new(forges).map_err(explain_forge)?;
         let mut allow = given.allow_fetch.unwrap_or_default();
         allow.extend(forges.exceptions());
         let node = given.database.resolve(given.database_url)?;
         let mirror = given.mirror.resolve(given.mirror_of)?;
         if node.is_some() && mirror.is_some() {
-            let reason = "a mirror follows its origin, and cannot be a node: leave the table out".to_owned();
-            return Err(ConfigError::Value { key: "database", reason });
+            let reason = "a mirror follows its origin, and cannot be a node: leave the table out";
+            return Err(ConfigError::value("database", reason));
         }
         let log = given.log.filter(|_| mirror.is_none()).map(LogTable::resolve).transpose()?;
         let tls = given.tls.resolve(given.tls_cert, given.tls_key)?;

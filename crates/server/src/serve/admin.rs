@@ -12,11 +12,13 @@ use countersign_store::{Head, machine::data_dir::DataDir, machine::disk};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::{net::UnixListener, net::UnixStream, sync::watch, task::JoinSet, time::timeout};
+use tokio::{net::UnixListener, net::UnixStream, sync::watch, time::timeout};
+use tokio::{task::JoinSet, task::spawn_blocking};
 
-use crate::http::blocks::{BlockedThing, Blocks};
+use crate::follow::{background::BoxedError, mirror::MirrorState};
+use crate::http::blocks::{BlockError, BlockedThing, Blocks};
 use crate::limits::semaphore::{Claimant, FairSemaphore, SemaphoreRules};
-use crate::{api::state::App, follow::mirror::MirrorState, operate::disk_space::DiskSpace};
+use crate::{api::state::App, operate::disk_space::DiskSpace};
 
 /// The operator needs one at a time.
 const MAX_CONNECTIONS: usize = 8;
@@ -100,11 +102,11 @@ async fn converse(mut stream: UnixStream, app: &App) -> io::Result<()> {
     BufReader::new(reader.take(MAX_REQUEST_BYTES)).read_line(&mut line).await?;
     let answered = match serde_json::from_str(&line) {
         Ok(request) => perform(app, request).await,
-        Err(error) => Err(format!("this is not a request: {error}")),
+        Err(error) => Err(format!("this is not a request: {error}").into()),
     };
     let (items, end) = match answered {
         Ok(items) => (items, AdminEnd::Done),
-        Err(reason) => (Vec::new(), AdminEnd::Failed(reason)),
+        Err(reason) => (Vec::new(), AdminEnd::Failed(reason.to_string())),
     };
     let mut text: String = items.iter().map(|item| format!("{item}\n")).collect();
     text.push_str(&format!("{}\n", json!({ "end": end })));
@@ -112,21 +114,19 @@ async fn converse(mut stream: UnixStream, app: &App) -> io::Result<()> {
     writer.shutdown().await
 }
 
-async fn perform(app: &App, request: AdminRequest) -> Result<Vec<Value>, String> {
+async fn perform(app: &App, request: AdminRequest) -> Result<Vec<Value>, BoxedError> {
     match request {
         AdminRequest::Projects { below } => {
             let head = app.store.head();
             let below = below.as_deref().map(parse_path).transpose()?;
-            let listed = move || list_projects(&head, below.as_ref());
-            tokio::task::spawn_blocking(listed).await.map_err(|error| error.to_string())
+            Ok(spawn_blocking(move || list_projects(&head, below.as_ref())).await?)
         }
         AdminRequest::Drop { project } => {
             let project = parse_path(&project)?;
-            app.role.check_accepts().map_err(|error| error.to_string())?;
+            app.role.check_accepts()?;
             let dropped = project.clone();
             let decide = move |head: &_, _| proposal::drop_pending(head, &dropped);
-            let outcome = app.store.transact(decide).await.map_err(|error| error.to_string())?;
-            outcome.map_err(|error| error.to_string())?;
+            app.store.transact(decide).await??;
             tracing::info!(%project, "the operator dropped the pending signers");
             Ok(Vec::new())
         }
@@ -148,53 +148,52 @@ async fn perform(app: &App, request: AdminRequest) -> Result<Vec<Value>, String>
 async fn change_blocks(
     app: &App,
     what: &str,
-    change: fn(&Blocks, BlockedThing) -> Result<(), crate::http::blocks::BlockError>,
+    change: fn(&Blocks, BlockedThing) -> Result<(), BlockError>,
     did: &str,
-) -> Result<Vec<Value>, String> {
-    let thing = BlockedThing::parse(what).map_err(|error| error.to_string())?;
+) -> Result<Vec<Value>, BoxedError> {
+    let thing = BlockedThing::parse(what)?;
     let (shown, held) = (thing.to_string(), app.clone());
-    let changed = tokio::task::spawn_blocking(move || change(&held.blocks, thing)).await;
-    changed.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+    spawn_blocking(move || change(&held.blocks, thing)).await??;
     tracing::info!("the operator {did} {shown}");
     Ok(Vec::new())
 }
 
-async fn resume_mirror(app: &App) -> Result<Vec<Value>, String> {
+async fn resume_mirror(app: &App) -> Result<Vec<Value>, BoxedError> {
     let held = app.clone();
-    let resume = move || held.role.mirror().map(MirrorState::resume);
-    match tokio::task::spawn_blocking(resume).await.map_err(|error| error.to_string())? {
-        None => Err("this server is not a mirror".to_owned()),
-        Some(Ok(true)) => Ok(Vec::new()),
-        Some(Ok(false)) => Err("this mirror has not stopped following".to_owned()),
-        Some(Err(error)) => Err(error.to_string()),
+    match spawn_blocking(move || held.role.mirror().map(MirrorState::resume)).await?.transpose()? {
+        None => Err("this server is not a mirror".into()),
+        Some(true) => Ok(Vec::new()),
+        Some(false) => Err("this mirror has not stopped following".into()),
     }
 }
 
-async fn resume_witness(app: &App) -> Result<Vec<Value>, String> {
-    let Some(witness) = app.witness.clone() else { return Err("this server is not a witness".to_owned()) };
-    match tokio::task::spawn_blocking(move || witness.resume()).await.map_err(|error| error.to_string())? {
-        Ok(true) => {
-            tracing::warn!("the operator lets the witness cosign a forked log again");
-            Ok(Vec::new())
-        }
-        Ok(false) => Err("this witness has not stopped for any log".to_owned()),
-        Err(error) => Err(error.to_string()),
+async fn resume_witness(app: &App) -> Result<Vec<Value>, BoxedError> {
+    let witness = app.witness.clone().ok_or("this server is not a witness")?;
+    if !spawn_blocking(move || witness.resume()).await?? {
+        return Err("this witness has not stopped for any log".into());
     }
+    tracing::warn!("the operator lets the witness cosign a forked log again");
+    Ok(Vec::new())
 }
 
 async fn decide_about_log(
     app: &App,
-    decide: impl FnOnce(&TransparencyLog, &Path) -> Result<Vec<Value>, String> + Send + 'static,
-) -> Result<Vec<Value>, String> {
+    decide: impl FnOnce(&TransparencyLog, &Path) -> Result<Vec<Value>, BoxedError> + Send + 'static,
+) -> Result<Vec<Value>, BoxedError> {
     let log = app.log.get().cloned().filter(|_| app.role.mirror().is_none());
     let log = log.ok_or("this server keeps no log")?;
     let dir = app.store.data_dir.log();
-    tokio::task::spawn_blocking(move || decide(&log, &dir)).await.map_err(|error| error.to_string())?
+    spawn_blocking(move || decide(&log, &dir)).await?
 }
 
 /// The checkpoints of what is lost stay beside the log, for those who ask what it was.
-fn accept_log_loss(log: &TransparencyLog, dir: &Path, origin: &str, size: u64) -> Result<Vec<Value>, String> {
-    let lost = log.accept_loss(origin, size).map_err(|error| error.to_string())?;
+fn accept_log_loss(
+    log: &TransparencyLog,
+    dir: &Path,
+    origin: &str,
+    size: u64,
+) -> Result<Vec<Value>, BoxedError> {
+    let lost = log.accept_loss(origin, size)?;
     let files = lost.iter().map(|note| {
         let size = Checkpoint::parse_extended(note.text()).map_or(0, |checkpoint| checkpoint.size);
         let path = dir.join(format!("lost-{size}"));
@@ -207,9 +206,8 @@ fn accept_log_loss(log: &TransparencyLog, dir: &Path, origin: &str, size: u64) -
     files.collect()
 }
 
-fn take_log_checkpoint(log: &TransparencyLog, note: &str) -> Result<Vec<Value>, String> {
-    let note = Note::parse(note.as_bytes()).map_err(|error| error.to_string())?;
-    let size = log.take_checkpoint(&note, "the operator").map_err(|error| error.to_string())?;
+fn take_log_checkpoint(log: &TransparencyLog, note: &str) -> Result<Vec<Value>, BoxedError> {
+    let size = log.take_checkpoint(&Note::parse(note.as_bytes())?, "the operator")?;
     Ok(vec![json!({ "size": size })])
 }
 

@@ -125,7 +125,8 @@ pub(crate) async fn answer<R: Read>(
         }
         None => {
             let (method, uri) = (&method.clone(), &uri.clone());
-            let origin = RequestOrigin { client: client.cloned(), patience: Arc::clone(&visitor.patience) };
+            let patience = Some(Arc::clone(&visitor.patience));
+            let origin = RequestOrigin { client: client.cloned(), patience };
             let mut response = answer_routed(&visitor.service, request, origin, &span).await;
             let asked = Asked { id: &id, method, uri, address, is_plain_read };
             asked.finish(visitor, span, kind, started.elapsed(), &mut response);
@@ -209,7 +210,13 @@ impl Asked<'_> {
             requests.note_upstream(fault);
         }
         let is_grave = matches!(gravity, Some(Severity::Upstream(_) | Severity::Failure));
-        let span = if span.is_disabled() && is_grave { self.make_span() } else { span };
+        let span = if span.is_disabled() && is_grave {
+            // A read that turns out to be worth a line.
+            let Self { id, method, uri, address, .. } = self;
+            tracing::error_span!("request", id, %method, path = uri.path(), %address)
+        } else {
+            span
+        };
         if span.is_disabled() {
             return;
         }
@@ -225,26 +232,12 @@ impl Asked<'_> {
             Some(Severity::Refusal) | None => tracing::info!(status, ms, reason, source, "answered"),
         });
     }
-
-    /// Makes the span of a read that turns out to be worth a line.
-    fn make_span(&self) -> Span {
-        let Self { id, method, uri, address, .. } = self;
-        tracing::error_span!("request", id, %method, path = uri.path(), %address)
-    }
 }
 
 /// Milliseconds with three significant digits.
 fn rounded_ms(took: Duration) -> f64 {
     let ms = took.as_secs_f64() * 1_000.0;
-    let digits = if ms >= 100.0 {
-        0
-    } else if ms >= 10.0 {
-        1
-    } else if ms >= 1.0 {
-        2
-    } else {
-        3
-    };
-    let scale = 10_f64.powi(digits);
+    let digits = (2.0 - ms.log10().floor()).clamp(0.0, 3.0);
+    let scale = 10_f64.powf(digits);
     (ms * scale).round() / scale
 }

@@ -1,6 +1,5 @@
 //! Connections: accepting them, bounding them, and ending them.
 
-pub(crate) mod refusal;
 pub mod stream;
 
 use std::net::{IpAddr, SocketAddr};
@@ -9,17 +8,19 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 use std::{convert::Infallible, io, num::NonZero, thread, time::Duration, time::Instant};
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, to_bytes};
+use axum::response::{IntoResponse as _, Response};
+use countersign_api::error_code::ErrorCode;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::{Request, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::{runtime::Builder, runtime::Handle, sync::oneshot, sync::watch, task::JoinHandle, task::JoinSet};
 
+use crate::http::{error::ApiError, request::new_request_id};
 use crate::limits::{connections::Admitted, connections::Connections, network_of};
-use crate::serve::answer::{ConnectionContext, Read, Service, answer};
-use crate::serve::listen::refusal::{MAX_HEAD_BYTES, find_refusal, send_refusal};
+use crate::serve::answer::{ConnectionContext, Read, Service, answer, complete};
 use crate::serve::listen::stream::Stream;
 use crate::{metrics::RequestKind, operate::tls::Tls};
 
@@ -240,6 +241,60 @@ pub async fn serve_stream<R: Read>(
             send_refusal(stream, refusal).await;
         }
     }
+}
+
+// Answers to what is no request (D30, D47). Hyper answers it with a status and no body. `Stream` leaves that answer out, and when
+// hyper has ended with an error, the server sends its own.
+
+/// The largest head of a request. An unfinished head takes no more memory, and hyper reads no more at a time.
+const MAX_HEAD_BYTES: usize = 32 * 1024;
+/// How much the server still reads from a refused client. Closing a connection with unread bytes would reset it, and
+/// the client would not see the answer.
+const MAX_DRAINED: u64 = 1024 * 1024;
+
+/// What to tell a client whose bytes are no request; `None` if the connection ended for another reason.
+fn find_refusal(error: &hyper::Error) -> Option<ApiError> {
+    if error.is_parse_too_large() {
+        let message = format!(
+            "the head of the request is too large: it may have {MAX_HEAD_BYTES} bytes and 100 header fields"
+        );
+        return Some(ApiError::new(ErrorCode::HeadTooLarge, message));
+    }
+    error.is_parse().then(|| ApiError::malformed("this is not a valid HTTP/1.1 request"))
+}
+
+/// Sends the last answer of a connection. `Patience` bounds how long that can take.
+async fn send_refusal(mut stream: impl AsyncRead + AsyncWrite + Unpin, refusal: ApiError) {
+    let id = new_request_id();
+    tracing::debug!(
+        id,
+        status = refusal.code.status(),
+        reason = refusal.message,
+        "refused what is no request"
+    );
+    let mut response = refusal.into_response();
+    complete(&mut response, id);
+    let sent = async {
+        stream.write_all(&write_last(response).await?).await?;
+        stream.shutdown().await?;
+        tokio::io::copy(&mut stream.take(MAX_DRAINED), &mut tokio::io::sink()).await
+    };
+    if let Err(error) = sent.await {
+        tracing::debug!(%error, "a client did not take its refusal");
+    }
+}
+
+/// The bytes of an answer that ends its connection.
+async fn write_last(response: Response) -> io::Result<Vec<u8>> {
+    let (head, body) = response.into_parts();
+    let body = to_bytes(body, usize::MAX).await.map_err(io::Error::other)?;
+    let (status, length) = (head.status, body.len());
+    let mut written =
+        format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n").into_bytes();
+    for (name, value) in &head.headers {
+        written.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    Ok([&*written, b"\r\n", &body].concat())
 }
 
 // Threads that each serve connections of their own. A connection stays with its thread.

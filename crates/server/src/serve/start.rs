@@ -117,7 +117,8 @@ async fn open_and_serve(settings: Settings, clock: Clock) -> Result<Running, Box
         due: due::watch(rotations.clone(), Handle::current()).map_err(no_threads)?,
         following: start_following(&app, clock)?,
         witnessing: start_witnessing(&app, asked, settings.witness)?,
-        admin: admin.map(|listener| serve_admin(&app, listener)),
+        admin: admin
+            .map(|listener| Background::start(|stopped| admin::serve(listener, app.clone(), stopped))),
         rotations,
         tls,
         app,
@@ -191,11 +192,6 @@ fn bind_admin(data_dir: &Path) -> Option<UnixListener> {
             tracing::warn!(%error, %path, "`countersign admin` cannot reach this server: its socket cannot be made");
         })
         .ok()
-}
-
-fn serve_admin(app: &App, listener: UnixListener) -> Background {
-    let app = app.clone();
-    Background::start(|stopped| admin::serve(listener, app, stopped))
 }
 
 // The tasks that follow something else: the order of the nodes, an origin, or a log.

@@ -13,7 +13,8 @@ use crate::api::{routing::RouteTable, state::App};
 use crate::{http::error::ApiError, metrics::PAGE, metrics::RequestKinds, serve::answer::RequestHead, web};
 
 pub fn build(app: App) -> Router {
-    web::with_unknown_pages(with_common_answers(all().router)).with_state(app)
+    // Browsers get a page where nothing is.
+    with_common_answers(all().router).fallback(web::report_unknown).with_state(app)
 }
 
 pub fn all() -> RouteTable {

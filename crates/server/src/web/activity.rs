@@ -11,16 +11,12 @@ use countersign_explain::describe::proposal::{VetoedProposal, list_vetoed};
 use countersign_store::repository::recent_commits::{KEPT, RecentCommit, RecentCommits};
 use countersign_store::{Head, ObjectId, catalogue::Catalogue, catalogue::ProjectName};
 use maud::{Markup, html};
-use url::form_urlencoded;
 
+use crate::api::state::App;
 use crate::web::{frame::Page, keys, links, parts, reply::PageTrouble, reply::Reply, timeline, visit::Visit};
 
-/// The scope of a list: where to look.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum ActivityScope<'a> {
-    Server,
-    Below(&'a RepoPath),
-}
+/// Where to look: at and below a path, or on the whole server.
+pub(super) type Scope<'a> = Option<&'a RepoPath>;
 
 /// The events that a visitor wants to see.
 pub(super) struct Wanted {
@@ -32,7 +28,7 @@ pub(super) struct Wanted {
 pub(super) fn show(
     recent_commits: &RecentCommits,
     head: &Head,
-    scope: ActivityScope<'_>,
+    scope: Scope<'_>,
     visit: &Visit,
 ) -> Result<Reply, PageTrouble> {
     let wanted = Wanted::of(scope, visit)?;
@@ -41,10 +37,12 @@ pub(super) fn show(
     let has_more = commits.len() > PAGE_EVENTS;
     commits.truncate(PAGE_EVENTS);
     let oldest = commits.last().map(|commit| commit.id.to_string()).filter(|_| has_more);
-    let (title, address) = (scope.title(), scope.address());
-    let query = wanted.query();
+    let (title, address, feed) = (title_of(scope), address_of(scope), feed_of(scope));
+    let (kind, by) = (wanted.kind().map(EventKind::name), wanted.by.map(|by| by.to_string()));
+    let fields = [("type", kind), ("key", by.as_deref())];
+    let query = links::query(&fields);
     let body = html! {
-        @if let Some(place) = scope.place() { (parts::crumbs(Some(&place))) }
+        @if let Some(place) = place_of(scope) { (parts::crumbs(Some(&place))) }
         h1.wrap { bdi { (title) } }
         (filter_form(scope, &wanted))
         @if commits.is_empty() { p { "Nothing happened here" @if before.is_some() { " before that" } "." } }
@@ -56,23 +54,23 @@ pub(super) fn show(
         }
         @if has_more || before.is_some() {
             nav.pager aria-label="Pages of the activity" {
-                @if before.is_some() { a href={ (address) "?" (query) } { "Newest" } }
+                @if before.is_some() { a href={ (address) (query) } { "Newest" } }
                 @if let Some(oldest) = oldest {
-                    a href={ (address) "?" (query) "before=" (oldest) } rel="next" { "Older" }
+                    a href={ (address) (links::query_before(&fields, "before=")) (oldest) } rel="next" { "Older" }
                 }
             }
         }
         @if !has_more { (horizon(recent_commits)) }
-        p { a href={ (scope.feed()) "?" (query) } { "Follow with a feed reader" } }
+        p { a href={ (feed) (query) } { "Follow with a feed reader" } }
     };
-    Ok(Reply::Page(Page::new(title, body).with_feed(scope.feed())))
+    Ok(Reply::Page(Page { feed: Some(feed), ..Page::new(title, body) }))
 }
 
 /// Shows the activity as an Atom feed.
 pub(super) fn show_feed(
     recent_commits: &RecentCommits,
     head: &Head,
-    scope: ActivityScope<'_>,
+    scope: Scope<'_>,
     visit: &Visit,
 ) -> Result<Reply, PageTrouble> {
     let wanted = Wanted::of(scope, visit)?;
@@ -89,60 +87,37 @@ pub(super) fn show_feed(
         })
     });
     let entries: Vec<_> = told.take(PAGE_EVENTS).collect();
-    Ok(Reply::Feed(timeline::write(
-        &scope.title(),
-        &scope.address(),
-        &scope.feed(),
-        &entries,
-        visit.origin.as_deref(),
-    )))
+    let (title, address, feed) = (title_of(scope), address_of(scope), feed_of(scope));
+    Ok(Reply::Feed(timeline::write(&title, &address, &feed, &entries, visit.origin.as_deref())))
 }
 
-impl ActivityScope<'_> {
-    /// The directory of a release stands for its index.
-    fn place(self) -> Option<RepoPath> {
-        match self {
-            Self::Server => None,
-            Self::Below(path) if layout::signable(path) == Some(Signable::Index) => path.parent(),
-            Self::Below(path) => Some(path.clone()),
-        }
-    }
+/// The directory of a release stands for its index.
+fn place_of(scope: Scope<'_>) -> Option<RepoPath> {
+    let path = scope?;
+    if layout::signable(path) == Some(Signable::Index) { path.parent() } else { Some(path.clone()) }
+}
 
-    fn title(self) -> String {
-        self.place().map_or_else(
-            || "Activity".to_owned(),
-            |place| format!("Activity of {}", links::shown_path(&place)),
-        )
-    }
+fn title_of(scope: Scope<'_>) -> String {
+    let place = place_of(scope).map(|place| format!(" of {}", links::shown_path(&place)));
+    format!("Activity{}", place.unwrap_or_default())
+}
 
-    fn address(self) -> String {
-        match self {
-            Self::Server => links::ALL_ACTIVITY.to_owned(),
-            Self::Below(path) => links::activity(path),
-        }
-    }
+fn address_of(scope: Scope<'_>) -> String {
+    scope.map_or_else(|| links::ALL_ACTIVITY.to_owned(), links::activity)
+}
 
-    fn feed(self) -> String {
-        match self {
-            Self::Server => links::ALL_ACTIVITY_FEED.to_owned(),
-            Self::Below(path) => links::feed(path),
-        }
-    }
+fn feed_of(scope: Scope<'_>) -> String {
+    scope.map_or_else(|| links::ALL_ACTIVITY_FEED.to_owned(), links::feed)
 }
 
 impl Wanted {
-    fn of(scope: ActivityScope<'_>, visit: &Visit) -> Result<Self, PageTrouble> {
-        let no_such =
-            |what: &str| PageTrouble::Missing { message: format!("There is no such {what}"), near: None };
-        let prefix = match scope {
-            ActivityScope::Server => None,
-            ActivityScope::Below(path) => Some(path.clone()),
-        };
+    fn of(scope: Scope<'_>, visit: &Visit) -> Result<Self, PageTrouble> {
+        let no_such = |what: &str| PageTrouble::missing(format!("There is no such {what}"));
         let kind =
             visit.field("type").map(|name| EventKind::parse(&name).map_err(|_| no_such("kind of event")));
         let by = visit.field("key").map(|key| keys::read_key(&key).ok_or_else(|| no_such("key")));
         let kinds = kind.transpose()?.map(|kind| BTreeSet::from([kind]));
-        Ok(Self { filter: EventFilter { prefix, kinds, key: None }, by: by.transpose()? })
+        Ok(Self { filter: EventFilter { prefix: scope.cloned(), kinds, key: None }, by: by.transpose()? })
     }
 
     fn matches(&self, event: &Event) -> bool {
@@ -154,37 +129,25 @@ impl Wanted {
         &self,
         recent_commits: &RecentCommits,
         head: &Head,
-        scope: ActivityScope<'_>,
+        scope: Scope<'_>,
         before: Option<&str>,
     ) -> Result<Vec<Arc<RecentCommit>>, PageTrouble> {
         let position = match before {
             None => i64::MAX,
-            Some(id) => find_position(recent_commits, id).ok_or_else(|| no_such_commit(scope))?,
+            Some(id) => {
+                let id = ObjectId::from_hex(id.as_bytes()).ok();
+                let message = || format!("That change is not among the newest {}", shown_count(KEPT));
+                let missing = || PageTrouble::Missing { message: message(), near: scope.cloned() };
+                id.and_then(|id| recent_commits.position_of(&id)).ok_or_else(missing)?
+            }
         };
         let is_wanted = |commit: &RecentCommit| commit.events().iter().any(|event| self.matches(event));
         let commits = recent_commits.before(position, PAGE_EVENTS + 1, is_wanted);
         match scope {
-            ActivityScope::Below(path) if commits.is_empty() && head.entry(path).is_none() => {
-                Err(PageTrouble::Missing { message: format!("Nothing is stored at {path}"), near: None })
+            Some(path) if commits.is_empty() && head.entry(path).is_none() => {
+                Err(PageTrouble::missing(format!("Nothing is stored at {path}")))
             }
-            ActivityScope::Below(_) | ActivityScope::Server => {
-                Ok(commits.into_iter().map(|(_, commit)| commit).collect())
-            }
-        }
-    }
-
-    /// The fields of the same question, to be continued.
-    fn query(&self) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        if let Some(kind) = self.kind() {
-            query.append_pair("type", kind.name());
-        }
-        if let Some(by) = self.by {
-            query.append_pair("key", &by.to_string());
-        }
-        match query.finish() {
-            query if query.is_empty() => query,
-            query => query + "&",
+            Some(_) | None => Ok(commits.into_iter().map(|(_, commit)| commit).collect()),
         }
     }
 
@@ -193,15 +156,18 @@ impl Wanted {
     }
 }
 
-/// A project has a page of its own for its activity. Its last names are enough where only one project has them.
-pub(super) fn find_project(
-    catalogue: &Catalogue,
-    head: &Head,
-    text: &str,
-    visit: &Visit,
-) -> Result<Reply, PageTrouble> {
-    let missing = |message: String| PageTrouble::Missing { message, near: None };
-    let unknown = || missing("A project is given by its name, its URL or its path on this server".to_owned());
+/// Shows the activity of the whole server. A project has a page of its own for its activity.
+pub(super) fn show_all(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+    match visit.field("project") {
+        Some(project) => find_project(&app.catalogue, head, &project, visit),
+        None => show(app.store.recent_commits(), head, None, visit),
+    }
+}
+
+/// Finds the page of a project's activity. Its last names are enough where only one project has them.
+fn find_project(catalogue: &Catalogue, head: &Head, text: &str, visit: &Visit) -> Result<Reply, PageTrouble> {
+    let unknown =
+        || PageTrouble::missing("A project is given by its name, its URL or its path on this server");
     let given = path_of_url(text).or_else(|| RepoPath::parse(text).ok()).ok_or_else(unknown)?;
     let named = match ProjectName::parse(given.as_str()) {
         Ok(name) if head.entry(&given).is_none() => {
@@ -214,33 +180,23 @@ pub(super) fn find_project(
         [one] => one,
         several => {
             let names: Vec<String> = several.iter().take(10).map(links::shown_path).collect();
-            return Err(missing(format!("Several projects have this name: {}", names.join(", "))));
+            return Err(PageTrouble::missing(format!(
+                "Several projects have this name: {}",
+                names.join(", ")
+            )));
         }
     };
-    let query = Wanted::of(ActivityScope::Server, visit)?.query();
-    Ok(Reply::Elsewhere(
-        format!("{}?{query}", links::activity(project)).trim_end_matches(['?', '&']).to_owned(),
-    ))
+    let wanted = Wanted::of(None, visit)?;
+    let by = wanted.by.map(|by| by.to_string());
+    let fields = [("type", wanted.kind().map(EventKind::name)), ("key", by.as_deref())];
+    Ok(Reply::Elsewhere(links::activity(project) + &links::query(&fields)))
 }
 
-fn find_position(recent_commits: &RecentCommits, id: &str) -> Option<i64> {
-    recent_commits.position_of(&ObjectId::from_hex(id.as_bytes()).ok()?)
-}
-
-fn no_such_commit(scope: ActivityScope<'_>) -> PageTrouble {
-    let message = format!("That change is not among the newest {}", shown_count(KEPT));
-    let near = match scope {
-        ActivityScope::Server => None,
-        ActivityScope::Below(path) => Some(path.clone()),
-    };
-    PageTrouble::Missing { message, near }
-}
-
-fn filter_form(scope: ActivityScope<'_>, wanted: &Wanted) -> Markup {
+fn filter_form(scope: Scope<'_>, wanted: &Wanted) -> Markup {
     let by = wanted.by.map(|by| by.to_string()).unwrap_or_default();
     html! {
-        form.filter action=(scope.address()) method="get" {
-            @if let ActivityScope::Server = scope {
+        form.filter action=(address_of(scope)) method="get" {
+            @if scope.is_none() {
                 span.field {
                     label for="project" { "Project" }
                     input #project name="project" autocomplete="off" maxlength="1024" placeholder="https://github.com/acme/app";
@@ -279,12 +235,7 @@ fn horizon(recent_commits: &RecentCommits) -> Markup {
     }
 }
 
-fn commit_items(
-    head: &Head,
-    commit: &Arc<RecentCommit>,
-    scope: ActivityScope<'_>,
-    wanted: &Wanted,
-) -> Markup {
+fn commit_items(head: &Head, commit: &Arc<RecentCommit>, scope: Scope<'_>, wanted: &Wanted) -> Markup {
     html! {
         @for event in commit.events().iter().rev().filter(|event| wanted.matches(event)) {
             li {
@@ -293,7 +244,8 @@ fn commit_items(
                 span.what {
                     @if !is_about_release(event) { "signers of " }
                     a.wrap href=(page_of(event)) { bdi { (name_of(head, scope, event)) } }
-                    @if let Some(key) = event.key.filter(|_| !is_consequence(event.kind)) {
+                    // The signature that caused these is the next line, and says whose it was.
+                    @if let Some(key) = event.key.filter(|_| !matches!(event.kind, EventKind::Complete | EventKind::Activated)) {
                         " by " (parts::who(&name_signer(head, &event.path, key)))
                     }
                     @if let Some(reason) = find_reason(head, commit, event) {
@@ -319,11 +271,6 @@ fn find_reason(head: &Head, commit: &RecentCommit, event: &Event) -> Option<Stri
         |vetoed: &VetoedProposal| vetoed.signed.iter().any(|member| Some(member.signer.key) == event.key);
     let vetoed = list_vetoed(head, &project).ok()?.into_iter().filter(has_key);
     vetoed.min_by_key(apart).map(|vetoed| vetoed.reason)
-}
-
-/// The signature that caused it is the next line, and says whose it was.
-fn is_consequence(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Complete | EventKind::Activated)
 }
 
 fn mark(kind: EventKind) -> Markup {
@@ -380,12 +327,10 @@ fn subject_of(event: &Event) -> RepoPath {
 }
 
 /// The name of what an event is about, as in `github.com/acme/app v1.0`, without the project on its own page.
-fn name_of(head: &Head, scope: ActivityScope<'_>, event: &Event) -> String {
+fn name_of(head: &Head, scope: Scope<'_>, event: &Event) -> String {
     let subject = subject_of(event);
     match head.governing_project(&subject).filter(|_| is_about_release(event)) {
-        Some(project) if matches!(scope, ActivityScope::Below(path) if *path == project) => {
-            links::release_name(&project, &subject)
-        }
+        Some(project) if scope == Some(&project) => links::release_name(&project, &subject),
         Some(project) => {
             format!("{} {}", links::shown_path(&project), links::release_name(&project, &subject))
         }

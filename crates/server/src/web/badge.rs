@@ -1,9 +1,7 @@
 //! Small pictures that say how far something is signed, for use on other sites.
 
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS,
-};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::header::{CONTENT_SECURITY_POLICY, ETAG};
+use axum::http::{HeaderValue, StatusCode};
 use axum::{extract::State, response::IntoResponse as _, response::Response};
 use countersign_core::documents::{layout, layout::Signable};
 use countersign_core::rules::snapshot::{ReadError, Snapshot as _};
@@ -17,7 +15,7 @@ use serde_json::json;
 
 use crate::api::openapi::{Content, DescribedAnswer, EXAMPLE_PROJECT, Endpoint, Parameter, Section};
 use crate::api::{openapi, routing::RouteTable, routing::parse_tail, state::App};
-use crate::http::sending::run_in_turn;
+use crate::http::sending::{run_in_turn, typed};
 use crate::web::overview::{ProjectState, project_state};
 use crate::web::{links, parts, projects::count_releases, visit::Visit};
 
@@ -69,12 +67,14 @@ async fn show(State(app): State<App>, visit: Visit) -> Response {
     let path = links::below(BADGES, &visit.path).and_then(|tail| tail.strip_suffix(".svg"));
     let found = match path.map(parse_tail) {
         // Reading a large index takes time.
-        Some(Ok(path)) => run_in_turn(&app.renderings, visit.visitor(), move || find(&head, &path)).await,
+        Some(Ok(path)) => {
+            run_in_turn(&app.renderings, visit.source.claimant(), move || find(&head, &path)).await
+        }
         Some(Err(_)) | None => Ok(Ok(None)),
     };
     match found.and_then(|found| Ok(found?)) {
         Ok(Some(badge)) => draw(&badge, StatusCode::OK, &visit),
-        Ok(None) => draw(&Badge::unknown(), StatusCode::NOT_FOUND, &visit),
+        Ok(None) => draw(&Badge::grey("unknown"), StatusCode::NOT_FOUND, &visit),
         Err(error) => error.into_response(),
     }
 }
@@ -88,7 +88,9 @@ fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
         None if head.index.is_project(path) => {
             let is_revoking = count_releases(head, path).count().revoking > 0;
             let badge = project_state(head, path)?.map(Badge::of_project);
-            Ok(badge.map(|badge| if is_revoking { badge.with_revocation() } else { badge }))
+            // It must not be overlooked, so it takes the place of everything else.
+            let begun = |badge| Badge { value: "revocation begun".to_owned(), colour: Colour::Red, ..badge };
+            Ok(if is_revoking { badge.map(begun) } else { badge })
         }
         // The directory of a release stands for the release.
         None => find_release(head, &layout::index_in(path)),
@@ -98,7 +100,7 @@ fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
 fn find_release(head: &Head, index: &RepoPath) -> Result<Option<Badge>, ReadError> {
     let badge = summarise_release(head, index)?.map(Badge::of_release);
     let is_withdrawn = badge.is_none() && head.contains(&layout::withdrawal_of(index));
-    Ok(badge.or_else(|| is_withdrawn.then(Badge::withdrawn)))
+    Ok(badge.or_else(|| is_withdrawn.then(|| Badge::grey("withdrawn"))))
 }
 
 impl Badge {
@@ -127,10 +129,6 @@ impl Badge {
         Self { value: format!("{objections}, {}", self.value), colour: Colour::Amber, ..self }
     }
 
-    fn withdrawn() -> Self {
-        Self { label: "signed", value: "withdrawn".to_owned(), colour: Colour::Grey }
-    }
-
     fn of_project(state: ProjectState) -> Self {
         match state {
             ProjectState::Registering(tally) => Self::collecting("signers", tally),
@@ -144,19 +142,14 @@ impl Badge {
         }
     }
 
-    /// Says that a revocation was begun. It must not be overlooked, so it takes the place of everything else.
-    fn with_revocation(self) -> Self {
-        Self { value: "revocation begun".to_owned(), colour: Colour::Red, ..self }
-    }
-
     fn collecting(label: &'static str, tally: Tally) -> Self {
         let value =
             format!("{} of {}", tally.collected, parts::count(tally.needed, "signature", "signatures"));
         Self { label, value, colour: Colour::Amber }
     }
 
-    fn unknown() -> Self {
-        Self { label: "signed", value: "unknown".to_owned(), colour: Colour::Grey }
+    fn grey(value: &str) -> Self {
+        Self { label: "signed", value: value.to_owned(), colour: Colour::Grey }
     }
 }
 
@@ -179,13 +172,8 @@ fn draw(badge: &Badge, status: StatusCode, visit: &Visit) -> Response {
     } else {
         (status, picture)
     };
-    let fixed: [(HeaderName, HeaderValue); 4] = [
-        (CONTENT_TYPE, HeaderValue::from_static("image/svg+xml; charset=utf-8")),
-        (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'")),
-        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (CACHE_CONTROL, HeaderValue::from_static("max-age=60")),
-    ];
-    let mut response = (status, fixed, body).into_response();
+    let policy = [(CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'")];
+    let mut response = typed((status, policy, body), "image/svg+xml; charset=utf-8", "max-age=60");
     if let (true, Ok(tag)) = (status != StatusCode::NOT_FOUND, HeaderValue::from_str(&tag)) {
         response.headers_mut().insert(ETAG, tag);
     }

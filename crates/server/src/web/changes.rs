@@ -23,27 +23,16 @@ pub(super) fn change_list(changes: &[SignersChange]) -> Markup {
 
 /// The keys that have a line of their own, which says what roles they gain or lose.
 fn told_already(changes: &[SignersChange]) -> BTreeSet<PublicKey> {
-    let told = |change: &SignersChange| match change {
-        SignersChange::Joined { signer, .. }
+    let mut told = BTreeSet::new();
+    for change in changes {
+        if let SignersChange::Joined { signer, .. }
         | SignersChange::Left { signer, .. }
-        | SignersChange::RolesChanged { signer, .. } => Some(signer.key),
-        SignersChange::Founded { .. }
-        | SignersChange::NameMoved { .. }
-        | SignersChange::Weakened { .. }
-        | SignersChange::Renamed { .. }
-        | SignersChange::GroupChanged(_)
-        | SignersChange::GroupAdded { .. }
-        | SignersChange::GroupRemoved { .. }
-        | SignersChange::RoleListed { .. }
-        | SignersChange::RoleUnlisted { .. }
-        | SignersChange::RegistrarJoined(_)
-        | SignersChange::RegistrarLeft(_)
-        | SignersChange::Delay { .. }
-        | SignersChange::Servers(_)
-        | SignersChange::Log(_)
-        | SignersChange::Formats(_) => None,
-    };
-    changes.iter().filter_map(told).collect()
+        | SignersChange::RolesChanged { signer, .. } = change
+        {
+            told.insert(signer.key);
+        }
+    }
+    told
 }
 
 /// Describes a change; `None` if other lines say all of it.

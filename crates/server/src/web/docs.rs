@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::api::openapi::{
     ABOUT, AUTHENTICATION, AuthHeader, Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess,
-    Parameter, ParameterPlace, Row, SchemaField, Section, Type, Verb, lasting_page,
+    Parameter, ParameterPlace, Row, Section, Type, lasting_page,
 };
 use crate::api::{routing::RouteTable, state::App};
 use crate::web::{frame::Page, links, visit::Visit};
@@ -98,30 +98,26 @@ fn rows_of(rows: &[Row], section: Section) -> impl Iterator<Item = &Row> {
 
 fn contents_entry(row: &Row, page: &str) -> Markup {
     html! {
-        a href={ (page) "#" (row.endpoint.id) } { code { (row.method.name()) " " (row.path) } }
+        a href={ (page) "#" (row.endpoint.id) } { code { (row.method) " " (row.path) } }
         " " (row.endpoint.summary)
     }
 }
 
 fn authentication() -> Markup {
+    let rows = html! {
+        @for header in &AuthHeader::ALL {
+            tr {
+                th scope="row" { code { (header.name) } }
+                td { (text(header.about)) }
+                td { code { (header.example()) } }
+            }
+        }
+    };
     html! {
         section.endpoints {
             h2 #authentication { "Authentication" }
             (paragraphs(AUTHENTICATION))
-            div.wide tabindex="0" role="region" aria-label="Authentication headers" {
-                table {
-                    thead { tr { th scope="col" { "header" } th scope="col" { "value" } th scope="col" { "example" } } }
-                    tbody {
-                        @for header in &AuthHeader::ALL {
-                            tr {
-                                th scope="row" { code { (header.name) } }
-                                td { (text(header.about)) }
-                                td { code { (header.example()) } }
-                            }
-                        }
-                    }
-                }
-            }
+            (table("Authentication headers", &["header", "value", "example"], &rows))
             p { "The examples belong to a request without a body." }
         }
     }
@@ -133,7 +129,7 @@ fn endpoint(row: &Row) -> Markup {
     html! {
         article.endpoint aria-labelledby=(id) {
             h2 #(id) {
-                a.anchor href={ "#" (id) } { code { span.method { (row.method.name()) } " " (row.path) } }
+                a.anchor href={ "#" (id) } { code { span.method { (row.method) } " " (row.path) } }
             }
             p.summary { (summary) }
             (paragraphs(about))
@@ -142,7 +138,9 @@ fn endpoint(row: &Row) -> Markup {
             @if let Some(body) = body { h3 { "Body" } (describe_content(body)) }
             h3 { "Answers" }
             (answer_table(answers))
-            @for answer in answers.iter().filter(|answer| answer.status < 300) { (success(answer)) }
+            @for answer in answers.iter().filter(|answer| answer.status < 300) {
+                @for content in &answer.contents { h3 { (answer.status) } (describe_content(content)) }
+            }
             h3 { "With curl" }
             div.command { pre tabindex="0" data-copies="the command" { code { (curl_command(row)) } } }
         }
@@ -201,25 +199,23 @@ fn describe_content(content: &Content) -> Markup {
         @for (name, value) in &content.examples {
             details {
                 summary { "Example: " (name.replace('_', " ")) }
-                div.command { pre tabindex="0" data-copies="the example" { code { (indented(value)) } } }
+                div.command { pre tabindex="0" data-copies="the example" { code { (format!("{value:#}")) } } }
             }
         }
     }
 }
 
 fn field_table(of: Type) -> Markup {
-    let rows = html! { @for field in of.fields() { (field_row(&field)) } };
-    table(&format!("Fields of {}", of.name()), &["field", "type", "what"], &rows)
-}
-
-fn field_row(field: &SchemaField) -> Markup {
-    html! {
-        tr {
-            th scope="row" { code { (field.name) } }
-            td { (field.kind) @if !field.is_required { ", optional" } }
-            td { (text(&field.about)) }
+    let rows = html! {
+        @for field in of.fields() {
+            tr {
+                th scope="row" { code { (field.name) } }
+                td { (field.kind) @if !field.is_required { ", optional" } }
+                td { (text(&field.about)) }
+            }
         }
-    }
+    };
+    table(&format!("Fields of {}", of.name()), &["field", "type", "what"], &rows)
 }
 
 fn answer_table(answers: &[DescribedAnswer]) -> Markup {
@@ -229,32 +225,21 @@ fn answer_table(answers: &[DescribedAnswer]) -> Markup {
                 th scope="row" { (answer.status) }
                 td {
                     (text(&answer.about))
-                    @if answer.status >= 400 { (error_example(answer)) }
+                    @if answer.status >= 400 {
+                        @for (_, value) in answer.contents.iter().flat_map(|content| &content.examples) { br; code.example { (value) } }
+                    }
                 }
                 td.name { @for content in &answer.contents { code { (content.media_type) } " " } }
-                td { (header_names(answer)) }
+                td {
+                    @for (place, header) in answer.headers.iter().enumerate() {
+                        @if place > 0 { ", " }
+                        code title=(header.about) { (header.name) }
+                    }
+                }
             }
         }
     };
     table("Answers", &["status", "when", "type", "headers"], &rows)
-}
-
-fn header_names(answer: &DescribedAnswer) -> Markup {
-    html! {
-        @for (place, header) in answer.headers.iter().enumerate() {
-            @if place > 0 { ", " }
-            code title=(header.about) { (header.name) }
-        }
-    }
-}
-
-fn error_example(answer: &DescribedAnswer) -> Markup {
-    let examples = answer.contents.iter().flat_map(|content| &content.examples);
-    html! { @for (_, value) in examples { br; code.example { (value) } } }
-}
-
-fn success(answer: &DescribedAnswer) -> Markup {
-    html! { @for content in &answer.contents { h3 { (answer.status) } (describe_content(content)) } }
 }
 
 /// The command to type. The client makes new authentication headers for each request.
@@ -268,7 +253,7 @@ fn curl_command(row: &Row) -> String {
     if row.endpoint.access == EndpointAccess::Signed {
         lines.extend(AuthHeader::ALL.iter().map(|header| format!("  -H '{}: …'", header.name)));
     }
-    if let (Verb::Post, Some(body)) = (row.method, &row.endpoint.body) {
+    if let Some(body) = &row.endpoint.body {
         let quoted = |value: &Value| value.to_string().replace('\'', r"'\''");
         lines.extend(body.examples.first().map(|(_, value)| format!("  --data-raw '{}'", quoted(value))));
     }
@@ -277,10 +262,6 @@ fn curl_command(row: &Row) -> String {
 
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn indented(value: &Value) -> String {
-    format!("{value:#}")
 }
 
 fn paragraphs(about: &str) -> Markup {

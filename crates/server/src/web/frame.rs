@@ -1,17 +1,17 @@
-//! The frame of every page: head, navigation, and headers that let it load only our own files.
+//! The frame of every page: head, navigation, headers that let it load only our own files, and these files.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use countersign_core::values::{bounds::SEARCH_CHARS, shown::shown_text};
+use countersign_core::values::{bounds::SEARCH_CHARS, digest::Sha512, shown::shown_text};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::web::assets::{ICON_PATH, PREVIEW_PATH, SCRIPT_ADDRESS, STYLE_ADDRESS};
-use crate::web::{assets, links, visit::Mirrored, visit::Visit};
+use crate::http::sending::typed;
+use crate::web::{links, visit::Mirrored, visit::Visit};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// The content policy of the page that verifies files, whose script fetches from this server.
@@ -22,23 +22,25 @@ const ABOUT: &str =
 /// A page without its frame.
 #[derive(Debug)]
 pub struct Page {
-    status: StatusCode,
-    title: String,
+    pub(super) status: StatusCode,
+    pub(super) title: String,
     /// The description for previews elsewhere.
-    about: String,
-    body: Markup,
+    pub(super) about: String,
+    pub(super) body: Markup,
     /// The path of one of our own scripts that fetches.
-    script: Option<&'static str>,
+    pub(super) script: Option<&'static str>,
     /// The address of a feed of what the page is about.
-    feed: Option<String>,
-    search: String,
-    address: Option<PageAddress>,
-    mirrored: Option<Arc<Mirrored>>,
-    changes_with_time: bool,
+    pub(super) feed: Option<String>,
+    /// What was searched for, which the field shows.
+    pub(super) search: String,
+    pub(super) address: Option<PageAddress>,
+    pub(super) mirrored: Option<Arc<Mirrored>>,
+    /// Whether the page says in a way what time it is, so that no tag of a state covers it.
+    pub(super) changes_with_time: bool,
 }
 
 #[derive(Debug)]
-struct PageAddress {
+pub(super) struct PageAddress {
     /// The address at which the visitor reaches the server.
     origin: String,
     path: String,
@@ -59,36 +61,6 @@ impl Page {
             mirrored: None,
             changes_with_time: false,
         }
-    }
-
-    pub fn with_status(self, status: StatusCode) -> Self {
-        Self { status, ..self }
-    }
-
-    pub fn with_script(self, path: &'static str) -> Self {
-        Self { script: Some(path), ..self }
-    }
-
-    pub fn with_about(self, about: impl Into<String>) -> Self {
-        Self { about: about.into(), ..self }
-    }
-
-    /// Says what time it is in a way, so that no tag of a state covers it.
-    pub fn changing_with_time(self) -> Self {
-        Self { changes_with_time: true, ..self }
-    }
-
-    pub fn changes_with_time(&self) -> bool {
-        self.changes_with_time
-    }
-
-    pub fn with_feed(self, address: String) -> Self {
-        Self { feed: Some(address), ..self }
-    }
-
-    /// Shows what was searched for in the field.
-    pub fn with_search(self, words: &str) -> Self {
-        Self { search: words.to_owned(), ..self }
     }
 
     /// Previews elsewhere need whole addresses.
@@ -175,7 +147,7 @@ impl Page {
         html! {
             header.top {
                 div {
-                    a.home href=(links::HOME) { (assets::mark()) "Countersign" }
+                    a.home href=(links::HOME) { (mark()) "Countersign" }
                     form role="search" action=(links::PROJECTS) method="get" {
                         input type="search" name="q" value=(self.search) maxlength=(SEARCH_CHARS) autocomplete="off"
                             placeholder="Search projects, or paste a SHA-256"
@@ -204,5 +176,55 @@ impl IntoResponse for Page {
             (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         ];
         (self.status, headers, self.render().into_string()).into_response()
+    }
+}
+
+// The files that pages load, all from this server.
+
+pub(super) const STYLE_PATH: &str = "/assets/style.css";
+pub(super) const SCRIPT_PATH: &str = "/assets/page.mjs";
+pub(super) const ICON_PATH: &str = "/assets/icon.svg";
+/// What other sites show beside a link to a page.
+pub(super) const PREVIEW_PATH: &str = "/assets/preview.png";
+
+const FOR_A_DAY: &str = "max-age=86400";
+
+const STYLE: &str = include_str!("assets/style.css");
+const SCRIPT: &str = include_str!("assets/page.mjs");
+const ICON: &str = include_str!("assets/icon.svg");
+const PREVIEW: &[u8] = include_bytes!("assets/preview.png");
+
+/// Contains the version of the style, so that a page never gets the style of another version.
+pub(super) static STYLE_ADDRESS: LazyLock<String> = LazyLock::new(|| with_version(STYLE_PATH, STYLE));
+pub(super) static SCRIPT_ADDRESS: LazyLock<String> = LazyLock::new(|| with_version(SCRIPT_PATH, SCRIPT));
+
+fn with_version(path: &str, text: &str) -> String {
+    format!("{path}?v={}", Sha512::of(text.as_bytes()).short())
+}
+
+pub(super) async fn style() -> impl IntoResponse {
+    typed(STYLE, "text/css; charset=utf-8", FOR_A_DAY)
+}
+
+pub(super) async fn script() -> impl IntoResponse {
+    typed(SCRIPT, "text/javascript; charset=utf-8", FOR_A_DAY)
+}
+
+/// Browsers ask for `/favicon.ico` unasked, and accept the same picture.
+pub(super) async fn icon() -> impl IntoResponse {
+    ([(CONTENT_SECURITY_POLICY, "default-src 'none'")], typed(ICON, "image/svg+xml", FOR_A_DAY))
+}
+
+pub(super) async fn preview() -> impl IntoResponse {
+    typed(PREVIEW, "image/png", FOR_A_DAY)
+}
+
+/// Our mark, in the colours of the page: one signature, and another that confirms it.
+pub(super) fn mark() -> Markup {
+    html! {
+        svg viewBox="0 0 32 32" aria-hidden="true" {
+            path.first d="M5 17.500l6 6L22 9" {}
+            path.second d="M16 20.500l3.500 3.500L27.500 13" {}
+        }
     }
 }

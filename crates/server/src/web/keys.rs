@@ -1,8 +1,6 @@
 //! The page of a key: where it is listed, what it signed, and what waits for it.
 
-use countersign_api::catalogue::{
-    KeyListing, KeyPendingResponse, KeyResponse, SignedRelease, WaitingFile, WaitingKind,
-};
+use countersign_api::catalogue::{KeyPendingResponse, KeyResponse, WaitingFile, WaitingKind};
 use countersign_api::event::EventFilter;
 use countersign_core::documents::signers::Signer;
 use countersign_core::values::wire::{PUBLIC_KEY_PREFIX, routes::KEY_PAGES};
@@ -10,7 +8,6 @@ use countersign_core::values::{bounds::KEY_ENTRIES, key::PublicKey};
 use countersign_store::catalogue::{Catalogue, Look};
 use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
-use url::form_urlencoded;
 
 use crate::http::error::ApiError;
 use crate::web::reply::{PageTrouble, Reply};
@@ -18,10 +15,7 @@ use crate::web::{changes::titles, frame::Page, links, parts, visit::Visit};
 
 pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTrouble> {
     let given = links::below(KEY_PAGES, &visit.path).unwrap_or_default();
-    let key = parse(given).ok_or_else(|| PageTrouble::Missing {
-        message: "This is not a public key of a signer".to_owned(),
-        near: None,
-    })?;
+    let key = parse(given).ok_or_else(|| PageTrouble::missing("This is not a public key of a signer"))?;
     let address = links::key(key);
     if address != visit.path {
         return Ok(Reply::Elsewhere(address));
@@ -30,8 +24,6 @@ pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTr
     let (known, pending) = (look.describe_key(&key), look.pending_for(&key));
     drop(look);
     let short = parts::short_key(key);
-    let activity =
-        form_urlencoded::Serializer::new(String::new()).append_pair("key", &key.to_string()).finish();
     let body = html! {
         h1 { "Key " span.together { (short) } }
         p { (parts::whole_key(key)) }
@@ -40,10 +32,10 @@ pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTr
         (listings(&known))
         (signatures(&known))
         (incident(&known, visit))
-        p { a href={ (links::ALL_ACTIVITY) "?" (activity) } { "Everything that this key did" } }
+        p { a href={ (links::ALL_ACTIVITY) (links::query(&[("key", Some(&key.to_string()))])) } { "Everything that this key did" } }
     };
     let about = format!("Where the key {short} is listed, what it signed, and when last.");
-    Ok(Reply::Page(Page::new(format!("Key {short}"), body).with_about(about)))
+    Ok(Reply::Page(Page { about, ..Page::new(format!("Key {short}"), body) }))
 }
 
 /// Looks into the catalogue for pages, which do not wait for it.
@@ -105,38 +97,36 @@ fn waiting(known: &KeyResponse, pending: &KeyPendingResponse) -> Markup {
 }
 
 fn waiting_table(files: &[WaitingFile]) -> Markup {
-    let rows = html! { @for file in files { (waiting_row(file)) } };
-    parts::release_table(&["What", "Kind", "Progress", "Since"], &rows)
-}
-
-fn waiting_row(file: &WaitingFile) -> Markup {
-    html! {
-        tr role="row" {
-            th.wrap scope="row" role="rowheader" {
-                @match file.kind {
-                    WaitingKind::Signers => a href=(links::page(&file.file_path)) {
-                        bdi { (links::shown_path(&file.project_id)) }
-                    },
-                    WaitingKind::Revocation | WaitingKind::Release => {
-                        (parts::release_link(&file.project_id, &file.file_path))
+    let rows = html! {
+        @for file in files {
+            tr role="row" {
+                th.wrap scope="row" role="rowheader" {
+                    @match file.kind {
+                        WaitingKind::Signers => a href=(links::page(&file.file_path)) {
+                            bdi { (links::shown_path(&file.project_id)) }
+                        },
+                        WaitingKind::Revocation | WaitingKind::Release => {
+                            (parts::release_link(&file.project_id, &file.file_path))
+                        }
                     }
                 }
-            }
-            td role="cell" {
-                @match file.kind {
-                    WaitingKind::Revocation => (parts::revocation_begun()),
-                    WaitingKind::Signers => span.state.open { "signers" },
-                    WaitingKind::Release => span.state.open { "release" },
+                td role="cell" {
+                    @match file.kind {
+                        WaitingKind::Revocation => (parts::revocation_begun()),
+                        WaitingKind::Signers => span.state.open { "signers" },
+                        WaitingKind::Release => span.state.open { "release" },
+                    }
+                    @if !file.objections.is_empty() { " " (parts::objected(file.objections.len())) }
                 }
-                @if !file.objections.is_empty() { " " (parts::objected(file.objections.len())) }
+                td role="cell" {
+                    (parts::progress(file.collected, file.needed))
+                    @if file.completes { " " span.state.open { "this key completes it" } }
+                }
+                td role="cell" { (parts::when(file.since)) }
             }
-            td role="cell" {
-                (parts::progress(file.collected, file.needed))
-                @if file.completes { " " span.state.open { "this key completes it" } }
-            }
-            td role="cell" { (parts::when(file.since)) }
         }
-    }
+    };
+    parts::table("releases", &["What", "Kind", "Progress", "Since"], &rows)
 }
 
 fn listings(known: &KeyResponse) -> Markup {
@@ -144,7 +134,19 @@ fn listings(known: &KeyResponse) -> Markup {
         @if !known.listed.is_empty() {
             section aria-labelledby="listed" {
                 h2 #listed { "Listed in" }
-                ul.cards { @for listing in &known.listed { (listing_item(known.public_key, listing)) } }
+                ul.cards {
+                    @for listing in &known.listed {
+                        li {
+                            a.title.wrap href=(links::page(&listing.project_id)) { bdi { (links::shown_path(&listing.project_id)) } }
+                            span {
+                                @if listing.registrar { "registrar" } @else { (titles(&listing.roles)) }
+                                @if listing.name.is_some() {
+                                    " " (parts::who(&Signer { key: known.public_key, name: listing.name.clone() }))
+                                }
+                            }
+                        }
+                    }
+                }
                 @if known.listed_more { p.meta { "More projects list it." } }
             }
         }
@@ -161,26 +163,24 @@ fn listings(known: &KeyResponse) -> Markup {
     }
 }
 
-fn listing_item(key: PublicKey, listing: &KeyListing) -> Markup {
-    let signer = Signer { key, name: listing.name.clone() };
-    html! {
-        li {
-            a.title.wrap href=(links::page(&listing.project_id)) { bdi { (links::shown_path(&listing.project_id)) } }
-            span {
-                @if listing.registrar { "registrar" } @else { (titles(&listing.roles)) }
-                @if listing.name.is_some() { " " (parts::who(&signer)) }
+fn signatures(known: &KeyResponse) -> Markup {
+    let rows = html! {
+        @for release in &known.signed {
+            tr role="row" {
+                th.wrap scope="row" role="rowheader" { (parts::release_link(&release.project_id, &release.index_path)) }
+                td role="cell" {
+                    (parts::state(release.state))
+                    @if release.decisive { " " span.state.open { "needed" } }
+                }
+                td role="cell" { (parts::when(release.signed_at)) }
             }
         }
-    }
-}
-
-fn signatures(known: &KeyResponse) -> Markup {
-    let rows = html! { @for release in &known.signed { (signed_row(release)) } };
+    };
     html! {
         @if !known.signed.is_empty() {
             section aria-labelledby="signed" {
                 h2 #signed { "Signed" }
-                (parts::release_table(&["Release", "State", "When"], &rows))
+                (parts::table("releases", &["Release", "State", "When"], &rows))
                 @if known.signed.iter().any(|release| release.decisive) {
                     p.meta { "Without this key, those marked as needed would not have been complete." }
                 }
@@ -206,19 +206,6 @@ fn incident(known: &KeyResponse, visit: &Visit) -> Markup {
                 }
                 (parts::command(links::client("incident", &key, visit.origin.as_deref())))
             }
-        }
-    }
-}
-
-fn signed_row(release: &SignedRelease) -> Markup {
-    html! {
-        tr role="row" {
-            th.wrap scope="row" role="rowheader" { (parts::release_link(&release.project_id, &release.index_path)) }
-            td role="cell" {
-                (parts::state(release.state))
-                @if release.decisive { " " span.state.open { "needed" } }
-            }
-            td role="cell" { (parts::when(release.signed_at)) }
         }
     }
 }

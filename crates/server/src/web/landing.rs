@@ -9,21 +9,21 @@ use countersign_explain::describe::release::summarise_release;
 use countersign_store::Head;
 use countersign_store::repository::recent_commits::{RecentCommit, RecentCommits};
 use maud::{Markup, html};
-use url::form_urlencoded;
 
-use crate::web::{frame::Page, links, parts, reply::Reply, visit::Visit};
+use crate::api::state::App;
+use crate::web::{frame::Page, links, parts, reply::PageTrouble, reply::Reply, visit::Visit};
 
 /// The page of a signers file, as a forge shows it.
 const SIGNERS_URL: &str = "https://github.com/acme/app/blob/main/svc.signers.json";
 /// How many commits about releases are looked at: each release has several.
 const COMMITS: usize = 200;
 
-pub(super) fn show(recent_commits: &RecentCommits, head: &Head, visit: &Visit) -> Reply {
+pub(super) fn show(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     // A search has an address of its own.
     if !visit.search.is_empty() || visit.page != Some(1) {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        let fields = ["q", "page"].into_iter().filter_map(|name| Some((name, visit.field(name)?)));
-        return Reply::Elsewhere(format!("{}?{}", links::PROJECTS, query.extend_pairs(fields).finish()));
+        let (words, page) = (visit.field("q"), visit.field("page"));
+        let query = links::query(&[("q", words.as_deref()), ("page", page.as_deref())]);
+        return Ok(Reply::Elsewhere(format!("{}{query}", links::PROJECTS)));
     }
     let body = html! {
         div.welcome {
@@ -38,9 +38,10 @@ pub(super) fn show(recent_commits: &RecentCommits, head: &Head, visit: &Visit) -
             (sign_card(visit))
             (audit_card())
         }
-        (recent(head, &find_newest(recent_commits)))
+        (recent(head, &find_newest(app.store.recent_commits())))
     };
-    Reply::Page(Page::new("Signed releases", body).with_feed(links::ALL_ACTIVITY_FEED.to_owned()))
+    let feed = Some(links::ALL_ACTIVITY_FEED.to_owned());
+    Ok(Reply::Page(Page { feed, ..Page::new("Signed releases", body) }))
 }
 
 fn check_card(visit: &Visit) -> Markup {
@@ -109,23 +110,14 @@ fn recent(head: &Head, newest: &[RepoPath]) -> Markup {
 
 /// The releases that something happened to most recently.
 fn find_newest(recent_commits: &RecentCommits) -> Vec<RepoPath> {
-    let is_meant = |event: &Event| match event.kind {
-        EventKind::Release
-        | EventKind::Complete
-        | EventKind::Objection
-        | EventKind::Revocation
-        | EventKind::Revoked => true,
-        EventKind::Registration
-        | EventKind::Proposal
-        | EventKind::Signature
-        | EventKind::Agreed
-        | EventKind::Veto
-        | EventKind::Vetoed
-        | EventKind::Activated
-        | EventKind::Withdrawn
-        | EventKind::ObjectionWithdrawn
-        | EventKind::Dropped => false,
-    };
+    const MEANT: [EventKind; 5] = [
+        EventKind::Release,
+        EventKind::Complete,
+        EventKind::Objection,
+        EventKind::Revocation,
+        EventKind::Revoked,
+    ];
+    let is_meant = |event: &Event| MEANT.contains(&event.kind);
     let is_wanted = |commit: &RecentCommit| commit.events().iter().any(is_meant);
     let commits = recent_commits.before(i64::MAX, COMMITS, is_wanted);
     let mut seen = HashSet::new();
@@ -150,5 +142,5 @@ fn release_table(head: &Head, releases: &[RepoPath]) -> Markup {
             }
         }
     };
-    parts::release_table(&parts::STANDING_COLUMNS, &rows)
+    parts::table("releases", &parts::STANDING_COLUMNS, &rows)
 }

@@ -4,7 +4,7 @@ use countersign_core::documents::layout;
 use countersign_core::values::wire::routes::{BADGES, FILES, KEY_PAGES, PAGES};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name, shown::shown_text};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use url::Url;
+use url::{Url, form_urlencoded};
 
 /// The characters to encode in a path: all except slashes and those without a special meaning.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -22,6 +22,19 @@ pub(super) const DOCS: &str = "/docs";
 pub(super) const ACTIVITY: &str = "svc.activity";
 /// The activity at a path as a feed.
 pub(super) const FEED: &str = "svc.activity.atom";
+
+/// A query with those of these fields that have a value; nothing if none has.
+pub(super) fn query(fields: &[(&str, Option<&str>)]) -> String {
+    query_before(fields, "").trim_end_matches(['?', '&']).to_owned()
+}
+
+/// A query with those of these fields that have a value, and with `more` behind them.
+pub(super) fn query_before(fields: &[(&str, Option<&str>)], more: &str) -> String {
+    let given = fields.iter().filter_map(|(name, value)| Some((name, (*value)?)));
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    let query = query.extend_pairs(given).finish();
+    format!("?{query}{}{more}", if query.is_empty() { "" } else { "&" })
+}
 
 /// What follows a route in a path, which does not begin with a slash.
 pub(super) fn below<'a>(route: &str, path: &'a str) -> Option<&'a str> {

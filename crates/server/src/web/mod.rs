@@ -1,8 +1,6 @@
 //! Pages for people, made from the same snapshot as the answers for programs. They work without a script.
 
 mod activity;
-mod addresses;
-mod assets;
 mod badge;
 mod changes;
 mod docs;
@@ -21,17 +19,25 @@ mod timeline;
 mod verify;
 pub mod visit;
 
-use axum::{Router, extract::State, response::Response};
+use axum::extract::State;
 use countersign_api::event::EventKind;
-use countersign_core::values::wire::routes as paths;
+use countersign_core::documents::{layout, layout::Signable};
+use countersign_core::values::{path::RepoPath, wire, wire::routes as paths, wire::routes::PAGES};
+use countersign_store::Head;
 use serde_json::json;
 
 use crate::api::openapi::{
-    Content, EXAMPLE_COMMIT, HTML, Parameter, asset, living_page, matching, one_of, redirect, text, unchecked,
+    Content, EXAMPLE_COMMIT, Endpoint, HTML, Parameter, asset, living_page, matching, one_of, redirect, text,
+    unchecked,
 };
-use crate::api::{openapi, routing::RouteTable, state::App};
+use crate::api::{openapi, routing::RouteTable, routing::parse_tail, state::App};
 pub use crate::web::frame::Page;
-use crate::web::{activity::ActivityScope, reply::reply, reply::report_unknown, visit::Visit};
+pub(crate) use crate::web::reply::report_unknown;
+use crate::web::reply::{PageTrouble, Reply, reply};
+use crate::web::visit::Visit;
+
+/// Makes a page of the newest state.
+type Show = fn(&App, &Head, &Visit) -> Result<Reply, PageTrouble>;
 
 const SVG: &str = "image/svg+xml";
 const ATOM: &str = "application/atom+xml";
@@ -64,36 +70,76 @@ pub(crate) fn routes() -> RouteTable {
     let author = || Parameter::query("key", "Only what this public key did.", text(), openapi::example_key());
     let key_in_address =
         openapi::example_key().as_str().unwrap_or_default().replace('+', "-").replace('/', "_");
-    RouteTable::default()
-        .get(links::HOME, home, living_page("landing_page", "The first page", HTML)
-            .about("What this server is for, and recent releases.")
-            .takes(unchecked(search()))
-            .answers(redirect("a search has an address of its own"))
-            .with_error_pages())
-        .get(links::PROJECTS, all_projects, living_page("projects_page", "Projects", HTML)
-            .about("The projects on this server. A digest finds the releases that list it.")
-            .takes(search())
-            .takes(page())
-            .with_error_pages())
-        .get(links::ALL_ACTIVITY, all_activity, living_page("activity_page", "Activity", HTML)
-            .about("What happened recently on this server.")
-            .takes(unchecked(before()))
-            .takes(Parameter::query("project", "The URL of a project, or its path on this server.", text(), "https://github.com/acme/app"))
-            .takes(unchecked(event_type()))
-            .takes(author())
-            .answers(redirect("a project has its own page"))
-            .with_error_pages())
-        .get(links::ALL_ACTIVITY_FEED, activity_feed, living_page("activity_feed", "Activity, for feed readers", ATOM)
-            .about("What happened recently on this server, as an Atom feed.")
-            .takes(unchecked(event_type()))
-            .takes(author())
-            .with_error_pages())
-        .get(&format!("{}/{{key}}", paths::KEY_PAGES), key, living_page("key_page", "A key", HTML)
-            .about("Where a key is listed, what it signed, and what waits for it.")
-            .takes(Parameter::path("key", "A public key, with `-` and `_` for `+` and `/`.", matching("^svc-pub:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"), key_in_address))
-            .answers(redirect("the page is under another address"))
-            .with_error_pages())
-        .get_below(paths::PAGES, place, living_page("place_page", "A project or a release", HTML)
+    let pages: [(&str, Show, Endpoint); 5] = [
+        (
+            links::HOME,
+            landing::show,
+            living_page("landing_page", "The first page", HTML)
+                .about("What this server is for, and recent releases.")
+                .takes(unchecked(search()))
+                .answers(redirect("a search has an address of its own"))
+                .with_error_pages(),
+        ),
+        (
+            links::PROJECTS,
+            |app, head, visit| projects::show_all(&app.catalogue, head, visit),
+            living_page("projects_page", "Projects", HTML)
+                .about("The projects on this server. A digest finds the releases that list it.")
+                .takes(search())
+                .takes(page())
+                .with_error_pages(),
+        ),
+        (
+            links::ALL_ACTIVITY,
+            activity::show_all,
+            living_page("activity_page", "Activity", HTML)
+                .about("What happened recently on this server.")
+                .takes(unchecked(before()))
+                .takes(Parameter::query(
+                    "project",
+                    "The URL of a project, or its path on this server.",
+                    text(),
+                    "https://github.com/acme/app",
+                ))
+                .takes(unchecked(event_type()))
+                .takes(author())
+                .answers(redirect("a project has its own page"))
+                .with_error_pages(),
+        ),
+        (
+            links::ALL_ACTIVITY_FEED,
+            |app, head, visit| activity::show_feed(app.store.recent_commits(), head, None, visit),
+            living_page("activity_feed", "Activity, for feed readers", ATOM)
+                .about("What happened recently on this server, as an Atom feed.")
+                .takes(unchecked(event_type()))
+                .takes(author())
+                .with_error_pages(),
+        ),
+        (
+            &format!("{}/{{key}}", paths::KEY_PAGES),
+            |app, _, visit| keys::show(&app.catalogue, visit),
+            living_page("key_page", "A key", HTML)
+                .about("Where a key is listed, what it signed, and what waits for it.")
+                .takes(Parameter::path(
+                    "key",
+                    "A public key, with `-` and `_` for `+` and `/`.",
+                    matching("^svc-pub:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"),
+                    key_in_address,
+                ))
+                .answers(redirect("the page is under another address"))
+                .with_error_pages(),
+        ),
+    ];
+    let pages = pages.into_iter().fold(RouteTable::default(), |routes, (path, show, endpoint)| {
+        routes.get(
+            path,
+            async move |State(app): State<App>, visit: Visit| reply(app, visit, show).await,
+            endpoint,
+        )
+    });
+    let show_place = async |State(app): State<App>, visit: Visit| reply(app, visit, show_place).await;
+    pages
+        .get_below(paths::PAGES, show_place, living_page("place_page", "A project or a release", HTML)
             .about("What is stored at a path: a project, a release, proposed signers, or the history of the signers.")
             .takes(openapi::any_path())
             .takes(unchecked(page()))
@@ -103,47 +149,73 @@ pub(crate) fn routes() -> RouteTable {
             .refuses(400, "invalid path", "path.400")
             .with_error_pages())
         .merge(badge::routes())
-        .get(assets::STYLE_PATH, assets::style, asset("style", "The style sheet", "text/css"))
-        .get(assets::SCRIPT_PATH, assets::script, asset("page_script", "The script of all pages", "text/javascript"))
-        .get(assets::ICON_PATH, assets::icon, asset("icon", "The icon", SVG))
-        .get(assets::PREVIEW_PATH, assets::preview, asset("preview", "The picture beside links to pages", "image/png"))
-        .get("/favicon.ico", assets::icon, asset("favicon", "The icon, where browsers look for it", SVG))
+        .get(frame::STYLE_PATH, frame::style, asset("style", "The style sheet", "text/css"))
+        .get(frame::SCRIPT_PATH, frame::script, asset("page_script", "The script of all pages", "text/javascript"))
+        .get(frame::ICON_PATH, frame::icon, asset("icon", "The icon", SVG))
+        .get(frame::PREVIEW_PATH, frame::preview, asset("preview", "The picture beside links to pages", "image/png"))
+        .get("/favicon.ico", frame::icon, asset("favicon", "The icon, where browsers look for it", SVG))
         .merge(docs::routes())
         .merge(verify::routes())
 }
 
-/// A page for browsers that ask for an address that is not there.
-pub(crate) fn with_unknown_pages(routes: Router<App>) -> Router<App> {
-    routes.fallback(report_unknown)
-}
-
-async fn home(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| Ok(landing::show(app.store.recent_commits(), head, visit))).await
-}
-
-async fn all_projects(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| projects::show_all(&app.catalogue, head, visit)).await
-}
-
-async fn key(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, _, visit| keys::show(&app.catalogue, visit)).await
-}
-
-async fn place(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| addresses::show(app, head, visit)).await
-}
-
-async fn all_activity(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| match visit.field("project") {
-        Some(project) => activity::find_project(&app.catalogue, head, &project, visit),
-        None => activity::show(app.store.recent_commits(), head, ActivityScope::Server, visit),
+/// Finds which page belongs to a mirror path.
+fn show_place(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+    let recent_commits = app.store.recent_commits();
+    let tail = links::below(PAGES, &visit.path).unwrap_or_default();
+    let path = parse_tail(tail)?;
+    let canonical = links::page(&path);
+    if !is_same_address(&canonical, &visit.path) {
+        return Ok(Reply::Elsewhere(canonical));
+    }
+    if let Some(Signable::PendingSigners { project }) = layout::signable(&path) {
+        return proposal::show(head, &project, visit, app.now());
+    }
+    let found = match path.file_name() {
+        wire::INDEX_FILE => release::show(head, &path, visit)?,
+        wire::HISTORY_FILE => match path.parent() {
+            Some(project) => timeline::show(head, &project, visit)?,
+            None => None,
+        },
+        links::ACTIVITY => match path.parent() {
+            Some(below) => Some(activity::show(recent_commits, head, Some(&below), visit)?),
+            None => None,
+        },
+        links::FEED => match path.parent() {
+            Some(below) => Some(activity::show_feed(recent_commits, head, Some(&below), visit)?),
+            None => None,
+        },
+        _ if head.index.is_project(&path) => Some(project::show(app, head, &path, visit)?),
+        _ => match projects::show_below(&app.catalogue, head, &path, visit)? {
+            Some(list) => Some(list),
+            None => find_elsewhere(head, &path),
+        },
+    };
+    found.ok_or_else(|| PageTrouble::Missing {
+        message: format!("Nothing is stored at {path}"),
+        near: find_near(head, &path),
     })
-    .await
 }
 
-async fn activity_feed(State(app): State<App>, visit: Visit) -> Response {
-    reply(app, visit, |app, head, visit| {
-        activity::show_feed(app.store.recent_commits(), head, ActivityScope::Server, visit)
-    })
-    .await
+/// The directory of a release stands for the release. Any other path in a project stands for the project.
+fn find_elsewhere(head: &Head, path: &RepoPath) -> Option<Reply> {
+    head.entry(path)?;
+    let index = layout::index_in(path);
+    let page = match head.entry(&index).or_else(|| head.entry(&layout::withdrawal_of(&index))) {
+        Some(_) => index,
+        None => path.self_and_ancestors().find(|above| head.index.is_project(above))?,
+    };
+    Some(Reply::Elsewhere(links::page(&page)))
+}
+
+/// The project in another spelling, or else the nearest directory above that has a page.
+fn find_near(head: &Head, path: &RepoPath) -> Option<RepoPath> {
+    let project = head.index.projects_overlapping(path).into_iter().next();
+    let has_page = |above: &RepoPath| above.segments().count() > 2 && head.entry(above).is_some();
+    project.or_else(|| path.self_and_ancestors().skip(1).find(has_page))
+}
+
+/// Whether two addresses differ only in their encoding.
+fn is_same_address(a: &str, b: &str) -> bool {
+    let decode = |text| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
+    decode(a) == decode(b)
 }

@@ -73,7 +73,12 @@ pub fn describe_project(
         None => snapshot.read_signers(&layout::pending_signers(id))?.map(|proposed| proposed.file),
     };
     Ok(shown.map(|shown| {
-        let roles = list_roles(&shown);
+        let role = |role| RoleOverview {
+            role,
+            is_explicit: shown.explicit_groups(role).is_some(),
+            groups: effective_groups(&shown, role),
+        };
+        let roles = Role::ALL.into_iter().map(role).collect();
         let log = shown.transparency().map(LogStrength::of);
         let registrars = shown.registrars().to_vec();
         ProjectOverview { id: id.clone(), roles, registrars, log, signers, digest, steps, proposal, vetoed }
@@ -89,15 +94,6 @@ pub fn project_state(snapshot: &impl Snapshot, id: &RepoPath) -> Result<Option<P
         }
         None => tally_proposal(snapshot, id)?.map(ProjectState::Registering),
     })
-}
-
-fn list_roles(file: &SignersFile) -> Vec<RoleOverview> {
-    let describe = |role| RoleOverview {
-        role,
-        is_explicit: file.explicit_groups(role).is_some(),
-        groups: effective_groups(file, role),
-    };
-    Role::ALL.into_iter().map(describe).collect()
 }
 
 // The releases of a project. They are read from the names of its files alone, because there can be tens of thousands.
@@ -146,7 +142,13 @@ impl ReleaseList {
         if suffix == wire::OBJECTIONS_SUFFIX {
             dir.clone_into(&mut self.objected);
         }
-        let Some(state) = state_told_by(suffix) else { return };
+        // The state of an index is told by the ending that its signatures file adds to the index's name.
+        let state = match suffix.strip_prefix(wire::SIGNATURES_SUFFIX) {
+            Some("") => ReleaseState::Complete,
+            Some(wire::PENDING_SUFFIX) => ReleaseState::Collecting,
+            Some(wire::REVOKED_SUFFIX) => ReleaseState::Revoked,
+            Some(_) | None => return,
+        };
         // An index has one signatures file. If there were two, the first would count.
         let is_new = self.entries.last().is_none_or(|last| last.dir != dir);
         if is_new && dir.starts_with(self.dir.as_str()) {
@@ -222,17 +224,6 @@ impl ReleaseList {
 impl ReleaseCounts {
     pub fn total(&self) -> usize {
         self.collecting + self.complete + self.revoked
-    }
-}
-
-/// The state of an index, from the ending that its signatures file adds to the index's name.
-fn state_told_by(suffix: &str) -> Option<ReleaseState> {
-    let ending = suffix.strip_prefix(wire::SIGNATURES_SUFFIX)?;
-    match ending {
-        "" => Some(ReleaseState::Complete),
-        wire::PENDING_SUFFIX => Some(ReleaseState::Collecting),
-        wire::REVOKED_SUFFIX => Some(ReleaseState::Revoked),
-        _ => None,
     }
 }
 

@@ -61,11 +61,11 @@ pub(super) fn state(state: ReleaseState) -> Markup {
     }
 }
 
-/// A table of releases. On a narrow screen the rows become blocks. The roles keep it a table for those who do not see
+/// A table of this class. On a narrow screen the rows become blocks. The roles keep it a table for those who do not see
 /// it.
-pub(super) fn release_table(columns: &[&str], rows: &Markup) -> Markup {
+pub(super) fn table(class: &str, columns: &[&str], rows: &Markup) -> Markup {
     html! {
-        table.releases role="table" {
+        table class=(class) role="table" {
             thead role="rowgroup" {
                 tr role="row" { @for column in columns { th scope="col" role="columnheader" { (column) } } }
             }
@@ -311,18 +311,18 @@ pub(super) fn outside(url: &str) -> Markup {
 pub(super) fn command(line: Option<String>) -> Markup {
     html! {
         @match line {
-            Some(line) => div.command { pre tabindex="0" data-copies="the command" { code { (unbroken_flags(&line)) } } },
+            Some(line) => div.command {
+                pre tabindex="0" data-copies="the command" {
+                    code {
+                        // Browsers break lines after hyphens.
+                        @for (i, word) in line.split(' ').enumerate() {
+                            @if i > 0 { " " }
+                            @if word.starts_with("--") { span.together { (word) } } @else { (word) }
+                        }
+                    }
+                }
+            },
             None => p { "Not shown, since it would contain invisible characters." },
-        }
-    }
-}
-
-/// Browsers break lines after hyphens.
-fn unbroken_flags(line: &str) -> Markup {
-    html! {
-        @for (i, word) in line.split(' ').enumerate() {
-            @if i > 0 { " " }
-            @if word.starts_with("--") { span.together { (word) } } @else { (word) }
         }
     }
 }

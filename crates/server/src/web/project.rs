@@ -7,20 +7,17 @@ use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::bounds::{PAGE_ROWS, SEARCH_CHARS};
 use countersign_core::values::shown::{shown_count, shown_text};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
-use countersign_explain::describe::proposal::{ProposalDescription, VetoedProposal};
+use countersign_explain::describe::proposal::ProposalDescription;
 use countersign_explain::describe::release::{
     ReleaseDescription, ReleaseSummary, describe_release, summarise_release,
 };
 use countersign_explain::{lockout::Lockout, lockout::foresee, words::shown_hours};
 use countersign_store::Head;
 use maud::{Markup, html};
-use url::form_urlencoded;
 
 use crate::api::state::App;
 use crate::web::changes::{change_list, left_to_default};
-use crate::web::overview::{
-    ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, RoleOverview, describe_project,
-};
+use crate::web::overview::{ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, describe_project};
 use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
 use crate::web::reply::{PageTrouble, Reply};
 use crate::web::{frame::Page, links, parts, parts::log_facts, projects, visit::Paging, visit::Visit};
@@ -32,7 +29,7 @@ struct Wanted {
 }
 
 pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Result<Reply, PageTrouble> {
-    let missing = || PageTrouble::Missing { message: format!("No project is at {id}"), near: None };
+    let missing = || PageTrouble::missing(format!("No project is at {id}"));
     let project = describe_project(head, id)?.ok_or_else(missing)?;
     let releases = projects::count_releases(head, id);
     let counts = releases.count();
@@ -55,14 +52,20 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
                     (objections(head, id, &shown))
                     @if let Some(newest) = &newest { (newest_release(id, newest, visit)) }
                     @if let Some(proposal) = &project.proposal { (notice(proposal, app.now())) }
-                    @if let Some(vetoed) = &project.vetoed { (veto_notice(vetoed)) }
+                    // What the masters stopped, until the next activation.
+                    @if let Some(vetoed) = &project.vetoed {
+                        section.card.hero.is-open aria-labelledby="vetoed" {
+                            div.row { h2 #vetoed { "The masters vetoed a change of the signers" } }
+                            (why_vetoed(vetoed))
+                        }
+                    }
                 }
                 section aria-labelledby="releases" {
                     h2 #releases { "Releases" }
                     (tabs(id, counts, &wanted))
                     @if counts.total() > PAGE_ROWS { (filter_form(id, &wanted)) }
                     @if shown.is_empty() { (no_releases(counts, &wanted)) } @else { (release_table(head, id, &shown)) }
-                    (paging.links_by_age("releases", &format!("{}{}", links::page(id), wanted.query("page="))))
+                    (paging.links_by_age("releases", &format!("{}{}", links::page(id), links::query_before(&wanted.fields(), "page="))))
                 }
             }
             aside aria-label="About the project" {
@@ -76,9 +79,9 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
     };
     let about =
         format!("Signed releases of {name}: who has to sign them, who did, and how to check a download.");
-    let page = Page::new(name, body).with_about(about).with_feed(links::feed(id));
-    let waits = project.proposal.is_some_and(|proposal| proposal.waits_until.is_some());
-    Ok(Reply::Page(if waits { page.changing_with_time() } else { page }))
+    let changes_with_time = project.proposal.is_some_and(|proposal| proposal.waits_until.is_some());
+    let feed = Some(links::feed(id));
+    Ok(Reply::Page(Page { about, feed, changes_with_time, ..Page::new(name, body) }))
 }
 
 impl Wanted {
@@ -91,19 +94,10 @@ impl Wanted {
         self.state.is_none() && self.words.is_empty()
     }
 
-    /// The question as a query, with room for one more field.
-    fn query(&self, field: &str) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        if let Some(state) = self.state {
-            query.append_pair("state", state.name());
-        }
-        if !self.words.is_empty() {
-            query.append_pair("q", &self.words);
-        }
-        match query.finish() {
-            query if query.is_empty() => format!("?{field}"),
-            query => format!("?{query}&{field}"),
-        }
+    /// The question as the fields of a query.
+    fn fields(&self) -> [(&str, Option<&str>); 2] {
+        let words = Some(self.words.as_str()).filter(|words| !words.is_empty());
+        [("state", self.state.map(ReleaseState::name)), ("q", words)]
     }
 }
 
@@ -192,16 +186,6 @@ fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     }
 }
 
-/// Shows what the masters stopped, until the next activation.
-fn veto_notice(vetoed: &VetoedProposal) -> Markup {
-    html! {
-        section.card.hero.is-open aria-labelledby="vetoed" {
-            div.row { h2 #vetoed { "The masters vetoed a change of the signers" } }
-            (why_vetoed(vetoed))
-        }
-    }
-}
-
 fn notice(proposal: &ProposalDescription, now: Timestamp) -> Markup {
     html! {
         section.card.hero.is-open aria-labelledby="pending" {
@@ -231,8 +215,7 @@ fn notice(proposal: &ProposalDescription, now: Timestamp) -> Markup {
 
 fn tabs(id: &RepoPath, counts: ReleaseCounts, wanted: &Wanted) -> Markup {
     let tab = |name: &str, state: Option<ReleaseState>, number: usize| {
-        let target = Wanted { state, words: String::new() }.query("");
-        let address = format!("{}{}", links::page(id), target.trim_end_matches(['?', '&']));
+        let address = links::page(id) + &links::query(&[("state", state.map(ReleaseState::name))]);
         let is_current = wanted.state == state;
         html! {
             a href=(address) aria-current=[is_current.then_some("page")] { (name) " " (shown_count(number)) }
@@ -274,27 +257,24 @@ fn no_releases(counts: ReleaseCounts, wanted: &Wanted) -> Markup {
 }
 
 fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Markup {
-    let rows = html! { @for entry in releases { (release_row(head, id, entry)) } };
-    parts::release_table(&parts::STANDING_COLUMNS, &rows)
-}
-
-fn release_row(head: &Head, id: &RepoPath, entry: &ReleaseEntry) -> Markup {
-    let Some(index) = index_of(entry) else { return html! {} };
-    html! {
-        tr role="row" {
-            th.wrap scope="row" role="rowheader" {
-                a href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
-            }
-            @match summarise_release(head, &index) {
-                Ok(Some(summary)) => (parts::standing_cells(&summary)),
-                // An error in one must not hide the others.
-                Ok(None) | Err(_) => {
-                    td role="cell" { (parts::state(entry.state)) }
-                    td role="cell" colspan="2" { "cannot be read" }
+    let rows = html! {
+        @for (entry, index) in releases.iter().filter_map(|entry| Some((entry, index_of(entry)?))) {
+            tr role="row" {
+                th.wrap scope="row" role="rowheader" {
+                    a href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
+                }
+                @match summarise_release(head, &index) {
+                    Ok(Some(summary)) => (parts::standing_cells(&summary)),
+                    // An error in one must not hide the others.
+                    Ok(None) | Err(_) => {
+                        td role="cell" { (parts::state(entry.state)) }
+                        td role="cell" colspan="2" { "cannot be read" }
+                    }
                 }
             }
         }
-    }
+    };
+    parts::table("releases", &parts::STANDING_COLUMNS, &rows)
 }
 
 /// The path of an index; `None` if an operator stored a name by hand that no path can spell.
@@ -325,7 +305,17 @@ fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
     html! {
         section.card aria-labelledby="signers" {
             h2 #signers { @if project.signers.is_some() { "Signers" } @else { "Proposed signers" } }
-            @for role in &project.roles { (role_section(role, &did)) }
+            @for role in &project.roles {
+                // Groups that stand in for a role are not listed a second time.
+                @if role.is_explicit {
+                    @for group in &role.groups {
+                        p.role-line { strong { (parts::role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
+                        (parts::people_who(&group.signers, &did))
+                    }
+                } @else {
+                    p.meta { (left_to_default(role.role)) }
+                }
+            }
             @if !project.registrars.is_empty() {
                 p.role-line { strong { "Registrars" } span.rule { "register releases, and sign nothing" } }
                 (parts::people(&project.registrars))
@@ -340,20 +330,6 @@ fn signers(project: &ProjectOverview, lockout: Option<&Lockout>) -> Markup {
                 p { span.state.bad { "lock-out" } " " (capitalised(&outlook.to_string())) "." }
             }
             p.meta { "The signers file gives the names. Only the keys count." }
-        }
-    }
-}
-
-/// Groups that stand in for a role are not listed a second time.
-fn role_section(role: &RoleOverview, did: &impl Fn(&Signer) -> Markup) -> Markup {
-    html! {
-        @if role.is_explicit {
-            @for group in &role.groups {
-                p.role-line { strong { (parts::role_name(role.role)) } span.rule { (parts::rule_of(group)) } }
-                (parts::people_who(&group.signers, did))
-            }
-        } @else {
-            p.meta { (left_to_default(role.role)) }
         }
     }
 }

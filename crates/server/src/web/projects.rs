@@ -6,7 +6,6 @@ use countersign_core::values::shown::{marked_name, shown_count, shown_text};
 use countersign_core::values::{bounds::PAGE_ROWS, digest::Sha256, digest::Sha512, path::RepoPath};
 use countersign_store::{Head, catalogue::Catalogue, catalogue::FileDigest};
 use maud::{Markup, html};
-use url::form_urlencoded;
 
 use crate::web::overview::{ReleaseCounts, ReleaseList, Search};
 use crate::web::reply::{PageTrouble, Reply};
@@ -21,11 +20,8 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
     let mut found: Vec<&RepoPath> = projects.map(|(_, project)| project).collect();
     put_revoking_first(catalogue, &mut found);
     let paging = Paging::of(visit.page, PAGE_ROWS, found.len()).ok_or_else(no_such_page)?;
-    let query = form_urlencoded::Serializer::new(String::new()).append_pair("q", &visit.search).finish();
-    let target = match search.is_empty() {
-        true => format!("{}?page=", links::PROJECTS),
-        false => format!("{}?{query}&page=", links::PROJECTS),
-    };
+    let words = Some(visit.search.as_str()).filter(|_| !search.is_empty());
+    let target = format!("{}{}", links::PROJECTS, links::query_before(&[("q", words)], "page="));
     let body = html! {
         h1 { "Projects" }
         @if search.is_empty() {
@@ -46,7 +42,7 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
         (paging.links("projects", &target))
     };
     let title = if search.is_empty() { "Projects".to_owned() } else { shown_text(&visit.search) };
-    Ok(Reply::Page(Page::new(title, body).with_search(&visit.search)))
+    Ok(Reply::Page(Page { search: visit.search.clone(), ..Page::new(title, body) }))
 }
 
 /// Projects in which a revocation waits for signatures. Soon after a start no one can tell yet, without a look at all.
@@ -69,7 +65,17 @@ fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Re
     let look = keys::look_into(catalogue)?;
     let found = look.releases_with(digest, None).map_or_else(|_| Vec::new(), |found| found.releases);
     drop(look);
-    let rows = html! { @for release in &found { (listing_row(release)) } };
+    let rows = html! {
+        @for ListedRelease { index_path, project_id, file_name, state, revocation_begun, .. } in &found {
+            tr role="row" {
+                th.wrap scope="row" role="rowheader" { (parts::release_link(project_id, index_path)) }
+                td.wrap role="cell" { bdi { (marked_name(file_name.as_deref().unwrap_or_default())) } }
+                td role="cell" {
+                    @if revocation_begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(*state)) }
+                }
+            }
+        }
+    };
     let body = html! {
         h1 { "Releases with this file" }
         p.lede.wrap { code { (visit.search) } }
@@ -77,23 +83,10 @@ fn show_listing(catalogue: &Catalogue, digest: &FileDigest, visit: &Visit) -> Re
             p { "No complete or revoked release on this server lists a file with this digest." }
         } @else {
             p { "Anyone can list any digest. Look at the project, and " a href=(links::VERIFY) { "verify the file" } "." }
-            (parts::release_table(&["Release", "File", "State"], &rows))
+            (parts::table("releases", &["Release", "File", "State"], &rows))
         }
     };
-    Ok(Reply::Page(Page::new("Releases with a file", body).with_search(&visit.search)))
-}
-
-fn listing_row(release: &ListedRelease) -> Markup {
-    let ListedRelease { index_path, project_id, file_name, .. } = release;
-    html! {
-        tr role="row" {
-            th.wrap scope="row" role="rowheader" { (parts::release_link(project_id, index_path)) }
-            td.wrap role="cell" { bdi { (marked_name(file_name.as_deref().unwrap_or_default())) } }
-            td role="cell" {
-                @if release.revocation_begun.is_some() { (parts::revocation_begun()) } @else { (parts::state(release.state)) }
-            }
-        }
-    }
+    Ok(Reply::Page(Page { search: visit.search.clone(), ..Page::new("Releases with a file", body) }))
 }
 
 /// Shows the projects below; `None` if no project lies there.
@@ -121,11 +114,11 @@ pub(super) fn show_below(
         (list(head, &found[paging.range()]))
         (paging.links("projects", &format!("{}?page=", links::page(dir))))
     };
-    Ok(Some(Reply::Page(Page::new(name, body).with_feed(links::feed(dir)))))
+    Ok(Some(Reply::Page(Page { feed: Some(links::feed(dir)), ..Page::new(name, body) })))
 }
 
 pub(super) fn no_such_page() -> PageTrouble {
-    PageTrouble::Missing { message: "The list has no such page".to_owned(), near: None }
+    PageTrouble::missing("The list has no such page")
 }
 
 fn list(head: &Head, projects: &[&RepoPath]) -> Markup {

@@ -46,14 +46,31 @@ pub(super) fn show(
         }
         section aria-labelledby="signatures" {
             h2 #signatures { "Signatures" }
-            (condition_list(&proposal))
+            ul.conditions {
+                @for condition in &proposal.conditions {
+                    li {
+                        p { (condition_mark(condition)) " " (condition_text(condition.kind)) }
+                        (way_list(condition))
+                    }
+                }
+            }
         }
-        (how_to_sign(&proposal, visit))
-        @if proposal.has_masters { (how_to_veto(&proposal, visit)) }
+        section aria-labelledby="sign" {
+            h2 #sign { "Sign" }
+            p { "The client shows what would be signed, and asks:" }
+            (parts::command(links::client("sign", proposal.path.as_str(), visit.changing_server())))
+        }
+        @if proposal.has_masters {
+            section aria-labelledby="veto" {
+                h2 #veto { "Veto" }
+                p { "The masters in force can stop it until it takes effect. They give a reason with " code { "--reason" } ":" }
+                (parts::command(links::client("veto", proposal.project.as_str(), visit.changing_server())))
+            }
+        }
         (about(&proposal))
     };
-    let page = Page::new(format!("{title} of {name}"), body);
-    Ok(Reply::Page(if proposal.waits_until.is_some() { page.changing_with_time() } else { page }))
+    let changes_with_time = proposal.waits_until.is_some();
+    Ok(Reply::Page(Page { changes_with_time, ..Page::new(format!("{title} of {name}"), body) }))
 }
 
 /// What is left of a proposal that the masters vetoed.
@@ -70,7 +87,7 @@ fn show_vetoed(project: &RepoPath, vetoed: &VetoedProposal) -> Reply {
             p.meta { a href=(links::page(project)) { "The project" } }
         }
     };
-    Reply::Page(Page::new(title.clone(), body).with_about(format!("{title}.")))
+    Reply::Page(Page { about: format!("{title}."), ..Page::new(title, body) })
 }
 
 /// The reason of a veto, and who signed it.
@@ -82,19 +99,6 @@ pub(super) fn why_vetoed(vetoed: &VetoedProposal) -> Markup {
             "Vetoed by " (parts::who_list(&masters))
             @if let Some(at) = vetoed.vetoed_at { ", " (parts::when(at)) } ". "
             a href=(links::file(&vetoed.path)) { "The signed veto" }
-        }
-    }
-}
-
-fn condition_list(proposal: &ProposalDescription) -> Markup {
-    html! {
-        ul.conditions {
-            @for condition in &proposal.conditions {
-                li {
-                    p { (condition_mark(condition)) " " (condition_text(condition.kind)) }
-                    (way_list(condition))
-                }
-            }
         }
     }
 }
@@ -139,17 +143,6 @@ fn way_list(condition: &ConditionProgress) -> Markup {
     }
 }
 
-fn how_to_sign(proposal: &ProposalDescription, visit: &Visit) -> Markup {
-    let path = proposal.path.as_str();
-    html! {
-        section aria-labelledby="sign" {
-            h2 #sign { "Sign" }
-            p { "The client shows what would be signed, and asks:" }
-            (parts::command(links::client("sign", path, visit.changing_server())))
-        }
-    }
-}
-
 /// Says when the signers take effect: all signatures are there.
 pub(super) fn takes_force(proposal: &ProposalDescription, until: Timestamp, now: Timestamp) -> Markup {
     if until <= now {
@@ -173,16 +166,6 @@ pub(super) fn begun_veto(proposal: &ProposalDescription) -> Markup {
                 "A veto was begun, " (parts::progress(veto.tally.collected, veto.tally.needed)) ": "
                 bdi { (shown_text(&veto.reason)) }
             }
-        }
-    }
-}
-
-fn how_to_veto(proposal: &ProposalDescription, visit: &Visit) -> Markup {
-    html! {
-        section aria-labelledby="veto" {
-            h2 #veto { "Veto" }
-            p { "The masters in force can stop it until it takes effect. They give a reason with " code { "--reason" } ":" }
-            (parts::command(links::client("veto", proposal.project.as_str(), visit.changing_server())))
         }
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
         release.tally.needed,
         parts::count(files.len(), "file", "files")
     );
-    Ok(Some(Reply::Page(Page::new(title, body).with_about(about).with_feed(links::feed(path)))))
+    Ok(Some(Reply::Page(Page { about, feed: Some(links::feed(path)), ..Page::new(title, body) })))
 }
 
 fn describe_state(release: &ReleaseDescription) -> Markup {
@@ -104,7 +104,7 @@ fn show_withdrawn(path: &RepoPath, withdrawal: &WithdrawalDescription) -> Reply 
         (parts::earlier_objections(path, objections))
     };
     let title = format!("Withdrawn: {name} of {of}");
-    Reply::Page(Page::new(title.clone(), body).with_about(format!("{title}.")).with_feed(links::feed(path)))
+    Reply::Page(Page { about: format!("{title}."), feed: Some(links::feed(path)), ..Page::new(title, body) })
 }
 
 fn revoked(revocation: &RevocationDescription) -> Markup {
@@ -162,52 +162,36 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
     }
 }
 
+/// The files. No one should fetch those of a revoked release, so they have no links.
 fn file_table(files: &[PublishedFile], state: ReleaseState) -> Markup {
     let has_size = files.iter().any(|file| file.size.is_some());
-    html! {
-        table.files role="table" {
-            thead role="rowgroup" {
-                tr role="row" {
-                    th scope="col" role="columnheader" { "File" }
-                    @if has_size { th scope="col" role="columnheader" { "Size" } }
-                    th scope="col" role="columnheader" { "Digest" }
+    let columns: &[&str] = if has_size { &["File", "Size", "Digest"] } else { &["File", "Digest"] };
+    let rows = html! {
+        @for file in files {
+            @let name = html! { bdi { (marked_name(file.file_name.as_str())) } };
+            tr role="row" {
+                th.wrap scope="row" role="rowheader" {
+                    @match links::outside(&file.source).filter(|_| state != ReleaseState::Revoked) {
+                        Some(url) => a href=(url) rel="nofollow noopener noreferrer" { (name) },
+                        None => (name),
+                    }
                 }
-            }
-            tbody role="rowgroup" { @for file in files { (file_row(file, state, has_size)) } }
-        }
-    }
-}
-
-/// The row of a file. No one should fetch the files of a revoked release, so they have no links.
-fn file_row(file: &PublishedFile, state: ReleaseState, has_size: bool) -> Markup {
-    let name = html! { bdi { (marked_name(file.file_name.as_str())) } };
-    let address = links::outside(&file.source).filter(|_| state != ReleaseState::Revoked);
-    html! {
-        tr role="row" {
-            th.wrap scope="row" role="rowheader" {
-                @match address {
-                    Some(url) => a href=(url) rel="nofollow noopener noreferrer" { (name) },
-                    None => (name),
+                @if has_size {
+                    td.number role="cell" { @if let Some(size) = file.size { (parts::size(size)) } }
                 }
+                td role="cell" { (short_digest(file)) }
             }
-            @if has_size {
-                td.number role="cell" { @if let Some(size) = file.size { (parts::size(size)) } }
-            }
-            td role="cell" { (short_digest(file)) }
         }
-    }
-}
-
-fn whole_digest(file: &PublishedFile) -> (&'static str, String) {
-    match (file.digests.sha256, file.digests.sha512) {
-        (Some(digest), _) => ("sha256", digest.to_string()),
-        (None, Some(digest)) => ("sha512", digest.to_string()),
-        (None, None) => ("", String::new()),
-    }
+    };
+    parts::table("files", columns, &rows)
 }
 
 fn short_digest(file: &PublishedFile) -> Markup {
-    let (kind, digest) = whole_digest(file);
+    let (kind, digest) = match (file.digests.sha256, file.digests.sha512) {
+        (Some(digest), _) => ("sha256", digest.to_string()),
+        (None, Some(digest)) => ("sha512", digest.to_string()),
+        (None, None) => ("", String::new()),
+    };
     let head = digest.get(..SHORT_DIGEST).unwrap_or_default();
     let tail = digest.get(digest.len().saturating_sub(SHORT_DIGEST)..).unwrap_or_default();
     html! { code.together data-copy=(digest) data-copies="the digest" { (kind) ":" (head) "…" (tail) } }

@@ -1,7 +1,5 @@
 //! Leads from a visit to its answer: a page, 304, or an error.
 
-use std::sync::Arc;
-
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -11,7 +9,7 @@ use countersign_core::values::{digest::Sha512, path::RepoPath, shown::shown_text
 use countersign_store::{Head, ObjectId};
 use maud::{Markup, html};
 
-use crate::web::{assets::STYLE_ADDRESS, frame::Page, links, visit::Visit};
+use crate::web::{frame::Page, frame::STYLE_ADDRESS, links, visit::Visit};
 use crate::{api::state::App, http::error::ApiError, http::sending::run_in_turn};
 
 const FEED_TYPE: &str = "application/atom+xml; charset=utf-8";
@@ -34,6 +32,13 @@ pub(super) enum PageTrouble {
     },
 }
 
+impl PageTrouble {
+    /// Nothing is at this address, nor near it.
+    pub(super) fn missing(message: impl Into<String>) -> Self {
+        Self::Missing { message: message.into(), near: None }
+    }
+}
+
 impl From<ReadError> for PageTrouble {
     fn from(error: ReadError) -> Self {
         Self::Failed(error.into())
@@ -50,7 +55,7 @@ impl From<ApiError> for PageTrouble {
 pub(super) async fn reply(
     app: App,
     visit: Visit,
-    render: impl FnOnce(&App, &Arc<Head>, &Visit) -> Result<Reply, PageTrouble> + Send + 'static,
+    render: fn(&App, &Head, &Visit) -> Result<Reply, PageTrouble>,
 ) -> Response {
     // Read before the page is made, so that the page can be newer than its tag, but never older.
     let newest = app.store.recent_commits().newest().commit;
@@ -61,11 +66,11 @@ pub(super) async fn reply(
     }
     let (source, asked) = (visit.source.clone(), visit.clone());
     let shared = app.clone();
-    let rendered = run_in_turn(&app.renderings, visit.visitor(), move || {
+    let rendered = run_in_turn(&app.renderings, visit.source.claimant(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
             Reply::Page(page) => {
-                let changes_with_time = page.changes_with_time();
+                let changes_with_time = page.changes_with_time;
                 let mut response = page.at(&visit).into_response();
                 if changes_with_time {
                     response.extensions_mut().insert(ChangesWithTime);
@@ -80,7 +85,7 @@ pub(super) async fn reply(
         })
     });
     let rendered = match rendered.await.unwrap_or_else(|busy| Err(PageTrouble::Failed(busy))) {
-        Ok(response) => app.sending.bound(response, source.as_ref()).await.map_err(PageTrouble::Failed),
+        Ok(response) => app.sending.bound(response, &source).await.map_err(PageTrouble::Failed),
         Err(trouble) => Err(trouble),
     };
     match rendered {
@@ -149,11 +154,11 @@ fn error_page(error: &ApiError, near: Option<&RepoPath>) -> Page {
         }
         p { "Search with the field above, or look through " a href=(links::PROJECTS) { "all projects" } "." }
     };
-    Page::new(title, body).with_status(error.status())
+    Page { status: error.status(), ..Page::new(title, body) }
 }
 
 /// Answers a request that no route answers.
-pub(super) async fn report_unknown(visit: Visit) -> Response {
+pub(crate) async fn report_unknown(visit: Visit) -> Response {
     let browser = Some(&visit).filter(|visit| visit.wants_html && !visit.path.starts_with(API));
     report(PageTrouble::Failed(ApiError::NO_SUCH_ROUTE.into()), browser)
 }

@@ -1,7 +1,6 @@
 //! The page on which a browser verifies a file. The script finds its release by its digest, and does all else.
 
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::{extract::State, response::IntoResponse};
+use axum::extract::State;
 use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text, wire};
 use countersign_explain::describe::release::{ReleaseDescription, describe_release};
 use countersign_forge::download_url::{CandidateKind, locate_download};
@@ -9,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::api::openapi::{EXAMPLE_PROJECT, Parameter, asset, lasting_page, text};
 use crate::api::{routing::RouteTable, state::App};
-use crate::http::{error::ApiError, sending::run_in_turn};
+use crate::http::{error::ApiError, sending::run_in_turn, sending::typed};
 use crate::web::{frame::Page, links, parts, release::begun_revocation, visit::Visit, visit::find_field};
 
 /// A part of the script.
@@ -61,18 +60,10 @@ pub(super) fn routes() -> RouteTable {
         .takes(Parameter::query("url", "The address that the file came from.", text(), file));
     let page = RouteTable::default().get(links::VERIFY, page, described);
     MODULES.into_iter().fold(page, |routes, Module { path, id, text }| {
-        routes.get(path, async move || send_module(text), asset(id, "A script", "text/javascript"))
-    })
-}
-
-fn send_module(text: &'static str) -> impl IntoResponse {
-    let headers = [
-        (CONTENT_TYPE, "text/javascript; charset=utf-8"),
         // Modules of two versions do not work together.
-        (CACHE_CONTROL, "no-cache"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (headers, text)
+        let send = async move || typed(text, "text/javascript; charset=utf-8", "no-cache");
+        routes.get(path, send, asset(id, "A script", "text/javascript"))
+    })
 }
 
 async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
@@ -81,12 +72,12 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
             let (head, named) = (app.store.head(), asked.named_release().cloned());
             // What speaks against it takes time to read.
             let find = move || named.and_then(|index| describe_release(&*head, &index).ok().flatten());
-            let release = run_in_turn(&app.renderings, visit.visitor(), find).await?;
+            let release = run_in_turn(&app.renderings, visit.source.claimant(), find).await?;
             asked.render(release.as_ref(), &visit)
         }
         Err(refused) => refused.render(),
     };
-    Ok(Page::new("Verify a file", body).with_script(FIRST_MODULE.path).at(&visit))
+    Ok(Page { script: Some(FIRST_MODULE.path), ..Page::new("Verify a file", body) }.at(&visit))
 }
 
 /// What a visitor wants to verify a file against.
@@ -158,7 +149,10 @@ impl Asked {
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, &release.path, visit)) }
                 (parts::objections(&release.objections))
             }
-            (intro())
+            p.lede {
+                "Your browser hashes the file, finds its release and checks the signatures itself. The file stays on your "
+                "computer: it is not sent anywhere."
+            }
             (self.render_places())
             p.choose {
                 label for="file" { "Drop the file here, or choose it" }
@@ -166,7 +160,13 @@ impl Asked {
                 input #file type="file" disabled;
             }
             // The script clears it once it runs, so it stays in browsers that are too old for the script.
-            div #result role="status" { (without_script()) }
+            div #result role="status" {
+                p {
+                    "Nothing has been checked: this page verifies with a script, which your browser does not run. Use the command "
+                    "line, which does the same and more: "
+                    code { "countersign verify FILE --server URL" }
+                }
+            }
             // The script shows it where the digest is not known.
             (form("", true))
             @if !self.places.is_empty() { p { a href=(links::VERIFY) { "Find the release by the file instead" } } }
@@ -198,7 +198,9 @@ impl FileAddress {
                     Some(name) => {
                         code { bdi { (marked_name(self.index.as_str())) } } " as " code { bdi { (marked_name(name)) } }
                     }
-                    None => a href=(links::page(&self.index)) { bdi { (shown_dir(&self.index)) } },
+                    None => a href=(links::page(&self.index)) {
+                        bdi { (links::shown_path(self.index.parent().as_ref().unwrap_or(&self.index))) }
+                    },
                 }
             }
         }
@@ -217,20 +219,6 @@ impl Refused {
     }
 }
 
-/// The directory of an index, as people write it.
-fn shown_dir(index: &RepoPath) -> String {
-    links::shown_path(&index.parent().unwrap_or_else(|| index.clone()))
-}
-
-fn intro() -> Markup {
-    html! {
-        p.lede {
-            "Your browser hashes the file, finds its release and checks the signatures itself. The file stays on your "
-            "computer: it is not sent anywhere."
-        }
-    }
-}
-
 fn form(url: &str, is_hidden: bool) -> Markup {
     html! {
         form #ask.ask action=(links::VERIFY) hidden[is_hidden] {
@@ -239,16 +227,6 @@ fn form(url: &str, is_hidden: bool) -> Markup {
                 placeholder="https://github.com/acme/app/releases/download/v1.0/app.tar.gz";
             p.meta { "The page of its release then says what differs. Give it the file again." }
             button { "Find the release" }
-        }
-    }
-}
-
-fn without_script() -> Markup {
-    html! {
-        p {
-            "Nothing has been checked: this page verifies with a script, which your browser does not run. Use the command "
-            "line, which does the same and more: "
-            code { "countersign verify FILE --server URL" }
         }
     }
 }

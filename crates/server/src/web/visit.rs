@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use url::form_urlencoded;
 
 use crate::follow::mirror::{MirrorState, exchange::OriginAddress};
-use crate::{api::state::App, limits::connections::RequestOrigin, limits::semaphore::Claimant};
+use crate::{api::state::App, limits::connections::RequestOrigin};
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
@@ -29,7 +29,7 @@ pub struct Visit {
     pub search: String,
     query: String,
     known_tags: Vec<String>,
-    pub(super) source: Option<RequestOrigin>,
+    pub(super) source: RequestOrigin,
 }
 
 /// What pages of a mirror say about it.
@@ -52,11 +52,6 @@ impl Visit {
     pub(super) fn changing_server(&self) -> Option<&str> {
         let mirrored = self.mirrored.as_ref().map(|mirrored| mirrored.origin.as_str());
         mirrored.or(self.origin.as_deref())
-    }
-
-    pub(super) fn visitor(&self) -> Claimant {
-        let client = self.source.as_ref().and_then(|source| source.client.as_ref());
-        Claimant::at(client.map(|client| client.network))
     }
 
     /// A field of the query that is not empty.
@@ -87,7 +82,7 @@ impl Visit {
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(SEARCH_CHARS).collect(),
             query: query.to_owned(),
-            source: parts.extensions.get::<RequestOrigin>().cloned(),
+            source: RequestOrigin::of(parts),
             known_tags: tags.map(|tag| tag.trim().trim_start_matches("W/").to_owned()).collect(),
         }
     }

@@ -69,7 +69,7 @@ fn render(rows: &[Row]) -> String {
 }
 
 fn name_of(row: &Row) -> String {
-    format!("{} {}", row.method.name(), row.path)
+    format!("{} {}", row.method, row.path)
 }
 
 fn link(name: &str) -> String {

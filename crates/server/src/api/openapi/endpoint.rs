@@ -18,26 +18,11 @@ pub const HTML: &str = "text/html";
 /// A route, as the reference shows it.
 #[derive(Debug, Clone)]
 pub struct Row {
-    pub method: Verb,
+    /// `GET` or `POST`. Every GET is also a HEAD.
+    pub method: &'static str,
     /// The path of the route, in which `{path}` stands for the rest.
     pub path: String,
     pub endpoint: Endpoint,
-}
-
-/// Every GET is also a HEAD.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    Get,
-    Post,
-}
-
-impl Verb {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-        }
-    }
 }
 
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! What is stored, by digest, project, name and key. Public: anyone can count the same from the stored files.
 
-use axum::{Extension, extract::State, http::Uri, response::Response};
+use axum::{extract::State, http::Uri, response::Response};
 use countersign_api::catalogue::{
     KeyPendingResponse, KeyResponse, KeySignedResponse, ProjectsResponse, ReleaseState, ReleasesResponse,
 };
@@ -9,8 +9,9 @@ use countersign_core::values::{
     bounds::LIST_ENTRIES, digest::HexDigest, key::PublicKey, path::RepoPath, time::Timestamp,
     wire::routes as paths,
 };
-use countersign_store::catalogue::{FileDigest, ProjectName, WantedReleases};
+use countersign_store::catalogue::{FileDigest, Look, ProjectName, WantedReleases};
 use percent_encoding::percent_decode_str;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::api::openapi::{EXAMPLE_PROJECT, Endpoint, Parameter, Section, after_index, matching, one_of};
@@ -95,31 +96,38 @@ fn catalogued(id: &'static str, section: Section, summary: &'static str, malform
         .limited()
 }
 
+/// Answers with what a look into the catalogue finds.
+async fn answer<T: Serialize + Send + 'static>(
+    app: &App,
+    origin: &RequestOrigin,
+    question: impl FnOnce(&Look<'_>) -> Result<T, ApiError> + Send + 'static,
+) -> Result<Response, ApiError> {
+    write_and_send(app, &ask(app, origin, question).await??, origin).await
+}
+
 async fn list_releases(
     State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
+    origin: RequestOrigin,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let ReleasesQuery { wanted, after } = ReleasesQuery::parse(uri.query().unwrap_or_default())?;
-    let found = ask(&app, origin.as_ref(), move |look| match wanted {
-        Wanted::Digest(digest) => look.releases_with(&digest, after.as_ref()),
-        Wanted::Project(wanted) => look.releases_of(&wanted, after.as_ref()),
+    let find = move |look: &Look<'_>| match wanted {
+        Wanted::Digest(digest) => look.releases_with(&digest, after.as_ref()).map_err(bad("after")),
+        Wanted::Project(wanted) => look.releases_of(&wanted, after.as_ref()).map_err(bad("after")),
         Wanted::Newest(project) => Ok(look.newest_release_of(&project)),
-    });
-    let found = found.await?.map_err(bad("after"))?;
-    write_and_send(&app, &found, origin.as_deref()).await
+    };
+    answer(&app, &origin, find).await
 }
 
 async fn find_projects(
     State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
+    origin: RequestOrigin,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let query = Query::parse(uri.query().unwrap_or_default(), &["name"])?;
     let name = query.get("name").ok_or_else(|| ApiError::invalid_parameter("name: must be given"))?;
     let name = ProjectName::parse(name).map_err(bad("name"))?;
-    let found = ask(&app, origin.as_ref(), move |look| look.projects_named(&name)).await?;
-    write_and_send(&app, &found, origin.as_deref()).await
+    answer(&app, &origin, move |look| Ok(look.projects_named(&name))).await
 }
 
 struct ReleasesQuery {
@@ -183,38 +191,22 @@ fn parse_digest<const N: usize>(name: &str, hex: &str) -> Result<HexDigest<N>, A
     digest.ok_or_else(|| ApiError::invalid_parameter(format!("{name}: must be {} hexadecimal digits", 2 * N)))
 }
 
-async fn describe_key(
-    State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
-    uri: Uri,
-) -> Result<Response, ApiError> {
+async fn describe_key(State(app): State<App>, origin: RequestOrigin, uri: Uri) -> Result<Response, ApiError> {
     let key = parse_key(&uri)?;
-    let known = ask(&app, origin.as_ref(), move |look| look.describe_key(&key)).await?;
-    write_and_send(&app, &known, origin.as_deref()).await
+    answer(&app, &origin, move |look| Ok(look.describe_key(&key))).await
 }
 
-async fn list_pending(
-    State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
-    uri: Uri,
-) -> Result<Response, ApiError> {
+async fn list_pending(State(app): State<App>, origin: RequestOrigin, uri: Uri) -> Result<Response, ApiError> {
     let key = parse_key(&uri)?;
-    let waiting = ask(&app, origin.as_ref(), move |look| look.pending_for(&key)).await?;
-    write_and_send(&app, &waiting, origin.as_deref()).await
+    answer(&app, &origin, move |look| Ok(look.pending_for(&key))).await
 }
 
-async fn list_signed(
-    State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
-    uri: Uri,
-) -> Result<Response, ApiError> {
+async fn list_signed(State(app): State<App>, origin: RequestOrigin, uri: Uri) -> Result<Response, ApiError> {
     let key = parse_key(&uri)?;
     let query = Query::parse(uri.query().unwrap_or_default(), &["since", "after"])?;
     let since = query.get("since").map(Timestamp::parse).transpose().map_err(bad("since"))?;
     let after = query.get("after").map(RepoPath::parse).transpose().map_err(bad("after"))?;
-    let signed = ask(&app, origin.as_ref(), move |look| look.signed_by(&key, since, after.as_ref()));
-    let signed = signed.await?.map_err(bad("after"))?;
-    write_and_send(&app, &signed, origin.as_deref()).await
+    answer(&app, &origin, move |look| look.signed_by(&key, since, after.as_ref()).map_err(bad("after"))).await
 }
 
 /// The segment behind `/v1/keys/`. Bytes that are no valid key are fine: no one lists them.

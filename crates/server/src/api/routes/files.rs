@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
-};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::{Extension, body::Body, body::Bytes, extract::State, response::IntoResponse, response::Response};
+use axum::{body::Body, body::Bytes, extract::State, response::IntoResponse, response::Response};
 use countersign_api::{answers::ChainResponse, error_code::ErrorCode, schemas::SignersConfig};
 use countersign_core::values::{path::RepoPath, wire::routes as paths};
 use countersign_core::{documents::layout, rules::decide::statement::list_records};
@@ -80,7 +78,7 @@ pub(crate) fn describe_stored(about: &str) -> DescribedAnswer {
 
 async fn raw(
     State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
+    origin: RequestOrigin,
     tail: Tail,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -92,36 +90,33 @@ async fn raw(
         }
         None => path,
     };
-    let question = FileQuestion { app: &app, origin: origin.as_deref(), headers: &headers };
+    let question = FileQuestion { app, origin, headers };
     let project = layout::project_of_history(&path);
-    match project.and_then(|project| Some((head.history_id(&project)?, project))) {
-        Some((id, project)) => question.send_history(head, project, id).await,
-        None => question.send_file(head, path, Wanted::File).await,
+    if let Some((id, project)) = project.and_then(|project| Some((head.history_id(&project)?, project))) {
+        return question.send_history(head, project, id).await;
     }
+    let file = head.file(&path).map(|file| file.id).ok_or_else(|| not_a_file(&head, &path))?;
+    question.send_file(head, path, file, Head::file, OCTET_STREAM).await
 }
 
 async fn signers(
     State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
+    origin: RequestOrigin,
     tail: Tail,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (path, head) = (tail.parse()?, app.store.head());
-    let question = FileQuestion { app: &app, origin: origin.as_deref(), headers: &headers };
-    question.send_file(head, path, Wanted::Signers).await
+    let file = head.nearest_signers(&path).map(|file| file.id);
+    let file = file.ok_or_else(|| ApiError::no_signers(path.as_str()))?;
+    let question = FileQuestion { app, origin, headers };
+    question.send_file(head, path, file, Head::nearest_signers, JSON).await
 }
 
-async fn chain(
-    State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
-    tail: Tail,
-) -> Result<Response, ApiError> {
+async fn chain(State(app): State<App>, origin: RequestOrigin, tail: Tail) -> Result<Response, ApiError> {
     let path = parse_artifact(&tail.0)?;
     let head = app.store.head();
     let entries = app.sending.read(move || HistoryEntries::chain(head, &path)).await??;
-    let length = entries.len();
-    let body = entries.send(&app, origin.as_deref()).await?;
-    Ok(sized(body, JSON, length))
+    Ok(with_type(entries.send(&app, &origin).await?, JSON))
 }
 
 /// Answers with a stored file without waiting; `None` leaves the request to the handler.
@@ -196,57 +191,33 @@ fn serve_cached(
     Some(tagged(Response::new(Body::from(content)), content_type, &tag))
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Wanted {
-    File,
-    Signers,
-}
-
-impl Wanted {
-    fn find<'a>(self, head: &'a Head, path: &RepoPath) -> Option<FoundFile<'a>> {
-        match self {
-            Self::File => head.file(path),
-            Self::Signers => head.nearest_signers(path),
-        }
-    }
-
-    fn missing(self, head: &Head, path: &RepoPath) -> ApiError {
-        match self {
-            Self::File => not_a_file(head, path),
-            Self::Signers => ApiError::no_signers(path.as_str()),
-        }
-    }
-
-    fn content_type(self) -> HeaderValue {
-        match self {
-            Self::File => OCTET_STREAM,
-            Self::Signers => JSON,
-        }
-    }
-
-    fn read(self, head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {
-        let found = self.find(head, path).ok_or_else(|| self.missing(head, path))?;
-        Ok(head.content(found).map_err(|error| unreadable(path, &error))?)
-    }
-}
-
 /// A request for a file that has to be read, away from the threads of connections.
-struct FileQuestion<'a> {
-    app: &'a App,
-    origin: Option<&'a RequestOrigin>,
-    headers: &'a HeaderMap,
+struct FileQuestion {
+    app: App,
+    origin: RequestOrigin,
+    headers: HeaderMap,
 }
 
-impl FileQuestion<'_> {
-    async fn send_file(&self, head: Arc<Head>, path: RepoPath, wanted: Wanted) -> Result<Response, ApiError> {
-        let Some(file) = wanted.find(&head, &path) else { return Err(wanted.missing(&head, &path)) };
-        let tag = entity_tag(&file.id);
-        if matches_tag(self.headers, &tag) {
+impl FileQuestion {
+    /// Sends the file with this id, which `find` finds at the path.
+    async fn send_file(
+        &self,
+        head: Arc<Head>,
+        path: RepoPath,
+        id: ObjectId,
+        find: for<'a> fn(&'a Head, &RepoPath) -> Option<FoundFile<'a>>,
+        content_type: HeaderValue,
+    ) -> Result<Response, ApiError> {
+        let tag = entity_tag(&id);
+        if matches_tag(&self.headers, &tag) {
             return Ok(not_modified(&tag));
         }
-        let content = self.app.sending.read(move || wanted.read(&head, &path)).await??;
-        let body = self.app.sending.body(content, self.origin).await?;
-        Ok(tagged(Response::new(body), wanted.content_type(), &tag))
+        let read = move || {
+            let found = find(&head, &path).ok_or_else(|| file_not_found(&path))?;
+            Ok::<_, ApiError>(head.content(found).map_err(|error| unreadable(&path, &error))?)
+        };
+        let content = self.app.sending.read(read).await??;
+        Ok(tagged(self.app.sending.answer(content, &self.origin).await?, content_type, &tag))
     }
 
     async fn send_history(
@@ -256,15 +227,13 @@ impl FileQuestion<'_> {
         id: ObjectId,
     ) -> Result<Response, ApiError> {
         let tag = entity_tag(&id);
-        if matches_tag(self.headers, &tag) {
+        if matches_tag(&self.headers, &tag) {
             return Ok(not_modified(&tag));
         }
         let path = layout::history(&project);
         let entries = self.app.sending.read(move || HistoryEntries::document(head, project)).await??;
         let entries = entries.ok_or_else(|| file_not_found(&path))?;
-        let length = entries.len();
-        let body = entries.send(self.app, self.origin).await?;
-        Ok(tagged(sized(body, OCTET_STREAM, length), OCTET_STREAM, &tag))
+        Ok(tagged(entries.send(&self.app, &self.origin).await?, OCTET_STREAM, &tag))
     }
 }
 
@@ -272,27 +241,23 @@ impl FileQuestion<'_> {
 pub(crate) async fn send_json(
     app: &App,
     answer: Bytes,
-    origin: Option<&RequestOrigin>,
+    origin: &RequestOrigin,
 ) -> Result<Response, ApiError> {
-    let length = answer.len();
-    Ok(sized(app.sending.body(answer, origin).await?, JSON, length))
+    Ok(with_type(app.sending.answer(answer, origin).await?, JSON))
 }
 
 /// Writes an answer as JSON and sends it. It waits for room if it is large.
 pub(crate) async fn write_and_send(
     app: &App,
     answer: &impl Serialize,
-    origin: Option<&RequestOrigin>,
+    origin: &RequestOrigin,
 ) -> Result<Response, ApiError> {
     let answer = serde_json::to_vec(answer).expect("lists of text and numbers are always JSON");
     send_json(app, answer.into(), origin).await
 }
 
-/// An answer whose length is known before its body.
-pub(crate) fn sized(body: Body, content_type: HeaderValue, length: usize) -> Response {
-    let mut response = Response::new(body);
+fn with_type(mut response: Response, content_type: HeaderValue) -> Response {
     response.headers_mut().insert(CONTENT_TYPE, content_type);
-    response.headers_mut().insert(CONTENT_LENGTH, length.into());
     response
 }
 
@@ -304,9 +269,8 @@ pub(crate) fn not_modified(tag: &[u8]) -> Response {
 pub(crate) fn tagged(mut response: Response, content_type: HeaderValue, tag: &[u8]) -> Response {
     // Room for all headers, allocated once.
     response.headers_mut().reserve(8);
-    response.headers_mut().insert(CONTENT_TYPE, content_type);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-    with_tag(response, tag)
+    with_tag(with_type(response, content_type), tag)
 }
 
 fn with_tag(mut response: Response, tag: &[u8]) -> Response {

@@ -5,7 +5,7 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use axum::body::{Body, Bytes};
+use axum::{body::Body, body::Bytes, response::Response};
 use countersign_api::assembly::Assembly;
 use countersign_core::documents::{history::EntryFacts, layout};
 use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
@@ -13,7 +13,7 @@ use countersign_core::rules::{chain, chain::ChainPlace, chain::ChainRefusal, sto
 use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp};
 use countersign_store::{Head, unreadable};
 
-use crate::http::{error::ApiError, sending::BodyPart, sending::SMALL_BYTES};
+use crate::http::{error::ApiError, sending::BodyPart, sending::SMALL_BYTES, sending::sized};
 use crate::{api::state::App, limits::connections::RequestOrigin};
 
 /// Every part except the last is at least this long.
@@ -49,25 +49,22 @@ impl HistoryEntries {
         Ok(Self { head, project, count, assembly, bytes })
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.bytes
-    }
-
-    /// The body of an answer with all of it.
-    pub(crate) async fn send(self, app: &App, origin: Option<&RequestOrigin>) -> Result<Body, ApiError> {
-        let is_small = self.bytes <= SMALL_BYTES;
-        let room = match is_small {
+    /// Answers with all of it.
+    pub(crate) async fn send(self, app: &App, origin: &RequestOrigin) -> Result<Response, ApiError> {
+        let length = self.bytes;
+        let room = match length <= SMALL_BYTES {
             true => None,
             // In memory at a time: a part, and the entry that it ends with.
-            false => Some(app.sending.hold(self.bytes.min(PART_BYTES + FILE_BYTES), origin).await?),
+            false => Some(app.sending.hold(length.min(PART_BYTES + FILE_BYTES), origin).await?),
         };
         let entries = Arc::new(self);
         let reader = Arc::clone(&entries);
         let first = app.sending.read(move || reader.read_part(1)).await??;
-        Ok(match room {
+        let body = match room {
             Some(room) => app.sending.stream(room, first, move |from| entries.read_part(from)),
             None => Body::from(first.bytes),
-        })
+        };
+        Ok(sized(body, length))
     }
 
     /// The part that begins with entry `from`. Positions are entries.

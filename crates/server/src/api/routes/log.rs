@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderName, HeaderValue};
 use axum::{Json, response::IntoResponse, response::Response};
 use countersign_core::log::checkpoint::{Checkpoint, CheckpointError, WitnessRequest};
@@ -16,15 +15,13 @@ use serde_json::json;
 use crate::api::openapi::{Content, DescribedAnswer, EXAMPLE_INDEX, Endpoint, Parameter, Section};
 use crate::api::{auth::read_public_body, openapi, routing::RouteTable, routing::Tail, state::App};
 use crate::nodes::asking::{CosigningStats, take_cosignatures};
-use crate::{follow::witness, http::error::ApiError};
+use crate::{follow::witness, http::error::ApiError, http::sending::typed};
 
-const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const TEXT: &str = "text/plain; charset=utf-8";
 /// What is signed stays as it is.
-const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
-const FOR_SECONDS: HeaderValue = HeaderValue::from_static("public, max-age=2");
-const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
+const FOR_SECONDS: &str = "public, max-age=2";
+const NO_CACHE: &str = "no-cache";
 
 pub(crate) fn routes() -> RouteTable {
     let note = || example("checkpoint", format!("{EXAMPLE_NOTE}{LOG_LINE}"));
@@ -165,17 +162,17 @@ fn malformed() -> ApiError {
 
 async fn checkpoint(State(app): State<App>) -> Result<Response, ApiError> {
     let note = find_log(&app)?.checkpoint_note().ok_or(ApiError::NO_LOG_YET)?;
-    Ok(answer(note.as_str().to_owned(), TEXT, FOR_SECONDS))
+    Ok(typed(note.as_str().to_owned(), TEXT, FOR_SECONDS))
 }
 
 /// Answers with all cosignatures, because a mirror does not know how many are enough.
 async fn cosigned(State(app): State<App>) -> Result<Response, ApiError> {
     let note = find_log(&app)?.cosigned_note().ok_or(ApiError::NO_LOG_YET)?;
-    Ok(answer(note, TEXT, FOR_SECONDS))
+    Ok(typed(note, TEXT, FOR_SECONDS))
 }
 
 async fn key(State(app): State<App>) -> Result<Response, ApiError> {
-    Ok(answer(format!("{}\n", find_log(&app)?.key()), TEXT, FOR_SECONDS))
+    Ok(typed(format!("{}\n", find_log(&app)?.key()), TEXT, FOR_SECONDS))
 }
 
 /// Takes cosignatures from a witness that the server cannot ask (D96).
@@ -195,26 +192,17 @@ async fn tiles(State(app): State<App>, tail: Tail) -> Result<Response, ApiError>
     let log = find_log(&app)?;
     let name = TileName::parse(&tail.0).ok_or(ApiError::NO_SUCH_TILE)?;
     let bytes = app.sending.read(move || log.tile(&name)).await??;
-    Ok(answer(bytes, OCTET_STREAM, FOR_EVER))
+    Ok(typed(bytes, "application/octet-stream", FOR_EVER))
 }
 
 async fn proof(State(app): State<App>, tail: Tail) -> Result<Response, ApiError> {
     let (path, log, store) = (tail.parse()?, find_log(&app)?, Arc::clone(&app.store));
     let staple = app.sending.read(move || log.staple(|| store.head(), &path).1).await??;
-    Ok(answer(staple.write(), JSON, FOR_SECONDS))
+    Ok(typed(staple.write(), openapi::JSON, FOR_SECONDS))
 }
 
 fn find_log(app: &App) -> Result<Arc<TransparencyLog>, ApiError> {
     Ok(app.log.get().cloned().ok_or(ApiError::NO_LOG)?)
-}
-
-fn answer(body: impl IntoResponse, content_type: HeaderValue, caching: HeaderValue) -> Response {
-    let mut response = body.into_response();
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, content_type);
-    headers.insert(CACHE_CONTROL, caching);
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
 }
 
 async fn add_checkpoint(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
@@ -222,12 +210,11 @@ async fn add_checkpoint(State(app): State<App>, request: Request) -> Result<Resp
     let body = read_public_body(&app, request, WITNESS_REQUEST_BYTES).await?;
     let request = WitnessRequest::parse(&body).map_err(CosignRefusal::Malformed)?;
     match witness::cosign(&witness, request, &app.clock, app.role.mirror()).await {
-        Ok(cosignature) => Ok(answer(cosignature.line.to_string(), TEXT, NO_CACHE)),
+        Ok(cosignature) => Ok(typed(cosignature.line.to_string(), TEXT, NO_CACHE)),
         Err(CosignRefusal::OtherSize(size)) => {
             // The log wants to read the size alone.
             let status = ApiError::from(CosignRefusal::OtherSize(size)).status();
-            let content_type = HeaderValue::from_static(wire::LOG_SIZE_TYPE);
-            Ok(answer((status, format!("{size}\n")), content_type, NO_CACHE))
+            Ok(typed((status, format!("{size}\n")), wire::LOG_SIZE_TYPE, NO_CACHE))
         }
         Err(refusal) => {
             let is_stopped = matches!(refusal, CosignRefusal::Stopped(_));
@@ -248,7 +235,7 @@ async fn witnessed_checkpoint(
     let witness = find_witness(&app)?;
     let origin = Sha256::parse(&origin).ok_or(ApiError::NOTHING_COSIGNED)?;
     let note = witness.checkpoint_of(&origin)?.ok_or(ApiError::NOTHING_COSIGNED)?;
-    Ok(answer(note, TEXT, NO_CACHE))
+    Ok(typed(note, TEXT, NO_CACHE))
 }
 
 fn find_witness(app: &App) -> Result<Arc<LogWitness>, ApiError> {

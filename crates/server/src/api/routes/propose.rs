@@ -51,7 +51,7 @@ async fn register_repo(
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
     let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
-    let (expiry, caps) = (app.limits.registration_expiry(), app.limits.caps());
+    let (expiry, caps) = (app.limits.registration_expiry(), app.limits.clone());
     register::check_register(&*app.store.head(), &source.project, expiry, app.now())?;
     caps.check_register(&*app.store.head(), &source.project, expiry, app.now())?;
     let claim = request.claim_fetch(request.claimant().as_stranger())?;
@@ -73,7 +73,7 @@ async fn update_signers(
     request: Authenticated,
 ) -> Result<Json<ProposedResponse>, ApiError> {
     let (source, signed) = (locate(&app, &request)?, request.to_signed_request()?);
-    let caps = app.limits.caps();
+    let caps = app.limits.clone();
     update::check_update(&*app.store.head(), &source.project, &request.caller)?;
     caps.check_rotations(&*app.store.head(), &source.project, app.now())?;
     let claimant = request.claimant().with_project(&source.project);

@@ -2,9 +2,7 @@
 
 use std::time::Instant;
 
-use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, X_CONTENT_TYPE_OPTIONS,
-};
+use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, ETAG, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Json, body::Bytes, extract::Request, extract::State, response::IntoResponse, response::Response};
 use countersign_api::answers::{HealthResponse, PingAuth, PingResponse};
@@ -13,7 +11,8 @@ use serde_json::json;
 
 use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Reference, Section, if_none_match};
 use crate::api::{auth, openapi, routes::files::matches_tag, routing::RouteTable, state::App};
-use crate::{http::error::ApiError, http::error::NotReady, operate::observe};
+use crate::http::{error::ApiError, error::NotReady, sending::typed};
+use crate::operate::observe;
 
 pub(crate) fn routes() -> RouteTable {
     RouteTable::default()
@@ -79,17 +78,12 @@ async fn document(State(app): State<App>, headers: HeaderMap) -> Response {
     let document: &'static Reference = app.reference;
     let tag = document.tag();
     // Viewers of OpenAPI documents run on other origins, and everything in this one is public.
-    let common = [
-        (ETAG, tag),
-        (CACHE_CONTROL, "no-cache"),
-        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
+    let common = [(ETAG, tag), (ACCESS_CONTROL_ALLOW_ORIGIN, "*")];
     if matches_tag(&headers, tag.as_bytes()) {
-        return (StatusCode::NOT_MODIFIED, common).into_response();
+        let caching = [(CACHE_CONTROL, "no-cache"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+        return (StatusCode::NOT_MODIFIED, common, caching).into_response();
     }
-    let content = Bytes::from_static(document.bytes());
-    (common, [(CONTENT_TYPE, "application/json")], content).into_response()
+    typed((common, Bytes::from_static(document.bytes())), openapi::JSON, "no-cache")
 }
 
 async fn healthz() -> Json<HealthResponse> {

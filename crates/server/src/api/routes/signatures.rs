@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Extension, Json, body::Bytes, extract::State, response::Response};
+use axum::{Json, body::Bytes, extract::State, response::Response};
 use countersign_api::answers::{FilesToSignResponse, PendingResponse, SignedResponse, StatusResponse};
 use countersign_api::requests::SignaturesBody;
 use countersign_core::rules::{decide::sign, stored};
@@ -76,7 +76,7 @@ pub(crate) fn routes() -> RouteTable {
 /// Lists what waits for the caller. This takes no turn of the public questions, so strangers cannot hold up signers.
 async fn list_pending(
     State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
+    origin: RequestOrigin,
     request: Authenticated,
 ) -> Result<Response, ApiError> {
     wait_until_ready(&app).await?;
@@ -90,7 +90,7 @@ async fn list_pending(
             app.sending.read(move || write_pending(&catalogue.look(), &caller)).await?
         }
     };
-    send_json(&app, answer.into(), origin.as_deref()).await
+    send_json(&app, answer.into(), &origin).await
 }
 
 fn write_pending(look: &Look<'_>, caller: &PublicKey) -> Vec<u8> {
@@ -102,14 +102,14 @@ fn write_pending(look: &Look<'_>, caller: &PublicKey) -> Vec<u8> {
 
 async fn to_sign(
     State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
+    origin: RequestOrigin,
     tail: Tail,
     _: Authenticated,
 ) -> Result<Response, ApiError> {
     let path = tail.parse()?;
     let head = app.store.head();
     let answer = app.sending.read(move || write_to_sign(&head, &path)).await??;
-    send_json(&app, answer, origin.as_deref()).await
+    send_json(&app, answer, &origin).await
 }
 
 fn write_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, Uri};
-use axum::{Extension, body::Bytes, extract::State as AppState, response::Response};
+use axum::{body::Bytes, extract::State as AppState, response::Response};
 use countersign_api::error_code::ErrorCode;
 use countersign_api::state::{DroppedReleases, LogAnswer, LogConsistency, StateDocument, StateResponse};
 use countersign_core::proof::{bundle::Staple, state::State, state::StateSubject};
@@ -52,14 +52,14 @@ pub(crate) fn routes() -> RouteTable {
 
 async fn state(
     AppState(app): AppState<App>,
-    origin: Option<Extension<RequestOrigin>>,
+    origin: RequestOrigin,
     tail: Tail,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (path, question) = (tail.parse()?, StateQuestion::parse(uri.query().unwrap_or_default())?);
     let WrittenState { bytes, tag } = match question.wanted {
-        Wanted::Newest => find_newest(&app, origin.as_ref(), path, question.known).await?,
+        Wanted::Newest => find_newest(&app, &origin, path, question.known).await?,
         wanted => {
             let reader = Arc::clone(&app);
             let read = move || read_state(&reader, &path, &wanted, question.known).map(WrittenState::of);
@@ -69,8 +69,7 @@ async fn state(
     if matches_tag(&headers, tag.as_bytes()) {
         return Ok(not_modified(tag.as_bytes()));
     }
-    let body = app.sending.body(bytes, origin.as_deref()).await?;
-    Ok(tagged(Response::new(body), JSON, tag.as_bytes()))
+    Ok(tagged(app.sending.answer(bytes, &origin).await?, JSON, tag.as_bytes()))
 }
 
 /// An answer in bytes, written beside the threads of connections: a history can have megabytes.
@@ -206,7 +205,7 @@ fn prove_consistency(app: &App, staple: Option<&Staple>, seen: Option<u64>) -> O
 /// names it, and another head can show it.
 async fn find_newest(
     app: &App,
-    origin: Option<&Extension<RequestOrigin>>,
+    origin: &RequestOrigin,
     project: RepoPath,
     known: Known,
 ) -> Result<WrittenState, ApiError> {

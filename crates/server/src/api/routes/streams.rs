@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use axum::{Extension, extract::State, response::IntoResponse, response::Response};
+use axum::{extract::State, response::IntoResponse, response::Response};
 use countersign_api::event::EventKind;
 use countersign_core::values::{
     bounds::JOURNAL_WAIT_SECONDS, shown::shown_bytes, wire, wire::routes as paths,
@@ -19,7 +19,7 @@ use crate::api::{openapi, routing::RouteTable, state::App};
 use crate::events::journal::{CommitNews, FollowRequest, MIN_BYTES_PER_SECOND, not_in_history};
 use crate::events::{EventSource, ListenRequest, Listener, journal, not_kept};
 use crate::http::{error::ApiError, request::Query, request::parse_commit_id};
-use crate::limits::{connections::RequestOrigin, semaphore::Claimant};
+use crate::limits::connections::RequestOrigin;
 
 const COMMIT: HeaderName = HeaderName::from_static(wire::HEADER_COMMIT);
 
@@ -93,7 +93,7 @@ data 3
 
 async fn listen(
     State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
+    origin: RequestOrigin,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
@@ -103,38 +103,24 @@ async fn listen(
         events: Arc::clone(&app.events),
         is_stopping: app.stopping(),
     };
-    Listener::start(source, request, origin.map(|Extension(origin)| origin)).await
+    Listener::start(source, request, &origin).await
 }
 
-async fn follow(
-    State(app): State<App>,
-    origin: Option<Extension<RequestOrigin>>,
-    uri: Uri,
-) -> Result<Response, ApiError> {
-    let request = parse_follow(uri.query().unwrap_or_default())?;
-    let client = origin.as_ref().and_then(|origin| origin.client.as_ref());
-    let claimant = Claimant::at(client.map(|client| client.network));
+async fn follow(State(app): State<App>, origin: RequestOrigin, uri: Uri) -> Result<Response, ApiError> {
+    let query = Query::parse(uri.query().unwrap_or_default(), &["after", "wait"])?;
+    let after = query.get("after").map(|text| parse_commit_id("after", text)).transpose()?;
+    let wait = query.get("wait").map(parse_seconds).transpose()?.unwrap_or_default();
+    let request = FollowRequest { after, wait };
+    let (claimant, client) = (origin.claimant(), origin.listen());
     let news = CommitNews { end: app.events.subscribe(), is_stopping: app.stopping() };
     app.followers.wait(&app.store, request, claimant.clone(), news).await?;
     let journal = journal::begin(&app.followers, Arc::clone(&app.store), request.after, claimant).await?;
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(wire::JOURNAL_TYPE)),
         (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (COMMIT, write_commit(&journal.head().to_string())?),
+        (COMMIT, HeaderValue::from_str(&journal.head().to_string()).map_err(|_| ApiError::PANICKED)?),
     ];
-    let client = origin.map(|Extension(origin)| origin.patience.listen());
     Ok((headers, journal.into_body(client, app.stopping())).into_response())
-}
-
-fn write_commit(id: &str) -> Result<HeaderValue, ApiError> {
-    HeaderValue::from_str(id).map_err(|_| ApiError::PANICKED.into())
-}
-
-fn parse_follow(query: &str) -> Result<FollowRequest, ApiError> {
-    let query = Query::parse(query, &["after", "wait"])?;
-    let after = query.get("after").map(|text| parse_commit_id("after", text)).transpose()?;
-    let wait = query.get("wait").map(parse_seconds).transpose()?.unwrap_or_default();
-    Ok(FollowRequest { after, wait })
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, ApiError> {

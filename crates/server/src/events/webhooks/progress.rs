@@ -212,8 +212,9 @@ impl Commits {
     /// again.
     pub(crate) fn read(&mut self) -> Result<Option<Piece>, StoreError> {
         let begin = self.next;
-        let commits = match self.older.take_oldest() {
-            Some((milestone, position)) => {
+        let commits = match self.older.milestones.pop() {
+            Some(milestone) => {
+                let position = self.older.newest - (self.older.milestones.len() * STEP) as i64;
                 let count = usize::try_from(position + 1 - begin).unwrap_or(0);
                 let read = self.recent_commits.read_back(milestone).take(count);
                 let mut commits = read.map(|read| read.map(Arc::new)).collect::<Result<Vec<_>, _>>();
@@ -232,12 +233,5 @@ impl Commits {
         };
         self.next += commits.len() as i64;
         Ok(Some(Piece { begin, commits }))
-    }
-}
-
-impl Older {
-    fn take_oldest(&mut self) -> Option<(ObjectId, i64)> {
-        let milestone = self.milestones.pop()?;
-        Some((milestone, self.newest - (self.milestones.len() * STEP) as i64))
     }
 }

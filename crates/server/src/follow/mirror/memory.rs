@@ -107,7 +107,7 @@ fn fail(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MemoryEr
 /// The mirror's commits, newest first, up to one of interest.
 #[derive(Debug, Default)]
 pub(crate) struct OwnPast {
-    commits: Vec<ObjectId>,
+    pub(crate) commits: Vec<ObjectId>,
 }
 
 /// What the origin has instead of the mirror's newest commit.
@@ -129,10 +129,6 @@ impl OwnPast {
             move || recent_commits.read_back(tip).map(|commit| commit.map(|commit| commit.id)).collect();
         let commits = spawn_blocking(read).await.unwrap_or(Err(StoreError::Panicked))?;
         Ok(Self { commits })
-    }
-
-    pub(crate) fn begins_at(&self, tip: ObjectId) -> bool {
-        self.commits.first() == Some(&tip)
     }
 
     /// Finds the newest commit that the origin knows: at growing distances from the newest one, then between the last one

@@ -27,7 +27,7 @@ pub struct MirrorState {
     refusal: ArcSwapOption<FollowRefusal>,
     contact: Mutex<OriginContact>,
     /// Counts the operator's decisions to try again.
-    resumed: watch::Sender<u64>,
+    pub(crate) resumed: watch::Sender<u64>,
     is_empty: AtomicBool,
     /// Whether the mirror began with nothing, and has not had everything since.
     is_first_copy: AtomicBool,
@@ -132,10 +132,6 @@ impl MirrorState {
         let was_refused = self.refusal.swap(None).is_some() || was_refused;
         self.resumed.send_modify(|count| *count += 1);
         Ok(was_refused)
-    }
-
-    pub(crate) fn subscribe_resumed(&self) -> watch::Receiver<u64> {
-        self.resumed.subscribe()
     }
 
     /// Stops following, also after a restart. If the refusal cannot be written to disk, it holds only for this process.

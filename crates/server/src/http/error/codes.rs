@@ -18,7 +18,7 @@ use countersign_store::{StoreError, nonces::NonceError};
 use crate::follow::mirror::state::NotTheOrigin;
 use crate::http::error::{ApiError, NotReady};
 use crate::http::{blocks::ChangeBlocked, upstream::releases::DownloadError};
-use crate::limits::{Limited, caps::CapRefusal, semaphore::GaveWay, semaphore::NoPermit};
+use crate::limits::{Limited, semaphore::GaveWay, semaphore::NoPermit};
 use crate::metrics::{Severity, UpstreamFault};
 
 /// The message if the disk fails. Only the log names the file.
@@ -249,21 +249,6 @@ impl From<ProposalFault> for ApiError {
             ProposalFault::InvalidSigners { .. } => {
                 Self::upstream(UpstreamFault::Invalid, fault.to_string()).because(fault)
             }
-        }
-    }
-}
-
-impl From<CapRefusal> for ApiError {
-    fn from(refusal: CapRefusal) -> Self {
-        match refusal {
-            CapRefusal::Registrations { .. } => Self::refused(ErrorCode::TooManyRegistrations, &refusal),
-            CapRefusal::Superseded { .. } | CapRefusal::SupersededBytes { .. } => {
-                Self::refused(ErrorCode::TooManyProposals, &refusal)
-            }
-            CapRefusal::Rotations { wait_seconds, .. } => {
-                Self::refused(ErrorCode::TooManyRotations, &refusal).retry_after(wait_seconds)
-            }
-            CapRefusal::Stored(error) => error.into(),
         }
     }
 }

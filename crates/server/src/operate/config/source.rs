@@ -1,14 +1,9 @@
 //! Mistakes in settings: what is wrong, and where in the configuration file, in its own lines.
 
-use std::{error::Error as _, io, net::SocketAddr, path::Path, path::PathBuf};
+use std::{fmt::Display, io, path::Path, path::PathBuf};
 
-use countersign_api::event::EventKind;
-use countersign_cluster::settings::SettingsError;
-use countersign_core::values::{key::KeyError, path::PathError, shown::shown_text};
-use countersign_forge::forges::{ForgeConfigError, TokenError};
+use countersign_core::values::shown::shown_text;
 use thiserror::Error;
-
-use crate::events::webhooks::{ShortSecret, settings::WebhookNameError};
 
 /// The text of a configuration file, for messages.
 #[derive(Debug, Clone)]
@@ -29,13 +24,21 @@ impl ConfigSource {
             .filter(|_| !self.text.contains("webhook") && !self.text.contains("database"));
         let quoted = quoted.map(|text| format!("\n  {line} | {}", shown_text(text.trim_end())));
         let reason = explain_unknown(error.message()).unwrap_or_else(|| error.message().to_owned());
-        ConfigError::Parse { path: self.path.clone(), line, reason, quoted: quoted.unwrap_or_default() }
+        let (path, quoted) = (self.path.display(), quoted.unwrap_or_default());
+        ConfigError::new(format!(
+            "the configuration file {path} is not valid, in line {line}: {reason}{quoted}"
+        ))
     }
 
     /// Says in which line the setting is, if the file has it.
     pub(crate) fn locate(&self, error: ConfigError) -> ConfigError {
-        let Some(line) = self.find_line(&error) else { return error };
-        ConfigError::At { path: self.path.clone(), line, text: causes_of(&error) }
+        let Some(SettingPlace { table, key, value }) = &error.place else { return error };
+        let dotted = format!("{table}.{key}");
+        let line =
+            self.find(table, key, value.as_deref()).or_else(|| self.find("", &dotted, value.as_deref()));
+        let Some(line) = line else { return error };
+        let because = error.source.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+        ConfigError::new(format!("{}{because} ({}, line {line})", error.text, self.path.display()))
     }
 
     /// The line in which this table names this file, as messages say it.
@@ -43,36 +46,6 @@ impl ConfigSource {
         let keys = ["cert_file", "key_file"].into_iter();
         let line = keys.filter_map(|key| self.find(table, key, file.to_str())).next()?;
         Some(format!("{}, line {line}", self.path.display()))
-    }
-
-    fn find_line(&self, error: &ConfigError) -> Option<usize> {
-        match error {
-            ConfigError::Value { key, .. } => {
-                let (table, key) = key.split_once('.').unwrap_or(("", key));
-                self.find(table, key, None).or_else(|| self.find("", &format!("{table}.{key}"), None))
-            }
-            ConfigError::Webhook { name, .. } => self.find("webhook", "name", Some(name)),
-            ConfigError::TokenFile { path, .. } | ConfigError::Token { path, .. } => {
-                self.find("forge", "token_file", path.to_str())
-            }
-            ConfigError::Forge(error) => {
-                let host = match error {
-                    ForgeConfigError::Host { text, .. } => text,
-                    ForgeConfigError::Twice { host }
-                    | ForgeConfigError::Base { host, .. }
-                    | ForgeConfigError::KnownHost { host, .. } => host,
-                };
-                self.find("forge", "host", Some(host))
-            }
-            ConfigError::HalfOfTls { .. } => {
-                self.find("tls", "cert_file", None).or_else(|| self.find("tls", "key_file", None))
-            }
-            ConfigError::DatabaseFile { .. } => self.find("database", "url_file", None),
-            ConfigError::DevInPublic(_) => self.find("", "dev", None),
-            // It came from elsewhere.
-            ConfigError::Database(_) => None,
-            ConfigError::Read { .. } | ConfigError::Parse { .. } | ConfigError::At { .. } => None,
-        }
     }
 
     /// The last line that sets this key of this table, to this value if one is given.
@@ -132,83 +105,39 @@ fn distance(a: &str, b: &str) -> usize {
 /// A day. No time in the tables `[[webhook]]`, `[log]` and `[mirror]` can be longer.
 pub(crate) const MAX_SECONDS: u64 = 24 * 60 * 60;
 
+/// A mistake in a setting.
 #[derive(Debug, Error)]
-pub enum ConfigError {
-    #[error("cannot read the configuration file {path}")]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error("the configuration file {path} is not valid, in line {line}: {reason}{quoted}")]
-    Parse {
-        path: PathBuf,
-        line: usize,
-        reason: String,
-        /// The line itself, on a line of its own, or nothing.
-        quoted: String,
-    },
-    /// Another error, with its place in the file.
-    #[error("{text} ({path}, line {line})")]
-    At { path: PathBuf, line: usize, text: String },
-    #[error("the webhook `{}` in the configuration file: {problem}", shown_text(name))]
-    Webhook { name: String, problem: WebhookProblem },
-    #[error(
-        "--dev is only for your own machine, and {0} is not a loopback address. Leave out --dev, or listen on 127.0.0.1"
-    )]
-    DevInPublic(SocketAddr),
-    #[error("cannot read the token file {path}")]
-    TokenFile { path: PathBuf, source: std::io::Error },
-    #[error("the token in {path}: {source}")]
-    Token { path: PathBuf, source: TokenError },
-    #[error(transparent)]
-    Forge(#[from] ForgeConfigError),
-    #[error("TLS needs a certificate and its key: the {missing} is missing. Give both, or neither")]
-    HalfOfTls { missing: &'static str },
-    #[error(transparent)]
-    Database(SettingsError),
-    #[error("cannot read the file {path} that `database.url_file` names")]
-    DatabaseFile { path: PathBuf, source: io::Error },
-    #[error("`{key}` in the configuration file: {reason}")]
-    Value { key: &'static str, reason: String },
+#[error("{text}")]
+pub struct ConfigError {
+    text: String,
+    place: Option<SettingPlace>,
+    source: Option<io::Error>,
 }
 
-#[derive(Debug, Error)]
-pub enum WebhookProblem {
-    #[error(transparent)]
-    Name(#[from] WebhookNameError),
-    #[error("another one has the same name: each keeps its progress under its own")]
-    SameName,
-    #[error("its url {0}")]
-    Url(String),
-    #[error("it has no secret: set `secret`, or `secret_file`")]
-    NoSecret,
-    #[error("it has both `secret` and `secret_file`: leave one out")]
-    TwoSecrets,
-    #[error("cannot read its secret file {}: {source}", path.display())]
-    SecretFile { path: PathBuf, source: io::Error },
-    #[error(transparent)]
-    ShortSecret(#[from] ShortSecret),
-    #[error("`{}` is not a type of event: the types are {}", shown_text(given), known_types())]
-    Type { given: String },
-    #[error("`{key}` is empty, so nothing would be sent. Leave it out to send everything")]
-    Nothing { key: &'static str },
-    #[error("its prefix `{}`: {source}", shown_text(given))]
-    Prefix { given: String, source: PathError },
-    #[error("its key: {0}")]
-    Key(#[from] KeyError),
-    #[error("`{key}` must be from 1 to {MAX_SECONDS}")]
-    Time { key: &'static str },
-    #[error("`retry_max_seconds` is less than `retry_min_seconds`")]
-    Retries,
+/// Where the file sets something: a table, a key of it, and what the value contains.
+#[derive(Debug)]
+struct SettingPlace {
+    table: &'static str,
+    key: &'static str,
+    value: Option<String>,
 }
 
-/// An error with its causes.
-pub(crate) fn causes_of(error: &ConfigError) -> String {
-    let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    // Some errors quote their cause already.
-    causes.fold(error.to_string(), |text, cause| {
-        let cause = cause.to_string();
-        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
-    })
-}
+impl ConfigError {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), place: None, source: None }
+    }
 
-fn known_types() -> String {
-    EventKind::ALL.map(EventKind::name).join(", ")
+    /// A value that is not accepted. `key` is written as in `limits.assets`.
+    pub(crate) fn value(key: &'static str, reason: impl Display) -> Self {
+        let (table, name) = key.split_once('.').unwrap_or(("", key));
+        Self::new(format!("`{key}` in the configuration file: {reason}")).at(table, name, None)
+    }
+
+    pub(crate) fn at(self, table: &'static str, key: &'static str, value: Option<&str>) -> Self {
+        Self { place: Some(SettingPlace { table, key, value: value.map(str::to_owned) }), ..self }
+    }
+
+    pub(crate) fn because(self, source: io::Error) -> Self {
+        Self { source: Some(source), ..self }
+    }
 }

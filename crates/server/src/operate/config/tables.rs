@@ -4,14 +4,15 @@ use std::{convert::Infallible, fmt, path::PathBuf, str::FromStr, time::Duration}
 
 use countersign_cluster::settings::{DatabaseSettings, UrlSource};
 use countersign_core::values::bounds::{INDEX_BYTES, INDEX_FILES, SIGNERS_FILE_BYTES};
-use countersign_forge::{fetch::Timeouts, forges::ForgeConfig, forges::ForgeKind, forges::Token};
+use countersign_forge::forges::{ForgeKind, Token};
+use countersign_forge::{fetch::Timeouts, forges::ForgeConfig, forges::ForgeConfigError};
 use countersign_store::audit::replay::{MAX_FETCH, MIN_EXPIRY};
 use countersign_store::{Author, StorageLimits, budget::Rate};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use thiserror::Error;
 
 use crate::follow::mirror::{MirrorSettings, exchange::OriginAddress};
-use crate::limits::{Rates, caps::Caps, connections::ConnectionLimits};
+use crate::limits::{Rates, connections::ConnectionLimits};
 use crate::operate::{config::source::ConfigError, config::source::MAX_SECONDS, tls::TlsFiles};
 
 /// A checksums file has at most two lines for each file, both shorter than its entry in an index.
@@ -58,7 +59,7 @@ macro_rules! table {
 /// Refuses a key that is zero. Each key comes with a flag that says so.
 pub(crate) fn refuse_zero(keys: &[(&'static str, bool)]) -> Result<(), ConfigError> {
     match keys.iter().find(|(_, is_zero)| *is_zero) {
-        Some((key, _)) => Err(ConfigError::Value { key, reason: "must be more than 0".to_owned() }),
+        Some((key, _)) => Err(ConfigError::value(key, "must be more than 0")),
         None => Ok(()),
     }
 }
@@ -78,9 +79,14 @@ table! {
         registration_expiry_days: u64 = 14,
         /// Never more than half of all connections.
         event_listeners: usize = 4_096,
+        /// First registrations that still wait for signatures, on one host.
         registrations_per_host: usize = 10_000,
+        /// First registrations that still wait for signatures, below the first name on a host. On a forge that name is an
+        /// owner.
         registrations_per_owner: usize = 100,
+        /// Proposals of a project that another one replaced. Each admin and master has a share of them.
         superseded_per_project: usize = 100,
+        /// New signers that took effect within 24 hours.
         rotations_per_day: usize = 100,
         project_bytes_per_day: u64 = 256 << 20,
         project_reserved_bytes_per_day: u64 = 16 << 20,
@@ -105,12 +111,11 @@ impl ServiceLimits {
             ("limits.request_body_bytes", body, MAX_REQUEST_BODY_BYTES, in_memory),
         ] {
             if value > most {
-                return Err(ConfigError::Value { key, reason: format!("at most {most}: {why}") });
+                return Err(ConfigError::value(key, format!("at most {most}: {why}")));
             }
         }
         if self.registration_expiry_days.checked_mul(DAY).is_none() {
-            let key = "limits.registration_expiry_days";
-            return Err(ConfigError::Value { key, reason: "too many days".to_owned() });
+            return Err(ConfigError::value("limits.registration_expiry_days", "too many days"));
         }
         Ok(self)
     }
@@ -118,15 +123,6 @@ impl ServiceLimits {
     /// When a first registration that is not complete can be replaced.
     pub fn registration_expiry(&self) -> Duration {
         Duration::from_secs(self.registration_expiry_days.saturating_mul(DAY))
-    }
-
-    pub fn caps(&self) -> Caps {
-        Caps {
-            registrations_per_host: self.registrations_per_host,
-            registrations_per_owner: self.registrations_per_owner,
-            superseded_per_project: self.superseded_per_project,
-            rotations_per_day: self.rotations_per_day,
-        }
     }
 
     pub fn storage(&self) -> StorageLimits {
@@ -155,7 +151,7 @@ impl FetchTable {
         if self.total_timeout_seconds > MAX_FETCH.as_secs() {
             let reason =
                 format!("must be at most {}, the longest fetch that `fsck` expects", MAX_FETCH.as_secs());
-            return Err(ConfigError::Value { key: "fetch.total_timeout_seconds", reason });
+            return Err(ConfigError::value("fetch.total_timeout_seconds", reason));
         }
         Ok(Timeouts {
             connect: Duration::from_secs(self.connect_timeout_seconds),
@@ -227,7 +223,7 @@ impl MirrorTable {
         self.check()?;
         if self.max_lag_seconds > MAX_SECONDS {
             let reason = format!("at most {MAX_SECONDS}, which is a day");
-            return Err(ConfigError::Value { key: "mirror.max_lag_seconds", reason });
+            return Err(ConfigError::value("mirror.max_lag_seconds", reason));
         }
         let max_lag = Duration::from_secs(self.max_lag_seconds);
         Ok(origin.map(|origin| MirrorSettings { origin, max_lag }))
@@ -247,14 +243,15 @@ impl TlsTable {
         cert: Option<PathBuf>,
         key: Option<PathBuf>,
     ) -> Result<Option<TlsFiles>, ConfigError> {
-        match (cert.or(self.cert_file), key.or(self.key_file)) {
-            (Some(cert), Some(key)) => Ok(Some(TlsFiles { cert, key })),
-            (None, None) => Ok(None),
-            (Some(_), None) => Err(ConfigError::HalfOfTls { missing: "key (--tls-key, or tls.key_file)" }),
-            (None, Some(_)) => {
-                Err(ConfigError::HalfOfTls { missing: "certificate (--tls-cert, or tls.cert_file)" })
-            }
-        }
+        let (missing, given) = match (cert.or(self.cert_file), key.or(self.key_file)) {
+            (Some(cert), Some(key)) => return Ok(Some(TlsFiles { cert, key })),
+            (None, None) => return Ok(None),
+            (Some(_), None) => ("key (--tls-key, or tls.key_file)", "cert_file"),
+            (None, Some(_)) => ("certificate (--tls-cert, or tls.cert_file)", "key_file"),
+        };
+        let text =
+            format!("TLS needs a certificate and its key: the {missing} is missing. Give both, or neither");
+        Err(ConfigError::new(text).at("tls", given, None))
     }
 }
 
@@ -269,8 +266,7 @@ impl CommitsTable {
     pub(crate) fn resolve(self) -> Result<Author, ConfigError> {
         let name = self.name.as_deref().unwrap_or("Countersign");
         let email = self.email.as_deref().unwrap_or("countersign@localhost");
-        Author::new(name, email)
-            .map_err(|error| ConfigError::Value { key: "commits", reason: error.to_string() })
+        Author::new(name, email).map_err(|error| ConfigError::value("commits", error))
     }
 }
 
@@ -294,10 +290,21 @@ impl ForgeTable {
 }
 
 fn read_token(path: PathBuf) -> Result<Token, ConfigError> {
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Token::new(text.trim().to_owned()).map_err(|source| ConfigError::Token { path, source }),
-        Err(source) => Err(ConfigError::TokenFile { path, source }),
-    }
+    let shown = path.display();
+    let refuse = |text: String| ConfigError::new(text).at("forge", "token_file", path.to_str());
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| refuse(format!("cannot read the token file {shown}")).because(error))?;
+    Token::new(text.trim().to_owned()).map_err(|error| refuse(format!("the token in {shown}: {error}")))
+}
+
+pub(crate) fn explain_forge(error: ForgeConfigError) -> ConfigError {
+    let host = match &error {
+        ForgeConfigError::Host { text, .. } => text,
+        ForgeConfigError::Twice { host }
+        | ForgeConfigError::Base { host, .. }
+        | ForgeConfigError::KnownHost { host, .. } => host,
+    };
+    ConfigError::new(error.to_string()).at("forge", "host", Some(host))
 }
 
 /// A value that is a string in the file.
@@ -378,31 +385,37 @@ impl FromStr for GivenDatabase {
 
 impl DatabaseTable {
     pub(crate) fn resolve(self, given: Option<GivenDatabase>) -> Result<Option<NodeSettings>, ConfigError> {
-        let value = |key, reason: String| ConfigError::Value { key, reason };
         if self.url.is_some() && self.url_file.is_some() {
-            let reason = "there is `database.url_file` as well: leave one out".to_owned();
-            return Err(value("database.url", reason));
+            return Err(ConfigError::value(
+                "database.url",
+                "there is `database.url_file` as well: leave one out",
+            ));
         }
         let database = match (given, self.url, self.url_file) {
             (Some(given), _, _) => {
-                Some(DatabaseSettings::parse(&given.url, given.source).map_err(ConfigError::Database)?)
+                let parsed = DatabaseSettings::parse(&given.url, given.source);
+                Some(parsed.map_err(|error| ConfigError::new(error.to_string()))?)
             }
             (None, Some(url), _) => {
                 let parsed = DatabaseSettings::parse(&url, UrlSource::File);
-                Some(parsed.map_err(|error| value("database.url", error.to_string()))?)
+                Some(parsed.map_err(|error| ConfigError::value("database.url", error))?)
             }
             (None, None, Some(path)) => {
-                let text = std::fs::read_to_string(&path)
-                    .map_err(|source| ConfigError::DatabaseFile { path: path.clone(), source })?;
+                let text = std::fs::read_to_string(&path).map_err(|error| {
+                    let text =
+                        format!("cannot read the file {} that `database.url_file` names", path.display());
+                    ConfigError::new(text).at("database", "url_file", None).because(error)
+                })?;
                 let parsed = DatabaseSettings::parse(text.trim(), UrlSource::File);
-                Some(parsed.map_err(|error| value("database.url_file", error.to_string()))?)
+                Some(parsed.map_err(|error| ConfigError::value("database.url_file", error))?)
             }
             (None, None, None) => None,
         };
-        let name = self.node.map(check_name).transpose().map_err(|reason| value("database.node", reason))?;
+        let name = self.node.map(check_name).transpose();
+        let name = name.map_err(|reason| ConfigError::value("database.node", reason))?;
         let seconds = self.max_lag_seconds.unwrap_or(DEFAULT_MAX_LAG);
         if !(1..=3_600).contains(&seconds) {
-            return Err(value("database.max_lag_seconds", "must be from 1 to 3600".to_owned()));
+            return Err(ConfigError::value("database.max_lag_seconds", "must be from 1 to 3600"));
         }
         Ok(database.map(|database| NodeSettings { database, name, max_lag: Duration::from_secs(seconds) }))
     }

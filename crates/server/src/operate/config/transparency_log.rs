@@ -1,6 +1,6 @@
 //! The table `[log]`: the log of all commits, and its witnesses.
 
-use std::{fs, io::Read as _, path::PathBuf, sync::Arc, time::Duration};
+use std::{error::Error, fs, io::Read as _, path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::log::policy::Policy;
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
@@ -39,17 +39,14 @@ pub struct LogSettings {
 
 impl LogTable {
     pub(crate) fn resolve(self) -> Result<LogSettings, ConfigError> {
-        let missing = |key| ConfigError::Value {
-            key,
-            reason: "is missing: `countersign admin log init` prints the table".to_owned(),
-        };
+        let missing =
+            |key| ConfigError::value(key, "is missing: `countersign admin log init` prints the table");
         let checkpoint = self.checkpoint_seconds.unwrap_or(DEFAULT_CHECKPOINT);
         let heartbeat = self.heartbeat_seconds.unwrap_or(DEFAULT_HEARTBEAT);
         let seconds = [("log.checkpoint_seconds", checkpoint), ("log.heartbeat_seconds", heartbeat)];
         refuse_zero(&seconds.map(|(key, seconds)| (key, seconds == 0)))?;
         if let Some((key, _)) = seconds.into_iter().find(|(_, seconds)| *seconds > MAX_SECONDS) {
-            let reason = format!("at most {MAX_SECONDS}, which is a day");
-            return Err(ConfigError::Value { key, reason });
+            return Err(ConfigError::value(key, format!("at most {MAX_SECONDS}, which is a day")));
         }
         Ok(LogSettings {
             origin: self.origin.ok_or_else(|| missing("log.origin"))?,
@@ -65,35 +62,28 @@ impl LogTable {
 impl LogSettings {
     /// The key under the name of the origin, if the witnesses file has nothing against it.
     pub fn verifier_key(&self, key: PublicKey) -> Result<VerifierKey, ConfigError> {
-        let value = |key, reason: String| Err(ConfigError::Value { key, reason });
-        let named = match VerifierKey::new(&self.origin, KeyKind::Log, key) {
-            Ok(named) => named,
-            Err(error) => return value("log.origin", error.to_string()),
-        };
+        let named = VerifierKey::new(&self.origin, KeyKind::Log, key)
+            .map_err(|error| ConfigError::value("log.origin", error))?;
+        let refuse = |reason: String| Err(ConfigError::value("log.witnesses_file", reason));
         let Some(policy) = &self.witnesses else { return Ok(named) };
         let has_this_key = |witness: &VerifierKey| witness.key() == key;
         if policy.witness_keys().iter().any(has_this_key) {
-            return value("log.witnesses_file", format!("the log's key {key} is a witness's as well (D90)"));
+            return refuse(format!("the log's key {key} is a witness's as well (D90)"));
         }
         if !policy.logs().is_empty() && !policy.log_keys().contains(&named) {
-            return value(
-                "log.witnesses_file",
-                format!("it is about other logs: add the line `log {named}`"),
-            );
+            return refuse(format!("it is about other logs: add the line `log {named}`"));
         }
         Ok(named)
     }
 }
 
 fn read_policy(path: PathBuf) -> Result<Policy, ConfigError> {
-    let shown = shown_text(&path.to_string_lossy()).to_string();
-    let wrong = |reason: String| ConfigError::Value {
-        key: "log.witnesses_file",
-        reason: format!("{shown} cannot be used: {reason}"),
+    let wrong = |error: &dyn Error| {
+        let shown = shown_text(&path.to_string_lossy());
+        ConfigError::value("log.witnesses_file", format!("{shown} cannot be used: {error}"))
     };
     let mut bytes = Vec::new();
-    let file = fs::File::open(&path).map_err(|error| wrong(error.to_string()))?;
-    let read = file.take(POLICY_BYTES as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| wrong(error.to_string()))?;
-    Policy::parse(&bytes).map_err(|error| wrong(error.to_string()))
+    let file = fs::File::open(&path).map_err(|error| wrong(&error))?;
+    file.take(POLICY_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| wrong(&error))?;
+    Policy::parse(&bytes).map_err(|error| wrong(&error))
 }

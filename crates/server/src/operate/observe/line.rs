@@ -63,20 +63,19 @@ fn text(time: &str, level: &str, around: Option<Around<'_>>, event: &Fields) -> 
 }
 
 fn put_texts(line: &mut String, fields: &Fields) {
+    let is_in_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:+".contains(&byte);
     for (i, (name, value)) in fields.others.iter().enumerate() {
         let space = if i == 0 { "" } else { " " };
         // Writing to a string cannot fail.
         let _ = match value {
             Value::Plain(value) => write!(line, "{space}{name}={value}"),
-            Value::Text(value) if is_word(value) => write!(line, "{space}{name}={value}"),
+            // A single word needs no quotation marks.
+            Value::Text(value) if !value.is_empty() && value.bytes().all(is_in_word) => {
+                write!(line, "{space}{name}={value}")
+            }
             Value::Text(value) => write!(line, "{space}{name}={}", quote(value)),
         };
     }
-}
-
-/// Whether the value is a single word.
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:+".contains(&byte))
 }
 
 /// The text between the quotation marks is already escaped otherwise.

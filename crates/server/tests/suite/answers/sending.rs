@@ -1,23 +1,24 @@
 //! Room for large answers.
 
-use axum::{body::Bytes, body::HttpBody, http::StatusCode};
+use axum::{body::Bytes, http::StatusCode, http::header::CONTENT_LENGTH};
 use countersign_core::rules::snapshot::ReadError;
 use countersign_server::http::sending::{BodyPart, MOST_BYTES, PIECE_BYTES, SMALL_BYTES, Sending};
+use countersign_server::limits::connections::RequestOrigin;
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 
 #[tokio::test(start_paused = true)]
 async fn large_answers_have_so_much_room_and_the_next_one_waits_for_it() {
-    let sending = Sending::default();
+    let (sending, origin) = (Sending::default(), RequestOrigin::default());
     let mut held = Vec::new();
     for _ in 0..MOST_BYTES / (2 << 20) {
-        held.push(sending.hold(2 << 20, None).now_or_never().expect("room").unwrap());
+        held.push(sending.hold(2 << 20, &origin).now_or_never().expect("room").unwrap());
     }
     assert_eq!(sending.bytes(), MOST_BYTES);
-    let refused = sending.hold(1, None).await.unwrap_err();
+    let refused = sending.hold(1, &origin).await.unwrap_err();
     assert_eq!((refused.status(), refused.retry_after), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
 
-    let mut waiting = Box::pin(sending.hold(2 << 20, None));
+    let mut waiting = Box::pin(sending.hold(2 << 20, &origin));
     assert!(waiting.as_mut().now_or_never().is_none(), "it waits");
     held.pop();
     let _held = waiting.await.unwrap();
@@ -26,16 +27,16 @@ async fn large_answers_have_so_much_room_and_the_next_one_waits_for_it() {
 
 #[tokio::test]
 async fn what_is_small_needs_no_room_and_what_is_large_gives_it_back_when_it_is_sent() {
-    let sending = Sending::default();
-    let all = sending.hold(MOST_BYTES, None).await.unwrap();
-    let small = sending.body(Bytes::from(vec![7; SMALL_BYTES]), None).await.unwrap();
-    assert_eq!(small.collect().await.unwrap().to_bytes().len(), SMALL_BYTES);
+    let (sending, origin) = (Sending::default(), RequestOrigin::default());
+    let all = sending.hold(MOST_BYTES, &origin).await.unwrap();
+    let small = sending.answer(Bytes::from(vec![7; SMALL_BYTES]), &origin).await.unwrap();
+    assert_eq!(small.into_body().collect().await.unwrap().to_bytes().len(), SMALL_BYTES);
     drop(all);
 
-    let large = sending.body(Bytes::from(vec![7; SMALL_BYTES + 1]), None).await.unwrap();
-    assert_eq!(HttpBody::size_hint(&large).exact(), Some(SMALL_BYTES as u64 + 1));
+    let large = sending.answer(Bytes::from(vec![7; SMALL_BYTES + 1]), &origin).await.unwrap();
+    assert_eq!(large.headers()[CONTENT_LENGTH], (SMALL_BYTES + 1).to_string());
     assert!(sending.bytes() > SMALL_BYTES);
-    let mut large = Box::pin(large);
+    let mut large = Box::pin(large.into_body());
     let piece = large.frame().await.unwrap().unwrap().into_data().unwrap();
     assert_eq!(piece.len(), PIECE_BYTES);
     drop(large);
@@ -44,8 +45,8 @@ async fn what_is_small_needs_no_room_and_what_is_large_gives_it_back_when_it_is_
 
 #[tokio::test]
 async fn a_body_in_parts_is_read_as_it_is_sent_and_breaks_off_where_it_cannot_be_read() {
-    let sending = Sending::default();
-    let room = || sending.hold(1, None);
+    let (sending, origin) = (Sending::default(), RequestOrigin::default());
+    let room = || sending.hold(1, &origin);
     let part =
         |from: usize| BodyPart { bytes: Bytes::from(vec![b'a' + from as u8; 100_000]), next: Some(from + 1) };
     let last = || BodyPart { bytes: Bytes::from_static(b"!"), next: None };

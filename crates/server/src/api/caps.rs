@@ -3,12 +3,14 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use countersign_api::error_code::ErrorCode;
 use countersign_core::documents::{layout, signed_request::SignedRequest, signers::keys_of};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::{decide::Proposal, stored, stored::StoredProposal};
 use countersign_core::values::bounds::{PATH_BYTES, SUPERSEDED_BYTES};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
-use thiserror::Error;
+
+use crate::{http::error::ApiError, operate::config::ServiceLimits};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// What the journal writes to remove a file, besides its path.
@@ -16,45 +18,7 @@ const REMOVAL_BYTES: usize = "D \n".len();
 /// Files of a replaced proposal: signers, metadata, signatures of both, the request and the agreement.
 const FILES_OF_PROPOSAL: usize = 6;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caps {
-    /// First registrations that still wait for signatures, on one host.
-    pub registrations_per_host: usize,
-    /// First registrations that still wait for signatures, below the first name on a host. On a forge that name is an
-    /// owner.
-    pub registrations_per_owner: usize,
-    /// Proposals of a project that another one replaced. Each admin and master has a share of them.
-    pub superseded_per_project: usize,
-    /// New signers that took effect within 24 hours.
-    pub rotations_per_day: usize,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum CapRefusal {
-    #[error(
-        "{pending} registrations below {dir} still wait for signatures: complete one, or ask the operator to drop \
-         one or to raise limits.{key}"
-    )]
-    Registrations { dir: RepoPath, pending: usize, key: &'static str },
-    #[error(
-        "{superseded} proposals of {project} were replaced already: propose one of them again, complete the pending \
-         one, let the masters veto it, or ask the operator to raise limits.superseded_per_project"
-    )]
-    Superseded { project: RepoPath, superseded: usize },
-    #[error(
-        "{superseded} proposals of {project} were replaced already, with paths so long that one more would leave no room to \
-         change the project's signers: propose one of them again, complete the pending one, or let the masters veto it"
-    )]
-    SupersededBytes { project: RepoPath, superseded: usize },
-    #[error(
-        "The signers of {project} were changed {rotations} times within a day: try again in {wait_seconds} seconds"
-    )]
-    Rotations { project: RepoPath, rotations: usize, wait_seconds: u64 },
-    #[error(transparent)]
-    Stored(#[from] ReadError),
-}
-
-impl Caps {
+impl ServiceLimits {
     /// Checks that there is room for one more registration. One that expired, or that this one replaces, takes no room.
     pub fn check_register(
         &self,
@@ -62,7 +26,7 @@ impl Caps {
         project: &RepoPath,
         expiry: Duration,
         now: Timestamp,
-    ) -> Result<(), CapRefusal> {
+    ) -> Result<(), ApiError> {
         let capped = [
             // The first name, however many groups are inside: its owner can create as many groups as they like.
             (project.owner_dir(), self.registrations_per_owner, "registrations_per_owner"),
@@ -73,7 +37,11 @@ impl Caps {
             let waits = |since: &Timestamp| now.ahead_of(*since).is_none_or(|age| age < expiry);
             let pending = snapshot.pending_registrations(&dir).iter().filter(|since| waits(since)).count();
             if pending >= cap {
-                return Err(CapRefusal::Registrations { dir, pending, key });
+                let message = format!(
+                    "{pending} registrations below {dir} still wait for signatures: complete one, or ask the operator to drop one \
+                     or to raise limits.{key}"
+                );
+                return Err(ApiError::new(ErrorCode::TooManyRegistrations, message));
             }
         }
         Ok(())
@@ -85,7 +53,7 @@ impl Caps {
         snapshot: &impl Snapshot,
         project: &RepoPath,
         now: Timestamp,
-    ) -> Result<(), CapRefusal> {
+    ) -> Result<(), ApiError> {
         // The first entry is the registration. Entries are in order of activation, so the one that is so many before
         // the next says whether all since then came within a day.
         let Some(oldest) = stored::history_len(snapshot, project).checked_sub(self.rotations_per_day) else {
@@ -97,11 +65,13 @@ impl Caps {
         let age = now.ahead_of(stored::entry_facts(snapshot, project, oldest + 1)?.activated_at);
         match age.and_then(|age| DAY.checked_sub(age)).filter(|wait| !wait.is_zero()) {
             None => Ok(()),
-            Some(wait) => Err(CapRefusal::Rotations {
-                project: project.clone(),
-                rotations: self.rotations_per_day,
-                wait_seconds: wait.as_secs() + 1,
-            }),
+            Some(wait) => {
+                let (rotations, seconds) = (self.rotations_per_day, wait.as_secs() + 1);
+                let message = format!(
+                    "The signers of {project} were changed {rotations} times within a day: try again in {seconds} seconds"
+                );
+                Err(ApiError::new(ErrorCode::TooManyRotations, message).retry_after(seconds))
+            }
         }
     }
 
@@ -111,7 +81,7 @@ impl Caps {
         snapshot: &impl Snapshot,
         proposal: &Proposal,
         now: Timestamp,
-    ) -> Result<(), CapRefusal> {
+    ) -> Result<(), ApiError> {
         let project = &proposal.project;
         self.check_rotations(snapshot, project, now)?;
         let Some(pending) = StoredProposal::load(snapshot, &layout::pending_signers(project))? else {
@@ -128,12 +98,20 @@ impl Caps {
         files.retain(|file| file.file_name() == known.file_name());
         let superseded = files.len();
         if removed + one_more > SUPERSEDED_BYTES {
-            return Err(CapRefusal::SupersededBytes { project: project.clone(), superseded });
+            let message = format!(
+                "{superseded} proposals of {project} were replaced already, with paths so long that one more would leave no room \
+                 to change the project's signers: propose one of them again, complete the pending one, or let the masters veto it"
+            );
+            return Err(ApiError::new(ErrorCode::TooManyProposals, message));
         }
         if superseded < self.superseded_per_project || self.has_share(snapshot, proposal, &files)? {
             return Ok(());
         }
-        Err(CapRefusal::Superseded { project: project.clone(), superseded })
+        let message = format!(
+            "{superseded} proposals of {project} were replaced already: propose one of them again, complete the pending one, let \
+             the masters veto it, or ask the operator to raise limits.superseded_per_project"
+        );
+        Err(ApiError::new(ErrorCode::TooManyProposals, message))
     }
 
     /// Whether the submitter has some of its share of the project's proposals left (D171). What one admin proposes does
