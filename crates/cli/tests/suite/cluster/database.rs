@@ -66,23 +66,14 @@ fn nodes_go_on_without_the_database_and_come_back_by_themselves() {
         scene.cluster.postgres.start_again();
         scene.check_with_database();
     }
-    scene.cluster.world.sign(&scene.alice, &scene.index).ok();
-    scene.cluster.check_at_rest();
-}
-
-#[test]
-fn a_database_that_says_nothing_is_as_good_as_none() {
-    let Some(scene) = Scene::start() else { return };
+    // One that says nothing is as good as none.
     scene.cluster.ways[1].blackhole();
     scene.check_without_database(1);
     scene.cluster.get_as(0, &scene.alice, "/v1/pending_signatures").ok();
     scene.cluster.ways[1].restore();
     scene.check_with_database();
-}
 
-#[test]
-fn a_node_that_was_away_catches_up_before_it_answers_those_who_sign_in() {
-    let Some(mut scene) = Scene::start() else { return };
+    // A node that was away catches up before it answers those who sign in.
     scene.cluster.node_mut(1).kill9();
     scene.cluster.world.sign(&scene.alice, &scene.index).ok();
     for n in 2..20 {

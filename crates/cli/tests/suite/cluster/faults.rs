@@ -41,28 +41,17 @@ fn two_servers_that_share_nothing_are_found_out() {
 }
 
 #[test]
-fn three_nodes_agree_and_count_each_key_once() {
-    check_with(|_, _| {});
-}
-
-#[test]
-fn nodes_that_are_killed_lose_and_repeat_nothing() {
+fn nodes_that_are_killed_and_paused_lose_nothing_repeat_nothing_and_do_no_harm() {
     check_with(|cluster, acknowledged| {
         for node in [0, 1, 2, 1] {
             cluster.node_mut(node).crash_and_restart();
-            acknowledged.await_more(20, MOMENT);
+            acknowledged.await_more(15, MOMENT);
         }
-    });
-}
-
-#[test]
-fn nodes_that_are_paused_do_no_harm_when_they_go_on() {
-    check_with(|cluster, acknowledged| {
         for node in [0, 1, 2] {
             cluster.node(node).signal("STOP");
-            acknowledged.await_more(40, MOMENT);
+            acknowledged.await_more(25, MOMENT);
             cluster.node(node).signal("CONT");
-            acknowledged.await_more(10, MOMENT);
+            acknowledged.await_more(5, MOMENT);
         }
     });
 }
@@ -70,15 +59,19 @@ fn nodes_that_are_paused_do_no_harm_when_they_go_on() {
 #[test]
 fn nodes_that_are_cut_off_from_the_database_come_back_by_themselves() {
     check_with(|cluster, acknowledged| {
+        // Slow for one of them, which keeps no client waiting.
+        cluster.ways[1].delay(Duration::from_millis(30));
+        acknowledged.await_more(40, Duration::from_secs(5));
+        cluster.ways[1].restore();
         for node in [0, 1, 2] {
             cluster.cut_off(node);
-            acknowledged.await_more(20, MOMENT);
+            acknowledged.await_more(15, MOMENT);
             cluster.ways[node].restore();
         }
         // Connections that stay open and say nothing are harder to notice than closed ones.
         for node in [2, 1] {
             cluster.ways[node].blackhole();
-            acknowledged.await_more(20, MOMENT);
+            acknowledged.await_more(15, MOMENT);
             cluster.ways[node].restore();
             cluster.ways[node].cut();
         }
@@ -86,32 +79,15 @@ fn nodes_that_are_cut_off_from_the_database_come_back_by_themselves() {
 }
 
 #[test]
-fn a_database_that_crashes_and_starts_again_loses_nothing() {
+fn a_database_that_crashes_or_stands_still_loses_nothing() {
     check_with(|cluster, acknowledged| {
         for _ in 0..2 {
             cluster.postgres.restart(PostgresEnd::Crash);
-            acknowledged.await_more(30, MOMENT);
-        }
-    });
-}
-
-#[test]
-fn a_database_that_stands_still_for_a_moment_loses_nothing() {
-    check_with(|cluster, acknowledged| {
-        for _ in 0..2 {
+            acknowledged.await_more(25, MOMENT);
             cluster.postgres.pause();
             acknowledged.await_more(1_000, MOMENT);
             cluster.postgres.resume();
-            acknowledged.await_more(30, MOMENT);
+            acknowledged.await_more(25, MOMENT);
         }
-    });
-}
-
-#[test]
-fn a_slow_way_to_the_database_of_one_node_keeps_no_client_waiting() {
-    check_with(|cluster, acknowledged| {
-        cluster.ways[1].delay(Duration::from_millis(30));
-        acknowledged.await_more(60, Duration::from_secs(5));
-        cluster.ways[1].restore();
     });
 }

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::nodes::{Cluster, read};
 use crate::support::{Git, Person, Reply, Request, SignersFile, TestServer, World, http::try_send};
 
-const PEOPLE: usize = 64;
-const RELEASES: usize = 2;
+pub(super) const PEOPLE: usize = 64;
+const RELEASES: usize = 3;
 /// For all of a load, faults and repetitions included.
-const PATIENCE: Duration = Duration::from_secs(18);
+const PATIENCE: Duration = Duration::from_secs(27);
 
 pub(super) struct Load {
     people: Vec<Person>,

@@ -1,9 +1,11 @@
 //! Answers of the database that get lost, before and after the statement took effect.
 
+use std::time::Duration;
+
 use countersign_testing::proxy::{LossMoment, LostAnswer};
 use serde_json::json;
 
-use super::{load::Load, nodes::Cluster, nodes::await_that};
+use super::{load::Load, load::PEOPLE, nodes::Cluster, nodes::await_that};
 use crate::support::{Person, Request, SignersFile};
 
 const APPEND: &str = "insert into svc_batch";
@@ -14,7 +16,7 @@ fn lost(statement: &'static str, moment: LossMoment) -> LostAnswer {
 }
 
 #[test]
-fn a_signature_whose_append_lost_its_answer_is_there_once() {
+fn a_signature_whose_append_lost_its_answer_is_there_once_and_a_nonce_is_used() {
     let Some(cluster) = Cluster::start(2) else { return };
     let people: Vec<_> = (0..8).map(|n| Person::named(&format!("signer {n}"))).collect();
     let everyone: Vec<_> = people.iter().collect();
@@ -37,36 +39,9 @@ fn a_signature_whose_append_lost_its_answer_is_there_once() {
     cluster.check_at_rest();
     let stored = cluster.world.read_json(&format!("{index}.signatures.json"));
     assert_eq!(stored["entries"].as_object().unwrap().len(), 8);
-}
 
-/// The first append of each node in a load loses its answer.
-#[track_caller]
-fn check_under_load(moment: LossMoment) {
-    let Some(cluster) = Cluster::start(3) else { return };
-    let load = Load::prepare(&cluster.world);
-    for way in &cluster.ways {
-        way.lose(lost(APPEND, moment));
-    }
-    load.run(&cluster.addresses(), |_| {});
-    load.check_cluster(&cluster);
-    assert!(cluster.ways.iter().any(|way| way.lost() > 0), "no append lost its answer");
-}
-
-#[test]
-fn appends_that_never_arrive_under_load_lose_nothing() {
-    check_under_load(LossMoment::BeforeEffect);
-}
-
-#[test]
-fn appends_that_took_effect_without_an_answer_under_load_are_not_repeated() {
-    check_under_load(LossMoment::AfterEffect);
-}
-
-#[test]
-fn a_request_whose_nonce_got_no_answer_is_503_and_its_nonce_is_never_accepted_later() {
-    let Some(cluster) = Cluster::start(2) else { return };
-    let alice = Person::named("alice");
-    cluster.world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    // A request whose nonce got no answer is 503, and its nonce is never accepted later.
+    let alice = everyone[0];
     let request = alice.sign(Request::get("/v1/pending_signatures"));
     cluster.ways[1].lose(lost(NONCE, LossMoment::AfterEffect));
     let reply = cluster.node(1).send(&request);
@@ -75,9 +50,24 @@ fn a_request_whose_nonce_got_no_answer_is_503_and_its_nonce_is_never_accepted_la
     assert!(reply.header("retry-after").is_some());
     assert_eq!(cluster.node(0).send(&request).status, 401);
     // A request that is signed anew goes through, as soon as the node has its connection back.
-    await_that("the node answers again", || {
-        cluster.get_as(1, &alice, "/v1/pending_signatures").status == 200
-    });
-    let answer = cluster.get_as(1, &alice, "/v1/pending_signatures").ok();
+    await_that("the node answers again", || cluster.get_as(1, alice, "/v1/pending_signatures").status == 200);
+    let answer = cluster.get_as(1, alice, "/v1/pending_signatures").ok();
     assert_eq!(answer["file_paths"], json!([]));
+}
+
+/// The first appends of each node in a load lose their answers: those that never arrive, and those that took effect.
+#[test]
+fn appends_that_lose_their_answers_under_load_are_neither_lost_nor_repeated() {
+    let Some(cluster) = Cluster::start(3) else { return };
+    let load = Load::prepare(&cluster.world);
+    let moments = [LossMoment::BeforeEffect, LossMoment::AfterEffect, LossMoment::BeforeEffect];
+    for (way, moment) in cluster.ways.iter().zip(moments) {
+        way.lose(lost(APPEND, moment));
+    }
+    load.run(&cluster.addresses(), |acknowledged| {
+        acknowledged.await_more(PEOPLE, Duration::from_secs(5));
+        cluster.ways[2].lose(lost(APPEND, LossMoment::AfterEffect));
+    });
+    load.check_cluster(&cluster);
+    assert!(cluster.ways[..2].iter().all(|way| way.lost() > 0), "an append lost its answer in each way");
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::nodes::{Cluster, await_that, read};
-use crate::support::mirrors::{await_tip, start_mirror, tip_of, url_of};
+use crate::support::mirrors::{await_tip, tip_of};
 use crate::support::receiver::{Manner, Receiver};
 use crate::support::{Person, Request, SignersFile, TestServer, World, server::Launch, webhooks::webhook};
 
@@ -97,19 +97,6 @@ fn a_server_of_another_repository_stops_at_a_database_that_is_in_use() {
     });
     read(&other.server, &index);
     assert_eq!(cluster.node(0).get("/readyz").status, 200);
-}
-
-#[test]
-fn a_mirror_follows_any_node_and_has_the_same_commits() {
-    let Some(cluster) = Cluster::start(2) else { return };
-    let alice = Person::named("alice");
-    let mirror = start_mirror(&url_of(cluster.node(1)));
-    cluster.world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
-    for n in 1..5 {
-        cluster.world.add_signed_release(&format!("acme/app/v{n}"), &[&alice]);
-    }
-    cluster.check_at_rest();
-    await_tip(&mirror, &cluster.head(0));
 }
 
 #[test]

@@ -12,19 +12,13 @@ fn mallorys() -> Vec<u8> {
     SignersFile::of(1, &[&mallory()]).bytes()
 }
 
-/// A scene whose signers changed once, which the regular knows.
-fn rotated() -> (Scene, Value) {
+#[test]
+fn a_server_that_shows_an_older_history_than_was_seen_is_behind_for_every_command() {
     let scene = Scene::start();
     let before = scene.history();
     let second = SignersFile::of(2, &[&alice(), &bob(), &carol()]).redated(days_ago(8));
     scene.world.rotate("acme/app", &second, &[&alice(), &bob()]);
     scene.regular.takes(&scene.url("2.0"), &Scene::content("2.0"));
-    (scene, before)
-}
-
-#[test]
-fn a_server_that_shows_an_older_history_than_was_seen_is_behind() {
-    let (scene, before) = rotated();
     scene.hostile.show_history(&scene.project(), &scene.index("2.0"), &before);
     let memory = scene.regular.memory();
     let missing = &digest_of(&scene.world.read(&scene.world.active_path("acme/app")))[..20];
@@ -32,26 +26,15 @@ fn a_server_that_shows_an_older_history_than_was_seen_is_behind() {
     assert!(scene.regular.memory() == memory);
     // A newcomer is saved by the file server, which shows the newer file.
     scene.newcomer.refuses(&scene.url("2.0"), 3, &[&scene.project()]);
-}
-
-#[test]
-fn every_command_that_shows_a_project_notices_an_older_history() {
-    let (scene, before) = rotated();
-    scene.hostile.show_history(&scene.project(), &scene.index("2.0"), &before);
+    // Every command that shows the project notices it.
+    for path in [scene.project(), scene.world.active_path("acme/app")] {
+        scene.regular.run(&["chain", &path]).failed(5).says(&["behind", "older history"]);
+    }
     let url = scene.url("2.0");
     fs::write(scene.regular.computer.path("app.tar.gz"), Scene::content("2.0")).unwrap();
     scene.regular.run(&["verify", "app.tar.gz", "--url", &url]).failed(5).says(&["behind", "older history"]);
     scene.regular.run(&["bundle", &url, "-o", "app.bundle"]).failed(5).says(&["behind", "older history"]);
     assert_eq!(scene.regular.computer.listing(), ["app.tar.gz"]);
-}
-
-#[test]
-fn the_chain_of_a_project_whose_history_was_rolled_back_is_not_shown_as_verified() {
-    let (scene, before) = rotated();
-    scene.hostile.show_history(&scene.project(), &scene.index("2.0"), &before);
-    for path in [scene.project(), scene.world.active_path("acme/app")] {
-        scene.regular.run(&["chain", &path]).failed(5).says(&["behind", "older history"]);
-    }
 }
 
 #[test]
@@ -107,6 +90,8 @@ fn who_takes_over_server_and_file_server_deceives_no_one_who_knows_the_project()
 
 #[test]
 fn a_project_inside_or_around_a_known_one_is_refused() {
+    let scene = Scene::start();
+    let memory = scene.regular.memory();
     for (dir, project_dir) in [
         ("acme/app/2.0", "acme/app/2.0"),
         ("acme/app/2.0/sub", "acme/app/2.0"),
@@ -116,9 +101,8 @@ fn a_project_inside_or_around_a_known_one_is_refused() {
         ("ACME/app/2.0", "ACME/app"),
         ("Acme/App/2.0/x", "Acme/App/2.0"),
     ] {
-        let scene = Scene::start();
+        scene.hostile.be_honest();
         let url = take_over(&scene, dir, project_dir);
-        let memory = scene.regular.memory();
         scene.regular.refuses(&url, 3, &["PAST", &scene.project()]);
         assert!(scene.regular.memory() == memory);
     }
@@ -139,24 +123,6 @@ fn an_offline_bundle_is_measured_by_what_was_seen_too() {
     let stranger = Victim::of(&scene.hostile);
     stranger.run(&args).failed(3).says(&["cannot vouch for itself", "--signers-digest"]);
     assert!(stranger.memory().is_empty());
-}
-
-#[test]
-fn a_history_that_goes_on_must_go_on_from_what_was_seen() {
-    // Mallory joins the history that was seen, without anyone's consent but her own.
-    let scene = Scene::start();
-    let origin = origin("file_server", &scene.signers_url());
-    let later = SignersFile::of(1, &[&mallory()]).redated(days_ago(8)).bytes();
-    let index = scene.index("2.0");
-    let text = scene.world.read(&index);
-    for signers in [vec![mallory()], vec![mallory(), alice()]] {
-        let signers: Vec<_> = signers.iter().collect();
-        let forged = Forgery::after(&scene.project(), &scene.history()).then(&later, &origin, &signers);
-        scene.hostile.show_history(&scene.project(), &index, &forged.history());
-        let set = signature_set(&text, &[&mallory()]).to_string();
-        scene.hostile.show_file(&format!("{index}.signatures.json"), set);
-        scene.refused(3, &["entry 1", "required signatures are missing"]);
-    }
 }
 
 #[test]
