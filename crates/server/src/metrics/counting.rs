@@ -1,21 +1,6 @@
 //! What components count with, and the names of the cases that they count.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A number that goes up.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Returns how many there were before.
-    pub fn add(&self, more: u64) -> u64 {
-        self.0.fetch_add(more, Ordering::Relaxed)
-    }
-
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+pub(crate) use countersign_store::writer::stats::Counter;
 
 /// An enum whose cases have names. Adds `ALL`, in which a case stands at `case as usize`, and `name`.
 macro_rules! named {

@@ -14,7 +14,7 @@ use countersign_core::values::{
     verifier_key::VerifierKey, wire,
 };
 use countersign_core::{proof::log_pin::LogPin, rules::snapshot::Change};
-use countersign_store::{ObjectId, journal::read::JournalReader, journal::write::JournalEntry};
+use countersign_store::{ObjectId, journal::JournalEntry, journal::read::JournalReader};
 use reqwest::Response;
 use serde::Serialize;
 

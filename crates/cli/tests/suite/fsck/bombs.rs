@@ -183,7 +183,7 @@ fn findings_are_told_as_they_arise_and_printed_once() {
     let bombed = Bombed::new();
     let ids = [bombed.commit(&bombed.nest(2, &["a"])), bombed.commit(&bombed.nest(3, &["a"]))];
     let mut told = Vec::new();
-    let checked = audit::check(
+    let checked = audit::walk::check(
         bombed.dir.path(),
         None,
         countersign_forge::forges::configured::speaks_for,

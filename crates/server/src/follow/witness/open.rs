@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use countersign_core::log::checkpoint::{Cosignature, WitnessRequest};
 use countersign_core::values::verifier_key::VerifierKey;
-use countersign_log::{CosignRefusal, LogWitness, WitnessMemoryError, WitnessSigner};
+use countersign_log::{CheckpointSigner, CosignRefusal, LogWitness, WitnessMemoryError};
 use countersign_store::machine::clock::Clock;
 use thiserror::Error;
 use tokio::{task::spawn_blocking, time::Instant, time::sleep, time::timeout_at};
@@ -117,7 +117,7 @@ pub(crate) fn unix_seconds(clock: &Clock) -> u64 {
 
 #[derive(Debug, Clone)]
 pub struct WitnessSettings {
-    pub signer: WitnessSigner,
+    pub signer: CheckpointSigner,
     /// The key of the origin's log. `None` takes the key that the origin shows the first time.
     pub log_key: Option<VerifierKey>,
     /// Logs to serve as an ordinary witness.
