@@ -12,7 +12,7 @@ use countersign_core::values::shown::{quoted, shown_text};
 use countersign_core::values::{
     digest::Sha512, other_format::FormatMessage, verifier_key::VerifierKey, wire,
 };
-use countersign_log::{LogSigner, WitnessSigner};
+use countersign_log::CheckpointSigner;
 
 use crate::keys::agent::AgentKey;
 use crate::keys::key_file::{KeyFile, OpenSshKey, UnlockError, Unusable};
@@ -67,19 +67,11 @@ impl SigningKey {
         }
     }
 
-    /// Cosigns checkpoints under the name in `key`, which is its own public half.
-    pub(crate) fn into_witness_signer(self, key: VerifierKey) -> WitnessSigner {
+    /// Signs or cosigns checkpoints under the name in `key`, which is its own public half.
+    pub(crate) fn into_checkpoint_signer(self, key: VerifierKey) -> CheckpointSigner {
         match self {
-            Self::File(secret) => WitnessSigner::with_key(key, secret),
-            Self::Agent(held) => WitnessSigner::elsewhere(key, move |text| sign_text(&held, text)),
-        }
-    }
-
-    /// Signs checkpoints under the name in `key`, which is its own public half.
-    pub(crate) fn into_log_signer(self, key: VerifierKey) -> LogSigner {
-        match self {
-            Self::File(secret) => LogSigner::with_key(key, secret),
-            Self::Agent(held) => LogSigner::elsewhere(key, move |text| sign_text(&held, text)),
+            Self::File(secret) => CheckpointSigner::with_key(key, secret),
+            Self::Agent(held) => CheckpointSigner::elsewhere(key, move |text| sign_text(&held, text)),
         }
     }
 

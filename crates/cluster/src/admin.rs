@@ -1,15 +1,18 @@
 //! What the operator asks and does: the state of the cluster, and moving a single server into it.
 
-use std::{error::Error as StdError, time::Duration, time::SystemTime};
+use std::{error::Error as StdError, time::Duration};
 
 use countersign_core::values::time::Timestamp;
-use countersign_store::{ObjectId, sequence::PassedBatch, sequence::SharedBatch};
+use countersign_store::ObjectId;
+use countersign_store::sequence::{OrderPlace, PassedBatch, SharedBatch};
 use thiserror::Error;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use crate::database::{Database, DatabaseSession, NEWEST_SEQ, SqlParameter, parse_id, within};
-use crate::{database, error::DatabaseError, nonces::RAISE_NONCE_FLOOR, passed, schema, schema::SchemaError};
+use crate::database::{Database, DatabaseSession, parse_id, read_id, read_time, within};
+use crate::order::{add, add::Attempt, add::NewBatch, add::Sent};
+use crate::{database, error::DatabaseError, node::NodeState, nonces::RAISE_NONCE_FLOOR};
+use crate::{passed, schema, schema::SchemaError};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -64,18 +67,15 @@ pub async fn read_status(database: &Database) -> Result<ClusterStatus, SchemaErr
 }
 
 async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError> {
-    let rows = session.query("select repo, format, nonce_floor from svc_repository", &[]).await?;
-    let row = database::repository_row(&rows)?;
-    let (repository, format) = (row.try_get(0)?, row.try_get(1)?);
-    let nonce_floor = row.try_get::<_, Option<SystemTime>>(2)?.and_then(database::from_system);
+    let row = session.query_one("select repo, format, nonce_floor from svc_repository", &[]).await?;
+    let (repository, format, nonce_floor) = (row.try_get(0)?, row.try_get(1)?, read_time(&row, 2)?);
     let rows = session.query("select seq, head, at from svc_batch order by seq desc limit 1", &[]).await?;
     let newest = match rows.first() {
         None => None,
         Some(row) => Some(NewestBatch {
             seq: row.try_get(0)?,
             commit: parse_id(row.try_get(1)?)?,
-            at: database::from_system(row.try_get(2)?)
-                .ok_or_else(|| DatabaseError::Strange("a time out of range".to_owned()))?,
+            at: database::from_system(row.try_get(2)?)?,
         }),
     };
     let newest_seq = newest.as_ref().map_or(0, |newest| newest.seq);
@@ -87,10 +87,10 @@ async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError>
         statuses.push(NodeStatus {
             name: row.try_get(0)?,
             position,
-            commit: row.try_get::<_, Option<&[u8]>>(2)?.map(parse_id).transpose()?,
+            commit: read_id(&row, 2)?,
             lag: u64::try_from(newest_seq - position).unwrap_or(0),
             version: row.try_get(3)?,
-            started: row.try_get::<_, Option<SystemTime>>(4)?.and_then(database::from_system),
+            started: read_time(&row, 4)?,
             seen_ago: Duration::from_secs(u64::try_from(row.try_get::<_, i64>(5)?).unwrap_or(0)),
             clock_millis: row.try_get(6)?,
             halted: row.try_get(7)?,
@@ -132,45 +132,25 @@ where
     let session = database.connect("init", Duration::ZERO).await?;
     let begin = "begin; lock table svc_batch in exclusive mode";
     within(LIMIT, async { Ok(session.client.batch_execute(begin).await?) }).await?;
-    let newest = database::read_newest_seq(&session.query(NEWEST_SEQ, &[]).await?)?;
+    let newest = session.query_one("select coalesce(max(seq), 0) from svc_batch", &[]).await?;
+    let newest = newest.try_get(0).map_err(DatabaseError::from)?;
     if newest > 0 {
         return Err(InitError::NotEmpty { newest });
     }
-    let (mut seq, mut head) = (0, None);
+    let (node, mut after) = (NodeState::new(node), None);
     for batch in batches {
-        let batch = batch.map_err(|error| InitError::Source(Box::new(error)))?;
-        seq += 1;
-        if batch.base != head {
-            return Err(InitError::Broken { seq });
+        let batch = &batch.map_err(|error| InitError::Source(Box::new(error)))?;
+        let (id, author, sender) = (Uuid::new_v4(), node.name(), &*node);
+        let new = NewBatch { batch, after, times: None, id, author, sender };
+        let continues = batch.base == after.map(|after: OrderPlace| after.head);
+        // The table is locked, so the turn is this connection's.
+        if !continues || within(LIMIT, add::send(&session, &new, Attempt::First, true)).await? != Sent::Ours {
+            return Err(InitError::Broken { seq: new.seq() });
         }
-        head = Some(batch.head);
-        within(LIMIT, put(&session, node, seq, &batch)).await?;
+        after = Some(OrderPlace { seq: new.seq(), head: batch.head });
     }
     session.query(RAISE_NONCE_FLOOR, &[(&database::to_system(now), Type::TIMESTAMPTZ)]).await?;
     // The commit of much data can take long, and ending it early would leave it open whether it happened.
     session.certain(async { Ok(session.client.batch_execute("commit").await?) }).await?;
-    Ok(seq)
-}
-
-async fn put(
-    session: &DatabaseSession,
-    node: &str,
-    seq: i64,
-    batch: &SharedBatch,
-) -> Result<(), DatabaseError> {
-    let insert = "insert into svc_batch (seq, id, node, base, head, commits, body)
-        values ($1, $2, $3, $4, $5, $6, $7)";
-    let base = batch.base.as_ref().map(|base| base.as_slice());
-    let (head, body) = (batch.head.as_slice(), &*batch.body);
-    let (id, commits) = (Uuid::new_v4(), i32::try_from(batch.commits).unwrap_or(i32::MAX));
-    let parameters: [SqlParameter<'_>; 7] = [
-        (&seq, Type::INT8),
-        (&id, Type::UUID),
-        (&node, Type::TEXT),
-        (&base, Type::BYTEA),
-        (&head, Type::BYTEA),
-        (&commits, Type::INT4),
-        (&body, Type::BYTEA),
-    ];
-    session.query(insert, &parameters).await.map(drop)
+    Ok(after.map_or(0, |after| after.seq))
 }

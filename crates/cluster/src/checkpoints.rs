@@ -7,7 +7,7 @@ use countersign_core::log::{checkpoint::Checkpoint, note::Note};
 use countersign_log::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
 use tokio_postgres::types::Type;
 
-use crate::database::{Database, DatabaseSession, ThreadRuntime, within};
+use crate::database::{Database, DatabaseSession, SqlParameter, ThreadRuntime, connected, within};
 use crate::error::DatabaseError;
 
 const LIMIT: Duration = Duration::from_secs(5);
@@ -18,7 +18,7 @@ pub struct SharedCheckpoints {
     database: Database,
     session: Option<DatabaseSession>,
     files: CheckpointFiles,
-    // After what uses it.
+    // Dropped after what uses it.
     runtime: ThreadRuntime,
 }
 
@@ -35,16 +35,13 @@ impl SharedCheckpoints {
     ) -> Result<T, KeepError> {
         let Self { database, session, runtime, .. } = self;
         let asked = runtime.block_on(async {
-            let open = match session.take().filter(|session| !session.is_closed()) {
-                Some(open) => open,
-                None => database.connect("log", LIMIT).await?,
-            };
-            // After an error the session is dropped.
-            let answer = within(LIMIT, question(&open)).await?;
-            *session = Some(open);
-            Ok(answer)
+            let open = connected(database, session, "log", LIMIT).await?;
+            within(LIMIT, question(open)).await
         });
-        asked.map_err(|error| KeepError::Unreachable(Arc::new(error)))
+        asked.map_err(|error| {
+            *session = None;
+            KeepError::Unreachable(Arc::new(error))
+        })
     }
 }
 
@@ -73,7 +70,7 @@ impl CheckpointKeeper for SharedCheckpoints {
             } else {
                 "update svc_checkpoint set size = $1, note = $2 where size = $3 returning size"
             };
-            let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
+            let parameters: [SqlParameter<'_>; 3] =
                 [(&size, Type::INT8), (&note, Type::BYTEA), (&before, Type::INT8)];
             let count = if before == 0 { 2 } else { 3 };
             Ok(!session.query(sql, &parameters[..count]).await?.is_empty())

@@ -51,10 +51,8 @@ impl Database {
     /// The time that the clock of the database shows.
     pub async fn now(&self) -> Result<Timestamp, DatabaseError> {
         let session = self.connect("clock", CONNECT_LIMIT).await?;
-        let rows = within(CONNECT_LIMIT, session.query("select clock_timestamp()", &[])).await?;
-        let shown: Option<SystemTime> = rows.first().map(|row| row.try_get(0)).transpose()?;
-        let strange = || DatabaseError::Strange("a time out of the calendar".to_owned());
-        shown.and_then(from_system).ok_or_else(strange)
+        let row = within(CONNECT_LIMIT, session.query_one("select clock_timestamp()", &[])).await?;
+        from_system(row.try_get(0)?)
     }
 
     /// Connects to the database. `purpose` is what the database's list of connections shows. A transaction that waits
@@ -150,6 +148,16 @@ impl DatabaseSession {
         self.certain(async { Ok(self.client.query_typed(sql, parameters).await?) }).await
     }
 
+    /// Runs one statement that always gives a row.
+    pub(crate) async fn query_one(
+        &self,
+        sql: &str,
+        parameters: &[SqlParameter<'_>],
+    ) -> Result<Row, DatabaseError> {
+        let row = self.query(sql, parameters).await?.into_iter().next();
+        row.ok_or_else(|| DatabaseError::Strange("no answer".to_owned()))
+    }
+
     /// Runs something that may commit. If the database stopped waiting for its synchronous standby, it says success
     /// and warns; the warning comes before the success, and makes it an error here.
     pub(crate) async fn certain<T>(
@@ -206,6 +214,20 @@ pub(crate) async fn within<T>(
     timeout(limit, work).await.unwrap_or(Err(DatabaseError::Time(limit)))
 }
 
+/// The session in `slot`, or a new one if that is gone. The caller empties the slot after an error.
+pub(crate) async fn connected<'a>(
+    database: &Database,
+    slot: &'a mut Option<DatabaseSession>,
+    purpose: &str,
+    idle: Duration,
+) -> Result<&'a mut DatabaseSession, DatabaseError> {
+    let session = match slot.take().filter(|session| !session.is_closed()) {
+        Some(session) => session,
+        None => database.connect(purpose, idle).await?,
+    };
+    Ok(slot.insert(session))
+}
+
 // Asks the database from a thread that is not of an async runtime.
 
 /// Runs async code in the thread that calls. Connections rest while no one asks.
@@ -234,11 +256,8 @@ impl Drop for ThreadRuntime {
     }
 }
 
-// Reads rows of `svc_batch`, the order, and of `svc_repository`. Columns count by their position, so questions about
+// Reads rows of `svc_batch`, the order. Columns count by their position, so questions about
 // batches begin with those of [`BatchRow`].
-
-/// The number of the newest batch, for [`read_newest_seq`].
-pub(crate) const NEWEST_SEQ: &str = "select coalesce(max(seq), 0) from svc_batch";
 
 /// The first four columns of every question about batches.
 #[derive(Debug)]
@@ -263,7 +282,7 @@ impl BatchRow {
 /// A batch with its place, from the columns of [`BatchRow`] and those after them.
 pub(crate) fn read_batch(row: &Row, found: BatchRow) -> Result<OrderedBatch, DatabaseError> {
     let BatchRow { seq, node, head, .. } = found;
-    let base = row.try_get::<_, Option<&[u8]>>(4)?.map(parse_id).transpose()?;
+    let base = read_id(row, 4)?;
     let commits = usize::try_from(row.try_get::<_, i32>(5)?);
     let commits = commits.map_err(|_| DatabaseError::Strange("a negative number of commits".to_owned()))?;
     let body = row.try_get::<_, Option<&[u8]>>(6)?.map(Bytes::copy_from_slice);
@@ -289,14 +308,9 @@ pub(crate) fn ends_with(rows: &[Row], seq: i64) -> Result<bool, DatabaseError> {
     })
 }
 
-/// The number of the newest batch; 0 before the first one.
-pub(crate) fn read_newest_seq(rows: &[Row]) -> Result<i64, DatabaseError> {
-    Ok(rows.first().map_or(Ok(0), |row| row.try_get(0))?)
-}
-
-/// The one row of `svc_repository`.
-pub(crate) fn repository_row(rows: &[Row]) -> Result<&Row, DatabaseError> {
-    rows.first().ok_or_else(|| DatabaseError::Strange("svc_repository is empty".to_owned()))
+/// The id of a commit in this column, if there is one.
+pub(crate) fn read_id(row: &Row, column: usize) -> Result<Option<ObjectId>, DatabaseError> {
+    row.try_get::<_, Option<&[u8]>>(column)?.map(parse_id).transpose()
 }
 
 pub(crate) fn parse_id(bytes: &[u8]) -> Result<ObjectId, DatabaseError> {
@@ -313,10 +327,17 @@ pub(crate) fn to_system(time: Timestamp) -> SystemTime {
     if micros < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance }
 }
 
-pub(crate) fn from_system(time: SystemTime) -> Option<Timestamp> {
+pub(crate) fn from_system(time: SystemTime) -> Result<Timestamp, DatabaseError> {
     let since = time.duration_since(UNIX_EPOCH);
     let nanos = since.map_or_else(|error| -signed(error.duration()), signed);
-    Timestamp::from_unix_nanos(nanos).ok()
+    let strange = |_| DatabaseError::Strange("a time out of the calendar".to_owned());
+    Timestamp::from_unix_nanos(nanos).map_err(strange)
+}
+
+/// The time in this column, if there is one that the calendar has.
+pub(crate) fn read_time(row: &Row, column: usize) -> Result<Option<Timestamp>, DatabaseError> {
+    let time: Option<SystemTime> = row.try_get(column)?;
+    Ok(time.and_then(|time| from_system(time).ok()))
 }
 
 fn signed(duration: Duration) -> i128 {

@@ -7,10 +7,10 @@ use countersign_store::{machine::clock::Clock, nonces::NonceStats};
 use tokio::{runtime::Handle, task::JoinHandle, time::sleep, time::timeout_at};
 use tokio_postgres::types::Type;
 
-use crate::database::{Database, DatabaseSession, SqlParameter, within};
+use crate::database::{Database, DatabaseSession, SqlParameter, read_id, within};
 use crate::node::{ClockQuestion, KnownPlace, NodeState};
 use crate::nonces::{NoncePurge, RAISE_NONCE_FLOOR};
-use crate::{database, error::DatabaseError, nonces, order::LOOKED_AT, passed};
+use crate::{error::DatabaseError, nonces, order::LOOKED_AT, passed};
 
 const POLL: Duration = Duration::from_millis(500);
 /// How often a node says that it is there.
@@ -132,15 +132,14 @@ impl Connected {
             (&nonce, Type::UUID),
             (&expires, Type::TIMESTAMPTZ),
         ];
-        let rows = within(LIMIT, session.query(LOOK, &parameters)).await;
-        self.node.note_answer(sent, &rows);
-        let rows = rows?;
-        let row = rows.first().ok_or_else(|| DatabaseError::Strange("no answer".to_owned()))?;
+        let row = within(LIMIT, session.query_one(LOOK, &parameters)).await;
+        self.node.note_answer(sent, &row);
+        let row = row?;
         self.node.note_clock(question.end(&self.clock, row.try_get(4)?)?);
         let newest: i64 = row.try_get(0)?;
         self.node.note_newest(newest);
         self.node.note_gap(row.try_get::<_, i64>(2)? != newest.min(LOOKED_AT));
-        let head = row.try_get::<_, Option<&[u8]>>(1)?.map(database::parse_id).transpose()?;
+        let head = read_id(&row, 1)?;
         if row.try_get::<_, i64>(3)? > 0 {
             self.node.note_passed(within(LIMIT, passed::read_passed(session)).await?);
         }
@@ -164,7 +163,7 @@ impl Connected {
             self.registered_clock = is_wrong;
         }
         if let Some(kept) = self.purge.run(session).await? {
-            self.nonces.note_kept(kept);
+            self.nonces.kept.set(kept);
         }
         Ok(())
     }
@@ -190,8 +189,8 @@ impl Connected {
 }
 
 async fn listen(session: &DatabaseSession) -> Result<(), DatabaseError> {
-    let number = session.query("select 'svc_repository'::regclass::oid::text", &[]).await?;
-    let number: String = number.first().map_or(Ok(String::new()), |row| row.try_get(0))?;
+    let number = session.query_one("select 'svc_repository'::regclass::oid::text", &[]).await?;
+    let number: String = number.try_get(0)?;
     // Where there is no LISTEN, asking is enough.
     if let Err(error) = session.client.batch_execute(&format!("listen svc_batch_{number}")).await {
         tracing::info!(%error, "the database does not notify: other nodes' changes come up to half a second later");

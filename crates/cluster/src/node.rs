@@ -1,13 +1,14 @@
 //! Knows how far this node is, how the database does, and whether their clocks agree. The parts of a node share it.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::{collections::BTreeMap, fmt, time::Duration, time::Instant, time::SystemTime};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::values::time::Timestamp;
+use countersign_store::machine::clock::{Clock, lock};
 use countersign_store::sequence::{MAX_CLOCK_ERROR, OrderPlace, PassedBatch};
-use countersign_store::{ObjectId, machine::clock::Clock, writer::stats::Histogram};
+use countersign_store::{ObjectId, writer::stats::Counter, writer::stats::Histogram};
 use thiserror::Error;
 use tokio::sync::{Notify, futures::Notified, watch};
 use uuid::Uuid;
@@ -77,9 +78,12 @@ pub struct NodeState {
     reachability: Mutex<Reachability>,
     wake: Notify,
     news: Notify,
-    races_lost: AtomicU64,
-    resolved: AtomicU64,
-    passed_over: AtomicU64,
+    /// Batches of this node that came second.
+    pub races_lost: Counter,
+    /// Appends whose answer was lost, and that had to be repeated.
+    pub repeated_appends: Counter,
+    /// Batches that this node has passed over since its start.
+    pub passed_over: Counter,
     /// The newest batches that this node has judged.
     judged: Mutex<BTreeMap<i64, ObjectId>>,
     /// Batches that nodes have passed over.
@@ -107,9 +111,9 @@ impl NodeState {
             reachability: Mutex::new(Reachability::Unasked),
             wake: Notify::new(),
             news: Notify::new(),
-            races_lost: AtomicU64::new(0),
-            resolved: AtomicU64::new(0),
-            passed_over: AtomicU64::new(0),
+            races_lost: Counter::default(),
+            repeated_appends: Counter::default(),
+            passed_over: Counter::default(),
             judged: Mutex::default(),
             passed: ArcSwap::default(),
             clock: ArcSwapOption::empty(),
@@ -154,12 +158,12 @@ impl NodeState {
 
     /// How long there have been such batches without a break.
     pub fn lag_time(&self, now: Instant) -> Duration {
-        let since = *self.behind_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *lock(&self.behind_since);
         since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
     pub fn reachability(&self) -> Reachability {
-        self.reachability.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.reachability).clone()
     }
 
     /// The time at which the database was found again, or first; `None` while it cannot be reached.
@@ -168,21 +172,6 @@ impl NodeState {
             Reachability::Since(since) => Some(since),
             Reachability::Unasked | Reachability::NotSince { .. } => None,
         }
-    }
-
-    /// Batches of this node that came second.
-    pub fn races_lost(&self) -> u64 {
-        self.races_lost.load(Ordering::Relaxed)
-    }
-
-    /// Appends whose answer was lost, and that had to be repeated.
-    pub fn repeated_appends(&self) -> u64 {
-        self.resolved.load(Ordering::Relaxed)
-    }
-
-    /// Batches that this node has passed over since its start.
-    pub fn passed_over(&self) -> u64 {
-        self.passed_over.load(Ordering::Relaxed)
     }
 
     /// The newest batches that nodes have passed over.
@@ -225,23 +214,19 @@ impl NodeState {
     }
 
     pub(crate) fn nonce_mark(&self) -> Option<NonceMark> {
-        *self.nonce_mark.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.nonce_mark)
     }
 
     pub(crate) fn note_nonce(&self, mark: NonceMark) {
-        *self.nonce_mark.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
+        *lock(&self.nonce_mark) = Some(mark);
     }
 
     /// Unless there is a newer one.
     pub(crate) fn forget_nonce_mark(&self, mark: Option<NonceMark>) {
-        let mut newest = self.nonce_mark.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = lock(&self.nonce_mark);
         if *newest == mark {
             *newest = None;
         }
-    }
-
-    pub(crate) fn note_passed_over(&self) {
-        self.passed_over.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Says once if the clock has become wrong, and once if it is right again.
@@ -262,7 +247,7 @@ impl NodeState {
         if seq == 0 {
             return KnownPlace::Judged;
         }
-        let judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+        let judged = lock(&self.judged);
         match judged.get(&seq) {
             None => KnownPlace::Unknown,
             Some(known) if Some(*known) == head => KnownPlace::Judged,
@@ -288,7 +273,7 @@ impl NodeState {
 
     pub(crate) fn note_applied(&self, applied: AppliedBatch) {
         if let Some(head) = applied.judged {
-            let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut judged = lock(&self.judged);
             // What came after it is no longer there, if the database was set back.
             judged.split_off(&(applied.seq + 1));
             judged.insert(applied.seq, head);
@@ -322,16 +307,8 @@ impl NodeState {
         seq <= self.offered.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn note_race_lost(&self) {
-        self.races_lost.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn note_repeated(&self) {
-        self.resolved.fetch_add(1, Ordering::Relaxed);
-    }
-
     pub(crate) fn note_answer<T>(&self, started: Instant, answer: &Result<T, DatabaseError>) {
-        let mut state = self.reachability.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.reachability);
         match (answer, &*state) {
             (Ok(_), Reachability::Since(_)) | (Err(_), Reachability::NotSince { .. }) => {}
             (Ok(_), Reachability::Unasked) => *state = Reachability::Since(Instant::now()),
@@ -350,7 +327,7 @@ impl NodeState {
     }
 
     fn note_lag(&self) {
-        let mut since = self.behind_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = lock(&self.behind_since);
         *since = if self.lag() == 0 { None } else { since.or_else(|| Some(Instant::now())) };
     }
 }
@@ -383,8 +360,7 @@ impl ClockQuestion {
     /// Ends a reading when the answer has just come. The database read its clock at some moment since the question.
     pub(crate) fn end(self, clock: &Clock, shown: SystemTime) -> Result<ClockReading, DatabaseError> {
         let slack = self.0.elapsed();
-        let strange = || DatabaseError::Strange("a time out of the calendar".to_owned());
-        let database = database::from_system(shown).ok_or_else(strange)?;
+        let database = database::from_system(shown)?;
         Ok(ClockReading { node: clock.now(), database, slack })
     }
 }

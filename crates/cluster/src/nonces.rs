@@ -14,7 +14,7 @@ use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use crate::database::{Database, DatabaseSession, SqlParameter, within};
+use crate::database::{Database, DatabaseSession, SqlParameter, connected, read_id, read_time, within};
 use crate::node::{AppliedBatch, ClockQuestion, KnownPlace, NodeState, NonceMark};
 use crate::{database, error::DatabaseError};
 
@@ -127,9 +127,9 @@ impl SharedNonces {
         let (reply, answer) = oneshot::channel();
         let waiting =
             WaitingNonce { nonce: Uuid::from_bytes(nonce), expires: database::to_system(expires_at), reply };
-        self.stats.note_queued();
+        self.stats.waiting.add(1);
         self.queue.try_send(waiting).map_err(|error| {
-            self.stats.note_taken(1);
+            self.stats.waiting.subtract(1);
             match error {
                 TrySendError::Full(_) => NonceError::Busy,
                 TrySendError::Closed(_) => unavailable(closed()),
@@ -188,7 +188,7 @@ impl NonceKeeper {
     async fn run(mut self, mut queue: mpsc::Receiver<WaitingNonce>) {
         let mut batch = Vec::with_capacity(MAX_BATCH);
         while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
-            self.stats.note_taken(batch.len());
+            self.stats.waiting.subtract(batch.len() as u64);
             let stored = self.store(&batch).await;
             self.stats.note_outcome(stored.is_ok());
             // After an error nothing is known, so no caller may go on. The client signs again, with another nonce.
@@ -234,14 +234,10 @@ impl NonceKeeper {
         &mut self,
         batch: &[WaitingNonce],
     ) -> Result<Vec<Result<StoredNonce, NonceError>>, DatabaseError> {
-        let session = match self.session.take().filter(|session| !session.is_closed()) {
-            Some(session) => session,
-            None => {
-                self.since = Instant::now();
-                self.database.connect("nonces", self.limit).await?
-            }
-        };
-        let session = self.session.insert(session);
+        if self.session.as_ref().is_none_or(DatabaseSession::is_closed) {
+            self.since = Instant::now();
+        }
+        let session = connected(&self.database, &mut self.session, "nonces", self.limit).await?;
         // In order: two nodes that store the same nonces must not wait for each other in a circle.
         let mut given: Vec<_> = batch.iter().map(|waiting| (waiting.nonce, waiting.expires)).collect();
         given.sort_unstable();
@@ -255,8 +251,7 @@ impl NonceKeeper {
             (&expiry, Type::TIMESTAMPTZ),
         ];
         let (question, judged) = (ClockQuestion::begin(), self.node.applied());
-        let rows = session.query(STORE, &parameters).await?;
-        let row = database::repository_row(&rows)?;
+        let row = session.query_one(STORE, &parameters).await?;
         self.node.note_clock(question.end(&self.clock, row.try_get(5)?)?);
         if row.try_get(6)? {
             note_lost();
@@ -270,8 +265,7 @@ impl NonceKeeper {
             self.node.wake();
             return Ok(vec![Err(unavailable(forked())); batch.len()]);
         }
-        let head = row.try_get::<_, Option<&[u8]>>(4)?.map(database::parse_id).transpose()?;
-        let floor = row.try_get::<_, Option<SystemTime>>(1)?.and_then(database::from_system);
+        let (head, floor) = (read_id(&row, 4)?, read_time(&row, 1)?);
         let purged: Option<SystemTime> = row.try_get(2)?;
         let mut new: HashSet<Uuid> = row.try_get::<_, Vec<Uuid>>(3)?.into_iter().collect();
         self.floor.store(floor.map(Arc::new));
@@ -376,8 +370,7 @@ impl NoncePurge {
         self.mark = rows.first().map(|row| row.try_get(0)).transpose()?;
         self.marked = Some(Instant::now());
         let count = "select greatest(reltuples, 0)::bigint from pg_class where oid = 'svc_nonce'::regclass";
-        let rows = within(LIMIT, session.query(count, &[])).await?;
-        let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
-        Ok(count.unsigned_abs())
+        let count = within(LIMIT, session.query_one(count, &[])).await?;
+        Ok(count.try_get::<_, i64>(0)?.unsigned_abs())
     }
 }

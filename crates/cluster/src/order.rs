@@ -1,6 +1,6 @@
 //! The order of batches: who is next is decided by a primary key in the database (D70).
 
-mod add;
+pub(crate) mod add;
 mod exchange;
 
 use std::{io, sync::Arc, time::Duration};
@@ -24,7 +24,7 @@ pub const ORDER_LIMIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct SharedOrder {
     order: OrderExchange,
-    // After what uses it.
+    // Dropped after what uses it.
     runtime: ThreadRuntime,
 }
 

@@ -7,7 +7,7 @@ use tokio_postgres::{error::SqlState, types::Type};
 use uuid::Uuid;
 
 use crate::database::{Database, DatabaseSession, within};
-use crate::{database, error::DatabaseError};
+use crate::error::DatabaseError;
 
 /// The format of the tables below. A program refuses a database with a higher one.
 pub const FORMAT: i32 = 2;
@@ -130,12 +130,11 @@ pub async fn prepare(database: &Database) -> Result<PreparedDatabase, SchemaErro
 /// Whether there are tables that this program understands.
 pub(crate) async fn check_format(session: &DatabaseSession) -> Result<(), SchemaError> {
     let there = "select to_regclass('svc_repository') is not null";
-    let there = within(LIMIT, session.query(there, &[])).await?;
-    if !there.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+    if !within(LIMIT, session.query_one(there, &[])).await?.try_get(0).unwrap_or(false) {
         return Err(SchemaError::Absent);
     }
-    let rows = within(LIMIT, session.query("select format from svc_repository", &[])).await?;
-    match database::repository_row(&rows)?.try_get(0).map_err(DatabaseError::from)? {
+    let row = within(LIMIT, session.query_one("select format from svc_repository", &[])).await?;
+    match row.try_get(0).map_err(DatabaseError::from)? {
         FORMAT => Ok(()),
         found if found > FORMAT => Err(SchemaError::Newer { found }),
         found => Err(SchemaError::Older { found }),
@@ -152,8 +151,7 @@ async fn create(session: &DatabaseSession) -> Result<(), DatabaseError> {
         // Not `to_regclass`: it would answer from what was known before the lock.
         let absent = "select not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
             where c.relname = 'svc_repository' and n.nspname = current_schema())";
-        let row = session.query(absent, &[]).await?;
-        if row.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+        if session.query_one(absent, &[]).await?.try_get(0)? {
             session.client.batch_execute(TABLES).await?;
             let insert = "insert into svc_repository (repo, format) values ($1, $2)";
             session.query(insert, &[(&repo, Type::UUID), (&FORMAT, Type::INT4)]).await?;
@@ -183,8 +181,7 @@ impl ServerFacts {
             current_user::text, current_schema()::text, current_setting('synchronous_standby_names', true), \
             current_setting('fsync', true), current_setting('full_page_writes', true), \
             current_setting('synchronous_commit', true)";
-        let rows = within(LIMIT, session.query(ASK, &[])).await?;
-        let row = rows.first().ok_or_else(|| DatabaseError::Strange("no settings".to_owned()))?;
+        let row = within(LIMIT, session.query_one(ASK, &[])).await?;
         let text = |at: usize| row.try_get::<_, Option<String>>(at).map(Option::unwrap_or_default);
         Ok(Self {
             version: text(0)?,

@@ -7,12 +7,12 @@ use countersign_core::log::tree::{Tree, TreeHead};
 use countersign_core::log::{checkpoint::Checkpoint, record::digest_changes, status::Statuses};
 use countersign_core::{rules::snapshot::Change, rules::snapshot::Snapshot as _, values::digest::Sha256};
 use countersign_store::writer::{commit_feed::CommitFeed, feed::FeedNews};
-use countersign_store::{Head, ObjectId, StoreError};
+use countersign_store::{Head, ObjectId, StoreError, machine::clock::lock};
 
 use crate::cache::{CacheWish, CachedLeaf, LoadedLog, LogCache, Recount};
 use crate::error::{LogError, LogRefusal};
-use crate::state::{LogState, lock};
-use crate::{checkpoints::CheckpointView, keeper::KeepError, seen::Standing, settings::LogSigner};
+use crate::state::LogState;
+use crate::{checkpoints::CheckpointView, keeper::KeepError, seen::Standing, settings::CheckpointSigner};
 
 /// How long to wait before trying again what has failed.
 const RETRY: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ pub(crate) struct LogFollower {
     shared: Arc<LogState>,
     feed: CommitFeed,
     cache: LogCache,
-    signer: Arc<LogSigner>,
+    signer: Arc<CheckpointSigner>,
     pace: LogPace,
     /// The statuses after the newest commit.
     statuses: Statuses,
@@ -62,7 +62,7 @@ impl LogFollower {
         shared: Arc<LogState>,
         feed: CommitFeed,
         cache: LogCache,
-        signer: Arc<LogSigner>,
+        signer: Arc<CheckpointSigner>,
         pace: LogPace,
     ) -> Self {
         let recent = shared.checkpoints().is_shared().then(VecDeque::new);
@@ -373,7 +373,7 @@ impl LogFollower {
             let TreeHead { size, root } = self.count_twice()?;
             let leaf = self.check_last()?;
             let origin = self.shared.key.name().to_owned();
-            let signed = self.signer.sign(Checkpoint { origin, size, root })?;
+            let signed = self.signer.sign(&Checkpoint { origin, size, root })?;
             let inclusion = self.shared.tree().inclusion(size - 1, size);
             let inclusion = inclusion.ok_or(LogError::Miscounted("size"))?;
             let view = CheckpointView { leaf: leaf.leaf(), inclusion, statuses: self.statuses.clone() };

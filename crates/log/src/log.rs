@@ -1,6 +1,6 @@
 //! The log at work: a thread behind the store, and everything that others ask of it.
 
-use std::sync::{Arc, Mutex, OnceLock, RwLock, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering};
+use std::sync::{Arc, Mutex, RwLock, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering};
 use std::{path::Path, thread::Builder, thread::JoinHandle, time::Duration, time::Instant};
 
 use arc_swap::ArcSwapOption;
@@ -8,7 +8,7 @@ use countersign_core::log::checkpoint::{Checkpoint, CheckpointError, Cosignature
 use countersign_core::log::tree::{Hash, Tree, TreeHead, empty_root};
 use countersign_core::log::{note::Note, note::NoteSignature, policy::Policy, tile::TileName};
 use countersign_core::{proof::bundle::Staple, values::path::RepoPath, values::verifier_key::VerifierKey};
-use countersign_store::{Head, Store, writer::commit_feed::FeedWaker};
+use countersign_store::{Head, Store, machine::clock::lock, writer::commit_feed::FeedWaker};
 use tokio::sync::watch;
 
 use crate::checkpoints::{CheckpointRound, Checkpoints, CosignError};
@@ -16,7 +16,7 @@ use crate::derivation::{LogFollower, LogPace};
 use crate::error::{AcceptLossError, LogError, LogRefusal, TakeError};
 use crate::keeper::{CheckpointFiles, CheckpointKeeper, KeepError, KeptNotes};
 use crate::staples::{IndexDigests, NoStaple, NoTile};
-use crate::state::{LogFigures, LogState, lock};
+use crate::state::{LogFigures, LogState};
 use crate::{cache::LogCache, seen::SeenMemory, seen::Standing, settings::LogOptions};
 
 /// The log of a server. Dropping it ends its thread.
@@ -32,30 +32,22 @@ pub struct TransparencyLog {
 impl TransparencyLog {
     /// Begins to follow the store. Reading the caches happens in the log's own thread.
     pub fn start(store: &Store, options: LogOptions) -> Result<Self, LogError> {
-        let LogOptions {
-            dir,
-            signer,
-            keeper,
-            checkpoint_every,
-            heartbeat_every,
-            policy,
-            waits_for_witnesses,
-            copied,
-        } = options;
-        let cache = LogCache::open(store.disk(), &dir)?;
-        let mut seen = SeenMemory::new(store.disk(), &dir, signer.key());
-        if let Some(copied) = copied.and_then(|bytes| open_own(&Note::parse(&bytes).ok()?, signer.key()).ok())
-        {
+        let (dir, signer, is_waiting) = (&options.dir, options.signer, options.waits_for_witnesses);
+        let key = signer.key().clone();
+        let cache = LogCache::open(store.disk(), dir)?;
+        let mut seen = SeenMemory::new(store.disk(), dir, &key);
+        let copied = options.copied.and_then(|bytes| open_own(&Note::parse(&bytes).ok()?, &key).ok());
+        if let Some(copied) = copied {
             seen.show("a mirror", copied)?;
         }
         // It contradicts nothing, so it can be signed at any time.
-        let empty = Checkpoint { origin: signer.key().name().to_owned(), size: 0, root: empty_root() };
-        let empty = waits_for_witnesses.then(|| signer.sign(empty).ok()).flatten();
+        let empty = Checkpoint { origin: key.name().to_owned(), size: 0, root: empty_root() };
+        let empty = is_waiting.then(|| signer.sign(&empty).ok()).flatten();
         let shared = Arc::new(LogState {
-            key: signer.key().clone(),
             tree: RwLock::new(Tree::default()),
-            leaves: OnceLock::from(cache.leaves().clone()),
-            checkpoints: Mutex::new(Checkpoints::new(signer.key().clone(), keeper, policy)),
+            leaves: cache.leaves().clone(),
+            checkpoints: Mutex::new(Checkpoints::new(key.clone(), options.keeper, options.policy)),
+            key,
             proven: ArcSwapOption::empty(),
             newest: ArcSwapOption::empty(),
             covered: AtomicU64::new(0),
@@ -68,15 +60,16 @@ impl TransparencyLog {
             seen: Mutex::new(seen),
             is_compared: AtomicBool::new(false),
             loaded: watch::Sender::default(),
-            is_allowed_to_sign: AtomicBool::new(!waits_for_witnesses),
+            is_allowed_to_sign: AtomicBool::new(!is_waiting),
             is_stopping: AtomicBool::new(false),
         });
         let feed = store.follow_commits();
         let waker = feed.waker();
+        let LogOptions { checkpoint_every, heartbeat_every, .. } = options;
         let pace = LogPace { checkpoint_every, heartbeat_every };
         let follower = LogFollower::new(Arc::clone(&shared), feed, cache, signer, pace);
         let thread = Builder::new().name("log-follower".to_owned()).spawn(move || follower.run());
-        let thread = Mutex::new(Some(thread.map_err(LogError::cache(&dir))?));
+        let thread = Mutex::new(Some(thread.map_err(LogError::cache(dir))?));
         Ok(Self { shared, digests: IndexDigests::default(), empty, waker, thread })
     }
 
@@ -289,7 +282,19 @@ impl TransparencyLog {
     }
 
     pub fn figures(&self) -> LogFigures {
-        self.shared.figures()
+        let shared = &self.shared;
+        let checkpoints = shared.checkpoints();
+        let (signed_size, cosigned_size) =
+            (checkpoints.newest_size(), checkpoints.cosigned().map_or(0, |issued| issued.size()));
+        drop(checkpoints);
+        LogFigures {
+            size: shared.tree().len(),
+            signed_size,
+            cosigned_size,
+            since_checkpoint: lock(&shared.last_round).unwrap_or(shared.started).elapsed(),
+            is_in_trouble: shared.trouble.load().is_some(),
+            lost_size: shared.refusal().and_then(|refusal| refusal.lost_size()).unwrap_or(0),
+        }
     }
 
     /// Why the log does not go on, or does not sign.

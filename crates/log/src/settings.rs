@@ -2,9 +2,10 @@
 
 use std::{fmt, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
-use countersign_core::log::checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint};
+use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint};
 use countersign_core::log::{note::Note, note::NoteSignature, note::cosigned_text, policy::Policy};
-use countersign_core::values::{key::SecretKey, key::Signature, verifier_key::VerifierKey};
+use countersign_core::values::key::{SecretKey, Signature};
+use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 
 use crate::{error::LogError, keeper::CheckpointKeeper};
 
@@ -17,7 +18,7 @@ const IDLE: Duration = Duration::from_secs(60);
 pub struct LogOptions {
     /// The directory of the caches.
     pub dir: PathBuf,
-    pub signer: Arc<LogSigner>,
+    pub signer: Arc<CheckpointSigner>,
     pub keeper: Box<dyn CheckpointKeeper>,
     /// The least time between two checkpoints.
     pub checkpoint_every: Duration,
@@ -35,9 +36,10 @@ pub struct LogOptions {
 impl LogOptions {
     /// Settings for a log that another server signs, and that is only derived here.
     pub(crate) fn of_another(dir: &Path, key: VerifierKey, keeper: Box<dyn CheckpointKeeper>) -> Self {
+        let signer = CheckpointSigner::elsewhere(key, |_| Err("this is another server's log".to_owned()));
         Self {
             dir: dir.to_owned(),
-            signer: Arc::new(LogSigner::of_another(key)),
+            signer: Arc::new(signer),
             keeper,
             checkpoint_every: IDLE,
             heartbeat_every: IDLE,
@@ -50,74 +52,17 @@ impl LogOptions {
 
 // Who signs checkpoints: a key in memory, or one that another program holds.
 
-/// The key of the log. Its name is the origin.
-pub struct LogSigner {
-    key: VerifierKey,
-    means: Means,
-}
-
-enum Means {
-    Key(Box<SecretKey>),
-    /// A key elsewhere, such as in an agent. Why it cannot sign is a sentence for the operator.
-    Elsewhere(Box<SignText>),
-}
-
-type SignText = dyn Fn(&str) -> Result<Signature, String> + Send + Sync;
-
-impl LogSigner {
-    pub fn with_key(key: VerifierKey, secret: SecretKey) -> Self {
-        Self { key, means: Means::Key(Box::new(secret)) }
-    }
-
-    /// A signer whose `sign` signs the bytes of a text. What it gives is verified.
-    pub fn elsewhere(
-        key: VerifierKey,
-        sign: impl Fn(&str) -> Result<Signature, String> + Send + Sync + 'static,
-    ) -> Self {
-        Self { key, means: Means::Elsewhere(Box::new(sign)) }
-    }
-
-    /// The key of another server's log, which only that server signs.
-    pub(crate) fn of_another(key: VerifierKey) -> Self {
-        Self::elsewhere(key, |_| Err("this is another server's log".to_owned()))
-    }
-
-    pub fn key(&self) -> &VerifierKey {
-        &self.key
-    }
-
-    pub(crate) fn sign(&self, checkpoint: Checkpoint) -> Result<SignedCheckpoint, LogError> {
-        match &self.means {
-            Means::Key(secret) => Ok(checkpoint.sign(&self.key, secret)),
-            Means::Elsewhere(sign) => {
-                let text = checkpoint.text();
-                let signature = sign(&text).map_err(LogError::Signer)?;
-                let mut note = Note::new(text);
-                note.add(NoteSignature::of_log(&self.key, signature));
-                let signed = SignedCheckpoint::open(&note, std::slice::from_ref(&self.key), &[]);
-                signed.map_err(|error: CheckpointError| LogError::Signer(error.to_string()))
-            }
-        }
-    }
-}
-
-impl fmt::Debug for LogSigner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogSigner").field("key", &self.key).finish_non_exhaustive()
-    }
-}
-
-// The key of a witness: in memory, or held by another program.
-
+/// The key of a log or of a witness. The name of a log's key is the origin.
 #[derive(Clone)]
-pub struct WitnessSigner {
+pub struct CheckpointSigner {
     key: VerifierKey,
-    sign: Arc<CosignText>,
+    sign: Arc<SignNote>,
 }
 
-type CosignText = dyn Fn(&str, u64) -> Result<NoteSignature, String> + Send + Sync;
+/// Signs the text of a checkpoint, a witness with the time. Why it cannot is a sentence for the operator.
+type SignNote = dyn Fn(&str, u64) -> Result<NoteSignature, String> + Send + Sync;
 
-impl WitnessSigner {
+impl CheckpointSigner {
     pub fn with_key(key: VerifierKey, secret: SecretKey) -> Self {
         let own = key.clone();
         let sign = move |text: &str, time| Ok(NoteSignature::sign(text, &own, &secret, time));
@@ -130,9 +75,9 @@ impl WitnessSigner {
         sign: impl Fn(&str) -> Result<Signature, String> + Send + Sync + 'static,
     ) -> Self {
         let own = key.clone();
-        let sign = move |text: &str, time| {
-            let signature = sign(&cosigned_text(text, time))?;
-            Ok(NoteSignature::of_witness(&own, time, signature))
+        let sign = move |text: &str, time| match own.kind() {
+            KeyKind::Log => Ok(NoteSignature::of_log(&own, sign(text)?)),
+            KeyKind::Witness => Ok(NoteSignature::of_witness(&own, time, sign(&cosigned_text(text, time))?)),
         };
         Self { key, sign: Arc::new(sign) }
     }
@@ -141,14 +86,21 @@ impl WitnessSigner {
         &self.key
     }
 
+    pub(crate) fn sign(&self, checkpoint: &Checkpoint) -> Result<SignedCheckpoint, LogError> {
+        let mut note = Note::new(checkpoint.text());
+        note.add((self.sign)(note.text(), 0).map_err(LogError::Signer)?);
+        let signed = SignedCheckpoint::open(&note, std::slice::from_ref(&self.key), &[]);
+        signed.map_err(|error| LogError::Signer(error.to_string()))
+    }
+
     /// A cosignature without a time says nothing.
     pub(crate) fn cosign(&self, text: &str, time: u64) -> Result<NoteSignature, String> {
         (self.sign)(text, time.max(1))
     }
 }
 
-impl fmt::Debug for WitnessSigner {
+impl fmt::Debug for CheckpointSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WitnessSigner").field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("CheckpointSigner").field("key", &self.key).finish_non_exhaustive()
     }
 }

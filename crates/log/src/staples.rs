@@ -1,6 +1,6 @@
 //! Staples: what the log proves about one release (D86).
 
-use std::{ops::Range, sync::Arc, sync::atomic::Ordering};
+use std::{sync::Arc, sync::atomic::Ordering};
 
 use countersign_core::log::{record::write_bundle, tile::TileKind, tile::TileName};
 use countersign_core::values::{digest::Sha512, path::RepoPath};
@@ -136,13 +136,9 @@ impl LogState {
                 if self.tree().len() < needed {
                     return Err(NoTile::CatchingUp);
                 }
-                self.entries(name.range())
+                let leaves = self.leaves.read(name.range()).map_err(NoTile::Unreadable)?;
+                Ok(write_bundle(&leaves.iter().map(CachedLeaf::leaf).collect::<Vec<_>>()))
             }
         }
-    }
-
-    fn entries(&self, range: Range<u64>) -> Result<Vec<u8>, NoTile> {
-        let leaves = self.leaves.get().ok_or(NoTile::CatchingUp)?.read(range).map_err(NoTile::Unreadable)?;
-        Ok(write_bundle(&leaves.iter().map(CachedLeaf::leaf).collect::<Vec<_>>()))
     }
 }

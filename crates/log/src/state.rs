@@ -1,12 +1,13 @@
 //! What the log's thread shares with those who ask.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::{collections::BTreeMap, time::Duration, time::Instant};
 
 use arc_swap::ArcSwapOption;
 use countersign_core::log::{checkpoint::InclusionProof, record::Leaf, status::Statuses, tree::Tree};
 use countersign_core::values::{key::PublicKey, verifier_key::VerifierKey};
+use countersign_store::machine::clock::{lock, read, write};
 use tokio::sync::watch;
 
 use crate::checkpoints::{CheckpointRound, Checkpoints};
@@ -16,7 +17,7 @@ use crate::{cache::LeafFile, error::LogError, error::LogRefusal, seen::SeenMemor
 pub(crate) struct LogState {
     pub(crate) key: VerifierKey,
     pub(crate) tree: RwLock<Tree>,
-    pub(crate) leaves: OnceLock<LeafFile>,
+    pub(crate) leaves: LeafFile,
     pub(crate) checkpoints: Mutex<Checkpoints>,
     /// The state for which staples are made.
     pub(crate) proven: ArcSwapOption<ProvenState>,
@@ -70,11 +71,11 @@ pub struct LogFigures {
 
 impl LogState {
     pub(crate) fn tree(&self) -> RwLockReadGuard<'_, Tree> {
-        self.tree.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.tree)
     }
 
     pub(crate) fn tree_mut(&self) -> RwLockWriteGuard<'_, Tree> {
-        self.tree.write().unwrap_or_else(PoisonError::into_inner)
+        write(&self.tree)
     }
 
     pub(crate) fn checkpoints(&self) -> MutexGuard<'_, Checkpoints> {
@@ -131,23 +132,4 @@ impl LogState {
         let is_open = !self.is_compared.load(Ordering::Acquire) && lock(&self.seen).has_guard();
         is_open.then_some(LogRefusal::NotCompared)
     }
-
-    pub(crate) fn figures(&self) -> LogFigures {
-        let checkpoints = self.checkpoints();
-        let (signed_size, cosigned_size) =
-            (checkpoints.newest_size(), checkpoints.cosigned().map_or(0, |issued| issued.size()));
-        drop(checkpoints);
-        LogFigures {
-            size: self.tree().len(),
-            signed_size,
-            cosigned_size,
-            since_checkpoint: lock(&self.last_round).unwrap_or(self.started).elapsed(),
-            is_in_trouble: self.trouble.load().is_some(),
-            lost_size: self.refusal().and_then(|refusal| refusal.lost_size()).unwrap_or(0),
-        }
-    }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

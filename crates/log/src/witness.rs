@@ -4,15 +4,15 @@
 mod memory;
 mod record;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, atomic::AtomicBool, atomic::Ordering};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, atomic::AtomicBool, atomic::Ordering};
 use std::{collections::BTreeMap, path::Path, time::Instant};
 
 use countersign_core::log::checkpoint::{CheckpointError, Cosignature, SignedCheckpoint, WitnessRequest};
 use countersign_core::log::note::{Note, NoteError};
 use countersign_core::values::{digest::Sha256, shown::shown_text, verifier_key::VerifierKey};
-use countersign_store::Disk;
+use countersign_store::{Disk, machine::clock::read, machine::clock::write};
 
-pub use crate::settings::WitnessSigner;
+use crate::settings::CheckpointSigner;
 use crate::witness::memory::{Contradiction, WitnessMemory};
 pub use crate::witness::memory::{CosignStep, StepHook, WitnessMemoryError, WitnessStop, forget_stops};
 pub use crate::witness::record::{CosignRefusal, LogReplay, WitnessedLog};
@@ -23,7 +23,7 @@ const MAX_BEHIND: u64 = 120;
 
 #[derive(Debug)]
 pub struct LogWitness {
-    signer: WitnessSigner,
+    signer: CheckpointSigner,
     memory: WitnessMemory,
     /// The logs by their origins.
     logs: RwLock<BTreeMap<String, Arc<WitnessedLog>>>,
@@ -44,12 +44,12 @@ pub struct WitnessedFigures {
 
 impl LogWitness {
     /// Opens the records of a witness in `dir`. Only one process has it open.
-    pub fn open(dir: &Path, signer: WitnessSigner) -> Result<Self, WitnessMemoryError> {
+    pub fn open(dir: &Path, signer: CheckpointSigner) -> Result<Self, WitnessMemoryError> {
         Self::open_on(Disk::default(), dir, signer)
     }
 
     /// Opens the records as [`LogWitness::open`] does, on a disk that a test can make fail.
-    pub fn open_on(disk: Disk, dir: &Path, signer: WitnessSigner) -> Result<Self, WitnessMemoryError> {
+    pub fn open_on(disk: Disk, dir: &Path, signer: CheckpointSigner) -> Result<Self, WitnessMemoryError> {
         let (memory, is_learning) = (WitnessMemory::open(disk, dir)?, AtomicBool::new(false));
         Ok(Self { signer, memory, logs: RwLock::default(), is_learning })
     }
@@ -68,7 +68,7 @@ impl LogWitness {
     /// A log to serve as an ordinary witness. All keys have the origin as their name.
     pub fn add_log(&self, keys: Vec<VerifierKey>) -> Result<(), WitnessMemoryError> {
         let Some(origin) = keys.first().map(|key| key.name().to_owned()) else { return Ok(()) };
-        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        let mut logs = write(&self.logs);
         let log = self.load_log(&origin, keys)?;
         logs.entry(origin).or_insert(log);
         Ok(())
@@ -77,7 +77,7 @@ impl LogWitness {
     /// Adds the log that is derived here. The policy can name it as well, with the same key.
     pub fn add_replay(&self, replay: LogReplay) -> Result<(), WitnessMemoryError> {
         let (key, origin) = (replay.key().clone(), replay.key().name().to_owned());
-        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        let mut logs = write(&self.logs);
         let log = match logs.get(&origin) {
             Some(log) if log.keys.contains(&key) => Arc::clone(log),
             Some(_) => return Err(self.memory.refuse_key(&key)),
@@ -93,7 +93,7 @@ impl LogWitness {
     /// The log of this key will be replayed. Until then the witness says what it has seen of it, and cosigns nothing. A
     /// record that cannot be read is an error: a witness must not begin without it.
     pub fn expect_replay(&self, key: &VerifierKey) -> Result<(), WitnessMemoryError> {
-        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        let mut logs = write(&self.logs);
         let log = match logs.get(key.name()) {
             Some(log) => Arc::clone(log),
             None => self.load_log(key.name(), vec![key.clone()])?,
@@ -134,7 +134,7 @@ impl LogWitness {
     /// Which log a checkpoint is of, if one of its keys has signed it.
     pub fn identify(&self, note: &Note) -> Result<(Arc<WitnessedLog>, SignedCheckpoint), CosignRefusal> {
         let origin = note.text().split('\n').next().unwrap_or_default();
-        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let logs = read(&self.logs);
         let log = logs.get(origin).cloned();
         drop(logs);
         let Some(log) = log else {
@@ -217,7 +217,7 @@ impl LogWitness {
 
     /// The newest checkpoint that it has cosigned, by the SHA-256 of the origin. `None` if it has cosigned nothing.
     pub fn checkpoint_of(&self, origin: &Sha256) -> Result<Option<String>, CosignRefusal> {
-        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let logs = read(&self.logs);
         let found = logs.iter().find(|(name, _)| Sha256::of(name.as_bytes()) == *origin);
         let Some((_, log)) = found else {
             let is_learning = self.is_learning.load(Ordering::Acquire);
@@ -229,7 +229,7 @@ impl LogWitness {
     }
 
     pub fn figures(&self) -> Vec<WitnessedFigures> {
-        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let logs = read(&self.logs);
         let figures = logs.iter().map(|(origin, log)| {
             let record = log.lock();
             let time = record.last_time();
@@ -241,14 +241,14 @@ impl LogWitness {
 
     /// Why the witness cosigns nothing more of some logs.
     pub fn stops(&self) -> Vec<WitnessStop> {
-        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        let logs = read(&self.logs);
         logs.values().filter_map(|log| log.lock().stop.clone()).collect()
     }
 
     /// The operator's decision to cosign again. Whether there was a log of which it did not.
     pub fn resume(&self) -> Result<bool, WitnessMemoryError> {
-        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
-        let had_stops = self.memory.forget_stops()?;
+        let logs = read(&self.logs);
+        let had_stops = forget_stops(&self.memory.dir)?;
         logs.values().for_each(|log| log.lock().stop = None);
         Ok(had_stops)
     }
@@ -271,7 +271,7 @@ impl LogWitness {
         }
         if let Some(replay) = log.replay() {
             match replay.root_at(size) {
-                None => return Err(CosignRefusal::NotReplayed { size, replayed: replay.len() }),
+                None => return Err(CosignRefusal::NotReplayed { size, replayed: replay.size() }),
                 Some(own) if own != root => return Err(CosignRefusal::OtherRoot(size)),
                 Some(_) if replay.has_withheld(size, Instant::now()) => {
                     return Err(CosignRefusal::Withheld { size });
@@ -324,7 +324,7 @@ impl LogWitness {
             self.stop(record, &signed, contradiction)?;
             return Ok(Some(CosignRefusal::OtherRoot(size)));
         }
-        if record.is_worth_doubt(&signed, log.replay().map_or(0, LogReplay::len)) {
+        if record.is_worth_doubt(&signed, log.replay().map_or(0, LogReplay::size)) {
             self.memory.keep_doubtful(&signed)?;
             record.doubtful = Some(signed);
         }

@@ -1,26 +1,12 @@
 //! What is counted, and how much a refusal or failure matters. Each component keeps its own counters; the metrics route
 //! names them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use countersign_forge::{fetch::FetchError, release::AssetProblem, release::ReleaseError};
 
-/// A number that goes up.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Returns how many there were before.
-    pub fn add(&self, more: u64) -> u64 {
-        self.0.fetch_add(more, Ordering::Relaxed)
-    }
-
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+pub(crate) use countersign_store::writer::stats::Counter;
 
 /// An enum whose cases have names. Adds `ALL`, in which a case stands at `case as usize`, and `name`.
 macro_rules! named {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, path::Path};
 
 use countersign_core::rules::snapshot::{Change, Snapshot as _};
 use countersign_core::{documents::signers::Origin, values::path::RepoPath};
-use countersign_store::{Head, ObjectId, Store, audit, journal::write::JournalEntry};
+use countersign_store::{Head, ObjectId, Store, audit, journal::JournalEntry};
 
 use crate::{script::Breach, script::Guarantee, wish::RequestMark};
 
@@ -194,7 +194,7 @@ pub fn check_index(head: &Head) -> Result<(), Breach> {
 
 /// What `countersign fsck` says about all commits, or about those after one.
 pub fn check_replay(data_dir: &Path, since: Option<ObjectId>) -> Result<(), Breach> {
-    let checked = audit::check(data_dir, since, speaks_for, &mut |_| {});
+    let checked = audit::walk::check(data_dir, since, speaks_for, &mut |_| {});
     let checked = checked.map_err(|error| Breach::new(Guarantee::ReplayAccepts, error.to_string()))?;
     match checked.findings.first() {
         None => Ok(()),

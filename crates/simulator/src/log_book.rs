@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, sync::Mutex, sync::Mutex
 use countersign_core::log::{checkpoint::Checkpoint, note::Note, tree::Hash, tree::TreeHead};
 use countersign_core::values::key::{SecretKey, Signature};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
-use countersign_log::{CheckpointFiles, LogSigner};
+use countersign_log::{CheckpointFiles, CheckpointSigner};
 use ed25519_dalek::{Signer as _, SigningKey};
 
 use crate::script::{Breach, Guarantee};
@@ -40,9 +40,9 @@ pub fn sign_text(seed: &[u8; 32], text: &str) -> Signature {
 
 impl LogBook {
     /// A key that remembers what it signs.
-    pub fn signer(&self) -> LogSigner {
+    pub fn signer(&self) -> CheckpointSigner {
         let book = self.clone();
-        LogSigner::elsewhere(log_key(), move |text| {
+        CheckpointSigner::elsewhere(log_key(), move |text| {
             let checkpoint = Checkpoint::parse(text).map_err(|error| error.to_string())?;
             book.sign(&checkpoint)?;
             Ok(sign_text(&LOG_SEED, text))

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_core::{documents::layout, rules::snapshot::Change};
-use countersign_store::journal::write::{JournalEntry, write_entries};
+use countersign_store::journal::{JournalEntry, write_entries};
 use countersign_store::journal::{follow::FollowError, read::JournalReader};
 use countersign_store::{Author, ObjectId, Options, Repository, Store, StoreRole, machine::clock::Clock};
 use countersign_testing::path;

@@ -7,7 +7,7 @@ use countersign_store::sequence::{
     Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, PassedBatch,
     SequenceError, Sequencer, SharedBatch, Votes,
 };
-use countersign_store::{ObjectId, journal::read::JournalReader, journal::write::JournalEntry};
+use countersign_store::{ObjectId, journal::JournalEntry, journal::read::JournalReader};
 
 use crate::script::{Breach, Chance, Guarantee, SimClock};
 

@@ -8,7 +8,7 @@ use countersign_core::log::checkpoint::{Checkpoint, Cosignature, WitnessRequest}
 use countersign_core::log::{note::Note, policy::Policy, tree::Hash};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{digest::Sha256, key::SecretKey};
-use countersign_log::{CosignRefusal, LogWitness, WitnessSigner};
+use countersign_log::{CheckpointSigner, CosignRefusal, LogWitness};
 use tempfile::TempDir;
 
 use crate::script::{Breach, Chance, Guarantee, Script};
@@ -139,8 +139,8 @@ impl SimWitness {
         Ok(witness)
     }
 
-    fn signer(&self) -> WitnessSigner {
-        WitnessSigner::elsewhere(witness_key(), |text| Ok(sign_text(&SEED, text)))
+    fn signer(&self) -> CheckpointSigner {
+        CheckpointSigner::elsewhere(witness_key(), |text| Ok(sign_text(&SEED, text)))
     }
 
     fn power_up(&mut self, chance: &mut Chance, script: &mut Script) -> Result<(), Breach> {

@@ -6,14 +6,14 @@
 //! a day old, so that no 24 hours have more than that. They are kept in memory, for a bounded number of projects, owners and hosts: a restart begins anew, and so
 //! does what is forgotten.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64, atomic::Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, atomic::AtomicU64, atomic::Ordering};
 use std::{convert::Infallible, fmt, hash::Hash, time::Duration, time::Instant};
 
 use countersign_core::values::path::RepoPath;
 use quick_cache::sync::Cache;
 use thiserror::Error;
 
-use crate::machine::clock::uptime_nanos;
+use crate::machine::clock::{lock, uptime_nanos};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many projects the budget remembers with what they have stored.
@@ -371,7 +371,7 @@ impl DayUse {
 
     /// Puts back what was taken a moment ago and not used.
     pub fn give_back(&self, mut count: u64) {
-        let mut hours = self.lock();
+        let mut hours = lock(&self.0);
         for earlier in 0..HOURS as u64 {
             let hour = hours.hour + HOURS as u64 - earlier;
             let used = hours.of(hour);
@@ -388,17 +388,13 @@ impl DayUse {
 
     /// Forgets what is a day old.
     fn advance(&self, now: u64) -> MutexGuard<'_, HourlyUse> {
-        let mut hours = self.lock();
+        let mut hours = lock(&self.0);
         let hour = now / HOUR;
         for new in (hours.hour + 1..=hour).take(HOURS) {
             *hours.of(new) = 0;
         }
         hours.hour = hours.hour.max(hour);
         hours
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HourlyUse> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,7 +9,7 @@ mod key_look;
 mod look;
 mod tables;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, atomic::AtomicBool, atomic::Ordering};
+use std::sync::{Arc, Mutex, RwLock, atomic::AtomicBool, atomic::Ordering};
 use std::{collections::BTreeSet, fmt};
 
 use countersign_core::documents::{layout, layout::Signable};
@@ -20,8 +20,9 @@ pub use crate::catalogue::facts::FileDigest;
 use crate::catalogue::facts::{DigestHasher, ProjectFacts, Reading, ReleaseFacts};
 pub use crate::catalogue::look::{Look, ProjectName, UnknownAfter, WantedReleases};
 use crate::catalogue::tables::Tables;
-use crate::snapshot::{head::Head, tree::dir::addressable, tree::edit::walk_changes};
-use crate::writer::StoreState;
+use crate::machine::clock::{lock, read, write};
+use crate::snapshot::tree::{addressable, edit::Difference, edit::TooMany};
+use crate::{snapshot::Head, writer::StoreState};
 
 /// Follows a store. Cheap while no one asks.
 pub struct Catalogue {
@@ -64,7 +65,7 @@ impl Catalogue {
     /// The catalogue of the newest head. Reads what has changed; the first time, that is everything.
     pub fn look(&self) -> Look<'_> {
         self.catch_up();
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = read(&self.tables);
         Look::new(self.store.published.load_full(), tables, &self.hasher)
     }
 
@@ -85,17 +86,19 @@ impl Catalogue {
 
     /// Reads everything that has changed since the last time. Takes long the first time.
     pub fn catch_up(&self) {
-        let mut following = self.lock();
+        let mut following = lock(&self.following);
         let head = self.store.published.load_full();
         if self.is_stopping() || following.seen.as_ref().is_some_and(|seen| seen.commit == head.commit) {
             return;
         }
         // Put back when all is done: after a panic, the next one begins anew.
-        match following.seen.take() {
-            Some(seen) => self.update(&seen, &head),
-            None => {
+        let changed = following.seen.take().map(|seen| Difference::between(&seen.root, &head.root));
+        match changed {
+            Some(Ok(difference)) => self.update(&difference, &head),
+            // Where very much differs, to begin anew is as fast.
+            Some(Err(TooMany)) | None => {
                 let Some(tables) = self.build(&head) else { return };
-                *self.tables.write().unwrap_or_else(PoisonError::into_inner) = tables;
+                *write(&self.tables) = tables;
             }
         }
         following.seen = Some(head);
@@ -121,49 +124,33 @@ impl Catalogue {
         (!self.is_stopping()).then_some(tables)
     }
 
-    fn update(&self, seen: &Head, head: &Arc<Head>) {
+    fn update(&self, difference: &Difference, head: &Arc<Head>) {
         let (mut indexes, mut projects) = (BTreeSet::new(), BTreeSet::new());
-        walk_changes(&seen.root, &head.root, &mut |path| {
-            let Some(path) = addressable(path) else { return };
+        // What is no longer a plain file has changed as well.
+        let odd = difference.odd.keys().filter_map(|path| addressable(path));
+        for path in difference.touched.iter().cloned().chain(odd) {
             match layout::signable_behind(&path) {
                 Some(file) if layout::signable(&file) == Some(Signable::Index) => drop(indexes.insert(file)),
                 Some(_) | None => projects.extend(layout::project_with_signers_at(&path)),
             }
-        });
-        let projects: Vec<(RepoPath, usize)> = {
-            // Whether a begun revocation has enough signatures depends on the signers in force.
-            let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-            indexes.extend(projects.iter().flat_map(|project| tables.begun_in(project)));
-            let known = |project: RepoPath| {
-                let known = tables.history_len(&project);
-                (project, known)
-            };
-            projects.into_iter().map(known).collect()
-        };
+        }
+        // Only this thread changes the tables: it holds the lock of those who follow.
+        let tables = read(&self.tables);
+        // Whether a begun revocation has enough signatures depends on the signers in force.
+        indexes.extend(projects.iter().flat_map(|project| tables.begun_in(project)));
         let reading = Reading::of(head);
-        let gather = |index| {
-            let facts = ReleaseFacts::gather(&reading, &index, &self.hasher);
-            (index, facts)
-        };
-        let releases: Vec<_> = indexes.into_iter().map(gather).collect();
-        let projects: Vec<_> = projects
-            .into_iter()
-            .map(|(project, known)| {
-                let facts = ProjectFacts::gather(&reading, &project, known);
-                (project, facts)
-            })
-            .collect();
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-        projects.iter().for_each(|(project, facts)| tables.set_project(project, facts));
-        releases.into_iter().for_each(|(index, facts)| tables.set_release(&index, facts));
+        let gather = |index: &RepoPath| ReleaseFacts::gather(&reading, index, &self.hasher);
+        let releases: Vec<_> = indexes.iter().map(gather).collect();
+        let gather = |project| ProjectFacts::gather(&reading, project, tables.history_len(project));
+        let facts: Vec<_> = projects.iter().map(gather).collect();
+        drop(tables);
+        let mut tables = write(&self.tables);
+        projects.iter().zip(&facts).for_each(|(project, facts)| tables.set_project(project, facts));
+        indexes.iter().zip(releases).for_each(|(index, facts)| tables.set_release(index, facts));
     }
 
     fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Relaxed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Following> {
-        self.following.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

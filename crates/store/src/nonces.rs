@@ -2,8 +2,7 @@
 //! no crash makes a request valid twice.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, atomic::AtomicU64, atomic::AtomicUsize, atomic::Ordering};
-use std::{error::Error as StdError, fs, io, path::Path, path::PathBuf, time::Instant};
+use std::{error::Error as StdError, fs, io, path::Path, path::PathBuf, sync::Arc, time::Instant};
 
 use countersign_core::values::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Statement, Transaction, TransactionBehavior, params};
@@ -12,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::machine::clock::{Clock, JoinedThread, RecentFailure};
 use crate::machine::disk::{Disk, ignore_missing, sync_parent};
+use crate::writer::stats::Counter;
 
 /// Nonces that can wait to be stored.
 pub const QUEUE: usize = 1_024;
@@ -95,45 +95,20 @@ struct Keeper {
 /// What happened to nonces since the start.
 #[derive(Debug, Default)]
 pub struct NonceStats {
-    stored: AtomicU64,
-    repeated: AtomicU64,
-    kept: AtomicU64,
-    waiting: AtomicUsize,
+    pub stored: Counter,
+    /// Nonces that were refused, because they had been used before.
+    pub repeated: Counter,
+    /// Nonces in the database, expired ones that were not removed yet among them.
+    pub kept: Counter,
+    /// Nonces in the queue.
+    pub waiting: Counter,
     trouble: RecentFailure,
 }
 
 impl NonceStats {
-    pub fn stored(&self) -> u64 {
-        self.stored.load(Ordering::Relaxed)
-    }
-
-    /// Nonces that were refused, because they had been used before.
-    pub fn repeated(&self) -> u64 {
-        self.repeated.load(Ordering::Relaxed)
-    }
-
-    /// Nonces in the database, expired ones that were not removed yet among them.
-    pub fn kept(&self) -> u64 {
-        self.kept.load(Ordering::Relaxed)
-    }
-
-    /// Nonces in the queue.
-    pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
-    }
-
     /// Whether the newest nonces could not be stored, a moment ago.
     pub fn is_failing(&self, now: Instant) -> bool {
         self.trouble.is_recent(now)
-    }
-
-    pub fn note_queued(&self) {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Notes that `count` nonces are no longer in the queue.
-    pub fn note_taken(&self, count: usize) {
-        self.waiting.fetch_sub(count, Ordering::Relaxed);
     }
 
     pub fn note_outcome(&self, is_ok: bool) {
@@ -144,24 +119,15 @@ impl NonceStats {
     pub fn note_stored(&self, answers: impl Iterator<Item = bool>) {
         for is_new in answers {
             let counter = if is_new { &self.stored } else { &self.repeated };
-            counter.fetch_add(1, Ordering::Relaxed);
+            counter.add(1);
         }
-    }
-
-    pub fn note_kept(&self, kept: u64) {
-        self.kept.store(kept, Ordering::Relaxed);
     }
 }
 
 impl Nonces {
     /// Opens the database at `path`, or makes one. One made beside a repository that has commits means that the nonces
     /// were lost: every request from before now is refused from then on, see [`Nonces::floor`].
-    pub fn open(path: &Path, repository: RepositoryAge, clock: Clock) -> Result<Self, NonceError> {
-        Self::open_on(Disk::default(), path, repository, clock)
-    }
-
-    /// Opens the database as [`Nonces::open`] does, on a disk that a test can make fail.
-    pub fn open_on(
+    pub fn open(
         disk: Disk,
         path: &Path,
         repository: RepositoryAge,
@@ -180,8 +146,8 @@ impl Nonces {
             tracing::info!(%floor, "the nonces from before were lost or reset: requests signed earlier than this are refused");
         }
         let kept = database.query_row("SELECT count(*) FROM nonces", [], |row| row.get::<_, i64>(0))?;
-        let kept = kept.unsigned_abs();
-        let stats = Arc::new(NonceStats { kept: AtomicU64::new(kept), ..NonceStats::default() });
+        let stats = Arc::<NonceStats>::default();
+        stats.kept.set(kept.unsigned_abs());
         let path = path.to_owned();
         let mut keeper = Keeper { disk, path, database, clock, stats: Arc::clone(&stats) };
         let (queue, waiting) = sync_channel(QUEUE);
@@ -203,9 +169,9 @@ impl Nonces {
         let (reply, answer) = oneshot::channel();
         // Rounded up: a fraction of a second too long is harmless.
         let waiting = WaitingNonce { nonce, expires_at: expires_at.unix_seconds().saturating_add(1), reply };
-        self.stats.note_queued();
+        self.stats.waiting.add(1);
         self.queue.try_send(waiting).map_err(|error| {
-            self.stats.note_taken(1);
+            self.stats.waiting.subtract(1);
             match error {
                 TrySendError::Full(_) => NonceError::Busy,
                 TrySendError::Disconnected(_) => unavailable(closed()),
@@ -221,7 +187,7 @@ impl Keeper {
         while let Ok(first) = queue.recv() {
             let batch: Vec<WaitingNonce> =
                 std::iter::once(first).chain(queue.try_iter()).take(MAX_BATCH).collect();
-            self.stats.note_taken(batch.len());
+            self.stats.waiting.subtract(batch.len() as u64);
             let stored = self.store(&batch);
             self.stats.note_outcome(stored.is_ok());
             // After an error nothing is known to be on disk, so no caller may go on.
@@ -241,7 +207,7 @@ impl Keeper {
         self.disk.commit(&self.path, || transaction.commit().map_err(NonceError::from))?;
         // The only thread that changes it.
         let stored = answers.iter().filter(|answer| answer.is_ok()).count() as u64;
-        self.stats.note_kept((self.stats.kept() + stored).saturating_sub(purged as u64));
+        self.stats.kept.set((self.stats.kept.get() + stored).saturating_sub(purged as u64));
         self.stats.note_stored(answers.iter().map(Result::is_ok));
         Ok(answers)
     }

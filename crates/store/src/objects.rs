@@ -7,7 +7,7 @@ pub mod folded;
 pub mod pack;
 pub mod spot;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::{cell::RefCell, fmt, path::Path, path::PathBuf};
 
 use arc_swap::ArcSwap;
@@ -17,10 +17,10 @@ use gix::odb::{loose, pack as odb_pack};
 use gix::{ObjectId, hash::Kind as HashKind, hashtable, objs::Kind, zlib::Inflate};
 use quick_cache::sync::Cache;
 
-use crate::error::StoreError;
 use crate::objects::pack::{Pack, PackObject, Unpacked, list_packs};
 use crate::objects::spot::{ByBytes, Known, ParsedObjects, Spot};
-use crate::objects::{delta::BasesInPack, delta::DeltaBases, folded::Folded};
+use crate::objects::{commit::Commit, delta::BasesInPack, delta::DeltaBases, folded::Folded};
+use crate::{error::StoreError, machine::clock::lock};
 
 /// How large an object may be for a check: what a stranger made could be a thousand times as large as its file. Stored
 /// files have some megabytes, and a directory of a million names has 50, three times that while a difference is undone.
@@ -185,6 +185,10 @@ impl Objects {
         self.check(id, found, kind)
     }
 
+    pub(crate) fn commit(&self, id: ObjectId) -> Result<Commit, StoreError> {
+        Commit::parse(&self.read(&id, Kind::Commit)?).map_err(|reason| StoreError::corrupt(id, reason))
+    }
+
     /// A commit that a stranger named; `None` if no commit has this id. Does not look at the disk again.
     pub(crate) fn find_commit(&self, id: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
         let found = match self.find_packed(id)? {
@@ -229,7 +233,7 @@ impl Objects {
 
     /// Puts `new` in the place of `old`, which it contains.
     pub(crate) fn replace(&self, old: &[Arc<Pack>], new: Pack) {
-        let _replacing = self.lock_list();
+        let _replacing = lock(&self.replacing);
         let gone = |pack: &Arc<Pack>| pack.stem == new.stem || old.iter().any(|old| old.stem == pack.stem);
         let mut packs: Vec<_> = self.packs.load().iter().filter(|pack| !gone(pack)).cloned().collect();
         packs.push(Arc::new(new));
@@ -240,7 +244,7 @@ impl Objects {
     /// Makes the list of packs agree with the directory. `git gc` beside us may put a pack there and remove others while we
     /// look: then we look again.
     pub(crate) fn rescan(&self) -> Result<(), StoreError> {
-        let _replacing = self.lock_list();
+        let _replacing = lock(&self.replacing);
         for _ in 0..MAX_LOOKS {
             if let Some(mut packs) = self.open_packs()? {
                 packs.sort_unstable_by_key(|pack| pack.number);
@@ -292,10 +296,6 @@ impl Objects {
             return Err(StoreError::corrupt(id, "its content is damaged: it has another id"));
         }
         Ok(data)
-    }
-
-    fn lock_list(&self) -> MutexGuard<'_, ()> {
-        self.replacing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A copy of a blob that lies in a pack as it is; notes where.

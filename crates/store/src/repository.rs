@@ -16,7 +16,7 @@ use crate::machine::disk::{Disk, DiskError, UNFINISHED, list_dir, unfinished};
 use crate::objects::{Objects, folded, folded::Folded, pack, pack::Pack};
 use crate::repository::refs::{BRANCH, Branch, remove_stale_locks};
 use crate::repository::{batch::Batch, unpublished::LeftMark, unpublished::UnpublishedPack};
-use crate::{error::StoreError, snapshot::tree::dir::Dir, snapshot::tree::load::load_tree};
+use crate::{error::StoreError, snapshot::tree::Dir, snapshot::tree::load::load_tree};
 
 const CACHE_BYTES: u64 = 64 << 20;
 /// A node holds in memory what its database keeps safe already, up to so many bytes, and for so long after it wrote to

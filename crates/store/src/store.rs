@@ -13,9 +13,7 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 
 use crate::budget::{StorageBudget, StorageLimits};
-use crate::journal::{
-    export::JournalExport, follow::FollowError, milestones::Milestones, write::JournalEntry,
-};
+use crate::journal::{JournalEntry, export::JournalExport, follow::FollowError, milestones::Milestones};
 use crate::machine::data_dir::{DataDir, DataDirError, DirUse, REPOSITORY_DIR};
 use crate::machine::{clock::Clock, clock::JoinedThread, disk::Disk, disk::DiskError};
 use crate::nonces::{NonceError, Nonces};
@@ -27,7 +25,7 @@ use crate::writer::{
 };
 use crate::{
     audit::replay::SpeaksFor, catalogue::Catalogue, error::StoreError, nonces, objects::commit::Author,
-    sequence::Sequencer, snapshot::head::Head,
+    sequence::Sequencer, snapshot::Head,
 };
 
 /// Changes that may wait; beyond it a caller is told to come back.
@@ -133,9 +131,9 @@ impl Store {
     }
 
     fn send(&self, job: Job) -> Result<(), StoreError> {
-        self.stats().note_queued();
+        self.stats().waiting.add(1);
         self.jobs.try_send(job).map_err(|error| {
-            self.stats().note_taken();
+            self.stats().waiting.subtract(1);
             match error {
                 TrySendError::Full(_) => StoreError::Busy,
                 TrySendError::Disconnected(_) => StoreError::Closed,
@@ -304,7 +302,7 @@ pub fn open_repository_on(
         nonces::RepositoryAge::HasCommits
     };
     let nonces = match role {
-        StoreRole::Single => Some(Nonces::open_on(disk, &data_dir.nonces(), state, clock.clone())?),
+        StoreRole::Single => Some(Nonces::open(disk, &data_dir.nonces(), state, clock.clone())?),
         StoreRole::Node(_) | StoreRole::Follower => {
             // A server on its own that goes on from here does not know what others accepted meanwhile. Without the file
             // it knows that.

@@ -16,18 +16,18 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::rules::snapshot::Change;
 use countersign_core::values::bounds::{SHARED_BATCH_BYTES, SHARED_CHANGE_BYTES};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
-use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
+use gix::{ObjectId, hash::Kind as HashKind};
 
 use crate::audit::replay::{Replay, SpeaksFor};
 use crate::budget::{Charge, StorageBudget};
-use crate::journal::write::{JournalEntry, JournalWriter};
+use crate::journal::{JournalEntry, JournalWriter};
 use crate::journal::{export::JournalExport, milestones::Milestones};
-use crate::objects::commit::{Author, Commit};
+use crate::objects::commit::Author;
 use crate::repository::batch::{Batch, NewCommit};
 use crate::repository::{Repository, recent_commits::RecentCommit, recent_commits::RecentCommits};
 use crate::sequence::{OrderPlace, Sequencer};
 use crate::writer::{feed::Feed, feed::PublishedCommit, fold::Folder, jobs::need_of, stats::StoreStats};
-use crate::{error::StoreError, machine::clock::Clock, snapshot::head::Head, snapshot::path_table::Places};
+use crate::{error::StoreError, machine::clock::Clock, snapshot::Head, snapshot::path_table::Places};
 
 const MAX_CHANGES: usize = 256;
 /// How far the history can be ahead of the clock, after the clock was set back. Followers accept a request that is this
@@ -334,9 +334,7 @@ pub(crate) fn newest_time(repository: &Repository) -> Result<Timestamp, StoreErr
     let Some(tip) = repository.tip else {
         return Ok(Timestamp::from_unix_seconds(0).expect("1970 is a year"));
     };
-    let bytes = repository.objects.read(&tip, Kind::Commit)?;
-    let commit = Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(tip, reason))?;
-    Ok(commit.time)
+    Ok(repository.objects.commit(tip)?.time)
 }
 
 /// The head as the repository has it, with an index built from its files.

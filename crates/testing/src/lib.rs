@@ -13,6 +13,8 @@ pub mod repo;
 pub mod signing;
 pub mod world;
 
+use std::{fs, path::Path, thread, time::Duration, time::Instant};
+
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
 pub use crate::{literals::*, people::*, repo::Repo, world::*};
@@ -21,6 +23,30 @@ pub use crate::{literals::*, people::*, repo::Repo, world::*};
 pub fn assert_mentions(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{text:?} does not mention {part:?}");
+    }
+}
+
+/// Waits until something is so, and looks again every few milliseconds. A test that would hang fails instead.
+#[track_caller]
+pub fn await_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < end, "it does not happen: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Copies a directory with everything in it.
+pub fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a new directory");
+    for entry in fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("its entries");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("a file that can be copied");
+        }
     }
 }
 

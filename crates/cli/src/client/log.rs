@@ -7,7 +7,7 @@ use countersign_core::log::note::Note;
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{bounds::NOTE_BYTES, json::ParseError, wire, wire::routes};
 use countersign_store::ObjectId;
-use countersign_store::journal::{read::JournalError, read::JournalReader, write::JournalEntry};
+use countersign_store::journal::{JournalEntry, read::JournalError, read::JournalReader};
 use reqwest::{Response, StatusCode};
 
 use crate::{client::ServerClient, words::error::CliError};

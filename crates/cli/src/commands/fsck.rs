@@ -125,7 +125,7 @@ fn no_temporary_dir(error: io::Error) -> CliError {
 
 fn check(dir: &Path, since: Option<ObjectId>, output: Output) -> Result<Checked, CheckError> {
     let bar = output.shows_progress().then(|| new_bar("checking commits {wide_bar} {pos}/{len} {eta}"));
-    let checked = audit::check(dir, since, speaks_for, &mut |event| match event {
+    let checked = audit::walk::check(dir, since, speaks_for, &mut |event| match event {
         AuditEvent::Progress { done, total } => show(bar.as_ref(), done, total),
         AuditEvent::Found(finding) => print_finding(finding, bar.as_ref(), output),
     });

@@ -28,7 +28,7 @@ pub(crate) fn run(global: &GlobalArgs, args: WitnessArgs, output: Output) -> Res
         CliError::usage(format!("a witness cannot be called `{name}`: {error}"), NAME_HINT)
     })?;
     let settings = WitnessSettings {
-        signer: key.into_witness_signer(named),
+        signer: key.into_checkpoint_signer(named),
         log_key: args.log_key.clone(),
         logs: args.policy.as_deref().map(read_logs).transpose()?.unwrap_or_default(),
         is_polling: args.poll,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use countersign_core::documents::layout;
 use countersign_core::values::{path::RepoPath, shown::quoted, shown::shown_text, wire};
-use countersign_store::{Head, audit::read_newest};
+use countersign_store::{Head, audit::walk::read_newest};
 
 use crate::words::{error::CliError, error::shown_path, output::Output};
 

@@ -1,7 +1,5 @@
 //! The one statement that makes a batch the next one.
 
-use std::time::SystemTime;
-
 use countersign_core::values::time::Timestamp;
 use countersign_store::sequence::{BatchTimes, OrderPlace, SharedBatch};
 use tokio_postgres::types::Type;
@@ -32,26 +30,26 @@ const ADD: &str = "added as (
 const TOUCH: &str = "touched as (insert into svc_node (name, seen) values ($9, now()) on conflict (name) do update set seen = now())";
 
 #[derive(Debug)]
-pub(super) struct NewBatch<'a> {
-    pub(super) batch: &'a SharedBatch,
+pub(crate) struct NewBatch<'a> {
+    pub(crate) batch: &'a SharedBatch,
     /// The row before.
-    pub(super) after: Option<OrderPlace>,
-    pub(super) times: Option<BatchTimes>,
-    pub(super) id: Uuid,
+    pub(crate) after: Option<OrderPlace>,
+    pub(crate) times: Option<BatchTimes>,
+    pub(crate) id: Uuid,
     /// The node that made the batch first.
-    pub(super) author: &'a str,
-    pub(super) sender: &'a NodeState,
+    pub(crate) author: &'a str,
+    pub(crate) sender: &'a NodeState,
 }
 
 impl NewBatch<'_> {
-    pub(super) fn seq(&self) -> i64 {
+    pub(crate) fn seq(&self) -> i64 {
         self.after.map_or(0, |after| after.seq) + 1
     }
 }
 
 /// What has the number of a batch that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(crate) enum Sent {
     Ours,
     Another,
     /// Nothing has the number: the clock of the database shows this, and the batch has other times.
@@ -59,13 +57,13 @@ pub(super) enum Sent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(crate) enum Attempt {
     First,
     Repeated,
 }
 
 /// Sends the batch, and finds out what has its number. After an error that is not known.
-pub(super) async fn send(
+pub(crate) async fn send(
     session: &DatabaseSession,
     new: &NewBatch<'_>,
     attempt: Attempt,
@@ -105,8 +103,7 @@ pub(super) async fn send(
     }
     let found = "select (select id from svc_batch where seq = $1), \
         $1 = 1 or exists (select from svc_batch where seq = $1 - 1 and head = $2), clock_timestamp()";
-    let rows = session.query(found, &[(&seq, Type::INT8), (&before, Type::BYTEA)]).await?;
-    let row = rows.first().ok_or_else(|| DatabaseError::Strange("no answer".to_owned()))?;
+    let row = session.query_one(found, &[(&seq, Type::INT8), (&before, Type::BYTEA)]).await?;
     let (owner, is_continued): (Option<Uuid>, bool) = (row.try_get(0)?, row.try_get(1)?);
     match owner {
         Some(owner) if owner == new.id => Ok(Sent::Ours),
@@ -114,11 +111,7 @@ pub(super) async fn send(
         None if !is_continued => Ok(Sent::Another),
         // An earlier try may have been in time, and wait for its commit.
         None if attempt == Attempt::Repeated => Err(DatabaseError::Late),
-        None => {
-            let shown = database::from_system(row.try_get::<_, SystemTime>(2)?);
-            let strange = || DatabaseError::Strange("a time out of the calendar".to_owned());
-            shown.map(Sent::Untimely).ok_or_else(strange)
-        }
+        None => Ok(Sent::Untimely(database::from_system(row.try_get(2)?)?)),
     }
 }
 

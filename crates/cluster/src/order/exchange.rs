@@ -11,7 +11,7 @@ use tokio::{task::JoinHandle, time::sleep};
 use tokio_postgres::{Row, types::Type};
 use uuid::Uuid;
 
-use crate::database::{BatchRow, Database, DatabaseSession, SqlParameter, within};
+use crate::database::{BatchRow, Database, DatabaseSession, SqlParameter, connected, within};
 use crate::node::{AppliedBatch, NodeState};
 use crate::order::{add, add::Attempt, add::NewBatch, add::Sent, add::TAKE_TURN};
 use crate::{database, error::DatabaseError, nonces::RAISE_NONCE_FLOOR, passed, passed::PASS_OVER};
@@ -162,7 +162,7 @@ impl OrderExchange {
     }
 
     fn lose(&mut self) -> Appended {
-        self.node.note_race_lost();
+        self.node.races_lost.add(1);
         self.contended_until = Some(Instant::now() + CONTENTION);
         if matches!(self.turn, Turn::None) {
             self.turn = Turn::Wanted;
@@ -174,26 +174,9 @@ impl OrderExchange {
     /// time is over: while an attempt is under way no question shows it, but an insert waits for it.
     async fn add(&mut self, new: &NewBatch<'_>) -> Result<Sent, DatabaseError> {
         self.node.note_offered(new.seq());
-        let mut tries = Tries::new(self.limit);
-        let mut attempt = Attempt::First;
         let in_turn = matches!(self.turn, Turn::Held(_));
-        loop {
-            let sent = Instant::now();
-            let answer = match within(tries.left(), self.session()).await {
-                Ok(session) => within(tries.share(), add::send(session, new, attempt, in_turn)).await,
-                Err(error) => Err(error),
-            };
-            self.node.note_answer(sent, &answer);
-            let error = match answer {
-                Ok(sent) => return Ok(sent),
-                Err(error) => error,
-            };
-            tracing::warn!(seq = new.seq(), %error, "an append has no answer");
-            self.session = None;
-            tries.pause(error).await?;
-            self.node.note_repeated();
-            attempt = Attempt::Repeated;
-        }
+        let send = async |session: &_, attempt| add::send(session, new, attempt, in_turn).await;
+        self.try_often(Some(new.seq()), send).await
     }
 
     pub(super) async fn find_newest_known(
@@ -265,7 +248,7 @@ impl OrderExchange {
             (&instance, Type::TEXT),
         ];
         self.ask(PASS_OVER, &parameters).await?;
-        self.node.note_passed_over();
+        self.node.passed_over.add(1);
         Ok(())
     }
 
@@ -281,8 +264,7 @@ impl OrderExchange {
         let Some(row) = rows.first() else { return Ok(None) };
         let before = self.remember(row)?.head;
         let missing = usize::try_from(row.try_get::<_, i64>(4)?).unwrap_or_default();
-        let end = row.try_get::<_, Option<&[u8]>>(5)?.map(database::parse_id).transpose()?;
-        Ok(end.map(|end| OrderGap { before, end, missing }))
+        Ok(database::read_id(row, 5)?.map(|end| OrderGap { before, end, missing }))
     }
 
     /// Whether a batch after this one was passed over.
@@ -396,19 +378,33 @@ impl OrderExchange {
 
     /// Asks one statement that can be repeated.
     async fn ask(&mut self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<Vec<Row>, DatabaseError> {
-        let mut tries = Tries::new(self.limit);
+        self.try_often(None, async |session, _| session.query(sql, parameters).await).await
+    }
+
+    /// Works until it succeeds or the time is over. `appended` is the number of a batch, for which that is noted.
+    async fn try_often<T>(
+        &mut self,
+        appended: Option<i64>,
+        work: impl AsyncFn(&DatabaseSession, Attempt) -> Result<T, DatabaseError>,
+    ) -> Result<T, DatabaseError> {
+        let (mut tries, mut attempt) = (Tries::new(self.limit), Attempt::First);
         loop {
             let sent = Instant::now();
             let answer = match within(tries.left(), self.session()).await {
-                Ok(session) => within(tries.share(), session.query(sql, parameters)).await,
+                Ok(session) => within(tries.share(), work(session, attempt)).await,
                 Err(error) => Err(error),
             };
             self.node.note_answer(sent, &answer);
             match answer {
-                Ok(rows) => return Ok(rows),
+                Ok(answer) => return Ok(answer),
                 Err(error) => {
+                    if let Some(seq) = appended {
+                        tracing::warn!(seq, %error, "an append has no answer");
+                    }
                     self.session = None;
                     tries.pause(error).await?;
+                    self.node.repeated_appends.add(appended.is_some().into());
+                    attempt = Attempt::Repeated;
                 }
             }
         }
@@ -424,8 +420,8 @@ impl OrderExchange {
         let mut asked = match std::mem::replace(&mut self.turn, Turn::None) {
             Turn::Asked(asked) => asked,
             Turn::None | Turn::Wanted | Turn::Held(_) => {
-                let session =
-                    connected(&self.database, self.turn_times.idle, &mut self.turn_session, "turn").await?;
+                let idle = self.turn_times.idle;
+                let session = connected(&self.database, &mut self.turn_session, "turn", idle).await?;
                 let client = Arc::clone(&session.client);
                 tokio::spawn(async move { client.batch_execute(TAKE_TURN).await })
             }
@@ -497,19 +493,6 @@ async fn order_session<'a>(
         *slot = Some(session);
     }
     slot.as_ref().ok_or(DatabaseError::Lost)
-}
-
-async fn connected<'a>(
-    database: &Database,
-    idle: Duration,
-    slot: &'a mut Option<DatabaseSession>,
-    purpose: &str,
-) -> Result<&'a DatabaseSession, DatabaseError> {
-    let session = match slot.take().filter(|session| !session.is_closed()) {
-        Some(session) => session,
-        None => database.connect(purpose, idle).await?,
-    };
-    Ok(slot.insert(session))
 }
 
 // How often one thing is tried.

@@ -2,9 +2,9 @@
 
 use std::error::Error as StdError;
 
+use countersign_cluster::database::Database;
 use countersign_cluster::schema::{FORMAT, SchemaError, prepare};
 use countersign_cluster::settings::{DatabaseSettings, UrlSource};
-use countersign_cluster::{database::Database, node::Reachability};
 use countersign_testing::literals::{FIRST, SECOND};
 use countersign_testing::postgres::{DATABASE, PASSWORD, Postgres, PostgresOptions, ROLE};
 
@@ -70,14 +70,6 @@ fn the_systems_authorities_are_those_of_ssl_cert_file() {
 }
 
 #[test]
-fn a_server_without_tls_is_refused_where_tls_is_asked_for() {
-    let Some(postgres) = Postgres::start_with(FAST) else { return };
-    let url = format!("{}?sslmode=verify-full", postgres.url());
-    let error = runtime().block_on(prepare(&database(&url))).unwrap_err();
-    assert!(chain(&error).contains("does not support TLS"), "{}", chain(&error));
-}
-
-#[test]
 fn an_authority_file_must_be_one() {
     let parse = |path: &str| {
         let url = format!("postgres://user@db.example.org/name?sslrootcert={path}");
@@ -134,21 +126,18 @@ fn tables_are_made_once_by_however_many_nodes() {
 }
 
 #[test]
-fn a_database_of_a_newer_program_is_refused() {
+fn a_database_of_another_program_is_refused_with_the_way_out() {
     let Some(world) = World::start() else { return };
-    world.postgres.sql(&format!("update svc_repository set format = {}", FORMAT + 1));
-    let error = world.runtime.block_on(prepare(&world.database())).unwrap_err();
-    assert!(matches!(error, SchemaError::Newer { found } if found == FORMAT + 1), "{error:?}");
-    assert!(error.to_string().contains("written by a newer program"), "{error}");
-}
-
-#[test]
-fn a_database_of_an_older_program_is_refused_with_the_way_out() {
-    let Some(world) = World::start() else { return };
-    world.postgres.sql("update svc_repository set format = 1");
-    let error = world.runtime.block_on(prepare(&world.database())).unwrap_err();
-    assert!(matches!(error, SchemaError::Older { found: 1 }), "{error:?}");
-    assert!(error.to_string().contains("admin cluster init"), "{error}");
+    let refused = |format: i32| {
+        world.postgres.sql(&format!("update svc_repository set format = {format}"));
+        world.runtime.block_on(prepare(&world.database())).unwrap_err()
+    };
+    let newer = refused(FORMAT + 1);
+    assert!(matches!(newer, SchemaError::Newer { found } if found == FORMAT + 1), "{newer:?}");
+    assert!(newer.to_string().contains("written by a newer program"), "{newer}");
+    let older = refused(1);
+    assert!(matches!(older, SchemaError::Older { found: 1 }), "{older:?}");
+    assert!(older.to_string().contains("admin cluster init"), "{older}");
 }
 
 #[test]
@@ -178,23 +167,17 @@ fn missing_rights_are_named() {
 }
 
 #[test]
-fn settings_that_lose_changes_are_warned_of() {
+fn settings_that_lose_changes_are_warned_of_and_a_server_without_tls_is_refused_where_it_is_asked_for() {
     let settings = &["synchronous_commit = off", "full_page_writes = off"];
     let Some(postgres) = Postgres::start_with(PostgresOptions { settings, ..FAST }) else { return };
+    // It has no TLS either.
+    let url = format!("{}?sslmode=verify-full", postgres.url());
+    let error = chain(&runtime().block_on(prepare(&database(&url))).unwrap_err());
+    assert!(error.contains("does not support TLS"), "{error}");
     let prepared = runtime().block_on(prepare(&database(&postgres.url()))).unwrap();
     let all = prepared.warnings.join("\n");
     for name in ["fsync is off", "full_page_writes is off", "synchronous_commit is off"] {
         assert!(all.contains(name), "{all}");
     }
     assert!(!all.contains("standby"), "{all}");
-}
-
-#[test]
-fn reachability_tells_since_when() {
-    let Some(world) = World::start() else { return };
-    let mut node = world.node("one");
-    assert!(matches!(node.state.reachability(), Reachability::Unasked));
-    node.write(&mut None, "x");
-    assert!(matches!(node.state.reachability(), Reachability::Since(_)));
-    assert!(node.state.latency.sum() > 0);
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration, time::Instant};
 
 use countersign_cluster::{news::ClusterFollower, node::Reachability};
 use countersign_store::{machine::clock::Clock, sequence::SequenceError};
-use countersign_testing::{postgres::PostgresEnd, proxy::Proxy};
+use countersign_testing::{await_until, postgres::PostgresEnd, proxy::Proxy};
 use tokio::time::timeout;
 
 use crate::support::{Node, World};
@@ -38,6 +38,7 @@ fn a_node_hears_of_the_others_and_is_listed() {
     let Some(world) = World::start() else { return };
     let proxy = Proxy::for_postgres(world.postgres.address());
     let (mut one, mut two) = (world.node("one"), world.node("two"));
+    assert!(matches!(one.state.reachability(), Reachability::Unasked));
     let _following = follow(&world, &two, &proxy);
     let mut base = None;
     for seq in 1..=5 {
@@ -45,6 +46,7 @@ fn a_node_hears_of_the_others_and_is_listed() {
         catch_up(&world, &mut two, seq);
     }
     assert_eq!(two.state.applied().head, base);
+    assert!(matches!(one.state.reachability(), Reachability::Since(_)) && one.state.latency.sum() > 0);
     assert_eq!(two.state.lag(), 0);
     assert_eq!(two.state.lag_time(Instant::now()), Duration::ZERO);
     let listed = "select name, position, encode(commit, 'hex'), version from svc_node where name = 'two'";
@@ -64,11 +66,7 @@ fn a_follower_comes_back_after_every_loss() {
     one.write(&mut base, "after a cut");
     catch_up(&world, &mut two, 2);
     world.postgres.stop(PostgresEnd::Crash);
-    let end = Instant::now() + Duration::from_secs(30);
-    while !matches!(two.state.reachability(), Reachability::NotSince { .. }) {
-        assert!(Instant::now() < end, "{:?}", two.state.reachability());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    await_until("a loss", || matches!(two.state.reachability(), Reachability::NotSince { .. }));
     world.postgres.start_again();
     one.write(&mut base, "after a crash");
     catch_up(&world, &mut two, 3);

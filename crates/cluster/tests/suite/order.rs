@@ -9,6 +9,8 @@ use countersign_store::sequence::{
     Appended, BatchOffer, BatchTimes, SequenceError, Sequencer as _, SharedBatch,
 };
 
+use countersign_testing::await_until;
+
 use crate::support::{World, at, batch, new_id, offer_at};
 
 #[test]
@@ -36,7 +38,7 @@ fn of_two_batches_after_the_same_one_the_first_counts() {
     let (ours, theirs) = (batch(None, "ours"), batch(None, "theirs"));
     assert_eq!(one.append(&ours).unwrap(), Appended::Done);
     assert_eq!(two.append(&theirs).unwrap(), Appended::Behind);
-    assert_eq!(two.state.races_lost(), 1);
+    assert_eq!(two.state.races_lost.get(), 1);
     // As often as it is offered.
     assert_eq!(two.append(&theirs).unwrap(), Appended::Behind);
     assert_eq!(world.heads(), [ours.head.to_string()]);
@@ -185,7 +187,8 @@ fn a_turn_keeps_the_others_waiting_and_ends_by_itself() {
     // The other one comes while it is not its turn, and waits.
     let mut other = base;
     let writer = std::thread::spawn(move || (one.write(&mut other, "waits"), one));
-    await_lock(&world);
+    let waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted";
+    await_until("a lock", || world.postgres.sql(waiting) != "0");
     assert_eq!(two.append(&ours).unwrap(), Appended::Done);
     // Not before this one has nothing more to do.
     let next = batch(Some(ours.head), "still in turn");
@@ -212,14 +215,6 @@ fn a_turn_keeps_the_others_waiting_and_ends_by_itself() {
     let mut base = Some(waited);
     three.write(&mut base, "back");
     assert_eq!(world.heads().len(), 6);
-}
-
-fn await_lock(world: &World) {
-    let waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted";
-    let end = Instant::now() + Duration::from_secs(20);
-    while world.postgres.sql(waiting) == "0" {
-        assert!(Instant::now() < end, "no one waits");
-    }
 }
 
 #[test]

@@ -2,9 +2,8 @@
 
 use std::{sync::Arc, time::Duration, time::Instant};
 
-use countersign_cluster::node::NodeState;
 use countersign_store::{nonces::NonceError, sequence::Appended, sequence::SequenceError};
-use countersign_testing::postgres::{PostgresEnd, Standby};
+use countersign_testing::{await_until, postgres::PostgresEnd, postgres::Standby};
 
 use crate::support::{World, at, batch};
 
@@ -26,10 +25,10 @@ fn an_append_whose_wait_for_the_standby_was_cancelled_is_not_done_before_the_sta
     world.postgres.await_row(WAITING, "1");
     world.postgres.sql(CANCEL);
     // The primary has now said that it is done, with a warning. The node asks again, and that waits too.
-    await_repetition(&state, 1);
+    await_until("a repetition", || state.repeated_appends.get() >= 1);
     world.postgres.await_row(WAITING, "1");
     world.postgres.sql(CANCEL);
-    await_repetition(&state, 2);
+    await_until("a repetition", || state.repeated_appends.get() >= 2);
     assert!(!writer.is_finished());
     standby.resume();
     assert_eq!(writer.join().unwrap(), Appended::Done);
@@ -37,14 +36,6 @@ fn an_append_whose_wait_for_the_standby_was_cancelled_is_not_done_before_the_sta
     // If the primary is lost now, the batch is not.
     standby.promote();
     assert_eq!(standby.sql("select count(*) from svc_batch"), "2");
-}
-
-fn await_repetition(state: &NodeState, number: u64) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while state.repeated_appends() < number {
-        assert!(Instant::now() < end, "the append was not repeated");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl Node {
         }
     }
 
-    /// With times of now.
+    /// Appends a batch that was decided now.
     pub(crate) fn append(&mut self, batch: &SharedBatch) -> Result<Appended, SequenceError> {
         self.order.append(batch, &offer_at(Clock::system().now()))
     }

@@ -10,8 +10,10 @@ use countersign_store::{Disk, machine::disk, machine::disk::ReplaceStep};
 use thiserror::Error;
 
 const PINNED: &str = "log.vkey";
-const STOPPED: &str = "stopped-";
 const EVIDENCE: &str = "evidence-";
+/// What stands before the hash of an origin in the name of a file: nothing for the record itself.
+const RECORD: &str = "";
+const STOPPED: &str = "stopped-";
 const DOUBTFUL: &str = "doubtful-";
 
 /// A step that has just happened. A crash can come after each of them.
@@ -26,7 +28,7 @@ pub type StepHook = Arc<dyn Fn(CosignStep) + Send + Sync>;
 
 pub(super) struct WitnessMemory {
     disk: Disk,
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     pub(super) hook: Option<StepHook>,
 }
 
@@ -71,7 +73,7 @@ impl WitnessMemory {
         keys: &[VerifierKey],
         own: &VerifierKey,
     ) -> Result<Option<SignedCheckpoint>, WitnessMemoryError> {
-        let path = self.record_of(origin);
+        let path = self.file(RECORD, origin);
         let Some(bytes) = read(&path)? else { return Ok(None) };
         let opened = Note::parse(&bytes).map_err(|error| error.to_string()).and_then(|note| {
             let opened = SignedCheckpoint::open(&note, keys, std::slice::from_ref(own));
@@ -83,23 +85,21 @@ impl WitnessMemory {
 
     /// Keeps a checkpoint. When this returns, it is durable.
     pub(super) fn keep(&self, signed: &SignedCheckpoint) -> Result<(), WitnessMemoryError> {
-        let path = self.record_of(&signed.checkpoint().origin);
-        self.replace(&path, &signed.note().to_string())
+        self.replace(&self.file(RECORD, &signed.checkpoint().origin), &signed.note().to_string())
     }
 
     /// Loads the checkpoint that the log has signed without a proof. If it cannot be read, only a suspicion is gone.
     pub(super) fn load_doubtful(&self, origin: &str, keys: &[VerifierKey]) -> Option<SignedCheckpoint> {
-        let bytes = read(&self.doubtful_of(origin)).ok()??;
+        let bytes = read(&self.file(DOUBTFUL, origin)).ok()??;
         SignedCheckpoint::open(&Note::parse(&bytes).ok()?, keys, &[]).ok()
     }
 
     pub(super) fn keep_doubtful(&self, signed: &SignedCheckpoint) -> Result<(), WitnessMemoryError> {
-        let path = self.doubtful_of(&signed.checkpoint().origin);
-        self.replace(&path, &signed.note().to_string())
+        self.replace(&self.file(DOUBTFUL, &signed.checkpoint().origin), &signed.note().to_string())
     }
 
     pub(super) fn load_stop(&self, origin: &str) -> Result<Option<WitnessStop>, WitnessMemoryError> {
-        let text = read(&self.stop_of(origin))?;
+        let text = read(&self.file(STOPPED, origin))?;
         Ok(text.map(|text| {
             let text = String::from_utf8_lossy(&text);
             let mut lines = text.lines().map(ToOwned::to_owned);
@@ -135,12 +135,8 @@ impl WitnessMemory {
         let stop = WitnessStop { origin: origin.clone(), reason: reason.clone(), evidence: name };
         self.replace(&self.dir.join(&stop.evidence), &text)?;
         let text = format!("{}\n{}\n{}\n", stop.reason, stop.evidence, stop.origin);
-        self.replace(&self.stop_of(&stop.origin), &text)?;
+        self.replace(&self.file(STOPPED, &stop.origin), &text)?;
         Ok(stop)
-    }
-
-    pub(super) fn forget_stops(&self) -> Result<bool, WitnessMemoryError> {
-        forget_stops(&self.dir)
     }
 
     pub(super) fn pinned_key(&self) -> Result<Option<VerifierKey>, WitnessMemoryError> {
@@ -148,13 +144,12 @@ impl WitnessMemory {
         let Some(text) = read(&path)? else { return Ok(None) };
         let text = String::from_utf8_lossy(&text);
         let parsed = VerifierKey::parse_kind(text.trim(), KeyKind::Log);
-        let unusable =
-            |error: countersign_core::values::verifier_key::VerifierKeyError| WitnessMemoryError::Unusable {
-                path,
-                origin: "of the origin".to_owned(),
-                reason: error.to_string(),
-            };
-        parsed.map(Some).map_err(unusable)
+        let origin = "of the origin".to_owned();
+        parsed.map(Some).map_err(|error| WitnessMemoryError::Unusable {
+            path,
+            origin,
+            reason: error.to_string(),
+        })
     }
 
     pub(super) fn pin_key(&self, key: &VerifierKey) -> Result<(), WitnessMemoryError> {
@@ -167,16 +162,8 @@ impl WitnessMemory {
         WitnessMemoryError::Unusable { path, origin, reason: reason.to_owned() }
     }
 
-    fn record_of(&self, origin: &str) -> PathBuf {
-        self.dir.join(hash_of(origin))
-    }
-
-    fn doubtful_of(&self, origin: &str) -> PathBuf {
-        self.dir.join(format!("{DOUBTFUL}{}", hash_of(origin)))
-    }
-
-    fn stop_of(&self, origin: &str) -> PathBuf {
-        self.dir.join(format!("{STOPPED}{}", hash_of(origin)))
+    fn file(&self, kind: &str, origin: &str) -> PathBuf {
+        self.dir.join(format!("{kind}{}", hash_of(origin)))
     }
 
     fn replace(&self, path: &Path, text: &str) -> Result<(), WitnessMemoryError> {

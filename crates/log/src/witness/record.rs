@@ -1,12 +1,12 @@
 //! What a witness knows of one log.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, atomic::AtomicBool};
 use std::{collections::VecDeque, path::Path, time::Duration, time::Instant};
 
 use countersign_core::log::checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint, WitnessRequest};
 use countersign_core::log::tree::{Hash, TreeHead, empty_root, parse_hash, proves_fork, verify_consistency};
 use countersign_core::values::verifier_key::VerifierKey;
-use countersign_store::Store;
+use countersign_store::{Store, machine::clock::lock};
 use thiserror::Error;
 use tokio::sync::watch;
 
@@ -40,7 +40,7 @@ impl WitnessedLog {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, LogRecord> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.record)
     }
 
     /// Finds a contradiction between `signed`, which is the log's own word, and what is on record, which is too.
@@ -184,12 +184,8 @@ impl LogReplay {
     }
 
     /// Commits that were replayed.
-    pub fn len(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         *self.log.sizes().borrow()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The root of the first `size` commits; `None` before there are so many.
@@ -199,10 +195,10 @@ impl LogReplay {
 
     /// Remembers how many commits there are at this time. To be called every few seconds.
     pub fn note_size(&self, now: Instant) {
-        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut samples = lock(&self.samples);
         let is_due = samples.back().is_none_or(|(at, _)| now.saturating_duration_since(*at) >= SAMPLE_EVERY);
         if is_due {
-            samples.push_back((now, self.len()));
+            samples.push_back((now, self.size()));
         }
         if samples.len() > MAX_SAMPLES {
             samples.pop_front();
@@ -211,7 +207,7 @@ impl LogReplay {
 
     /// Whether the journal has had more than `size` commits for so long that the log hides them.
     pub fn has_withheld(&self, size: u64, now: Instant) -> bool {
-        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples = lock(&self.samples);
         let since = samples.iter().find(|(_, len)| *len > size);
         since.is_some_and(|(at, _)| now.saturating_duration_since(*at) > WITHHELD_AFTER)
     }

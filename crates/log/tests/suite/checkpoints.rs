@@ -7,14 +7,12 @@ use countersign_core::log::note::NoteSignature;
 use countersign_core::values::key::{Signature, decode_padded_base64};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_log::{
-    CheckpointFiles, CheckpointKeeper, CosignError, KeepError, KeptNotes, LogOptions, LogRefusal, LogSigner,
-    MAX_WAITING, NoStaple, TransparencyLog,
+    CheckpointFiles, CheckpointKeeper, CheckpointSigner, CosignError, KeepError, KeptNotes, LogOptions,
+    LogRefusal, MAX_WAITING, NoStaple, TransparencyLog,
 };
-use countersign_testing::assert_mentions;
+use countersign_testing::{assert_mentions, copy_dir};
 
-use crate::support::{
-    Fixture, copy_dir, index, log_key, policy, publish, refusal, register, wait_for, witness,
-};
+use crate::support::{Fixture, index, log_key, policy, publish, refusal, register, wait_for, witness};
 
 #[test]
 fn a_restored_older_repository_signs_nothing_until_it_has_the_missing_commits() {
@@ -28,11 +26,10 @@ fn a_restored_older_repository_signs_nothing_until_it_has_the_missing_commits() 
     fixture.commit(register("https/b.example/443/three"));
     let signed = fixture.wait_for_all(&log);
     drop(log);
-    fixture.close();
     let after = fixture.dir.path().join("after.git");
-    fs::rename(fixture.repository(), &after).unwrap();
-    copy_dir(&before, &fixture.repository());
-    fixture.open();
+    fixture.close();
+    copy_dir(&fixture.repository(), &after);
+    fixture.replace_repository(&before);
 
     let log = fixture.start_log();
     assert_eq!(refusal(&log), LogRefusal::Behind { signed: 26, size: 25 });
@@ -55,10 +52,7 @@ fn a_restored_older_repository_signs_nothing_until_it_has_the_missing_commits() 
     drop(log);
 
     // With the commits that were missing, it goes on.
-    fixture.close();
-    fs::remove_dir_all(fixture.repository()).unwrap();
-    fs::rename(&after, fixture.repository()).unwrap();
-    fixture.open();
+    fixture.replace_repository(&after);
     let log = fixture.start_log();
     fixture.commit(publish("https/b.example/443/three/releases/v1"));
     let newest = fixture.wait_for_all(&log);
@@ -75,7 +69,8 @@ fn a_checkpoint_of_another_key_or_origin_stops_the_log() {
     for origin in ["sign.example.org/log", "sign.example.org/other"] {
         let secret = countersign_core::values::key::SecretKey::from_seed(&[9; 32]);
         let key = VerifierKey::new(origin, KeyKind::Log, secret.public_key()).unwrap();
-        let options = LogOptions { signer: Arc::new(LogSigner::with_key(key, secret)), ..fixture.options() };
+        let options =
+            LogOptions { signer: Arc::new(CheckpointSigner::with_key(key, secret)), ..fixture.options() };
         let log = TransparencyLog::start(fixture.store(), options).unwrap();
         let trouble = wait_for(&log, TransparencyLog::trouble).to_string();
         assert_mentions(&trouble, &["log/checkpoint", origin, "move the old checkpoint away"]);
@@ -176,8 +171,8 @@ fn a_signer_that_fails_or_lies_signs_nothing() {
     let answers = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&answers);
     let key = log_key();
-    let signer =
-        LogSigner::elsewhere(key.public.clone(), move |text| match asked.fetch_add(1, Ordering::AcqRel) {
+    let signer = CheckpointSigner::elsewhere(key.public.clone(), move |text| {
+        match asked.fetch_add(1, Ordering::AcqRel) {
             0 => Err("the agent is locked".to_owned()),
             1 => Ok(Signature::from_bytes([1; 64])),
             _ => {
@@ -186,7 +181,8 @@ fn a_signer_that_fails_or_lies_signs_nothing() {
                 let bytes: [u8; 64] = encoded[4..].try_into().unwrap();
                 Ok(Signature::from_bytes(bytes))
             }
-        });
+        }
+    });
     let options = LogOptions { signer: Arc::new(signer), ..fixture.options() };
     let log = TransparencyLog::start(fixture.store(), options).unwrap();
     let trouble = wait_for(&log, TransparencyLog::trouble).to_string();
@@ -234,7 +230,7 @@ fn a_change_does_not_wait_for_the_log() {
     let held = std::sync::Mutex::new(held);
     let key = log_key();
     let (asked, begun) = std::sync::mpsc::channel();
-    let signer = LogSigner::elsewhere(key.public.clone(), move |_| {
+    let signer = CheckpointSigner::elsewhere(key.public.clone(), move |_| {
         let _ = asked.send(());
         // A signer that does not answer, until the test lets it.
         let _ = held.lock().map(|held| held.recv());

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use countersign_core::log::{checkpoint::Checkpoint, checkpoint::SignedCheckpoint, note::Note, tree::Hash};
 use countersign_core::values::digest::Sha256;
-use countersign_log::{LogCopy, LogError, LogRefusal, NoStaple};
+use countersign_log::{LogCopy, LogRefusal, NoStaple};
 
-use crate::support::{Fixture, index, log_key, wait_for, witness};
+use crate::support::{Fixture, index, log_key, refusal, wait_for, witness};
 
 fn start(fixture: &Fixture) -> LogCopy {
     LogCopy::start(fixture.store(), &fixture.dir.path().join("log-copy"), log_key().public).unwrap()
@@ -17,7 +17,7 @@ fn sign(size: u64, root: Hash) -> SignedCheckpoint {
     Checkpoint { origin: key.public.name().to_owned(), size, root }.sign(&key.public, &key.secret)
 }
 
-/// With a cosignature of a witness that the copy does not know.
+/// The checkpoint with a cosignature of a witness that the copy does not know.
 fn cosign(signed: &SignedCheckpoint, time: u64) -> Note {
     let (key, mut note) = (witness(1), signed.log_note());
     note.add(signed.cosign(&key.public, &key.secret, time).line);
@@ -60,11 +60,7 @@ fn it_proves_nothing_by_a_checkpoint_of_other_commits() {
     let copy = start(&fixture);
     let (size, release) = (fixture.commits(), index("https/a.example/443/one/releases/v4"));
     copy.offer(sign(size, Sha256::of(b"other")).note().to_string().into_bytes());
-    let refusal = wait_for(&copy.log, |log| match log.trouble().as_deref() {
-        Some(LogError::Refused(refusal)) => Some(refusal.clone()),
-        _ => None,
-    });
-    assert_eq!(refusal, LogRefusal::Forked { signed: size });
+    assert_eq!(refusal(&copy.log), LogRefusal::Forked { signed: size });
     let refused = copy.log.staple(|| fixture.store().head(), &release).1.unwrap_err();
     assert!(matches!(refused, NoStaple::Stopped(_)), "{refused}");
 }

@@ -7,7 +7,6 @@ mod copy;
 mod derivation;
 mod seen;
 mod shared;
-mod speed;
 mod staples;
 mod support;
 mod tiles;

@@ -5,10 +5,10 @@ use std::fs;
 use countersign_core::log::{checkpoint::Checkpoint, checkpoint::SignedCheckpoint, note::Note};
 use countersign_core::values::bounds::LOST_HEADS;
 use countersign_log::{AcceptLossError, LogOptions, LogRefusal, TakeError, TransparencyLog};
-use countersign_testing::assert_mentions;
+use countersign_testing::{assert_mentions, copy_dir};
 
 use crate::support::{
-    Fixture, NamedKey, ORIGIN, copy_dir, log_key, policy, publish, refusal, register, wait_for, witness,
+    Fixture, NamedKey, ORIGIN, log_key, policy, publish, refusal, register, wait_for, witness,
 };
 
 fn options(fixture: &Fixture, threshold: usize, witnesses: &[&NamedKey]) -> LogOptions {
@@ -25,7 +25,7 @@ fn name(witness: &NamedKey) -> String {
 
 /// A server and a copy of its data directory, from before the last two commits of the server.
 struct Restored {
-    /// With 25 commits, all of them signed.
+    /// The copy, with 25 commits, all of them signed.
     copy: Fixture,
     /// What the original has signed: 27 commits.
     newest: SignedCheckpoint,
@@ -60,6 +60,18 @@ fn restore(witness: &NamedKey) -> Restored {
     Restored { copy: fixture, newest, repository: after }
 }
 
+/// A copy whose log has heard from the witness that there were 27 commits.
+fn warned(one: &NamedKey, shows: bool) -> (Restored, TransparencyLog) {
+    let restored = restore(one);
+    let log = start(&restored.copy, 1, &[one]);
+    restored.copy.wait_for_all(&log);
+    if shows {
+        log.take_checkpoint(&restored.newest.note(), &name(one)).unwrap();
+    }
+    log.note_answered(&one.public, 27).unwrap();
+    (restored, log)
+}
+
 /// More commits of the copy's own than are missing.
 fn grow(fixture: &Fixture, log: &TransparencyLog) {
     let begin = fixture.commits();
@@ -74,13 +86,7 @@ fn a_restored_copy_signs_nothing_however_much_it_grows_and_however_often_it_star
     let one = witness(1);
     // The witness shows the checkpoint, or only says its size.
     for shows in [true, false] {
-        let Restored { copy, newest, .. } = restore(&one);
-        let log = start(&copy, 1, &[&one]);
-        copy.wait_for_all(&log);
-        if shows {
-            log.take_checkpoint(&newest.note(), &name(&one)).unwrap();
-        }
-        log.note_answered(&one.public, 27).unwrap();
+        let (Restored { copy, .. }, log) = warned(&one, shows);
         assert_eq!(refusal(&log), LogRefusal::BehindWitness { witness: name(&one), seen: 27, size: 25 });
         grow(&copy, &log);
         drop(log);
@@ -110,18 +116,10 @@ fn a_restored_copy_signs_nothing_however_much_it_grows_and_however_often_it_star
 fn with_the_missing_commits_it_goes_on() {
     let one = witness(1);
     for shows in [true, false] {
-        let Restored { mut copy, newest, repository } = restore(&one);
-        let log = start(&copy, 1, &[&one]);
-        if shows {
-            log.take_checkpoint(&newest.note(), &name(&one)).unwrap();
-        }
-        log.note_answered(&one.public, 27).unwrap();
+        let (Restored { mut copy, newest, repository }, log) = warned(&one, shows);
         refusal(&log);
         drop(log);
-        copy.close();
-        fs::remove_dir_all(copy.repository()).unwrap();
-        copy_dir(&repository, &copy.repository());
-        copy.open();
+        copy.replace_repository(&repository);
         let log = start(&copy, 1, &[&one]);
         if !shows {
             // The size alone does not say whether these are the ones.
@@ -204,11 +202,7 @@ fn seen_file(fixture: &Fixture) -> std::path::PathBuf {
 #[test]
 fn a_file_that_cannot_be_read_stops_the_log_until_it_is_right() {
     let one = witness(1);
-    let Restored { copy, newest, .. } = restore(&one);
-    let log = start(&copy, 1, &[&one]);
-    copy.wait_for_all(&log);
-    log.take_checkpoint(&newest.note(), &name(&one)).unwrap();
-    log.note_answered(&one.public, 27).unwrap();
+    let (Restored { copy, .. }, log) = warned(&one, true);
     drop(log);
     let whole = fs::read_to_string(seen_file(&copy)).unwrap();
     let half = whole[..whole.len() / 2].to_owned();
@@ -268,10 +262,7 @@ fn a_witness_that_posts_says_which_commits_it_has_seen() {
     let expected = LogRefusal::ForkedWitness { witness: name(&one), seen: 27 };
     wait_for(&log, |log| (log.refusal()? == expected).then_some(()));
     drop(log);
-    copy.close();
-    fs::remove_dir_all(copy.repository()).unwrap();
-    copy_dir(&repository, &copy.repository());
-    copy.open();
+    copy.replace_repository(&repository);
     let log = start(&copy, 1, &[&one]);
     assert_eq!(copy.wait_for_all(&log).checkpoint(), newest.checkpoint());
 }

@@ -6,9 +6,9 @@ use countersign_core::documents::{layout, transparency::WitnessGroup};
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_core::{log::checkpoint::SignedCheckpoint, log::policy::Policy, rules::snapshot::Change};
-use countersign_log::{CheckpointFiles, LogError, LogOptions, LogRefusal, LogSigner, TransparencyLog};
+use countersign_log::{CheckpointFiles, CheckpointSigner, LogError, LogOptions, LogRefusal, TransparencyLog};
 use countersign_store::{Author, Options, Repository, Store, StoreRole, machine::clock::Clock};
-use countersign_testing::path;
+use countersign_testing::{copy_dir, path};
 use tempfile::TempDir;
 
 pub(crate) const ORIGIN: &str = "sign.example.org/log";
@@ -116,6 +116,14 @@ impl Fixture {
         self.store = None;
     }
 
+    /// Puts a copy of another repository in the place of this one.
+    pub(crate) fn replace_repository(&mut self, other: &Path) {
+        self.close();
+        fs::remove_dir_all(self.repository()).unwrap();
+        copy_dir(other, &self.repository());
+        self.open();
+    }
+
     pub(crate) fn store(&self) -> &Store {
         self.store.as_ref().unwrap()
     }
@@ -153,7 +161,7 @@ impl Fixture {
         let key = log_key();
         LogOptions {
             dir: self.log_dir(),
-            signer: Arc::new(LogSigner::with_key(key.public, key.secret)),
+            signer: Arc::new(CheckpointSigner::with_key(key.public, key.secret)),
             keeper: Box::new(CheckpointFiles::new(&self.log_dir())),
             checkpoint_every: Duration::ZERO,
             heartbeat_every: Duration::from_secs(3_600),
@@ -217,17 +225,4 @@ pub(crate) fn refusal(log: &TransparencyLog) -> LogRefusal {
 pub(crate) fn policy(threshold: usize, witnesses: &[&NamedKey]) -> Policy {
     let keys = witnesses.iter().map(|witness| witness.public.clone()).collect();
     Policy::of_groups(log_key().public, &[WitnessGroup::new(threshold, keys)]).unwrap()
-}
-
-pub(crate) fn copy_dir(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_dir(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }

@@ -1,14 +1,15 @@
 //! A witness that is killed between any two steps never goes back, and never cosigns two roots of one size (D94).
 
 use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
-use std::{fs, path::Path, process::Command, thread, time::Duration, time::Instant};
+use std::{fs, path::Path, process::Command, time::Duration, time::Instant};
 
 use countersign_core::log::checkpoint::{Checkpoint, WitnessRequest};
 use countersign_core::log::tree::{Tree, leaf_hash};
-use countersign_log::{CosignRefusal, LogReplay, LogWitness, WitnessSigner};
+use countersign_log::{CheckpointSigner, CosignRefusal, LogReplay, LogWitness};
+use countersign_testing::await_until;
 use tempfile::TempDir;
 
-use crate::support::{Fixture, ORIGIN, SOON, complete, log_key, publish, register, revoke, witness};
+use crate::support::{Fixture, ORIGIN, complete, log_key, publish, register, revoke, witness};
 
 /// Set for the process that dies.
 const DIR: &str = "COUNTERSIGN_TEST_WITNESS_DIR";
@@ -17,11 +18,23 @@ const DIES_AFTER: &str = "COUNTERSIGN_TEST_WITNESS_STEP";
 const STEPS: usize = 6;
 const NOW: u64 = 1_700_000_000;
 
-fn open(dir: &Path) -> LogWitness {
+/// A witness that knows no log.
+fn open_empty(dir: &Path) -> LogWitness {
     let own = witness(1);
-    let opened = LogWitness::open(dir, WitnessSigner::with_key(own.public, own.secret)).unwrap();
+    LogWitness::open(dir, CheckpointSigner::with_key(own.public, own.secret)).unwrap()
+}
+
+fn open(dir: &Path) -> LogWitness {
+    let opened = open_empty(dir);
     opened.add_log(vec![log_key().public]).unwrap();
     opened
+}
+
+/// The one log that the witness has stopped for, with the evidence on disk.
+fn evidence(witness: &LogWitness, dir: &Path) -> String {
+    let stops = witness.stops();
+    let [stop] = stops.as_slice() else { panic!("{stops:?}") };
+    fs::read_to_string(dir.join(&stop.evidence)).unwrap()
 }
 
 /// Logs with the same first five leaves.
@@ -96,7 +109,8 @@ fn a_record_that_cannot_be_read_stops_the_witness() {
     for damage in [String::new(), text.replace("\n5\n", "\n4\n"), text[..text.len() / 2].to_owned()] {
         fs::write(&record, damage).unwrap();
         let own = witness(1);
-        let opened = LogWitness::open(dir.path(), WitnessSigner::with_key(own.public, own.secret)).unwrap();
+        let opened =
+            LogWitness::open(dir.path(), CheckpointSigner::with_key(own.public, own.secret)).unwrap();
         assert!(opened.add_log(vec![log_key().public]).is_err());
     }
 }
@@ -105,7 +119,7 @@ fn a_record_that_cannot_be_read_stops_the_witness() {
 fn an_agent_that_signs_something_else_is_found_out() {
     let dir = TempDir::new().unwrap();
     let (own, other) = (witness(1), witness(2));
-    let signer = WitnessSigner::elsewhere(own.public, move |text| {
+    let signer = CheckpointSigner::elsewhere(own.public, move |text| {
         let digest = countersign_core::values::digest::Sha512::of(text.as_bytes());
         Ok(other.secret.sign(&digest))
     });
@@ -118,21 +132,16 @@ fn an_agent_that_signs_something_else_is_found_out() {
 /// A witness that follows the store of `fixture`, and what it has replayed.
 fn replaying_witness(fixture: &Fixture, dir: &Path) -> (LogWitness, LogReplay) {
     let replay = LogReplay::start(fixture.store(), &dir.join("replay"), log_key().public).unwrap();
-    let own = witness(1);
-    let witness = LogWitness::open(dir, WitnessSigner::with_key(own.public, own.secret)).unwrap();
+    let witness = open_empty(dir);
     witness.add_replay(replay.clone()).unwrap();
     (witness, replay)
 }
 
 fn await_size(replay: &LogReplay, size: u64) {
-    let begun = Instant::now();
-    while replay.len() < size {
-        assert!(begun.elapsed() < SOON);
-        thread::sleep(Duration::from_millis(5));
-    }
+    await_until("a replay", || replay.size() >= size);
 }
 
-/// With the root that the journal gives.
+/// A request with the root that the journal gives.
 fn honest_request(replay: &LogReplay, old: u64, size: u64) -> WitnessRequest {
     let checkpoint = Checkpoint { origin: ORIGIN.to_owned(), size, root: replay.root_at(size).unwrap() };
     let note = checkpoint.sign(&log_key().public, &log_key().secret).log_note();
@@ -179,9 +188,7 @@ fn a_longer_fork_is_found_out_when_the_journal_comes_so_far() {
     await_size(&replay, 3);
     let refused = witness.check(&honest_request(&replay, 1, 3).note);
     assert!(matches!(refused, Err(CosignRefusal::OtherRoot(3))), "{refused:?}");
-    let stops = witness.stops();
-    let [stop] = stops.as_slice() else { panic!("{stops:?}") };
-    let evidence = fs::read_to_string(dir.path().join(&stop.evidence)).unwrap();
+    let evidence = evidence(&witness, dir.path());
     for note in [request(&tree("fork"), 1, 3).note, honest_request(&replay, 1, 3).note] {
         assert!(evidence.contains(&note.to_string()), "{evidence}");
     }
@@ -204,9 +211,7 @@ fn a_longer_fork_that_its_own_proof_shows_is_kept_at_once() {
     let refused = witness.add_checkpoint(&fork, NOW);
     assert!(matches!(refused, Err(CosignRefusal::OtherRoot(6))), "{refused:?}");
     for _ in 0..2 {
-        let stops = witness.stops();
-        let [stop] = stops.as_slice() else { panic!("{stops:?}") };
-        let evidence = fs::read_to_string(dir.path().join(&stop.evidence)).unwrap();
+        let evidence = evidence(&witness, dir.path());
         for note in [&fork.note, &request(&tree("honest"), 0, 6).note] {
             assert!(evidence.contains(&note.to_string()), "{evidence}");
         }
@@ -229,8 +234,7 @@ fn a_longer_fork_that_nothing_shows_yet_is_remembered() {
     assert!(witness.stops().is_empty());
     let refused = witness.add_checkpoint(&request(&tree("honest"), 4, 7), NOW);
     assert!(matches!(refused, Err(CosignRefusal::OtherRoot(7))), "{refused:?}");
-    let stops = witness.stops();
-    let evidence = fs::read_to_string(dir.path().join(&stops[0].evidence)).unwrap();
+    let evidence = evidence(&witness, dir.path());
     for note in [request(&fork, 4, 7).note, request(&tree("honest"), 4, 7).note] {
         assert!(evidence.contains(&note.to_string()), "{evidence}");
     }
@@ -257,19 +261,14 @@ fn the_time_of_a_witness_never_goes_back() {
 fn a_log_that_will_be_replayed_is_known_before_and_not_cosigned() {
     let fixture = Fixture::new();
     let dir = TempDir::new().unwrap();
-    let own = witness(1);
-    let signer = || {
-        let own = witness(1);
-        WitnessSigner::with_key(own.public, own.secret)
-    };
     let (first, replay) = replaying_witness(&fixture, dir.path());
     await_size(&replay, 1);
     first.add_checkpoint(&honest_request(&replay, 0, 1), NOW).unwrap();
-    let restarted = LogWitness::open(dir.path(), signer()).unwrap();
+    let restarted = open_empty(dir.path());
     restarted.expect_replay(&log_key().public).unwrap();
     let origin = countersign_core::values::digest::Sha256::of(ORIGIN.as_bytes());
     let shown = restarted.checkpoint_of(&origin).unwrap().unwrap();
-    assert!(shown.contains(own.public.name()), "{shown}");
+    assert!(shown.contains(witness(1).public.name()), "{shown}");
     let other_size = restarted.add_checkpoint(&honest_request(&replay, 0, 1), NOW);
     assert!(matches!(other_size, Err(CosignRefusal::OtherSize(1))), "{other_size:?}");
     let refused = restarted.add_checkpoint(&honest_request(&replay, 1, 1), NOW);
@@ -278,7 +277,7 @@ fn a_log_that_will_be_replayed_is_known_before_and_not_cosigned() {
     restarted.add_checkpoint(&honest_request(&replay, 1, 1), NOW).unwrap();
     // One that does not even know the key yet says so.
     let empty = TempDir::new().unwrap();
-    let fresh = LogWitness::open(empty.path(), signer()).unwrap();
+    let fresh = open_empty(empty.path());
     fresh.expect_key();
     let refused = fresh.add_checkpoint(&honest_request(&replay, 0, 1), NOW);
     assert!(matches!(refused, Err(CosignRefusal::NotKnownYet)), "{refused:?}");

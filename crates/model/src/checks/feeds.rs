@@ -16,7 +16,7 @@ use countersign_core::values::bounds::{EVENT_BYTES, FILE_BYTES, JOURNAL_ENTRY_FI
 use countersign_core::values::{digest::Sha256, digest::Sha512, time::Timestamp, wire};
 use countersign_server::events::ListenRequest;
 use countersign_store::journal::read::{JournalError, JournalReader};
-use countersign_store::journal::write::{JournalEntry, write_entries};
+use countersign_store::journal::{JournalEntry, write_entries};
 use countersign_store::objects::commit::Commit;
 
 use crate::checks::promises::{assert_no_duplicates, assert_path, assert_shown, check_document};

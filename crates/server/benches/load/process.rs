@@ -8,7 +8,7 @@ use std::{ffi::OsStr, fs, fs::File, io, net::SocketAddr, path::Path, sync::Arc, 
 
 use axum::{Router, routing::get};
 use countersign_core::values::{key::SecretKey, verifier_key::KeyKind, verifier_key::VerifierKey};
-use countersign_log::LogSigner;
+use countersign_log::CheckpointSigner;
 use countersign_server::operate::config::{GivenSettings, LogFormat, LogLevel, LogSettings, Settings};
 use countersign_server::operate::observe;
 use countersign_server::serve::start;
@@ -49,7 +49,7 @@ fn log_settings(data_dir: &Path) -> Result<LogSettings, Failure> {
     Ok(LogSettings {
         origin: origin.to_owned(),
         key_file: data_dir.join("not-read"),
-        signer: Some(Arc::new(LogSigner::with_key(key, secret))),
+        signer: Some(Arc::new(CheckpointSigner::with_key(key, secret))),
         checkpoint_every: Duration::from_secs(5),
         heartbeat_every: Duration::from_secs(60),
         witnesses: None,

@@ -8,7 +8,7 @@ use countersign_core::log::note::Note;
 use countersign_core::values::verifier_key::VerifierKey;
 use countersign_core::values::wire::routes::{LOG_CHECKPOINT, LOG_COSIGNATURE};
 use countersign_forge::https::SetupError;
-use countersign_log::{CosignRefusal, LogReplay, LogWitness, WitnessSigner};
+use countersign_log::{CheckpointSigner, CosignRefusal, LogReplay, LogWitness};
 use countersign_store::machine::clock::Clock;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio::{sync::watch, task::spawn_blocking};
@@ -21,7 +21,7 @@ use crate::follow::{mirror::MirrorState, outgoing::ExchangeFailure};
 
 #[derive(Debug, Clone)]
 pub struct WitnessSettings {
-    pub signer: WitnessSigner,
+    pub signer: CheckpointSigner,
     /// The key of the origin's log. `None` takes the key that the origin shows the first time.
     pub log_key: Option<VerifierKey>,
     /// Logs to serve as an ordinary witness.

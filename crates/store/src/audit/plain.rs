@@ -6,7 +6,7 @@ use std::{collections::HashSet, fs, io, path::Path, path::PathBuf, sync::Arc};
 use gix::{ObjectId, hash::Kind as HashKind};
 
 use crate::repository::refs::{BRANCH, Branch};
-use crate::{audit::report::CheckError, machine::data_dir::REPOSITORY_DIR, objects::Objects};
+use crate::{audit::CheckError, machine::data_dir::REPOSITORY_DIR, objects::Objects};
 
 /// Files of a line or a few.
 const SMALL: u64 = 1 << 20;

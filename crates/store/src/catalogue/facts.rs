@@ -15,7 +15,7 @@ use gix::objs::Kind;
 use serde::Deserialize;
 use smol_str::SmolStr;
 
-use crate::snapshot::head::{Head, unreadable};
+use crate::snapshot::{Head, unreadable};
 
 /// Seconds since 1970: enough until 2106, and half the memory.
 pub(super) type Seconds = u32;

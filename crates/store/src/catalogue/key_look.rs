@@ -268,7 +268,7 @@ impl Look<'_> {
                 project: None,
             }),
             Signable::PendingSigners { project } => Some(Candidate {
-                is_first_registration: self.is_registering(&project),
+                is_first_registration: !self.head.contains(&layout::active_signers(&project)),
                 kind: WaitingKind::Signers,
                 since: self.tables.proposed_at(&project)?,
                 path,
@@ -286,8 +286,8 @@ impl Look<'_> {
         if let Some(project) = &candidate.project {
             return describe_proposal(snapshot, project, key);
         }
-        let Some(release) = self.known_at(candidate.path) else { return Ok(None) };
-        release.describe_waiting(snapshot, key)
+        let Some((release, _)) = self.tables.find_release(candidate.path) else { return Ok(None) };
+        self.known(release).describe_waiting(snapshot, key)
     }
 }
 

@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::catalogue::describe::KnownRelease;
 use crate::catalogue::facts::{DigestHasher, FileDigest, Reading, Seconds};
 use crate::catalogue::tables::{ProjectId, ReleaseId, Tables, reversed_name};
-use crate::snapshot::head::Head;
+use crate::snapshot::Head;
 
 /// How many higher versions are named that are not offered as the newest.
 const MOST_SKIPPED: usize = 10;
@@ -252,16 +252,6 @@ impl<'a> Look<'a> {
         let row = self.tables.release(id);
         let project = self.tables.project(row.project);
         KnownRelease { path: self.tables.path_of(id), project, registered_at: row.registered_at }
-    }
-
-    pub(super) fn known_at(&self, path: &RepoPath) -> Option<KnownRelease<'_>> {
-        let (id, _) = self.tables.find_release(path)?;
-        Some(self.known(id))
-    }
-
-    /// Whether the first signers file of this project still waits for signatures.
-    pub(super) fn is_registering(&self, project: &RepoPath) -> bool {
-        !self.head.contains(&layout::active_signers(project))
     }
 }
 

@@ -3,13 +3,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use gix::{ObjectId, hash::Kind as HashKind, objs::Kind};
+use gix::{ObjectId, hash::Kind as HashKind};
 
-use crate::audit::{replay::Replay, replay::SpeaksFor, replay::Violation, report::Backwards};
+use crate::audit::{Backwards, replay::Replay, replay::SpeaksFor, replay::Violation};
 use crate::journal::follow::{FollowError, check_rules, prepare_again};
-use crate::journal::{milestones, write::JournalEntry};
+use crate::journal::{JournalEntry, milestones};
 use crate::repository::{OpenError, Repository, batch::Batch};
-use crate::{error::StoreError, objects::commit::Commit, snapshot::head::Head};
+use crate::{error::StoreError, snapshot::Head};
 
 /// About how much a pack holds. Many small ones would make reading slow.
 const MAX_PACK_BYTES: usize = 32 << 20;
@@ -61,9 +61,7 @@ impl JournalCopy {
             for (request, committed) in milestones::read_requests(&objects, tip)? {
                 replay.note_request(&request, committed);
             }
-            let newest = Commit::parse(&objects.read(&tip, Kind::Commit)?);
-            let newest = newest.map_err(|reason| StoreError::corrupt(tip, reason))?;
-            backwards = Backwards::after(newest.time);
+            backwards = Backwards::after(objects.commit(tip)?.time);
         }
         let commit = repository.tip.unwrap_or(ObjectId::null(HashKind::Sha1));
         let head = Head::of(commit, repository.root.clone(), None, objects);

@@ -7,7 +7,7 @@ use gix::objs::{Kind, TreeRefIter, tree::EntryKind, tree::EntryRef};
 use gix::{ObjectId, hash::Kind as HashKind};
 
 use crate::objects::{Objects, delta::DeltaBases, delta::RecentObject, delta::RecentObjects};
-use crate::{error::StoreError, snapshot::tree::dir::addressable};
+use crate::{error::StoreError, snapshot::tree::addressable};
 
 /// Directories in memory, for one reader; and as much again of what differences are to.
 const RECENT_BYTES: usize = 4 << 20;

@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use crate::audit::replay::{CommitStep, Replay, Violation};
 use crate::repository::batch::{Batch, NewCommit};
-use crate::snapshot::{head::Head, tree::dir::Dir};
-use crate::{error::StoreError, journal::write::JournalEntry, objects::delta::common_prefix};
+use crate::snapshot::{Head, tree::Dir};
+use crate::{error::StoreError, journal::JournalEntry, objects::delta::common_prefix};
 
 #[derive(Debug, Clone, Error)]
 pub enum FollowError {

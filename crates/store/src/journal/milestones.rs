@@ -2,14 +2,14 @@
 //! the oldest on needs places to turn round at. Some of them are kept for all readers, so that one walk back through
 //! the whole history is enough.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use countersign_api::event::Claim;
 use countersign_core::values::{path::RepoPath, time::Timestamp, wire};
 use gix::{ObjectId, hash::Kind as HashKind, hashtable, objs::CommitRefIter, objs::Kind};
 
-use crate::objects::{Objects, commit::Commit};
 use crate::{audit::replay::violation::REMEMBERED, error::StoreError, journal::differing::TreeReader};
+use crate::{machine::clock::lock, objects::Objects};
 
 /// Commits between two milestones, at most.
 const STEP: usize = 500;
@@ -58,7 +58,7 @@ impl Milestones {
                 }
             }
         }
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         let end = known.reach(&self.objects, head)?;
         let begin = match after {
             None => 0,
@@ -85,10 +85,6 @@ impl Milestones {
             }
         }
         Ok(Some(stretches))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, KnownMilestones> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,16 +151,12 @@ pub(crate) fn read_requests(
     objects: &Arc<Objects>,
     tip: ObjectId,
 ) -> Result<Vec<(Vec<u8>, Timestamp)>, StoreError> {
-    let read = |id: ObjectId| {
-        let bytes = objects.read(&id, Kind::Commit)?;
-        Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(id, reason))
-    };
     let (mut found, mut trees) = (Vec::new(), TreeReader::new(Arc::clone(objects)));
-    let mut commit = read(tip)?;
+    let mut commit = objects.commit(tip)?;
     let newest = commit.time;
     while newest.ahead_of(commit.time).is_none_or(|age| age <= REMEMBERED) {
         let Some(parent) = commit.parents.first().copied() else { break };
-        let parent = read(parent)?;
+        let parent = objects.commit(parent)?;
         if stores_request(&commit.message) {
             let files = trees.compare(Some(parent.tree), commit.tree)?;
             for blob in files.into_iter().filter(|(path, _)| is_request(path)).filter_map(|(_, blob)| blob) {

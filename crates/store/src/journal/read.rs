@@ -11,9 +11,9 @@ use countersign_core::values::{path::RepoPath, shown::quoted, shown::shown_text,
 use gix::{ObjectId, objs::Kind};
 use thiserror::Error;
 
-use crate::journal::write::{JournalEntry, quote};
+use crate::journal::{JournalEntry, quote};
 use crate::objects::{commit::Author, hash};
-use crate::{repository::refs::BRANCH, snapshot::tree::dir::addressable};
+use crate::{repository::refs::BRANCH, snapshot::tree::addressable};
 
 /// Reads a stream that arrives in pieces of any size. After an error it gives nothing more.
 #[derive(Debug, Default)]
@@ -160,14 +160,14 @@ impl JournalReader {
                 Awaited::Author
             }
             Awaited::Author => {
-                let who = line.strip_prefix("author ").and_then(parse_author);
+                let who = line.strip_prefix("author ").and_then(Author::parse_at);
                 draft.who = Some(
                     who.ok_or_else(|| odd_line("`author`, a name, an address and a time in UTC", line))?,
                 );
                 Awaited::Committer
             }
             Awaited::Committer => {
-                let who = line.strip_prefix("committer ").and_then(parse_author);
+                let who = line.strip_prefix("committer ").and_then(Author::parse_at);
                 if who.is_none() || who != draft.who {
                     return Err(JournalFault::OtherCommitter);
                 }
@@ -360,10 +360,6 @@ enum FileChange {
     Gone,
 }
 
-fn parse_author(who: &str) -> Option<(Author, Timestamp)> {
-    Author::parse_at(who)
-}
-
 /// Parses an id in small letters, as Git writes it.
 fn parse_id(text: &str) -> Option<ObjectId> {
     let is_plain = text.len() == 40 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -376,7 +372,7 @@ fn parse_data(line: &str) -> Option<u64> {
 }
 
 fn parse_file(line: &str) -> Result<(RepoPath, FileChange), JournalFault> {
-    let odd = || JournalFault::Line { expected: "a changed file, or an empty line", found: line.to_owned() };
+    let odd = || odd_line("a changed file, or an empty line", line);
     if let Some(path) = line.strip_prefix("D ") {
         return Ok((parse_path(path)?, FileChange::Gone));
     }

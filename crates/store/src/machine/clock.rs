@@ -1,6 +1,7 @@
-//! The server's clock, threads that end in time, and whether something failed lately. Tests put a fixed clock in its place.
+//! The server's clock, threads that end in time, their locks, and whether something failed lately. Tests put a fixed clock in its place.
 
-use std::sync::{Arc, LazyLock, atomic::AtomicU64, atomic::Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{atomic::AtomicU64, atomic::Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fmt, io, thread::Builder, thread::JoinHandle};
 
@@ -87,6 +88,20 @@ impl Drop for JoinedThread {
             let _ = thread.join();
         }
     }
+}
+
+// Locks that a thread can take although another one has panicked while it had them.
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 // Whether something failed lately.

@@ -9,16 +9,6 @@ use crate::machine::disk::sync_parent;
 
 const LOCK_FILE: &str = "lock";
 pub(crate) const REPOSITORY_DIR: &str = "repo.git";
-const NONCES_FILE: &str = "nonces.sqlite";
-const ADMIN_SOCKET: &str = "admin.sock";
-const NODE_FILE: &str = "node";
-const BLOCKS_FILE: &str = "blocks";
-const LOG_DIR: &str = "log";
-const LOG_COPY_DIR: &str = "log-copy";
-const WITNESS_DIR: &str = "witness";
-const WEBHOOKS_DIR: &str = "webhooks";
-const MIRROR_ORIGIN_FILE: &str = "mirror.origin";
-const MIRROR_REFUSED_FILE: &str = "mirror.refused";
 
 /// Everything that we keep on disk lies in here. The directory is ours until this value is dropped.
 #[derive(Debug)]
@@ -115,31 +105,31 @@ impl DataDir {
 
     /// The path of the socket at which a running server of this directory answers its operator.
     pub fn admin_socket_at(path: &Path) -> PathBuf {
-        path.join(ADMIN_SOCKET)
+        path.join("admin.sock")
     }
 
     /// The name of this node among others.
     pub fn node_name(&self) -> PathBuf {
-        self.path.join(NODE_FILE)
+        self.path.join("node")
     }
 
     /// The file of what the operator has blocked.
     pub fn blocks(&self) -> PathBuf {
-        self.path.join(BLOCKS_FILE)
+        self.path.join("blocks")
     }
 
     pub fn nonces(&self) -> PathBuf {
-        self.path.join(NONCES_FILE)
+        self.path.join("nonces.sqlite")
     }
 
     /// The address of the server that a mirror follows; there in the directory of a mirror only.
     pub fn mirror_origin_at(path: &Path) -> PathBuf {
-        path.join(MIRROR_ORIGIN_FILE)
+        path.join("mirror.origin")
     }
 
     /// Why a mirror has stopped following for ever; there only if it has.
     pub fn mirror_refused_at(path: &Path) -> PathBuf {
-        path.join(MIRROR_REFUSED_FILE)
+        path.join("mirror.refused")
     }
 
     /// The directory of a witness's records.
@@ -148,22 +138,22 @@ impl DataDir {
     }
 
     pub fn witness_at(path: &Path) -> PathBuf {
-        path.join(WITNESS_DIR)
+        path.join("witness")
     }
 
     /// The checkpoints of the log of all commits, and its caches.
     pub fn log(&self) -> PathBuf {
-        self.path.join(LOG_DIR)
+        self.path.join("log")
     }
 
     /// A mirror's copy of its origin's log. All of it can be deleted.
     pub fn log_copy(&self) -> PathBuf {
-        self.path.join(LOG_COPY_DIR)
+        self.path.join("log-copy")
     }
 
     /// The directory in which each webhook keeps how far it came.
     pub fn webhooks(&self) -> PathBuf {
-        self.path.join(WEBHOOKS_DIR)
+        self.path.join("webhooks")
     }
 }
 

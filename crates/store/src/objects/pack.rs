@@ -3,7 +3,7 @@
 //! gix reads packs but has no writer that lets us choose deltas inside a batch and the order of fsync, so this is ours.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLock};
 use std::{collections::HashMap, fmt, mem, path::Path, path::PathBuf};
 
 use bytes::Bytes;
@@ -13,8 +13,8 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind, zlib::Inflate};
 use sha1::{Digest as _, Sha1};
 use zlib_rs::adler32::adler32;
 
-use crate::objects::{delta::encode_delta, spot::Filter, spot::Known};
-use crate::{error::StoreError, machine::disk::DiskError, machine::disk::list_dir};
+use crate::machine::{clock::read, clock::write, disk::DiskError, disk::list_dir};
+use crate::{error::StoreError, objects::delta::encode_delta, objects::spot::Filter, objects::spot::Known};
 
 const HEADER_BYTES: usize = 12;
 /// The most differences that lead to any object, through however many folds it went: a reader has to walk all of them.
@@ -320,12 +320,4 @@ impl Unpacked {
     pub(super) fn release(&self) {
         *write(&self.held) = HashMap::default();
     }
-}
-
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ use gix::{ObjectId, objs::Kind};
 
 use crate::error::StoreError;
 use crate::objects::{Objects, commit::commit_text, hash, pack, pack::MAX_CHAIN, pack::PackObject};
-use crate::snapshot::{head::Head, tree::dir::Dir, tree::edit, tree::edit::Edit, tree::edit::EncodedTree};
+use crate::snapshot::{Head, tree::Dir, tree::edit, tree::edit::Edit, tree::edit::EncodedTree};
 
 #[derive(Debug, Default)]
 pub(crate) struct Batch {

@@ -1,14 +1,15 @@
 //! The newest commits in memory, for those who watch what happens, and older ones as they are read back.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use countersign_api::event::{Event, EventBody, events_of};
 use countersign_core::values::time::Timestamp;
-use gix::{ObjectId, objs::Kind};
+use gix::ObjectId;
 use tokio::sync::watch;
 
-use crate::{error::StoreError, objects::Objects, objects::commit::Commit};
+use crate::machine::clock::{lock, read, write};
+use crate::{error::StoreError, objects::Objects};
 
 /// How many commits are kept, and so how far back a watcher can go on from.
 pub const KEPT: usize = 10_000;
@@ -92,14 +93,14 @@ impl RecentCommits {
 
     /// The newest commit and the position behind it, both of the same instant.
     pub fn newest(&self) -> NewestCommit {
-        let kept = self.read();
+        let kept = read(&self.kept);
         NewestCommit { end: kept.begin + kept.commits.len() as i64, commit: kept.newest }
     }
 
     /// The position of a commit, if it is one of those that are kept.
     pub fn position_of(&self, id: &ObjectId) -> Option<i64> {
         self.fill();
-        let kept = self.read();
+        let kept = read(&self.kept);
         let at = kept.commits.iter().rposition(|commit| commit.id == *id)?;
         Some(kept.begin + at as i64)
     }
@@ -109,7 +110,7 @@ impl RecentCommits {
         if position < 0 {
             self.fill();
         }
-        let kept = self.read();
+        let kept = read(&self.kept);
         let skipped = usize::try_from(position - kept.begin).ok()?;
         Some(kept.commits.iter().skip(skipped).take(count).cloned().collect())
     }
@@ -124,7 +125,7 @@ impl RecentCommits {
         self.fill();
         // Looking at them takes longer than the writer should wait.
         let (begin, commits): (i64, Vec<_>) = {
-            let kept = self.read();
+            let kept = read(&self.kept);
             (kept.begin, kept.commits.iter().cloned().collect())
         };
         let numbered = commits.into_iter().enumerate().rev().map(|(at, commit)| (begin + at as i64, commit));
@@ -136,10 +137,7 @@ impl RecentCommits {
         let mut next = Some(from);
         std::iter::from_fn(move || {
             let id = next.take()?;
-            let bytes = self.objects.read(&id, Kind::Commit);
-            let commit = bytes
-                .and_then(|bytes| Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(id, reason)));
-            Some(commit.map(|commit| {
+            Some(self.objects.commit(id).map(|commit| {
                 next = commit.parents.first().copied();
                 RecentCommit::new(id, commit.time, commit.message)
             }))
@@ -149,7 +147,7 @@ impl RecentCommits {
     /// Commits that have just been published, oldest first.
     pub(crate) fn append(&self, commits: impl IntoIterator<Item = RecentCommit>) {
         let end = {
-            let mut kept = self.write();
+            let mut kept = write(&self.kept);
             for commit in commits {
                 kept.newest = Some(commit.id);
                 kept.commits.push_back(Arc::new(commit));
@@ -165,10 +163,10 @@ impl RecentCommits {
 
     /// Appends what was published up to `tip` without our knowing it.
     pub(crate) fn catch_up(&self, tip: ObjectId) {
-        let newest = self.read().newest;
+        let newest = read(&self.kept).newest;
         let mut missed = Vec::new();
-        for read in self.read_back(tip).take(KEPT) {
-            match read {
+        for commit in self.read_back(tip).take(KEPT) {
+            match commit {
                 Ok(commit) if Some(commit.id) == newest => break,
                 Ok(commit) => missed.push(commit),
                 Err(error) => {
@@ -183,9 +181,9 @@ impl RecentCommits {
 
     /// Keeps nothing of what was. A listener that goes on from there is told so, instead of being given commits with a gap.
     fn forget(&self, tip: ObjectId) {
-        *self.is_filled.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(&self.is_filled) = true;
         let end = {
-            let mut kept = self.write();
+            let mut kept = write(&self.kept);
             kept.begin += kept.commits.len() as i64 + 1;
             kept.commits.clear();
             kept.newest = Some(tip);
@@ -196,16 +194,17 @@ impl RecentCommits {
 
     /// Reads back what came before the start, once. Not before the first question, so that a start does not wait for it.
     fn fill(&self) {
-        let mut is_filled = self.is_filled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_filled = lock(&self.is_filled);
         if *is_filled {
             return;
         }
         // The writer does not wait for this: it appends at the other end meanwhile. Where that leaves no room, what is
         // kept may no longer begin at the start either.
-        let room = KEPT - self.read().commits.len();
-        let read: Vec<_> = self.earlier.into_iter().flat_map(|tip| self.read_back(tip).take(room)).collect();
-        let mut kept = self.write();
-        for commit in read {
+        let room = KEPT - read(&self.kept).commits.len();
+        let earlier: Vec<_> =
+            self.earlier.into_iter().flat_map(|tip| self.read_back(tip).take(room)).collect();
+        let mut kept = write(&self.kept);
+        for commit in earlier {
             match commit {
                 Ok(_) if kept.commits.len() == KEPT => break,
                 Ok(commit) => {
@@ -219,13 +218,5 @@ impl RecentCommits {
             }
         }
         *is_filled = true;
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Kept> {
-        self.kept.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Kept> {
-        self.kept.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::{fs, io, io::Write as _, path::Path, path::PathBuf, thread, time::Durat
 use gix::ObjectId;
 
 use crate::error::StoreError;
-use crate::machine::disk::{Disk, DiskError, NewFile, UNFINISHED};
+use crate::machine::disk::{Disk, DiskError, NewFile};
 
 pub(crate) const BRANCH: &str = "refs/heads/main";
 const PACKED: &str = "packed-refs";
@@ -131,11 +131,7 @@ pub(crate) fn forget(disk: &Disk, dir: &Path) -> Result<Vec<String>, DiskError> 
     let Ok(text) = fs::read_to_string(&path) else { return Ok(Vec::new()) };
     let (kept, names) = without_remotes(&text);
     if !names.is_empty() {
-        let new = dir.join(format!("config.{UNFINISHED}"));
-        disk.remove(&new)?;
-        disk.write_new(&new, kept.as_bytes())?;
-        disk.rename(&new, &path)?;
-        disk.sync_dir(dir)?;
+        disk.replace(&path, &kept, |_| {}).map_err(|source| DiskError::new("write", &path, source))?;
     }
     Ok(names)
 }

@@ -14,7 +14,7 @@ use std::{fs, io::Write as _, path::Path, path::PathBuf};
 
 use gix::ObjectId;
 
-use crate::machine::disk::{Disk, DiskError, UNFINISHED, list_dir, unfinished};
+use crate::machine::disk::{Disk, DiskError, list_dir, unfinished};
 
 const ENDING: &str = "keep";
 const BEGINNING: &str = "countersign: the branch moves to this pack";
@@ -117,10 +117,7 @@ pub(crate) fn configure(disk: &Disk, dir: &Path) -> Result<(), DiskError> {
     if read.contains(CONFIG_LINES) {
         return Ok(());
     }
-    let new = dir.join(format!("config.{UNFINISHED}"));
     let line_break = if read.ends_with('\n') { "" } else { "\n" };
-    disk.remove(&new)?;
-    disk.write_new(&new, format!("{read}{line_break}{CONFIG_LINES}").as_bytes())?;
-    disk.rename(&new, &path)?;
-    disk.sync_dir(dir)
+    let replaced = disk.replace(&path, &format!("{read}{line_break}{CONFIG_LINES}"), |_| {});
+    replaced.map_err(|source| DiskError::new("write", &path, source))
 }

@@ -14,7 +14,7 @@ use countersign_core::values::{path::RepoPath, wire};
 use gix::{ObjectId, hashtable::HashMap};
 
 use crate::objects::spot::Spot;
-use crate::snapshot::{tree::dir::Dir, tree::dir::addressable, trie::FilePlace, trie::Node};
+use crate::snapshot::{tree::Dir, tree::addressable, trie::FilePlace, trie::Node};
 
 /// The signers file that governs a path is most often among its last few directories.
 pub const NEAR: usize = 8;

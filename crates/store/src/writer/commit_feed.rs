@@ -1,20 +1,21 @@
 //! The follower's end of the feed, and all that it reads from the store.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use gix::{ObjectId, objs::Kind};
 
-use crate::journal::{export::JournalExport, export::read_commit, write::JournalEntry};
-use crate::{error::StoreError, snapshot::head::Head, writer::StoreState, writer::feed::FeedNews};
+use crate::journal::{JournalEntry, export::JournalExport};
+use crate::{error::StoreError, snapshot::Head, writer::StoreState, writer::feed::FeedNews};
 
 /// The feed of new commits. There is one at a time; it ends with this value.
+#[derive(Debug)]
 pub struct CommitFeed {
     store: Arc<StoreState>,
 }
 
 /// Makes a follower that waits look up.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct FeedWaker {
     store: Arc<StoreState>,
 }
@@ -59,7 +60,7 @@ impl CommitFeed {
     /// A commit with its content, as the repository has it. Reads from disk.
     pub fn read_entry(&self, id: &ObjectId) -> Result<JournalEntry, StoreError> {
         let objects = &self.store.published.load().objects;
-        let parent = read_commit(objects, *id)?.parents.first().copied();
+        let parent = objects.commit(*id)?.parents.first().copied();
         let export = JournalExport::begin(objects, &self.store.milestones, parent, *id)?;
         let entry = export.map(|mut export| export.next_entry()).transpose()?.flatten();
         entry.ok_or_else(|| StoreError::corrupt(id, "it does not continue the commit before it"))
@@ -79,17 +80,5 @@ impl Drop for CommitFeed {
 impl FeedWaker {
     pub fn wake(&self) {
         self.store.feed.wake();
-    }
-}
-
-impl fmt::Debug for CommitFeed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CommitFeed").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for FeedWaker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FeedWaker").finish_non_exhaustive()
     }
 }

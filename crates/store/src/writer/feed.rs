@@ -1,14 +1,14 @@
 //! Commits with their content as soon as they are published, for one who follows closely. The writer never waits for
 //! the follower: what does not fit is forgotten, and the follower reads it from the repository.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
 use gix::ObjectId;
 
-use crate::snapshot::head::Head;
+use crate::{machine::clock::lock, snapshot::Head};
 
 /// What waits for the follower, at most: about four full batches, each of some kilobytes.
 const MAX_COMMITS: usize = 1_024;
@@ -54,13 +54,13 @@ struct FeedState {
 impl Feed {
     /// Begins for a new follower, which is behind, or ends when one has gone.
     pub(crate) fn begin(&self, is_followed: bool) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.is_followed = is_followed;
         state.fall_behind();
     }
 
     pub(crate) fn wake(&self) {
-        self.lock().is_woken = true;
+        lock(&self.state).is_woken = true;
         self.news.notify_all();
     }
 
@@ -68,7 +68,7 @@ impl Feed {
     pub(crate) fn next(&self, patience: Duration) -> FeedNews {
         let is_quiet =
             |state: &mut FeedState| !state.is_behind && !state.is_woken && state.waiting.is_empty();
-        let waited = self.news.wait_timeout_while(self.lock(), patience, is_quiet);
+        let waited = self.news.wait_timeout_while(lock(&self.state), patience, is_quiet);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.is_woken = false;
         if state.is_behind {
@@ -80,7 +80,7 @@ impl Feed {
 
     /// Commits are handed over again if the follower is up to date.
     pub(crate) fn resume(&self, is_up_to_date: impl FnOnce() -> bool) -> bool {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         // The writer publishes under this lock, so no commit comes in between.
         let is_up_to_date = is_up_to_date();
         state.is_behind &= !is_up_to_date;
@@ -88,13 +88,13 @@ impl Feed {
     }
 
     pub(crate) fn is_followed(&self) -> bool {
-        self.lock().is_followed
+        lock(&self.state).is_followed
     }
 
     /// Runs `publish`, and hands the commits that it publishes to the follower. `commits` is `None` if they are not at
     /// hand.
     pub(crate) fn publish(&self, commits: Option<Vec<PublishedCommit>>, publish: impl FnOnce()) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         publish();
         if !state.is_followed {
             return;
@@ -105,10 +105,6 @@ impl Feed {
         }
         drop(state);
         self.news.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FeedState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

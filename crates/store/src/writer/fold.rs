@@ -208,7 +208,7 @@ pub fn concatenate(
 /// A pack that is being written.
 struct NewPack<'a> {
     out: &'a mut dyn Write,
-    /// Of what was written.
+    /// The checksum of what was written.
     checksum: Sha1,
     written: u64,
     index: Vec<IndexEntry>,

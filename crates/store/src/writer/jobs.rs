@@ -8,8 +8,8 @@ use countersign_core::rules::{snapshot::Change, snapshot::Snapshot as _, stored}
 use countersign_core::values::{path::RepoPath, time::Timestamp, wire};
 use tokio::sync::oneshot;
 
-use crate::journal::{follow::FollowError, write::JournalEntry};
-use crate::{budget::Need, error::StoreError, snapshot::head::Head, snapshot::index::Index};
+use crate::journal::{JournalEntry, follow::FollowError};
+use crate::{budget::Need, error::StoreError, snapshot::Head, snapshot::index::Index};
 
 pub(crate) enum Job {
     Decide(Box<dyn Decision>),

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use gix::{ObjectId, objs::Kind};
+use gix::ObjectId;
 
 use crate::audit::replay::{Replay, Violation};
 use crate::journal::follow::{FollowError, check_rules, describe, prepare_again};
-use crate::journal::{milestones, write::JournalEntry};
-use crate::snapshot::{head::Head, tree::load::load_tree};
+use crate::journal::{JournalEntry, milestones};
+use crate::snapshot::{Head, tree::load::load_tree};
 use crate::writer::{Draft, MAX_BATCH_BYTES, MAX_CHANGES, Writer};
-use crate::{error::StoreError, objects::commit::Commit, repository::batch::NewCommit};
+use crate::{error::StoreError, repository::batch::NewCommit};
 
 impl Writer {
     /// Publishes as many of the entries as the rules give. An error is about the first of the others.
@@ -123,9 +123,7 @@ impl Writer {
 
     fn load_head_at(&self, commit: ObjectId) -> Result<Head, StoreError> {
         let objects = Arc::clone(&self.repository.objects);
-        let bytes = objects.read(&commit, Kind::Commit)?;
-        let parsed = Commit::parse(&bytes).map_err(|reason| StoreError::corrupt(commit, reason))?;
-        let root = load_tree(&objects, parsed.tree)?;
+        let root = load_tree(&objects, objects.commit(commit)?.tree)?;
         Ok(Head::of(commit, root, None, objects))
     }
 

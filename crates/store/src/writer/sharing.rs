@@ -6,7 +6,7 @@ use countersign_core::values::{bounds::SHARED_BATCH_FILES, time::Timestamp};
 use gix::ObjectId;
 
 use crate::journal::export::{JournalBatches, JournalExport};
-use crate::journal::{follow::FollowError, read::JournalError, read::JournalReader, write::JournalEntry};
+use crate::journal::{JournalEntry, follow::FollowError, read::JournalError, read::JournalReader};
 use crate::sequence::{
     Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, SequenceError,
     SharedBatch,

@@ -1,6 +1,6 @@
 //! What the writer counts, and how values are distributed.
 
-use std::{sync::atomic::AtomicU64, sync::atomic::AtomicUsize, sync::atomic::Ordering, time::Instant};
+use std::{sync::atomic::AtomicU64, sync::atomic::Ordering, time::Instant};
 
 use crate::machine::clock::RecentFailure;
 
@@ -8,9 +8,12 @@ use crate::machine::clock::RecentFailure;
 pub struct StoreStats {
     /// Commits of each batch that was made durable.
     pub batches: Histogram<9>,
-    stored_bytes: AtomicU64,
-    failures: AtomicU64,
-    waiting: AtomicUsize,
+    /// Bytes of new files and of commits, without directories.
+    pub stored_bytes: Counter,
+    /// Batches that came to nothing.
+    pub failures: Counter,
+    /// Changes in the queue.
+    pub waiting: Counter,
     trouble: RecentFailure,
 }
 
@@ -18,9 +21,9 @@ impl Default for StoreStats {
     fn default() -> Self {
         Self {
             batches: Histogram::new([1, 2, 4, 8, 16, 32, 64, 128, 256]),
-            stored_bytes: AtomicU64::new(0),
-            failures: AtomicU64::new(0),
-            waiting: AtomicUsize::new(0),
+            stored_bytes: Counter::default(),
+            failures: Counter::default(),
+            waiting: Counter::default(),
             trouble: RecentFailure::default(),
         }
     }
@@ -31,43 +34,43 @@ impl StoreStats {
         self.batches.sum()
     }
 
-    /// Bytes of new files and of commits, without directories.
-    pub fn stored_bytes(&self) -> u64 {
-        self.stored_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Batches that came to nothing.
-    pub fn failures(&self) -> u64 {
-        self.failures.load(Ordering::Relaxed)
-    }
-
-    /// Changes in the queue.
-    pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
-    }
-
     /// Whether the newest change could not be stored, a moment ago.
     pub fn is_failing(&self, now: Instant) -> bool {
         self.trouble.is_recent(now)
     }
 
-    pub(crate) fn note_queued(&self) {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn note_taken(&self) {
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-
     pub(crate) fn note_published(&self, commits: usize, stored_bytes: u64) {
         self.batches.note(commits as u64);
-        self.stored_bytes.fetch_add(stored_bytes, Ordering::Relaxed);
+        self.stored_bytes.add(stored_bytes);
         self.trouble.note(true, Instant::now());
     }
 
     pub(crate) fn note_failed(&self) {
-        self.failures.fetch_add(1, Ordering::Relaxed);
+        self.failures.add(1);
         self.trouble.note(false, Instant::now());
+    }
+}
+
+/// A number of what happened, or of what there is.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Returns how many there were before.
+    pub fn add(&self, more: u64) -> u64 {
+        self.0.fetch_add(more, Ordering::Relaxed)
+    }
+
+    pub fn subtract(&self, less: u64) {
+        self.0.fetch_sub(less, Ordering::Relaxed);
+    }
+
+    pub fn set(&self, count: u64) {
+        self.0.store(count, Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -81,7 +81,7 @@ impl Writer {
     }
 
     fn next_job(&self, receive: impl FnOnce() -> Option<Job>) -> Option<Job> {
-        receive().inspect(|_| self.shared.stats.note_taken())
+        receive().inspect(|_| self.shared.stats.waiting.subtract(1))
     }
 
     /// Returns a job that has to wait for the end of this batch.
@@ -167,7 +167,7 @@ impl Writer {
     }
 
     fn is_idle(&self) -> bool {
-        self.shared.stats.waiting() == 0 && !self.is_contended()
+        self.shared.stats.waiting.get() == 0 && !self.is_contended()
     }
 
     fn take(&mut self, mut decision: Box<dyn Decision>, draft: &mut Draft, waiting: &mut Waiting) {

@@ -67,90 +67,62 @@ fn explains_some_order(calls: &[RecordedCall]) -> bool {
     go_on(calls, 0, &BTreeSet::new(), &mut HashSet::new())
 }
 
+fn look(key: usize, is_there: bool) -> CallResult {
+    ReadKey { key, is_there }
+}
+
 #[test]
-fn calls_one_after_the_other_are_accepted() {
+fn what_one_order_explains_is_accepted() {
     assert_accepted(&[]);
-    assert_accepted(&[
-        call(0, 1, read(&[])),
-        call(2, 3, Signed(1)),
-        call(4, 5, read(&[1])),
-        call(6, 7, SignedBefore(1)),
-        call(8, 9, Signed(2)),
-        call(10, 11, read(&[1, 2])),
-    ]);
-}
-
-#[test]
-fn calls_at_the_same_time_may_be_seen_in_any_one_order() {
-    assert_accepted(&[
-        call(0, 10, Signed(1)),
-        call(1, 9, Signed(2)),
-        call(2, 3, read(&[2])),
-        call(4, 5, read(&[1, 2])),
-    ]);
+    let one_after_the_other = [
+        read(&[]),
+        Signed(1),
+        read(&[1]),
+        SignedBefore(1),
+        Signed(2),
+        read(&[1, 2]),
+        look(2, true),
+        look(3, false),
+    ];
+    let calls = one_after_the_other.into_iter().zip(0..);
+    assert_accepted(&calls.map(|(result, at)| call(2 * at, 2 * at + 1, result)).collect::<Vec<_>>());
+    // At the same time, in any one order.
+    let both = [call(0, 10, Signed(1)), call(1, 9, Signed(2))];
+    assert_accepted(&[&both[..], &[call(2, 3, read(&[2])), call(4, 5, read(&[1, 2]))]].concat());
     assert_accepted(&[call(0, 10, Signed(1)), call(1, 2, SignedBefore(1))]);
+    // What is unknown takes effect later or never.
+    for (second, third) in [
+        (read(&[]), read(&[1])),
+        (read(&[]), read(&[])),
+        (Signed(1), read(&[1])),
+        (SignedBefore(1), read(&[1])),
+    ] {
+        assert_accepted(&[call(0, 1, Unknown(1)), call(2, 3, second), call(4, 5, third)]);
+    }
 }
 
 #[test]
-fn two_readers_may_not_see_two_orders() {
-    let calls =
-        [call(0, 10, Signed(1)), call(1, 9, Signed(2)), call(2, 6, read(&[1])), call(3, 7, read(&[2]))];
-    assert_rejected(&calls, "does not show");
-}
-
-#[test]
-fn a_stale_read_is_rejected_and_shown() {
-    let calls = [call(0, 1, Signed(1)), call(2, 3, Signed(2)), call(4, 5, read(&[1]))];
-    assert_rejected(&calls, "[4..5] node 1 reads {1}\n    comes before the next: it does not show key 2");
-    let Err(Contradiction::Cycle(cycle)) = check(&calls) else { panic!("a cycle") };
+fn what_no_order_explains_is_rejected_and_shown() {
+    let after = |first, second| [call(0, 1, first), call(2, 3, second)];
+    let three = |first, second, third| [call(0, 1, first), call(2, 3, second), call(4, 5, third)];
+    let stale = three(Signed(1), Signed(2), read(&[1]));
+    assert_rejected(&stale, "[4..5] node 1 reads {1}\n    comes before the next: it does not show key 2");
+    let Err(Contradiction::Cycle(cycle)) = check(&stale) else { panic!("a cycle") };
     assert_eq!(cycle.len(), 2, "the shortest explanation");
-}
-
-#[test]
-fn a_lost_write_is_rejected() {
-    let calls = [call(0, 1, Signed(1)), call(2, 3, read(&[1])), call(4, 5, read(&[]))];
-    assert_rejected(&calls, "it does not show key 1");
-}
-
-#[test]
-fn a_read_of_one_key_says_nothing_about_others() {
-    let look = |key, is_there| ReadKey { key, is_there };
-    assert_accepted(&[call(0, 1, Signed(1)), call(2, 3, look(1, true)), call(4, 5, look(2, false))]);
-    assert_rejected(&[call(0, 1, Signed(1)), call(2, 3, look(1, false))], "it does not show key 1");
-    assert_rejected(&[call(0, 1, look(1, true)), call(2, 3, Signed(1))], "that one shows key 1");
-}
-
-#[test]
-fn a_double_success_is_rejected() {
+    let two_orders =
+        [call(0, 10, Signed(1)), call(1, 9, Signed(2)), call(2, 6, read(&[1])), call(3, 7, read(&[2]))];
+    assert_rejected(&two_orders, "does not show");
+    assert_rejected(&three(Signed(1), read(&[1]), read(&[])), "it does not show key 1");
+    assert_rejected(&after(Signed(1), look(1, false)), "it does not show key 1");
+    assert_rejected(&after(look(1, true), Signed(1)), "that one shows key 1");
     assert_rejected(&[call(0, 5, Signed(1)), call(1, 6, Signed(1))], "key 1 succeeded twice");
-}
-
-#[test]
-fn a_refusal_before_any_signature_is_rejected() {
     assert_rejected(&[call(0, 1, SignedBefore(1))], "no call can have added key 1");
-    assert_rejected(&[call(0, 1, SignedBefore(1)), call(2, 3, Signed(1))], "that one shows key 1");
-}
-
-#[test]
-fn a_key_out_of_nowhere_is_rejected() {
-    assert_rejected(&[call(0, 1, Signed(1)), call(2, 3, read(&[1, 7]))], "no call can have added key 7");
-}
-
-#[test]
-fn an_unknown_call_takes_effect_later_or_never_but_not_before_it_began() {
-    assert_accepted(&[call(0, 1, Unknown(1)), call(2, 3, read(&[])), call(4, 5, read(&[1]))]);
-    assert_accepted(&[call(0, 1, Unknown(1)), call(2, 3, read(&[])), call(4, 5, read(&[]))]);
-    assert_accepted(&[call(0, 1, Unknown(1)), call(2, 3, Signed(1))]);
-    assert_accepted(&[call(0, 1, Unknown(1)), call(2, 3, SignedBefore(1)), call(4, 5, read(&[1]))]);
-    assert_rejected(&[call(0, 1, read(&[1])), call(2, 3, Unknown(1))], "ended before");
-    let back = [call(0, 1, Unknown(1)), call(2, 3, read(&[1])), call(4, 5, read(&[]))];
-    assert_rejected(&back, "it does not show key 1");
-}
-
-#[test]
-fn an_unknown_call_that_was_repeated_with_success_did_nothing_before() {
-    let calls = [call(0, 1, Unknown(1)), call(2, 3, read(&[1])), call(4, 5, Signed(1))];
-    assert_rejected(&calls, "that one shows key 1");
+    assert_rejected(&after(SignedBefore(1), Signed(1)), "that one shows key 1");
+    assert_rejected(&after(Signed(1), read(&[1, 7])), "no call can have added key 7");
+    // What is unknown takes no effect before it began, and none if it was repeated with success.
+    assert_rejected(&after(read(&[1]), Unknown(1)), "ended before");
+    assert_rejected(&three(Unknown(1), read(&[1]), read(&[])), "it does not show key 1");
+    assert_rejected(&three(Unknown(1), read(&[1]), Signed(1)), "that one shows key 1");
 }
 
 #[test]

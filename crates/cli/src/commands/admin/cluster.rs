@@ -51,7 +51,7 @@ fn init(args: ClusterArgs, output: Output) -> Result<(), CliError> {
 
 /// Nodes would pass over what the rules do not give, and each of them would stop at another place.
 fn check_history(path: &Path) -> Result<(), CliError> {
-    let checked = audit::check(path, None, speaks_for, &mut |_| {})?;
+    let checked = audit::walk::check(path, None, speaks_for, &mut |_| {})?;
     let Some(finding) = checked.findings.first() else { return Ok(()) };
     let files = finding.files.first().map(|file| format!("{file}: ")).unwrap_or_default();
     Err(CliError::other(

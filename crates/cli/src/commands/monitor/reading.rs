@@ -14,7 +14,7 @@ use countersign_core::values::{
     digest::Sha512, json::ParseError, key::PublicKey, path::RepoPath, shown::quoted, time::Timestamp,
     verifier_key::VerifierKey, wire,
 };
-use countersign_store::{ObjectId, journal::write::JournalEntry};
+use countersign_store::{ObjectId, journal::JournalEntry};
 use serde::Serialize;
 
 use crate::client::{ServerClient, log::Commits, log::NoCommit};

@@ -189,6 +189,6 @@ pub(super) fn read_log_key(settings: &mut Settings, output: Output) -> Result<()
     let Some(log) = &mut settings.log else { return Ok(()) };
     let key = SigningKey::load_for_service(&log.key_file, output)?;
     let named = log.verifier_key(key.public_key())?;
-    log.signer = Some(Arc::new(key.into_log_signer(named)));
+    log.signer = Some(Arc::new(key.into_checkpoint_signer(named)));
     Ok(())
 }

@@ -183,15 +183,13 @@ fn findings_are_told_as_they_arise_and_printed_once() {
     let bombed = Bombed::new();
     let ids = [bombed.commit(&bombed.nest(2, &["a"])), bombed.commit(&bombed.nest(3, &["a"]))];
     let mut told = Vec::new();
-    let checked = audit::check(
-        bombed.dir.path(),
-        None,
-        countersign_forge::forges::speaks_for,
-        &mut |event| match event {
-            AuditEvent::Progress { done, .. } => told.push(done.to_string()),
-            AuditEvent::Found(finding) => told.push(finding.commit.to_string()),
-        },
-    );
+    let checked =
+        audit::walk::check(bombed.dir.path(), None, countersign_forge::forges::speaks_for, &mut |event| {
+            match event {
+                AuditEvent::Progress { done, .. } => told.push(done.to_string()),
+                AuditEvent::Found(finding) => told.push(finding.commit.to_string()),
+            }
+        });
     assert_eq!(checked.unwrap().found, 2);
     let legal = past().commits.len();
     let [first, second] = ids.clone();

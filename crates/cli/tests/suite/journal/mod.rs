@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use countersign_store::{ObjectId, journal::read::JournalReader, journal::write::JournalEntry};
+use countersign_store::{ObjectId, journal::JournalEntry, journal::read::JournalReader};
 
 use crate::support::{Git, TestServer};
 

@@ -126,11 +126,11 @@ fn write_store(page: &mut Page, app: &App) {
     page.family(name, "histogram", "Commits that shared one round of fsync.");
     let batches = &stats.batches;
     page.histogram(name, &[], batches.counts(), batches.above(), batches.sum());
-    let failures = stats.failures();
+    let failures = stats.failures.get();
     page.value("countersign_publish_failures_total", "Batches that could not be made durable.", failures);
-    page.value("countersign_writer_queue_length", "Changes that wait for the writer.", stats.waiting());
+    page.value("countersign_writer_queue_length", "Changes that wait for the writer.", stats.waiting.get());
     page.value("countersign_packs", "Packs in the repository.", store.packs());
-    let bytes = stats.stored_bytes();
+    let bytes = stats.stored_bytes.get();
     page.value("countersign_stored_bytes_total", "Bytes of new files and commits that were stored.", bytes);
     if let Ok(space) = DiskSpace::of(store.data_dir.path()) {
         let help = "Bytes that the server can still use on the disk of its data directory.";
@@ -150,10 +150,14 @@ fn write_store(page: &mut Page, app: &App) {
         write_node(page, &node.state);
     }
     let Some(stats) = app.role.nonces() else { return };
-    page.value("countersign_nonces_stored_total", "Nonces that were new.", stats.stored());
-    page.value("countersign_nonces_repeated_total", "Nonces that were used before.", stats.repeated());
-    page.value("countersign_nonces_kept", "Nonces remembered now.", stats.kept());
-    page.value("countersign_nonces_queue_length", "Requests that wait for their nonces.", stats.waiting());
+    page.value("countersign_nonces_stored_total", "Nonces that were new.", stats.stored.get());
+    page.value("countersign_nonces_repeated_total", "Nonces that were used before.", stats.repeated.get());
+    page.value("countersign_nonces_kept", "Nonces remembered now.", stats.kept.get());
+    page.value(
+        "countersign_nonces_queue_length",
+        "Requests that wait for their nonces.",
+        stats.waiting.get(),
+    );
 }
 
 fn write_node(page: &mut Page, node: &NodeState) {
@@ -169,14 +173,14 @@ fn write_node(page: &mut Page, node: &NodeState) {
     let seconds = node.lag_time(now).as_secs_f64();
     page.value("countersign_node_lag_seconds", "How long there have been such batches.", seconds);
     let help = "Batches of this node that had to be decided again, because another node was first.";
-    page.value("countersign_node_races_lost_total", help, node.races_lost());
+    page.value("countersign_node_races_lost_total", help, node.races_lost.get());
     let help = "Batches that this node passed over, because they break the rules.";
-    page.value("countersign_node_passed_over_total", help, node.passed_over());
+    page.value("countersign_node_passed_over_total", help, node.passed_over.get());
     let seconds = node.clock().map_or(0.0, |clock| clock.lead_millis() as f64 / 1e3);
     let help = "How far this node's clock is ahead of the database's.";
     page.value("countersign_node_clock_ahead_seconds", help, seconds);
     let help = "Batches that were sent again, because the answer of the database was lost.";
-    page.value("countersign_node_repeated_appends_total", help, node.repeated_appends());
+    page.value("countersign_node_repeated_appends_total", help, node.repeated_appends.get());
     let name = "countersign_database_seconds";
     page.family(name, "histogram", "Time that the database took to answer.");
     let counts = node.latency.counts().map(|(micros, count)| (micros as f64 / 1e6, count));

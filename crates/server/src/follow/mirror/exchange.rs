@@ -9,7 +9,7 @@ use countersign_core::values::wire::routes::{JOURNAL, LOG_KEY};
 use countersign_core::values::{bounds::NOTE_BYTES, shown::shown_text, wire};
 use countersign_forge::{https::SetupError, url::parse_bare_url};
 use countersign_store::ObjectId;
-use countersign_store::journal::{read::JournalError, read::JournalReader, write::JournalEntry};
+use countersign_store::journal::{JournalEntry, read::JournalError, read::JournalReader};
 use reqwest::{Client, Response, StatusCode, header::CONTENT_TYPE};
 use thiserror::Error;
 use tokio::time::timeout;

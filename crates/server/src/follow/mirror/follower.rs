@@ -3,7 +3,7 @@
 use std::{pin::Pin, sync::Arc, time::Duration, time::Instant};
 
 use countersign_forge::https::SetupError;
-use countersign_store::journal::{follow::FollowError, read::JournalReader, write::JournalEntry};
+use countersign_store::journal::{JournalEntry, follow::FollowError, read::JournalReader};
 use countersign_store::{ObjectId, StoreError, machine::clock::Clock};
 use tokio::{sync::watch, time::sleep};
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool, atomic::Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use countersign_store::journal::{read::JournalError, read::JournalReader, write::JournalEntry};
+use countersign_store::journal::{JournalEntry, read::JournalError, read::JournalReader};
 use thiserror::Error;
 use tokio::sync::watch;
 

@@ -5,7 +5,7 @@ use std::{error::Error, fs, io::Read as _, path::PathBuf, sync::Arc, time::Durat
 use countersign_core::log::policy::Policy;
 use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{bounds::POLICY_BYTES, key::PublicKey, shown::shown_text};
-use countersign_log::LogSigner;
+use countersign_log::CheckpointSigner;
 use serde::Deserialize;
 
 use crate::operate::config::{source::ConfigError, source::MAX_SECONDS, tables::refuse_zero};
@@ -30,7 +30,7 @@ pub struct LogSettings {
     /// The file with the log's key, or with its public half if an agent has the private half.
     pub key_file: PathBuf,
     /// The signer, or `None` until the program has read the key. The server speaks to no agent.
-    pub signer: Option<Arc<LogSigner>>,
+    pub signer: Option<Arc<CheckpointSigner>>,
     pub checkpoint_every: Duration,
     pub heartbeat_every: Duration,
     /// The witnesses to ask, and how many of them must answer.

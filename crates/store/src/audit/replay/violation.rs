@@ -10,7 +10,7 @@ use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
 use gix::ObjectId;
 use thiserror::Error;
 
-use crate::audit::report::Finding;
+use crate::audit::Finding;
 
 /// What is wrong with a commit, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,12 @@
-//! Changing a tree: only the directories on the paths of the change are made anew.
+//! Changing a tree: only the directories on the paths of the change are made anew. And what differs between two trees.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeMap, collections::BTreeSet, sync::Arc};
 
 use countersign_core::values::path::RepoPath;
 use gix::{ObjectId, objs::Kind};
+use thiserror::Error;
 
-use crate::snapshot::tree::dir::{At, Dir, DirEntries, DirEntry, TreeNode, compare, intern};
+use crate::snapshot::tree::{At, Dir, DirEntries, DirEntry, TreeNode, addressable, compare, intern};
 use crate::{error::StoreError, objects::hash};
 
 /// The bytes of a directory that a change made anew.
@@ -113,59 +114,123 @@ fn set(entries: &mut DirEntries, at: Result<At, At>, name: &str, node: Option<Tr
     true
 }
 
-// Which files are not the same in two versions of a directory. What both share is not looked into.
+// What differs between two trees: files, and whatever a tree can hold beside files.
 
-/// Calls `visit` with the path of every file that one of the two has and the other has not, or has otherwise.
-pub(crate) fn walk_changes(old: &Dir, new: &Dir, visit: &mut dyn FnMut(&str)) {
-    if old.id != new.id {
-        walk(Some(old), Some(new), &mut String::new(), visit);
-    }
+/// How many entries may differ between two commits. A change touches some ten files, and all those of a project's
+/// superseded proposals at most. More are an attempt to exhaust the check.
+const MAX_ENTRIES: usize = 100_000;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// Plain files that are not the same in both.
+    pub(crate) touched: BTreeSet<RepoPath>,
+    /// What the store never writes, by its path as the tree spells it, with what it is.
+    pub(crate) odd: BTreeMap<String, &'static str>,
+    /// Entries that were found to differ.
+    entries: usize,
 }
 
-fn walk(old: Option<&Dir>, new: Option<&Dir>, path: &mut String, visit: &mut dyn FnMut(&str)) {
-    let mut before = old.into_iter().flat_map(|dir| dir.entries.iter()).peekable();
-    let mut after = new.into_iter().flat_map(|dir| dir.entries.iter()).peekable();
-    loop {
-        let order = match (before.peek(), after.peek()) {
-            (None, None) => return,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(left), Some(right)) => compare(left, right.name.as_bytes(), right.node.is_dir()),
-        };
-        let left = if order.is_le() { before.next() } else { None };
-        let right = if order.is_ge() { after.next() } else { None };
-        walk_entry(left, right, path, visit);
-    }
-}
+/// Error: too many entries differ between two commits.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("more than {MAX_ENTRIES} files and directories differ from the commit before")]
+pub(crate) struct TooMany;
 
-/// Entries of the same name, both files or both directories, or one of them alone.
-fn walk_entry(
-    old: Option<&DirEntry>,
-    new: Option<&DirEntry>,
-    path: &mut String,
-    visit: &mut dyn FnMut(&str),
-) {
-    let Some(entry) = new.or(old) else { return };
-    let length = path.len();
-    match (dir_of(old), dir_of(new)) {
-        (None, None) if old.map(|old| &old.node) == new.map(|new| &new.node) => {}
-        (None, None) => {
-            path.push_str(&entry.name);
-            visit(path);
+impl Difference {
+    pub(crate) fn between(old: &Arc<Dir>, new: &Arc<Dir>) -> Result<Self, TooMany> {
+        let mut difference = Self::default();
+        difference.compare(Some(old), Some(new), &mut String::new())?;
+        Ok(difference)
+    }
+
+    fn compare(
+        &mut self,
+        old: Option<&Arc<Dir>>,
+        new: Option<&Arc<Dir>>,
+        path: &mut String,
+    ) -> Result<(), TooMany> {
+        if let (Some(old), Some(new)) = (old, new)
+            && old.id == new.id
+        {
+            return Ok(());
         }
-        (Some((old, _)), Some((new, _))) if old == new => {}
-        (old, new) => {
-            path.push_str(&entry.name);
-            path.push('/');
-            walk(old.map(|(_, dir)| dir), new.map(|(_, dir)| dir), path, visit);
+        let is_empty = |dir: Option<&Arc<Dir>>| dir.is_some_and(|dir| dir.entries.is_empty());
+        if !path.is_empty() && (is_empty(old) || is_empty(new)) {
+            self.odd.insert(path.clone(), "it is an empty directory, and Git's own commands keep none");
+        }
+        let mut before = old.into_iter().flat_map(|dir| dir.entries.iter()).peekable();
+        let mut after = new.into_iter().flat_map(|dir| dir.entries.iter()).peekable();
+        loop {
+            let (left, right) = match (before.peek(), after.peek()) {
+                (None, None) => break,
+                (Some(_), None) => (before.next(), None),
+                (None, Some(_)) => (None, after.next()),
+                (Some(left), Some(right)) => {
+                    match compare(left, right.name.as_bytes(), right.node.is_dir()) {
+                        Ordering::Less => (before.next(), None),
+                        Ordering::Equal => (before.next(), after.next()),
+                        Ordering::Greater => (None, after.next()),
+                    }
+                }
+            };
+            let length = path.len();
+            self.compare_entries(left, right, path)?;
+            if let (None, Some(new), Some(old)) = (left, right, old)
+                && old.get(&new.name).is_some()
+            {
+                path.push_str(&new.name);
+                self.odd.insert(path.clone(), "a file became a directory, or a directory a file");
+            }
+            path.truncate(length);
+        }
+        Ok(())
+    }
+
+    /// Entries of the same name and sort, or one of them alone.
+    fn compare_entries(
+        &mut self,
+        old: Option<&DirEntry>,
+        new: Option<&DirEntry>,
+        path: &mut String,
+    ) -> Result<(), TooMany> {
+        let Some(entry) = new.or(old) else { return Ok(()) };
+        let (old, new) = (old.map(|entry| &entry.node), new.map(|entry| &entry.node));
+        if old.zip(new).is_some_and(|(old, new)| old.is_same(new)) {
+            return Ok(());
+        }
+        self.entries += 1;
+        if self.entries > MAX_ENTRIES {
+            return Err(TooMany);
+        }
+        let length = path.len();
+        path.push_str(&entry.name);
+        match (old, new) {
+            (None | Some(TreeNode::Dir(..)), None | Some(TreeNode::Dir(..))) => {
+                if !is_plain(&entry.name) {
+                    self.odd.insert(path.clone(), "no path can spell this name");
+                }
+                path.push('/');
+                self.compare(old.and_then(TreeNode::dir), new.and_then(TreeNode::dir), path)?;
+            }
+            (None | Some(TreeNode::File(_)), None | Some(TreeNode::File(_))) => self.touch(path, &entry.name),
+            (Some(TreeNode::File(_) | TreeNode::Dir(..) | TreeNode::Foreign(_)) | None, _) => {
+                let what =
+                    "it is a link, an executable or a submodule, and the server stores plain files only";
+                self.odd.insert(path.clone(), what);
+            }
+        }
+        path.truncate(length);
+        Ok(())
+    }
+
+    fn touch(&mut self, path: &str, name: &str) {
+        match addressable(path).filter(|_| is_plain(name)) {
+            Some(parsed) => drop(self.touched.insert(parsed)),
+            None => drop(self.odd.insert(path.to_owned(), "no path can spell this name")),
         }
     }
-    path.truncate(length);
 }
 
-fn dir_of(entry: Option<&DirEntry>) -> Option<(&ObjectId, &Dir)> {
-    match &entry?.node {
-        TreeNode::Dir(id, dir) => Some((id, dir)),
-        TreeNode::File(_) | TreeNode::Foreign(_) => None,
-    }
+/// Whether a name is one segment of a path.
+fn is_plain(name: &str) -> bool {
+    !name.contains('/') && !matches!(name, "" | "." | "..")
 }

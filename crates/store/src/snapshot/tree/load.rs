@@ -7,7 +7,7 @@ use gix::{ObjectId, hash::Kind as HashKind, objs::Kind, objs::TreeRefIter, objs:
 
 use crate::error::StoreError;
 use crate::objects::{Objects, delta::common_prefix, delta::common_suffix};
-use crate::snapshot::tree::dir::{Dir, DirEntry, Foreign, TreeNode, intern};
+use crate::snapshot::tree::{Dir, DirEntry, Foreign, TreeNode, intern};
 
 /// How many files and directories a tree may have. A million takes some hundred megabytes of memory; a tree of so many
 /// that no machine could serve it was made to exhaust one.

@@ -17,64 +17,30 @@ fn granted(bucket: &Bucket, rate: Rate, now: u64, asked: usize) -> usize {
 }
 
 #[test]
-fn a_rate_is_an_interval_and_room_for_a_burst() {
+fn a_burst_is_granted_at_once_and_comes_back_at_the_steady_rate() {
     let slow = Rate::new(30, Duration::from_secs(60), 60);
     for (rate, interval, burst) in [(ten_a_second(), SECOND / 10, 5), (slow, 2 * SECOND, 60)] {
-        let bucket = Bucket::default();
-        assert_eq!(bucket.take_many(rate, burst, 0), Ok(()));
-        assert_eq!(bucket.take(rate, 0), Err(Duration::from_nanos(interval)));
-        assert_eq!([interval - 1, interval].map(|now| bucket.left(rate, now)), [0, 1]);
-        let room = interval * burst;
-        assert_eq!([room - 1, room].map(|now| bucket.left(rate, now)), [burst - 1, burst]);
+        let (bucket, start, room) = (Bucket::default(), 1_000 * SECOND, interval * burst);
+        assert_eq!(
+            bucket.take_many(rate, burst + 1, start),
+            Err(Duration::from_nanos(interval)),
+            "all or none"
+        );
+        assert_eq!(granted(&bucket, rate, start, 1_000), burst as usize);
+        // A refusal is not charged, and tells when to come.
+        for _ in 0..1_000 {
+            assert_eq!(bucket.take(rate, start), Err(Duration::from_nanos(interval)));
+        }
+        let left = |after: u64| bucket.left(rate, start + after);
+        assert_eq!([interval - 1, interval, room - 1, room].map(left), [0, 1, burst - 1, burst]);
+        assert_eq!(granted(&bucket, rate, start + 4 * interval, 1_000), 4);
+        // However long the rest was, no more than a burst.
+        let late = start + 3_600 * SECOND;
+        assert!(bucket.take_many(rate, u64::MAX, late).is_err());
+        assert_eq!(granted(&bucket, rate, late, 1_000), burst as usize);
+        // The steady rate is granted for ever.
+        assert!((1..1_000).all(|n| bucket.take(rate, late + n * interval).is_ok()));
     }
-}
-
-#[test]
-fn a_burst_is_granted_at_once_and_comes_back_at_the_steady_rate() {
-    let bucket = Bucket::default();
-    let start = 1_000 * SECOND;
-    assert_eq!(granted(&bucket, ten_a_second(), start, 100), 5);
-    assert_eq!(granted(&bucket, ten_a_second(), start + SECOND / 10 - 1, 100), 0);
-    assert_eq!(granted(&bucket, ten_a_second(), start + SECOND / 10, 100), 1);
-    assert_eq!(granted(&bucket, ten_a_second(), start + SECOND / 10 * 4, 100), 3);
-}
-
-#[test]
-fn rest_earns_no_more_than_a_burst() {
-    let bucket = Bucket::default();
-    assert_eq!(granted(&bucket, ten_a_second(), 0, 100), 5);
-    assert_eq!(granted(&bucket, ten_a_second(), 3_600 * SECOND, 100), 5);
-}
-
-#[test]
-fn the_steady_rate_is_granted_for_ever() {
-    let bucket = Bucket::default();
-    let tenths = (0..1_000).map(|n| n * SECOND / 10);
-    assert!(tenths.into_iter().all(|now| bucket.take(ten_a_second(), now).is_ok()));
-}
-
-#[test]
-fn one_who_is_refused_is_told_when_to_come_and_is_not_charged() {
-    let bucket = Bucket::default();
-    granted(&bucket, ten_a_second(), 0, 5);
-    for _ in 0..1_000 {
-        assert_eq!(bucket.take(ten_a_second(), 0), Err(Duration::from_millis(100)));
-    }
-    assert_eq!(bucket.take(ten_a_second(), SECOND / 10), Ok(()));
-}
-
-#[test]
-fn many_are_taken_at_once_or_not_at_all() {
-    let bucket = Bucket::default();
-    assert_eq!(bucket.take_many(ten_a_second(), 4, 0), Ok(()));
-    assert_eq!(bucket.left(ten_a_second(), 0), 1);
-    assert_eq!(bucket.take_many(ten_a_second(), 2, 0), Err(Duration::from_millis(100)));
-    assert_eq!(bucket.take_many(ten_a_second(), 1, 0), Ok(()));
-    assert_eq!(bucket.left(ten_a_second(), SECOND / 10 - 1), 0);
-    assert_eq!(bucket.left(ten_a_second(), SECOND / 10 * 2), 2);
-    assert_eq!(bucket.left(ten_a_second(), 3_600 * SECOND), 5);
-    assert!(bucket.take_many(ten_a_second(), 6, 3_600 * SECOND).is_err(), "more than a burst");
-    assert!(bucket.take_many(ten_a_second(), u64::MAX, 3_600 * SECOND).is_err());
 }
 
 #[test]

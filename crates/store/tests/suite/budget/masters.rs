@@ -5,7 +5,7 @@ use countersign_core::rules::snapshot::Change;
 use countersign_store::{BudgetScope, Options, Repository, StorageLimits, Store, StoreError};
 use countersign_testing::{PENDING, PROJECT, Signers, World, alice, bob, carol, dave, key, signers};
 
-use crate::support::{Fixture, options, path};
+use crate::support::{Fixture, commit, options, path};
 
 const DELAY: i128 = 48 * 3_600;
 const LIMITS: StorageLimits = StorageLimits {
@@ -13,7 +13,7 @@ const LIMITS: StorageLimits = StorageLimits {
     owner: 300_000,
     host: 400_000,
     total: 500_000,
-    project_reserved: 20_000,
+    project_reserved: 60_000,
 };
 
 fn team(time: &str) -> Signers {
@@ -30,13 +30,6 @@ fn waiting() -> World {
     world
 }
 
-async fn put(store: &Store, change: &Change) -> Result<(), StoreError> {
-    let change = change.clone();
-    let stored = store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await?;
-    stored.expect("this decision refuses nothing");
-    Ok(())
-}
-
 /// A store with what the world has.
 async fn store_of(fixture: &Fixture, world: &World) -> Store {
     let repository = Repository::open(&fixture.repository()).unwrap();
@@ -45,7 +38,7 @@ async fn store_of(fixture: &Fixture, world: &World) -> Store {
     for name in world.repo.names() {
         all.write(path(name), world.repo.bytes(name));
     }
-    put(&store, &all).await.expect("room");
+    commit(&store, all).await.expect("room");
     store
 }
 
@@ -56,7 +49,7 @@ async fn use_up(store: &Store, message: &str, file: &str) {
             let mut change = Change::new(message.to_owned());
             let content = format!("{:?}", std::time::Instant::now()).repeat(bytes);
             change.write(path(file), content.as_bytes()[..bytes].to_vec());
-            match put(store, &change).await {
+            match commit(store, change).await {
                 Ok(()) => {}
                 Err(StoreError::OverBudget(over)) => {
                     assert_eq!(over.scope, BudgetScope::Project);
@@ -68,56 +61,39 @@ async fn use_up(store: &Store, message: &str, file: &str) {
     }
 }
 
-/// First with releases, then with proposals.
-async fn use_up_all(store: &Store) {
+#[tokio::test]
+async fn what_admins_have_used_up_stops_neither_the_masters_nor_what_has_waited() {
+    let (fixture, waiting) = (Fixture::in_memory(), waiting());
+    let store = store_of(&fixture, &waiting).await;
+    // First with releases, then with proposals.
+    use_up(&store, "Write", &format!("{PROJECT}/1.0/svc.index.json")).await;
     let thief = bob().public_key();
-    use_up(store, "Write", &format!("{PROJECT}/1.0/svc.index.json")).await;
     let proposal =
         format!("Replace the proposed signers of {PROJECT}\n\nBy: {thief}\nFrom: https://example.org\n");
-    use_up(store, &proposal, &format!("{PROJECT}/svc.signers.pending/other")).await;
-}
-
-#[tokio::test]
-async fn the_masters_still_veto() {
-    let (fixture, mut world) = (Fixture::in_memory(), waiting());
-    let store = store_of(&fixture, &world).await;
-    use_up_all(&store).await;
+    use_up(&store, &proposal, &format!("{PROJECT}/svc.signers.pending/other")).await;
+    let last = async |world: &World| commit(&store, world.last.clone()).await;
+    // Admins have no part in the reserve of the masters.
+    let mut world = waiting.clone();
+    world.update(&team("2026-02-01T09:00:01Z"), &carol()).expect("an update");
+    let refused = last(&world).await;
+    assert!(matches!(refused, Err(StoreError::OverBudget(_))), "{refused:?}");
+    // The masters veto, or rotate themselves.
+    let mut world = waiting.clone();
     let document = world.veto_document("no one of us has asked for this");
     for master in [dave(), key(6)] {
         world.veto(&world.veto_request(&document, &master)).expect("a veto");
-        put(&store, &world.last).await.expect("a reserve for masters");
+        last(&world).await.expect("a reserve for masters");
     }
-}
-
-#[tokio::test]
-async fn the_masters_still_rotate() {
-    let (fixture, mut world) = (Fixture::in_memory(), waiting());
-    let store = store_of(&fixture, &world).await;
-    use_up_all(&store).await;
+    let mut world = waiting.clone();
     world.update(&team("2026-02-01T09:00:01Z"), &dave()).expect("an update");
-    put(&store, &world.last).await.expect("a reserve for masters");
+    last(&world).await.expect("a reserve for masters");
     for master in [dave(), key(6)] {
         world.sign(PENDING, &master).expect("a signature");
-        put(&store, &world.last).await.expect("a reserve for masters");
+        last(&world).await.expect("a reserve for masters");
     }
-}
-
-#[tokio::test]
-async fn what_has_waited_still_takes_force() {
-    let (fixture, mut world) = (Fixture::in_memory(), waiting());
-    let store = store_of(&fixture, &world).await;
-    use_up_all(&store).await;
+    // And what has waited takes effect.
+    let mut world = waiting;
     world.pass(DELAY);
     world.activate_due().expect("it is due");
-    put(&store, &world.last).await.expect("a reserve for what has waited");
-}
-
-#[tokio::test]
-async fn admins_have_no_part_in_the_reserve_of_the_masters() {
-    let (fixture, mut world) = (Fixture::in_memory(), waiting());
-    let store = store_of(&fixture, &world).await;
-    use_up_all(&store).await;
-    world.update(&team("2026-02-01T09:00:01Z"), &carol()).expect("an update");
-    let refused = put(&store, &world.last).await;
-    assert!(matches!(refused, Err(StoreError::OverBudget(_))), "{refused:?}");
+    last(&world).await.expect("a reserve for what has waited");
 }

@@ -2,20 +2,21 @@
 //! is lost, nothing is half made, and the store goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::{fs, path::Path, sync::Arc, sync::Mutex, time::Duration};
+use std::{fs, sync::Arc, sync::Mutex, time::Duration};
 
 use countersign_core::documents::layout;
 use countersign_core::rules::{decide::assets, decide::register, decide::sign, snapshot::Change};
 use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::{Disk, DiskStep, Head, Repository, Store, StoreError};
+use countersign_testing::copy_dir;
 
 use crate::support::faults::{Actor, Faults, Kind, Taken, Target};
 use crate::support::requests::{proposal, release, submission};
 use crate::support::{Fixture, change, contents, hold_writer, let_tasks_begin, options, path, put};
 
-/// With this set, steps that only repeat others are tried as well.
+/// If this variable is set, steps that only repeat others are tried as well.
 const ALL_STEPS: &str = "COUNTERSIGN_ALL_STEPS";
-/// Of steps that are the same but for a name, so many are tried otherwise.
+/// How many steps are tried otherwise of those that are the same but for a name.
 const REPEATED: usize = 2;
 
 type Decision = Box<dyn Fn(&Head) -> Option<Change> + Send>;
@@ -328,18 +329,6 @@ async fn fifteen_packs() -> (Fixture, Vec<Change>) {
     drop(store);
     assert_eq!(fixture.packs().len(), 15);
     (fixture, made)
-}
-
-fn copy_dir(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_dir(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 async fn try_both_scripts(kind: Kind) {

@@ -1,9 +1,11 @@
 //! Objects that the branch does not reach (D200): those of a publish that a crash ended, those that another program put
 //! there, and what `git gc` makes of them beside a running store. No commit may rely on one.
 
-use std::{fs, path::Path, process::Command, sync::Arc, sync::atomic::AtomicBool, sync::atomic::Ordering};
+use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
+use std::{fs, path::Path, path::PathBuf, process::Command};
 
 use countersign_store::{Disk, DiskStep, Moment, Store};
+use countersign_testing::copy_dir;
 
 use crate::support::{Fixture, contents, put};
 
@@ -31,11 +33,6 @@ fn git_gc(repository: &Path) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-fn copy_dir(from: &Path, to: &Path) {
-    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
-    assert!(copied.success());
-}
-
 /// What a kill leaves after a pack has its name and before the branch moves. Its change is `+dir/b=2`.
 async fn killed_before_move() -> Fixture {
     let (fixture, killed, armed) = (Fixture::new(), Fixture::new(), Arc::new(AtomicBool::new(false)));
@@ -55,10 +52,8 @@ fn unreachable_objects(fixture: &Fixture) -> String {
     report.lines().filter(|line| line.starts_with("unreachable")).collect()
 }
 
-fn marks(fixture: &Fixture) -> Vec<String> {
-    let names = fs::read_dir(fixture.repository().join("objects/pack")).unwrap();
-    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.ends_with(".keep")).collect()
+fn marks(fixture: &Fixture) -> Vec<PathBuf> {
+    fixture.pack_files("keep")
 }
 
 /// Stores the content again, on a store that has seen the orphan. Then everything is there.
@@ -86,12 +81,12 @@ async fn an_orphan_without_a_mark_is_not_relied_upon() {
     let fixture = killed_before_move().await;
     // As an earlier version left it, or a power cut.
     for mark in marks(&fixture) {
-        fs::write(fixture.repository().join("objects/pack").join(mark), "").unwrap();
+        fs::write(mark, "").unwrap();
     }
     let store = fixture.start();
     assert_ne!(unreachable_objects(&fixture), "", "what is not known to be ours stays");
     for mark in marks(&fixture) {
-        fs::remove_file(fixture.repository().join("objects/pack").join(mark)).unwrap();
+        fs::remove_file(mark).unwrap();
     }
     git_gc(&fixture.repository());
     assert_eq!(unreachable_objects(&fixture), "");
@@ -167,9 +162,8 @@ async fn a_repository_that_lacks_what_marks_need_gets_it() {
 async fn a_mark_that_was_cut_off_goes_and_its_pack_stays() {
     let fixture = killed_before_move().await;
     for mark in marks(&fixture) {
-        let mark = fixture.repository().join("objects/pack").join(mark);
         let text = fs::read(&mark).unwrap();
-        fs::write(mark, &text[..text.len() / 2]).unwrap();
+        fs::write(&mark, &text[..text.len() / 2]).unwrap();
     }
     let store = fixture.start();
     assert!(marks(&fixture).is_empty());
@@ -182,15 +176,14 @@ async fn a_mark_that_was_cut_off_goes_and_its_pack_stays() {
 #[tokio::test]
 async fn an_old_mark_costs_no_pack() {
     let fixture = killed_before_move().await;
-    let pack_dir = fixture.repository().join("objects/pack");
     let [mark] = &marks(&fixture)[..] else { panic!("one mark") };
-    let text = fs::read_to_string(pack_dir.join(mark)).unwrap();
+    let text = fs::read_to_string(mark).unwrap();
     let moved_to = text.lines().last().unwrap();
     fixture.git(&["update-ref", "refs/heads/main", moved_to]);
     let store = fixture.start();
     put(&store, &["+dir/c=3"]).await.unwrap();
     drop(store);
-    fs::write(pack_dir.join(mark), text).unwrap();
+    fs::write(mark, text).unwrap();
     let store = fixture.start();
     assert!(marks(&fixture).is_empty());
     let head = store.head();

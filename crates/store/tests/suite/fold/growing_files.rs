@@ -8,11 +8,10 @@ use countersign_core::rules::snapshot::{Change, Snapshot as _};
 use countersign_core::values::{
     bounds::SIGNERS_FILE_ENTRIES, digest::Sha512, key::SecretKey, time::Timestamp,
 };
-use countersign_store::Store;
 
-use crate::support::{Fixture, await_folding, hold_writer, let_tasks_begin, path};
+use crate::support::{Fixture, await_folding, commit, commit_together, path};
 
-/// Of 220 MB that are written. Packs that were folded and stay for a while are included.
+/// The most that is on disk of 220 MB that are written. Packs that were folded and stay for a while are included.
 const MAX_DISK_BYTES: u64 = 20_000_000;
 
 /// So many differences lead to any version, however often it was folded.
@@ -55,10 +54,6 @@ fn key(n: usize) -> SecretKey {
     let mut seed = [7; 32];
     seed[..8].copy_from_slice(&(n as u64).to_le_bytes());
     SecretKey::from_seed(&seed)
-}
-
-async fn store_change(store: &Store, change: Change) {
-    store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
 }
 
 fn disk_used(fixture: &Fixture) -> u64 {
@@ -104,7 +99,7 @@ async fn the_signatures_of_a_thousand_keys_take_little_room_on_disk() {
     let mut signing = Signing::new();
     let (mut packs, mut most) = (0, 0);
     for n in 0..SIGNERS_FILE_ENTRIES {
-        store_change(&store, signing.sign(n)).await;
+        commit(&store, signing.sign(n)).await.unwrap();
         (packs, most) = (packs.max(store.packs()), most.max(disk_used(&fixture)));
         // What remains must not depend on how busy the machine is.
         await_folding(&store, 40);
@@ -125,19 +120,9 @@ async fn versions_that_come_together_are_differences_from_the_start() {
     let fixture = Fixture::in_memory();
     let store = Arc::new(fixture.start());
     let mut signing = Signing::new();
-    let release = hold_writer(&store).await;
     let before = disk_used(&fixture);
-    let tasks: Vec<_> = (0..200)
-        .map(|n| {
-            let (store, change) = (Arc::clone(&store), signing.sign(n));
-            tokio::spawn(async move { store_change(&store, change).await })
-        })
-        .collect();
-    let_tasks_begin().await;
-    release.wait();
-    for task in tasks {
-        task.await.unwrap();
-    }
+    let stored = commit_together(&store, (0..200).map(|n| signing.sign(n))).await;
+    assert!(stored.iter().all(Result::is_ok));
     let used = disk_used(&fixture) - before;
     println!("{used} bytes for 200 changes in {} rounds", store.publishes());
     // Whole they would take 2.6 MB; every 51st is whole.

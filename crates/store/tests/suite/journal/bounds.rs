@@ -35,7 +35,7 @@ fn the_longest_path_and_author_have_room_in_a_line() {
     assert!(Author::new("n", &"m".repeat(1_025)).is_err());
     let mut entry = super::entry(super::id('a'), None, change);
     entry.author = Author::new(&"n".repeat(1_024), &"m".repeat(1_024)).unwrap();
-    let stream = countersign_store::journal::write::write_entries([&entry]);
+    let stream = countersign_store::journal::write_entries([&entry]);
     assert_eq!(read_all(&stream).unwrap(), [entry]);
 }
 

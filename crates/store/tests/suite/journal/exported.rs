@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, process::Command, process::Stdio};
 
-use countersign_store::journal::{export::JournalExport, write::JournalEntry, write::write_entries};
+use countersign_store::journal::{JournalEntry, export::JournalExport, write_entries};
 use countersign_store::{ObjectId, Store};
 use tempfile::TempDir;
 
@@ -35,90 +35,36 @@ fn journal(store: &Store, after: Option<ObjectId>) -> JournalExport {
 async fn fill(store: &Store) {
     put(store, &["+https/a/443/b=one", "+https/a/443/c=one", "+https/a/443/d/e=two"]).await.unwrap();
     put(store, &["+https/a/443/b=three", "-https/a/443/c"]).await.unwrap();
-    put(
-        store,
-        &[
-            "-https/a/443/d/e",
-            "+https/a/443/d.x=four",
-            "+\"quoted\" name/ü \\'=five".replace('\\', "").as_str(),
-        ],
-    )
-    .await
-    .unwrap();
+    let quoted = "+\"quoted\" name/ü '=five";
+    put(store, &["-https/a/443/d/e", "+https/a/443/d.x=four", quoted]).await.unwrap();
     put(store, &["+https/a/443/b=one"]).await.unwrap();
 }
 
 #[tokio::test]
-async fn it_has_every_commit_with_what_it_changed() {
+async fn it_has_every_commit_with_what_it_changed_in_parts_of_any_size_and_after_any_commit() {
     let fixture = Fixture::new();
     let store = fixture.start();
     fill(&store).await;
     let told = entries(journal(&store, None));
-    let ids = fixture.git(&["rev-list", "--reverse", "main"]);
-    assert_eq!(
-        told.iter().map(|entry| entry.id.to_string()).collect::<Vec<_>>(),
-        ids.lines().collect::<Vec<_>>()
-    );
-    let messages: Vec<&str> = told.iter().map(|entry| entry.change.message.lines().next().unwrap()).collect();
-    assert_eq!(messages, fixture.log());
-    for (entry, parent) in told.iter().zip([None].into_iter().chain(told.iter().map(|entry| Some(entry.id))))
-    {
-        assert_eq!(entry.parent, parent);
-    }
-    for (number, entry) in told.iter().enumerate().skip(1) {
-        let (before, after) = (told[number - 1].id, entry.id);
-        let names = fixture.git(&[
-            "-c",
-            "core.quotePath=false",
-            "diff-tree",
-            "-r",
-            "--no-renames",
-            "--format=",
-            "--name-status",
-            "-z",
-            &before.to_string(),
-            &after.to_string(),
-        ]);
-        let mut own = String::new();
-        for (path, content) in &entry.change.files {
-            let is_new = !fixture
-                .git(&["ls-tree", "-r", "--name-only", "-z", &before.to_string()])
-                .contains(&format!("{path}\0"));
-            let status = if content.is_none() {
-                "D"
-            } else if is_new {
-                "A"
-            } else {
-                "M"
-            };
-            own += &format!("{status}\0{path}\0");
-        }
+    let ids: Vec<String> = told.iter().map(|entry| entry.id.to_string()).collect();
+    assert_eq!(ids, fixture.git(&["rev-list", "--reverse", "main"]).lines().collect::<Vec<_>>());
+    assert_eq!(journal(&store, None).head(), store.head().commit);
+    for pair in told.windows(2) {
+        assert_eq!(pair[1].parent, Some(pair[0].id));
+        // What a file becomes, the copies below prove.
+        let [before, after] = [0, 1].map(|at: usize| pair[at].id.to_string());
+        let names = fixture.git(&["diff-tree", "-r", "--no-renames", "--name-only", "-z", &before, &after]);
+        let own: String = pair[1].change.files.keys().map(|path| format!("{path}\0")).collect();
         assert_eq!(names, own);
     }
-    assert_eq!(journal(&store, None).head(), store.head().commit);
-}
-
-#[tokio::test]
-async fn parts_of_any_size_are_the_text_of_the_entries() {
-    let fixture = Fixture::new();
-    let store = fixture.start();
-    fill(&store).await;
-    let expected = write_entries(&entries(journal(&store, None)));
+    let expected = write_entries(&told);
     for part in [1, 100, 1 << 20] {
         assert_eq!(text(journal(&store, None), part), expected);
     }
-}
-
-#[tokio::test]
-async fn it_goes_on_after_any_commit() {
-    let fixture = Fixture::new();
-    let store = fixture.start();
-    fill(&store).await;
-    let all = entries(journal(&store, None));
-    for (number, entry) in all.iter().enumerate() {
+    for (number, entry) in told.iter().enumerate() {
         let rest = journal(&store, Some(entry.id));
-        assert_eq!(rest.is_done(), number + 1 == all.len());
-        assert_eq!(entries(rest), all[number + 1..]);
+        assert_eq!(rest.is_done(), number + 1 == told.len());
+        assert_eq!(entries(rest), told[number + 1..]);
     }
 }
 
@@ -129,15 +75,11 @@ async fn only_a_commit_of_the_history_can_be_gone_on_from() {
     fill(&store).await;
     assert!(store.journal(Some(id('a'))).unwrap().is_none());
     for name in ["main:https/a/443/b", "main^{tree}"] {
-        let other = ObjectId::from_hex(fixture.git(&["rev-parse", name]).trim().as_bytes()).unwrap();
-        assert!(store.journal(Some(other)).unwrap().is_none(), "{name}");
+        assert!(store.journal(Some(fixture.id_of(name))).unwrap().is_none(), "{name}");
     }
     // Such as a crash leaves.
-    let tree = fixture.git(&["rev-parse", "main~1^{tree}"]);
     for parents in [&["-p", "main~1"][..], &["-p", "main"], &[]] {
-        let made = ["-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree.trim(), "-m", "x"];
-        let stray = fixture.git(&[&made, parents].concat());
-        let stray = ObjectId::from_hex(stray.trim().as_bytes()).unwrap();
+        let stray = fixture.id_of(&fixture.commit_tree("main~1^{tree}", "x", parents));
         assert!(store.journal(Some(stray)).unwrap().is_none(), "{parents:?}");
     }
 }
@@ -161,19 +103,7 @@ async fn a_long_history_is_told_from_any_commit_on() {
             assert_eq!(entries(journal(&store, Some(all[at].id))), all[at + 1..], "{at} of {expected}");
         }
         let old = all[3].id.to_string();
-        let stray = [
-            "-c",
-            "user.name=x",
-            "-c",
-            "user.email=x@x",
-            "commit-tree",
-            "main^{tree}",
-            "-m",
-            "x",
-            "-p",
-            &old,
-        ];
-        let stray = ObjectId::from_hex(fixture.git(&stray).trim().as_bytes()).unwrap();
+        let stray = fixture.id_of(&fixture.commit_tree("main^{tree}", "x", &["-p", &old]));
         assert!(store.journal(Some(stray)).unwrap().is_none());
     }
 }
@@ -190,14 +120,10 @@ async fn git_imports_it_at_once_and_in_parts() {
 
     let copy = BareCopy::new();
     let ids: Vec<ObjectId> = read_all(&all).unwrap().iter().map(|entry| entry.id).collect();
-    let mut after = None;
-    for end in [1, 3, 4] {
-        let entries = entries(journal(&store, after));
-        let count =
-            ids[..=end].len() - after.map_or(0, |after| ids.iter().position(|id| *id == after).unwrap() + 1);
-        copy.import(&write_entries(&entries[..count]));
+    for (begin, end) in [(0, 1), (2, 3), (4, 4)] {
+        let after = (begin > 0).then(|| ids[begin - 1]);
+        copy.import(&write_entries(&entries(journal(&store, after))[..=end - begin]));
         copy.check(ids[end]);
-        after = Some(ids[end]);
     }
 }
 
@@ -207,21 +133,19 @@ async fn what_no_server_wrote_is_not_told() {
     let store = fixture.start();
     fill(&store).await;
     drop(store);
-    let head = fixture.git(&["rev-parse", "main"]);
-    let blob = fixture.git(&["rev-parse", "main:https/a/443/b"]);
+    let (head, blob) = (fixture.id_of("main"), fixture.id_of("main:https/a/443/b"));
+    let tip = head.to_string();
     for (mode, name) in
         [("100755", "https/a/443/x"), ("120000", "https/a/443/x"), ("100644", "https/a/443/a\\b")]
     {
-        fixture.git(&["read-tree", head.trim()]);
-        fixture.git(&["update-index", "--add", "--cacheinfo", &format!("{mode},{},{name}", blob.trim())]);
-        commit_index(&fixture, &["-p", head.trim()], "main");
-        let bad = fixture.git(&["rev-parse", "main"]);
+        fixture.git(&["read-tree", &tip]);
+        fixture.git(&["update-index", "--add", "--cacheinfo", &format!("{mode},{blob},{name}")]);
+        commit_index(&fixture, &["-p", &tip], "main");
         let store = fixture.start();
-        let mut export = journal(&store, Some(ObjectId::from_hex(head.trim().as_bytes()).unwrap()));
-        let error = export.next_part(1).unwrap_err().to_string();
-        assert!(error.contains(bad.trim()), "{error}");
+        let error = journal(&store, Some(head)).next_part(1).unwrap_err().to_string();
+        assert!(error.contains(&fixture.id_of("main").to_string()), "{error}");
         drop(store);
-        fixture.git(&["update-ref", "refs/heads/main", head.trim()]);
+        fixture.git(&["update-ref", "refs/heads/main", &tip]);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
-use countersign_store::journal::write::write_entries;
+use countersign_store::journal::write_entries;
 use proptest::{collection, option, prelude::*, sample};
 
 use super::{entry, id, read_in_pieces};

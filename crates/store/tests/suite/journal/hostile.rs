@@ -2,7 +2,7 @@
 
 use countersign_core::rules::snapshot::Change;
 use countersign_store::journal::read::{JournalError, JournalFault, JournalReader};
-use countersign_store::journal::write::write_entries;
+use countersign_store::journal::write_entries;
 use proptest::{prelude::*, sample::Index};
 
 use super::{entry, fault, id, read_all, write_one};

@@ -1,6 +1,6 @@
 use countersign_core::{rules::snapshot::Change, values::time::Timestamp};
 use countersign_store::journal::read::{JournalError, JournalFault, JournalReader};
-use countersign_store::journal::write::{JournalEntry, write_entries};
+use countersign_store::journal::{JournalEntry, write_entries};
 use countersign_store::{Author, ObjectId};
 
 mod bounds;

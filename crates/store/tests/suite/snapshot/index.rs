@@ -9,7 +9,7 @@ use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::{Head, PathEntry, Store};
 
 use crate::support::requests::{proposal, release, revocation, submission};
-use crate::support::{Fixture, path};
+use crate::support::{Fixture, commit, path};
 
 const STEPS: u64 = 600;
 
@@ -39,7 +39,7 @@ async fn the_index_equals_a_rebuild_after_every_change_and_after_a_restart() {
     assert!(world.keys.iter().any(|key| after.index.waiting_for(&key.public_key()).next().is_some()));
 }
 
-/// Those that govern a path are found by it, whether or not there is something at the path.
+/// Checks that the signers that govern a path are found by it, whether or not there is something at the path.
 fn check_signers(head: &Head, projects: &[RepoPath]) {
     for project in projects {
         let own = match head.entry(&layout::active_signers(project)) {
@@ -177,7 +177,7 @@ async fn a_broken_file_is_left_out_of_the_index_and_nothing_else_is() {
     change.write(path("https/broken.example/443/svc.index.json"), b"{}".to_vec());
     change
         .write(path("https/broken.example/443/svc.index.json.signatures.json.pending"), b"nonsense".to_vec());
-    store.transact(move |_: &Head, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    commit(&store, change).await.unwrap();
     assert_eq!(store.head().index, before.index);
     assert_eq!(Head::clone(&store.head()).rebuild_index().index, before.index);
 }

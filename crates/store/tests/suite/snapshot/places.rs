@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_core::values::{path::RepoPath, wire};
-use countersign_store::snapshot::tree::{dir::Dir, dir::DirEntry, dir::TreeNode, edit::Edit, edit::apply};
+use countersign_store::snapshot::tree::{Dir, DirEntry, TreeNode, edit::Edit, edit::apply};
 use countersign_store::snapshot::{path_table::NEAR, path_table::Places, trie::Node};
 use countersign_store::{ObjectId, objects::hash};
 use gix::{hashtable::HashMap, objs::Kind};

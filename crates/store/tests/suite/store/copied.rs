@@ -1,11 +1,11 @@
 //! A copy that is made from a journal holds only what the rules give (D206).
 
 use countersign_core::{rules::snapshot::Change, values::bounds::FILE_BYTES};
-use countersign_store::journal::{copy::CheckBegin, copy::Copied, copy::JournalCopy, write::JournalEntry};
+use countersign_store::journal::{JournalEntry, copy::CheckBegin, copy::Copied, copy::JournalCopy};
 use countersign_store::{ObjectId, Options, Repository, Store, machine::clock::Clock};
 
 use super::following::{entries_of, origin};
-use crate::support::{Fixture, options, path, replaying::everything, replaying::speaks_for};
+use crate::support::{Fixture, commit, options, path, replaying::everything, replaying::speaks_for};
 
 /// A legal history, and then as many commits of so many bytes that no rule gives.
 async fn journal(illegal: usize, bytes: usize) -> (Vec<JournalEntry>, usize) {
@@ -20,7 +20,7 @@ async fn journal(illegal: usize, bytes: usize) -> (Vec<JournalEntry>, usize) {
         let mut content = number.to_string().into_bytes();
         content.resize(bytes, b'x');
         change.write(path(&format!("notes/{number}")), content);
-        store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+        commit(&store, change).await.unwrap();
     }
     (entries_of(&store, None), legal.len())
 }

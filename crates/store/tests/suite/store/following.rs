@@ -1,16 +1,15 @@
 //! A store that follows another one has the same commits, or says which one the rules do not give.
 
-use std::{io, sync::Arc, sync::atomic::AtomicBool, sync::atomic::AtomicUsize, sync::atomic::Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use countersign_core::{rules::snapshot::Change, values::bounds::NEW_DIRECTORIES};
-use countersign_store::journal::{follow::FollowError, write::JournalEntry};
+use countersign_store::journal::{JournalEntry, follow::FollowError};
 use countersign_store::{
-    Disk, DiskStep, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole,
-    machine::clock::Clock,
+    Disk, ObjectId, Options, Repository, Store, StoreError, StoreRole, machine::clock::Clock,
 };
 
 use crate::support::replaying::{Recorded, everything, first_of_everything, speaks_for};
-use crate::support::{Fixture, contents, options, path};
+use crate::support::{Fixture, commit, contents, disk_that_doubts_a_move, options, path};
 
 /// A store with these commits, made at these times.
 pub(super) async fn origin(fixture: &Fixture, steps: &[Recorded]) -> Store {
@@ -20,14 +19,18 @@ pub(super) async fn origin(fixture: &Fixture, steps: &[Recorded]) -> Store {
     let store = Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap();
     for step in &steps[1..] {
         let change = step.change();
-        store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+        commit(&store, change).await.unwrap();
     }
     store
 }
 
 fn follower(fixture: &Fixture) -> Store {
+    follower_on(fixture, Disk::default())
+}
+
+fn follower_on(fixture: &Fixture, disk: Disk) -> Store {
     let options = Options { speaks_for, role: StoreRole::Follower, ..options() };
-    Store::start(Repository::open(&fixture.repository()).unwrap(), options).unwrap()
+    Store::start(Repository::open_on(disk, &fixture.repository()).unwrap(), options).unwrap()
 }
 
 pub(super) fn entries_of(store: &Store, after: Option<ObjectId>) -> Vec<JournalEntry> {
@@ -107,17 +110,7 @@ async fn an_entry_must_have_the_id_that_it_says_and_continue_the_newest_commit()
 async fn a_commit_that_a_failed_disk_has_all_the_same_is_welcome_again() {
     let entries = journal().await;
     let copy = Fixture::in_memory();
-    let has_failed = AtomicBool::new(false);
-    let disk = Disk::with_fault(Arc::new(move |step, moment, path| {
-        let is_it = step == DiskStep::SyncDir && moment == Moment::After && path.ends_with("refs/heads");
-        let is_writer = std::thread::current().name() == Some("store-writer");
-        if is_it && is_writer && !has_failed.swap(true, Ordering::SeqCst) {
-            return Err(io::Error::other("injected by a test"));
-        }
-        Ok(())
-    }));
-    let options = Options { speaks_for, role: StoreRole::Follower, ..options() };
-    let store = Store::start(Repository::open_on(disk, &copy.repository()).unwrap(), options).unwrap();
+    let store = follower_on(&copy, disk_that_doubts_a_move());
     let failed = store.follow(entries[..3].to_vec()).await.unwrap_err();
     assert!(matches!(failed, FollowError::Store(StoreError::Io(_))), "{failed}");
     assert!(store.head().commit.is_null(), "no one has looked where the branch is");
@@ -134,9 +127,8 @@ async fn a_request_that_was_used_before_the_restart_is_not_accepted_again() {
     // Registered, dropped, and registered with the same request: only the nonce tells that it is the same one.
     let mut steps = everything().steps;
     steps.truncate(4);
-    let again =
-        Recorded { before: steps[3].after.clone(), after: steps[1].after.clone(), ..steps[1].clone() };
-    let again = Recorded { time: steps[3].time, ..again };
+    let (before, after) = (steps[3].after.clone(), steps[1].after.clone());
+    let again = Recorded { before, after, time: steps[3].time, ..steps[1].clone() };
     steps.push(again);
     let fixture = Fixture::in_memory();
     let entries = entries_of(&origin(&fixture, &steps).await, None);
@@ -197,7 +189,7 @@ async fn directories_that_are_there_are_not_counted() {
     for content in [b"1", b"2"] {
         let mut change = Change::new("x");
         (0..files).for_each(|number| change.write(path(&format!("{number}/x")), *content));
-        origin.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+        commit(&origin, change).await.unwrap();
     }
     let entries = entries_of(&origin, None);
     drop(origin);

@@ -1,10 +1,10 @@
 //! The recent commits that watchers read: always what the branch has, whatever happened to it.
 
-use std::{io, sync::Arc, sync::atomic::AtomicBool, sync::atomic::Ordering};
+use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
 
-use countersign_store::{Disk, DiskStep, Moment, ObjectId, Store, repository::recent_commits::KEPT};
+use countersign_store::{DiskStep, Moment, ObjectId, Store, repository::recent_commits::KEPT};
 
-use crate::support::{Fixture, put};
+use crate::support::{Fixture, failing_disk, put};
 
 /// The commits of the branch, oldest first.
 fn branch(fixture: &Fixture) -> Vec<String> {
@@ -69,13 +69,10 @@ async fn what_was_published_though_it_seemed_to_fail_is_in_the_log() {
     let fixture = Fixture::new();
     let is_armed = Arc::new(AtomicBool::new(false));
     let armed = Arc::clone(&is_armed);
-    let disk = Disk::with_fault(Arc::new(move |step, moment, path| {
+    let disk = failing_disk(move |step, moment, path| {
         let moves_branch = step == DiskStep::Rename && path.ends_with("refs/heads/main");
-        if moves_branch && moment == Moment::After && armed.load(Ordering::Relaxed) {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        Ok(())
-    }));
+        moves_branch && moment == Moment::After && armed.load(Ordering::Relaxed)
+    });
     let store = fixture.start_on(disk);
     commit(&store, 1).await;
     is_armed.store(true, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! Nodes that share an order of batches: here it is a list in memory, which can lose answers and batches.
 
-use std::{fs, io, sync::Arc, sync::Mutex, sync::atomic::AtomicBool, sync::atomic::Ordering};
+use std::{fs, io, sync::Arc, sync::Mutex, sync::MutexGuard, sync::atomic::Ordering};
 
 use countersign_core::rules::snapshot::{Change, Snapshot as _};
 use countersign_core::values::bounds::{JOURNAL_ENTRY_FILES, SHARED_BATCH_FILES};
@@ -10,14 +10,14 @@ use countersign_store::sequence::{
     Sequencer, SharedBatch, Votes,
 };
 use countersign_store::{
-    Disk, DiskStep, Head, Moment, ObjectId, Options, Repository, Store, StoreError, StoreRole,
+    Disk, DiskStep, Head, ObjectId, Options, Repository, Store, StoreError, StoreRole,
     journal::export::JournalBatches, machine::clock::Clock,
 };
 
 use super::following::entries_of;
 use crate::support::faults::{Actor, Faults, Kind, Taken, Target};
 use crate::support::replaying::{Recorded, everything, first_of_everything, speaks_for};
-use crate::support::{Fixture, contents, options, put};
+use crate::support::{Fixture, commit, contents, disk_that_doubts_a_move, options, put, switched_disk};
 
 #[derive(Debug, Clone, Default)]
 struct ListedOrder(Arc<Mutex<List>>);
@@ -172,8 +172,22 @@ impl Nodes {
         }
     }
 
+    /// A new node that has made the first steps.
+    async fn start_at(&self, fixture: &Fixture, steps: usize) -> Store {
+        let node = self.start(fixture);
+        node.catch_up().await.unwrap();
+        for step in 1..=steps {
+            self.act(&node, step).await.unwrap().unwrap();
+        }
+        node
+    }
+
+    fn list(&self) -> MutexGuard<'_, List> {
+        self.order.0.lock().unwrap()
+    }
+
     fn batches(&self) -> usize {
-        self.order.0.lock().unwrap().batches.len()
+        self.list().batches.len()
     }
 }
 
@@ -206,7 +220,7 @@ async fn a_lost_answer_is_an_error_and_the_change_is_made_once_or_not_at_all() {
         let nodes = Nodes::new();
         let node = nodes.start(&fixture);
         node.catch_up().await.unwrap();
-        nodes.order.0.lock().unwrap().loses_answer = Some(loss);
+        nodes.list().loses_answer = Some(loss);
         let unknown = nodes.act(&node, 1).await.unwrap_err();
         assert!(matches!(unknown, StoreError::Unconfirmed(_)), "{unknown}");
         let expected = if is_made { Err("it was made already") } else { Ok(()) };
@@ -223,21 +237,16 @@ async fn a_lost_answer_is_an_error_and_the_change_is_made_once_or_not_at_all() {
 async fn batches_that_the_order_has_lost_are_given_back() {
     let (one, other) = (Fixture::in_memory(), Fixture::in_memory());
     let nodes = Nodes::new();
-    let node = nodes.start(&one);
-    node.catch_up().await.unwrap();
-    for step in 1..6 {
-        nodes.act(&node, step).await.unwrap().unwrap();
-    }
+    let node = nodes.start_at(&one, 5).await;
     let tip = node.head().commit;
-    nodes.order.0.lock().unwrap().batches.truncate(3);
+    nodes.list().batches.truncate(3);
     // Another node starts from what is left, and the one that has more comes back.
-    let late = nodes.start(&other);
-    late.catch_up().await.unwrap();
+    let late = nodes.start_at(&other, 0).await;
     assert_ne!(late.head().commit, tip);
     node.catch_up().await.unwrap();
     late.catch_up().await.unwrap();
     assert_eq!(late.head().commit, tip);
-    assert_eq!(nodes.order.0.lock().unwrap().forgotten, 1);
+    assert_eq!(nodes.list().forgotten, 1);
 }
 
 #[tokio::test]
@@ -247,12 +256,12 @@ async fn a_node_whose_history_went_another_way_stops_and_says_so() {
     let (first, second) = (nodes.start(&one), nodes.start(&other));
     first.catch_up().await.unwrap();
     nodes.act(&first, 1).await.unwrap().unwrap();
-    nodes.order.0.lock().unwrap().batches.truncate(1);
+    nodes.list().batches.truncate(1);
     second.catch_up().await.unwrap();
     // The same change at another time is another commit.
     *nodes.clock.lock().unwrap() = 2;
     let change = nodes.steps[1].change();
-    second.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    commit(&second, change).await.unwrap();
     let stopped = first.catch_up().await.unwrap_err();
     assert!(matches!(stopped, StoreError::Halted(_)), "{stopped}");
     assert!(stopped.to_string().contains(&second.head().commit.to_string()), "{stopped}");
@@ -262,14 +271,9 @@ async fn a_node_whose_history_went_another_way_stops_and_says_so() {
 
 #[tokio::test]
 async fn what_no_node_writes_stops_a_node_until_the_order_is_right_again() {
-    let fixture = Fixture::in_memory();
-    let nodes = Nodes::new();
-    let node = nodes.start(&fixture);
-    node.catch_up().await.unwrap();
-    for step in 1..4 {
-        nodes.act(&node, step).await.unwrap().unwrap();
-    }
-    let good = nodes.order.0.lock().unwrap().batches.clone();
+    let (fixture, nodes) = (Fixture::in_memory(), Nodes::new());
+    let node = nodes.start_at(&fixture, 3).await;
+    let good = nodes.list().batches.clone();
     let lied = SharedBatch { body: good[1].body.clone(), ..good[2].clone() };
     let lies = [
         ("a batch is missing", vec![good[0].clone(), good[2].clone()]),
@@ -278,11 +282,11 @@ async fn what_no_node_writes_stops_a_node_until_the_order_is_right_again() {
     ];
     for (lie, batches) in lies {
         let follower_dir = Fixture::in_memory();
-        nodes.order.0.lock().unwrap().batches = batches;
+        nodes.list().batches = batches;
         let follower = nodes.start(&follower_dir);
         let stopped = follower.catch_up().await;
         assert!(matches!(stopped, Err(StoreError::Halted(_))), "{lie}: {stopped:?}");
-        nodes.order.0.lock().unwrap().batches = good.clone();
+        nodes.list().batches = good.clone();
         follower.catch_up().await.unwrap();
         assert_eq!(follower.halted(), None);
         assert_eq!(follower.head().commit, node.head().commit, "{lie}");
@@ -306,15 +310,14 @@ fn forged_change() -> Change {
 /// The batch of a node that does not know the rules: a commit on top of `good` that no decision gives.
 async fn illegal_after(good: &[SharedBatch]) -> SharedBatch {
     let nodes = Nodes::new();
-    nodes.order.0.lock().unwrap().batches = good.to_vec();
+    nodes.list().batches = good.to_vec();
     let fixture = Fixture::in_memory();
-    let node = nodes.start(&fixture);
-    node.catch_up().await.unwrap();
+    let node = nodes.start_at(&fixture, 0).await;
     let base = node.head();
     let forged = forged_change();
     drop(node);
     let store = forger(&nodes, &fixture);
-    store.transact(move |_, _| Ok::<_, ()>((forged.clone(), ()))).await.unwrap().unwrap();
+    commit(&store, forged).await.unwrap();
     let export = store.journal(Some(base.commit)).unwrap().unwrap();
     JournalBatches::new(export, Some(base.commit), |_| false).next().unwrap().unwrap()
 }
@@ -323,25 +326,18 @@ async fn illegal_after(good: &[SharedBatch]) -> SharedBatch {
 async fn a_batch_that_the_rules_do_not_give_is_passed_over_with_all_that_continues_it() {
     let (one, other) = (Fixture::in_memory(), Fixture::in_memory());
     let nodes = Nodes::new();
-    let (node, late) = (nodes.start(&one), nodes.start(&other));
-    node.catch_up().await.unwrap();
-    for step in 1..3 {
-        nodes.act(&node, step).await.unwrap().unwrap();
-    }
-    let good = nodes.order.0.lock().unwrap().batches.clone();
+    let (node, late) = (nodes.start_at(&one, 2).await, nodes.start(&other));
+    let good = nodes.list().batches.clone();
     let illegal = illegal_after(&good).await;
     let next = SharedBatch { base: Some(illegal.head), ..illegal.clone() };
-    nodes.order.0.lock().unwrap().batches.extend([illegal.clone(), next]);
+    nodes.list().batches.extend([illegal.clone(), next]);
     let before = node.head().commit;
     node.catch_up().await.unwrap();
     assert_eq!((node.head().commit, node.halted()), (before, None));
-    assert_eq!(
-        nodes.order.0.lock().unwrap().passed.iter().map(|place| place.seq).collect::<Vec<_>>(),
-        [4, 5]
-    );
+    assert_eq!(nodes.list().passed.iter().map(|place| place.seq).collect::<Vec<_>>(), [4, 5]);
     // The order goes on behind it, and a node that reads all of it comes to the same.
     nodes.act(&node, 3).await.unwrap().unwrap();
-    assert_eq!(nodes.order.0.lock().unwrap().batches.last().unwrap().base, Some(before));
+    assert_eq!(nodes.list().batches.last().unwrap().base, Some(before));
     late.catch_up().await.unwrap();
     assert_eq!(late.head().commit, node.head().commit);
     assert!(late.journal(Some(illegal.head)).unwrap().is_none());
@@ -349,15 +345,12 @@ async fn a_batch_that_the_rules_do_not_give_is_passed_over_with_all_that_continu
 
 #[tokio::test]
 async fn a_node_that_alone_passes_over_a_batch_accepts_nothing() {
-    let fixture = Fixture::in_memory();
-    let nodes = Nodes::new();
-    let node = nodes.start(&fixture);
-    node.catch_up().await.unwrap();
-    nodes.act(&node, 1).await.unwrap().unwrap();
-    let good = nodes.order.0.lock().unwrap().batches.clone();
+    let (fixture, nodes) = (Fixture::in_memory(), Nodes::new());
+    let node = nodes.start_at(&fixture, 1).await;
+    let good = nodes.list().batches.clone();
     let illegal = illegal_after(&good).await;
     {
-        let mut list = nodes.order.0.lock().unwrap();
+        let mut list = nodes.list();
         list.batches.push(illegal);
         list.dissenters = vec!["two".to_owned(), "three".to_owned()];
     }
@@ -365,18 +358,15 @@ async fn a_node_that_alone_passes_over_a_batch_accepts_nothing() {
     assert!(stopped.to_string().contains("two, three"), "{stopped}");
     assert!(matches!(nodes.act(&node, 2).await, Err(StoreError::Halted(_))));
     // One of them passes over it as well.
-    nodes.order.0.lock().unwrap().dissenters = vec!["two".to_owned()];
+    nodes.list().dissenters = vec!["two".to_owned()];
     node.catch_up().await.unwrap();
     nodes.act(&node, 2).await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn a_node_stops_whose_batch_the_others_pass_over() {
-    let fixture = Fixture::in_memory();
-    let nodes = Nodes::new();
-    let node = nodes.start(&fixture);
-    node.catch_up().await.unwrap();
-    nodes.act(&node, 1).await.unwrap().unwrap();
+    let (fixture, nodes) = (Fixture::in_memory(), Nodes::new());
+    let node = nodes.start_at(&fixture, 1).await;
     let head = node.head().commit;
     let mut votes =
         Votes { against: vec!["two".to_owned()], others: vec!["one".to_owned(), "three".to_owned()] };
@@ -386,11 +376,11 @@ async fn a_node_stops_whose_batch_the_others_pass_over() {
         reason: "it breaks the rules".to_owned(),
         votes: votes.clone(),
     };
-    nodes.order.0.lock().unwrap().passed_by_others = vec![passed(&votes)];
+    nodes.list().passed_by_others = vec![passed(&votes)];
     node.catch_up().await.unwrap();
     votes.against.push("three".to_owned());
     votes.others.pop();
-    nodes.order.0.lock().unwrap().passed_by_others = vec![passed(&votes)];
+    nodes.list().passed_by_others = vec![passed(&votes)];
     let stopped = node.catch_up().await.unwrap_err();
     assert!(stopped.to_string().contains(&head.to_string()), "{stopped}");
     assert!(matches!(nodes.act(&node, 2).await, Err(StoreError::Halted(_))));
@@ -398,12 +388,10 @@ async fn a_node_stops_whose_batch_the_others_pass_over() {
 
 #[tokio::test]
 async fn what_a_node_decides_against_the_rules_is_refused_and_never_shared() {
-    let fixture = Fixture::in_memory();
-    let nodes = Nodes::new();
-    let node = nodes.start(&fixture);
-    node.catch_up().await.unwrap();
+    let (fixture, nodes) = (Fixture::in_memory(), Nodes::new());
+    let node = nodes.start_at(&fixture, 0).await;
     let change = forged_change();
-    let refused = node.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await;
+    let refused = commit(&node, change).await;
     assert!(matches!(refused, Err(StoreError::Illegal(_))), "{refused:?}");
     assert_eq!(nodes.batches(), 1);
     nodes.act(&node, 1).await.unwrap().unwrap();
@@ -412,47 +400,41 @@ async fn what_a_node_decides_against_the_rules_is_refused_and_never_shared() {
 
 #[tokio::test]
 async fn a_node_gives_nothing_back_that_the_rules_do_not_give() {
-    let fixture = Fixture::in_memory();
-    let nodes = Nodes::new();
-    let node = nodes.start(&fixture);
-    node.catch_up().await.unwrap();
-    nodes.act(&node, 1).await.unwrap().unwrap();
+    let (fixture, nodes) = (Fixture::in_memory(), Nodes::new());
+    let node = nodes.start_at(&fixture, 1).await;
     drop(node);
     // Someone changes the repository of the stopped node.
     let single = forger(&nodes, &fixture);
     let change = forged_change();
-    single.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.unwrap().unwrap();
+    commit(&single, change).await.unwrap();
     let forged = single.head().commit;
     drop(single);
     let node = nodes.start(&fixture);
     let stopped = node.catch_up().await.unwrap_err();
     assert!(stopped.to_string().contains(&forged.to_string()), "{stopped}");
-    assert_eq!((nodes.batches(), nodes.order.0.lock().unwrap().forgotten), (2, 0));
+    assert_eq!((nodes.batches(), nodes.list().forgotten), (2, 0));
 }
 
 #[tokio::test]
 async fn a_change_whose_time_the_order_refuses_is_decided_anew_or_refused() {
-    let fixture = Fixture::in_memory();
-    let nodes = Nodes::new();
-    let node = nodes.start(&fixture);
-    node.catch_up().await.unwrap();
+    let (fixture, nodes) = (Fixture::in_memory(), Nodes::new());
+    let node = nodes.start_at(&fixture, 0).await;
     // The clock of the order is an hour behind this node's.
     let behind = Timestamp::from_unix_seconds(nodes.steps[1].time.unix_seconds() - 3_600).unwrap();
-    nodes.order.0.lock().unwrap().clock = Some(behind);
+    nodes.list().clock = Some(behind);
     let refused = nodes.act(&node, 1).await;
     assert!(matches!(refused, Err(StoreError::WrongClock { order, .. }) if order == behind), "{refused:?}");
     assert_eq!(nodes.batches(), 1);
-    nodes.order.0.lock().unwrap().clock = None;
+    nodes.list().clock = None;
     nodes.act(&node, 1).await.unwrap().unwrap();
 }
 
 /// Each takes some hundred bytes of memory, and in the database as few as six.
 #[tokio::test]
 async fn a_batch_of_very_many_files_stops_a_node_before_it_holds_them() {
-    let fixture = Fixture::in_memory();
-    let nodes = Nodes::new();
+    let (fixture, nodes) = (Fixture::in_memory(), Nodes::new());
     nodes.start(&fixture).catch_up().await.unwrap();
-    let first = nodes.order.0.lock().unwrap().batches[0].clone();
+    let first = nodes.list().batches[0].clone();
     let mut commit = String::from_utf8(first.body.to_vec()).unwrap();
     commit.truncate(commit.find("M 100644").unwrap());
     let most = SHARED_BATCH_FILES / JOURNAL_ENTRY_FILES;
@@ -460,7 +442,7 @@ async fn a_batch_of_very_many_files_stops_a_node_before_it_holds_them() {
         let removals: String = (100_000..200_000).map(|number| format!("D {number}\n")).collect();
         let body: String = (0..commits).map(|_| format!("{commit}{removals}\n")).collect();
         let lied = SharedBatch { commits, body: body.into(), ..first.clone() };
-        nodes.order.0.lock().unwrap().batches = vec![lied];
+        nodes.list().batches = vec![lied];
         let copy = Fixture::in_memory();
         let stopped = nodes.start(&copy).catch_up().await.unwrap_err();
         assert!(stopped.to_string().contains(words), "{stopped}");
@@ -469,11 +451,9 @@ async fn a_batch_of_very_many_files_stops_a_node_before_it_holds_them() {
 
 #[tokio::test]
 async fn an_empty_order_is_not_filled_with_commits_unasked() {
-    let fixture = Fixture::in_memory();
-    let nodes = Nodes::new();
-    let node = nodes.start(&fixture);
-    node.catch_up().await.unwrap();
-    nodes.order.0.lock().unwrap().batches.clear();
+    let (fixture, nodes) = (Fixture::in_memory(), Nodes::new());
+    let node = nodes.start_at(&fixture, 0).await;
+    nodes.list().batches.clear();
     let stopped = node.catch_up().await.unwrap_err();
     assert!(stopped.to_string().contains("admin cluster init"), "{stopped}");
     assert_eq!(nodes.batches(), 0);
@@ -483,15 +463,7 @@ async fn an_empty_order_is_not_filled_with_commits_unasked() {
 async fn what_the_disk_does_not_take_is_read_like_the_rest() {
     let (one, other) = (Fixture::new(), Fixture::in_memory());
     let nodes = Nodes::new();
-    let is_broken = Arc::new(AtomicBool::new(false));
-    let is_disk_broken = Arc::clone(&is_broken);
-    let disk = Disk::with_fault(Arc::new(move |_, _, _| {
-        if is_disk_broken.load(Ordering::SeqCst) {
-            Err(io::Error::other("injected by a test"))
-        } else {
-            Ok(())
-        }
-    }));
+    let (disk, is_broken) = switched_disk();
     let node = nodes.start_on(&one, disk);
     node.catch_up().await.unwrap();
     let last = nodes.steps.len() - 1;
@@ -500,8 +472,7 @@ async fn what_the_disk_does_not_take_is_read_like_the_rest() {
         is_broken.store(step == last - 1, Ordering::SeqCst);
         nodes.act(&node, step).await.unwrap().unwrap();
     }
-    let alone = nodes.start(&other);
-    alone.catch_up().await.unwrap();
+    let alone = nodes.start_at(&other, 0).await;
     assert_eq!(contents(&node.head()), contents(&alone.head()));
     assert_eq!(entries_of(&node, None), entries_of(&alone, None));
     let commits = node.recent_commits().read_back(node.head().commit).collect::<Result<Vec<_>, _>>().unwrap();
@@ -519,11 +490,7 @@ async fn what_the_disk_does_not_take_is_read_like_the_rest() {
 async fn many_batches_of_others_come_to_disk_together() {
     let (one, other) = (Fixture::in_memory(), Fixture::in_memory());
     let nodes = Nodes::new();
-    let node = nodes.start(&one);
-    node.catch_up().await.unwrap();
-    for step in 1..nodes.steps.len() {
-        nodes.act(&node, step).await.unwrap().unwrap();
-    }
+    let node = nodes.start_at(&one, nodes.steps.len() - 1).await;
     let faults = Faults::new(None);
     let late = nodes.start_on(&other, faults.disk());
     late.catch_up().await.unwrap();
@@ -540,22 +507,8 @@ async fn many_batches_of_others_come_to_disk_together() {
 async fn a_node_does_not_go_back_behind_what_it_has_published_when_its_disk_fails() {
     let (one, other) = (Fixture::in_memory(), Fixture::in_memory());
     let nodes = Nodes::new();
-    let node = nodes.start(&one);
-    node.catch_up().await.unwrap();
-    for step in 1..6 {
-        nodes.act(&node, step).await.unwrap().unwrap();
-    }
-    let has_failed = AtomicBool::new(false);
-    let disk = Disk::with_fault(Arc::new(move |step, moment, path| {
-        // The branch has moved, and the node is told that it may not have.
-        let is_it = step == DiskStep::SyncDir && moment == Moment::After && path.ends_with("refs/heads");
-        let is_writer = std::thread::current().name() == Some("store-writer");
-        if is_it && is_writer && !has_failed.swap(true, Ordering::SeqCst) {
-            return Err(io::Error::other("injected by a test"));
-        }
-        Ok(())
-    }));
-    let late = nodes.start_on(&other, disk);
+    let node = nodes.start_at(&one, 5).await;
+    let late = nodes.start_on(&other, disk_that_doubts_a_move());
     late.catch_up().await.unwrap();
     assert_eq!((late.halted(), late.head().commit), (None, node.head().commit));
     let head = late.head();
@@ -606,10 +559,7 @@ async fn a_node_whose_disk_fails_loses_nothing_that_is_in_the_order() {
             let node = nodes.start(&fixture);
             node.catch_up().await.unwrap_or_else(|error| panic!("{what}: {error}"));
             let head = node.head();
-            assert_eq!(
-                Some(head.commit),
-                nodes.order.0.lock().unwrap().batches.last().map(|batch| batch.head)
-            );
+            assert_eq!(Some(head.commit), nodes.list().batches.last().map(|batch| batch.head));
             drop(node);
             fixture.check(&head);
         }

@@ -7,31 +7,20 @@ use countersign_core::{rules::snapshot::Change, rules::snapshot::Snapshot, value
 use countersign_store::machine::data_dir::{DataDir, DataDirError};
 use countersign_store::{Head, PathEntry, StoreError};
 
-use crate::support::{Fixture, change, contents, hold_writer, let_tasks_begin, path, put, read};
+use crate::support::{Fixture, call_together, change, commit, commit_together, contents, path, put, read};
 
 #[tokio::test]
-async fn a_new_repository_begins_with_the_initial_change() {
+async fn a_repository_begins_with_the_initial_change_and_every_other_one_is_a_commit_with_author_and_time() {
     let fixture = Fixture::new();
     let store = fixture.start();
     assert_eq!(read(&store.head(), "svc.repository.json").as_deref(), Some("{}\n"));
-    assert_eq!(fixture.log(), ["Create the repository"]);
     assert_eq!(fixture.git(&["symbolic-ref", "HEAD"]).trim(), "refs/heads/main");
     assert_eq!(fixture.git(&["rev-parse", "--is-bare-repository"]).trim(), "true");
-    fixture.check(&store.head());
-}
-
-#[tokio::test]
-async fn every_change_is_one_commit_with_author_and_time() {
-    let fixture = Fixture::new();
-    let store = fixture.start();
     put(&store, &["+a/b=1", "+a/c=2"]).await.unwrap();
     put(&store, &["-a/b", "+a/c=3", "+d=4"]).await.unwrap();
     assert_eq!(fixture.log(), ["Create the repository", "Change +a/b=1 +a/c=2", "Change -a/b +a/c=3 +d=4"]);
-    let shown = fixture.git(&["log", "-1", "--format=%an <%ae> %at %cn <%ce> %ct"]);
-    assert_eq!(
-        shown.trim(),
-        "Countersign <countersign@localhost> 1700000002 Countersign <countersign@localhost> 1700000002"
-    );
+    let shown = fixture.git(&["log", "-1", "--format=%an <%ae> %at;%cn <%ce> %ct"]);
+    assert_eq!(shown.trim(), ["Countersign <countersign@localhost> 1700000002"; 2].join(";"));
     fixture.check(&store.head());
 }
 
@@ -57,18 +46,8 @@ async fn a_head_answers_what_stands_where() {
 async fn changes_that_wait_share_a_publish_and_keep_their_own_commits() {
     let fixture = Fixture::new();
     let store = Arc::new(fixture.start());
-    let release = hold_writer(&store).await;
-    let callers: Vec<_> = (0..200)
-        .map(|n| {
-            let store = Arc::clone(&store);
-            tokio::spawn(async move { put(&store, &[&format!("+dir/{n:03}={n}"), "+counter=same"]).await })
-        })
-        .collect();
-    let_tasks_begin().await;
-    release.wait();
-    for caller in callers {
-        caller.await.unwrap().unwrap();
-    }
+    let changes = (0..200).map(|n| change(&[&format!("+dir/{n:03}={n}"), "+counter=same"]));
+    assert!(commit_together(&store, changes).await.iter().all(Result::is_ok));
     assert_eq!(store.head().files_below(&path("dir")).unwrap().len(), 200);
     assert_eq!(fixture.log().len(), 201);
     assert_eq!(store.publishes(), 2);
@@ -79,29 +58,18 @@ async fn changes_that_wait_share_a_publish_and_keep_their_own_commits() {
 async fn one_key_that_signs_sixty_four_times_at_once_is_accepted_once() {
     let fixture = Fixture::new();
     let store = Arc::new(fixture.start());
-    let release = hold_writer(&store).await;
-    let callers: Vec<_> = (0..64)
-        .map(|n| {
-            let store = Arc::clone(&store);
-            let decide = move |head: &Head, _| match head.read(&path("signature")) {
-                Ok(Some(bytes)) => Err(String::from_utf8(bytes.to_vec()).unwrap()),
-                _ => Ok((change(&[&format!("+signature={n}")]), n)),
-            };
-            tokio::spawn(async move { store.transact(decide).await.unwrap() })
-        })
-        .collect();
-    let_tasks_begin().await;
-    release.wait();
-    let mut accepted = Vec::new();
-    let mut refused = Vec::new();
-    for caller in callers {
-        match caller.await.unwrap() {
-            Ok(n) => accepted.push(n.to_string()),
-            Err(seen) => refused.push(seen),
-        }
-    }
-    assert_eq!(accepted.len(), 1);
-    assert_eq!(refused, vec![accepted[0].clone(); 63]);
+    let sign = |n: usize| {
+        let store = Arc::clone(&store);
+        let decide = move |head: &Head, _| match read(head, "signature") {
+            Some(seen) => Err(seen),
+            None => Ok((change(&[&format!("+signature={n}")]), n.to_string())),
+        };
+        async move { store.transact(decide).await.unwrap() }
+    };
+    let (accepted, refused): (Vec<_>, Vec<_>) =
+        call_together(&store, (0..64).map(sign)).await.into_iter().partition(Result::is_ok);
+    let [Ok(accepted)] = &accepted[..] else { panic!("{accepted:?}") };
+    assert_eq!(refused, vec![Err(accepted.clone()); 63]);
     assert_eq!(fixture.log().len(), 2);
 }
 
@@ -139,7 +107,7 @@ async fn a_file_that_is_too_large_refuses_one_change_and_no_other() {
         let mut change = Change::new(format!("Write {at}"));
         change.write(path("beside"), *b"x");
         change.write(path(at), vec![b'x'; bytes]);
-        store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await.map(|_| ())
+        commit(&store, change).await
     };
     let (largest, larger, small) =
         tokio::join!(write("a", FILE_BYTES), write("b", FILE_BYTES + 1), write("c", 1));
@@ -186,24 +154,9 @@ async fn dropping_the_store_finishes_what_waits() {
 async fn a_full_queue_says_busy() {
     let fixture = Fixture::new();
     let store = Arc::new(fixture.start());
-    let release = hold_writer(&store).await;
-    let callers: Vec<_> = (0..1_100)
-        .map(|_| {
-            let store = Arc::clone(&store);
-            tokio::spawn(async move { store.transact(|_, _| Ok::<_, ()>((Change::new(""), ()))).await })
-        })
-        .collect();
-    let_tasks_begin().await;
-    release.wait();
-    let mut busy = 0;
-    for caller in callers {
-        match caller.await.unwrap() {
-            Ok(answer) => answer.unwrap(),
-            Err(StoreError::Busy) => busy += 1,
-            Err(other) => panic!("{other}"),
-        }
-    }
-    assert_eq!(busy, 1_100 - 1_024);
+    let answers = commit_together(&store, (0..1_100).map(|_| Change::new(""))).await;
+    let busy = answers.iter().filter(|answer| matches!(answer, Err(StoreError::Busy))).count();
+    assert_eq!((busy, answers.iter().filter(|answer| answer.is_ok()).count()), (1_100 - 1_024, 1_024));
 }
 
 #[tokio::test]
@@ -223,16 +176,6 @@ async fn a_signers_file_is_stored_once_for_all_releases_that_it_governs() {
     // The marker, and the large one.
     assert_eq!(fixture.packs().into_iter().map(count_blobs).sum::<usize>(), 2);
     fixture.check(&store.head());
-}
-
-#[tokio::test]
-async fn a_clone_of_the_repository_is_complete() {
-    let fixture = Fixture::new();
-    let store = fixture.start();
-    put(&store, &["+a/b=1"]).await.unwrap();
-    let target = fixture.dir.path().join("clone");
-    fixture.git(&["clone", "--no-local", "-q", ".", target.to_str().unwrap()]);
-    assert_eq!(std::fs::read_to_string(target.join("a/b")).unwrap(), "1");
 }
 
 #[test]

@@ -3,13 +3,17 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a helper of tests")]
 
-use std::sync::{Arc, Barrier, atomic::AtomicI64, atomic::Ordering};
-use std::{collections::BTreeMap, fs, path::PathBuf, process::Command, time::Duration, time::Instant};
+use std::sync::{Arc, Barrier, atomic::AtomicBool, atomic::AtomicI64, atomic::Ordering};
+use std::{collections::BTreeMap, fs, io, path::Path, path::PathBuf, process::Command, time::Duration};
 
 use countersign_core::rules::snapshot::{Change, Snapshot};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
 use countersign_store::machine::{clock::Clock, data_dir::DataDir};
-use countersign_store::{Author, Disk, Head, OpenError, Options, Repository, Store, StoreError, StoreRole};
+use countersign_store::{
+    Author, Disk, DiskStep, Head, Moment, ObjectId, OpenError, Options, Repository, Store, StoreError,
+    StoreRole,
+};
+use countersign_testing::await_until;
 use tempfile::TempDir;
 
 pub(crate) mod faults;
@@ -19,11 +23,7 @@ pub(crate) mod team;
 
 /// Waits until so few packs are in use.
 pub(crate) fn await_folding(store: &Store, most: usize) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while store.packs() > most {
-        assert!(Instant::now() < deadline, "{} packs are left", store.packs());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    await_until("folding", || store.packs() <= most);
 }
 
 pub(crate) struct Fixture {
@@ -72,10 +72,68 @@ pub(crate) fn change(lines: &[&str]) -> Change {
 
 /// Stores the change of `lines`, whatever is there.
 pub(crate) async fn put(store: &Store, lines: &[&str]) -> Result<(), StoreError> {
-    let change = change(lines);
+    commit(store, change(lines)).await
+}
+
+/// Stores a change, whatever is there.
+pub(crate) async fn commit(store: &Store, change: Change) -> Result<(), StoreError> {
     let stored = store.transact(move |_, _| Ok::<_, ()>((change.clone(), ()))).await?;
     stored.expect("this decision refuses nothing");
     Ok(())
+}
+
+/// A disk on which each step fails that `is_bad` points out.
+pub(crate) fn failing_disk(is_bad: impl Fn(DiskStep, Moment, &Path) -> bool + Send + Sync + 'static) -> Disk {
+    Disk::with_fault(Arc::new(move |step, moment, path| match is_bad(step, moment, path) {
+        true => Err(io::ErrorKind::StorageFull.into()),
+        false => Ok(()),
+    }))
+}
+
+/// A disk that answers nothing while the switch is on.
+pub(crate) fn switched_disk() -> (Disk, Arc<AtomicBool>) {
+    let is_dead = Arc::new(AtomicBool::new(false));
+    let dead = Arc::clone(&is_dead);
+    (failing_disk(move |_, _, _| dead.load(Ordering::SeqCst)), is_dead)
+}
+
+/// A disk that tells the store's writer once that a moved branch may not have moved.
+pub(crate) fn disk_that_doubts_a_move() -> Disk {
+    let has_failed = AtomicBool::new(false);
+    failing_disk(move |step, moment, path| {
+        let is_it = step == DiskStep::SyncDir && moment == Moment::After && path.ends_with("refs/heads");
+        let is_writer = std::thread::current().name() == Some("store-writer");
+        is_it && is_writer && !has_failed.swap(true, Ordering::SeqCst)
+    })
+}
+
+/// Makes these calls wait for the writer together, so that it takes them in one batch. Gives their answers.
+pub(crate) async fn call_together<T: Send + 'static>(
+    store: &Arc<Store>,
+    calls: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>,
+) -> Vec<T> {
+    let release = hold_writer(store).await;
+    let calls: Vec<_> = calls.into_iter().map(tokio::spawn).collect();
+    let_tasks_begin().await;
+    release.wait();
+    let mut answers = Vec::new();
+    for call in calls {
+        answers.push(call.await.unwrap());
+    }
+    answers
+}
+
+/// Makes these changes in one batch.
+pub(crate) async fn commit_together(
+    store: &Arc<Store>,
+    changes: impl IntoIterator<Item = Change>,
+) -> Vec<Result<(), StoreError>> {
+    let own = Arc::clone(store);
+    let commit = move |change| {
+        let store = Arc::clone(&own);
+        async move { commit(&store, change).await }
+    };
+    call_together(store, changes.into_iter().map(commit)).await
 }
 
 pub(crate) fn read(head: &Head, name: &str) -> Option<String> {
@@ -139,9 +197,8 @@ pub(crate) fn foreign_repository(fixture: &Fixture, branch: &str, mode: &str, na
 
 pub(crate) fn commit_index(fixture: &Fixture, parents: &[&str], branch: &str) {
     let tree = fixture.git(&["write-tree"]);
-    let identity = ["-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree.trim(), "-m", "x"];
-    let commit = fixture.git(&[&identity, parents].concat());
-    fixture.git(&["update-ref", &format!("refs/heads/{branch}"), commit.trim()]);
+    let commit = fixture.commit_tree(tree.trim(), "x", parents);
+    fixture.git(&["update-ref", &format!("refs/heads/{branch}"), &commit]);
 }
 
 impl Fixture {
@@ -188,6 +245,17 @@ impl Fixture {
         text + &errors
     }
 
+    /// The id of a new commit, which no branch leads to.
+    pub(crate) fn commit_tree(&self, tree: &str, message: &str, parents: &[&str]) -> String {
+        let made = ["-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", tree, "-m", message];
+        self.git(&[&made, parents].concat()).trim().to_owned()
+    }
+
+    /// What a name stands for.
+    pub(crate) fn id_of(&self, name: &str) -> ObjectId {
+        ObjectId::from_hex(self.git(&["rev-parse", name]).trim().as_bytes()).unwrap()
+    }
+
     /// The file of a loose object, the content of `name` on the branch.
     pub(crate) fn loose_object(&self, name: &str) -> PathBuf {
         let id = self.git(&["rev-parse", &format!("main:{name}")]);
@@ -203,14 +271,8 @@ impl Fixture {
             self.git(&["verify-pack", pack.to_str().unwrap()]);
         }
         assert_eq!(self.git(&["rev-parse", "main"]).trim(), head.commit.to_string());
-        let listed = self.git(&[
-            "-c",
-            "core.quotePath=false",
-            "ls-tree",
-            "-r",
-            "--format=%(objectname) %(path)",
-            "main",
-        ]);
+        self.git(&["config", "core.quotePath", "false"]);
+        let listed = self.git(&["ls-tree", "-r", "--format=%(objectname) %(path)", "main"]);
         let mut own = String::new();
         head.walk(&mut |name, id| own += &format!("{id} {name}\n"));
         assert_eq!(listed, own);
@@ -240,7 +302,7 @@ impl Fixture {
         self.pack_files("folded")
     }
 
-    fn pack_files(&self, ending: &str) -> Vec<PathBuf> {
+    pub(crate) fn pack_files(&self, ending: &str) -> Vec<PathBuf> {
         let names = fs::read_dir(self.repository().join("objects/pack")).unwrap();
         let names = names.map(|entry| entry.unwrap().path());
         names.filter(|name| name.extension().is_some_and(|held| held == ending)).collect()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_store::snapshot::tree::dir::{DirEntries, DirEntry, TreeNode};
+use countersign_store::snapshot::tree::{DirEntries, DirEntry, TreeNode};
 use gix::{ObjectId, hash::Kind as HashKind};
 
 fn entry(name: &str) -> DirEntry {

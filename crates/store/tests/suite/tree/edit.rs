@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use countersign_core::values::path::RepoPath;
-use countersign_store::snapshot::tree::{dir::Dir, dir::DirEntry, dir::TreeNode, edit::Edit, edit::apply};
+use countersign_store::snapshot::tree::{Dir, DirEntry, TreeNode, edit::Edit, edit::apply};
 use countersign_store::{ObjectId, StoreError, objects::hash};
 use gix::objs::Kind;
 
