@@ -6,7 +6,6 @@ pub mod assembly;
 pub mod catalogue;
 pub mod error_code;
 pub mod event;
-pub mod newest;
 pub mod requests;
 pub mod schemas;
 pub mod state;

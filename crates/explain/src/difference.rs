@@ -151,16 +151,20 @@ impl SignersChange {
 
 impl GroupChange {
     pub fn stayed(&self) -> Vec<Signer> {
-        self.before.signers.iter().filter(|signer| self.after.contains(&signer.key)).cloned().collect()
+        select(&self.before, |key| self.after.contains(key))
     }
 
     pub fn came(&self) -> Vec<Signer> {
-        self.after.signers.iter().filter(|signer| !self.before.contains(&signer.key)).cloned().collect()
+        select(&self.after, |key| !self.before.contains(key))
     }
 
     pub fn went(&self) -> Vec<Signer> {
-        self.before.signers.iter().filter(|signer| !self.after.contains(&signer.key)).cloned().collect()
+        select(&self.before, |key| !self.after.contains(key))
     }
+}
+
+fn select(group: &Group, is_wanted: impl Fn(&PublicKey) -> bool) -> Vec<Signer> {
+    group.signers.iter().filter(|signer| is_wanted(&signer.key)).cloned().collect()
 }
 
 fn found_role(file: &SignersFile, role: Role) -> SignersChange {

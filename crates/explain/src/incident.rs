@@ -2,7 +2,7 @@
 //!
 //! Read from a state of the repository. Signatures that do not verify count for nothing.
 
-use std::{cmp::Reverse, collections::BTreeMap, collections::BTreeSet, error::Error, fmt};
+use std::{cmp::Reverse, collections::BTreeMap, collections::BTreeSet};
 
 use countersign_core::documents::signers::{Role, Signer, SignersFile, keys_of};
 use countersign_core::documents::{
@@ -13,6 +13,7 @@ use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::stored::{ReleaseState, StoredProposal};
 use countersign_core::rules::{chain, chain::VerifiedChain, quorum, stored};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp};
+use thiserror::Error;
 
 use crate::strength::{Act, effective_groups};
 
@@ -114,7 +115,8 @@ pub enum OpenKind {
 }
 
 /// A project that cannot be told about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{project}: {reason}")]
 pub struct IncidentFault {
     pub project: RepoPath,
     pub reason: String,
@@ -341,14 +343,6 @@ fn open_proposal(
         waits_until: None,
     })
 }
-
-impl fmt::Display for IncidentFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.project, self.reason)
-    }
-}
-
-impl Error for IncidentFault {}
 
 // Lists where keys are or were listed.
 

@@ -29,13 +29,24 @@ fn requests_read_back_as_they_were_written() {
 }
 
 #[test]
-fn requests_are_read_strictly() {
-    let text = String::from_utf8(write_requests(&[index_request(&good().index)])).expect("text");
-    for (from, to) in [
-        ("\"version\": 1", "\"version\": 2"),
+fn requests_and_signatures_are_read_strictly() {
+    #[track_caller]
+    fn assert_strict(text: &str, is_read: impl Fn(&[u8]) -> bool, changes: &[(&str, &str)]) {
+        let of_both = [
+            ("\"version\": 1", "\"version\": 2"),
+            ("\"version\": 1,", "\"version\": 1, \"extra\": 1,"),
+            ("\"file_path\"", "\"file_path\": \"x\", \"file_path\""),
+        ];
+        for (from, to) in of_both.iter().chain(changes) {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text, "{from}");
+            assert!(!is_read(changed.as_bytes()), "{to}");
+        }
+    }
+    let request = index_request(&good().index);
+    let text = String::from_utf8(write_requests(std::slice::from_ref(&request))).expect("text");
+    let changes = [
         ("\"version\": 1,", ""),
-        ("\"version\": 1,", "\"version\": 1, \"version\": 1,"),
-        ("\"version\": 1,", "\"version\": 1, \"extra\": 1,"),
         ("\"file_path\"", "\"extra\": 1, \"file_path\""),
         ("\"collected\"", "\"signed\""),
         ("\"file_path\": \"https/github.com/443", "\"file_path\": \"https/github.com"),
@@ -45,11 +56,11 @@ fn requests_are_read_strictly() {
         ),
         ("\"files\": {", "\"files\": {\"../x\": \"\","),
         ("\"files\": {", "\"files\": {\"x\": 1,"),
-    ] {
-        let changed = text.replacen(from, to, 1);
-        assert_ne!(changed, text, "{from}");
-        assert!(parse_requests(changed.as_bytes()).is_err(), "{to}");
-    }
+    ];
+    assert_strict(&text, |bytes| parse_requests(bytes).is_ok(), &changes);
+    let (submission, _) = sign(&request.check().expect("an index"), &alice());
+    let text = String::from_utf8(write_signatures(&[submission])).expect("text");
+    assert_strict(&text, |bytes| parse_signatures(bytes).is_ok(), &[("\"public_key\"", "\"key\"")]);
 }
 
 #[test]
@@ -65,75 +76,42 @@ fn signatures_read_back_as_they_were_written() {
 }
 
 #[test]
-fn a_file_of_signatures_is_read_strictly() {
-    let (submission, _) = sign(&index_request(&good().index).check().expect("an index"), &alice());
-    let text = String::from_utf8(write_signatures(&[submission])).expect("text");
-    for (from, to) in [
-        ("\"version\": 1", "\"version\": 2"),
-        ("\"version\": 1,", "\"version\": 1, \"extra\": 1,"),
-        ("\"file_path\"", "\"file_path\": \"x\", \"file_path\""),
-        ("\"public_key\"", "\"key\""),
-    ] {
-        let changed = text.replacen(from, to, 1);
-        assert_ne!(changed, text, "{from}");
-        assert!(parse_signatures(changed.as_bytes()).is_err(), "{to}");
-    }
-}
-
-#[test]
-fn revocations_read_back_as_they_were_written_and_are_not_taken_for_signatures() {
-    let index = good().index;
+fn statements_read_back_as_they_were_written_and_are_not_taken_for_anything_else() {
+    let (index, past) = (good().index, rotated(PROJECT));
     let revocation = revocation_text(&revocation_document(Some(Sha512::of(index.as_bytes()))));
-    let collected = signed_by(&revocation, &[&bob()]);
-    let request = StatementRequest::of_release(Revocation, path(INDEX), index, good().history, revocation);
-    let request = StatementRequest { collected, ..request };
-    let to_revoke = request.check().expect("a revocation");
-    let body =
-        to_revoke.sign(alice().public_key(), |digest| Ok::<_, ()>(alice().sign(digest))).expect("signed");
-    let (requests, bodies) = (vec![request], vec![body]);
-    let (request_bytes, body_bytes) =
-        (write_statement_requests(Revocation, &requests), write_statements(Revocation, &bodies));
-    assert_eq!(parse_statement_requests(Revocation, &request_bytes), Ok(requests));
-    assert_eq!(parse_statements(Revocation, &body_bytes), Ok(bodies));
-    for bytes in [&request_bytes, &body_bytes] {
-        assert!(parse_requests(bytes).is_err() && parse_signatures(bytes).is_err());
-    }
-    assert!(
-        parse_statements(Revocation, &request_bytes).is_err()
-            && parse_statement_requests(Revocation, &body_bytes).is_err()
-    );
-}
-
-#[test]
-fn vetoes_read_back_as_they_were_written_and_are_not_taken_for_anything_else() {
-    let past = rotated(PROJECT);
-    let document = Veto {
+    let revoke = StatementRequest::of_release(Revocation, path(INDEX), index, good().history, revocation);
+    let veto = Veto {
         veto: "not by us".to_owned(),
         project_id: path(PROJECT),
         signers_file_digest: past.digest(1),
         previous: past.digest(0),
         timestamp: noon(),
     };
-    let veto = String::from_utf8(document.write()).expect("text");
-    let collected = signed_by(&veto, &[&dave()]);
-    let (kind, subject) = (StatementKind::Veto, proposal_of(&past));
-    let request = StatementRequest { kind, subject, text: veto, collected, waits_until: None };
-    let to_veto = request.check().expect("a veto");
-    let body = to_veto.sign(dave().public_key(), |digest| Ok::<_, ()>(dave().sign(digest))).expect("signed");
-    let (requests, bodies) = (vec![request], vec![body]);
-    let (request_bytes, body_bytes) =
-        (write_statement_requests(kind, &requests), write_statements(kind, &bodies));
-    assert_eq!(parse_statement_requests(kind, &request_bytes), Ok(requests));
-    assert_eq!(parse_statements(kind, &body_bytes), Ok(bodies));
-    for bytes in [&request_bytes, &body_bytes] {
-        assert!(parse_requests(bytes).is_err() && parse_signatures(bytes).is_err());
-        assert!(
-            parse_statement_requests(Revocation, bytes).is_err()
-                && parse_statements(Revocation, bytes).is_err()
-        );
+    let veto = StatementRequest {
+        kind: StatementKind::Veto,
+        subject: proposal_of(&past),
+        text: String::from_utf8(veto.write()).expect("text"),
+        ..revoke.clone()
+    };
+    for (request, other, by, co_signer) in
+        [(revoke, StatementKind::Veto, alice(), bob()), (veto, Revocation, dave(), dave())]
+    {
+        let kind = request.kind;
+        let request = StatementRequest { collected: signed_by(&request.text, &[&co_signer]), ..request };
+        let to_state = request.check().expect("a statement");
+        let body = to_state.sign(by.public_key(), |digest| Ok::<_, ()>(by.sign(digest))).expect("signed");
+        let (requests, bodies) = (vec![request], vec![body]);
+        let (request_bytes, body_bytes) =
+            (write_statement_requests(kind, &requests), write_statements(kind, &bodies));
+        assert_eq!(parse_statement_requests(kind, &request_bytes), Ok(requests));
+        assert_eq!(parse_statements(kind, &body_bytes), Ok(bodies));
+        for bytes in [&request_bytes, &body_bytes] {
+            assert!(parse_requests(bytes).is_err() && parse_signatures(bytes).is_err());
+            assert!(
+                parse_statement_requests(other, bytes).is_err() && parse_statements(other, bytes).is_err()
+            );
+        }
+        assert!(parse_statements(kind, &request_bytes).is_err());
+        assert!(parse_statement_requests(kind, &body_bytes).is_err());
     }
-    assert!(
-        parse_statements(kind, &request_bytes).is_err()
-            && parse_statement_requests(kind, &body_bytes).is_err()
-    );
 }

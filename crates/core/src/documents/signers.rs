@@ -96,8 +96,9 @@ impl SignersFile {
     fn check(&self) -> Result<(), ParseError> {
         self.check_entry_count()?;
         self.check_names()?;
-        self.check_master_keys()?;
-        self.check_registrars()?;
+        let masters: BTreeSet<PublicKey> = keys_of(self.master_groups()).collect();
+        self.check_apart(Role::Master.field(), "master key", |key| masters.contains(key))?;
+        self.check_apart(REGISTRARS, "registrar", |key| self.has_registrar(key))?;
         self.check_log_keys()
     }
 
@@ -236,25 +237,19 @@ impl SignersFile {
         Ok(())
     }
 
-    fn check_master_keys(&self) -> Result<(), ParseError> {
-        let master: BTreeSet<PublicKey> = keys_of(self.master_groups()).collect();
-        for (role, groups) in self.roles().filter(|(role, _)| *role != Role::Master) {
-            if let Some(key) = keys_of(groups).find(|key| master.contains(key)) {
+    /// Checks that none of some keys is in another role. A registrar's key lies on machines that build: it must not be able
+    /// to do anything else (D105).
+    fn check_apart(
+        &self,
+        list: &str,
+        title: &str,
+        is_in: impl Fn(&PublicKey) -> bool,
+    ) -> Result<(), ParseError> {
+        for (role, groups) in self.roles().filter(|(role, _)| role.field() != list) {
+            if let Some(key) = keys_of(groups).find(&is_in) {
                 let reason =
-                    format!("the key {key} is also in {}; a master key has no other role", role.field());
-                return Err(ParseError::new(Role::Master.field(), reason));
-            }
-        }
-        Ok(())
-    }
-
-    /// A registrar's key lies on machines that build. It must not be able to do anything else (D105).
-    fn check_registrars(&self) -> Result<(), ParseError> {
-        for (role, groups) in self.roles() {
-            if let Some(key) = keys_of(groups).find(|key| self.has_registrar(key)) {
-                let reason =
-                    format!("the key {key} is also in {}; a registrar has no other role", role.field());
-                return Err(ParseError::new(REGISTRARS, reason));
+                    format!("the key {key} is also in {}; a {title} has no other role", role.field());
+                return Err(ParseError::new(list, reason));
             }
         }
         Ok(())
@@ -290,14 +285,10 @@ fn parse_registrars(field: &Field<'_>) -> Result<Vec<Signer>, ParseError> {
             return Err(entry.error(format!("the key {} is a registrar already", registrar.key)));
         }
         registrars.push(registrar);
-        if registrars.len() > SIGNERS_FILE_REGISTRARS {
-            return Err(field.error(format!("must name at most {SIGNERS_FILE_REGISTRARS} registrars")));
-        }
+        // Each is compared with all before it.
+        check_count(field, registrars.len(), SIGNERS_FILE_REGISTRARS, "registrar")?;
     }
-    match registrars.is_empty() {
-        true => Err(field.error("must name at least one registrar; leave the field out for none")),
-        false => Ok(registrars),
-    }
+    check_count(field, registrars.len(), SIGNERS_FILE_REGISTRARS, "registrar").map(|()| registrars)
 }
 
 fn parse_servers(field: &Field<'_>) -> Result<Vec<String>, ParseError> {
@@ -311,11 +302,7 @@ fn parse_servers(field: &Field<'_>) -> Result<Vec<String>, ParseError> {
         }
         servers.push(server.to_owned());
     }
-    match servers.len() {
-        1..=SIGNERS_FILE_SERVERS => Ok(servers),
-        0 => Err(field.error("must name at least one server; leave the field out for none")),
-        _ => Err(field.error(format!("must name at most {SIGNERS_FILE_SERVERS} servers"))),
-    }
+    check_count(field, servers.len(), SIGNERS_FILE_SERVERS, "server").map(|()| servers)
 }
 
 fn parse_formats(field: &Field<'_>) -> Result<Vec<OtherFormat>, ParseError> {
@@ -327,10 +314,16 @@ fn parse_formats(field: &Field<'_>) -> Result<Vec<OtherFormat>, ParseError> {
         }
         formats.push(format);
     }
-    if formats.is_empty() {
-        return Err(field.error("must name at least one format; leave the field out for none"));
+    check_count(field, formats.len(), OtherFormat::ALL.len(), "format").map(|()| formats)
+}
+
+/// Refuses a list that is empty or too long.
+fn check_count(field: &Field<'_>, count: usize, most: usize, noun: &str) -> Result<(), ParseError> {
+    match count {
+        0 => Err(field.error(format!("must name at least one {noun}; leave the field out for none"))),
+        _ if count > most => Err(field.error(format!("must name at most {most} {noun}s"))),
+        _ => Ok(()),
     }
-    Ok(formats)
 }
 
 fn parse_delay(field: &Field<'_>) -> Result<u64, ParseError> {

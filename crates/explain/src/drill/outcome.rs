@@ -2,10 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
-use countersign_core::documents::signers::{Role, Signer, SignersFile};
+use countersign_core::documents::signers::{Signer, SignersFile};
 use countersign_core::values::{digest::Sha512, key::PublicKey, key::SecretKey};
+use thiserror::Error;
 
-use crate::strength::Act;
+use crate::{progress::Names, strength::Act};
 
 /// One act that was tried.
 #[derive(Debug, Clone)]
@@ -40,16 +41,9 @@ pub enum Nuisance {
 }
 
 /// The file cannot be played, which no valid file comes to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
 pub struct DrillFault(pub String);
-
-impl fmt::Display for DrillFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for DrillFault {}
 
 impl DrillStep {
     pub(super) fn by(signer: &Signer, text: impl Into<String>) -> Self {
@@ -98,11 +92,13 @@ enum Purpose {
 impl Actor {
     /// Everyone whom the file lists, registrars too, in its order.
     pub(super) fn of_file(file: &SignersFile) -> Vec<Self> {
-        let listed = list_keys(file).into_iter().map(|key| Self {
-            secret: Arc::new(seeded(key.as_bytes(), Purpose::Listed)),
-            signer: file.named_signer(key),
-        });
-        listed.collect()
+        let registrars = file.registrars().iter().map(|registrar| registrar.key);
+        let listed = Names::of([file]).in_order(file.keys().into_iter().chain(registrars));
+        let stand_in = |signer: Signer| Self {
+            secret: Arc::new(seeded(signer.key.as_bytes(), Purpose::Listed)),
+            signer,
+        };
+        listed.into_iter().map(stand_in).collect()
     }
 
     /// The actor with a new key.
@@ -121,19 +117,6 @@ impl Actor {
     pub(super) fn key(&self) -> PublicKey {
         self.secret.public_key()
     }
-}
-
-/// Every key of the file once.
-fn list_keys(file: &SignersFile) -> Vec<PublicKey> {
-    let groups = Role::ALL.into_iter().filter_map(|role| file.explicit_groups(role)).flatten();
-    let signers = groups.flat_map(|group| &group.signers).chain(file.registrars());
-    let mut keys = Vec::new();
-    for signer in signers {
-        if !keys.contains(&signer.key) {
-            keys.push(signer.key);
-        }
-    }
-    keys
 }
 
 /// A key that is derived, so that a drill gives the same answer every time. It protects nothing.

@@ -44,30 +44,17 @@ fn tag_message(tag: &str) -> String {
 }
 
 #[test]
-fn the_name_of_an_unknown_field_is_escaped() {
+fn the_name_of_an_unknown_field_is_escaped_and_cut_where_it_gets_long() {
     for message in unknown_field_messages(HOSTILE) {
         assert_safe(&message);
         assert_mentions(&message, &["unknown field", r"a\u{a}b\u{1b}[2Jc\u{202e}d"]);
     }
-}
-
-#[test]
-fn the_name_of_an_unknown_field_is_cut_where_it_gets_long() {
-    for name in
-        ["x".repeat(HUNDRED_KB), "ü".repeat(HUNDRED_KB), format!("{HOSTILE}{}", "x".repeat(HUNDRED_KB))]
-    {
-        for message in unknown_field_messages(&name) {
+    let long = ["x", "ü"].map(|text| text.repeat(HUNDRED_KB));
+    let escaped = ["\n", "\u{1b}", "\u{202e}"].map(|text| text.repeat(HUNDRED_KB / 6));
+    for name in long.iter().chain(&escaped).chain([&format!("{HOSTILE}{}", long[0])]) {
+        for message in unknown_field_messages(name) {
             assert_safe(&message);
             assert_mentions(&message, &["unknown field", "…"]);
-        }
-    }
-}
-
-#[test]
-fn a_name_that_has_nothing_but_characters_to_escape_is_cut_too() {
-    for invisible in ["\n", "\u{1b}", "\u{202e}"] {
-        for message in unknown_field_messages(&invisible.repeat(HUNDRED_KB / 6)) {
-            assert_safe(&message);
         }
     }
 }
@@ -95,30 +82,16 @@ fn values_that_are_refused_are_escaped_and_cut() {
 }
 
 #[test]
-fn the_tag_of_a_checksums_line_is_escaped() {
+fn the_tag_of_a_checksums_line_is_escaped_and_cut_where_it_gets_long() {
     let message = tag_message("MD5\r\u{1b}[2J\u{202e}\u{2028}");
     assert_safe(&message);
     assert_mentions(&message, &[r"MD5\u{d}\u{1b}[2J\u{202e}\u{2028} is not supported"]);
-}
-
-#[test]
-fn a_newline_ends_the_line_and_with_it_the_tag() {
-    let error = Checksums::default().add_file("SUMS", b"MD5\nMD4 (app) = 00\n").expect_err("no checksum");
-    assert_eq!(error.line, 1);
-    assert_safe(&error.to_string());
-}
-
-#[test]
-fn the_tag_of_a_checksums_line_is_cut_where_it_gets_long() {
-    assert_safe(&tag_message(&"x".repeat(HUNDRED_KB)));
-    assert_safe(&tag_message(&format!("MD5\u{1b}\u{202e}{}", "ü".repeat(HUNDRED_KB))));
-}
-
-#[test]
-fn a_tag_that_has_nothing_but_characters_to_escape_is_cut_too() {
-    for invisible in ["\r", "\u{1b}", "\u{202e}"] {
-        assert_safe(&tag_message(&invisible.repeat(HUNDRED_KB)));
+    for repeated in ["x", "ü", "\r", "\u{1b}", "\u{202e}"] {
+        assert_safe(&tag_message(&repeated.repeat(HUNDRED_KB)));
     }
+    let error = Checksums::default().add_file("SUMS", b"MD5\nMD4 (app) = 00\n").expect_err("no checksum");
+    assert_eq!(error.line, 1, "a newline ends the line and with it the tag");
+    assert_safe(&error.to_string());
 }
 
 #[test]

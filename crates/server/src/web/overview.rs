@@ -3,7 +3,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use countersign_api::newest::{ReleaseVersion, compare_versions, find_newest};
+use countersign_api::catalogue::{ReleaseVersion, compare_versions, find_newest};
 use countersign_core::documents::signers::{Group, Metadata, Origin, Role, Signer, SignersFile};
 use countersign_core::documents::{history::HistoryEntry, layout};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};

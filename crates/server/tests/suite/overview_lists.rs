@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use countersign_api::newest::compare_versions;
+use countersign_api::catalogue::compare_versions;
 use countersign_core::rules::stored::ReleaseState;
 use countersign_server::web::overview::{ReleaseCounts, ReleaseEntry, ReleaseList, Search};
 use countersign_testing::{path, steady};

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeSet, fmt, ops::Bound, sync::Arc, sync::RwLockReadGuard};
 
 use countersign_api::catalogue::{ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse};
-use countersign_api::newest::{ReleaseVersion, compare_versions, find_newest};
+use countersign_api::catalogue::{ReleaseVersion, compare_versions, find_newest};
 use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout};
 use countersign_core::rules::{snapshot::ReadError, snapshot::Snapshot as _, stored};
 use countersign_core::values::bounds::{LIST_ENTRIES, LIST_READ_BYTES};

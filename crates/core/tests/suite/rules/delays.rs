@@ -87,21 +87,18 @@ fn a_rotation_by_admins_waits_and_takes_force_when_its_time_has_come() {
         let until = due;
         assert_eq!(early.activate_due(), Err(ActivateRefusal::NotDue { project: path(PROJECT), until }));
     }
+    // A server that was away does it later.
+    let mut away = world.clone();
+    away.pass(10 * DELAY);
+    away.activate_due().expect("it is due");
+    assert_in_force(&away, &next());
+    assert_eq!(away.repo.history(PROJECT).entries[1].timestamp, away.now);
     world.pass(DELAY);
     world.activate_due().expect("it is due");
     assert_in_force(&world, &next());
     let entry = world.repo.history(PROJECT).entries.pop().unwrap();
     assert_eq!((entry.agreed_at, entry.timestamp), (Some(agreed), due));
     assert_eq!(world.activate_due(), Err(ActivateRefusal::NothingWaits(path(PROJECT))));
-}
-
-#[test]
-fn a_server_that_was_away_does_it_later() {
-    let mut world = waiting(&next());
-    world.pass(10 * DELAY);
-    world.activate_due().expect("it is due");
-    assert_in_force(&world, &next());
-    assert_eq!(world.repo.history(PROJECT).entries[1].timestamp, world.now);
 }
 
 #[test]
@@ -177,10 +174,22 @@ fn a_project_without_masters_can_wait_as_well() {
 }
 
 #[test]
-fn a_replaced_file_loses_its_time_and_waits_anew_when_it_comes_back() {
+fn a_dropped_or_replaced_file_loses_its_time_and_waits_anew_when_it_comes_back() {
     let other = signers("2026-02-01T10:00:00Z").artifact(1, [&alice()]).admin(1, [&bob()]);
     let mut world = waiting(&next());
+    let mut dropped = world.clone();
+    dropped.drop_pending().expect("something to drop");
+    assert_eq!(agreement(&dropped), None);
+    dropped.pass(DELAY);
+    assert_eq!(dropped.activate_due(), Err(ActivateRefusal::NothingWaits(path(PROJECT))));
+
+    // To propose it again changes nothing, and only an admin or master replaces it.
+    let before = agreement(&world);
     world.pass(DELAY - 60);
+    world.update(&next(), &carol()).expect("nothing to do");
+    assert!(world.last.is_empty());
+    assert_eq!(world.update(&other, &alice()), Err(UpdateRefusal::OtherPending(path(PROJECT))));
+    assert_eq!(agreement(&world), before);
     world.update(&other, &key(5)).expect("an admin replaces it");
     assert_eq!(agreement(&world), None);
     let files = world.repo.names();
@@ -195,15 +204,6 @@ fn a_replaced_file_loses_its_time_and_waits_anew_when_it_comes_back() {
     world.pass(DELAY);
     world.activate_due().expect("it is due");
     assert_in_force(&world, &next());
-}
-
-#[test]
-fn to_propose_it_again_while_it_waits_changes_nothing() {
-    let mut world = waiting(&next());
-    let before = agreement(&world);
-    world.pass(HOUR);
-    world.update(&next(), &carol()).expect("nothing to do");
-    assert!(world.last.is_empty() && agreement(&world) == before);
 }
 
 #[test]
@@ -261,23 +261,6 @@ fn a_file_that_waits_without_consent_or_reason_is_damage() {
     let mut stale = waiting(&next());
     stale.repo.put(&layout::agreement_of(&path(PENDING)), b"{}");
     assert!(matches!(stale.activate_due(), Err(ActivateRefusal::Stored(_))));
-}
-
-#[test]
-fn what_an_operator_drops_does_not_take_force() {
-    let mut world = waiting(&next());
-    world.drop_pending().expect("something to drop");
-    assert_eq!(agreement(&world), None);
-    world.pass(DELAY);
-    assert_eq!(world.activate_due(), Err(ActivateRefusal::NothingWaits(path(PROJECT))));
-}
-
-#[test]
-fn only_an_admin_or_master_replaces_what_waits() {
-    let mut world = waiting(&next());
-    let other = signers("2026-02-01T10:00:00Z").artifact(1, [&alice()]).admin(1, [&bob()]);
-    assert_eq!(world.update(&other, &alice()), Err(UpdateRefusal::OtherPending(path(PROJECT))));
-    assert!(agreement(&world).is_some());
 }
 
 #[test]

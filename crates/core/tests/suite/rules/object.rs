@@ -32,11 +32,16 @@ fn standing(world: &World) -> Vec<(PublicKey, String)> {
 }
 
 #[test]
-fn a_key_of_any_role_may_object_and_it_blocks_nothing() {
+fn a_key_of_any_role_may_object_and_no_other_and_it_blocks_nothing() {
     let mut world = collecting();
     for person in [alice(), carol(), dave(), key(6)] {
         assert_eq!(world.object(Some("it does not match my build"), &person), Ok(Stated { in_force: true }));
         world.pass(1);
+    }
+    for person in [machine(), mallory()] {
+        let expected = StatementRefusal::NotASigner { key: person.public_key(), project: path(PROJECT) };
+        assert_eq!(world.object(Some("no"), &person), Err(expected.clone()));
+        assert_eq!(world.object(None, &person), Err(expected));
     }
     assert_eq!(standing(&world).len(), 4);
     assert_eq!(standing(&world)[0].0, alice().public_key(), "the oldest is first");
@@ -44,14 +49,6 @@ fn a_key_of_any_role_may_object_and_it_blocks_nothing() {
     assert!(world.repo.has(&format!("{INDEX}.signatures.json")));
     assert_eq!(standing(&world).len(), 4, "completion keeps them");
     assert_eq!(world.object(Some("a complete one, too"), &bob()), Ok(Stated { in_force: true }));
-}
-
-#[test]
-fn a_registrar_and_strangers_may_not() {
-    for person in [machine(), mallory()] {
-        let expected = StatementRefusal::NotASigner { key: person.public_key(), project: path(PROJECT) };
-        assert_eq!(collecting().object(Some("no"), &person), Err(expected));
-    }
 }
 
 #[test]
@@ -75,31 +72,20 @@ fn a_later_word_replaces_an_earlier_one_and_an_equal_or_older_one_is_refused() {
 #[test]
 fn what_was_taken_back_cannot_be_submitted_again() {
     let mut world = collecting();
+    let nothing = Err(StatementRefusal::NothingToTakeBack(bob().public_key()));
+    world.object(Some("no"), &alice()).unwrap();
+    assert_eq!(world.object(None, &bob()), nothing, "only others objected");
     let objection = world.objection(Some("no"), &bob());
     world.object_as(&objection).unwrap();
     world.pass(1);
     assert_eq!(world.object(None, &bob()), Ok(Stated { in_force: false }));
     assert_mentions(&world.last.message, &["Take back the objection to", INDEX]);
-    assert!(standing(&world).is_empty());
+    assert_eq!(standing(&world).len(), 1, "the other one stands");
     world.pass(1);
     // By anyone, now or later.
     assert!(matches!(world.object_as(&objection), Err(StatementRefusal::NotLater { .. })));
-    assert_eq!(
-        world.object(None, &bob()),
-        Err(StatementRefusal::NothingToTakeBack(bob().public_key())),
-        "it is taken back already"
-    );
+    assert_eq!(world.object(None, &bob()), nothing, "it is taken back already");
     assert_eq!(world.object(Some("again"), &bob()), Ok(Stated { in_force: true }));
-}
-
-#[test]
-fn there_must_be_something_to_take_back() {
-    let mut world = collecting();
-    let expected = Err(StatementRefusal::NothingToTakeBack(bob().public_key()));
-    assert_eq!(world.object(None, &bob()), expected);
-    world.object(Some("no"), &alice()).unwrap();
-    assert_eq!(world.object(None, &bob()), expected);
-    assert!(matches!(world.object(None, &mallory()), Err(StatementRefusal::NotASigner { .. })));
 }
 
 #[test]

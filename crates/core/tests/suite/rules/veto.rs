@@ -85,19 +85,12 @@ fn no_one_else_vetoes() {
     let mut request = world.veto_request(&world.veto_document(REASON), &mallory());
     request.public_key = dave().public_key();
     assert_eq!(world.veto(&request), Err(StatementRefusal::BadSignature(StatementKind::Veto)));
-}
-
-#[test]
-fn the_masters_of_the_proposed_file_have_no_say() {
+    // The masters of the proposed file have no say.
     let mut world = active();
     let theirs = signers("2026-02-01T09:00:00Z").artifact(1, [&alice()]).master(1, [&key(9)]);
     world.update(&theirs, &bob()).expect("an update");
     let refused = veto_by(&mut world, &key(9));
     assert!(matches!(refused, Err(StatementRefusal::MayNotVeto { .. })), "{refused:?}");
-}
-
-#[test]
-fn a_project_without_masters_has_no_veto() {
     let alone = |time| signers(time).artifact(1, [&alice()]).delay(1);
     let mut world = World::with(&alone("2026-01-31T10:00:00Z"), &[&alice()]);
     world.update(&alone("2026-02-01T09:00:00Z"), &alice()).expect("an update");

@@ -32,53 +32,43 @@ fn read(files: &[(&str, &str)]) -> Result<Vec<String>, ChecksumsError> {
         .collect())
 }
 
-fn read_one(text: &str) -> Result<Vec<String>, ChecksumsError> {
-    read(&[("SHA256SUMS", text)])
-}
-
 /// The one file that this line names, where it gives the SHA-256 digest of `one`.
 #[track_caller]
 fn assert_names(line: &str, name: &str) {
-    assert_eq!(read_one(line), Ok(vec![format!("{name} {} -", sha256("one"))]), "{line}");
+    assert_eq!(read(&[("SHA256SUMS", line)]), Ok(vec![format!("{name} {} -", sha256("one"))]), "{line}");
 }
 
 #[track_caller]
 fn assert_refused_at_line(text: &str, line: usize) -> String {
-    let error = read_one(text).expect_err(text);
+    let error = read(&[("SHA256SUMS", text)]).expect_err(text);
     assert_eq!((error.file.as_str(), error.line), ("SHA256SUMS", line), "{error}");
     assert_mentions(&error.to_string(), &["SHA256SUMS", &line.to_string()]);
     error.reason
 }
 
 #[test]
-fn gnu_lines_are_read_in_text_and_binary_mode() {
-    let hex = sha256("one");
-    assert_names(&format!("{hex}  app.tar.gz\n"), "app.tar.gz");
-    assert_names(&format!("{hex} *app.tar.gz\n"), "app.tar.gz");
-    assert_names(&format!("{hex}  a file with spaces\n"), "a file with spaces");
-    assert_names(&format!("{hex}  app (x86) = y\n"), "app (x86) = y");
-}
-
-#[test]
-fn bsd_lines_are_read_by_their_tag() {
-    let (short, long) = (sha256("one"), sha512("one"));
-    assert_names(&format!("SHA256 (app.tar.gz) = {short}\n"), "app.tar.gz");
-    assert_names(&format!("SHA256 (app (x86).tar.gz) = {short}\n"), "app (x86).tar.gz");
-    assert_eq!(read_one(&format!("SHA512 (a) = {long}\n")), Ok(vec![format!("a - {long}")]));
-}
-
-#[test]
-fn gnu_digests_are_told_apart_by_their_length() {
-    let (short, long) = (sha256("one"), sha512("one"));
-    assert_eq!(
-        read_one(&format!("{short}  a\n{long}  b\n")),
-        Ok(vec![format!("a {short} -"), format!("b - {long}")])
-    );
-}
-
-#[test]
-fn digests_may_be_written_in_capitals() {
-    assert_names(&format!("{}  a", sha256("one").to_uppercase()), "a");
+fn every_form_of_a_line_is_read() {
+    let (hex, capitals, long) = (sha256("one"), sha256("one").to_uppercase(), sha512("one"));
+    for (text, name) in [
+        (format!("{hex}  app.tar.gz\n"), "app.tar.gz"),
+        (format!("{hex} *app.tar.gz\n"), "app.tar.gz"),
+        (format!("{hex}  a file with spaces\n"), "a file with spaces"),
+        (format!("{hex}  app (x86) = y\n"), "app (x86) = y"),
+        (format!("SHA256 (app.tar.gz) = {hex}\n"), "app.tar.gz"),
+        (format!("SHA256 (app (x86).tar.gz) = {hex}\n"), "app (x86).tar.gz"),
+        (format!("{capitals}  no line break"), "no line break"),
+        (format!("# c\r\n\r\n{hex}  a\r\n"), "a"),
+        (format!("SHA256 (a) = {hex}\r\n"), "a"),
+        (format!("{hex}  ./app"), "app"),
+        (format!("SHA256 (./sub/app) = {hex}"), "sub/app"),
+        (format!("{hex}  sub/dir/app"), "sub/dir/app"),
+        (format!("{hex}  a\n{hex} *./a\nSHA256 (a) = {capitals}\n"), "a"),
+        (format!("{hex}  {}", "a".repeat(200)), &"a".repeat(200)),
+    ] {
+        assert_names(&text, name);
+    }
+    let both = read(&[("SUMS", &format!("{hex}  a\n{long}  b\nSHA512 (c) = {long}\n"))]);
+    assert_eq!(both, Ok(vec![format!("a {hex} -"), format!("b - {long}"), format!("c - {long}")]));
 }
 
 #[test]
@@ -86,18 +76,6 @@ fn comments_and_blank_lines_are_skipped_and_still_counted() {
     let good = format!("{}  a", sha256("one"));
     assert_names(&format!("# made by hand\n\n  \n{good}\n\n#end"), "a");
     assert_refused_at_line(&format!("# one\n\n{good}\nnonsense\n"), 4);
-}
-
-#[test]
-fn crlf_lines_are_read_like_others() {
-    let hex = sha256("one");
-    assert_names(&format!("# c\r\n\r\n{hex}  a\r\n"), "a");
-    assert_names(&format!("SHA256 (a) = {hex}\r\n"), "a");
-}
-
-#[test]
-fn the_last_line_needs_no_newline() {
-    assert_names(&format!("{}  a", sha256("one")), "a");
 }
 
 #[test]
@@ -110,12 +88,6 @@ fn several_files_merge_the_digests_of_a_name() {
 }
 
 #[test]
-fn the_same_digest_twice_is_no_conflict() {
-    let hex = sha256("one");
-    assert_names(&format!("{hex}  a\n{hex} *./a\nSHA256 (a) = {}\n", hex.to_uppercase()), "a");
-}
-
-#[test]
 fn a_conflict_is_an_error_that_names_file_and_line() {
     let (one, two) = (format!("{}  a\n", sha256("one")), format!("# second\n{}  a\n", sha256("two")));
     let error = read(&[("first", &one), ("second", &two)]).unwrap_err();
@@ -125,48 +97,16 @@ fn a_conflict_is_an_error_that_names_file_and_line() {
     assert_refused_at_line(&format!("{}  a\n{}  a\n", sha512("one"), sha512("two")), 2);
 }
 
-#[test]
-fn a_leading_dot_slash_is_dropped() {
-    assert_names(&format!("{}  ./app", sha256("one")), "app");
-    assert_names(&format!("SHA256 (./sub/app) = {}", sha256("one")), "sub/app");
-}
-
-#[test]
-fn names_with_a_slash_stay_relative_paths() {
-    assert_names(&format!("{}  sub/dir/app", sha256("one")), "sub/dir/app");
-}
-
+/// The vector `names` of core has those at the edges.
 #[test]
 fn names_that_are_no_safe_relative_path_are_refused() {
     let long = "a".repeat(201);
-    let deep_long = format!("ok/{long}");
-    for name in [
-        "/etc/passwd",
-        "../app",
-        "sub/../app",
-        "sub/./app",
-        "././app",
-        ".",
-        "..",
-        "./",
-        "sub/",
-        "sub//app",
-        "a\\b",
-        "..\\app",
-        "a\tb",
-        "a\u{7f}",
-        "a\u{202e}b",
-        "a\u{200b}b",
-        "a\u{2028}b",
-        "a\u{2029}b",
-        "a\u{ad}b",
-        &long,
-        &deep_long,
-    ] {
+    for name in
+        ["/etc/passwd", "../app", "sub/./app", "././app", "./", "sub//app", "a\\b", "a\u{202e}b", &long]
+    {
         assert_refused_at_line(&format!("{}  {name}\n", sha256("one")), 1);
         assert_refused_at_line(&format!("SHA256 ({name}) = {}\n", sha256("one")), 1);
     }
-    assert_names(&format!("{}  {}", sha256("one"), "a".repeat(200)), &"a".repeat(200));
 }
 
 #[test]
@@ -220,15 +160,6 @@ fn text_that_is_not_utf8_is_refused_at_its_line() {
 
 proptest! {
     #![proptest_config(steady())]
-
-    #[test]
-    fn every_accepted_name_is_a_safe_relative_path(name in prop_oneof![any::<String>(), "[./a-c\\\\]{1,9}", "\\PC{1,9}"]) {
-        let Ok(files) = read_one(&format!("{}  {name}", sha256("one"))) else { return Ok(()) };
-        let read = files[0].strip_suffix(&format!(" {} -", sha256("one"))).expect("one digest");
-        prop_assert_eq!(read, name.strip_prefix("./").unwrap_or(&name));
-        prop_assert!(read.split('/').all(|part| !matches!(part, "" | "." | "..") && part.len() <= 200));
-        prop_assert!(!read.chars().any(|c| c == '\\' || c.is_control()));
-    }
 
     #[test]
     fn any_bytes_are_read_or_refused_without_a_panic(bytes in any::<Vec<u8>>(), text in "[ -~\\n\\r(]{0,80}") {

@@ -64,17 +64,13 @@ async fn a_file_is_read_with_plain_headers() {
 }
 
 #[tokio::test]
-async fn every_framing_of_a_body_is_read() {
+async fn every_framing_of_a_body_is_read_and_what_is_not_there_is_absent() {
     for path in ["/identity", "/chunked", "/count/0"] {
         assert_hello(get_path(path, Redirects::Guarded).await);
     }
     assert_eq!(get_path("/empty", Redirects::Guarded).await.unwrap(), Some(Vec::new()));
-}
-
-#[tokio::test]
-async fn what_is_not_there_is_absent() {
-    for path in ["/missing", "/status/410-Gone", "/to?/missing"] {
-        assert_eq!(get_path(path, Redirects::SameOrigin).await.unwrap(), None, "{path}");
+    for absent in ["/missing", "/status/410-Gone", "/to?/missing"] {
+        assert_eq!(get_path(absent, Redirects::SameOrigin).await.unwrap(), None, "{absent}");
     }
 }
 
@@ -154,12 +150,6 @@ async fn a_redirect_does_not_repeat_secrets_in_messages() {
 }
 
 #[tokio::test]
-async fn a_redirect_without_a_target_is_broken() {
-    let error = get_path("/to-nowhere", Redirects::Guarded).await.unwrap_err();
-    assert!(matches!(error, FetchError::Broken { .. }), "{error}");
-}
-
-#[tokio::test]
 async fn a_name_with_only_private_addresses_is_refused_as_given() {
     let answers = Answers::default().with("files.example", &["10.1.2.3", "::1", "fe80::1"]);
     let message =
@@ -231,15 +221,6 @@ async fn dev_reaches_localhost_through_the_systems_resolver() {
 }
 
 #[tokio::test]
-async fn a_name_without_an_address_is_broken() {
-    let fetcher = fetcher(&[], Answers::default().with("empty.example", &[]));
-    for name in ["empty.example", "unknown.example"] {
-        let error = get(&fetcher, &format!("https://{name}/x"), Redirects::Guarded).await.unwrap_err();
-        assert!(matches!(error, FetchError::Broken { .. }), "{error}");
-    }
-}
-
-#[tokio::test]
 async fn more_than_the_limit_is_refused_announced_or_not() {
     for path in ["/announced", "/unannounced"] {
         let error = get_path(path, Redirects::Guarded).await.unwrap_err();
@@ -258,20 +239,17 @@ async fn exactly_the_limit_is_read() {
 }
 
 #[tokio::test]
-async fn a_response_that_breaks_off_or_is_encoded_is_broken() {
-    for path in ["/short", "/short-chunked", "/nothing", "/garbage", "/gzip"] {
-        let error = get_path(path, Redirects::Guarded).await.unwrap_err();
-        assert!(matches!(error, FetchError::Broken { .. }), "{path}: {error}");
+async fn what_is_no_answer_or_breaks_off_or_is_encoded_is_broken() {
+    let server = Server::start().await;
+    let fetcher = fetcher(&["127.0.0.1:*"], Answers::default().with("empty.example", &[]));
+    let paths = ["/short", "/short-chunked", "/nothing", "/garbage", "/gzip", "/to-nowhere"];
+    let no_tls = server.url("/ok").replace("http:", "https:");
+    let no_address = ["https://empty.example/x", "https://unknown.example/x"].map(str::to_owned);
+    for url in paths.map(|path| server.url(path)).into_iter().chain(no_address).chain([no_tls]) {
+        let error = get(&fetcher, &url, Redirects::Guarded).await.unwrap_err();
+        assert!(matches!(error, FetchError::Broken { .. }), "{url}: {error}");
         assert!(!error.to_string().contains(char::is_control), "{error:?}");
     }
-}
-
-#[tokio::test]
-async fn a_server_that_does_not_speak_tls_is_broken() {
-    let server = Server::start().await;
-    let url = server.url("/ok").replace("http:", "https:");
-    let error = get(&local_fetcher(PATIENT), &url, Redirects::Guarded).await.unwrap_err();
-    assert!(matches!(error, FetchError::Broken { .. }), "{error}");
 }
 
 #[tokio::test]
