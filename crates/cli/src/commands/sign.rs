@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::client::session::{KeyRing, Reader, Session};
-use crate::client::waiting::{Vetoed, dropped_text, find_due};
-use crate::client::{ServerClient, state::Shown, targets::ReleaseName, targets::Target};
+use crate::client::state::{Shown, Vetoed, dropped_text, find_due};
+use crate::client::{ServerClient, targets::ReleaseName, targets::Target};
 use crate::commands::pending;
 use crate::commands::sign::request::{
     Gathered, Signing, check, check_asked, check_trust, review_and_sign, say_signed, state_text,
