@@ -98,7 +98,7 @@ pub(crate) struct Shown {
     pub(crate) answer: StateResponse,
     pub(crate) files: Scratch,
     /// The server that shows it.
-    client: ServerClient,
+    pub(crate) client: ServerClient,
 }
 
 impl Shown {
