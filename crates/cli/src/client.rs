@@ -9,7 +9,6 @@ pub(crate) mod session;
 pub(crate) mod state;
 pub(crate) mod submission;
 pub(crate) mod targets;
-pub(crate) mod waiting;
 mod words;
 
 use std::{sync::Arc, time::Duration, time::SystemTime};

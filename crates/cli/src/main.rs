@@ -59,10 +59,12 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
             serve::run(*given, output)
         }
         Command::Mirror(args) => serve::run(args.into_settings(), output),
-        Command::Witness(args) => witness::run(&global, args, output),
+        Command::Witness(args) => serve::witness(&global, args, output),
         Command::Admin { command } => admin::run(command, &global, output),
         Command::Fsck(args) => fsck::run(args, output),
-        Command::Config { command } => config::run(command.as_ref(), global, output),
+        Command::Config { command } => {
+            ask(global, output, async |session| config::run(session, command.as_ref()).await)
+        }
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command: SignersCommand::New(args) } => signers::make(&args, output),
         Command::Signers { command: SignersCommand::Check(args) } if signers::idle::names_file(&args) => {
@@ -97,8 +99,10 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),
         Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
         Command::Watch(args) => ask(global, output, async |session| watch::watch(session, &args).await),
-        Command::Withdraw(args) => ask(global, output, async |session| withdraw::run(session, &args).await),
-        Command::Object(args) => ask(global, output, async |session| object::run(session, &args).await),
+        Command::Withdraw(args) => {
+            ask(global, output, async |session| object::withdraw(session, &args).await)
+        }
+        Command::Object(args) => ask(global, output, async |session| object::object(session, &args).await),
         Command::Veto(args) => ask(global, output, async |session| veto::run(session, &args).await),
         Command::Drill(args) => ask(global, output, async |session| drill::run(session, &args).await),
         Command::Incident(args) => ask(global, output, async |session| incident::run(session, &args).await),

@@ -125,10 +125,13 @@ mod tests {
     use crate::client::{ServerClient, advice::*, attempts::Answer, words::to_client_words};
     use crate::words::output::Output;
 
+    fn client() -> ServerClient {
+        ServerClient::new("http://127.0.0.1:1", Output::silent()).expect("it is an address")
+    }
+
     /// What a command does with an answer, all but the words: exit code, hint, details, and what the client says before it
     /// repeats the server's words.
-    fn react(status: u16, body: &Value) -> (u8, String, Map<String, Value>, String) {
-        let client = ServerClient::new("http://127.0.0.1:1", Output::silent()).expect("it is an address");
+    fn react(client: &ServerClient, status: u16, body: &Value) -> (u8, String, Map<String, Value>, String) {
         let answer = Answer {
             status: StatusCode::from_u16(status).expect("it is a status"),
             bytes: body.to_string().into_bytes(),
@@ -155,14 +158,15 @@ mod tests {
 
     #[test]
     fn only_the_code_decides_what_the_client_does_and_every_conflict_has_a_next_step_of_its_own() {
+        let client = client();
         for code in C::ALL {
             let (name, status) = (code.name(), code.status());
-            let reaction = react(status, &json!({ "error": "x", "code": code }));
+            let reaction = react(&client, status, &json!({ "error": "x", "code": code }));
             assert_eq!(reaction.2["code"], name);
             assert_eq!(reaction.2.get("conflict").and_then(Value::as_str), (status == 409).then_some(name));
             for words in OTHER_WORDS.into_iter().chain([code.meaning()]) {
                 assert_eq!(
-                    react(status, &json!({ "error": words, "code": code })),
+                    react(&client, status, &json!({ "error": words, "code": code })),
                     reaction,
                     "{name}: {words}"
                 );
@@ -175,14 +179,16 @@ mod tests {
 
     #[test]
     fn without_a_code_that_it_knows_the_client_goes_by_the_status() {
+        let client = client();
         for status in (400..=431).chain(500..=507) {
-            let plain = react(status, &json!({ "error": "x" }));
+            let plain = react(&client, status, &json!({ "error": "x" }));
             assert_eq!(plain.2, Map::from_iter([("status".to_owned(), json!(status))]));
             assert_eq!(plain.1, hint_of_status(status));
             for words in OTHER_WORDS {
-                assert_eq!(react(status, &json!({ "error": words })), plain, "{status}");
+                assert_eq!(react(&client, status, &json!({ "error": words })), plain, "{status}");
             }
-            let (exit_code, hint, details, _) = react(status, &json!({ "error": "x", "code": "of_2031" }));
+            let (exit_code, hint, details, _) =
+                react(&client, status, &json!({ "error": "x", "code": "of_2031" }));
             assert_eq!((exit_code, &hint), (plain.0, &plain.1));
             assert_eq!(details["code"], "of_2031");
             let conflict = details.get("conflict").and_then(Value::as_str);

@@ -142,10 +142,7 @@ impl Session {
 
     /// The file of the user's key, if one is given or set.
     pub(crate) fn key_path(&self, path: Option<&RepoPath>) -> Option<PathBuf> {
-        self.global.key.clone().or_else(|| {
-            let key = self.config.key_for(path)?;
-            Some(ClientConfigFile::locate().map_or_else(|_| key.to_owned(), |file| file.resolve(key)))
-        })
+        self.global.key.clone().or_else(|| self.config.key_for(path).map(ClientConfigFile::resolve))
     }
 
     pub(crate) fn confirmation(&self) -> Confirmation {

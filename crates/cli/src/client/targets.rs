@@ -13,7 +13,7 @@ use countersign_forge::download_url::{locate_download, locate_release_page};
 use countersign_forge::fetch::{Fetcher, Timeouts};
 
 use crate::client::session::{Reader, Session, no_server};
-use crate::client::{ServerClient, state::Shown, state::StateQuestion, waiting::Vetoed};
+use crate::client::{ServerClient, state::Shown, state::StateQuestion, state::Vetoed};
 use crate::settings::{client_config::KnownServer, trust::TrustFile};
 use crate::words::{error::CliError, output, output::quote};
 

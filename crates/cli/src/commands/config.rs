@@ -3,24 +3,20 @@
 use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
-use crate::args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs, parse_duration};
-use crate::client::{ServerClient, session, session::Reader, targets::FORMS, targets::ReleaseName};
+use crate::args::{ConfigCommand, ConfigSetArgs, ScopeArgs, parse_duration};
+use crate::client::{ServerClient, session::Reader, session::Session, targets::ReleaseName};
 use crate::settings::client_config::{ClientConfigFile, Setting, SettingScope};
 use crate::words::{error::CliError, output::Output};
 
-pub(crate) fn run(
-    command: Option<&ConfigCommand>,
-    global: GlobalArgs,
-    output: Output,
-) -> Result<(), CliError> {
+pub(crate) async fn run(session: &Session, command: Option<&ConfigCommand>) -> Result<(), CliError> {
     let file = ClientConfigFile::locate()?;
     match command {
-        None | Some(ConfigCommand::Show) => show(&file, output),
-        Some(ConfigCommand::Set(args)) => set(&file, args, global, output),
+        None | Some(ConfigCommand::Show) => show(&file, session),
+        Some(ConfigCommand::Set(args)) => set(&file, args, session).await,
         Some(ConfigCommand::Unset { setting, scope }) => {
-            let scope = scope_of(scope, global, output)?;
+            let scope = scope_of(scope, session).await?;
             file.set(&scope, *setting, None)?;
-            output.result(
+            session.output.result(
                 &format!("The {} for {scope} is no longer set.", setting.name()),
                 &json!({"file": file.path().display().to_string()}),
             )
@@ -28,8 +24,8 @@ pub(crate) fn run(
     }
 }
 
-fn show(file: &ClientConfigFile, output: Output) -> Result<(), CliError> {
-    let values = file.read()?.values();
+fn show(file: &ClientConfigFile, session: &Session) -> Result<(), CliError> {
+    let values = session.config.values();
     let mut lines = vec![file.path().display().to_string()];
     lines.extend(
         values.iter().map(|line| {
@@ -55,15 +51,10 @@ fn show(file: &ClientConfigFile, output: Output) -> Result<(), CliError> {
         "file": file.path().display().to_string(),
         "settings": values.collect::<Vec<_>>(),
     });
-    output.answer(&lines.join("\n"), &value)
+    session.output.answer(&lines.join("\n"), &value)
 }
 
-fn set(
-    file: &ClientConfigFile,
-    args: &ConfigSetArgs,
-    global: GlobalArgs,
-    output: Output,
-) -> Result<(), CliError> {
+async fn set(file: &ClientConfigFile, args: &ConfigSetArgs, session: &Session) -> Result<(), CliError> {
     let value = match args.setting {
         Setting::Server => {
             ServerClient::new(&args.value, Output::silent())?;
@@ -81,35 +72,28 @@ fn set(
             }
         },
     };
-    let scope = scope_of(&args.scope, global, output)?;
+    let scope = scope_of(&args.scope, session).await?;
     file.set(&scope, args.setting, Some(&value))?;
-    output.result(
+    session.output.result(
         &format!("The {} for {scope} is {}.", args.setting.name(), shown_text(&value)),
         &json!({"file": file.path().display().to_string(), "setting": args.setting.name(), "value": value}),
     )
 }
 
-fn scope_of(args: &ScopeArgs, global: GlobalArgs, output: Output) -> Result<SettingScope, CliError> {
+async fn scope_of(args: &ScopeArgs, session: &Session) -> Result<SettingScope, CliError> {
     Ok(match (&args.project, &args.host) {
-        (Some(name), _) => SettingScope::Project(resolve_project(name, global, output)?),
+        (Some(name), _) => SettingScope::Project(resolve_project(name, session).await?),
         (None, Some(host)) => SettingScope::Host(host.to_ascii_lowercase()),
         (None, None) => SettingScope::All,
     })
 }
 
-/// A project that is written in full need not exist yet. Of a short name, this computer or a server knows the rest.
-fn resolve_project(name: &str, global: GlobalArgs, output: Output) -> Result<RepoPath, CliError> {
+/// A project that is written in full need not exist yet. This computer or a server knows the rest of a short name.
+async fn resolve_project(name: &str, session: &Session) -> Result<RepoPath, CliError> {
     let name = ReleaseName::parse_one(&[name.to_owned()])?;
     let path = match name.written_path() {
         Some(path) => path,
-        None => {
-            let mut found = None;
-            session::ask(global, output, async |session| {
-                found = Some(session.find_place(&name, Reader::Signer).await?.path);
-                Ok(())
-            })?;
-            found.ok_or_else(|| CliError::usage("no project is named", FORMS))?
-        }
+        None => session.find_place(&name, Reader::Signer).await?.path,
     };
     if path.names().next().is_some() {
         return Ok(path);

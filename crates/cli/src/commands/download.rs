@@ -63,21 +63,19 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
 
 /// What a server shows for a name.
 pub(super) struct FoundEvidence {
-    pub(super) client: ServerClient,
     pub(super) shown: ShownEvidence,
     /// The one file that was named, if it was one.
     pub(super) file: Option<NamedFile>,
 }
 
 impl FoundEvidence {
-    fn of(client: ServerClient, shown: Shown) -> Result<Self, CliError> {
-        Ok(Self { shown: require_evidence(&client, shown)?, client, file: None })
+    fn of(shown: Shown) -> Result<Self, CliError> {
+        Ok(Self { shown: require_evidence(shown)?, file: None })
     }
 
     /// What a server shows for the index of a release.
-    pub(super) async fn at(client: ServerClient, index: &RepoPath) -> Result<Self, CliError> {
-        let shown = client.state_at(index).await?;
-        Self::of(client, shown)
+    pub(super) async fn at(client: &ServerClient, index: &RepoPath) -> Result<Self, CliError> {
+        Self::of(client.state_at(index).await?)
     }
 
     /// Checks everything, with the server that showed it. `staple`: instead of the server's own. Where a proof is wanted, a
@@ -93,10 +91,10 @@ impl FoundEvidence {
             let ShownEvidence { shown, evidence } = &self.shown;
             let accepted = proof::accept(evidence, wanted.signers_digest, Network::Online).await?;
             let artifact = &accepted.artifact;
-            session.remember(&artifact.index.project_id, &self.client);
+            session.remember(&artifact.index.project_id, &shown.client);
             let state = ShownState {
                 artifact,
-                from: StateSource::Server { client: &self.client, log: &shown.answer.log },
+                from: StateSource::Server { client: &shown.client, log: &shown.answer.log },
                 staple: staple.clone().or_else(|| shown.answer.staple.clone()),
                 is_given: staple.is_some(),
             };
@@ -108,8 +106,7 @@ impl FoundEvidence {
                     begun = Some(Instant::now());
                 }
                 tokio::time::sleep(PAUSE).await;
-                let shown = self.client.state_at(&evidence.path).await?;
-                self.shown = require_evidence(&self.client, shown)?;
+                self.shown = require_evidence(shown.client.state_at(&evidence.path).await?)?;
                 continue;
             }
             let log = state.check(session, wanted).await?;
@@ -136,12 +133,12 @@ pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Resu
         return match release::gather(&client, &place).await {
             Ok((shown, file_name)) => {
                 let file = Some(NamedFile { url: place.url, name: file_name.to_string() });
-                Ok(FoundEvidence { client, shown, file })
+                Ok(FoundEvidence { shown, file })
             }
             // It may be the address of a release's directory or of a project.
             Err(error) => match name.written_path() {
                 Some(path) => match client.state(&path, StateQuestion::Newest).await? {
-                    Some(shown) => choose_newest(session, client, &path, shown),
+                    Some(shown) => choose_newest(session, &path, shown),
                     None => Err(error),
                 },
                 None => Err(error),
@@ -176,27 +173,22 @@ fn is_project(path: &RepoPath) -> bool {
 pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
     let ServerPath { client, path, shown } = session.find_place(name, Reader::Downloader).await?;
     if let Some(shown) = shown {
-        return FoundEvidence::of(client, shown);
+        return FoundEvidence::of(shown);
     }
     // The page of a release means this one, and no release whose tag begins with its tag (D159).
     let is_page = matches!(&name.subject, NamedSubject::Url(url) if locate_release_page(url).is_some());
     if is_page || layout::signable(&path).is_some() {
         let index = if is_page { layout::index_in(&path) } else { path };
-        return FoundEvidence::at(client, &index).await;
+        return FoundEvidence::at(&client, &index).await;
     }
     match client.state(&path, StateQuestion::Newest).await? {
-        Some(shown) => choose_newest(session, client, &path, shown),
+        Some(shown) => choose_newest(session, &path, shown),
         None => Err(no_complete_release(&client, &path)),
     }
 }
 
 /// What the server answers to the question for the release in a directory, or the newest one of a project.
-fn choose_newest(
-    session: &Session,
-    client: ServerClient,
-    path: &RepoPath,
-    shown: Shown,
-) -> Result<FoundEvidence, CliError> {
+fn choose_newest(session: &Session, path: &RepoPath, shown: Shown) -> Result<FoundEvidence, CliError> {
     let skipped = shown.answer.skipped.iter().filter(|release| release.index_path.is_inside(path));
     let skipped: Vec<String> = skipped.take(MOST_SKIPPED).map(|release| say_skipped(path, release)).collect();
     match shown.subject() {
@@ -206,11 +198,11 @@ fn choose_newest(
                 session.output.note(&format!("The newest release, the highest complete version, is {name}."));
                 skipped.iter().for_each(|reason| session.output.warn(reason));
             }
-            FoundEvidence::of(client, shown)
+            FoundEvidence::of(shown)
         }
-        StateSubject::Project(_) if skipped.is_empty() => Err(no_complete_release(&client, path)),
+        StateSubject::Project(_) if skipped.is_empty() => Err(no_complete_release(&shown.client, path)),
         StateSubject::Project(_) => Err(CliError::other(
-            format!("{} has no release of {path} that can be recommended", client.address()),
+            format!("{} has no release of {path} that can be recommended", shown.client.address()),
             "wait for a newer release, or ask the project; `countersign status PROJECT TAG` shows the reason",
         )
         .because(skipped.join(" "))),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::client::{now, session::Session};
 use crate::keys::{find_named, list_signers};
 use crate::words::{error::CliError, output::Output};
-use crate::{args::DrillArgs, commands::signers::source::find_signers, keys};
+use crate::{args::DrillArgs, commands::signers::find_signers, keys};
 
 pub(crate) async fn run(session: &Session, args: &DrillArgs) -> Result<(), CliError> {
     let file = find_signers(session, &args.source, args.repository.as_deref()).await?;

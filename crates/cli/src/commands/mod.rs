@@ -27,5 +27,3 @@ pub(crate) mod trust;
 pub(crate) mod verify;
 pub(crate) mod veto;
 pub(crate) mod watch;
-pub(crate) mod withdraw;
-pub(crate) mod witness;

@@ -1,23 +1,30 @@
-//! `countersign object`
+//! `countersign object` and `countersign withdraw`: second thoughts about a release.
 
 use std::time::Duration;
 
+use countersign_api::{error_code::ErrorCode, requests::WithdrawBody};
 use countersign_core::documents::statement::{Objection, StatementKind};
-use countersign_core::documents::{index::ReleaseIndex, objections::StoredObjection};
+use countersign_core::documents::{
+    index::ReleaseIndex, layout, objections::StoredObjection, signatures::SignatureSet,
+};
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
-use countersign_core::values::{shown::marked_name, shown::shown_text, time::Timestamp};
+use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
+use countersign_core::values::{path::RepoPath, time::Timestamp};
 use countersign_explain::progress::Names;
 use serde_json::json;
 
-use crate::args::ObjectArgs;
-use crate::client::{now, session::Session, targets::Target};
-use crate::evidence::release::{ShownRelease, find_objections, quoted_whole, require_release};
+use crate::args::{ObjectArgs, WithdrawArgs};
+use crate::client::{now, session::Session, state::Shown, targets::Target};
+use crate::evidence::release::{
+    ShownRelease, find_objections, find_release, find_withdrawal, no_release, quoted_whole, require_release,
+    say_withdrawn,
+};
 use crate::words::{error::CliError, error::REASON_HINT, table::People};
 
 /// The time between two words of one key.
 const STEP: Duration = Duration::from_millis(1);
 
-pub(crate) async fn run(session: &Session, args: &ObjectArgs) -> Result<(), CliError> {
+pub(crate) async fn object(session: &Session, args: &ObjectArgs) -> Result<(), CliError> {
     let hint = "name a release; do not sign a proposed signers file that you do not want";
     let found = session.find_release(&args.names, "objected to", hint).await?;
     let Target { client, path, shown: state } = found;
@@ -99,4 +106,63 @@ fn not_signed(error: ToStateError) -> CliError {
         )
         .because(error),
     }
+}
+
+// `countersign withdraw`
+
+pub(crate) async fn withdraw(session: &Session, args: &WithdrawArgs) -> Result<(), CliError> {
+    let hint = "name a release; a proposed signers file is replaced with `countersign update`";
+    let found = session.find_release(&args.names, "withdrawn", hint).await?;
+    let Target { client, path, shown: state } = found;
+    let Some(shown) = find_release(&state, &path)? else {
+        let Some(before) = find_withdrawal(&state, &path)? else { return Err(no_release(&path)) };
+        let name = session.name_of(&path, None);
+        let said = say_withdrawn(&state, &before);
+        return finish_withdrawal(session, &path, &format!("{name} is withdrawn already: {said}"));
+    };
+    let name = session.name_of(&path, Some(&shown.index.project_id));
+    let key = session.key(Some(&path), &state.listed_keys()?)?;
+    let text = describe_withdrawal(&state, &path, &name, &shown, &args.reason)?;
+    session.confirm(&text, "Withdraw this release? Its signatures will be dropped.")?;
+    let body = WithdrawBody {
+        file_path: path.clone(),
+        reason: args.reason.clone(),
+        subject_digest: Some(shown.digest),
+    };
+    client.submit_withdrawal(&key, &body).await.map_err(explain_withdrawal)?;
+    finish_withdrawal(session, &path, &format!("Withdrew {name}. Another release can be registered there"))
+}
+
+fn explain_withdrawal(error: CliError) -> CliError {
+    match error.code() {
+        Some(ErrorCode::AlreadyComplete) => {
+            error.with_hint("it is complete: `countersign revoke NAME --reason TEXT` revokes it")
+        }
+        _ => error,
+    }
+}
+
+fn finish_withdrawal(session: &Session, path: &RepoPath, text: &str) -> Result<(), CliError> {
+    session.output.result(text, &json!({"file_path": path.as_str(), "withdrawn": true}))
+}
+
+fn describe_withdrawal(
+    state: &Shown,
+    path: &RepoPath,
+    name: &str,
+    ShownRelease { index, digest, .. }: &ShownRelease,
+    reason: &str,
+) -> Result<String, CliError> {
+    let set = state.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;
+    let signed = set.unwrap_or_default().entries.len();
+    let files: Vec<&str> = index.published_files.iter().map(|file| file.file_name.as_str()).collect();
+    let lines = [
+        format!("Withdrawal of {name}"),
+        format!("  project  {}", marked_name(index.project_id.as_str())),
+        format!("  files    {}", shown_text(&files.join(", "))),
+        format!("  signed   {signed} signature{}", plural(signed)),
+        format!("  reason   {}", quoted(reason)),
+        format!("  digest   {}", digest.to_prefixed()),
+    ];
+    Ok(lines.join("\n"))
 }

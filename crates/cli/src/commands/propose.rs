@@ -8,7 +8,7 @@ use countersign_explain::progress::Names;
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
 use serde_json::{Value, json};
 
-use crate::client::{ServerCall, ServerClient, session::Session, state::Shown, waiting::dropped_text};
+use crate::client::{ServerCall, ServerClient, session::Session, state::Shown, state::dropped_text};
 use crate::{args::ProposeArgs, words::error::CliError, words::table::People};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::client::session::{KeyRing, Reader, Session};
-use crate::client::waiting::{Vetoed, dropped_text, find_due};
-use crate::client::{ServerClient, state::Shown, targets::ReleaseName, targets::Target};
+use crate::client::state::{Shown, Vetoed, dropped_text, find_due};
+use crate::client::{ServerClient, targets::ReleaseName, targets::Target};
 use crate::commands::pending;
 use crate::commands::sign::request::{
     Gathered, Signing, check, check_asked, check_trust, review_and_sign, say_signed, state_text,
@@ -230,7 +230,7 @@ async fn explain_change(client: &ServerClient, request: &SigningRequest, error: 
     let path = &request.path;
     let Ok(shown) = client.state_at(path).await else { return error };
     match shown.document(path) {
-        None => absent(client, &shown, path).unwrap_or(error),
+        None => absent(&shown, path).unwrap_or(error),
         Some(text) if request.files.get(path) == Some(&text) => error,
         Some(_) => CliError::new(
             ErrorKind::Replaced,
@@ -248,12 +248,12 @@ fn to_json(done: &[Signed], before: &[SignedBefore]) -> Value {
 }
 
 /// What the server wants to have signed, and what is needed to understand it: all of it is public, and none is believed.
-pub(super) fn gather(Target { client, path, shown }: &Target) -> Result<Gathered, CliError> {
+pub(super) fn gather(Target { path, shown, .. }: &Target) -> Result<Gathered, CliError> {
     let complete = find_complete(shown, path)?;
     let is_complete = complete.is_some();
     let mut files = BTreeMap::new();
     for path in std::iter::once(path.clone()).chain(metadata_beside(path)) {
-        let Some(text) = shown.document(&path) else { return Err(absent(client, shown, &path)?) };
+        let Some(text) = shown.document(&path) else { return Err(absent(shown, &path)?) };
         files.insert(path, text);
     }
     let collected = match complete {
@@ -271,7 +271,7 @@ pub(super) fn gather(Target { client, path, shown }: &Target) -> Result<Gathered
     Ok(Gathered { request, is_complete })
 }
 
-fn absent(client: &ServerClient, shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {
+fn absent(shown: &Shown, path: &RepoPath) -> Result<CliError, CliError> {
     if let Some(project) = layout::project_with_signers_at(path)
         && let Some(vetoed) = Vetoed::find(shown)?
     {
@@ -283,7 +283,7 @@ fn absent(client: &ServerClient, shown: &Shown, path: &RepoPath) -> Result<CliEr
     Ok(match find_withdrawal(shown, path)? {
         Some(withdrawal) => withdrawn(shown, &withdrawal),
         None => CliError::other(
-            format!("the server {} has no {path}", client.address()),
+            format!("the server {} has no {path}", shown.client.address()),
             "check the name; `countersign pending` lists what waits for you",
         ),
     })

@@ -47,7 +47,7 @@ pub(crate) async fn staple(session: &Session, args: &StapleArgs) -> Result<(), C
         _ => {
             let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
             let release = found.accept(session, &args.proof, None).await?;
-            let staple = require_staple(&release, &found.client)?;
+            let staple = require_staple(&release, &found.shown.shown.client)?;
             let target = args.output.clone().unwrap_or_else(|| default_name(&release.accepted.artifact));
             write(&target, &staple.write())?;
             finish(session, &release, &target)
@@ -59,19 +59,19 @@ pub(crate) async fn staple(session: &Session, args: &StapleArgs) -> Result<(), C
 async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<(), CliError> {
     let before = read_bundle(file)?;
     let client = session.client_of(Some(&before.evidence.path))?;
-    let mut found = FoundEvidence::at(client, &before.evidence.path).await?;
+    let mut found = FoundEvidence::at(&client, &before.evidence.path).await?;
     if found.shown.evidence.index != before.evidence.index {
         return Err(CliError::unverified(
             format!(
                 "the server {} has another index than the bundle for {}",
-                found.client.address(),
+                found.shown.shown.client.address(),
                 before.evidence.path
             ),
             "the bundle stays as it is. A signed index never changes: the server lies, or the bundle belongs to another release",
         ));
     }
     let release = found.accept(session, &args.proof, None).await?;
-    require_staple(&release, &found.client)?;
+    require_staple(&release, &found.shown.shown.client)?;
     let bundle = found.shown.bundle();
     let target = args.output.clone().unwrap_or_else(|| file.to_owned());
     write(&target, &bundle.write())?;

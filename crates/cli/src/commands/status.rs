@@ -8,7 +8,7 @@ use countersign_explain::describe::release::describe_withdrawal;
 use serde_json::json;
 
 use crate::client::session::{Reader, Session};
-use crate::client::{targets::ReleaseName, targets::Target, waiting::Vetoed};
+use crate::client::{state::Vetoed, targets::ReleaseName, targets::Target};
 use crate::commands::status::standing::{Status, not_found, not_pending};
 use crate::evidence::release::{
     describe_earlier_objections, earlier_objections_json, find_withdrawal, say_withdrawn,

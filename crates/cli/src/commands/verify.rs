@@ -160,7 +160,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
     let mut reports: Vec<Value> = Vec::new();
     for (index, (client, paths)) in releases {
         let accepted = async {
-            let mut found = FoundEvidence::at(client, &index).await?;
+            let mut found = FoundEvidence::at(&client, &index).await?;
             found.accept(session, &args.proof, given_staple(args)?).await
         };
         let verified = match accepted.await {

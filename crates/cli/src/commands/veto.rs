@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::args::VetoArgs;
 use crate::client::session::{Reader, Session};
 use crate::client::targets::{ReleaseName, Target};
-use crate::client::{now, submission::Submitted, waiting::due_text, waiting::find_due};
+use crate::client::{now, state::due_text, state::find_due, submission::Submitted};
 use crate::commands::sign;
 use crate::commands::statements::{StatementCommand, SubmittedStatement, choose_request, find_begun};
 use crate::evidence::{carried::mark_done, proof::Network, review::describe_changes};

@@ -115,8 +115,5 @@ pub(crate) fn read(path: &Path) -> Result<Policy, CliError> {
 }
 
 fn find_file(session: &Session, args: &ProofArgs, project: &RepoPath) -> Option<PathBuf> {
-    args.policy.clone().or_else(|| {
-        let path = session.config.policy_for(project)?;
-        Some(ClientConfigFile::locate().map_or_else(|_| path.to_owned(), |file| file.resolve(path)))
-    })
+    args.policy.clone().or_else(|| session.config.policy_for(project).map(ClientConfigFile::resolve))
 }

@@ -52,7 +52,7 @@ pub(crate) async fn gather(
             .because(error)
         })?;
         if index.published_files.iter().any(|file| file.file_name == candidate.file_name) {
-            return Ok((require_evidence(client, shown)?, candidate.file_name.clone()));
+            return Ok((require_evidence(shown)?, candidate.file_name.clone()));
         }
         exists = exists.or(Some(&candidate.index));
         if candidate.kind == CandidateKind::Release {
@@ -73,7 +73,7 @@ pub(crate) async fn gather(
 }
 
 /// The evidence for a release, which is there if the release was complete at any time.
-pub(crate) fn require_evidence(client: &ServerClient, shown: Shown) -> Result<ShownEvidence, CliError> {
+pub(crate) fn require_evidence(shown: Shown) -> Result<ShownEvidence, CliError> {
     if let Some(evidence) = shown.answer.state.evidence.clone() {
         return Ok(ShownEvidence { shown, evidence });
     }
@@ -85,7 +85,7 @@ pub(crate) fn require_evidence(client: &ServerClient, shown: Shown) -> Result<Sh
         ));
     }
     if !shown.contains(path) {
-        let message = format!("the server {} has no {path}", client.address());
+        let message = format!("the server {} has no {path}", shown.client.address());
         return Err(CliError::unverified(message, ASK_PROJECT));
     }
     let set = shown.parsed(&layout::pending_signatures_of(path), SignatureSet::parse)?;

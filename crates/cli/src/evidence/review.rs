@@ -12,7 +12,7 @@ use countersign_explain::describe::{Description, proposal::BegunVeto, proposal::
 use countersign_explain::difference::{SignersChange, list_changes};
 use countersign_explain::{progress::condition_text, words::shown_hours};
 
-use crate::client::{now, waiting::dropped_text, waiting::due_text};
+use crate::client::{now, state::dropped_text, state::due_text};
 use crate::evidence::comparison::{Comparison, MatchOutcome};
 use crate::evidence::release::{describe_earlier_objections, describe_objections};
 use crate::words::{error::shown_path, output::Output, table::People, table::when_text};

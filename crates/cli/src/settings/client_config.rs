@@ -303,11 +303,12 @@ impl ClientConfigFile {
     }
 
     /// A path in the file is seen from the file's own directory; `~/` is the user's home.
-    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
+    pub(crate) fn resolve(path: &Path) -> PathBuf {
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        match (path.strip_prefix("~"), home) {
-            (Ok(rest), Some(home)) => home.join(rest),
-            _ => self.path().parent().map_or_else(|| path.to_owned(), |dir| dir.join(path)),
+        match (path.strip_prefix("~"), home, Self::locate()) {
+            (_, _, Err(_)) => path.to_owned(),
+            (Ok(rest), Some(home), _) => home.join(rest),
+            (_, _, Ok(file)) => file.path().with_file_name(path),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What every format exports: a release that this computer accepts, with its signers under names of ours.
 
-use std::{fmt::Write as _, fs, path::Path};
+use std::{fs, path::Path};
 
 use countersign_core::documents::{index::render_sha256sums, signers::Group, signers::Signer};
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
@@ -101,33 +101,39 @@ pub(super) struct ToolScript {
 }
 
 impl ToolScript {
-    /// It has no time in it, so that another export of the release gives the same script.
+    /// Renders the script. It has no time in it, so that another export of the release gives the same script. Text from
+    /// outside stands in comments alone, where line breaks and control characters are escaped, so that it cannot leave its
+    /// line. Only hexadecimal digits, base64, numbers and our own ids are code.
     pub(super) fn render(
         &self,
         release: &ExportedRelease<'_>,
         is_signed: impl Fn(&ExportedSigner<'_>) -> bool,
     ) -> String {
-        let mut lines = ReleaseLines::default();
-        lines.comment(release.artifact.path.as_str());
-        lines.line(&expect(SHA256SUMS, release.sha256sums.as_bytes()));
-        self.expected.iter().for_each(|line| lines.line(line));
+        let comment = |text: &str| format!("# {}", shown_within(text, COMMENT_CHARS));
+        let mut lines =
+            vec![comment(release.artifact.path.as_str()), expect(SHA256SUMS, release.sha256sums.as_bytes())];
+        lines.extend(self.expected.iter().cloned());
         for signer in &release.signers {
             let is_signed = is_signed(signer);
-            lines.blank();
             let lacks = if signer.signature.is_some() && !is_signed { ", not in this format" } else { "" };
-            lines.comment(&format!("{}{lacks}", signer.comment()));
-            lines.line(&format!("key {} {}", signer.id, (self.spell)(&signer.signer.key)));
+            lines.extend([String::new(), comment(&format!("{}{lacks}", signer.comment()))]);
+            lines.push(format!("key {} {}", signer.id, (self.spell)(&signer.signer.key)));
             if is_signed {
-                lines.line(&format!("signature {}", signer.id));
+                lines.push(format!("signature {}", signer.id));
             }
         }
-        lines.blank();
+        lines.push(String::new());
         for group in release.groups() {
-            lines.comment(&format!("any {} of these {}", group.threshold, group.signers.len()));
-            lines.line(&format!("group {} {}", group.threshold, release.ids_of(group)));
+            lines.push(comment(&format!("any {} of these {}", group.threshold, group.signers.len())));
+            lines.push(format!("group {} {}", group.threshold, release.ids_of(group)));
         }
+        let line = |line: &String| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") };
+        let lines: String = lines.iter().map(line).collect();
         let head = HEAD.replacen("@NEEDS@", self.needs, 1).replacen("@CHECKS@", self.checks, 1);
-        enclose(&lines.fill(&format!("{head}{}{SHARED}", self.functions)))
+        let template = format!("{head}{}{SHARED}", self.functions);
+        // The template is cut, so nothing in the lines is replaced.
+        let (before, after) = template.split_once("@RELEASE@\n").expect("every template has the place");
+        enclose(&format!("{before}{lines}{after}"))
     }
 }
 
@@ -150,33 +156,6 @@ impl ExportedSigner<'_> {
         let name = shown_signer_name(self.signer).unwrap_or_else(|| "no name".to_owned());
         let state = if self.signature.is_some() { "" } else { ", has not signed" };
         format!("{name}, {}{state}", self.signer.key)
-    }
-}
-
-/// The lines of a script's `release` function. Only hexadecimal digits, base64, numbers and our own ids are code.
-#[derive(Debug, Default)]
-struct ReleaseLines(String);
-
-impl ReleaseLines {
-    /// Text from outside, which cannot leave its line: line breaks and control characters are escaped.
-    fn comment(&mut self, text: &str) {
-        self.line(&format!("# {}", shown_within(text, COMMENT_CHARS)));
-    }
-
-    /// `words` must not be text from outside.
-    fn line(&mut self, words: &str) {
-        let line = writeln!(self.0, "    {words}");
-        line.expect("a String takes everything");
-    }
-
-    fn blank(&mut self) {
-        self.0.push('\n');
-    }
-
-    /// The template with the lines in the place that is theirs. It is cut there, so nothing in the lines is replaced.
-    fn fill(&self, template: &str) -> String {
-        let (before, after) = template.split_once("@RELEASE@\n").expect("every template has the place");
-        format!("{before}{}{after}", self.0)
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) async fn wait(
 
 /// What everyone is shown from now on.
 async fn find_revoked(client: &ServerClient, path: &RepoPath) -> Result<RevokedArtifact, CliError> {
-    let evidence = require_evidence(client, client.state_at(path).await?)?.evidence;
+    let evidence = require_evidence(client.state_at(path).await?)?.evidence;
     match verify(&evidence) {
         Err(VerifyError::Revoked(revoked)) => Ok(*revoked),
         other => {

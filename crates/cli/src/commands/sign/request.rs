@@ -12,7 +12,7 @@ use countersign_explain::describe::{Description, describe};
 use serde_json::{Value, json};
 
 use crate::client::{
-    ServerClient, session::Session, state::Shown, submission::Submitted, targets::Target, waiting::due_text,
+    ServerClient, session::Session, state::Shown, state::due_text, submission::Submitted, targets::Target,
 };
 use crate::evidence::carried::{SignedFile, check_output, mark_done, read, submit_all};
 use crate::evidence::{comparison, comparison::Comparison, proof, proof::Network, review::Review};

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::args::{GlobalArgs, SignersEditArgs, role_options};
 use crate::commands::signers::log::{LogDraft, set_log};
-use crate::commands::signers::{Draft, add_strength, deliver, describe_strength, source::find_signers};
+use crate::commands::signers::{Draft, add_strength, deliver, describe_strength, find_signers};
 use crate::settings::client_config::ClientConfigFile;
 use crate::{client::session::Session, evidence::review::change_lines, keys, words::error::CliError};
 

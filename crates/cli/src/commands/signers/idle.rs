@@ -10,7 +10,7 @@ use countersign_explain::words::shown_signer;
 use serde_json::{Map, Value, json};
 
 use crate::client::{ServerClient, now, session::Session};
-use crate::commands::signers::{describe_file, source::find_in_repository, source::find_on_server};
+use crate::commands::signers::{describe_file, find_in_repository, find_on_server};
 use crate::words::{error::CliError, output::Output, table::when_text};
 use crate::{args::SignersCheckArgs, evidence::repository_copy::RepositoryView};
 

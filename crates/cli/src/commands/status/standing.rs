@@ -13,7 +13,7 @@ use countersign_explain::progress::{
 };
 use serde_json::{Value, json};
 
-use crate::client::{now, state::Shown, waiting::dropped_text, waiting::due_text};
+use crate::client::{now, state::Shown, state::dropped_text, state::due_text};
 use crate::evidence::release::{
     describe_earlier_objections, describe_objections, earlier_objections_json, objections_json,
 };

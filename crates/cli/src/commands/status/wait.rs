@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::client::events::{EventFeed, Gaps, Next};
 use crate::client::{
-    ListenQuery, ServerClient, session::Session, state::Shown, targets::Target, waiting::Vetoed,
+    ListenQuery, ServerClient, session::Session, state::Shown, state::Vetoed, targets::Target,
 };
 use crate::commands::status::standing::{Status, not_found, not_pending};
 use crate::evidence::release::{find_withdrawal, say_withdrawn};
