@@ -211,22 +211,4 @@ impl Deref for HeldStore {
 }
 
 /// A slot in which handlers find the log. The log of another server comes once its key is known.
-#[derive(Debug, Clone, Default)]
-pub struct LogSlot(Arc<OnceLock<Arc<TransparencyLog>>>);
-
-impl LogSlot {
-    pub fn of(log: Option<Arc<TransparencyLog>>) -> Self {
-        let slot = Self::default();
-        log.into_iter().for_each(|log| slot.set(log));
-        slot
-    }
-
-    pub fn get(&self) -> Option<&Arc<TransparencyLog>> {
-        self.0.get()
-    }
-
-    /// Fills the slot. Only the first log counts.
-    pub fn set(&self, log: Arc<TransparencyLog>) {
-        let _ = self.0.set(log);
-    }
-}
+pub type LogSlot = Arc<OnceLock<Arc<TransparencyLog>>>;

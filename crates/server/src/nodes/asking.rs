@@ -121,11 +121,11 @@ impl AskedWitnesses {
         log: &Arc<TransparencyLog>,
         asked: Vec<AskedWitness>,
         stats: Vec<Arc<CosigningStats>>,
-        restored: Restored,
+        is_restored: bool,
         clock: Clock,
     ) -> Result<Self, SetupError> {
         let client = OutgoingClient::new(NOTE_BYTES)?;
-        let first = log.policy().map(|policy| FirstAnswers::of(Arc::clone(log), policy, &asked, restored));
+        let first = log.policy().map(|policy| FirstAnswers::of(Arc::clone(log), policy, &asked, is_restored));
         let first = first.map(Arc::new);
         let asking = asked.into_iter().filter_map(|witness| {
             let (log, client, first) = (Arc::clone(log), client.clone(), Arc::clone(first.as_ref()?));
@@ -291,7 +291,7 @@ impl Asking {
             _ if answer.is_stopped => Ok(WitnessAnswer::Stopped(message)),
             status @ (403 | 404) => {
                 // One that has cosigned this log has seen something, whatever it says now (D209).
-                if self.first.restored == Restored::Yes || self.log.has_cosigned(&self.witness.key) {
+                if self.first.is_restored || self.log.has_cosigned(&self.witness.key) {
                     self.first.note_forgetful(&self.witness.key.key());
                     return Err(ExchangeFailure::new(format!(
                         "it says now that it does not know this log ({status}): {message}. It has cosigned the log, or this \
@@ -390,23 +390,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The first start after a restore may not be the one that succeeds.
 const RECENTLY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The answer to whether the data directory is a copy, or belonged to a mirror. If so, its log may have been ahead of
-/// it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Restored {
-    Yes,
-    NotKnown,
-}
-
-impl Restored {
-    /// A copy without nonces knows when it was made (D31).
-    pub(crate) fn of(role: &ServerRole, now: Timestamp) -> Self {
-        let ServerRole::Single { nonces } = role else { return Self::NotKnown };
-        match nonces.floor() {
-            Some(floor) if now < floor.later(RECENTLY) => Self::Yes,
-            Some(_) | None => Self::NotKnown,
-        }
-    }
+/// Whether the data directory is known to be a copy, or to have belonged to a mirror. If so, its log may have been ahead of
+/// it. A copy without nonces knows when it was made (D31).
+pub(crate) fn is_restored(role: &ServerRole, now: Timestamp) -> bool {
+    let ServerRole::Single { nonces } = role else { return false };
+    nonces.floor().is_some_and(|floor| now < floor.later(RECENTLY))
 }
 
 #[derive(Debug)]
@@ -416,7 +404,7 @@ pub(crate) struct FirstAnswers {
     silent: Mutex<BTreeSet<PublicKey>>,
     /// The witnesses that have cosigned this log, and say that they do not know it.
     forgetful: Mutex<BTreeSet<PublicKey>>,
-    restored: Restored,
+    is_restored: bool,
 }
 
 impl FirstAnswers {
@@ -424,10 +412,10 @@ impl FirstAnswers {
         log: Arc<TransparencyLog>,
         policy: Policy,
         asked: &[AskedWitness],
-        restored: Restored,
+        is_restored: bool,
     ) -> Self {
         let silent = Mutex::new(asked.iter().map(|witness| witness.key.key()).collect());
-        Self { log, policy, silent, forgetful: Mutex::default(), restored }
+        Self { log, policy, silent, forgetful: Mutex::default(), is_restored }
     }
 
     /// A witness says that it does not know a log that it has cosigned. What it has seen is still to be learnt (D209).
@@ -455,24 +443,21 @@ impl FirstAnswers {
         let names = names.map(|witness| witness.name.as_str()).collect::<Vec<_>>().join(", ");
         let is_forgotten =
             !self.forgetful.lock().unwrap_or_else(PoisonError::into_inner).is_disjoint(&silent);
-        match self.restored {
-            Restored::NotKnown if is_forgotten => tracing::error!(
-                witnesses = names,
-                "witnesses that have cosigned this log do not know it any more, or do not answer: the log signs nothing before \
-                 they say what they have seen. Remove those that are gone for good from the witnesses file"
-            ),
-            Restored::NotKnown => {
-                tracing::warn!(
-                    witnesses = names,
-                    "witnesses do not answer: the log signs without their word"
-                );
-                self.log.allow_signing();
-            }
-            Restored::Yes => tracing::error!(
+        if self.is_restored {
+            tracing::error!(
                 witnesses = names,
                 "witnesses do not answer, and this data directory was restored: the log signs nothing before they say what \
                  they have seen. Remove those that are gone for good from the witnesses file"
-            ),
+            );
+        } else if is_forgotten {
+            tracing::error!(
+                witnesses = names,
+                "witnesses that have cosigned this log do not know it any more, or do not answer: the log signs nothing before \
+                 they say what they have seen. Remove those that are gone for good from the witnesses file"
+            );
+        } else {
+            tracing::warn!(witnesses = names, "witnesses do not answer: the log signs without their word");
+            self.log.allow_signing();
         }
     }
 }

@@ -38,7 +38,7 @@ pub struct ClusterNode {
 /// A node that is about to start: its store needs the order first.
 #[derive(Debug)]
 pub struct UnstartedNode {
-    database: Database,
+    pub(crate) database: Database,
     state: Arc<NodeState>,
     max_lag: Duration,
 }
@@ -70,10 +70,6 @@ impl UnstartedNode {
             Err(error) => return Err(error.into()),
         }
         Ok(Self { database, state: NodeState::new(&name), max_lag })
-    }
-
-    pub fn database(&self) -> &Database {
-        &self.database
     }
 
     pub fn store_role(&self, clock: &Clock) -> io::Result<StoreRole> {

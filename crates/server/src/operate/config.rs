@@ -2,7 +2,6 @@
 
 pub(crate) mod source;
 pub(crate) mod tables;
-pub(crate) mod transparency_log;
 pub(crate) mod webhook;
 
 use std::{net::IpAddr, net::Ipv4Addr, net::SocketAddr, path::Path, path::PathBuf, time::Duration};
@@ -19,14 +18,13 @@ use crate::limits::Rates;
 use crate::limits::connections::{ConnectionLimits, ProxyNet, TrustedProxies};
 pub use crate::operate::config::source::{ConfigError, ConfigSource, explain_unknown};
 use crate::operate::config::tables::{
-    CommitsTable, ConnectionsTable, DatabaseTable, FetchTable, ForgeTable, MirrorTable, RateLimitsTable,
-    Text, TlsTable, explain_forge, read_text, read_texts,
+    CommitsTable, ConnectionsTable, DatabaseTable, FetchTable, ForgeTable, LogTable, MirrorTable,
+    RateLimitsTable, Text, TlsTable, explain_forge, read_text, read_texts,
 };
 pub use crate::operate::config::tables::{
-    GivenDatabase, LogFormat, LogLevel, NodeSettings, ServiceLimits, UnknownName,
+    GivenDatabase, LogFormat, LogLevel, LogSettings, NodeSettings, ServiceLimits,
 };
-pub use crate::operate::config::transparency_log::LogSettings;
-use crate::operate::config::{transparency_log::LogTable, webhook::WebhookTable};
+use crate::operate::config::webhook::WebhookTable;
 use crate::operate::tls::TlsFiles;
 
 const DEFAULT_DATA_DIR: &str = "countersign-data";

@@ -14,6 +14,7 @@ use tracing::{Event, Span, Subscriber, level_filters::LevelFilter, span};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{Layer, registry::LookupSpan, util::SubscriberInitExt as _};
 
+use crate::metrics::named;
 use crate::operate::config::{LogFormat, LogLevel};
 use crate::operate::observe::line::{Around, Fields};
 use crate::operate::observe::writer::{Flow, LineKind, LogQueue, start_writer};
@@ -59,26 +60,21 @@ pub fn log_to(
     Ok((LogLines { style, flow, queue }, logging))
 }
 
-/// What is learnt about a request on the way, for its log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestFact {
-    /// The key whose signature verified.
-    Key,
-    /// The key that the headers name.
-    ClaimedKey,
-    Project,
-    File,
+named! {
+    /// What is learnt about a request on the way, for its log line.
+    pub enum RequestFact {
+        /// The key whose signature verified.
+        Key = "key",
+        /// The key that the headers name.
+        ClaimedKey = "claimed_key",
+        Project = "project",
+        File = "file",
+    }
 }
 
 /// Notes it for the line of the request under way.
 pub fn note(fact: RequestFact, value: &dyn Display) {
-    let name = match fact {
-        RequestFact::Key => "key",
-        RequestFact::ClaimedKey => "claimed_key",
-        RequestFact::Project => "project",
-        RequestFact::File => "file",
-    };
-    Span::current().record(name, tracing::field::display(value));
+    Span::current().record(fact.name(), tracing::field::display(value));
 }
 
 fn log_panic(info: &PanicHookInfo<'_>) {

@@ -14,7 +14,7 @@ use crate::follow::background::{Background, BoxedError, Rounds};
 use crate::follow::mirror::{Follower, LogCopier};
 use crate::follow::witness::{WatchParts, Watcher, WitnessSettings};
 use crate::limits::connections::{ConnectionLimits, Connections, TrustedProxies};
-use crate::nodes::asking::{AskedWitness, AskedWitnesses, Restored};
+use crate::nodes::asking::{AskedWitness, AskedWitnesses, is_restored};
 use crate::nodes::node::ServerRole;
 use crate::operate::{config::Settings, disk_space, tls::Tls, tls::TlsError};
 use crate::serve::answer::{RequestHead, Service, http_date};
@@ -217,8 +217,8 @@ fn start_witnessing(
 ) -> Result<Vec<Background>, SetupError> {
     let mut witnessing = Vec::new();
     if let (Some(log), Some(asked)) = (app.log.get(), asked) {
-        let (stats, restored) = (app.cosigning.clone(), Restored::of(&app.role, app.now()));
-        let asking = AskedWitnesses::new(log, asked, stats, restored, app.clock.clone())?;
+        let (stats, is_restored) = (app.cosigning.clone(), is_restored(&app.role, app.now()));
+        let asking = AskedWitnesses::new(log, asked, stats, is_restored, app.clock.clone())?;
         witnessing.push(Background::start(|stop| asking.run(stop)));
     }
     if let (Some(witness), Some(settings), Some(mirror)) = (&app.witness, watching, app.role.mirror()) {

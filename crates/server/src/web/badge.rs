@@ -29,17 +29,14 @@ const PADDING: usize = 6;
 struct Badge {
     label: &'static str,
     value: String,
-    colour: Colour,
+    colour: &'static str,
 }
 
-/// The colours of badges, dark enough for white text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Colour {
-    Green,
-    Amber,
-    Red,
-    Grey,
-}
+// The colours of badges, dark enough for white text.
+const GREEN: &str = "#1a7f37";
+const AMBER: &str = "#8a5a00";
+const RED: &str = "#c5221f";
+const GREY: &str = "#5f6368";
 
 pub(super) fn routes() -> RouteTable {
     let picture = |status, about| {
@@ -89,7 +86,7 @@ fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
             let is_revoking = count_releases(head, path).count().revoking > 0;
             let badge = project_state(head, path)?.map(Badge::of_project);
             // It must not be overlooked, so it takes the place of everything else.
-            let begun = |badge| Badge { value: "revocation begun".to_owned(), colour: Colour::Red, ..badge };
+            let begun = |badge| Badge { value: "revocation begun".to_owned(), colour: RED, ..badge };
             Ok(if is_revoking { badge.map(begun) } else { badge })
         }
         // The directory of a release stands for the release.
@@ -107,14 +104,14 @@ impl Badge {
     fn of_release(release: ReleaseSummary) -> Self {
         let objections = release.objections.standing().len();
         if let Some(begun) = release.begun {
-            return Self { colour: Colour::Red, ..Self::collecting("revocation", begun.tally) };
+            return Self { colour: RED, ..Self::collecting("revocation", begun.tally) };
         }
         let (value, colour) = match release.state {
             ReleaseState::Collecting => {
                 return Self::collecting("signed", release.tally).with_objections(objections);
             }
-            ReleaseState::Complete => ("complete", Colour::Green),
-            ReleaseState::Revoked => ("revoked", Colour::Red),
+            ReleaseState::Complete => ("complete", GREEN),
+            ReleaseState::Revoked => ("revoked", RED),
         };
         let badge = Self { label: "signed", value: value.to_owned(), colour };
         if release.state == ReleaseState::Revoked { badge } else { badge.with_objections(objections) }
@@ -126,18 +123,18 @@ impl Badge {
             return self;
         }
         let objections = parts::count(objections, "objection", "objections");
-        Self { value: format!("{objections}, {}", self.value), colour: Colour::Amber, ..self }
+        Self { value: format!("{objections}, {}", self.value), colour: AMBER, ..self }
     }
 
     fn of_project(state: ProjectState) -> Self {
         match state {
             ProjectState::Registering(tally) => Self::collecting("signers", tally),
             ProjectState::Registered { signers, is_changing: false } => {
-                Self { label: "signers", value: signers.to_string(), colour: Colour::Green }
+                Self { label: "signers", value: signers.to_string(), colour: GREEN }
             }
             ProjectState::Registered { signers, is_changing: true } => {
                 let value = format!("{signers}, change pending");
-                Self { label: "signers", value, colour: Colour::Amber }
+                Self { label: "signers", value, colour: AMBER }
             }
         }
     }
@@ -145,22 +142,11 @@ impl Badge {
     fn collecting(label: &'static str, tally: Tally) -> Self {
         let value =
             format!("{} of {}", tally.collected, parts::count(tally.needed, "signature", "signatures"));
-        Self { label, value, colour: Colour::Amber }
+        Self { label, value, colour: AMBER }
     }
 
     fn grey(value: &str) -> Self {
-        Self { label: "signed", value: value.to_owned(), colour: Colour::Grey }
-    }
-}
-
-impl Colour {
-    fn code(self) -> &'static str {
-        match self {
-            Self::Green => "#1a7f37",
-            Self::Amber => "#8a5a00",
-            Self::Red => "#c5221f",
-            Self::Grey => "#5f6368",
-        }
+        Self { label: "signed", value: value.to_owned(), colour: GREY }
     }
 }
 
@@ -192,7 +178,7 @@ fn picture(badge: &Badge) -> Markup {
         svg xmlns="http://www.w3.org/2000/svg" width=(left + right) height=(HEIGHT) role="img"
             aria-label={ (label) ": " (value) } {
             title { (label) ": " (value) }
-            rect width=(left + right) height=(HEIGHT) rx="3" fill=(colour.code()) {}
+            rect width=(left + right) height=(HEIGHT) rx="3" fill=(colour) {}
             path d={ "M3 0H" (left) "V" (HEIGHT) "H3A3 3 0 0 1 0 17V3A3 3 0 0 1 3 0Z" } fill="#3c4043" {}
             g fill="#fff" font-family="Verdana, DejaVu Sans, Geneva, sans-serif" font-size="11" {
                 (text(label, 0, left)) (text(value, left, right))

@@ -42,7 +42,7 @@ pub(super) fn routes() -> RouteTable {
 
 fn show(app: &App, section: Option<Section>) -> Page {
     let texts = TEXTS.get_or_init(|| {
-        let rows = app.reference.rows();
+        let rows = &app.reference.rows;
         let sections = Section::ALL.map(|section| describe_section(rows, section));
         [overview(rows)].into_iter().chain(sections).map(Markup::into_string).collect()
     });

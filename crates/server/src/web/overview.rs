@@ -4,11 +4,11 @@
 use std::{ops::Range, sync::Arc};
 
 use countersign_api::catalogue::{ReleaseVersion, compare_versions, find_newest};
+use countersign_core::documents::layout;
 use countersign_core::documents::signers::{Group, Metadata, Origin, Role, Signer, SignersFile};
-use countersign_core::documents::{history::HistoryEntry, layout};
 use countersign_core::rules::snapshot::{ReadError, Snapshot};
 use countersign_core::rules::{place::path_of_url, quorum::Tally, stored, stored::ReleaseState};
-use countersign_core::values::{digest::Sha512, json::ParseError, path::RepoPath, time::Timestamp, wire};
+use countersign_core::values::{digest::Sha512, path::RepoPath, time::Timestamp, wire};
 use countersign_explain::describe::proposal::{
     ProposalDescription, VetoedProposal, describe_proposal, list_vetoed, tally_proposal,
 };
@@ -311,28 +311,19 @@ pub fn list_steps(
         let path = layout::history_entry(project, number);
         let signers = stored::parse_stored(&path, SignersFile::parse(entry.signers_config.as_bytes()))?;
         if number > from {
-            let step = describe_step(entry, number, before.as_ref(), &signers);
-            steps.push(stored::parse_stored(&path, step)?);
+            let names = Names::of(before.iter().chain([&signers]));
+            let metadata = stored::parse_stored(&path, Metadata::parse(entry.metadata.as_bytes()))?;
+            steps.push(TimelineStep {
+                number,
+                activated_at: entry.timestamp,
+                dated: signers.timestamp(),
+                digest: Sha512::of(entry.signers_config.as_bytes()),
+                origin: metadata.origin,
+                changes: list_changes(before.as_ref(), &signers),
+                agreed: names.list_signed(&entry.signatures),
+            });
         }
         before = Some(signers);
     }
     Ok(steps)
-}
-
-fn describe_step(
-    entry: &HistoryEntry,
-    number: usize,
-    before: Option<&SignersFile>,
-    signers: &SignersFile,
-) -> Result<TimelineStep, ParseError> {
-    let names = Names::of(before.into_iter().chain([signers]));
-    Ok(TimelineStep {
-        number,
-        activated_at: entry.timestamp,
-        dated: signers.timestamp(),
-        digest: Sha512::of(entry.signers_config.as_bytes()),
-        origin: Metadata::parse(entry.metadata.as_bytes())?.origin,
-        changes: list_changes(before, signers),
-        agreed: names.list_signed(&entry.signatures),
-    })
 }

@@ -20,7 +20,9 @@ use crate::web::changes::{change_list, left_to_default};
 use crate::web::overview::{ProjectOverview, ReleaseCounts, ReleaseEntry, ReleaseList, describe_project};
 use crate::web::proposal::{begun_veto, condition_summary, takes_force, why_vetoed};
 use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{frame::Page, links, parts, parts::log_facts, projects, visit::Paging, visit::Visit};
+use crate::web::{
+    frame::Page, links, parts, parts::log_facts, projects, visit::BY_AGE, visit::Paging, visit::Visit,
+};
 
 /// What the visitor wants of the list.
 struct Wanted {
@@ -40,7 +42,7 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
     let shown = found.newest(paging.range());
     let lockout = project.signers.as_ref().and_then(|file| find_lockout(app, file));
     let name = links::shown_path(id);
-    let is_plain = paging.page() == 1 && wanted.is_all();
+    let is_plain = paging.page == 1 && wanted.is_all();
     let body = html! {
         (parts::crumbs(id.parent().as_ref()))
         h1.wrap { bdi { (name) } }
@@ -65,7 +67,7 @@ pub(super) fn show(app: &App, head: &Head, id: &RepoPath, visit: &Visit) -> Resu
                     (tabs(id, counts, &wanted))
                     @if counts.total() > PAGE_ROWS { (filter_form(id, &wanted)) }
                     @if shown.is_empty() { (no_releases(counts, &wanted)) } @else { (release_table(head, id, &shown)) }
-                    (paging.links_by_age("releases", &format!("{}{}", links::page(id), links::query_before(&wanted.fields(), "page="))))
+                    (paging.links("releases", &format!("{}{}", links::page(id), links::query_before(&wanted.fields(), "page=")), BY_AGE))
                 }
             }
             aside aria-label="About the project" {

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use crate::web::overview::{ReleaseCounts, ReleaseList, Search};
 use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{frame::Page, keys, links, parts, visit::Paging, visit::Visit};
+use crate::web::{frame::Page, keys, links, parts, visit::BY_NUMBER, visit::Paging, visit::Visit};
 
 pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     if let Some(digest) = read_digest(&visit.search) {
@@ -39,7 +39,7 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
             p { "There are no projects yet. Register one with " code { "countersign register URL" } "." }
         }
         (list(head, &found[paging.range()]))
-        (paging.links("projects", &target))
+        (paging.links("projects", &target, BY_NUMBER))
     };
     let title = if search.is_empty() { "Projects".to_owned() } else { shown_text(&visit.search) };
     Ok(Reply::Page(Page { search: visit.search.clone(), ..Page::new(title, body) }))
@@ -112,7 +112,7 @@ pub(super) fn show_below(
             a href=(links::activity(dir)) { "Activity" }
         }
         (list(head, &found[paging.range()]))
-        (paging.links("projects", &format!("{}?page=", links::page(dir))))
+        (paging.links("projects", &format!("{}?page=", links::page(dir)), BY_NUMBER))
     };
     Ok(Some(Reply::Page(Page { feed: Some(links::feed(dir)), ..Page::new(name, body) })))
 }

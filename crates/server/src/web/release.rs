@@ -9,7 +9,7 @@ use countersign_store::Head;
 use maud::{Markup, html};
 
 use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{frame::Page, links, parts, projects, visit::Paging, visit::Visit};
+use crate::web::{frame::Page, links, parts, projects, visit::BY_NUMBER, visit::Paging, visit::Visit};
 
 /// How much of a digest is shown at its beginning and at its end. The whole ones are below the table.
 const SHORT_DIGEST: usize = 8;
@@ -41,7 +41,7 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
                 section aria-labelledby="files" {
                     h2 #files { "Files" }
                     (file_table(shown, release.state))
-                    (paging.links("files", &format!("{}?page=", links::page(path))))
+                    (paging.links("files", &format!("{}?page=", links::page(path)), BY_NUMBER))
                     (digest_list(shown))
                 }
             }

@@ -1,7 +1,6 @@
 //! Leads from a visit to its answer: a page, 304, or an error.
 
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{StatusCode, header::RETRY_AFTER};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use countersign_api::error_code::ErrorCode;
 use countersign_core::rules::snapshot::ReadError;
@@ -9,8 +8,9 @@ use countersign_core::values::{digest::Sha512, path::RepoPath, shown::shown_text
 use countersign_store::{Head, ObjectId};
 use maud::{Markup, html};
 
+use crate::api::{routes::files, state::App};
+use crate::http::{error::ApiError, sending::run_in_turn, sending::typed};
 use crate::web::{frame::Page, frame::STYLE_ADDRESS, links, visit::Visit};
-use crate::{api::state::App, http::error::ApiError, http::sending::run_in_turn};
 
 const FEED_TYPE: &str = "application/atom+xml; charset=utf-8";
 
@@ -62,38 +62,32 @@ pub(super) async fn reply(
     let head = app.store.head();
     let tag = entity_tag(&head, newest, &visit);
     if visit.knows(&tag) {
-        return with_tag(StatusCode::NOT_MODIFIED.into_response(), &tag);
+        return files::not_modified(tag.as_bytes());
     }
     let (source, asked) = (visit.source.clone(), visit.clone());
     let shared = app.clone();
     let rendered = run_in_turn(&app.renderings, visit.source.claimant(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
-            Reply::Page(page) => {
-                let changes_with_time = page.changes_with_time;
-                let mut response = page.at(&visit).into_response();
-                if changes_with_time {
-                    response.extensions_mut().insert(ChangesWithTime);
-                }
-                response
-            }
-            Reply::Feed(feed) => {
-                let headers = [(CONTENT_TYPE, FEED_TYPE), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
-                (headers, feed.into_string()).into_response()
-            }
-            Reply::Elsewhere(address) => Redirect::temporary(&address).into_response(),
+            Reply::Page(page) => (page.changes_with_time, page.at(&visit).into_response()),
+            Reply::Feed(feed) => (false, typed(feed.into_string(), FEED_TYPE, "no-cache")),
+            Reply::Elsewhere(address) => (false, Redirect::temporary(&address).into_response()),
         })
     });
     let rendered = match rendered.await.unwrap_or_else(|busy| Err(PageTrouble::Failed(busy))) {
-        Ok(response) => app.sending.bound(response, &source).await.map_err(PageTrouble::Failed),
+        Ok((changes_with_time, response)) => {
+            let bound = app.sending.bound(response, &source).await;
+            bound.map(|response| (changes_with_time, response)).map_err(PageTrouble::Failed)
+        }
         Err(trouble) => Err(trouble),
     };
     match rendered {
-        Ok(response) if response.extensions().get::<ChangesWithTime>().is_some() => {
+        // The tag of a state does not cover a page that depends on the clock.
+        Ok((true, response)) => {
             let now = Sha512::of(format!("{tag} {}", app.now()).as_bytes());
             with_tag(response, &format!("\"{}\"", now.short()))
         }
-        Ok(response) => with_tag(response, &tag),
+        Ok((false, response)) => with_tag(response, &tag),
         Err(trouble) => report(trouble, Some(&asked).filter(|asked| asked.wants_html)),
     }
 }
@@ -107,18 +101,8 @@ pub fn entity_tag(head: &Head, newest: Option<ObjectId>, visit: &Visit) -> Strin
     format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
 }
 
-/// Marks a page that depends on the clock, which its tag does not cover.
-#[derive(Debug, Clone, Copy)]
-struct ChangesWithTime;
-
-fn with_tag(mut response: Response, tag: &str) -> Response {
-    if response.status() == StatusCode::OK || response.status() == StatusCode::NOT_MODIFIED {
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        if let Ok(tag) = HeaderValue::from_str(tag) {
-            response.headers_mut().insert(ETAG, tag);
-        }
-    }
-    response
+fn with_tag(response: Response, tag: &str) -> Response {
+    if response.status() == StatusCode::OK { files::with_tag(response, tag.as_bytes()) } else { response }
 }
 
 /// A page for browsers, JSON for programs (D30).

@@ -8,7 +8,9 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::web::overview::{TimelineStep, list_steps};
 use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{changes::change_list, frame::Page, links, parts, projects, visit::Paging, visit::Visit};
+use crate::web::{
+    changes::change_list, frame::Page, links, parts, projects, visit::BY_AGE, visit::Paging, visit::Visit,
+};
 
 pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
     let len = stored::history_len(head, project);
@@ -29,7 +31,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Opt
         ol.timeline reversed start=(steps.last().map_or(0, |step| step.number)) {
             @for step in steps.iter().rev() { (step_item(step, step.number == len)) }
         }
-        (paging.links_by_age("the history", &format!("{}?page=", links::page(&path))))
+        (paging.links("the history", &format!("{}?page=", links::page(&path)), BY_AGE))
         section aria-labelledby="check" {
             h2 #check { "Check it" }
             p { "This page shows what the server says. The client fetches the whole history and verifies each step:" }

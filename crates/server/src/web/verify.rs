@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use crate::api::openapi::{EXAMPLE_PROJECT, Parameter, asset, lasting_page, text};
 use crate::api::{routing::RouteTable, state::App};
 use crate::http::{error::ApiError, sending::run_in_turn, sending::typed};
-use crate::web::{frame::Page, links, parts, release::begun_revocation, visit::Visit, visit::find_field};
+use crate::web::{frame::Page, links, parts, release::begun_revocation, visit::Visit};
 
 /// A part of the script.
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ pub(super) fn routes() -> RouteTable {
 }
 
 async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
-    let body = match Asked::of(visit.query()) {
+    let body = match Asked::of(&visit) {
         Ok(asked) => {
             let (head, named) = (app.store.head(), asked.named_release().cloned());
             // What speaks against it takes time to read.
@@ -104,8 +104,8 @@ struct Refused {
 }
 
 impl Asked {
-    fn of(query: &str) -> Result<Self, Refused> {
-        let field = |name: &str| find_field(query, name).unwrap_or_default().trim().to_owned();
+    fn of(visit: &Visit) -> Result<Self, Refused> {
+        let field = |name: &str| visit.field(name).unwrap_or_default();
         let (url, path) = (field("url"), field("path"));
         let asked = match (url.as_str(), path.as_str()) {
             ("", "") => Ok(Self::default()),

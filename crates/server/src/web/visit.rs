@@ -59,11 +59,6 @@ impl Visit {
         find_field(&self.query, name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
-    /// The query as received.
-    pub(super) fn query(&self) -> &str {
-        &self.query
-    }
-
     /// Whether the visitor has this version already.
     pub fn knows(&self, tag: &str) -> bool {
         self.known_tags.iter().any(|known| known == tag)
@@ -125,7 +120,7 @@ fn is_host(host: &str) -> bool {
     !host.is_empty() && host.len() <= 255 && host.chars().all(is_safe) && !host.starts_with('-')
 }
 
-pub(super) fn find_field(query: &str, name: &str) -> Option<String> {
+fn find_field(query: &str, name: &str) -> Option<String> {
     let mut fields = form_urlencoded::parse(query.as_bytes());
     fields.find_map(|(field, value)| (field == name).then(|| value.into_owned()))
 }
@@ -135,10 +130,15 @@ pub(super) fn find_field(query: &str, name: &str) -> Option<String> {
 /// One page of a list, and how many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paging {
-    page: usize,
+    pub(super) page: usize,
     per_page: usize,
     total: usize,
 }
+
+/// The names of the neighbouring pages.
+pub const BY_NUMBER: [&str; 2] = ["Previous", "Next"];
+/// The names of the neighbouring pages of a list with the newest first.
+pub(super) const BY_AGE: [&str; 2] = ["Newer", "Older"];
 
 impl Paging {
     /// The page with this number; `None` if there is no such page. The first page always exists.
@@ -159,25 +159,12 @@ impl Paging {
         self.total - end..self.total - start
     }
 
-    pub(super) fn page(&self) -> usize {
-        self.page
-    }
-
     fn pages(&self) -> usize {
         self.total.div_ceil(self.per_page).max(1)
     }
 
     /// Links to the other pages, if there are any. `target` is the address up to the number.
-    pub fn links(&self, what: &str, target: &str) -> Markup {
-        self.links_named(what, target, ["Previous", "Next"])
-    }
-
-    /// Links to the neighbouring pages of a list with the newest first.
-    pub(super) fn links_by_age(&self, what: &str, target: &str) -> Markup {
-        self.links_named(what, target, ["Newer", "Older"])
-    }
-
-    fn links_named(&self, what: &str, target: &str, [back, on]: [&str; 2]) -> Markup {
+    pub fn links(&self, what: &str, target: &str, [back, on]: [&str; 2]) -> Markup {
         let Self { page, .. } = *self;
         let pages = self.pages();
         let link = |to: usize, name: &str, rel: &str| {

@@ -118,3 +118,46 @@ fn proposals_are_replaced_only_so_often_and_those_replaced_may_always_come_back(
     world.sign_all(PENDING, &[&alice()]);
     assert!(check(&world, 4).is_ok(), "an activation removes those replaced");
 }
+
+// A thief of one admin key replaces proposals until no more may be replaced. The others can still propose (D171).
+
+/// Bob and Carol administrate, Dave is the master.
+fn team(second: usize) -> Signers {
+    let time = format!("2026-02-01T09:{:02}:{:02}Z", second / 60, second % 60);
+    signers(&time).artifact(1, [&alice()]).admin(2, [&bob(), &carol()]).master(1, [&dave()])
+}
+
+/// As the server does it: the rules, and then the caps.
+fn propose(world: &mut World, caps: &ServiceLimits, second: usize, by: &SecretKey) -> Result<(), ApiError> {
+    let proposal = world.proposal(&team(second), by);
+    caps.check_update(&world.repo, &proposal, world.now)?;
+    world.update(&team(second), by).expect("a proposal");
+    Ok(())
+}
+
+#[test]
+fn one_thief_does_not_use_up_what_the_others_may_propose() {
+    let mut world = World::with(&team(0), &[&alice(), &bob(), &carol(), &dave()]);
+    let caps = ServiceLimits { superseded_per_project: 6, ..CAPS.clone() };
+    let mut second = 0;
+    let mut next = || {
+        second += 1;
+        second
+    };
+    // One more than the cap, because the last one is pending.
+    for _ in 0..=caps.superseded_per_project {
+        propose(&mut world, &caps, next(), &bob()).expect("room");
+    }
+    let refused = propose(&mut world, &caps, next(), &bob()).expect_err("no room for the thief");
+    assert_mentions(&refused.message, &["6 proposals", "limits.superseded_per_project"]);
+    // Six for three leaders are two for each. The thief replaces each of them with what is known.
+    for honest in [carol(), dave()] {
+        for _ in 0..2 {
+            propose(&mut world, &caps, next(), &honest).expect("a share of its own");
+            propose(&mut world, &caps, next(), &bob()).expect_err("no room for the thief");
+            let known = 1 + usize::from(world.repo.text(PENDING) == team(1).text());
+            propose(&mut world, &caps, known, &bob()).expect("what is known comes back");
+        }
+        propose(&mut world, &caps, next(), &honest).expect_err("the share is used up");
+    }
+}

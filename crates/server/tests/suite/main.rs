@@ -3,7 +3,6 @@
 mod answers;
 mod background;
 mod caps;
-mod caps_shares;
 mod corpus;
 mod disk_space;
 mod due;

@@ -11,11 +11,11 @@ use super::http::{Reply, Request};
 
 static REFERENCE: LazyLock<Reference> = LazyLock::new(|| Reference::of(table::all().rows));
 static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_slice(REFERENCE.bytes()).expect("the document is JSON"));
+    LazyLock::new(|| serde_json::from_slice(&REFERENCE.bytes).expect("the document is JSON"));
 
 /// What the reference says of each route.
 pub(crate) fn rows() -> &'static [Row] {
-    REFERENCE.rows()
+    &REFERENCE.rows
 }
 
 /// The whole document.

@@ -3,7 +3,6 @@
 //! The schemas come from the types that are sent and received: most are in `api`, some in `core`.
 
 pub(crate) mod endpoint;
-pub(crate) mod parameters;
 pub(crate) mod schemas;
 
 use countersign_core::rules::auth::{MAX_AGE_MINUTES, MAX_LEAD_SECONDS};
@@ -11,14 +10,15 @@ use countersign_core::values::{digest::Sha256, wire};
 use serde_json::{Map, Value, json};
 
 use crate::api::openapi::schemas::{PLACE, Schemas};
-pub use crate::api::openapi::{endpoint::*, parameters::*, schemas::SchemaField, schemas::Type};
+pub use crate::api::openapi::{endpoint::*, schemas::SchemaField, schemas::Type};
 
 /// Every endpoint, and the document that describes them.
 #[derive(Debug)]
 pub struct Reference {
-    rows: Vec<Row>,
-    bytes: Vec<u8>,
-    tag: String,
+    pub rows: Vec<Row>,
+    pub bytes: Vec<u8>,
+    /// The value of the `ETag` header.
+    pub tag: String,
 }
 
 impl Reference {
@@ -26,19 +26,6 @@ impl Reference {
         let bytes = document(&rows).to_string().into_bytes();
         let tag = format!("\"{}\"", Sha256::of(&bytes));
         Self { rows, bytes, tag }
-    }
-
-    pub fn rows(&self) -> &[Row] {
-        &self.rows
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// The value of the `ETag` header.
-    pub fn tag(&self) -> &str {
-        &self.tag
     }
 }
 

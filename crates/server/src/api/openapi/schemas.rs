@@ -73,7 +73,12 @@ fn list_fields(schema: &Value, prefix: &str, schemas: &Schemas, fields: &mut Vec
             name: format!("{prefix}{name}"),
             kind: describe_kind(property, schemas),
             is_required,
-            about: describe_purpose(property, schemas),
+            // What the field says about itself, or else what its type says.
+            about: [property, resolve(property, schemas)]
+                .into_iter()
+                .find_map(|schema| schema["description"].as_str())
+                .unwrap_or_default()
+                .to_owned(),
         };
         let below = format!("{}.", field.name);
         // Each case of a type has its own fields, and some cases share fields.
@@ -111,10 +116,4 @@ fn describe_kind(schema: &Value, schemas: &Schemas) -> String {
         "string" if schema["format"] == "uri" => "URL".to_owned(),
         _ => name,
     }
-}
-
-/// What the field says about itself, or else what its type says.
-fn describe_purpose(schema: &Value, schemas: &Schemas) -> String {
-    let own = schema["description"].as_str();
-    own.or_else(|| resolve(schema, schemas)["description"].as_str()).unwrap_or_default().to_owned()
 }

@@ -273,7 +273,7 @@ pub(crate) fn tagged(mut response: Response, content_type: HeaderValue, tag: &[u
     with_tag(with_type(response, content_type), tag)
 }
 
-fn with_tag(mut response: Response, tag: &[u8]) -> Response {
+pub(crate) fn with_tag(mut response: Response, tag: &[u8]) -> Response {
     // A client asks again before it uses its copy, since the file at a path can change.
     response.headers_mut().insert(CACHE_CONTROL, NO_CACHE);
     if let Ok(tag) = HeaderValue::from_bytes(tag) {

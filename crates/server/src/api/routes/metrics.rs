@@ -16,13 +16,8 @@ use crate::{api::state::App, follow::mirror::MirrorState, nodes::asking::Cosigni
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
+/// The metrics as text, in version 0.0.4 of Prometheus' format.
 pub(crate) fn show(app: &App, kinds: &RequestKinds) -> impl IntoResponse + use<> {
-    ([(CONTENT_TYPE, TEXT)], render(app, kinds))
-}
-
-// The metrics as text, in version 0.0.4 of Prometheus' format.
-
-pub(crate) fn render(app: &App, kinds: &RequestKinds) -> String {
     let mut page = Page::default();
     let version = [(env!("CARGO_PKG_VERSION"), 1)];
     let help = "The version of the running program; always 1.";
@@ -59,7 +54,7 @@ pub(crate) fn render(app: &App, kinds: &RequestKinds) -> String {
     }
     write_webhooks(&mut page, &app.webhooks, app.store.recent_commits().end());
     write_log(&mut page, observe::stats());
-    page.0
+    ([(CONTENT_TYPE, TEXT)], page.0)
 }
 
 fn write_requests(page: &mut Page, kinds: &RequestKinds, requests: &Requests) {

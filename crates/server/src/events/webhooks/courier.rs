@@ -10,7 +10,7 @@ use countersign_forge::fetch::{Fetcher, Post, SendError, TryAgain};
 use countersign_store::{
     ObjectId, Store, StoreError, machine::clock::Clock, repository::recent_commits::RecentCommit,
 };
-use tokio::{sync::watch, time::sleep_until};
+use tokio::{sync::watch, time::timeout, time::timeout_at};
 
 use crate::events::webhooks::progress::{Commits, DeliveryPosition, FoundCommits, Piece, Progress};
 use crate::events::webhooks::settings::{DeliveryOutcome, Webhook, WebhookStats};
@@ -93,7 +93,7 @@ impl Courier {
                     self.progress.advance(DeliveryPosition::after(begin));
                     let mut done = begin;
                     // Not for ever: while a receiver fails, another node may reach it.
-                    let delivering = tokio::time::timeout(TURN_LIMIT, self.deliver_new(&mut done));
+                    let delivering = timeout(TURN_LIMIT, self.deliver_new(&mut done));
                     let delivered = delivering.await.unwrap_or(Ok(()));
                     let recorded =
                         if done.is_null() { claim.release().await } else { claim.finish(done).await };
@@ -111,11 +111,8 @@ impl Courier {
                     }
                 }
             }
-            tokio::select! {
-                _ = new_commits.changed() => {}
-                () = tokio::time::sleep(TURN_PAUSE) => {}
-                stopped = wait_until_stopped(&mut self.stop) => return Err(stopped),
-            }
+            let news = timeout(TURN_PAUSE, new_commits.changed());
+            let _ = until_stopped(self.stop.clone(), news).await.ok_or(Stopped)?;
         }
     }
 
@@ -254,14 +251,15 @@ impl Courier {
     /// Waits for new commits. Meanwhile records that events needed no delivery.
     async fn wait_for(&mut self, new_commits: &mut watch::Receiver<i64>) -> Result<(), Stopped> {
         loop {
-            let due = self.progress.due();
-            let is_lazy = due.is_some();
-            let due = due.unwrap_or_else(tokio::time::Instant::now);
-            tokio::select! {
-                // The sender lives as long as the app, which this task holds.
-                _ = new_commits.changed() => return Ok(()),
-                () = sleep_until(due), if is_lazy => {}
-                stopped = wait_until_stopped(&mut self.stop) => return Err(stopped),
+            // The sender lives as long as the app, which this task holds.
+            let news = new_commits.changed();
+            let stop = self.stop.clone();
+            let told = match self.progress.due() {
+                Some(due) => until_stopped(stop, timeout_at(due, news)).await.ok_or(Stopped)?.is_ok(),
+                None => until_stopped(stop, news).await.map(|_| true).ok_or(Stopped)?,
+            };
+            if told {
+                return Ok(());
             }
             self.record().await;
         }
@@ -321,12 +319,6 @@ impl Attempt for Delivery<'_> {
     fn wait(&mut self, error: &SendError, backoff: &mut Backoff) -> Duration {
         backoff.wait(error.again().and_then(|again| self.courier.until(again)))
     }
-}
-
-/// A dropped server has stopped as well.
-async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) -> Stopped {
-    let _ = stop.wait_for(|is_stopping| *is_stopping).await;
-    Stopped
 }
 
 fn is_wanted(filters: &[EventFilter], event: &Event, store: &Store) -> bool {

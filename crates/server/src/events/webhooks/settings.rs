@@ -3,6 +3,7 @@
 use std::{fmt, sync::atomic::AtomicBool, sync::atomic::AtomicI64, sync::atomic::Ordering, time::Duration};
 
 use countersign_api::event::EventFilter;
+use countersign_core::values::digest::Sha256;
 use ring::hmac;
 use thiserror::Error;
 use url::Url;
@@ -78,13 +79,8 @@ impl Secret {
 
     /// `sha256=` and HMAC-SHA-256 of these bytes, in hexadecimal digits.
     pub fn sign(&self, body: &[u8]) -> String {
-        use fmt::Write as _;
-        let mut text = String::from("sha256=");
-        for byte in hmac::sign(&self.0, body).as_ref() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        let digest = hmac::sign(&self.0, body).as_ref().try_into().expect("HMAC-SHA-256 has 32 bytes");
+        format!("sha256={}", Sha256::from_bytes(digest))
     }
 }
 

@@ -31,8 +31,9 @@ const PATIENCE_SHARE: u32 = 10;
 #[derive(Debug, Clone)]
 pub(crate) struct JournalClient {
     http: Client,
-    address: OriginAddress,
-    wait: Duration,
+    pub(crate) address: OriginAddress,
+    /// How long it can take to be told of a new commit, at most.
+    pub(crate) wait: Duration,
     stall: Duration,
 }
 
@@ -67,15 +68,6 @@ impl JournalClient {
     pub(crate) fn new(address: OriginAddress, max_lag: Duration) -> Result<Self, SetupError> {
         let wait = (max_lag / PATIENCE_SHARE).clamp(Duration::from_secs(1), MAX_PATIENCE);
         Ok(Self { http: direct_client()?, address, wait, stall: wait + wait })
-    }
-
-    pub(crate) fn address(&self) -> &OriginAddress {
-        &self.address
-    }
-
-    /// How long it can take to be told of a new commit, at most.
-    pub(crate) fn patience(&self) -> Duration {
-        self.wait
     }
 
     /// What came after this commit. The origin waits for new ones if there are none.

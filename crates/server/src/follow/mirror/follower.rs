@@ -131,7 +131,7 @@ impl Follower {
             let FollowRefusal { origin, at, reason, .. } = &*refusal;
             tracing::error!(origin, at, reason, "the mirror does not follow, and serves what it has");
         }
-        let retries = Retries { min: MIN_RETRY, max: self.origin.patience() };
+        let retries = Retries { min: MIN_RETRY, max: self.origin.wait };
         let follower = keep_trying(self, retries, stop).await;
         tracing::debug!(origin = %follower.state.origin, "stopped following");
     }

@@ -126,7 +126,8 @@ impl LogCopier {
         let copy = started.map_err(|error| self.unusable(&error))?;
         let copy = copy.map_err(|error| ExchangeFailure::caused("the log cannot be derived", &error))?;
         tracing::info!(%key, origin = %self.mirror.origin, "the mirror copies the log with this key");
-        self.slot.set(Arc::clone(&copy.log));
+        // Only the first log counts.
+        let _ = self.slot.set(Arc::clone(&copy.log));
         self.copy = Some(copy.clone());
         Ok(copy)
     }

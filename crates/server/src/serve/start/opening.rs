@@ -1,6 +1,6 @@
 //! What the data directory holds, opened for the part that this server plays, and what handlers share.
 
-use std::{sync::Arc, sync::LazyLock, time::Duration, time::Instant};
+use std::{sync::Arc, sync::LazyLock, sync::OnceLock, time::Duration, time::Instant};
 
 use countersign_cluster::{checkpoints::SharedCheckpoints, database::Database};
 use countersign_core::values::bounds::NOTE_BYTES;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::api::{openapi::Reference, state::App, state::AppParts};
 use crate::events::{Audience, webhooks::Webhooks};
-use crate::follow::background::{BoxedError, HeldStore, LogSlot};
+use crate::follow::background::{BoxedError, HeldStore};
 use crate::follow::{mirror, mirror::MirrorSettings, witness};
 use crate::http::upstream::{FetchTurns, Upstream, releases::ReleaseLimits, releases::Releases};
 use crate::http::{blocks::Blocks, sending::Sending, sending::few_turns};
@@ -57,7 +57,7 @@ pub(crate) async fn open(settings: &Settings, clock: &Clock) -> Result<Opened, B
         Some(node) => Some(UnstartedNode::prepare(node, &data_dir.node_name()).await?),
         None => None,
     };
-    let database = node.as_ref().map(|node| node.database().clone());
+    let database = node.as_ref().map(|node| node.database.clone());
     let role = match &node {
         Some(node) => node.store_role(clock).map_err(no_threads)?,
         None => StoreRole::Single,
@@ -93,7 +93,7 @@ pub(crate) async fn open(settings: &Settings, clock: &Clock) -> Result<Opened, B
     let listeners = limits.event_listeners.min(connections.limits.total / 2);
     let app = App::new(AppParts {
         role,
-        log: LogSlot::of(log),
+        log: Arc::new(log.map(OnceLock::from).unwrap_or_default()),
         cosigning: policy.as_ref().map(CosigningStats::of).unwrap_or_default(),
         witness,
         catalogue: Arc::new(store.catalogue()),

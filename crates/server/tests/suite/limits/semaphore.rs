@@ -116,7 +116,7 @@ fn a_stranger_takes_its_place_from_strangers_alone() {
 async fn a_place_is_kept_for_a_while_and_taken_then() {
     let grace = Duration::from_secs(3);
     let places = FairSemaphore::new(SemaphoreRules { grace: Some(grace), ..RULES });
-    let held = [take(&places, at(1), 4), take(&places, at(2), 4)].concat_all();
+    let held = [take(&places, at(1), 4), take(&places, at(2), 4)].into_iter().flatten().collect::<Vec<_>>();
     places.try_take(at(3)).unwrap_err();
     let began = Instant::now();
     let place = places.take(at(3)).await.unwrap();
@@ -201,7 +201,7 @@ async fn addresses_that_wait_take_turns() {
 #[tokio::test(start_paused = true)]
 async fn only_so_many_wait_and_the_crowd_makes_room_among_those_too() {
     let places = FairSemaphore::new(SemaphoreRules { grace: None, ..RULES });
-    let _held = [take(&places, at(1), 4), take(&places, at(2), 4)].concat_all();
+    let _held = [take(&places, at(1), 4), take(&places, at(2), 4)].into_iter().flatten().collect::<Vec<_>>();
     let mut crowd: Vec<_> = (0..4).map(|_| Box::pin(places.take(at(1)))).collect();
     assert!(crowd.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()));
     assert_eq!(places.take(at(1)).now_or_never().unwrap().unwrap_err(), NoPermit);
@@ -243,14 +243,4 @@ async fn one_who_wants_many_is_not_passed_over() {
     drop(small);
     drop(held);
     assert!(places.is_empty());
-}
-
-trait ConcatAll<T> {
-    fn concat_all(self) -> Vec<T>;
-}
-
-impl<T, const N: usize> ConcatAll<T> for [Vec<T>; N] {
-    fn concat_all(self) -> Vec<T> {
-        self.into_iter().flatten().collect()
-    }
 }

@@ -1,5 +1,0 @@
-//! The parts of a webhook.
-
-mod names;
-mod progress;
-mod secret;
