@@ -87,9 +87,11 @@ impl LogCache {
     /// Reads what the caches say up to a checkpoint. `None` if it is not the log of that checkpoint. Everything behind is
     /// dropped.
     pub(crate) fn load(&mut self, wish: &CacheWish<'_>) -> Result<Option<LoadedLog>, LogError> {
-        let Some(LoadedTree { tree, recount, states }) = self.load_tree(wish)? else { return Ok(None) };
-        let LoadedStatuses { earlier, last: statuses } = self.load_statuses(wish)?;
-        if statuses.root() != states.last || earlier.as_ref().map(Statuses::root) != states.earlier {
+        let Some(LoadedTree { tree, recount, earlier_state, state }) = self.load_tree(wish)? else {
+            return Ok(None);
+        };
+        let (earlier, statuses) = self.load_statuses(wish)?;
+        if statuses.root() != state || earlier.as_ref().map(Statuses::root) != earlier_state {
             return Ok(None);
         }
         self.truncate_leaves(wish.head.size)?;
@@ -147,7 +149,8 @@ impl LogCache {
     }
 
     fn load_tree(&self, wish: &CacheWish<'_>) -> Result<Option<LoadedTree>, LogError> {
-        let (mut tree, mut recount, mut states) = (Tree::default(), Recount::default(), States::default());
+        let (mut tree, mut recount) = (Tree::default(), Recount::default());
+        let (mut earlier_state, mut state) = (None, Statuses::default().root());
         let fail = LogError::cache(self.leaves.path());
         let mut reader = self.leaf_file.reader().map_err(&fail)?;
         let mut bytes = [0; LEAF_BYTES];
@@ -163,16 +166,17 @@ impl LogCache {
             let hash = leaf.leaf().hash();
             tree.push(hash);
             recount.push(hash);
+            state = leaf.state;
             if wish.earlier == Some(size) {
-                states.earlier = Some(leaf.state);
+                earlier_state = Some(state);
             }
-            states.last = leaf.state;
         }
         let is_same = tree.root(wish.head.size) == Some(wish.head.root);
-        Ok(is_same.then_some(LoadedTree { tree, recount, states }))
+        Ok(is_same.then_some(LoadedTree { tree, recount, earlier_state, state }))
     }
 
-    fn load_statuses(&mut self, wish: &CacheWish<'_>) -> Result<LoadedStatuses, LogError> {
+    /// The map of `CacheWish::earlier`, if that was asked for, and of the whole.
+    fn load_statuses(&mut self, wish: &CacheWish<'_>) -> Result<(Option<Statuses>, Statuses), LogError> {
         let fail = LogError::cache(self.records.path());
         let mut file: &File = self.records.file();
         file.seek(SeekFrom::Start(0)).map_err(&fail)?;
@@ -193,7 +197,7 @@ impl LogCache {
         let last = later.iter().fold(first.clone(), |statuses, record| statuses.insert_record(record));
         self.records.set_length(end).map_err(&fail)?;
         self.records_bytes = end;
-        Ok(LoadedStatuses { earlier: wish.earlier.map(|_| first), last })
+        Ok((wish.earlier.map(|_| first), last))
     }
 
     fn truncate_leaves(&mut self, size: u64) -> Result<(), LogError> {
@@ -207,25 +211,9 @@ impl LogCache {
 struct LoadedTree {
     tree: Tree,
     recount: Recount,
-    states: States,
-}
-
-struct LoadedStatuses {
-    earlier: Option<Statuses>,
-    last: Statuses,
-}
-
-/// The roots of the map that leaves name.
-#[derive(Debug)]
-struct States {
-    earlier: Option<Hash>,
-    last: Hash,
-}
-
-impl Default for States {
-    fn default() -> Self {
-        Self { earlier: None, last: Statuses::default().root() }
-    }
+    /// The root of the map that the leaf of `CacheWish::earlier` names, and, below, the last leaf.
+    earlier_state: Option<Hash>,
+    state: Hash,
 }
 
 impl LeafFile {

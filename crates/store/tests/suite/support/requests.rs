@@ -2,17 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
-use countersign_core::documents::signers::{Origin, OriginKind};
-use countersign_core::documents::{
-    layout, layout::Signable, signed_request::SignedRequest, statement::StatementKind,
-};
+use countersign_core::documents::{layout, layout::Signable, statement::StatementKind};
 use countersign_core::rules::decide::{Proposal, assets, sign};
-use countersign_core::rules::{auth::sign_request, snapshot::Snapshot};
-use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::{key::SecretKey, path::RepoPath, time::Timestamp};
+use countersign_core::rules::snapshot::Snapshot;
+use countersign_core::values::{digest::Sha512, key::SecretKey, path::RepoPath, time::Timestamp};
 use countersign_store::Head;
-use countersign_testing::{RevokeRequest, signed_statement};
+use countersign_testing::{RevokeRequest, origin, published, signed_request, signed_statement};
 
 /// Signers for `project`: all of `members` are needed.
 pub(crate) fn proposal(
@@ -28,18 +23,12 @@ pub(crate) fn proposal(
     let file = format!(
         r#"{{"version":1,"timestamp":"{now}","artifact_signers":[{{"threshold":{threshold},"signers":[{listed}]}}]}}"#
     );
-    let url = "https://a.example/svc.signers.json".to_owned();
     Proposal {
         project,
         signers_bytes: file.into_bytes().into(),
-        origin: Origin {
-            kind: OriginKind::FileServer,
-            url: url.clone(),
-            retrieval_url: url,
-            retrieved_at: now,
-        },
+        origin: origin(now),
         submitter: submitter.public_key(),
-        request: signed_request(submitter, now),
+        request: signed_request(submitter, now, ""),
     }
 }
 
@@ -64,26 +53,12 @@ pub(crate) fn submission(head: &Head, signer: &SecretKey, file: RepoPath) -> sig
 
 /// A release of one file in `dir`, different for each `variant`.
 pub(crate) fn release(dir: RepoPath, variant: usize) -> assets::Release {
-    let source = format!("{dir} {variant}");
-    let digests = Digests { sha256: Some(Sha256::of(source.as_bytes())), sha512: None };
-    let file_name = AssetName::parse("app.zip").unwrap();
-    let published_files = vec![PublishedFile { file_name, size: None, source, digests }];
+    let published_files = vec![published("app.zip", &format!("{dir} {variant}"))];
     assets::Release { dir, release_url: None, published_on: None, published_files }
 }
 
 pub(crate) fn revocation(file: RepoPath, revoker: &SecretKey, now: Timestamp) -> RevokeRequest {
     let document = format!(r#"{{"reason":"bad","timestamp":"{now}"}}"#);
     let statement = signed_statement(StatementKind::Revocation, &file, document.as_bytes(), revoker);
-    RevokeRequest { statement, request: signed_request(revoker, now) }
-}
-
-fn signed_request(key: &SecretKey, now: Timestamp) -> SignedRequest {
-    let nonce = "00000000-0000-4000-8000-000000000000";
-    SignedRequest {
-        timestamp: now.to_header(),
-        nonce: nonce.to_owned(),
-        payload: String::new(),
-        public_key: key.public_key(),
-        signature: sign_request(key, now, nonce, b""),
-    }
+    RevokeRequest { statement, request: signed_request(revoker, now, "") }
 }
