@@ -22,7 +22,7 @@
 //! serve PATH: TEXT                                       on the file server; `\n` for a line break
 //! upstream PATH: 404                                     also: `hung up`, `broken off`, `endless`
 //! asked: 2                                               so many requests reached the file server since the line before
-//! restart, kill, stop, start
+//! restart, kill, stop, start, sound                     the last one asks Git
 //! ```
 //!
 //! `<a|b>` in a request stands for one request with each, and `<1..9>` for all numbers between these.
@@ -90,6 +90,7 @@ impl Play {
             "kill" => return server.crash_and_restart(),
             "stop" => return assert_eq!(server.stop().code(), Some(0)),
             "start" => return server.start_again(),
+            "sound" => return self.world.git().assert_sound(),
             _ => {}
         }
         let line = self.fill_in(line);
@@ -425,6 +426,6 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    activity addresses badges blocked capped catalogue chains changes checksums files operator pages questions releases requests
+    activity addresses badges blocked capped catalogue chains changes checksums files names operator pages questions releases requests
     revocations second_thoughts signatures signers signers_files verify_page whole_host
 }
