@@ -19,37 +19,45 @@
 //! again, again TARGET                                    the last of these requests once more, byte for byte
 //! page TARGET                                            as a browser asks: its words, `-> TARGET` for links, `raw TEXT`
 //! operator block THING                                   `countersign admin`, answered with an exit code and what it says
+//! alice $ sign PATH --yes                                the client with alice's key, answered in the same way; `$ ` without a key
+//! alice@away $ COMMAND                                   on another computer; `away` reaches no server, `new` was told of none
+//! write NAME: TEXT, holds NAME: TEXT, lists: NAMES       files of a computer, also as `write@away`; `carry NAMES: away there`
 //! serve PATH: TEXT                                       on the file server; `\n` for a line break
+//! publish DIR: NAME=TEXT NAME=TEXT                       files and their SHA256SUMS; `release DIR by alice bob` signs them as well
 //! upstream PATH: 404                                     also: `hung up`, `broken off`, `endless`
 //! asked: 2                                               so many requests reached the file server since the line before
 //! restart, kill, stop, start, sound                     the last one asks Git
 //! ```
 //!
-//! `<a|b>` in a request stands for one request with each, and `<1..9>` for all numbers between these.
+//! `<a|b>` in a request stands for one request with each, and `<1..9>` for all numbers between these. Words of a command that
+//! contain spaces stand between `'`. A command that fails says why and gives a hint, and writes nothing to standard output.
 //!
 //! Names in braces stand for what only the run knows: `{id DIR}`, `{pending DIR}`, `{active DIR}` and `{index DIR}` for paths,
 //! `{files}` for the address of the file server, `{key NAME}`, `{body-key NAME}`, `{ssh-key NAME}`, `{short-key NAME}` and
 //! `{key-page NAME}` for keys, `{sig NAME PATH}` for a signature over a stored file, `{sig NAME 'TEXT'}` for one over a text,
-//! `{base64 PATH}`, `{digest PATH}` and `{blob PATH}` for a stored file, `{file TEAM}` for a signers file, and as `{json TEAM}` in
+//! `{base64 PATH}`, `{digest PATH}`, `{sha512 PATH}` and `{blob PATH}` for a stored file, `{file TEAM}` for a signers file, and as `{json TEAM}` in
 //! JSON, `{sum CONTENT}` for the digest in a checksums file, `{repeat 64 a}` for a long text, `{head}` for the newest commit, and
-//! `{etag}` for the last tag of an answer. `{url NAME}` and `{upper NAME}` write any of them in percent code and in capitals.
+//! `{etag}` for the last tag of an answer, `{server}` for its address, `{sha256 TEXT}` for a digest, `{log-key}` and `{witness-key 1}`. `{url NAME}` and `{upper NAME}` write any of them in percent code and in capitals.
 
 use std::collections::BTreeMap;
 
-use countersign_core::values::{digest::Sha512, key::encode_base64};
+use countersign_core::values::{digest::Sha256, digest::Sha512, key::encode_base64};
+use countersign_testing::{log_key, witness_key};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::support::client::{Computer, Ran, add_files, put_release, text};
 use crate::support::html::{Html, key_page, open_with_script, short_key, visit};
+use crate::support::objections::{object, withdraw};
 use crate::support::people::{new_nonce, seconds_ago};
-use crate::support::second_thoughts::{object, withdraw};
 use crate::support::{
-    Answer, Launch, Person, Reply, Request, SignersFile, World, client::text, days_ago, person,
+    Answer, Launch, Person, Reply, Request, SignersFile, World, days_ago, metrics::free_address, person,
     signers::signer, world::checksums,
 };
 
 struct Play {
     world: World,
+    computers: BTreeMap<String, Computer>,
     _config: TempDir,
     teams: BTreeMap<String, SignersFile>,
     asked: usize,
@@ -63,6 +71,7 @@ enum Told {
     Page(Html),
     /// The exit code of a command, and all that it said.
     Output(i32, String),
+    Client(Ran),
 }
 
 #[track_caller]
@@ -72,9 +81,10 @@ fn play(text: &str) {
     let file = dir.path().join("countersign.toml");
     std::fs::write(&file, config.replace("\\n", "\n")).expect("a configuration file");
     let config = file.to_str().expect("a plain name");
-    let world = World::start_with(|launch, _| launch.args(["--dev", "--config", config]));
-    let (teams, asked, etag) = Default::default();
-    let mut play = Play { world, _config: dir, teams, asked, etag, sent: None };
+    // It keeps its address when it is started again, for the computers that know it.
+    let world = World::start_with(|launch, _| launch.args(["--dev", "--config", config]).at(free_address()));
+    let (computers, teams, asked, etag) = Default::default();
+    let mut play = Play { world, computers, _config: dir, teams, asked, etag, sent: None };
     let is_step = |line: &str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("config: ");
     for (number, line) in text.lines().enumerate().filter(|(_, line)| is_step(line)) {
         println!("{}: {line}", number + 1);
@@ -122,6 +132,30 @@ impl Play {
             return self.world.sign_all(path, &signers.iter().collect::<Vec<_>>());
         }
         let text = rest.replace("\\n", "\n");
+        let (verb, noun) = name.split_once(' ').unwrap_or((name, ""));
+        let (verb, computer) = verb.split_once('@').unwrap_or((verb, "home"));
+        match verb {
+            "write" => return drop(self.computer(computer).write(noun, text)),
+            "holds" => {
+                let found = String::from_utf8(self.computer(computer).read(noun)).expect("text");
+                return assert_eq!(found, text, "{line}");
+            }
+            "lists" => return assert_eq!(self.computer(computer).listing().join(" "), rest),
+            "carry" => {
+                let (from, to) = rest.split_once(' ').expect("two computers");
+                self.computer(to);
+                let names: Vec<&str> = noun.split(' ').collect();
+                return self.computers[from].carry(&self.computers[to], &names);
+            }
+            "publish" => return drop(put_release(&self.world.files, noun, &content(rest))),
+            "release" => {
+                let (dir, signers) = noun.split_once(" by ").expect("signers");
+                let signers: Vec<Person> = signers.split(' ').map(person).collect();
+                let signers: Vec<&Person> = signers.iter().collect();
+                return drop(add_files(&self.world, dir, &content(rest), &signers));
+            }
+            _ => {}
+        }
         if let Some(path) = name.strip_prefix("serve ") {
             return self.world.files.put(path, text);
         }
@@ -156,6 +190,9 @@ impl Play {
                 let said = [output.stdout, output.stderr].concat();
                 let code = output.status.code().expect("it ends by itself");
                 return Told::Output(code, String::from_utf8(said).expect("text"));
+            }
+            _ if line.starts_with("$ ") || line.contains(" $ ") => {
+                return Told::Client(self.run_client(line));
             }
             ["again", target @ ..] => {
                 let mut request = self.sent.clone().expect("a request before this one");
@@ -193,6 +230,27 @@ impl Play {
         })
     }
 
+    fn computer(&mut self, name: &str) -> &Computer {
+        let server = &self.world.server;
+        self.computers.entry(name.to_owned()).or_insert_with(|| match name {
+            "away" | "new" => Computer::offline(),
+            _ => Computer::of(server),
+        })
+    }
+
+    fn run_client(&mut self, line: &str) -> Ran {
+        let (who, command) = line.split_once("$ ").expect("a command");
+        let (who, place) = who.trim_end().split_once('@').unwrap_or((who.trim_end(), "home"));
+        let args = words(command);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let computer = self.computer(place);
+        let mut command = if place == "new" { computer.newcomer(&args) } else { computer.command(&args) };
+        if !who.is_empty() {
+            command.env("COUNTERSIGN_KEY", computer.key_of(who));
+        }
+        Ran::of(&mut command)
+    }
+
     /// HEAD is answered like GET, without the body.
     fn compare_with_get(&self, text: &str, head: &Reply) {
         let get = self.world.server.send(&read_request(&text.replacen("HEAD", "GET", 1)));
@@ -224,6 +282,10 @@ impl Play {
             ["etag"] => self.etag.clone(),
             ["head"] => self.head().expect("a commit"),
             ["files"] => world.files.url(""),
+            ["server"] => format!("http://{}", world.server.address()),
+            ["log-key"] => log_key().to_string(),
+            ["witness-key", number] => witness_key(number.parse().expect("a number")).to_string(),
+            ["sha256", ..] => Sha256::of(of("sha256").as_bytes()).to_string(),
             ["port"] => world.files.port().to_string(),
             ["id", dir] => world.id(dir),
             ["pending", project] => world.pending_path(project),
@@ -241,6 +303,7 @@ impl Play {
             ["sum", content] => checksums(content)[..64].to_owned(),
             ["repeat", count, text] => text.repeat(count.parse().expect("a number")),
             ["base64", ..] => encode_base64(&stored(of("base64"))),
+            ["sha512", ..] => Sha512::of(&stored(of("sha512"))).to_string(),
             ["digest", ..] => Sha512::of(&stored(of("digest"))).to_prefixed(),
             ["blob", ..] => {
                 let path = self.fill_in(&format!("{{{}}}", of("blob")));
@@ -253,6 +316,28 @@ impl Play {
             _ => panic!("no name of a scenario: {name}"),
         }
     }
+}
+
+/// `NAME=TEXT NAME=TEXT`
+fn content(list: &str) -> Vec<(&str, &[u8])> {
+    let parts = list.split(' ').map(|part| part.split_once('=').expect("NAME=TEXT"));
+    parts.map(|(name, text)| (name, text.as_bytes())).collect()
+}
+
+/// The words of a command. What stands between `'` is one.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut is_quoted) = (vec![None::<String>], false);
+    for c in command.replace("\\n", "\n").chars() {
+        match c {
+            '\'' => {
+                is_quoted = !is_quoted;
+                words.last_mut().expect("a word").get_or_insert_default();
+            }
+            ' ' if !is_quoted => words.push(None),
+            c => words.last_mut().expect("a word").get_or_insert_default().push(c),
+        }
+    }
+    words.into_iter().flatten().collect()
 }
 
 fn percent_encode(text: &str) -> String {
@@ -343,12 +428,20 @@ fn check(told: &Told, expected: &str, request: &str) {
         }
         Told::Page(html) => (html.status.to_string(), html.words.clone()),
         Told::Output(code, said) => (code.to_string(), said.clone()),
+        Told::Client(ran) => (ran.code.to_string(), format!("{}{}", ran.stdout, ran.stderr)),
     };
     assert_eq!(got, status, "{request}: {said}");
     let json = || match told {
         Told::Answer(reply) => reply.json(),
+        Told::Client(ran) if request.contains("--json") => ran.json(),
+        Told::Client(ran) => serde_json::from_str(&ran.stdout).expect("JSON"),
         Told::Page(_) | Told::Output(..) => serde_json::from_str(&said).expect("JSON"),
     };
+    if let Told::Client(ran) = told
+        && ran.code != 0
+    {
+        check_failure(ran, request);
+    }
     if let Some(fields) = parts.strip_prefix('~') {
         let fields = serde_json::from_str(fields).expect("fields in JSON");
         return assert!(includes(&json(), &fields), "{fields} is not in {said}");
@@ -366,6 +459,18 @@ fn check(told: &Told, expected: &str, request: &str) {
         };
         assert_eq!(is_there, is_wanted, "{part:?} of {request}: {said}");
     }
+}
+
+/// A command that fails says why, with the way out. Only one that has done a part of its work has something to show.
+#[track_caller]
+fn check_failure(ran: &Ran, request: &str) {
+    if request.contains("--json") {
+        ran.json_error(ran.code);
+        return;
+    }
+    let has_hint = ran.stderr.contains("hint: ") || ran.stderr.contains("--help");
+    assert!(ran.stderr.contains("error: ") && has_hint, "{request}: {ran:?}");
+    assert!(ran.stdout.is_empty() || ran.code == 10, "{request}: {ran:?}");
 }
 
 fn comes_in_order(mut said: &str, parts: &str) -> bool {
@@ -426,6 +531,8 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    activity addresses badges blocked capped catalogue chains changes checksums files names operator pages questions releases requests
-    revocations second_thoughts signatures signers signers_files verify_page whole_host
+    activity addresses badges blocked capped catalogue chains changes checksums client_bundle client_config client_detached
+    client_download client_flow client_incident client_names client_objections client_output client_replaced client_revoke
+    client_several client_sign client_signers client_whole files names objections objections_pages operator pages questions releases
+    requests revocations signatures signers signers_files verify_page whole_host
 }

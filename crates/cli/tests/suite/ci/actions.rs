@@ -48,15 +48,6 @@ fn a_release_goes_from_registration_over_waiting_to_the_gate() {
 }
 
 #[test]
-fn the_action_of_the_whole_repository_installs_and_registers() {
-    let scene = Scene::start(Kind::GitHub);
-    scene.publish("v1.0");
-    let end = scene.runner("v1.0").action(".", &[("server", &scene.server()), ("key", &scene.key())]).ok();
-    assert_eq!(end.outputs["index"], scene.index("v1.0"));
-    assert!(end.stdout.starts_with("countersign "), "{end:?}");
-}
-
-#[test]
 fn a_job_that_runs_again_finds_its_work_done() {
     let scene = Scene::start(Kind::GitHub);
     register(&scene, "v1.0").ok();
@@ -67,6 +58,33 @@ fn a_job_that_runs_again_finds_its_work_done() {
     }
     scene.world().sign(&Person::named("bob"), &scene.index("v1.0")).ok();
     register(&scene, "v1.0").ok().says(&["Registered before"]);
+
+    // The action of the whole repository installs and registers.
+    let end = scene.runner("v1.0").action(".", &[("server", &scene.server()), ("key", &scene.key())]).ok();
+    assert_eq!(end.outputs["index"], scene.index("v1.0"));
+    assert!(end.stdout.starts_with("countersign "), "{end:?}");
+
+    // Keys do not stay behind.
+    let runner = scene.runner("v1.0");
+    let with = [("server", scene.server()), ("key", scene.key().replace('\n', "\r\n"))];
+    runner.action("ci/release", &with.each_ref().map(|(name, value)| (*name, value.as_str()))).ok();
+    let left: Vec<_> =
+        std::fs::read_dir(runner.temp()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("tmp.")), "{left:?}");
+
+    // A step without a key, a tag or the program says what is missing.
+    let mut runner = scene.runner("v1.0");
+    runner.action("ci/release", &[("server", &scene.server())]).failed(2).says(&["there is no key"]);
+    runner.env.insert("GITHUB_REF_TYPE".to_owned(), "branch".to_owned());
+    let with = [("server", scene.server()), ("key", scene.key())];
+    let with = with.each_ref().map(|(name, value)| (*name, value.as_str()));
+    runner.action("ci/release", &with).failed(2).says(&["this job runs for no tag"]);
+    runner.forget_program();
+    runner.env.insert("GITHUB_REF_TYPE".to_owned(), "tag".to_owned());
+    runner.action("ci/release", &with).failed(2).says(&["there is no program countersign"]);
+    let leftovers: Vec<_> =
+        std::fs::read_dir(runner.temp()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(leftovers.iter().all(|path| !path.join("key").exists()), "{leftovers:?}");
 }
 
 #[test]
@@ -102,23 +120,6 @@ fn a_release_on_a_file_server_is_registered_by_its_checksums() {
 }
 
 #[test]
-fn a_wait_that_ends_too_early_is_gone_on_with_by_a_later_job() {
-    let scene = Scene::start(Kind::GitHub);
-    register(&scene, "v1.0").ok();
-    let runner = scene.runner("v1.0");
-    let (server, index) = (scene.server(), scene.index("v1.0"));
-    let with = [("server", server.as_str()), ("release", &index), ("timeout", "1s")];
-    let end = runner.action("ci/wait", &with).failed(6).says(&["the time is over", "Run this job again"]);
-    assert_eq!(end.outputs["state"], "waiting");
-    let end = runner.action("ci/wait", &[&with[..], &[("on-timeout", "pass")]].concat()).ok();
-    assert_eq!(end.outputs["state"], "waiting");
-    assert_eq!(runner.action("ci/gate", &with).failed(6).outputs["state"], "");
-    scene.sign("v1.0");
-    assert_eq!(scene.runner("v1.0").action("ci/wait", &with).ok().outputs["state"], "complete");
-    assert_eq!(scene.runner("v1.0").action("ci/gate", &with).ok().outputs["state"], "verified");
-}
-
-#[test]
 fn the_gate_stays_closed_without_enough_signatures_or_files() {
     let scene = Scene::start(Kind::GitHub);
     register(&scene, "v1.0").ok();
@@ -143,46 +144,19 @@ fn the_gate_stays_closed_without_enough_signatures_or_files() {
     gate(&[("files", "dist")]).ok();
     scene.world().revoke(&Person::named("alice"), &scene.index("v1.0")).ok();
     gate(&[("files", "dist")]).failed(4);
-}
 
-#[test]
-fn a_step_without_a_key_a_tag_or_the_program_says_what_is_missing() {
-    let scene = Scene::start(Kind::GitHub);
-    let mut runner = scene.runner("v1.0");
-    runner.action("ci/release", &[("server", &scene.server())]).failed(2).says(&["there is no key"]);
-    runner.env.insert("GITHUB_REF_TYPE".to_owned(), "branch".to_owned());
-    let with = [("server", scene.server()), ("key", scene.key())];
-    let with = with.each_ref().map(|(name, value)| (*name, value.as_str()));
-    runner.action("ci/release", &with).failed(2).says(&["this job runs for no tag"]);
-    runner.forget_program();
-    runner.env.insert("GITHUB_REF_TYPE".to_owned(), "tag".to_owned());
-    runner.action("ci/release", &with).failed(2).says(&["there is no program countersign"]);
-    let leftovers: Vec<_> =
-        std::fs::read_dir(runner.temp()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert!(leftovers.iter().all(|path| !path.join("key").exists()), "{leftovers:?}");
-}
-
-#[test]
-fn keys_do_not_stay_behind() {
-    let scene = Scene::start(Kind::GitHub);
-    scene.publish("v1.0");
-    let runner = scene.runner("v1.0");
-    let with = [("server", scene.server()), ("key", scene.key().replace('\n', "\r\n"))];
-    runner.action("ci/release", &with.each_ref().map(|(name, value)| (*name, value.as_str()))).ok();
-    let left: Vec<_> =
-        std::fs::read_dir(runner.temp()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("tmp.")), "{left:?}");
-}
-
-#[test]
-fn a_program_that_is_installed_comes_from_the_verified_installer() {
-    let scene = Scene::start(Kind::GitHub);
-    let runner = scene.runner("v1.0");
-    runner.action("ci/install", &[]).ok().says(&["countersign "]);
-    assert_eq!(runner.added_path(), "", "the program on the path is taken as it is");
-    for version in ["-x", "v1 0", "v1;x", "../v1"] {
-        runner.action("ci/install", &[("version", version)]).failed(2).says(&["version"]);
-    }
+    // A wait that ends too early is gone on with by a later job.
+    register(&scene, "v2.0").ok();
+    let (runner, index) = (scene.runner("v2.0"), scene.index("v2.0"));
+    let with = [("server", server.as_str()), ("release", &index), ("timeout", "1s")];
+    let end = runner.action("ci/wait", &with).failed(6).says(&["the time is over", "Run this job again"]);
+    assert_eq!(end.outputs["state"], "waiting");
+    let end = runner.action("ci/wait", &[&with[..], &[("on-timeout", "pass")]].concat()).ok();
+    assert_eq!(end.outputs["state"], "waiting");
+    assert_eq!(runner.action("ci/gate", &with).failed(6).outputs["state"], "");
+    scene.sign("v2.0");
+    assert_eq!(scene.runner("v2.0").action("ci/wait", &with).ok().outputs["state"], "complete");
+    assert_eq!(scene.runner("v2.0").action("ci/gate", &with).ok().outputs["state"], "verified");
 }
 
 #[test]
@@ -213,6 +187,13 @@ fn only_what_the_installer_has_verified_gets_on_the_path() {
             assert!(end.code == 0 && runner.added_path() != added, "{added}");
         }
         assert_eq!(end.stdout.contains("countersign v9.9.9"), code == 0, "{end:?}");
+    }
+
+    let runner = scene.runner("v1.0");
+    runner.action("ci/install", &[]).ok().says(&["countersign "]);
+    assert_eq!(runner.added_path(), "", "the program on the path is taken as it is");
+    for version in ["-x", "v1 0", "v1;x", "../v1"] {
+        runner.action("ci/install", &[("version", version)]).failed(2).says(&["version"]);
     }
 }
 

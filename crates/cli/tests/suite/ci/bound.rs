@@ -38,7 +38,7 @@ impl Gate {
 }
 
 #[test]
-fn a_release_of_another_tag_does_not_open_the_gate() {
+fn a_release_of_another_tag_or_repository_does_not_open_the_gate() {
     let mut gate = Gate::of_two_releases();
     let (old, own) = (gate.scene.index("v0.9"), gate.scene.index("v1.0"));
     let page = gate.scene.forge.forge.release_url("acme/app", "v0.9");
@@ -63,14 +63,10 @@ fn a_release_of_another_tag_does_not_open_the_gate() {
     gate.refuses(&[], 2, &["no release is named"]);
     let end = gate.run(&[("release", &old), ("directory", "old")]).ok();
     assert_eq!(end.outputs["index"], old);
-}
-
-#[test]
-fn a_release_of_another_repository_does_not_open_the_gate() {
-    let mut gate = Gate::of_two_releases();
+    // Nor does a release of another repository.
+    gate.runner.env.insert("GITHUB_REF_TYPE".to_owned(), "tag".to_owned());
     gate.runner.env.insert("GITHUB_REPOSITORY".to_owned(), "acme/other".to_owned());
-    let index = gate.scene.index("v1.0");
-    let end = gate.run(&[("release", &index)]);
+    let end = gate.run(&[("release", &own)]);
     assert_ne!(end.code, 0, "{end:#?}");
     assert_eq!(end.outputs["state"], "");
 }
@@ -131,7 +127,7 @@ fn links_and_strange_entries_do_not_pass_the_gate() {
     // Planted where the gate is going to download to.
     let dir = work.join("countersign-release");
     fs::create_dir(&dir).unwrap();
-    for (name, target) in [("more", secret.to_str().unwrap()), ("more", "nowhere"), (".more", "..")] {
+    for (name, target) in [("more", secret.to_str().unwrap()), (".more", "..")] {
         symlink(target, dir.join(name)).unwrap();
         gate.refuses(&[], 3, &["more", "neither a file nor a directory"]);
         // Now the files are there, from the download before.
@@ -142,9 +138,7 @@ fn links_and_strange_entries_do_not_pass_the_gate() {
     gate.refuses(&[], 3, &["more"]);
     gate.refuses(&[("files", "countersign-release")], 3, &["more"]);
     fs::remove_file(dir.join("more")).unwrap();
-    fs::rename(dir.join("notes.txt"), dir.join("notes")).unwrap();
-    gate.refuses(&[("files", "countersign-release")], 3, &["notes"]);
-    fs::remove_file(dir.join("notes")).unwrap();
+    fs::remove_file(dir.join("notes.txt")).unwrap();
     // A link with the right bytes behind it counts for no file.
     fs::write(work.join("kept"), "what is new").unwrap();
     symlink("../kept", dir.join("notes.txt")).unwrap();

@@ -16,7 +16,7 @@ const AWKWARD: [&str; 3] = ["app.tar.gz", "a b[1-9]{x,y}&+.txt", "-o é.txt"];
 /// Each file was sent to its own address, whatever is in its name.
 #[track_caller]
 fn assert_uploads(runner: &Runner, below: &str) {
-    let told = runner.told("curl");
+    let told = runner.calls_of("curl");
     let mut uploaded: Vec<(String, String)> = Vec::new();
     for line in told.lines() {
         assert!(line.contains(" --globoff "), "{line}");
@@ -105,20 +105,20 @@ fn the_workflow_for_github_promotes_a_release_that_it_has_verified() {
     let scene = Scene::start(Kind::GitHub);
     let mut workflow = Workflow::of(&scene, "ci/examples/github.yml");
     workflow.run("build").ok();
-    assert!(workflow.runner.told("gh").contains("release create v1.0 --verify-tag --prerelease"));
+    assert!(workflow.runner.calls_of("gh").contains("release create v1.0 --verify-tag --prerelease"));
     scene.publish("v1.0");
     workflow.run("register").ok();
     // The time of the gate is over long before 5 hours.
     workflow.jobs["publish"]["steps"][1]["with"]["timeout"] = json!("1s");
     workflow.run("publish").failed(6);
-    let told = workflow.runner.told("gh");
+    let told = workflow.runner.calls_of("gh");
     assert!(
         !told.contains("release edit") && !told.contains("release upload"),
         "nothing is published: {told}"
     );
     scene.sign("v1.0");
     workflow.run("publish").ok();
-    let told = workflow.runner.told("gh");
+    let told = workflow.runner.calls_of("gh");
     let last: Vec<&str> = told.lines().rev().take(2).collect();
     // What is promoted are the files in the directory where the gate has verified them.
     let verified = "countersign-release/app.tar.gz countersign-release/notes.txt";
@@ -134,7 +134,7 @@ fn the_workflow_for_forgejo_uploads_what_it_has_verified() {
     workflow.run("register").ok();
     workflow.jobs["publish"]["steps"][1]["with"]["timeout"] = json!("1s");
     workflow.run("publish").failed(6);
-    assert_eq!(workflow.runner.told("curl"), "");
+    assert_eq!(workflow.runner.calls_of("curl"), "");
     scene.sign("v1.0");
     workflow.run("publish").ok();
     assert_uploads(&workflow.runner, "/api/packages/acme/generic/app/v1.0/");
@@ -176,7 +176,7 @@ fn the_pipeline_for_gitlab_uploads_what_it_has_verified() {
     run("register").ok();
     run("sign").failed(6);
     run("publish").failed(3);
-    assert_eq!(runner.told("curl"), "");
+    assert_eq!(runner.calls_of("curl"), "");
     scene.sign("v1.0");
     run("sign").ok();
     run("publish").ok();
@@ -186,8 +186,11 @@ fn the_pipeline_for_gitlab_uploads_what_it_has_verified() {
 }
 
 #[test]
-fn the_page_shows_these_files_word_for_word() {
+fn the_page_shows_these_files_word_for_word_and_every_exit_code() {
     let page = read("docs/ci.md");
+    for code in 0..=8 {
+        assert!(page.contains(&format!("| {code} |")), "{code}");
+    }
     for name in ["github", "forgejo", "gitlab"] {
         let example = read(&format!("ci/examples/{name}.yml"));
         assert!(

@@ -13,7 +13,6 @@ mod examples;
 mod gitlab;
 mod hostile;
 mod options;
-mod registrars;
 mod runner;
 mod yaml;
 

@@ -101,8 +101,8 @@ impl Runner {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
     }
 
-    /// What a stub was told.
-    pub(crate) fn told(&self, name: &str) -> String {
+    /// How a stub was called, a line for each time.
+    pub(crate) fn calls_of(&self, name: &str) -> String {
         fs::read_to_string(self.dir.path().join(format!("{name}.log"))).unwrap_or_default()
     }
 

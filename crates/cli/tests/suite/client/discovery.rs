@@ -9,7 +9,7 @@ use crate::support::fake_forge::{Asset, ForgeAnswer, ForgeWorld, KINDS, Kind};
 use crate::support::{Person, SignersFile, World, alice};
 
 fn file_naming(servers: &[&str]) -> SignersFile {
-    SignersFile::of(1, &[&Person::named("alice")]).with("servers", json!(servers))
+    SignersFile::of(1, &[&alice()]).with("servers", json!(servers))
 }
 
 fn download(computer: &Computer, url: &str) -> Ran {
@@ -110,10 +110,6 @@ fn a_signers_file_without_servers_is_told_as_such() {
     let gone = file_naming(&[NO_SERVER]);
     world.publish("acme/app", &gone);
     download(&Computer::offline(), &world.files.url("/acme/app/1.0/app")).failed(5).says(&[NO_SERVER]);
-}
-
-#[test]
-fn a_forge_that_cannot_be_reached_is_told_as_such() {
     let ran = download(&Computer::offline(), &format!("{NO_SERVER}/acme/app/1.0/app"));
     ran.failed(5).says(&["no server is set", "signers file", "cannot be read", "check the network"]);
 }

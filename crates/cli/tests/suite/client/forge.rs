@@ -1,6 +1,6 @@
 //! Projects on code forges: registered, released, signed and downloaded by the forge's own URLs.
 
-use countersign_core::values::digest::Sha256;
+use countersign_core::values::digest::{Sha256, Sha512};
 use serde_json::json;
 
 use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind};
@@ -55,6 +55,12 @@ fn a_release_is_registered_signed_and_downloaded_on_every_kind_of_forge() {
         assert_eq!(forge.forge.count(&branch), before + 1, "and only once: {kind:?}");
         assert_eq!(report["release_url"], json!(forge.forge.release_url("acme/app", "v1.0")));
         user.run(&["verify", "app.tar.gz", "--url", &url]).ok();
+        // The release has its page, its files and its tag as names.
+        let page = forge.forge.release_url("acme/app", "v1.0");
+        for name in [&[page.as_str()][..], &[url.as_str()], &["acme/app", "v1.0"]] {
+            let shown = user.json(&[&["status"], name].concat());
+            assert_eq!(shown["file_path"], forge.forge.index_path("acme/app", "v1.0"), "{kind:?} {name:?}");
+        }
         user.run(&["bundle", &url, "-o", "b.json"]).ok().says(&["v1.0"]);
         user.run(&["verify", "app.tar.gz", "--bundle", "b.json"]).ok();
     }
@@ -65,48 +71,24 @@ fn tags_with_a_slash_or_an_at_sign_are_found_however_they_are_written() {
     for kind in KINDS {
         let forge = ForgeWorld::start(kind);
         let computer = Computer::of(&forge.world.server);
-        register(&forge, &computer, "acme/app");
+        let repository = if kind == Kind::GitLab { "acme/tools/deep/app" } else { "acme/app" };
+        register(&forge, &computer, repository);
         for (tag, spellings) in [
-            ("tools/v1.0", &["tools/v1.0", "tools%2Fv1.0", "tools%2fv1.0"][..]),
+            // One tag inside another.
+            ("tools", &["tools"][..]),
+            ("tools/v1.0", &["tools/v1.0", "tools%2Fv1.0", "tools%2fv1.0"]),
             ("@acme/app@1.0.0", &["@acme/app@1.0.0", "%40acme%2Fapp%401.0.0", "@acme%2Fapp@1.0.0"]),
             ("v2+build", &["v2+build", "v2%2Bbuild"]),
         ] {
-            release(&forge, &computer, "acme/app", tag);
+            release(&forge, &computer, repository, tag);
             for (number, spelling) in spellings.iter().enumerate() {
-                let url = download_url(&forge.forge, "acme/app", spelling, "app.tar.gz");
+                let url = download_url(&forge.forge, repository, spelling, "app.tar.gz");
                 let name = format!("{}-{number}", tag.replace('/', "-"));
                 computer.run(&["download", &url, "-o", &name]).ok().says(&[tag]);
                 assert_eq!(computer.read(&name), b"the archive", "{kind:?} {spelling}");
             }
         }
     }
-}
-
-#[test]
-fn one_tag_inside_another_is_kept_apart() {
-    let forge = ForgeWorld::start(Kind::GitHub);
-    let computer = Computer::of(&forge.world.server);
-    register(&forge, &computer, "acme/app");
-    for (tag, content) in [("v1", "first"), ("v1/rc", "second")] {
-        let url = forge.forge.put_release("acme/app", tag, &[Asset::new("app", content)]);
-        computer.run_as("alice", &["release", &url]).ok();
-    }
-    computer.sign_all(&["alice"]);
-    for (tag, content) in [("v1", "first"), ("v1/rc", "second")] {
-        let url = download_url(&forge.forge, "acme/app", tag, "app");
-        computer.run(&["download", &url, "--force"]).ok();
-        assert_eq!(computer.read("app"), content.as_bytes());
-    }
-}
-
-#[test]
-fn a_gitlab_project_in_a_sub_group_is_downloaded_by_its_long_path() {
-    let forge = ForgeWorld::start(Kind::GitLab);
-    let computer = Computer::of(&forge.world.server);
-    register(&forge, &computer, "acme/tools/deep/app");
-    release(&forge, &computer, "acme/tools/deep/app", "v1");
-    let url = download_url(&forge.forge, "acme/tools/deep/app", "v1", "app.tar.gz");
-    computer.download(&url).ok().says(&["v1"]);
 }
 
 #[test]
@@ -125,25 +107,15 @@ fn a_project_that_was_registered_by_the_raw_form_has_the_same_root() {
         computer.sign_all(&["alice"]);
         release(&forge, &computer, "acme/app", "v1");
         computer.download(&download_url(&forge.forge, "acme/app", "v1", "app.tar.gz")).ok();
-    }
-}
-
-#[test]
-fn a_forge_that_does_not_give_the_signers_file_is_code_3_unless_the_digest_is_given() {
-    for kind in KINDS {
-        let forge = ForgeWorld::start(kind);
-        let signer = Computer::of(&forge.world.server);
-        register(&forge, &signer, "acme/app");
-        release(&forge, &signer, "acme/app", "v1");
-        let branch = kind.branch_target("acme/app", "main", "svc.signers.json");
+        // Without the signers file it is not proven, unless the digest is given.
+        let target = kind.branch_target("acme/app", "stable", path);
         let url = download_url(&forge.forge, "acme/app", "v1", "app.tar.gz");
-        let file = SignersFile::of(1, &[&alice()]).bytes();
+        let digest = Sha512::of(&SignersFile::of(1, &[&alice()]).bytes()).to_prefixed();
         for answer in [ForgeAnswer::status(404, "gone"), ForgeAnswer::html(), ForgeAnswer::broken_off("{")] {
-            forge.forge.set(&branch, answer);
+            forge.forge.set(&target, answer);
             let user = Computer::of(&forge.world.server);
             user.download(&url).failed(3).says(&["--signers-digest"]);
             assert_eq!(user.listing(), [""; 0], "{kind:?}");
-            let digest = countersign_core::values::digest::Sha512::of(&file).to_prefixed();
             user.run(&["download", &url, "--signers-digest", &digest]).ok();
         }
     }
@@ -169,34 +141,13 @@ fn a_file_that_was_added_to_a_signed_release_is_refused() {
         computer.download(&forge.forge.url(&target)).failed(3);
     }
     assert_eq!(computer.listing(), [""; 0]);
-}
 
-#[test]
-fn an_asset_behind_a_redirect_is_followed_to_its_store() {
-    let forge = ForgeWorld::start(Kind::GitHub);
-    let computer = Computer::of(&forge.world.server);
-    register(&forge, &computer, "acme/app");
-    release(&forge, &computer, "acme/app", "v1");
+    // An asset behind a redirect is followed to its store.
     let store = FakeForge::start_on("127.0.0.2", Kind::GitHub);
     store.set("/store/object?token=1", ForgeAnswer::bytes("the archive"));
-    let target = forge.forge.asset_target("acme/app", "v1", "app.tar.gz");
     forge.forge.set(&target, ForgeAnswer::redirect(&store.url("/store/object?token=1")));
     computer.download(&forge.forge.url(&target)).ok();
     assert_eq!(computer.read("app.tar.gz"), b"the archive");
-}
-
-#[test]
-fn latest_releases_and_pages_are_refused_also_on_forges_of_ones_own() {
-    let forge = ForgeWorld::with_project(Kind::Forgejo);
-    let computer = Computer::of(&forge.world.server);
-    for (path, word) in [
-        ("/acme/app/releases/latest/download/app", "latest"),
-        ("/acme/app/-/releases/permalink/latest/downloads/app", "latest"),
-        ("/acme/app/releases/latest", "latest"),
-    ] {
-        computer.download(&forge.forge.url(path)).failed(2).says(&[word]);
-    }
-    assert_eq!(computer.listing(), [""; 0]);
 }
 
 #[test]

@@ -1,29 +1,18 @@
 //! The commands that people type, against a server that works.
 
-mod bundle;
 mod config;
-mod detached;
 mod discovery;
 mod download;
 mod errors;
-mod flow;
 mod forge;
-mod interrupted;
 mod locked;
-mod man;
 mod moments;
-mod names;
 mod output;
 mod people;
 mod repeated;
-mod replaced;
-mod revoke;
-mod revoke_offline;
 mod rotation;
 mod several;
 mod sign;
-mod signers;
-mod signers_edit;
 mod signers_log;
 mod terminal;
 mod trust;

@@ -1,23 +1,10 @@
 //! Who is who: names first, in the order of the signers file, and the reader marked.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{Person, SignersFile, World, client::Computer, client::put_release, signers::signer};
-
-/// Signers with their names, in this order.
-fn named(people: &[&str]) -> Vec<Value> {
-    let entry = |name: &&str| {
-        let mut signer = signer(&Person::named(name).key());
-        signer["name"] = json!(name);
-        signer
-    };
-    people.iter().map(entry).collect()
-}
-
-fn file(threshold: usize, people: &[&str]) -> SignersFile {
-    let groups = json!([{ "threshold": threshold, "signers": named(people) }]);
-    SignersFile::new().with("artifact_signers", groups)
-}
+use crate::support::{
+    Person, SignersFile, World, client::Computer, client::put_release, signers::named_group,
+};
 
 /// As it is shown.
 fn shown(name: &str) -> String {
@@ -35,7 +22,8 @@ fn a_signer_reads_who_they_are_and_the_others_in_the_order_of_the_file() {
     let people = ["zoe", "alice", "mary"];
     let world = World::start();
     let everyone = people.map(Person::named);
-    world.activate("acme/app", &file(3, &people), &everyone.iter().collect::<Vec<_>>());
+    let file = SignersFile::new().with("artifact_signers", named_group(3, &people));
+    world.activate("acme/app", &file, &everyone.each_ref());
     let sums = put_release(&world.files, "acme/app/1.0", &[("app", b"content")]);
     world.register_assets(&everyone[0], &[&sums]).ok();
     let index = world.index_path("acme/app/1.0");
@@ -97,17 +85,4 @@ fn a_mismatch_comes_last_with_both_sides_and_matches_are_counted() {
     assert_eq!(comparison["files"][1]["outcome"], "match");
     let signed = computer.json_as("alice", &[&args[..], &["--yes"]].concat());
     assert_eq!(signed["signed"][0]["comparison"]["is_match"], false);
-}
-
-#[test]
-fn exporting_needs_no_key() {
-    let alice = Person::named("alice");
-    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
-    let index = world.add_release(&alice, "acme/app/1.0");
-    let computer = Computer::of(&world.server);
-    computer.run(&["sign", &index, "--export", "export.json"]).ok();
-    let args = ["sign", "--detached", "export.json", "-o", "signatures.json"];
-    computer.run_as("alice", &[&args[..], &["--yes"]].concat()).ok();
-    // Who has signed what an export asks for is told so, offline too.
-    computer.run_as("alice", &["sign", "--submit", "signatures.json"]).ok().says(&["complete"]);
 }

@@ -24,13 +24,6 @@ fn file() -> SignersFile {
     SignersFile::of(2, &[&Person::named("alice"), &Person::named("bob")]).with("transparency", transparency())
 }
 
-/// `signers new` with one signer and these arguments.
-fn new(computer: &Computer, args: &[&str]) -> Ran {
-    let alice = Person::named("alice").key();
-    let signer = ["signers", "new", "--artifact", &alice, "--artifact-threshold", "1"];
-    computer.run(&[&signer[..], args].concat())
-}
-
 fn edit(computer: &Computer, args: &[&str]) -> Ran {
     computer.run(&[&["signers", "edit", "s.json"], args].concat())
 }
@@ -40,57 +33,6 @@ fn edit(computer: &Computer, args: &[&str]) -> Ran {
 fn printed(ran: &Ran) -> Value {
     let file: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
     file["transparency"].clone()
-}
-
-#[test]
-fn a_new_file_names_log_witnesses_and_age() {
-    let computer = Computer::offline();
-    let (log, [a, b, c]) = (log_key().to_string(), witnesses());
-    let together = ["--log", &log, "--witness", &a, &b, &c, "--witness-threshold", "2"];
-    assert_eq!(
-        printed(&new(&computer, &together).ok()),
-        transparency(),
-        "a proof is a day old if nothing is said"
-    );
-    let repeated =
-        ["--witness", &a, "--witness", &b, "--witness-threshold", "2", "--witness", &c, "--log", &log];
-    assert_eq!(printed(&new(&computer, &repeated).ok()), transparency());
-    let week = new(&computer, &[&together[..], &["--max-age", "7d"]].concat()).ok();
-    assert_eq!(printed(&week)["max_age_seconds"], 7 * 86_400);
-    assert_eq!(printed(&new(&computer, &["--log", &log]).ok()), json!({ "log": log }));
-    assert_eq!(printed(&new(&computer, &[]).ok()), Value::Null);
-    let groups = [
-        &["--log", &log, "--witness", &a, &b, "--witness-threshold", "1"][..],
-        &["--witness", &c, "--witness-threshold", "1"],
-    ];
-    let expected = json!([{ "threshold": 1, "keys": [a, b] }, { "threshold": 1, "keys": [c] }]);
-    assert_eq!(printed(&new(&computer, &groups.concat()).ok())["witnesses"], expected);
-}
-
-#[test]
-fn what_makes_no_log_is_refused_with_the_way_out() {
-    let computer = Computer::offline();
-    let (log, [a, b, _]) = (log_key().to_string(), witnesses());
-    let alices = Person::named("alice");
-    let (_, encoded) = log.rsplit_once('+').unwrap();
-    let cases: [(&[&str], &str); 11] = [
-        (&["--witness", &a, "--witness-threshold", "1"], "--log KEY"),
-        (&["--max-age", "1d"], "--log KEY"),
-        (&["--log", &log, "--max-age", "1d"], "needs witnesses"),
-        (&["--log", &log, "--witness", &a], "--witness-threshold N"),
-        (&["--log", &log, "--witness-threshold", "1"], "--witness KEY"),
-        (&["--log", &log, "--witness", &a, "--witness-threshold", "2"], "between 1 and 1"),
-        (&["--log", &log, "--witness", &a, &a, "--witness-threshold", "1"], "already"),
-        (&["--log", &log, "--witness", &a, &b, "--witness-threshold", "1", "--max-age", "59s"], "between 60"),
-        (&["--log", &a], "transparency.log"),
-        (&["--log", encoded], "NAME+ID+KEY"),
-        (&["--log", &alices.key()], "NAME+ID+KEY"),
-    ];
-    for (args, word) in cases {
-        new(&computer, args).failed(2).says(&[word]);
-    }
-    let ran = new(&computer, &["--log", &log, "--max-age", "day"]).says(&["30m, 2h or 1d"]);
-    assert_eq!(ran.code, 2);
 }
 
 #[test]
@@ -107,16 +49,6 @@ fn an_edit_changes_what_it_names_and_keeps_the_rest() {
         "can be down",
     ]);
 
-    let mut expected = transparency();
-    expected["witnesses"][0]["threshold"] = json!(1);
-    let ran = edit(&computer, &["--witness-threshold", "1"]).ok();
-    assert_eq!(printed(&ran), expected);
-    ran.says(&[
-        "WEAKER: it takes 1 witness",
-        "WEAKER: the log alone",
-        "warning: 1 of 3 witnesses are enough",
-    ]);
-
     let other =
         VerifierKey::new("other.example/log", KeyKind::Log, key(99).public_key()).unwrap().to_string();
     let ran = edit(&computer, &["--log", &other]).ok();
@@ -126,11 +58,6 @@ fn an_edit_changes_what_it_names_and_keeps_the_rest() {
     );
     ran.says(&["WARNING: another log", &log_key().to_string(), &other]);
 
-    let only = witness_key(4).to_string();
-    let ran = edit(&computer, &["--witness", &only, "--witness-threshold", "1"]).ok();
-    assert_eq!(printed(&ran)["witnesses"], json!([{ "threshold": 1, "keys": [only] }]));
-    ran.says(&["joins as witness", "leaves, and was witness", "the log has one witness"]);
-
     let ran = edit(&computer, &["--no-log"]).ok().says(&["WEAKER: a log no longer proves"]);
     assert_eq!(printed(&ran), Value::Null);
     let log = log_key().to_string();
@@ -138,11 +65,7 @@ fn an_edit_changes_what_it_names_and_keeps_the_rest() {
     assert_eq!(printed(&ran), json!({ "log": log }));
     edit(&computer, &["--add", &format!("carol={}", Person::named("carol").key())]).ok();
     edit(&computer, &["--log", &log]).failed(2).says(&["nothing changes"]);
-}
 
-#[test]
-fn a_log_is_added_to_a_file_that_has_none() {
-    let computer = Computer::offline();
     computer.write("s.json", file().without("transparency").bytes());
     let (log, [a, b, c]) = (log_key().to_string(), witnesses());
     let ran = edit(&computer, &["--log", &log, "--witness", &a, &b, &c, "--witness-threshold", "2"]).ok();

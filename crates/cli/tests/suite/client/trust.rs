@@ -20,77 +20,6 @@ fn released() -> (World, String, String) {
 const SIGNERS: &str = "/acme/app/svc.signers.json";
 
 #[test]
-fn the_first_use_reads_the_signers_file_from_its_origin_and_later_ones_do_not() {
-    let (world, url, digest) = released();
-    let computer = Computer::of(&world.server);
-    let asked = || world.files.asked().iter().filter(|target| *target == SIGNERS).count();
-    let before = asked();
-    let report = computer.json(&["download", &url]);
-    assert_eq!(asked(), before + 1);
-    assert_eq!((&report["first_use"], &report["root"]["kind"]), (&true.into(), &"origin".into()));
-    let pin = &computer.pins()["projects"][world.id("acme/app")];
-    assert!(pin.to_string().contains(&digest), "{pin}");
-
-    world.files.set(SIGNERS, Answer::Status(404));
-    let report = computer.json(&["download", &url]);
-    assert_eq!(asked(), before + 1);
-    assert_eq!(report["first_use"], false);
-    assert_eq!(report["trusted_since"], pin["accepted_at"]);
-}
-
-#[test]
-fn without_the_origin_and_without_a_digest_it_is_code_3_and_nothing_is_kept() {
-    let (world, url, digest) = released();
-    for answer in [
-        Answer::Status(404),
-        Answer::Status(500),
-        Answer::HungUp,
-        Answer::Bytes(SignersFile::of(1, &[&Person::named("mallory")]).bytes()),
-        Answer::Bytes(b"<html>".to_vec()),
-    ] {
-        world.files.set(SIGNERS, answer);
-        let computer = Computer::of(&world.server);
-        computer.download(&url).failed(3).says(&["--signers-digest", "not proven"]);
-        computer.run(&["bundle", &url, "-o", "b.json"]).failed(3);
-        assert_eq!(computer.listing(), [""; 0]);
-        assert!(!computer.config().join("trust.json").exists());
-        // The digest from elsewhere needs no origin.
-        let report = computer.json(&["download", &url, "--signers-digest", &digest]);
-        assert_eq!(
-            (&report["root"]["kind"], &report["root"]["signers_digest"]),
-            (&"digest".into(), &digest.clone().into())
-        );
-    }
-}
-
-#[test]
-fn a_wrong_digest_is_code_3_whatever_the_origin_says() {
-    let (world, url, digest) = released();
-    let computer = Computer::of(&world.server);
-    let wrong = format!("sha512:{}", "0".repeat(128));
-    computer.run(&["download", &url, "--signers-digest", &wrong]).failed(3).says(&["digest"]);
-    assert!(!computer.config().join("trust.json").exists());
-    computer.run(&["download", &url, "--signers-digest", &digest]).ok().says(&[&digest[..20]]);
-    // Also of a project that was accepted before.
-    computer.run(&["download", &url, "--signers-digest", &wrong]).failed(3);
-}
-
-#[test]
-fn pins_are_in_one_readable_file_that_only_its_owner_can_change() {
-    let (world, url, _) = released();
-    let computer = Computer::of(&world.server);
-    computer.download(&url).ok();
-    let path = computer.config().join("trust.json");
-    let text = fs::read_to_string(&path).unwrap();
-    assert!(
-        text.lines().count() > 5 && text.contains(&world.id("acme/app")) && text.ends_with("}\n"),
-        "{text}"
-    );
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o022, 0);
-    assert_eq!(fs::metadata(computer.config()).unwrap().permissions().mode() & 0o077, 0);
-}
-
-#[test]
 fn the_configuration_directory_follows_the_environment() {
     let (world, url, _) = released();
     let computer = Computer::of(&world.server);
@@ -116,50 +45,28 @@ fn the_configuration_directory_follows_the_environment() {
 }
 
 #[test]
-fn a_removed_project_is_met_anew() {
+fn pins_are_in_one_readable_file_of_their_owner_and_a_removed_project_is_met_anew() {
     let (world, url, _) = released();
     let computer = Computer::of(&world.server);
     let project = world.id("acme/app");
+    // A file where the directory should be: this holds for every user, root too.
+    fs::write(computer.config(), "in the way").unwrap();
+    computer.download(&url).failed(1);
+    assert_eq!(computer.listing(), [""; 0]);
+    fs::remove_file(computer.config()).unwrap();
     assert_eq!(computer.json(&["trust", "list"])["projects"], serde_json::json!({}));
     computer.run(&["trust", "list"]).ok().says(&["No project"]);
     computer.download(&url).ok();
+    let path = computer.config().join("trust.json");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.lines().count() > 5 && text.contains(&project) && text.ends_with("}\n"), "{text}");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o022, 0);
+    assert_eq!(fs::metadata(computer.config()).unwrap().permissions().mode() & 0o077, 0);
     computer.run(&["trust", "list"]).ok().says(&[&project]);
     computer.run(&["trust", "remove", &project]).failed(2).says(&["--yes", &project]);
     computer.run(&["trust", "remove", &project, "--yes"]).ok().says(&[&project]);
     computer.run(&["trust", "remove", &project, "--yes"]).failed(1).says(&["trust list"]);
     computer.download(&url).ok().says(&["first time"]);
-}
-
-#[test]
-fn a_pin_file_that_cannot_be_read_is_an_error_and_stays_as_it_is() {
-    let (world, url, digest) = released();
-    let computer = Computer::of(&world.server);
-    computer.download(&url).ok();
-    let path = computer.config().join("trust.json");
-    let good = fs::read_to_string(&path).unwrap();
-    for text in
-        ["", "{}", "not JSON", &good[..good.len() / 2], &good.replacen("\"version\": 1", "\"version\": 2", 1)]
-    {
-        fs::write(&path, text).unwrap();
-        computer.run(&["download", &url, "-o", "again"]).failed(1).says(&["trust.json"]);
-        computer.run(&["download", &url, "-o", "again", "--signers-digest", &digest]).failed(1);
-        computer.run(&["trust", "list"]).failed(1).says(&["trust.json"]);
-        computer.run(&["trust", "list", "--json"]).json_error(1);
-        assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        assert!(!computer.path("again").exists());
-    }
-    fs::write(&path, good).unwrap();
-    computer.download(&url).ok();
-}
-
-#[test]
-fn a_computer_that_may_not_write_its_pins_says_so() {
-    let (world, url, _) = released();
-    let computer = Computer::of(&world.server);
-    // A file where the directory should be: this holds for every user, root too.
-    fs::write(computer.config(), "in the way").unwrap();
-    computer.download(&url).failed(1);
-    assert_eq!(computer.listing(), [""; 0]);
 }
 
 #[test]

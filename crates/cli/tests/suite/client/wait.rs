@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::support::{
     Launch, Person, Running, SignersFile, World, client::Computer, days_ago, metrics::free_address,
-    world::checksums,
+    objections::withdraw, world::checksums,
 };
 
 fn people() -> (Person, Person) {
@@ -40,6 +40,7 @@ fn assert_ends(running: Running, code: i32, words: &str) {
 fn it_ends_when_the_last_signature_is_there_and_needs_no_key() {
     let (alice, bob) = people();
     let (world, computer, index) = collecting();
+    computer.run(&["status", "--wait", "--timeout", "1s", &index]).failed(6).says(&["the time is over"]);
     let running = wait(&computer, &index);
     world.sign(&alice, &index).ok();
     let progress = running.await_note(&alice.key());
@@ -49,6 +50,10 @@ fn it_ends_when_the_last_signature_is_there_and_needs_no_key() {
     // It is complete already.
     let told = computer.json(&["status", "--wait", &index]);
     assert_eq!(told, json!({ "file_path": index, "is_complete": true, "state": "complete" }));
+    computer.run(&["status", "--timeout", "1s", &index]).failed_as_usage();
+    for time in ["1", "s", "-1s", "1w", "99999999999d"] {
+        computer.run(&["status", "--wait", &format!("--timeout={time}"), &index]).failed_as_usage();
+    }
 }
 
 #[test]
@@ -65,16 +70,6 @@ fn it_survives_restarts_of_the_server() {
 }
 
 #[test]
-fn it_gives_up_after_the_time_that_was_set() {
-    let (_world, computer, index) = collecting();
-    computer.run(&["status", "--wait", "--timeout", "1s", &index]).failed(6).says(&["the time is over"]);
-    computer.run(&["status", "--timeout", "1s", &index]).failed_as_usage();
-    for time in ["1", "s", "-1s", "1w", "99999999999d"] {
-        computer.run(&["status", "--wait", &format!("--timeout={time}"), &index]).failed_as_usage();
-    }
-}
-
-#[test]
 fn what_was_revoked_or_replaced_is_not_waited_for() {
     let (alice, bob) = people();
     let (world, computer, index) = collecting();
@@ -82,6 +77,10 @@ fn what_was_revoked_or_replaced_is_not_waited_for() {
     world.files.put("/acme/app/v1/SHA256SUMS", checksums("other content"));
     world.register_assets(&alice, &[&world.files.url("/acme/app/v1/SHA256SUMS")]).ok();
     assert_ends(running, 7, "replaced");
+    let second = world.add_release(&alice, "acme/app/v3");
+    let running = wait(&computer, &second);
+    withdraw(&world, &alice, &second).ok();
+    assert_ends(running, 8, "was withdrawn");
     world.sign_all(&index, &[&alice, &bob]);
     world.revoke(&alice, &index).ok();
     computer.run(&["status", "--wait", &index]).failed(4).says(&["revoked"]);
@@ -90,9 +89,9 @@ fn what_was_revoked_or_replaced_is_not_waited_for() {
 }
 
 #[test]
-fn proposed_signers_are_waited_for_until_they_are_in_force() {
+fn proposed_signers_are_waited_for_until_they_are_in_force_replaced_or_dropped() {
     let (alice, bob) = people();
-    let (world, computer, _) = collecting();
+    let (mut world, computer, _) = collecting();
     let pending = world.pending_path("acme/app");
     // A job that comes too late to see them pending loses nothing.
     for name in [&pending, &world.id("acme/app"), "acme/app"] {
@@ -106,20 +105,14 @@ fn proposed_signers_are_waited_for_until_they_are_in_force() {
     world.add_release(&alice, "acme/app/v2");
     world.sign_all(&pending, &[&alice, &bob]);
     assert_ends(running, 0, "in force");
-}
 
-#[test]
-fn proposed_signers_that_are_replaced_or_dropped_end_it() {
-    let (alice, bob) = people();
-    let (mut world, computer, _) = collecting();
-    let pending = world.pending_path("acme/app");
     let propose = |world: &World, days| {
         let next = SignersFile::dated(days_ago(days)).artifact(1, &[&alice, &bob]);
         world.propose(&alice, "acme/app", &next).ok();
     };
-    propose(&world, 5);
+    propose(&world, 3);
     let running = wait(&computer, &pending);
-    propose(&world, 4);
+    propose(&world, 2);
     assert_ends(running, 7, "replaced");
     let running = wait(&computer, &pending);
     world.server.stop();

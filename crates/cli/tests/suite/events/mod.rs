@@ -1,5 +1,5 @@
 //! `GET /v1/events`.
 
 mod resumed;
+mod sent;
 mod served;
-mod told;

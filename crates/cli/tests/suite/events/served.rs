@@ -1,28 +1,15 @@
 //! Many listeners, their limits, and their end.
 
-use std::{net::SocketAddr, time::Duration, time::Instant};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::{EventStream, Person, Request, SignersFile, TestServer, World, http};
+use crate::support::metrics::{Page, await_value};
+use crate::support::{EventStream, Person, Request, SignersFile, TestServer, World};
 
 /// Far less than the time between two signs of life.
 const PROMPTLY: Duration = Duration::from_secs(10);
-
-fn metric(address: SocketAddr, name: &str) -> f64 {
-    let page = http::send(address, &Request::get("/metrics")).text();
-    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("no {name} in\n{page}")).parse().unwrap()
-}
-
-#[track_caller]
-fn await_listeners(metrics: SocketAddr, count: f64) {
-    let deadline = Instant::now() + PROMPTLY;
-    while metric(metrics, "countersign_event_listeners") != count {
-        assert!(Instant::now() < deadline, "there are not {count} listeners");
-        std::thread::yield_now();
-    }
-}
+const LISTENERS: &str = "countersign_event_listeners";
 
 #[test]
 fn two_hundred_listeners_hear_the_same() {
@@ -31,7 +18,7 @@ fn two_hundred_listeners_hear_the_same() {
     let metrics = world.server.metrics_address();
     let listen = |_| EventStream::at(world.server.address(), "/v1/events");
     let mut listeners: Vec<_> = (0..200).map(listen).collect();
-    assert_eq!(metric(metrics, "countersign_event_listeners"), 200.0);
+    assert_eq!(Page::read(metrics).value(LISTENERS), 200.0);
     world.activate("acme/app", &SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
     for version in 0..10 {
         world.add_signed_release(&format!("acme/app/v{version}"), &[&alice, &bob]);
@@ -43,10 +30,10 @@ fn two_hundred_listeners_hear_the_same() {
     for listener in &mut listeners[1..] {
         assert_eq!(hear(listener), heard);
     }
-    assert_eq!(metric(metrics, "countersign_events_sent_total"), f64::from(count * 200));
+    assert_eq!(Page::read(metrics).value("countersign_events_sent_total"), f64::from(count * 200));
     // The server notices at once that a listener is gone, not with the next event.
     drop(listeners.split_off(50));
-    await_listeners(metrics, 50.0);
+    await_value(metrics, LISTENERS, 50.0);
 }
 
 #[test]
@@ -65,15 +52,12 @@ fn there_are_only_so_many_listeners() {
     server.get("/v1/ping").ok();
     // Neither a refused request nor one for the head alone takes a place.
     drop(first);
-    await_listeners(metrics, 1.0);
+    await_value(metrics, LISTENERS, 1.0);
     server.get("/v1/events?prefix=").error(400);
     assert_eq!(server.send(&Request::head("/v1/events")).status, 200);
-    await_listeners(metrics, 1.0);
+    await_value(metrics, LISTENERS, 1.0);
     drop((listen(), second));
-}
 
-#[test]
-fn a_stop_ends_all_streams_in_order_and_waits_for_none() {
     let mut server = TestServer::start();
     let mut listeners: Vec<_> =
         (0..20).map(|_| EventStream::at(server.address(), "/v1/events?type=dropped")).collect();

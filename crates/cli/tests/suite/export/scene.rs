@@ -1,12 +1,13 @@
-//! A release with odd names, its export, and the shells that run the exported script.
+//! A release with odd names, which is signed for every tool, its exports, and the shells that run the exported scripts.
 
 use std::{fs, path::Path, path::PathBuf, process::Command, process::Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::client::{Computer, Ran, add_files, text};
-use crate::support::{Person, SignersFile, World, keys::has_openssl, keys::installed, person};
+use crate::support::client::{Computer, Ran, put_release, text};
+use crate::support::signers::{named_group, named_signer};
+use crate::support::{SignersFile, World, keys::has_openssl, keys::installed, person};
 
 pub(super) const FILES: [(&str, &[u8]); 7] = [
     ("$(touch pwned)", b"an expansion"),
@@ -18,66 +19,79 @@ pub(super) const FILES: [(&str, &[u8]); 7] = [
     ("é%s`id`", b"a format"),
 ];
 
-pub(super) const OPENSSL: [&str; 2] = ["--for", "openssl"];
-
 /// What a signer may be called, if nothing stops it from becoming code.
 const NAME: &str = "al'ice $(touch pwned) \"`exit 0`\" #\\";
 
-pub(super) fn signer(person: &Person, name: &str) -> Value {
-    json!({ "kind": "key", "data": { "pubkey": person.key() }, "name": name })
-}
-
 /// Two of alice, bob and carol, and one of alice and dave.
-pub(super) fn signers() -> SignersFile {
-    let alice = signer(&person("alice"), NAME);
-    let [bob, carol, dave] = ["bob", "carol", "dave"].map(|name| signer(&person(name), name));
-    SignersFile::new().with(
-        "artifact_signers",
-        json!([
-            { "threshold": 2, "signers": [alice, bob, carol] },
-            { "threshold": 1, "signers": [dave, alice] },
-        ]),
-    )
+pub(crate) fn signers() -> SignersFile {
+    let alice = named_signer(&person("alice"), NAME);
+    let mut groups = [named_group(2, &["alice", "bob", "carol"]), named_group(1, &["dave", "alice"])];
+    groups[0][0]["signers"][0] = alice.clone();
+    groups[1][0]["signers"][1] = alice;
+    SignersFile::new().with("artifact_signers", json!([groups[0][0], groups[1][0]]))
 }
 
-pub(super) fn project() -> World {
-    let everyone = ["alice", "bob", "carol", "dave"].map(person);
-    World::with_project(&signers(), &everyone.each_ref())
+/// The same, and everyone is asked to sign for ssh and minisign as well.
+pub(crate) fn asking() -> SignersFile {
+    signers().with("formats", json!(["ssh", "minisign"]))
 }
 
-/// An export that alice and bob have signed, and a directory with the files of the release.
-pub(super) struct Exported {
-    pub(super) world: World,
-    pub(super) computer: Computer,
-    pub(super) index: String,
-    /// What the command told.
-    pub(super) report: Value,
+pub(crate) struct Scene {
+    pub(crate) world: World,
+    pub(crate) computer: Computer,
+    pub(crate) index: String,
 }
 
-impl Exported {
-    pub(super) fn new() -> Self {
-        let world = project();
-        let index = add_files(&world, "acme/app/1.0", &FILES, &[&person("alice"), &person("bob")]);
+impl Scene {
+    /// A release that waits for signatures.
+    pub(crate) fn collecting(file: &SignersFile) -> Self {
+        let everyone = ["alice", "bob", "carol", "dave"].map(person);
+        let world = World::with_project(file, &everyone.each_ref());
+        let sums = put_release(&world.files, "acme/app/1.0", &FILES);
         let computer = Computer::of(&world.server);
-        let report = computer.json(&[&["export", &index, "-o", "out"][..], &OPENSSL].concat());
+        computer.run_as("alice", &["release", "--checksums", &sums]).ok();
+        let index = world.index_path("acme/app/1.0");
         for (name, content) in FILES {
             computer.write(&format!("files/{name}"), content);
         }
-        Self { world, computer, index, report }
+        Self { world, computer, index }
     }
 
-    pub(super) fn dir(&self) -> PathBuf {
-        self.computer.path("out")
+    /// One that alice and bob have signed, as the signers file asks.
+    pub(crate) fn complete() -> Self {
+        let scene = Self::collecting(&asking());
+        for name in ["alice", "bob"] {
+            scene.sign(name, &[]).ok();
+        }
+        scene
+    }
+
+    pub(crate) fn sign(&self, name: &str, options: &[&str]) -> Ran {
+        self.computer.run_as(name, &[&["sign", &self.index, "--yes"], options].concat())
+    }
+
+    pub(crate) fn formats_path(&self) -> String {
+        format!("{}.formats.json", self.index)
+    }
+
+    /// Exports into this directory.
+    pub(super) fn try_export(&self, tool: &str, out: &str, more: &[&str]) -> Ran {
+        self.computer.run(&[&["export", &self.index, "--for", tool, "-o", out], more].concat())
+    }
+
+    /// What the command tells programs; it has exported into the directory with the tool's name.
+    pub(super) fn export(&self, tool: &str) -> Value {
+        self.try_export(tool, tool, &["--json"]).ok().json()
     }
 
     pub(super) fn files(&self) -> PathBuf {
         self.computer.path("files")
     }
 
-    /// A copy of the export, to be tampered with.
-    pub(super) fn copy(&self) -> TempDir {
+    /// A copy of an export, to be tampered with.
+    pub(super) fn copy(&self, tool: &str) -> TempDir {
         let copy = TempDir::new().expect("a temporary directory");
-        copy_all(&self.dir(), copy.path());
+        copy_all(&self.computer.path(tool), copy.path());
         copy
     }
 
@@ -87,17 +101,28 @@ impl Exported {
     }
 }
 
-pub(crate) fn copy_all(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a directory");
-    for entry in fs::read_dir(from).expect("a directory") {
+fn copy_all(from: &Path, to: &Path) {
+    for name in list(from) {
+        let target = to.join(&name);
+        fs::create_dir_all(target.parent().expect("below a directory")).expect("a directory");
+        fs::copy(from.join(&name), target).expect("a copy");
+    }
+}
+
+/// Every file of a directory, by its path in it.
+pub(crate) fn list(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).expect("a directory") {
         let path = entry.expect("readable").path();
-        let target = to.join(path.file_name().expect("an entry has a name"));
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         if path.is_dir() {
-            copy_all(&path, &target);
+            found.extend(list(&path).into_iter().map(|inner| format!("{name}/{inner}")));
         } else {
-            fs::copy(&path, &target).expect("a copy");
+            found.push(name);
         }
     }
+    found.sort();
+    found
 }
 
 pub(super) fn shell_command(shell: &str, export: &Path, args: &[&str]) -> Command {
@@ -111,20 +136,23 @@ pub(super) fn run_script(shell: &str, export: &Path, args: &[&str]) -> Ran {
     Ran::of(&mut shell_command(shell, export, args))
 }
 
-/// The shells to try. None where OpenSSL 3 is missing, which the test says.
+/// The tools that are here, each by the name of its export. A test says which are skipped.
+pub(super) fn tools() -> Vec<&'static str> {
+    let mut found = Vec::new();
+    found.extend(has_openssl().then_some("openssl"));
+    found.extend(installed("ssh-keygen").then_some("ssh"));
+    found.extend(installed("minisign").then_some("minisign"));
+    found
+}
+
+/// The shells that are here. `sh` is what everyone has.
 pub(super) fn shells() -> Vec<&'static str> {
-    if !has_openssl() {
-        return Vec::new();
-    }
-    // Where there is no dash, `sh` is what everyone has.
-    let plain = if installed("dash") { "dash" } else { "sh" };
-    if installed("bash") { vec![plain, "bash"] } else { vec![plain] }
+    ["sh", "dash", "bash"].into_iter().filter(|shell| *shell == "sh" || installed(shell)).collect()
 }
 
 #[track_caller]
 pub(super) fn assert_verified(ran: Ran) -> Ran {
     let ran = ran.ok();
-    assert_eq!(ran.stderr, "", "{ran:?}");
     assert!(ran.stdout.lines().last().is_some_and(|line| line.starts_with("VERIFIED: ")), "{ran:?}");
     ran
 }

@@ -1,153 +1,186 @@
-//! What the exported script accepts, says and needs.
+//! What the exported scripts accept, say and need, and that stock tools read the export without them.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, os::unix::fs::symlink, path::Path, process::Command};
 
+use countersign_core::values::{digest::Sha512, key::decode_base64, key::encode_base64};
+
 use super::scene::{
-    Exported, FILES, OPENSSL, assert_refused, assert_verified, project, run_script, shell_command, shells,
+    FILES, Scene, assert_refused, assert_verified, run_script, shell_command, shells, signers, tools,
 };
 use crate::support::client::{Computer, Ran, add_files};
-use crate::support::{keys::installed, keys::run_tool, person};
+use crate::support::{World, keys::has_openssl, keys::installed, keys::run_tool, person};
 
 #[test]
 fn it_verifies_the_release_and_runs_nothing_that_a_name_says() {
-    let exported = Exported::new();
-    for shell in shells() {
-        let ran = assert_verified(exported.verify(shell, &exported.dir()));
-        let counts = ["Group 1: 2 signed, 2 needed.", "Group 2: 1 signed, 1 needed."];
-        let ran = ran.says(&counts).says(&["signer-1 has signed.", "7 of its 7 files", "revoked since"]);
-        for (name, _) in FILES {
-            assert!(ran.stdout.lines().any(|line| line == format!("{name}: OK")), "{name}: {ran:?}");
+    let scene = Scene::complete();
+    for tool in tools() {
+        scene.export(tool);
+        let dir = scene.computer.path(tool);
+        for shell in shells() {
+            let ran = assert_verified(scene.verify(shell, &dir));
+            let counts = ["Group 1: 2 signed, 2 needed.", "Group 2: 1 signed, 1 needed."];
+            let ran = ran.says(&counts).says(&["7 of its 7 files", "revoked since"]);
+            for (name, _) in FILES {
+                assert!(ran.stdout.lines().any(|line| line == format!("{name}: OK")), "{name}: {ran:?}");
+            }
         }
-    }
-    for dir in ["out/pwned", "files/pwned", "pwned"] {
-        assert!(!exported.computer.path(dir).exists());
+        for name in ["pwned", "files/pwned", &format!("{tool}/pwned")] {
+            assert!(!scene.computer.path(name).exists());
+        }
+        for id in ["signer-1", "signer-2"] {
+            let line = match tool {
+                "openssl" => format!(
+                    "openssl pkeyutl -verify -pubin -inkey keys/{id}.pem -rawin -in svc.index.json.sha512 -sigfile \
+                     signatures/{id}.sig"
+                ),
+                "ssh" => format!(
+                    "ssh-keygen -Y verify -f allowed_signers -I {id} -n file -s signatures/{id}.sig <SHA256SUMS"
+                ),
+                _ => format!("minisign -V -H -p keys/{id}.pub -m SHA256SUMS -x signatures/{id}.minisig"),
+            };
+            let said = run_tool(Command::new("sh").args(["-c", &line]).current_dir(&dir));
+            let expected = match tool {
+                "openssl" => "Verified Successfully",
+                "ssh" => "Good \"file\" signature",
+                _ => &scene.index,
+            };
+            assert!(said.contains(expected), "{said}");
+        }
+        if installed("shellcheck") {
+            for dialect in ["sh", "dash", "bash"] {
+                let script = dir.join("verify.sh");
+                assert_eq!(run_tool(Command::new("shellcheck").args(["-s", dialect]).arg(script)), "");
+            }
+        }
+        let mut sums = Command::new("sha256sum");
+        sums.args(["--strict", "-c", &format!("../{tool}/SHA256SUMS")]).current_dir(scene.files());
+        assert_eq!(run_tool(&mut sums).matches(": OK").count(), FILES.len());
     }
 }
 
+/// Our own signature is one that signify makes: of the 64 bytes of the digest as a file. So is minisign's legacy kind, which
+/// is why that is refused.
 #[test]
-fn shellcheck_has_nothing_to_say() {
-    if !installed("shellcheck") {
+fn signify_verifies_our_own_signature_over_the_bytes_of_the_digest() {
+    if !installed("signify-openbsd") {
         return;
     }
-    let exported = Exported::new();
-    for dialect in ["sh", "dash", "bash"] {
-        let script = exported.dir().join("verify.sh");
-        assert_eq!(run_tool(Command::new("shellcheck").args(["-s", dialect]).arg(script)), "");
-    }
+    let (computer, alice, bytes) = (Computer::offline(), person("alice"), b"an index");
+    let (kind, id) = (b"Ed".as_slice(), [7; 8].as_slice());
+    let key = decode_base64(&alice.body_key()).unwrap();
+    let signature = decode_base64(&alice.sign_bytes(bytes)).unwrap();
+    let file =
+        |comment: &str, content: &[u8]| format!("untrusted comment: {comment}\n{}\n", encode_base64(content));
+    computer.write("alice.pub", file("alice public key", &[kind, id, &key].concat()));
+    computer.write("digest.sig", file("verify with alice.pub", &[kind, id, &signature].concat()));
+    computer.write("digest", Sha512::of(bytes).as_bytes());
+    let mut command = Command::new("signify-openbsd");
+    command.args(["-V", "-p", "alice.pub", "-x", "digest.sig", "-m", "digest"]);
+    assert!(run_tool(command.current_dir(computer.path(""))).contains("Verified"));
 }
 
 #[test]
 fn files_that_are_not_there_are_named_and_one_must_be() {
-    let exported = Exported::new();
-    for shell in shells() {
+    let scene = Scene::complete();
+    for tool in tools() {
+        scene.export(tool);
         let files = tempfile::TempDir::new().unwrap();
-        let args = [files.path().to_str().unwrap()];
-        let none = assert_refused(run_script(shell, &exported.dir(), &args), "no file");
+        let path = |name: &str| files.path().join(name);
+        let run = || run_script("sh", &scene.computer.path(tool), &[files.path().to_str().unwrap()]);
+        let none = assert_refused(run(), "no file");
         none.says(&["app.tar.gz: not there, not checked", "none of the 7 files"]);
-        fs::write(files.path().join("app.tar.gz"), "the archive").unwrap();
-        fs::write(files.path().join("another file"), "which the release does not list").unwrap();
-        let ran = assert_verified(run_script(shell, &exported.dir(), &args));
+        fs::write(path("app.tar.gz"), "the archive").unwrap();
+        fs::write(path("another file"), "which the release does not list").unwrap();
+        let ran = assert_verified(run());
         ran.says(&["1 of its 7 files", "-rf: not there", "app.tar.gz: OK"])
             .says_nothing_of(&["another file"]);
         // The right one does not excuse a wrong one.
-        fs::write(files.path().join("-rf"), "another content").unwrap();
-        assert_refused(run_script(shell, &exported.dir(), &args), "a wrong file")
-            .says(&["-rf is not the file"]);
-        fs::remove_file(files.path().join("-rf")).unwrap();
-        symlink("nowhere", files.path().join("-rf")).unwrap();
-        assert_refused(run_script(shell, &exported.dir(), &args), "a link to nowhere")
-            .says(&["-rf cannot be read"]);
-        fs::remove_file(files.path().join("-rf")).unwrap();
-        fs::create_dir(files.path().join("-rf")).unwrap();
-        assert_refused(run_script(shell, &exported.dir(), &args), "a directory")
-            .says(&["-rf cannot be read"]);
+        fs::write(path("-rf"), "another content").unwrap();
+        assert_refused(run(), "a wrong file").says(&["-rf is not the file"]);
+        fs::remove_file(path("-rf")).unwrap();
+        symlink("nowhere", path("-rf")).unwrap();
+        assert_refused(run(), "a link to nowhere").says(&["-rf cannot be read"]);
+        fs::remove_file(path("-rf")).unwrap();
+        fs::create_dir(path("-rf")).unwrap();
+        assert_refused(run(), "a directory").says(&["-rf cannot be read"]);
     }
 }
 
 /// A release can list names that the export has as well.
 #[test]
 fn files_of_the_export_are_not_taken_for_files_of_the_release() {
-    let world = project();
+    if !has_openssl() {
+        return;
+    }
+    let everyone = ["alice", "bob", "carol", "dave"].map(person);
+    let world = World::with_project(&signers(), &everyone.each_ref());
     let files: [(&str, &[u8]); 3] =
         [("SHA256SUMS", b"of the project"), ("app", b"the app"), ("verify.sh", b"another script")];
     let index = add_files(&world, "acme/app/1.0", &files, &[&person("alice"), &person("bob")]);
     let computer = Computer::of(&world.server);
-    computer.run(&[&["export", &index, "-o", "out"][..], &OPENSSL].concat()).ok();
+    computer.run(&["export", &index, "-o", "out", "--for", "openssl"]).ok();
     computer.write("out/app", "the app");
     for (name, content) in files {
         computer.write(&format!("files/{name}"), content);
     }
     for shell in shells() {
-        for args in [&[][..], &["."], &["../out"], &["../out/keys/.."]] {
+        for args in [&[][..], &["../out/keys/.."]] {
             let ran = assert_verified(run_script(shell, &computer.path("out"), args));
             ran.says(&["SHA256SUMS: a file of the export is here instead", "app: OK", "1 of its 3 files"]);
         }
         let ran = assert_verified(run_script(shell, &computer.path("out"), &["../files"]));
         ran.says(&["SHA256SUMS: OK", "verify.sh: OK", "3 of its 3 files"]);
-        computer.write("files/SHA256SUMS", "another");
-        assert_refused(run_script(shell, &computer.path("out"), &["../files"]), "a wrong SHA256SUMS");
-        computer.write("files/SHA256SUMS", files[0].1);
     }
+    computer.write("files/SHA256SUMS", "another");
+    assert_refused(run_script("sh", &computer.path("out"), &["../files"]), "a wrong SHA256SUMS");
 }
 
 #[test]
 fn it_is_found_from_anywhere_and_takes_any_directory() {
-    let exported = Exported::new();
-    let copy = exported.copy();
-    for name in ["-n", "a b", "$(id)", "!", "'\"", "*"] {
-        let dir = copy.path().join(name);
-        fs::create_dir(&dir).unwrap();
-        fs::write(dir.join("app.tar.gz"), "the archive").unwrap();
-    }
-    for shell in shells() {
+    let scene = Scene::complete();
+    for (tool, shell) in tools().into_iter().zip(shells().into_iter().cycle()) {
+        scene.export(tool);
+        let dir = scene.computer.path(tool);
         for name in ["-n", "a b", "$(id)", "!", "'\"", "*"] {
-            assert_verified(run_script(shell, copy.path(), &[name]));
-            // From the directory of the files, which is the default, by a relative path.
-            let dir = copy.path().join(name);
-            let mut command = shell_command(shell, Path::new(".."), &[]);
-            assert_verified(Ran::of(command.current_dir(dir)));
+            let inner = dir.join(name);
+            fs::create_dir(&inner).unwrap();
+            fs::write(inner.join("app.tar.gz"), "the archive").unwrap();
+            assert_verified(run_script(shell, &dir, &[name]));
         }
-        // From its own directory, by its name alone.
+        // From the directory of the files, which is the default, by a relative path; and by its name alone.
+        let mut command = shell_command(shell, Path::new(".."), &[]);
+        assert_verified(Ran::of(command.current_dir(dir.join("a b"))));
         let mut command = Command::new(shell);
-        command.args(["verify.sh", "a b"]).current_dir(copy.path());
-        assert_verified(Ran::of(&mut command));
-        assert_refused(run_script(shell, copy.path(), &["not there"]), "no directory")
-            .says(&["not a directory"]);
-        assert_refused(run_script(shell, copy.path(), &[""]), "no name").says(&["not a directory"]);
-        assert_refused(run_script(shell, copy.path(), &["a b", "a b"]), "two directories").says(&["usage"]);
+        assert_verified(Ran::of(command.args(["verify.sh", "a b"]).current_dir(&dir)));
+        assert_refused(run_script(shell, &dir, &["not there"]), "no directory").says(&["not a directory"]);
+        assert_refused(run_script(shell, &dir, &[""]), "no name").says(&["not a directory"]);
+        assert_refused(run_script(shell, &dir, &["a b", "a b"]), "two directories").says(&["usage"]);
     }
 }
 
 #[test]
 fn it_says_if_openssl_is_missing_too_old_or_another_program() {
-    let exported = Exported::new();
-    for (number, version) in
-        ["OpenSSL 1.1.1w  11 Sep 2023", "LibreSSL 3.3.6", "OpenSSL 30", ""].into_iter().enumerate()
-    {
-        let program =
-            exported.computer.write(&format!("openssl-{number}"), format!("#!/bin/sh\necho '{version}'\n"));
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        for shell in shells() {
-            let mut command = shell_command(shell, &exported.dir(), &["../files"]);
-            let ran = Ran::of(command.env("OPENSSL", &program));
-            assert_refused(ran, version).says(&["OpenSSL 3", version]);
+    if !has_openssl() {
+        return;
+    }
+    let scene = Scene::complete();
+    scene.export("openssl");
+    let run = |shell: &str, program: &str| {
+        let mut command = shell_command(shell, &scene.computer.path("openssl"), &["../files"]);
+        Ran::of(command.env("OPENSSL", program))
+    };
+    // A program that agrees with everything does not make a digest right.
+    let versions = ["OpenSSL 1.1.1w  11 Sep 2023", "LibreSSL 3.3.6", "OpenSSL 30", "", "OpenSSL 3.0.0"];
+    for shell in shells() {
+        for version in versions {
+            let program = scene.computer.write("other", format!("#!/bin/sh\necho '{version}'\n"));
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+            let refused = assert_refused(run(shell, program.to_str().unwrap()), version);
+            if version != "OpenSSL 3.0.0" {
+                refused.says(&["OpenSSL 3", version]);
+            }
         }
-    }
-    for shell in shells() {
-        let mut command = shell_command(shell, &exported.dir(), &["../files"]);
-        let ran = Ran::of(command.env("OPENSSL", "no-such-openssl"));
-        assert_refused(ran, "no openssl").says(&["no-such-openssl does not run", "OpenSSL 3"]);
-    }
-}
-
-/// A program that agrees with everything does not make a digest right.
-#[test]
-fn a_program_that_only_says_yes_is_not_enough() {
-    let exported = Exported::new();
-    let program = exported.computer.write("yes-openssl", "#!/bin/sh\necho 'OpenSSL 3.0.0'\n");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    for shell in shells() {
-        let mut command = shell_command(shell, &exported.dir(), &["../files"]);
-        assert_refused(Ran::of(command.env("OPENSSL", &program)), "yes");
+        let missing = assert_refused(run(shell, "no-such-openssl"), "no openssl");
+        missing.says(&["no-such-openssl does not run", "OpenSSL 3"]);
     }
 }

@@ -1,6 +1,4 @@
-//! Signatures for ssh-keygen and minisign: signed in one act, stored, exported, and verified by those programs.
+//! Signatures for ssh-keygen and minisign: signed in one act and stored. `export` has what those programs make of them.
 
-mod exported;
-pub(crate) mod scene;
 mod signed;
 mod submitted;

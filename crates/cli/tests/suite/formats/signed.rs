@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::scene::{Scene, asking, signers};
+use crate::export::scene::{Scene, asking, signers};
 use crate::keys::agent::SshAgent;
 use crate::support::{Request, client::Computer, client::Ran, fsck::fsck, person};
 
@@ -41,68 +41,35 @@ fn no_one_has_to_sign_in_other_formats() {
 }
 
 #[test]
-fn also_signs_where_the_signers_file_does_not_ask() {
+fn also_adds_to_what_the_signers_file_asks_for() {
     let scene = Scene::collecting(&signers());
     scene.sign("alice", &["--also", "ssh"]).ok().says(&["SHA256SUMS for ssh; your key signs 2 times"]);
     scene.sign("bob", &["--also", "ssh,minisign"]).ok().says(&["complete"]);
     let status = scene.computer.json(&["status", &scene.index]);
     assert_eq!(status["formats"], json!({"minisign": 1, "ssh": 2}));
-}
-
-#[test]
-fn also_takes_nothing_away_from_what_the_signers_file_asks_for() {
     let scene = Scene::collecting(&signers().with("formats", json!(["minisign"])));
     scene.sign("alice", &["--also", "ssh"]).ok().says(&["SHA256SUMS for minisign and ssh"]);
     scene.sign("bob", &["--also", "minisign"]).ok().says(&["SHA256SUMS for minisign;"]);
-    let status = scene.computer.json(&["status", &scene.index]);
-    assert_eq!(status["formats"], json!({"minisign": 2, "ssh": 1}));
 }
 
 #[test]
-fn a_computer_without_a_network_signs_them_too() {
+fn a_computer_without_a_network_and_an_agent_sign_them_too() {
     let scene = Scene::collecting(&asking());
     let offline = Computer::offline();
     scene.computer.run(&["sign", &scene.index, "--export", "export.json"]).ok();
-    offline.write("export.json", scene.computer.read("export.json"));
-    let signed = offline
-        .run_as("alice", &["sign", "--detached", "export.json", "-o", "signatures.json", "--yes"])
-        .ok();
-    signed.says(&["your key signs 4 times"]);
-    scene.computer.write("signatures.json", offline.read("signatures.json"));
-    scene.computer.run_as("bob", &["sign", "--submit", "signatures.json"]).ok().says_nothing_of(&["warning"]);
-    let status = scene.computer.json(&["status", &scene.index]);
-    assert_eq!(status["formats"], json!({"minisign": 1, "ssh": 1}));
-}
-
-#[test]
-fn an_agent_signs_them_too() {
+    scene.computer.carry(&offline, &["export.json"]);
+    let detached = ["sign", "--detached", "export.json", "-o", "signatures.json", "--yes"];
+    offline.run_as("bob", &detached).ok().says(&["your key signs 4 times"]);
+    offline.carry(&scene.computer, &["signatures.json"]);
+    let submit = ["sign", "--submit", "signatures.json"];
+    scene.computer.run_as("carol", &submit).ok().says_nothing_of(&["warning"]);
+    let formats = || scene.computer.json(&["status", &scene.index])["formats"].clone();
+    assert_eq!(formats(), json!({"minisign": 1, "ssh": 1}));
     let Some(agent) = SshAgent::start() else { return };
-    let scene = Scene::collecting(&asking());
-    let key = scene.computer.key_of("alice");
-    agent.add(&[], &key);
+    agent.add(&[], &scene.computer.key_of("alice"));
     let public = scene.computer.write("alice-agent.pub", person("alice").ssh_key());
     let mut command = scene.computer.command(&["sign", &scene.index, "--yes"]);
     command.env("COUNTERSIGN_KEY", public).env("SSH_AUTH_SOCK", agent.socket());
     Ran::of(&mut command).ok().says(&["your key signs 4 times"]);
-    let status = scene.computer.json(&["status", &scene.index]);
-    assert_eq!(status["formats"], json!({"minisign": 1, "ssh": 1}));
-}
-
-#[test]
-fn signers_files_are_made_and_changed_with_formats() {
-    let computer = Computer::offline();
-    computer.write("alice.pub", person("alice").ssh_key());
-    let new = ["signers", "new", "--artifact", "alice=alice.pub", "--artifact-threshold", "1"];
-    computer.run(&[&new[..], &["--format", "ssh,minisign", "-o", "one.json"]].concat()).ok();
-    computer
-        .run(&["signers", "check", "one.json"])
-        .ok()
-        .says(&["asked to sign for ssh and minisign as well"]);
-    assert_eq!(computer.json(&["signers", "check", "one.json"])["formats"], json!(["ssh", "minisign"]));
-    let edit = |from: &str, options: &[&str]| computer.run(&[&["signers", "edit", from], options].concat());
-    edit("one.json", &["--format", "ssh", "-o", "two.json"]).ok().says(&["asked to sign for ssh as well"]);
-    edit("two.json", &["--no-formats", "-o", "three.json"]).ok().says(&["asked for no other formats"]);
-    assert_eq!(computer.json(&["signers", "check", "three.json"])["formats"], json!([]));
-    edit("one.json", &["--format", "minisign,ssh"]).failed(2).says(&["nothing changes"]);
-    computer.run(&[&new[..], &["--format", "ssh,ssh"]].concat()).failed(2).says(&["already"]);
+    assert_eq!(formats(), json!({"minisign": 2, "ssh": 2}));
 }

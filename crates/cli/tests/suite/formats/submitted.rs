@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::scene::{Scene, signers};
+use crate::export::scene::{Scene, signers};
 use crate::support::person;
 
 /// The body that alice would send, with these other formats.
@@ -30,13 +30,10 @@ fn what_does_not_verify_is_refused_and_nothing_is_stored() {
     let wrong = [
         (json!({ "minisign": minisign }), "minisign"),
         (json!({ "ssh": minisign }), "ssh"),
-        (json!({ "ssh": "" }), "ssh"),
         (json!({ "ssh": format!("{}\n", ssh.as_str().unwrap()) }), "ssh"),
         (json!({ "ssh": ssh, "minisign": ssh }), "minisign"),
         (json!({ "openpgp": ssh }), "must be"),
-        (json!({ "ssh": 1 }), "string"),
         (json!({}), "at least one format"),
-        (json!(null), "other_formats"),
         (json!([]), "other_formats"),
     ];
     for (formats, words) in wrong {

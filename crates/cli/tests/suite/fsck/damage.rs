@@ -2,7 +2,6 @@
 
 use std::{fs, path::PathBuf};
 
-use countersign_core::values::bounds::FILE_BYTES;
 use tempfile::TempDir;
 
 use crate::support::{Git, fsck::fsck, past::past, rewriting::import};
@@ -48,10 +47,7 @@ fn a_blob_with_other_content_than_its_id_says_is_found() {
     let blob = git.run(&["rev-parse", &format!("{}:{path}", ids[at])]);
     replace(&dir, &git, &blob, b"{}");
     fsck(dir.path(), &[]).finds(&ids[at], &path, "damaged");
-}
-
-#[test]
-fn a_blob_that_no_later_change_reads_is_checked_as_well() {
+    // One that no later change reads is checked as well.
     let (dir, git, ids) = loose();
     let at = past().find("Revoke", "acme/app/v1/svc.index.json");
     let path = past().path("acme/app/v1/svc.index.json.revocation.json.signatures.json");
@@ -126,10 +122,7 @@ fn a_header_that_the_server_does_not_write_is_found_and_a_name_is_not() {
         )
     });
     fsck(dir.path(), &[]).finds(&id, "", "tree, tree");
-}
 
-#[test]
-fn a_tree_in_another_spelling_is_found() {
     let (dir, git, _) = loose();
     let tree = git.run(&["rev-parse", "main^{tree}"]);
     let bytes = git.bytes(&["cat-file", "tree", "main^{tree}"], b"");
@@ -140,10 +133,7 @@ fn a_tree_in_another_spelling_is_found() {
         git.run_with_input(&["hash-object", "-t", "tree", "-w", "--stdin", "--literally"], &respelled);
     let id = respell(&git, |text| text.replace(&tree, &other));
     fsck(dir.path(), &[]).finds(&id, "", "not written as the server writes it");
-}
 
-#[test]
-fn an_empty_directory_is_found() {
     let (dir, git, _) = loose();
     let tree = git.run(&["rev-parse", "main^{tree}"]);
     let empty = git.run_with_input(&["hash-object", "-t", "tree", "-w", "--stdin"], b"");
@@ -151,19 +141,4 @@ fn an_empty_directory_is_found() {
     let other = git.run_with_input(&["mktree"], listed.as_bytes());
     let id = respell(&git, |text| text.replace(&tree, &other));
     fsck(dir.path(), &[]).finds(&id, "empty/", "empty directory");
-}
-
-#[test]
-fn a_blob_that_is_too_large_is_refused_by_its_size() {
-    let mut commits = past().commits.clone();
-    let at = past().find("Sign", "acme/app/v3/svc.index.json");
-    let path = past().path("acme/app/v3/svc.index.json.signatures.json.pending");
-    commits[at].write(&path, vec![0; FILE_BYTES + 1]);
-    let dir = TempDir::new().unwrap();
-    let ids = import(dir.path(), &commits[..=at]);
-    let git = Git::at(dir.path());
-    git.run(&["repack", "--quiet", "-a", "-d"]);
-    fsck(dir.path(), &[]).finds(&ids[at], &path, "larger than");
-    unpack(&dir, &git);
-    fsck(dir.path(), &[]).finds(&ids[at], &path, "larger than");
 }

@@ -56,7 +56,6 @@ fn a_fifo_anywhere_in_a_clone_is_refused_at_once() {
         "packed-refs",
         "shallow",
         "refs/heads/main",
-        "refs/heads/some/other",
         "refs/tags/v1",
         "objects/info/alternates",
         "objects/pack/pack-0123456789abcdef0123456789abcdef01234567.idx",

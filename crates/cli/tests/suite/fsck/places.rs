@@ -32,7 +32,7 @@ fn work_tree(dir: &TempDir) -> (PathBuf, String) {
 }
 
 #[test]
-fn a_repository_among_the_files_of_a_work_tree_is_not_the_one_that_is_checked() {
+fn no_file_of_a_work_tree_takes_the_place_of_its_repository() {
     let dir = TempDir::new().unwrap();
     let (clone, commit) = work_tree(&dir);
     honest(&clone.join("repo.git"));
@@ -40,10 +40,7 @@ fn a_repository_among_the_files_of_a_work_tree_is_not_the_one_that_is_checked() 
     checked.finds(&commit, "README.md", "");
     assert_checked(&checked, &clone.join(".git"));
     assert!(checked.json["warnings"].to_string().contains("repo.git is there as well"), "{:#}", checked.json);
-}
 
-#[test]
-fn a_link_among_the_files_of_a_work_tree_leads_nowhere() {
     let dir = TempDir::new().unwrap();
     let (clone, commit) = work_tree(&dir);
     let elsewhere = dir.path().join("honest.git");
@@ -55,10 +52,7 @@ fn a_link_among_the_files_of_a_work_tree_leads_nowhere() {
     fs::create_dir(&data_dir).unwrap();
     symlink(&elsewhere, data_dir.join("repo.git")).unwrap();
     assert_eq!(fsck(&data_dir, &[]).code, Some(1));
-}
 
-#[test]
-fn files_of_a_work_tree_that_look_like_a_repository_are_none() {
     let dir = TempDir::new().unwrap();
     let (clone, commit) = work_tree(&dir);
     let elsewhere = dir.path().join("honest.git");

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use crate::support::rewriting::{export, import};
-use crate::support::{Git, Launch, Person, SignersFile, World, days_ago, fsck::fsck, past::past};
+use crate::support::{
+    Git, Launch, Person, SignersFile, World, days_ago, fsck::fsck, past::past, rewriting::import,
+};
 
 /// A clone of the past, made in this way.
 fn clone(dir: &TempDir, args: &[&str]) -> PathBuf {
@@ -28,15 +29,6 @@ fn everything_that_a_server_does_is_legal() {
         let is_there = past.subjects().iter().any(|subject| subject.starts_with(title));
         assert!(is_there, "the past has nothing that begins with {title}: {:#?}", past.subjects());
     }
-}
-
-#[test]
-fn a_history_that_is_exported_and_imported_is_the_same() {
-    let dir = TempDir::new().unwrap();
-    let ids = import(dir.path(), &past().commits);
-    assert_eq!(ids.last().unwrap(), &past().git().run(&["rev-parse", "main"]));
-    assert_eq!(export(&Git::at(dir.path())).len(), ids.len());
-    fsck(dir.path(), &[]).is_clean();
 }
 
 #[test]
@@ -80,17 +72,12 @@ fn a_check_goes_on_from_any_commit_that_was_checked_before() {
     let clone = clone(&dir, &["--bare"]);
     let listed = past().git().run(&["rev-list", "--reverse", "main"]);
     let ids: Vec<&str> = listed.lines().collect();
-    for (position, id) in ids.iter().enumerate().step_by(7).chain([(ids.len() - 1, ids.last().unwrap())]) {
+    for (position, id) in ids.iter().enumerate().step_by(20).chain([(ids.len() - 1, ids.last().unwrap())]) {
         let checked = fsck(&clone, &["--since", id]);
         assert_eq!(checked.is_clean(), *ids.last().unwrap());
         assert_eq!(checked.json["commits"], ids.len() - 1 - position);
     }
-}
 
-#[test]
-fn a_commit_that_is_not_in_the_history_proves_that_it_was_rewritten() {
-    let dir = TempDir::new().unwrap();
-    let clone = clone(&dir, &["--bare"]);
     let head = fsck(&clone, &[]).is_clean();
     Git::at(&clone).run(&["update-ref", "refs/heads/main", "main~3"]);
     fsck(&clone, &[]).is_clean();
@@ -124,7 +111,7 @@ fn it_runs_beside_a_server_at_work_and_changes_nothing() {
     let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
     let data_dir = world.server.data_dir();
     let mut since = fsck(&data_dir, &[]).is_clean();
-    for number in 0..24 {
+    for number in 0..12 {
         world.add_signed_release(&format!("acme/app/v{number}"), &[&alice]);
         if number % 6 == 0 {
             since = fsck(&data_dir, &["--since", &since]).is_clean();
@@ -162,11 +149,7 @@ fn the_last_line_is_the_commit_to_go_on_from() {
     assert_eq!(text.lines().last().unwrap(), past().git().run(&["rev-parse", "main"]));
     let notes = String::from_utf8(output.stderr).unwrap();
     assert!(notes.contains("refs/heads/other"), "{notes}");
-}
 
-#[test]
-fn what_is_no_repository_of_a_server_is_refused_with_a_hint() {
-    let dir = TempDir::new().unwrap();
     let empty = Git::init_bare(&dir.path().join("empty.git"));
     empty.run(&["rev-parse", "--git-dir"]);
     for name in ["none", "", "empty.git"] {

@@ -1,51 +1,35 @@
-//! When each key last signed: in the API, in `signers check`, and on pages.
+//! When each key last signed: read from a clone as from a server, and what a year without signatures means.
 
-use serde_json::{Value, json};
-
-use super::scene::{signer, start_team};
 use crate::support::client::{Computer, Ran};
 use crate::support::{SignersFile, World, html::key_page, html::open, machine_clock::MachineClock, person};
 
+use super::scene::start_team;
+
 const DAY: i64 = 86_400;
 
-#[track_caller]
-fn key_answer(world: &World, name: &str) -> Value {
-    let key = person(name).key().replace('/', "%2F").replace('+', "%2B");
-    world.server.get(&format!("/v1/keys/{key}")).ok()
-}
-
 #[test]
-fn signers_check_of_a_project_says_when_each_key_last_signed() {
-    let [alice, bob] = ["alice", "bob"].map(person);
+fn a_clone_says_the_same_as_a_server() {
     let world = start_team();
-    world.add_signed_release("acme/app/1.0", &[&alice, &bob]);
-    let computer = Computer::of(&world.server);
-    let repository = world.server.repository();
-    let online = computer.json(&["signers", "check", "acme/app"]);
-    let offline = Computer::offline().json(&[
-        "signers",
-        "check",
-        "acme/app",
-        "--repository",
-        repository.to_str().unwrap(),
-    ]);
-    assert_eq!(offline, online);
-    for name in ["alice", "bob", "carol"] {
-        let told = &online["last_signed"][person(name).key()];
-        assert_eq!(told["last_signed_at"], key_answer(&world, name)["last_signed_at"], "{name}: {online}");
-        assert_eq!(told["idle"], json!(false));
+    world.add_signed_release("acme/app/1.0", &["alice", "bob"].map(person).each_ref());
+    let (computer, repository) = (Computer::of(&world.server), world.server.repository());
+    let copy = ["--repository", repository.to_str().unwrap()];
+    let key = person("bob").key();
+    for args in [
+        &["signers", "check", "acme/app"][..],
+        &["drill", "acme/app", "--lose", "alice", "--steal", "bob"],
+        &["incident", "bob", "--project", "acme/app"],
+        &["incident", &key],
+    ] {
+        let (offline, online) = (Computer::offline().json(&[args, &copy].concat()), computer.json(args));
+        // What an incident asks people to do begins with where they look.
+        let is_incident = args[0] == "incident";
+        assert_eq!(offline["projects"], online["projects"], "{args:?}");
+        assert!(is_incident || offline == online, "{offline} {online}");
     }
-    assert_eq!(online["lockout"], json!([]));
-    computer
-        .run(&["signers", "check", "acme/app"])
-        .ok()
-        .says(&["Last signed", "stolen keys that do not suffice"]);
-    // A file says as much as before, and asks no server.
-    computer.write("signers.json", world.read(&world.active_path("acme/app")));
-    let file =
-        Computer::offline().json(&["signers", "check", computer.path("signers.json").to_str().unwrap()]);
-    assert_eq!((file["valid"].clone(), file.get("last_signed")), (json!(true), None));
-    computer.run(&["signers", "check", "acme/none"]).failed_with(1);
+    let unknown = [&["incident", "eve", "--project", "acme/app"], &copy[..]].concat();
+    computer.run(&unknown).failed(2).says(&["\"alice\", \"bob\", \"carol\""]);
+    computer.run(&[&["incident", "bob", "--project", "acme/none"], &copy[..]].concat()).failed_with(2);
+    Computer::offline().run(&["incident", "bob", "--repository", "/nowhere"]).failed_with(1);
 }
 
 #[test]
@@ -80,53 +64,4 @@ fn after_a_year_the_lock_out_is_foreseen_by_the_client_and_on_pages() {
         "countersign incident",
         "needed",
     ]);
-}
-
-#[test]
-fn the_page_of_a_key_says_what_it_completes_and_where_it_was_listed() {
-    let [alice, bob, carol] = ["alice", "bob", "carol"].map(person);
-    let world = start_team();
-    let index = world.add_release(&alice, "acme/app/1.0");
-    world.sign(&alice, &index).ok();
-    open(&world.server, &key_page(&bob)).says(&["this key completes it"]);
-    world.sign(&carol, &index).ok();
-    open(&world.server, &key_page(&carol)).says(&["needed"]);
-    let next = SignersFile::dated(crate::support::days_ago(5)).artifact(2, &[&alice, &bob]);
-    world.rotate("acme/app", &next, &[&alice, &bob]);
-    open(&world.server, &key_page(&carol)).says(&["No longer listed in", "countersign incident"]);
-    let answer = key_answer(&world, "carol");
-    assert_eq!(answer["formerly"], json!([world.id("acme/app")]));
-    assert_eq!(answer["signed"][0]["decisive"], json!(true));
-}
-
-#[test]
-fn the_page_of_a_registrar_says_where_it_is_one() {
-    let [alice, ci] = ["alice", "ci"].map(person);
-    let file = SignersFile::of(1, &[&alice]).with("registrars", json!([signer(&ci.key(), "ci")]));
-    let world = World::with_project(&file, &[&alice]);
-    open(&world.server, &key_page(&ci)).says(&["Listed in", "registrar ci", "countersign incident"]);
-    let listed = &key_answer(&world, "ci")["listed"][0];
-    assert_eq!((&listed["registrar"], &listed["roles"]), (&json!(true), &json!([])));
-    assert_eq!(key_answer(&world, "ci").get("last_signed_at"), None);
-}
-
-#[test]
-fn what_a_key_signed_is_asked_with_right_parameters_only() {
-    let world = start_team();
-    let [alice, bob] = ["alice", "bob"].map(person);
-    let index = world.add_signed_release("acme/app/1.0", &[&alice, &bob]);
-    let key = alice.key().replace('/', "%2F").replace('+', "%2B");
-    let ask = |query: &str| world.server.get(&format!("/v1/keys/{key}/signed{query}"));
-    assert_eq!(ask("").ok()["signed"][0]["index_path"], json!(index));
-    assert_eq!(ask("?since=9000-01-01T00:00:00Z").ok()["signed"], json!([]));
-    assert_eq!(ask(&format!("?after={index}")).ok()["signed"], json!([]));
-    for wrong in [
-        "?since=today",
-        "?after=a%2F..%2Fb",
-        "?after=https/nowhere/443/svc.index.json",
-        "?what=1",
-        "?since=9000-01-01T00:00:00Z&since=9000-01-01T00:00:00Z",
-    ] {
-        assert_eq!(ask(wrong).status, 400, "{wrong}");
-    }
 }

@@ -1,18 +1,8 @@
 //! What these tests share.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::{SignersFile, World, client::Computer, person};
-
-/// A group of signers with their names, as `signers new` writes it.
-pub(super) fn named_group(threshold: usize, names: &[&str]) -> Value {
-    let signers: Vec<Value> = names.iter().map(|name| signer(&person(name).key(), name)).collect();
-    json!([{ "threshold": threshold, "signers": signers }])
-}
-
-pub(super) fn signer(key: &str, name: &str) -> Value {
-    json!({ "kind": "key", "data": { "pubkey": key }, "name": name })
-}
+use crate::support::{SignersFile, World, client::Computer, person, signers::named_group};
 
 /// Two of three sign and rotate, and any two revoke.
 pub(super) fn team_file() -> SignersFile {

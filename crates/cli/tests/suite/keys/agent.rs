@@ -50,6 +50,11 @@ impl SshAgent {
         );
     }
 
+    fn remove(&self, key: &Path) {
+        fs::copy(fixture("plain.pub"), key.with_extension("pub")).unwrap();
+        run_tool(Command::new("ssh-add").args(["-q", "-d"]).arg(key).env("SSH_AUTH_SOCK", self.socket()));
+    }
+
     /// As `ssh-add -x` does, which would ask on a terminal.
     fn lock(&self) {
         let mut stream = UnixStream::connect(self.socket()).unwrap();
@@ -72,66 +77,38 @@ fn through(launch: Launch, socket: &Path) -> Launch {
 }
 
 #[test]
-fn a_real_agent_signs_for_a_public_key() {
+fn a_real_agent_signs_for_a_public_key_or_says_why_not() {
     let Some(agent) = SshAgent::start() else { return };
     let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
-    agent.add(&[], &private_copy(dir.path(), "plain"));
+    let public = dir.path().join("alice.pub");
+    fs::copy(fixture("plain.pub"), &public).unwrap();
+    let key = public_key(&public);
+    let fails = || failure(&through(ping(None, &public), &agent.socket()), 1);
+    assert!(fails().contains("shows no key at all"));
     agent.add(&[], &private_copy(dir.path(), "rsa"));
-    let (public, key) = (fixture("plain.pub"), public_key(&fixture("plain.pub")));
-    assert_accepted(&through(ping(Some(&server), &public), &agent.socket()), &key);
+    let error = fails();
+    assert!(error.contains(&key) && error.contains("alice.pub") && error.contains("another one"), "{error}");
+    assert!(error.contains(&format!("ssh-add {}", text(&dir.path().join("alice")))), "{error}");
+    // To be confirmed each time, which no one does.
+    agent.add(&["-c"], &private_copy(dir.path(), "plain"));
+    let error = fails();
+    assert!(error.contains("refused") && error.contains(&key), "{error}");
+    agent.remove(&dir.path().join("plain"));
 
+    agent.add(&[], &dir.path().join("plain"));
+    assert_accepted(&through(ping(Some(&server), &public), &agent.socket()), &key);
     // The content tells, not the name.
     let renamed = dir.path().join("id_ed25519");
     fs::copy(&public, &renamed).unwrap();
     assert_accepted(&through(ping(Some(&server), &renamed), &agent.socket()), &key);
-}
-
-#[test]
-fn an_agent_takes_a_key_that_keygen_made() {
-    let Some(agent) = SshAgent::start() else { return };
-    let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
-    let private = dir.path().join("new");
-    let made = Launch::default().args(["keygen", "--no-password", "--out", text(&private)]).output();
-    assert!(made.status.success(), "{made:?}");
-    agent.add(&[], &private);
-    let public = dir.path().join("new.pub");
-    assert_accepted(&through(ping(Some(&server), &public), &agent.socket()), &public_key(&public));
-}
-
-#[test]
-fn an_agent_without_the_key_is_an_error_that_names_the_key() {
-    let Some(agent) = SshAgent::start() else { return };
-    let dir = TempDir::new().unwrap();
-    let public = dir.path().join("alice.pub");
-    fs::copy(fixture("plain.pub"), &public).unwrap();
-    let error = failure(&through(ping(None, &public), &agent.socket()), 1);
-    assert!(error.contains("shows no key at all"), "{error}");
-
-    agent.add(&[], &private_copy(dir.path(), "rsa"));
-    let error = failure(&through(ping(None, &public), &agent.socket()), 1);
-    let key = public_key(&public);
-    assert!(error.contains(&key) && error.contains("alice.pub") && error.contains("another one"), "{error}");
-    assert!(error.contains(&format!("ssh-add {}", text(&dir.path().join("alice")))), "{error}");
-}
-
-#[test]
-fn a_locked_agent_says_how_to_unlock_it() {
-    let Some(agent) = SshAgent::start() else { return };
-    let dir = TempDir::new().unwrap();
-    agent.add(&[], &private_copy(dir.path(), "plain"));
+    // A key that keygen made.
+    let made = Launch::default().args(["keygen", "--no-password", "--out", text(&dir.path().join("new"))]);
+    assert!(made.output().status.success());
+    agent.add(&[], &dir.path().join("new"));
+    let new = dir.path().join("new.pub");
+    assert_accepted(&through(ping(Some(&server), &new), &agent.socket()), &public_key(&new));
     agent.lock();
-    let error = failure(&through(ping(None, &fixture("plain.pub")), &agent.socket()), 1);
-    assert!(error.contains("ssh-add -X"), "{error}");
-}
-
-#[test]
-fn an_agent_may_refuse_to_sign() {
-    let Some(agent) = SshAgent::start() else { return };
-    let dir = TempDir::new().unwrap();
-    // To be confirmed each time, which no one does.
-    agent.add(&["-c"], &private_copy(dir.path(), "plain"));
-    let error = failure(&through(ping(None, &fixture("plain.pub")), &agent.socket()), 1);
-    assert!(error.contains("refused") && error.contains(&public_key(&fixture("plain.pub"))), "{error}");
+    assert!(fails().contains("ssh-add -X"));
 }
 
 #[test]

@@ -40,33 +40,21 @@ fn it_makes_two_files_with_the_modes_of_ssh_keygen_and_names_them() {
     assert_eq!(answer["public_key_file"], text(&public));
     let secret = fs::read_to_string(&private).unwrap();
     assert!(secret.starts_with("-----BEGIN OPENSSH PRIVATE KEY-----\n"), "{secret}");
-}
-
-#[test]
-fn for_people_it_names_the_files_the_key_and_the_next_step() {
-    let dir = TempDir::new().unwrap();
-    let output = Launch::default()
-        .args(["keygen", "--out", "alice", "--no-password"])
-        .current_dir(dir.path())
-        .output();
+    // For people, with the next step.
+    let output =
+        Launch::default().args(["keygen", "--out", "bob", "--no-password"]).current_dir(dir.path()).output();
     let said = String::from_utf8(output.stdout).unwrap();
-    let key = public_key(&dir.path().join("alice.pub"));
-    for part in ["alice.pub", &key, "Next: ", "signers new", "--key alice"] {
+    let key = public_key(&dir.path().join("bob.pub"));
+    for part in ["bob.pub", &key, "Next: ", "signers new", "--key bob"] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    let line = fs::read_to_string(dir.path().join("alice.pub")).unwrap();
+    let line = fs::read_to_string(dir.path().join("bob.pub")).unwrap();
     assert_eq!(line.split(' ').count(), 2, "no comment, and no space for it: {line:?}");
+    assert_ne!(key, public_key(&public), "every key is another");
 }
 
 #[test]
-fn every_key_is_another() {
-    let dir = TempDir::new().unwrap();
-    let key = |name| made(&keygen(&dir.path().join(name)).arg("--no-password"))["public_key"].to_string();
-    assert_ne!(key("a"), key("b"));
-}
-
-#[test]
-fn nothing_is_overwritten_and_no_half_pair_is_left() {
+fn nothing_is_overwritten_and_what_is_refused_leaves_no_file() {
     let dir = TempDir::new().unwrap();
     for taken in ["key", "key.pub"] {
         let (private, taken) = (dir.path().join("key"), dir.path().join(taken));
@@ -77,11 +65,6 @@ fn nothing_is_overwritten_and_no_half_pair_is_left() {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         fs::remove_file(&taken).unwrap();
     }
-}
-
-#[test]
-fn a_link_that_leads_nowhere_is_not_followed() {
-    let dir = TempDir::new().unwrap();
     let (private, elsewhere) = (dir.path().join("key"), dir.path().join("elsewhere"));
     for link in ["key", "key.pub"] {
         let link = dir.path().join(link);
@@ -90,46 +73,19 @@ fn a_link_that_leads_nowhere_is_not_followed() {
         assert!(!elsewhere.exists());
         fs::remove_file(&link).unwrap();
     }
-}
-
-#[test]
-fn a_directory_that_is_missing_is_an_error_that_names_the_file() {
-    let dir = TempDir::new().unwrap();
     let error = failure(&keygen(&dir.path().join("missing/key")).arg("--no-password"), 1);
     assert!(error.contains("missing/key") && error.contains("check the path"), "{error}");
-}
-
-#[test]
-fn without_a_terminal_the_passphrase_must_come_by_a_flag() {
-    let dir = TempDir::new().unwrap();
     let error = failure(&keygen(&dir.path().join("key")), 2);
     assert!(error.contains("--password-file") && error.contains("--no-password"), "{error}");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-}
-
-#[test]
-fn the_two_flags_exclude_each_other() {
-    let dir = TempDir::new().unwrap();
     let launch = keygen(&dir.path().join("key")).args(["--no-password", "--password-file", "/dev/null"]);
     assert_eq!(launch.output().status.code(), Some(2));
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-}
-
-#[test]
-fn an_empty_passphrase_needs_no_password() {
-    let dir = TempDir::new().unwrap();
     let file = dir.path().join("passphrase");
     for content in ["", "\n", "\r\n", "\nsecond line"] {
         fs::write(&file, content).unwrap();
         let error = failure(&keygen(&dir.path().join("key")).args(["--password-file", text(&file)]), 2);
         assert!(error.contains("is empty"), "{error}");
     }
-    assert!(!dir.path().join("key").exists());
-}
-
-#[test]
-fn a_comment_is_one_visible_line() {
-    let dir = TempDir::new().unwrap();
+    fs::remove_file(&file).unwrap();
     for comment in ["two\nlines", "tab\tbed", "right\u{202e}left", &"long".repeat(100)] {
         let error =
             failure(&keygen(&dir.path().join("key")).args(["--no-password", "--comment", comment]), 2);
@@ -139,16 +95,19 @@ fn a_comment_is_one_visible_line() {
 }
 
 #[test]
-fn ssh_keygen_accepts_what_we_make() {
+fn a_new_key_signs_requests_and_ssh_keygen_accepts_it() {
+    let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
+    let (plain, locked) = (dir.path().join("plain"), dir.path().join("locked"));
+    let passphrase = dir.path().join("passphrase");
+    fs::write(&passphrase, "pass phrase\r\nnot this\n").unwrap();
+    made(&keygen(&plain).args(["--no-password", "--comment", "ä comment"]));
+    made(&keygen(&locked).args(["--password-file", text(&passphrase), "--comment", "ä comment"]));
+    assert_accepted(&ping(Some(&server), &plain), &public_key(&dir.path().join("plain.pub")));
+    let locked_ping = ping(Some(&server), &locked).args(["--password-file", text(&passphrase)]);
+    assert_accepted(&locked_ping, &public_key(&dir.path().join("locked.pub")));
     if !installed("ssh-keygen") {
         return;
     }
-    let dir = TempDir::new().unwrap();
-    let (plain, locked) = (dir.path().join("plain"), dir.path().join("locked"));
-    let passphrase = dir.path().join("passphrase");
-    fs::write(&passphrase, "pass phrase\nnot this\n").unwrap();
-    made(&keygen(&plain).args(["--no-password", "--comment", "ä comment"]));
-    made(&keygen(&locked).args(["--password-file", text(&passphrase), "--comment", "ä comment"]));
     for (private, passphrase) in [(&plain, ""), (&locked, "pass phrase")] {
         let public = private.with_extension("pub");
         let derived = ssh_keygen(&["-y", "-P", passphrase, "-f", text(private)]);
@@ -157,17 +116,4 @@ fn ssh_keygen_accepts_what_we_make() {
         // Decrypts the whole, and writes it anew.
         ssh_keygen(&["-p", "-P", passphrase, "-N", "another", "-f", text(private)]);
     }
-}
-
-#[test]
-fn a_new_key_signs_requests() {
-    let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
-    let (plain, locked) = (dir.path().join("plain"), dir.path().join("locked"));
-    let passphrase = dir.path().join("passphrase");
-    fs::write(&passphrase, "pass phrase\r\n").unwrap();
-    made(&keygen(&plain).arg("--no-password"));
-    made(&keygen(&locked).args(["--password-file", text(&passphrase)]));
-    assert_accepted(&ping(Some(&server), &plain), &public_key(&dir.path().join("plain.pub")));
-    let locked_ping = ping(Some(&server), &locked).args(["--password-file", text(&passphrase)]);
-    assert_accepted(&locked_ping, &public_key(&dir.path().join("locked.pub")));
 }

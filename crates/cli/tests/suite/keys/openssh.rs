@@ -13,60 +13,34 @@ use crate::support::{Launch, TestServer};
 #[test]
 fn a_key_of_ssh_keygen_signs_with_and_without_a_passphrase() {
     let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
+    let passphrase = fixture("passphrase");
     let key = public_key(&fixture("plain.pub"));
     assert_accepted(&ping(Some(&server), &private_copy(dir.path(), "plain")), &key);
-    let passphrase = fixture("passphrase");
     for cipher in ["aes256-ctr", "aes256-cbc", "aes256-gcm", "chacha20-poly1305"] {
         let file = private_copy(dir.path(), &format!("encrypted-{cipher}"));
         assert_accepted(&ping(Some(&server), &file).args(["--password-file", text(&passphrase)]), &key);
     }
-}
+    // The environment may name the key.
+    let file = private_copy(dir.path(), "plain");
+    let url = format!("http://{}", server.address());
+    let launch =
+        Launch::default().args(["--json", "ping", "--server", &url]).env("COUNTERSIGN_KEY", text(&file));
+    assert_accepted(&launch, &public_key(&fixture("plain.pub")));
 
-#[test]
-fn keys_of_the_ssh_keygen_that_is_installed_sign() {
     if !installed("ssh-keygen") {
         return;
     }
-    let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
-    let passphrase = fixture("passphrase");
     for (name, options) in [
         ("plain", ["-N", "", "-C", ""].as_slice()),
         ("usual", &["-N", PASSPHRASE]),
         ("gcm", &["-N", PASSPHRASE, "-Z", "aes256-gcm@openssh.com", "-a", "2"]),
         ("commented", &["-N", PASSPHRASE, "-C", "a comment of words", "-a", "2"]),
     ] {
-        let file = dir.path().join(name);
+        let file = dir.path().join(format!("own-{name}"));
         ssh_keygen(&[&["-q", "-t", "ed25519", "-f", text(&file)], options].concat());
         let launch = ping(Some(&server), &file).args(["--password-file", text(&passphrase)]);
         assert_accepted(&launch, &public_key(&file.with_extension("pub")));
     }
-}
-
-#[test]
-fn the_environment_may_name_the_key() {
-    let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
-    let file = private_copy(dir.path(), "plain");
-    let url = format!("http://{}", server.address());
-    let launch =
-        Launch::default().args(["--json", "ping", "--server", &url]).env("COUNTERSIGN_KEY", text(&file));
-    assert_accepted(&launch, &public_key(&fixture("plain.pub")));
-}
-
-#[test]
-fn a_wrong_passphrase_is_a_clear_error() {
-    let dir = TempDir::new().unwrap();
-    let (file, passphrase) = (private_copy(dir.path(), "encrypted-aes256-ctr"), dir.path().join("wrong"));
-    fs::write(&passphrase, "wrong horse\n").unwrap();
-    let error = failure(&ping(None, &file).args(["--password-file", text(&passphrase)]), 1);
-    assert!(error.contains("passphrase is wrong") && error.contains(text(&file)), "{error}");
-    assert!(!error.contains("wrong horse"), "{error}");
-}
-
-#[test]
-fn without_a_terminal_an_encrypted_key_needs_a_password_file() {
-    let dir = TempDir::new().unwrap();
-    let error = failure(&ping(None, &private_copy(dir.path(), "encrypted-aes256-ctr")), 2);
-    assert!(error.contains("--password-file") && error.contains("agent"), "{error}");
 }
 
 #[test]
@@ -92,11 +66,13 @@ fn keys_that_do_not_work_are_named_with_what_does() {
     }
     let error = failure(&ping(None, &dir.path().join("missing")), 1);
     assert!(error.contains("missing") && error.contains("check the path"), "{error}");
-}
-
-#[test]
-fn what_a_key_file_says_is_escaped() {
-    let dir = TempDir::new().unwrap();
+    let (file, passphrase) = (private_copy(dir.path(), "encrypted-aes256-ctr"), dir.path().join("wrong"));
+    fs::write(&passphrase, "wrong horse\n").unwrap();
+    let error = failure(&ping(None, &file).args(["--password-file", text(&passphrase)]), 1);
+    assert!(error.contains("passphrase is wrong") && error.contains(text(&file)), "{error}");
+    assert!(!error.contains("wrong horse"), "{error}");
+    let error = failure(&ping(None, &private_copy(dir.path(), "encrypted-aes256-ctr")), 2);
+    assert!(error.contains("--password-file") && error.contains("agent"), "{error}");
     let file = dir.path().join("hostile.pub");
     fs::write(&file, "ssh-\u{1b}[2J\u{202e}evil AAAA\n").unwrap();
     let error = failure(&ping(None, &file), 1);

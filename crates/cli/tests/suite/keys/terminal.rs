@@ -39,7 +39,7 @@ fn keygen_asks_twice_and_echoes_nothing() {
 }
 
 #[test]
-fn keygen_makes_no_key_for_an_empty_passphrase_or_two_different_ones() {
+fn keygen_makes_no_key_for_an_empty_passphrase_two_different_ones_or_an_interrupt() {
     let dir = TempDir::new().unwrap();
     let out = dir.path().join("key");
     let Some(mut terminal) = keygen(&out) else { return };
@@ -53,12 +53,14 @@ fn keygen_makes_no_key_for_an_empty_passphrase_or_two_different_ones() {
     let (code, seen) = terminal.end();
     assert!(code == 2 && seen.contains("differ") && !seen.contains("horse"), "{code}: {seen}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-}
 
-#[test]
-fn keygen_asks_nothing_where_the_file_exists() {
-    let dir = TempDir::new().unwrap();
-    let out = dir.path().join("key");
+    let Some(mut terminal) = keygen(&out) else { return };
+    terminal.answer("Passphrase for ", "half of it\u{3}");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 1, "{seen}");
+    assert!(seen.contains("interrupted by Ctrl-C") && !seen.contains("half of it"), "{seen}");
+    assert!(!out.exists());
+
     fs::write(&out, "precious").unwrap();
     let Some(terminal) = keygen(&out) else { return };
     let (code, seen) = terminal.end();
@@ -78,12 +80,14 @@ fn an_encrypted_key_is_asked_for_until_it_opens() {
     let (code, seen) = terminal.end();
     assert_eq!(code, 0, "{seen}");
     assert!(seen.contains(&public_key(&fixture("plain.pub"))) && !seen.contains("horse"), "{seen}");
-}
 
-#[test]
-fn three_wrong_passphrases_are_enough() {
-    let dir = TempDir::new().unwrap();
-    let key = private_copy(dir.path(), "encrypted-aes256-ctr");
+    let Some(mut terminal) = start(&["--server", &url, "--key", text(&key), "ping"]) else { return };
+    // All of it wrong and cleared, then an umlaut too many and taken back.
+    answer(&mut terminal, "Passphrase of ", &format!("nonsense\u{15}{PASSPHRASE}\u{fc}\u{7f}"));
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    assert!(!seen.contains("horse") && !seen.contains("nonsense"), "{seen}");
+
     let Some(mut terminal) = start(&["--server", "http://127.0.0.1:9", "--key", text(&key), "ping"]) else {
         return;
     };
@@ -92,30 +96,4 @@ fn three_wrong_passphrases_are_enough() {
     }
     let (code, seen) = terminal.end();
     assert!(code == 1 && seen.contains("passphrase is wrong") && !seen.contains("horse"), "{code}: {seen}");
-}
-
-#[test]
-fn a_typed_passphrase_can_be_corrected() {
-    let dir = TempDir::new().unwrap();
-    let key = private_copy(dir.path(), "encrypted-aes256-ctr");
-    let server = TestServer::start();
-    let url = format!("http://{}", server.address());
-    let Some(mut terminal) = start(&["--server", &url, "--key", text(&key), "ping"]) else { return };
-    // All of it wrong and cleared, then an umlaut too many and taken back.
-    answer(&mut terminal, "Passphrase of ", &format!("nonsense\u{15}{PASSPHRASE}\u{fc}\u{7f}"));
-    let (code, seen) = terminal.end();
-    assert_eq!(code, 0, "{seen}");
-    assert!(!seen.contains("horse") && !seen.contains("nonsense"), "{seen}");
-}
-
-#[test]
-fn ctrl_c_at_the_question_ends_the_command_and_makes_no_key() {
-    let dir = TempDir::new().unwrap();
-    let out = dir.path().join("key");
-    let Some(mut terminal) = keygen(&out) else { return };
-    terminal.answer("Passphrase for ", "half of it\u{3}");
-    let (code, seen) = terminal.end();
-    assert_eq!(code, 1, "{seen}");
-    assert!(seen.contains("interrupted by Ctrl-C") && !seen.contains("half of it"), "{seen}");
-    assert!(!out.exists());
 }

@@ -92,7 +92,7 @@ impl Mirror {
 }
 
 #[test]
-fn the_program_is_installed_with_its_pages_and_completions() {
+fn the_program_is_installed_with_its_pages_and_completions_whatever_is_set() {
     let Some(mirror) = Mirror::start() else { return };
     let computer = &mirror.scene.computer;
     for shell in ["sh", "dash", "bash"].into_iter().filter(|shell| installed(shell)) {
@@ -112,6 +112,32 @@ fn the_program_is_installed_with_its_pages_and_completions() {
     mirror.install_with("sh", &[("COUNTERSIGN_PREFIX", odd.to_str().unwrap())]).ok();
     assert!(odd.join("bin/countersign").is_file());
     assert!(!computer.path("broken").exists());
+    // Hostile settings and a script that was not filled in do nothing.
+    fs::remove_dir_all(computer.path("prefix")).unwrap();
+    let hostile =
+        ["$(touch broken)`touch broken`", "1.0; touch broken", "../..", "1.0\n2.0", "-o", "'", "\"", "*"];
+    for value in hostile {
+        for name in ["COUNTERSIGN_VERSION", "COUNTERSIGN_URL"] {
+            let ran = mirror.install_with("sh", &[(name, value)]);
+            assert_eq!(ran.code, 1, "{name}={value:?}: {ran:?}");
+            assert!(
+                !computer.path("prefix").exists() && !computer.path("broken").exists(),
+                "{name}={value:?}"
+            );
+        }
+    }
+    let template = Ran::of(
+        Command::new("sh").arg(packaging("install.sh")).env("COUNTERSIGN_PREFIX", computer.path("prefix")),
+    );
+    assert_eq!(template.code, 1, "{template:?}");
+    template.says(&["this is the template"]);
+    assert!(!computer.path("prefix").exists());
+    // Without a bound nothing is fetched.
+    let path = format!("site/countersign/{VERSION}/install.sh");
+    let script = String::from_utf8(mirror.scene.computer.read(&path)).unwrap();
+    assert_eq!(script.matches("ulimit -f \"$2\"").count(), 1);
+    mirror.scene.computer.write(&path, script.replace("ulimit -f \"$2\"", "false"));
+    mirror.install_with("sh", &[]).failed_with(1).says(&["cannot be fetched"]);
 }
 
 /// Some systems run no programs in temporary directories. The program is tried where it is going to be.
@@ -143,17 +169,7 @@ fn the_program_runs_only_where_it_is_installed() {
 }
 
 #[test]
-fn without_a_bound_nothing_is_fetched() {
-    let Some(mirror) = Mirror::start() else { return };
-    let path = format!("site/countersign/{VERSION}/install.sh");
-    let script = String::from_utf8(mirror.scene.computer.read(&path)).unwrap();
-    assert_eq!(script.matches("ulimit -f \"$2\"").count(), 1);
-    mirror.scene.computer.write(&path, script.replace("ulimit -f \"$2\"", "false"));
-    mirror.install_with("sh", &[]).failed_with(1).says(&["cannot be fetched"]);
-}
-
-#[test]
-fn what_was_changed_on_the_way_is_not_installed() {
+fn what_was_changed_or_not_signed_by_enough_for_this_release_is_not_installed() {
     let Some(mirror) = Mirror::start() else { return };
     mirror.reset();
     let archive = archive();
@@ -172,13 +188,7 @@ fn what_was_changed_on_the_way_is_not_installed() {
         fs::remove_file(mirror.scene.computer.path(&mirror.path(VERSION, name))).unwrap();
         mirror.refuses(&format!("no {name}"));
     }
-    mirror.install_from_mirror().ok();
-}
-
-#[test]
-fn too_few_or_the_wrong_people_are_refused() {
-    let Some(mirror) = Mirror::start() else { return };
-    mirror.reset();
+    // Too few, or the wrong people.
     let index = String::from_utf8(mirror.original(INDEX)).unwrap();
     for people in [&[][..], &["alice"], &["mallory", "eve", "oscar"], &["alice", "mallory"]] {
         mirror.sign(&index, people);
@@ -197,16 +207,7 @@ fn too_few_or_the_wrong_people_are_refused() {
     mirror.refuses("alice's signature as bob's");
     mirror.put(SIGNATURES, format!("{{\n  \"entries\": {{\n    {entry},\n    {entry}\n  }}\n}}"));
     mirror.refuses("alice twice");
-    // The helper makes what the script accepts.
-    mirror.sign(&index, &["bob", "carol"]);
-    mirror.install_from_mirror().ok();
-}
-
-#[test]
-fn what_the_same_people_signed_for_something_else_is_refused() {
-    let Some(mirror) = Mirror::start() else { return };
-    mirror.reset();
-    let index = String::from_utf8(mirror.original(INDEX)).unwrap();
+    // What the same people signed for something else.
     let refuses_signed = |what: &str, index: &str| {
         mirror.sign(index, &["alice", "carol"]);
         mirror.refuses(what);
@@ -230,38 +231,8 @@ fn what_the_same_people_signed_for_something_else_is_refused() {
     assert_eq!(ran.code, 1, "{ran:?}");
     ran.says(&["the signed index is not one of", "countersign-99.0.0"]);
     assert!(!mirror.scene.computer.path("prefix").exists());
-}
-
-#[test]
-fn hostile_settings_and_an_unfilled_script_do_nothing() {
-    let Some(mirror) = Mirror::start() else { return };
-    let computer = &mirror.scene.computer;
-    let hostile = [
-        "$(touch broken)",
-        "`touch broken`",
-        "1.0; touch broken",
-        "../..",
-        "1.0\n2.0",
-        "-o",
-        "'",
-        "\"",
-        "*",
-        " ",
-    ];
-    for value in hostile {
-        for name in ["COUNTERSIGN_VERSION", "COUNTERSIGN_URL"] {
-            let ran = mirror.install_with("sh", &[(name, value)]);
-            assert_eq!(ran.code, 1, "{name}={value:?}: {ran:?}");
-            assert!(
-                !computer.path("prefix").exists() && !computer.path("broken").exists(),
-                "{name}={value:?}"
-            );
-        }
-    }
-    let template = Ran::of(
-        Command::new("sh").arg(packaging("install.sh")).env("COUNTERSIGN_PREFIX", computer.path("prefix")),
-    );
-    assert_eq!(template.code, 1, "{template:?}");
-    template.says(&["this is the template"]);
-    assert!(!computer.path("prefix").exists());
+    // The helper makes what the script accepts.
+    mirror.reset();
+    mirror.sign(&index, &["bob", "carol"]);
+    mirror.install_from_mirror().ok();
 }

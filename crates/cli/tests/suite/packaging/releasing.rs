@@ -30,31 +30,33 @@ fn a_release_is_published_only_after_enough_have_signed_it() {
 }
 
 #[test]
-fn a_file_that_is_not_the_signed_one_is_not_published() {
+fn what_is_published_is_what_was_signed_by_the_signers_in_force() {
     let Some(scene) = ReleaseScene::start() else { return };
     scene.build(&[]).ok();
     scene.register().ok();
     scene.computer.sign_all(&["alice", "bob"]);
-    let (archive, sums) = (scene.dist(&archive()), scene.dist("SHA256SUMS"));
-    let mut bytes = scene.computer.read(&archive);
+    // A signers file that is not in force.
+    let text = String::from_utf8(scene.computer.read(SIGNERS)).unwrap();
+    scene.computer.write("other.json", text.replace("\"threshold\": 2", "\"threshold\": 1"));
+    let more = ["--publish", "site/countersign", "--signers", "other.json", "--timeout", "1s"];
+    scene.release("publish", &more).failed_with(3).says(&["nothing is published"]);
+    // A file that is not the signed one.
+    let (archived, sums) = (scene.dist(&archive()), scene.dist("SHA256SUMS"));
+    let mut bytes = scene.computer.read(&archived);
     let honest = Sha256::of(&bytes).to_string();
     bytes.push(0);
-    scene.computer.write(&archive, &bytes);
+    scene.computer.write(&archived, &bytes);
     scene.publish().failed_with(1).says(&["are not those that were built"]);
     // The checksums of this machine agree with the other file; the signed ones do not.
     let text = String::from_utf8(scene.computer.read(&sums)).unwrap();
     scene.computer.write(&sums, text.replace(&honest, &Sha256::of(&bytes).to_string()));
     scene.publish().failed_with(3).says(&["nothing is published"]);
     assert_eq!(scene.published(), ["SHA256SUMS"]);
-}
+    scene.computer.write(&sums, text);
+    bytes.pop();
+    scene.computer.write(&archived, &bytes);
 
-/// Someone exchanges the built files while `publish` runs: before the client looks at them, or after.
-#[test]
-fn what_was_verified_is_what_is_published() {
-    let Some(scene) = ReleaseScene::start() else { return };
-    scene.build(&[]).ok();
-    scene.register().ok();
-    scene.computer.sign_all(&["alice", "bob"]);
+    // Someone exchanges the built files while `publish` runs: before the client looks at them, or after.
     let files = [archive(), "install.sh".to_owned()];
     let honest = files.each_ref().map(|name| scene.computer.read(&scene.dist(name)));
     for (step, code) in [("status", 3), ("verify", 0), ("bundle", 0)] {
@@ -84,21 +86,32 @@ fn what_was_verified_is_what_is_published() {
 }
 
 #[test]
-fn a_signers_file_that_is_not_in_force_publishes_nothing() {
+fn a_build_is_repeatable_has_every_group_and_refuses_what_it_does_not_know() {
     let Some(scene) = ReleaseScene::start() else { return };
-    scene.build(&[]).ok();
-    scene.register().ok();
-    scene.computer.sign_all(&["alice", "bob"]);
-    let text = String::from_utf8(scene.computer.read(SIGNERS)).unwrap();
-    scene.computer.write("other.json", text.replace("\"threshold\": 2", "\"threshold\": 1"));
-    let more = ["--publish", "site/countersign", "--signers", "other.json", "--timeout", "1s"];
-    scene.release("publish", &more).failed_with(3).says(&["nothing is published"]);
-    assert_eq!(scene.published(), ["SHA256SUMS"]);
-}
-
-#[test]
-fn the_install_script_has_every_group_and_its_threshold() {
-    let Some(scene) = ReleaseScene::start() else { return };
+    scene.release("upload", &[]).failed_with(2);
+    scene.release("publish", &["--force"]).failed_with(2);
+    scene.release("register", &[]).failed_with(1).says(&["packaging/release build"]);
+    for url in [
+        "",
+        "ftp://example.org/x",
+        "https://example.org",
+        "https://example.org/a'b",
+        "https://example.org/a b",
+    ] {
+        let ran =
+            Command::new(super::packaging("release")).args(["register", "--url", url]).output().unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{url}");
+    }
+    for script in ["exit 1", "echo 'rustc 1.89.0'", "echo 'host: x86_64-unknown-linux-gnu'; exit 1"] {
+        let rustc = scene.write_program("bin/rustc", script);
+        let path = format!("{}:{}", text(rustc.parent().unwrap()), std::env::var("PATH").unwrap());
+        let always = ["--url", &scene.url, "--signers", SIGNERS, "--program", "program", "--packages", ""];
+        let mut build = Command::new(super::packaging("release"));
+        scene.computer.settle(&mut build);
+        build.arg("build").args(always).env("PATH", path);
+        Ran::of(&mut build).failed_with(1).says(&["error: `rustc -vV`"]);
+        assert!(!scene.computer.path("dist").exists());
+    }
     let text = String::from_utf8(scene.computer.read(SIGNERS)).unwrap();
     let (head, tail) = text.split_once("\"artifact_signers\": [").unwrap();
     let (group, rest) = tail.split_once("\n  ]").unwrap();
@@ -121,48 +134,10 @@ fn the_install_script_has_every_group_and_its_threshold() {
     let compact = text.split_whitespace().collect::<String>();
     scene.computer.write("compact.json", compact);
     scene.build(&["--signers", "compact.json"]).failed_with(1).says(&["cannot be read"]);
-}
 
-#[test]
-fn steps_and_options_that_do_not_exist_are_refused() {
-    let Some(scene) = ReleaseScene::start() else { return };
-    scene.release("upload", &[]).failed_with(2);
-    scene.release("publish", &["--force"]).failed_with(2);
-    scene.release("register", &[]).failed_with(1).says(&["packaging/release build"]);
-    for url in [
-        "",
-        "ftp://example.org/x",
-        "https://example.org",
-        "https://example.org/a'b",
-        "https://example.org/a b",
-    ] {
-        let ran =
-            Command::new(super::packaging("release")).args(["register", "--url", url]).output().unwrap();
-        assert_eq!(ran.status.code(), Some(2), "{url}");
-    }
-}
-
-#[test]
-fn two_builds_that_differ_are_noticed() {
-    let Some(scene) = ReleaseScene::start() else { return };
     let program = String::from_utf8(scene.computer.read("program")).unwrap();
     let restless = program.replacen("exec ", "[ \"$1\" != completions ] || echo \"# $$\"\nexec ", 1);
     scene.computer.write("program", restless);
     scene.build(&[]).ok();
     scene.build(&["--check"]).failed_with(1).says(&["two builds of one commit differ"]);
-}
-
-#[test]
-fn a_compiler_that_fails_makes_no_release() {
-    let Some(scene) = ReleaseScene::start() else { return };
-    for script in ["exit 1", "echo 'rustc 1.89.0'", "echo 'host: x86_64-unknown-linux-gnu'; exit 1"] {
-        let rustc = scene.write_program("bin/rustc", script);
-        let path = format!("{}:{}", text(rustc.parent().unwrap()), std::env::var("PATH").unwrap());
-        let always = ["--url", &scene.url, "--signers", SIGNERS, "--program", "program", "--packages", ""];
-        let mut build = Command::new(super::packaging("release"));
-        scene.computer.settle(&mut build);
-        build.arg("build").args(always).env("PATH", path);
-        Ran::of(&mut build).failed_with(1).says(&["error: `rustc -vV`"]);
-        assert!(!scene.computer.path("dist").exists());
-    }
 }

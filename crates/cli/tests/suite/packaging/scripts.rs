@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Command};
 
 use super::{packaging, program};
-use crate::formats::scene::list;
+use crate::export::scene::list;
 use crate::support::{client::Ran, keys::installed, scripts::assert_whole_or_nothing};
 
 fn scripts_in(dirs: &[PathBuf]) -> Vec<PathBuf> {

@@ -26,18 +26,14 @@ fn a_download_says_as_of_when_and_by_how_many_witnesses() {
     );
     assert_eq!(fresh["log_key"], json!(log_key().to_string()));
     assert!(fresh["age_seconds"].as_u64().is_some_and(|age| (60..3_600).contains(&age)), "{fresh}");
-}
-
-#[test]
-fn an_older_release_is_told_to_have_newer_ones() {
-    let scene = LogScene::start(Some(policy()));
+    // An older release is told to have newer ones.
     scene.show_cosigned("1.0");
     let said = scene.user.takes(&scene.url("1.0"), &content("1.0"));
     said.says(&["1 release was completed later: 2.0; not revoked"]);
 }
 
 #[test]
-fn without_a_policy_it_is_the_servers_word_alone() {
+fn without_witnesses_it_is_the_word_of_the_server_or_the_log_alone() {
     let scene = LogScene::start(None);
     scene.staple("2.0");
     let said = scene.user.takes(&scene.url("2.0"), &content("2.0"));
@@ -54,10 +50,7 @@ fn without_a_policy_it_is_the_servers_word_alone() {
         .run(&["download", &scene.url("2.0"), "--force", "--max-age", "1d"])
         .failed(3)
         .says(&["how old"]);
-}
 
-#[test]
-fn a_policy_without_witnesses_is_the_logs_word_alone() {
     let scene = LogScene::start(Some(json!({ "log": log_key().to_string() })));
     scene.staple("2.0");
     let said = scene.user.takes(&scene.url("2.0"), &content("2.0"));
@@ -83,6 +76,14 @@ fn a_server_without_a_log_is_as_good_as_before_unless_a_policy_wants_one() {
     scene.user.takes(&scene.url("2.0"), &content("2.0"));
     scene.hostile.answer(&proof, Lie::error(404, "this server keeps no log"));
     scene.user.takes(&scene.url("2.0"), &content("2.0")).says(&["warning:", "sign.example.org/log"]);
+
+    // A bundle without a staple proves no age.
+    scene.user.run(&["bundle", &scene.url("2.0"), "-o", "b.json"]).ok();
+    scene.user.computer.write("app.tar.gz", content("2.0"));
+    let verify = ["verify", "app.tar.gz", "--bundle", "b.json"];
+    scene.user.run(&verify).ok().says(&["not proven", "only the network could show"]);
+    scene.user.run(&[&verify[..], &["--max-age", "9d"]].concat()).failed(3).says(&["no staple", "--max-age"]);
+    scene.user.run(&["staple", "b.json"]).failed(1).says(&["nothing to staple"]);
 }
 
 #[test]
@@ -102,11 +103,10 @@ fn a_policy_that_no_quorum_meets_refuses_and_can_be_left_out_on_purpose() {
     std::fs::write(&config, text).unwrap();
     let said = scene.user.run(&["download", &scene.url("2.0"), "--force"]).ok();
     said.says(&["by 2 of 4 witnesses"]);
-}
 
-#[test]
-fn a_proof_older_than_the_signers_file_allows_is_refused_with_age_limit_and_way_out() {
-    let scene = LogScene::start(Some(policy()));
+    // A proof that is older than the signers file allows.
+    std::fs::remove_file(config).unwrap();
+    scene.user.put_old_file();
     let days: Vec<(usize, i64)> = [1, 2, 3].map(|n| (n, 3 * 86_400 + 100)).to_vec();
     scene.show("2.0", &scene.cosigned("2.0", &days));
     scene.user.refuses(&scene.url("2.0"), 3, &["3 days old", "allows 1 day", "--max-age 4d", "clock"]);
@@ -207,22 +207,7 @@ fn staple_renews_a_bundle_in_place_or_makes_a_file_with_a_name_of_its_own() {
     assert_eq!(after, serde_json::from_slice::<Value>(&staple.write()).unwrap());
     scene.user.run(&["staple", &scene.index("1.0")]).ok();
     assert_eq!(scene.user.computer.read("app-1.0.staple.json"), staple.write());
-    // What cannot be renewed stays as it is.
-    let bytes = scene.user.computer.read("b.json");
-    scene.show("1.0", &scene.cosigned("1.0", &THREE[..2]));
-    scene.user.run(&["staple", "b.json"]).failed(3).says(&["2 of 4"]);
-    scene.world.revoke(&alice(), &scene.index("1.0")).ok();
-    scene.user.run(&["staple", "b.json"]).failed(4);
-    assert_eq!(scene.user.computer.read("b.json"), bytes);
-    scene.user.computer.write("other.json", "{}");
-    scene.user.run(&["staple", "other.json"]).failed(3).says(&["not a bundle"]);
-}
-
-#[test]
-fn staple_warns_of_a_begun_revocation() {
-    let scene = LogScene::start(Some(policy()));
-    scene.show_cosigned("1.0");
-    scene.user.run(&["bundle", &scene.url("1.0"), "-o", "b.json"]).ok();
+    // A revocation that was begun is warned of.
     let index = scene.index("1.0");
     let names = ["b.json", &index];
     for name in names {
@@ -233,17 +218,14 @@ fn staple_warns_of_a_begun_revocation() {
     for name in names {
         scene.user.run(&["staple", name]).ok().says(&["its revocation was begun", "key leaked", "Stapled"]);
     }
-}
-
-#[test]
-fn a_bundle_without_a_staple_proves_no_age() {
-    let scene = LogScene::start(None);
-    let proof = format!("/v1/proof/{}", scene.index("2.0"));
-    scene.hostile.answer(&proof, Lie::error(404, "this server keeps no log"));
-    scene.user.run(&["bundle", &scene.url("2.0"), "-o", "b.json"]).ok();
-    scene.user.computer.write("app.tar.gz", content("2.0"));
-    let verify = ["verify", "app.tar.gz", "--bundle", "b.json"];
-    scene.user.run(&verify).ok().says(&["not proven", "only the network could show"]);
-    scene.user.run(&[&verify[..], &["--max-age", "9d"]].concat()).failed(3).says(&["no staple", "--max-age"]);
-    scene.user.run(&["staple", "b.json"]).failed(1).says(&["nothing to staple"]);
+    scene.hostile.hide_file(&format!("{index}.revocation.json.pending"));
+    // What cannot be renewed stays as it is.
+    let bytes = scene.user.computer.read("b.json");
+    scene.show("1.0", &scene.cosigned("1.0", &THREE[..2]));
+    scene.user.run(&["staple", "b.json"]).failed(3).says(&["2 of 4"]);
+    scene.world.revoke(&alice(), &scene.index("1.0")).ok();
+    scene.user.run(&["staple", "b.json"]).failed(4);
+    assert_eq!(scene.user.computer.read("b.json"), bytes);
+    scene.user.computer.write("other.json", "{}");
+    scene.user.run(&["staple", "other.json"]).failed(3).says(&["not a bundle"]);
 }

@@ -48,22 +48,13 @@ impl Checked {
 /// What is to be found: the position of a commit, a file, and words of the reason.
 pub(crate) type Expected = (usize, String, &'static str);
 
-/// One way to tamper with a history.
-pub(crate) struct Tampering {
-    pub(crate) name: &'static str,
-    pub(crate) tamper: fn(&Past, &mut Vec<Commit>) -> Expected,
-}
-
-/// Each tampering is found, by itself, where it was made.
+/// What was tampered with is found where it was made.
 #[track_caller]
-pub(crate) fn assert_found(tamperings: &[Tampering]) {
+pub(crate) fn assert_found(tamper: impl FnOnce(&Past, &mut Vec<Commit>) -> Expected) {
     let past = past();
-    for Tampering { name, tamper } in tamperings {
-        let mut commits = past.commits.clone();
-        let (position, file, words) = tamper(past, &mut commits);
-        let dir = TempDir::new().expect("a temporary directory");
-        let ids = import(dir.path(), &commits);
-        println!("{name}: expected at {} of {}", position, ids.len());
-        fsck(dir.path(), &[]).finds(&ids[position], &file, words);
-    }
+    let mut commits = past.commits.clone();
+    let (position, file, words) = tamper(past, &mut commits);
+    let dir = TempDir::new().expect("a temporary directory");
+    let ids = import(dir.path(), &commits);
+    fsck(dir.path(), &[]).finds(&ids[position], &file, words);
 }

@@ -5,6 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf};
 
 use serde_json::{Value, json};
 
+pub(crate) use crate::support::client::text;
 use crate::support::{Launch, TestServer};
 
 pub(crate) const PASSPHRASE: &str = "correct horse battery staple";
@@ -19,10 +20,6 @@ pub(crate) fn private_copy(dir: &Path, name: &str) -> PathBuf {
     fs::copy(fixture(name), &copy).unwrap();
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).unwrap();
     copy
-}
-
-pub(crate) fn text(path: &Path) -> &str {
-    path.to_str().expect("temporary directories have plain names")
 }
 
 pub(crate) fn mode(path: &Path) -> u32 {

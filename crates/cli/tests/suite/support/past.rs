@@ -6,9 +6,9 @@ use countersign_core::values::time::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::objections::{objection, objection_body};
 use super::people::{Person, now};
 use super::rewriting::{Commit, export};
-use super::second_thoughts::{objection, objection_body};
 use super::signers::{SignersFile, days_ago};
 use super::{git::Git, server::Launch, world::World, world::checksums};
 use crate::support::person;
@@ -95,7 +95,7 @@ fn live(world: &mut World) {
     assert_eq!(world.revoke_with(&bob, &v1, &document).status, 202);
     assert_eq!(world.revoke_with(&carol, &v1, &document).status, 200);
 
-    live_with_second_thoughts(world);
+    live_with_objections(world);
     live_with_one_key(world);
     live_with_a_dropped_registration(world);
     // What is under way at the end.
@@ -133,7 +133,7 @@ fn rotate_with_detours(world: &World) {
 }
 
 /// A release that is objected to and withdrawn, and another one to which an objection stands.
-fn live_with_second_thoughts(world: &World) {
+fn live_with_objections(world: &World) {
     let [alice, bob, erin] = ["alice", "bob", "erin"].map(person);
     let object = |by: &Person, path: &str, text| {
         let document = objection(world, path, text);

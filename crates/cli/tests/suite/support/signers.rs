@@ -90,6 +90,16 @@ pub(crate) fn signer(key: &str) -> Value {
     json!({ "kind": "key", "data": { "pubkey": key } })
 }
 
+/// A group of people with their names, as `signers new` writes it.
+pub(crate) fn named_group(threshold: usize, names: &[&str]) -> Value {
+    let signers: Vec<Value> = names.iter().map(|name| named_signer(&Person::named(name), name)).collect();
+    json!([{ "threshold": threshold, "signers": signers }])
+}
+
+pub(crate) fn named_signer(person: &Person, name: &str) -> Value {
+    json!({ "kind": "key", "data": { "pubkey": person.key() }, "name": name })
+}
+
 pub(crate) fn seconds_from_now(seconds: i64) -> Timestamp {
     seconds_ago(-seconds)
 }

@@ -73,6 +73,7 @@ impl Terminal {
 
     /// The exit code, and all that was to be seen.
     pub(crate) fn end(mut self) -> (i32, String) {
+        drop(self.script.stdin.take());
         while let Ok(text) = self.screen.recv_timeout(PATIENCE) {
             self.seen.push_str(&String::from_utf8_lossy(&text));
         }

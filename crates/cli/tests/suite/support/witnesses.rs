@@ -1,6 +1,6 @@
 //! Servers with a log, witnesses of them, and logs that a test keeps itself.
 
-use std::{net::SocketAddr, path::Path, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf};
 
 use countersign_core::log::checkpoint::{Checkpoint, SignedCheckpoint, WitnessRequest};
 use countersign_core::log::{note::Note, tree::Tree, tree::leaf_hash};
@@ -8,6 +8,7 @@ use countersign_core::values::verifier_key::{KeyKind, VerifierKey};
 use countersign_core::values::{digest::Sha256, key::SecretKey};
 use serde_json::Value;
 
+use super::client::text;
 use super::http::{Reply, Request};
 use super::server::{Launch, TestServer};
 use super::{files::FileServer, metrics::free_address, waiting::wait_until, world::World};
@@ -231,8 +232,4 @@ pub(crate) fn run_json(args: &[&str]) -> Value {
     let output = Launch::default().args(args.iter().copied()).arg("--json").output();
     assert!(output.status.success(), "{args:?}: {output:?}");
     serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("temporary directories have plain names")
 }

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::scene::{APP, DELAY, Scene, takeover, team};
-use crate::support::{SignersFile, World, client::Computer, html::open, person};
+use super::scene::{APP, DELAY, HOUR, Scene, takeover, team};
+use crate::support::waiting::wait_until;
+use crate::support::{Launch, Running, SignersFile, World, client::Computer, days_ago, html::open, person};
 
 /// Thieves with the keys of Bob and Carol have proposed their own signers, and signed.
 fn attacked(scene: &Scene) -> Computer {
@@ -33,12 +34,26 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
     let value = scene.run_as(&masters, "mia", &["status", &id, "--json"]).ok().json();
     assert!(value["waits_until"].is_string() && value["pending_veto"].is_null(), "{value}");
 
+    // An incident names the time that is left.
+    let key = person("bob").key();
+    scene.run_as(&masters, "mia", &["incident", &key]).ok().says(&[
+        "all signatures are there; it takes effect on",
+        ", which takes effect on",
+        "have to veto it",
+    ]);
+    let report = scene.run_as(&masters, "mia", &["incident", &key, "--json"]).ok().json();
+    assert!(report["projects"][0]["open"][0]["waits_until"].is_string(), "{report}");
+
+    let mut command = masters.command(&["status", "--wait", &id]);
+    scene.clock.lend_to(&mut command);
+    let waiting = Running::start(command);
+    waiting.await_note("signed by");
     scene.run_as(&masters, "mia", &["veto", &id, "--yes"]).failed(2).says(&["--reason"]);
+    scene.run_as(&masters, "mia", &["veto", &id, "--reason", "", "--yes"]).failed(2).says(&["1 to 1,000"]);
+    let active = scene.world.active_path(APP);
+    scene.run_as(&masters, "mia", &["veto", &active, "--reason", "x", "--yes"]).failed(2);
     let begun = scene.run_as(&masters, "mia", &["veto", &id, "--reason", "keys were stolen", "--yes"]).ok();
-    begun.says(&["mallory", "takes effect on", "keys were stolen", "More masters"].map(|word| match word {
-        "mallory" => "joins",
-        word => word,
-    }));
+    begun.says(&["joins", "takes effect on", "keys were stolen", "More masters"]);
     scene.run_as(&masters, "mia", &["veto", &id, "--yes"]).ok().says(&["You signed the veto"]);
     let status = scene.run_as(&masters, "max", &["status", &id]).ok();
     status.says(&["keys were stolen", "begun by"]);
@@ -46,13 +61,16 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
     scene.run_as(&thieves, "bob", &["veto", &id, "--yes"]).failed(1).says(&["only masters"]);
     let done = scene.run_as(&masters, "max", &["veto", &id, "--yes", "--json"]).ok().json();
     assert_eq!(done, json!({ "project_id": id, "vetoed": true }));
+    let (code, _, said) = waiting.end();
+    assert_eq!(code, Some(8), "{said}");
+    assert!(said.contains("vetoed") && said.contains("keys were stolen"), "{said}");
 
     let url = scene.world.publish(APP, &takeover());
     scene.run_as(&thieves, "bob", &["update", &url]).failed(1).says(&["keys were stolen", "masters"]);
     scene.set(2 * DELAY);
     assert_eq!(scene.signers(), team(10).bytes());
     // The masters then rotate the stolen keys out, at once.
-    let clean = SignersFile::dated(crate::support::days_ago(1))
+    let clean = SignersFile::dated(days_ago(1))
         .artifact(1, &[&person("alice")])
         .admin(1, &[&person("alice")])
         .master(2, &["mia", "max", "moe"].map(person).each_ref())
@@ -109,7 +127,7 @@ fn what_a_block_holds_back_is_called_held_back() {
     let (dir, id) = (scene.world.server.data_dir(), scene.world.id(APP));
     open(&scene.world.server, &format!("/p/{id}")).says(&["takes effect"]);
     let args = ["admin", "block", &id, "--data-dir", dir.to_str().unwrap()];
-    assert!(crate::support::server::Launch::default().args(args).output().status.success());
+    assert!(Launch::default().args(args).output().status.success());
     scene.set(DELAY + 60);
     let shown = scene.run_as(&computer, "mia", &["status", &id]).ok();
     shown.says(&["was due on", "holds it back", "admin drop"]).says_nothing_of(&["unless the masters veto"]);
@@ -119,18 +137,13 @@ fn what_a_block_holds_back_is_called_held_back() {
     }
     let late = scene.run_as(&computer, "mia", &["veto", &id, "--reason", "late", "--yes"]).failed(1);
     late.says(&["Too late", "admin drop"]);
-}
-
-#[test]
-fn if_no_one_looks_the_thieves_get_what_they_want_and_the_history_still_verifies() {
-    let Some(scene) = Scene::new() else { return };
-    attacked(&scene);
-    scene.set(DELAY + 60);
-    assert_eq!(scene.signers(), takeover().bytes());
-    let computer = scene.computer();
-    scene.run_as(&computer, "mia", &["chain", &scene.world.id(APP)]).ok().says(&["2. "]);
-    let late = scene.run_as(&computer, "mia", &["veto", &scene.world.id(APP), "--reason", "late", "--yes"]);
-    late.failed(2).says(&["in force"]);
+    // If no one looks, the thieves get what they want, and the history still verifies.
+    let args = ["admin", "unblock", &id, "--data-dir", dir.to_str().unwrap()];
+    assert!(Launch::default().args(args).output().status.success());
+    wait_until("it never takes effect", || scene.signers() == takeover().bytes());
+    scene.run_as(&computer, "mia", &["chain", &id]).ok().says(&["2. "]);
+    let late = scene.run_as(&computer, "mia", &["veto", &id, "--reason", "late", "--yes"]).failed(2);
+    late.says(&["in force"]);
 }
 
 #[test]
@@ -151,25 +164,10 @@ fn masters_read_that_it_waits_and_that_one_of_them_vetoes_it_before_they_sign() 
 }
 
 #[test]
-fn an_incident_names_the_time_that_is_left() {
-    let Some(scene) = Scene::new() else { return };
-    let computer = attacked(&scene);
-    let key = person("bob").key();
-    let shown = scene.run_as(&computer, "mia", &["incident", &key]).ok();
-    shown.says(&[
-        "all signatures are there; it takes effect on",
-        ", which takes effect on",
-        "have to veto it",
-    ]);
-    let report = scene.run_as(&computer, "mia", &["incident", &key, "--json"]).ok().json();
-    assert!(report["projects"][0]["open"][0]["waits_until"].is_string(), "{report}");
-}
-
-#[test]
 fn without_masters_no_one_is_told_of_a_veto() {
     let [alice, bob] = ["alice", "bob"].map(person);
     let file = |days| {
-        let file = SignersFile::dated(crate::support::days_ago(days)).artifact(1, &[&alice, &bob]);
+        let file = SignersFile::dated(days_ago(days)).artifact(1, &[&alice, &bob]);
         file.with("rotation_delay_hours", json!(1))
     };
     let world = World::with_project(&file(10), &[&alice, &bob]);
@@ -191,22 +189,6 @@ fn without_masters_no_one_is_told_of_a_veto() {
     let url = world.publish(APP, &file(5));
     let again = Computer::of(&world.server).run_as("alice", &["update", &url]).ok();
     again.says(&["It has all signatures"]).says_nothing_of(&["still sign it"]);
-}
-
-#[test]
-fn waiting_for_it_ends_with_the_veto() {
-    let Some(scene) = Scene::new() else { return };
-    let computer = attacked(&scene);
-    let mut command = computer.command(&["status", "--wait", &scene.world.id(APP)]);
-    scene.clock.lend_to(&mut command);
-    let waiting = crate::support::running::Running::start(command);
-    waiting.await_note("signed by");
-    let document = scene.veto_document("not ours\u{1b}[2J");
-    scene.veto("mia", &document);
-    scene.veto("moe", &document).ok();
-    let (code, _, said) = waiting.end();
-    assert_eq!(code, Some(8), "{said}");
-    assert!(said.contains("vetoed") && said.contains("not ours") && !said.contains('\u{1b}'), "{said}");
 }
 
 #[test]
@@ -232,36 +214,25 @@ fn hostile_reasons_are_shown_without_their_power() {
 }
 
 #[test]
-fn a_server_that_shows_another_veto_gets_no_signature() {
+fn the_masters_of_a_blocked_project_still_veto() {
     let Some(scene) = Scene::new() else { return };
-    let computer = attacked(&scene);
-    // A veto of the file in force would be a lie about which file is meant; the client writes its own and compares.
-    let id = scene.world.id(APP);
-    scene
-        .run_as(&computer, "mia", &["veto", &scene.world.active_path(APP), "--reason", "x", "--yes"])
-        .failed(2);
-    scene.run_as(&computer, "mia", &["veto", &id, "--reason", "", "--yes"]).failed(2).says(&["1 to 1,000"]);
-}
-
-#[test]
-fn a_signers_file_with_a_delay_is_written_checked_and_compared() {
-    let computer = Computer::offline();
-    let key = |name: &str| format!("{}.pub", computer.key_of(name).display());
-    let [alice, mia] = ["alice", "mia"].map(key);
-    let new = |more: &[&str], file: &str| {
-        let first = ["signers", "new", "--artifact", &alice, "--artifact-threshold", "1", "-o", file];
-        computer.run(&[&first, more].concat())
+    scene.agree(&takeover(), &["mallory"]);
+    let (dir, id) = (scene.world.server.data_dir(), scene.world.id(APP));
+    let admin = |verb: &str, thing: &str| {
+        let args = ["admin", verb, thing, "--data-dir", dir.to_str().unwrap()];
+        assert!(Launch::default().args(args).output().status.success());
     };
-    let with_master = |delay: &str, file: &str| {
-        new(&["--master", &mia, "--master-threshold", "1", "--rotation-delay", delay], file)
-    };
-    with_master("48", "with.json").ok();
-    for wrong in ["0", "721"] {
-        with_master(wrong, "wrong.json").failed(2).says(&["rotation_delay_hours"]);
-    }
-    let checked = computer.run(&["signers", "check", "with.json"]).ok();
-    checked.says(&["wait 48 hours", "stolen admin keys", "veto", "witnesses"]);
-    assert_eq!(computer.json(&["signers", "check", "with.json"])["rotation_delay_hours"], json!(48));
-    new(&["--rotation-delay", "1"], "lone.json").ok();
-    computer.run(&["signers", "check", "lone.json"]).ok().says(&["no one can veto"]);
+    admin("block", &id);
+    assert_eq!(scene.propose("mia", &team(2)).status, 403);
+    let document = scene.veto_document("these are thieves");
+    // A key that is blocked itself stays blocked.
+    admin("block", &person("mia").key());
+    assert_eq!(scene.veto("mia", &document).status, 403);
+    admin("unblock", &person("mia").key());
+    assert_eq!(scene.veto("mia", &document).status, 202);
+    assert_eq!(scene.veto("moe", &document).ok()["vetoed"], json!(true));
+    scene.set(DELAY + HOUR);
+    admin("unblock", &id);
+    assert_eq!(scene.signers(), team(10).bytes());
+    assert!(!scene.world.exists(&scene.pending()));
 }

@@ -11,23 +11,18 @@ fn attacked() -> Option<(Scene, Computer)> {
     Some((scene, computer))
 }
 
-#[track_caller]
-fn carry(from: &Computer, to: &Computer, name: &str) {
-    to.write(name, from.read(name));
-}
-
 /// Exports without a key, signs with the key of `name` elsewhere, and submits with Alice's.
 #[track_caller]
 fn veto_offline(scene: &Scene, computer: &Computer, name: &str, export: &[&str]) -> bool {
     let id = scene.world.id(APP);
     computer.run(&[&["veto", &id, "--export", "request.json"], export].concat()).ok().says(&["--detached"]);
     let offline = Computer::offline();
-    carry(computer, &offline, "request.json");
+    computer.carry(&offline, &["request.json"]);
     let args = ["veto", "--detached", "request.json", "-o", "veto.json"];
     offline.run_as(name, &args).failed(2).says(&["--yes", "stolen", "joins", "sha512:", "takes effect on"]);
     assert_eq!(offline.listing(), ["request.json"]);
     offline.run_as(name, &[&args[..], &["--yes"]].concat()).ok().says(&["--submit"]);
-    carry(&offline, computer, "veto.json");
+    offline.carry(computer, &["veto.json"]);
     let submitted = scene.run_as(computer, "alice", &["veto", "--submit", "veto.json", "--json"]).ok().json();
     let veto = &submitted["vetoes"][0];
     assert_eq!((&veto["project_id"], &veto["public_key"]), (&id.into(), &person(name).key().into()));
@@ -71,19 +66,12 @@ fn only_a_master_signs_and_nothing_but_a_veto_of_this_proposal() {
     for name in ["bob", "mallory"] {
         offline.run_as(name, &args).failed(1).says(&[&person(name).key(), "only masters"]);
     }
+    // What else a request must not be is tested with `revoke`.
     let other_project =
         request.replacen("/acme/app/svc.signers.pending", "/acme/other/svc.signers.pending", 1);
-    let no_past = request.replacen("\"signers_history\": {", "\"signers_history\": { \"x\": 1,", 1);
-    let about_another =
-        request.replacen("\\\"previous\\\": \\\"sha512:", "\\\"previous\\\": \\\"sha512:00", 1);
-    let unknown = request.replacen("\"veto\": \"", "\"extra\": 1, \"veto\": \"", 1);
-    let wrong = [(other_project, 3), (no_past, 1), (about_another, 3), (unknown, 1), ("{}".to_owned(), 1)];
-    for (text, code) in wrong {
-        assert_ne!(text, request);
-        offline.write("request.json", &text);
-        offline.run_as("mia", &args).failed(code);
-        assert!(!offline.path("veto.json").exists(), "{text}");
-    }
+    offline.write("request.json", &other_project);
+    offline.run_as("mia", &args).failed(3);
+    assert!(!offline.path("veto.json").exists());
     // It is not taken for a file of another command, nor another's for it.
     offline.write("request.json", &request);
     for command in ["sign", "revoke"] {
@@ -91,7 +79,7 @@ fn only_a_master_signs_and_nothing_but_a_veto_of_this_proposal() {
         offline.run_as("mia", &detached).failed(1).says(&["--export"]);
     }
     scene.run_as(&computer, "mia", &["sign", &id, "--export", "sign.json"]).ok();
-    carry(&computer, &offline, "sign.json");
+    computer.carry(&offline, &["sign.json"]);
     let detached = ["veto", "--detached", "sign.json", "-o", "veto.json", "--yes"];
     offline.run_as("mia", &detached).failed(1).says(&["veto PROJECT --reason TEXT --export"]);
     offline.run_as("mia", &["veto", "--detached", "request.json", "-o", "request.json", "--yes"]).failed(2);

@@ -28,9 +28,14 @@ impl Victim {
     }
 
     pub(crate) fn at(server: &str) -> Self {
-        let computer = Computer::offline();
-        computer.write("app.tar.gz", OLD);
-        Self { computer, server: server.to_owned() }
+        let victim = Self { computer: Computer::offline(), server: server.to_owned() };
+        victim.put_old_file();
+        victim
+    }
+
+    /// Puts the file there that downloads are told to replace.
+    pub(crate) fn put_old_file(&self) {
+        self.computer.write("app.tar.gz", OLD);
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
@@ -76,7 +81,7 @@ impl Victim {
         assert_harmless(&ran);
         assert_eq!(self.computer.listing(), ["app.tar.gz"]);
         assert_eq!(self.computer.read("app.tar.gz"), content);
-        self.computer.write("app.tar.gz", OLD);
+        self.put_old_file();
         ran
     }
 

@@ -1,12 +1,8 @@
-//! GET /v1/events: what is told, and to whom.
+//! GET /v1/events: what is sent, and to whom.
 
 use serde_json::json;
 
-use crate::support::{EventStream, Launch, Person, Request, SignersFile, World, days_ago};
-
-fn people() -> (Person, Person, Person) {
-    (Person::named("alice"), Person::named("bob"), Person::named("carol"))
-}
+use crate::support::{EventStream, Launch, Person, Request, SignersFile, World, alice, bob, carol, days_ago};
 
 fn listen(world: &World, query: &str) -> EventStream {
     EventStream::at(world.server.address(), &format!("/v1/events{query}"))
@@ -14,7 +10,7 @@ fn listen(world: &World, query: &str) -> EventStream {
 
 /// The next event must be this one, and what the newest commit did.
 #[track_caller]
-fn assert_told(world: &World, events: &mut EventStream, kind: &str, path: &str, by: Option<&Person>) {
+fn assert_event(world: &World, events: &mut EventStream, kind: &str, path: &str, by: Option<&Person>) {
     let block = events.next_event();
     let commit = world.git().run(&["rev-parse", "main"]).trim().to_owned();
     let time = world.git().run(&["log", "-1", "--format=%ct", "main"]).trim().parse().unwrap();
@@ -36,7 +32,7 @@ impl World {
 
 #[test]
 fn every_kind_of_event_is_told_as_it_happens() {
-    let (alice, bob, carol) = people();
+    let (alice, bob, carol) = (alice(), bob(), carol());
     let mut world = World::start();
     let mut events = listen(&world, "");
     let head = &events.head;
@@ -48,29 +44,29 @@ fn every_kind_of_event_is_told_as_it_happens() {
     let (pending, active) = (world.pending_path("acme/app"), world.active_path("acme/app"));
     let file = SignersFile::of(2, &[&alice, &bob]).revocation(2, &[&alice, &bob]);
     world.register(&alice, "acme/app", &file).ok();
-    assert_told(&world, &mut events, "registration", &pending, Some(&alice));
+    assert_event(&world, &mut events, "registration", &pending, Some(&alice));
     world.sign(&bob, &pending).ok();
-    assert_told(&world, &mut events, "signature", &pending, Some(&bob));
+    assert_event(&world, &mut events, "signature", &pending, Some(&bob));
     world.sign(&alice, &pending).ok();
-    assert_told(&world, &mut events, "signature", &pending, Some(&alice));
-    assert_told(&world, &mut events, "activated", &active, Some(&alice));
+    assert_event(&world, &mut events, "signature", &pending, Some(&alice));
+    assert_event(&world, &mut events, "activated", &active, Some(&alice));
 
     let index = world.add_release(&bob, "acme/app/v1");
-    assert_told(&world, &mut events, "release", &index, Some(&bob));
+    assert_event(&world, &mut events, "release", &index, Some(&bob));
     world.sign(&alice, &index).ok();
-    assert_told(&world, &mut events, "signature", &index, Some(&alice));
+    assert_event(&world, &mut events, "signature", &index, Some(&alice));
     world.sign(&bob, &index).ok();
-    assert_told(&world, &mut events, "signature", &index, Some(&bob));
-    assert_told(&world, &mut events, "complete", &index, Some(&bob));
+    assert_event(&world, &mut events, "signature", &index, Some(&bob));
+    assert_event(&world, &mut events, "complete", &index, Some(&bob));
     let document = world.revocation_of(&index, "key leaked");
     assert_eq!(world.revoke_with(&alice, &index, &document).status, 202);
-    assert_told(&world, &mut events, "revocation", &index, Some(&alice));
+    assert_event(&world, &mut events, "revocation", &index, Some(&alice));
     assert_eq!(world.revoke_with(&bob, &index, &document).status, 200);
-    assert_told(&world, &mut events, "revoked", &index, Some(&bob));
+    assert_event(&world, &mut events, "revoked", &index, Some(&bob));
 
     let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &bob, &carol]);
     world.propose(&alice, "acme/app", &next).ok();
-    assert_told(&world, &mut events, "proposal", &pending, Some(&alice));
+    assert_event(&world, &mut events, "proposal", &pending, Some(&alice));
     let known = world.git().run(&["rev-parse", "main"]).trim().to_owned();
     world.server.stop();
     assert_eq!(events.next_block(), None);
@@ -79,12 +75,12 @@ fn every_kind_of_event_is_told_as_it_happens() {
     world.server.start_again();
     let request = Request::get("/v1/events").with_header("Last-Event-ID", &known);
     let mut events = EventStream::open(world.server.address(), &request);
-    assert_told(&world, &mut events, "dropped", &pending, None);
+    assert_event(&world, &mut events, "dropped", &pending, None);
 }
 
 #[test]
 fn kinds_are_chosen_by_name_and_the_one_that_is_told_has_the_id() {
-    let (alice, ..) = people();
+    let alice = alice();
     let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
     let mut signatures = listen(&world, "?type=signature");
     let mut others = listen(&world, "?type=complete,release");
@@ -100,7 +96,7 @@ fn kinds_are_chosen_by_name_and_the_one_that_is_told_has_the_id() {
 
 #[test]
 fn a_key_is_told_of_what_waits_for_its_signature() {
-    let (alice, bob, carol) = people();
+    let (alice, bob, carol) = (alice(), bob(), carol());
     let world = World::start();
     let file = SignersFile::of(2, &[&alice, &bob]);
     for spelling in [bob.key(), bob.key().replace('+', "%2B"), bob.ssh_key().replace(' ', "%20")] {

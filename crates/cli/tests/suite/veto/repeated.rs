@@ -1,10 +1,13 @@
-//! `countersign fsck` on histories in which someone has shortened the wait, or the veto.
+//! Those who repeat a history: mirrors, which decide nothing by themselves, and `countersign fsck`, where someone has shortened
+//! the wait, or the veto.
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::scene::{APP, DELAY, Scene, takeover};
-use crate::support::{fsck::fsck, rewriting::Commit, rewriting::export, rewriting::import};
+use super::scene::{APP, DELAY, Scene, takeover, team};
+use crate::support::mirrors::{await_same, url_of};
+use crate::support::rewriting::{Commit, export, import};
+use crate::support::{Launch, TestServer, fsck::fsck, machine_clock::MachineClock};
 
 /// A rotation that waited and took effect, after a vetoed one.
 struct WaitedPast {
@@ -58,7 +61,7 @@ fn shifted(time: &str, seconds: i64) -> String {
 }
 
 #[test]
-fn a_shortened_wait_is_found_wherever_it_was_shortened() {
+fn a_shortened_wait_and_a_veto_by_too_few_or_in_other_words_are_found() {
     let Some(past) = WaitedPast::make() else { return };
     let (agree, activate) = (past.last("Agree to the signers"), past.last("Activate the signers"));
     let (entry, pending) =
@@ -75,29 +78,12 @@ fn a_shortened_wait_is_found_wherever_it_was_shortened() {
     past.assert_found(activate, &entry, "not what the rules produce", |commits| {
         commits[activate].edit(&entry, &since, &shifted(&since, -3600));
     });
-    past.assert_found(activate, &entry, "not what the rules produce", |commits| {
-        let line = format!(",\n  \"agreed_at\": \"{since}\"");
-        commits[activate].edit(&entry, &line, "");
-    });
     past.assert_found(agree, &agreement, "not what the rules produce", |commits| {
         commits[agree].edit(&agreement, &due, &shifted(&due, -3600));
     });
-    past.assert_found(agree, &agreement, "was not written", |commits| {
-        commits[agree].files.remove(&agreement);
-    });
     // The commit itself was made too early for what it says.
     past.assert_found(activate, &pending, "not before", |commits| commits[activate].delay(-3600));
-    // Before the signature that completes the consent: what waits has none.
-    let bobs = agree - 1;
-    past.assert_found(bobs, &agreement, "was added", |commits| {
-        let written = commits[agree].files[&agreement].clone();
-        commits[bobs].files.insert(agreement.clone(), written);
-    });
-}
 
-#[test]
-fn a_veto_by_too_few_or_in_other_words_is_found() {
-    let Some(past) = WaitedPast::make() else { return };
     let veto = past.last("Veto the pending signers");
     let is_record = |path: &&String| path.ends_with("/svc.veto.json");
     let record = past.commits[veto].files.keys().find(is_record).expect("a record").clone();
@@ -115,4 +101,30 @@ fn a_veto_by_too_few_or_in_other_words_is_found() {
     past.assert_found(veto, "", "not part of", |commits| {
         commits[veto].write(&past.path("svc.signers.vetoed/x/svc.veto.json"), "{}");
     });
+}
+
+#[test]
+fn a_mirror_whose_clock_is_ahead_waits_for_its_origin() {
+    let (Some(scene), Some(ahead)) = (Scene::new(), MachineClock::new()) else { return };
+    ahead.set(2 * DELAY);
+    let origin = url_of(&scene.world.server);
+    let mut mirror = TestServer::prepare_as(|dir| ahead.give_to(Launch::mirror(&origin, dir)));
+    mirror.start_again();
+    // A veto is repeated.
+    let vetoed = takeover().with("servers", serde_json::json!(["https://evil.example.org"]));
+    scene.agree(&vetoed, &["mallory"]);
+    let document = scene.veto_document("not ours");
+    scene.veto("mia", &document);
+    scene.veto("moe", &document).ok();
+    await_same(&mirror, &scene.world.server);
+    assert_eq!(mirror.get(&format!("/v1/files/{}", scene.pending())).status, 404);
+    scene.agree(&takeover(), &["mallory"]);
+    await_same(&mirror, &scene.world.server);
+    let signers = || mirror.get(&format!("/v1/get_signers/{}", scene.world.id(APP))).body;
+    assert_eq!(signers(), team(10).bytes(), "only the origin decides");
+    scene.set(DELAY + 60);
+    assert_eq!(scene.signers(), takeover().bytes());
+    await_same(&mirror, &scene.world.server);
+    assert_eq!(signers(), takeover().bytes());
+    fsck(&mirror.data_dir(), &[]).is_clean();
 }

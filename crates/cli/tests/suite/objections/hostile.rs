@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::hostile::{HostileServer, Victim};
-use crate::support::second_thoughts::{collecting, objection, project};
-use crate::support::{Person, World, client::add_files, people::now, person};
+use crate::support::hostile::{HostileServer, Victim, assert_harmless};
+use crate::support::objections::{collecting, object, objection, project};
+use crate::support::{Person, World, client::Computer, client::add_files, html::open, people::now, person};
 
 /// As the server keeps it.
 fn objections_file(world: &World, index: &str, key: &Person, signer: &Person, of: &str) -> Vec<u8> {
@@ -97,4 +97,41 @@ fn what_is_not_this_release_is_not_signed() {
         }
     }
     assert_eq!(server.posts(), [""; 0]);
+}
+
+/// Clears the screen, turns text round, begins a line.
+const EVIL: &str = "a\u{1b}[2J\rb\nc\u{202e}d\u{200b}\u{2066}e \"quoted\" <b>&amp;</b>";
+
+#[test]
+fn hostile_texts_are_shown_harmlessly() {
+    let (world, index) = collecting();
+    let computer = Computer::of(&world.server);
+    object(&world, &person("bob"), &index, Some(EVIL)).ok();
+    for (args, words) in [
+        (&["status", index.as_str()][..], &["\\u{1b}[2J", "\\u{202e}"][..]),
+        (&["pending"], &["\\u{1b}[2J", "\\u{202e}"]),
+        (&["sign", &index, "--yes"], &["\\u{1b}[2J"]),
+        (&["withdraw", &index, "--reason", EVIL, "--yes"], &[]),
+        (&["status", &index], &["withdrawn", "\\u{1b}[2J"]),
+        (&["withdraw", &index, "--reason", "x"], &[]),
+    ] {
+        assert_harmless(&computer.run_as("alice", args).ok().says(words));
+    }
+}
+
+const ATTACK: &str = "</q><script>alert(1)</script> \"><img src=x> \u{202e}\u{1b}\r\n end";
+const SHOWN: &str = "</q><script>alert(1)</script> \"><img src=x> \\u{202e}\\u{1b}\\u{d}\\u{a} end";
+
+#[test]
+fn hostile_objections_and_withdrawals_are_text_on_pages() {
+    let (world, index) = collecting();
+    object(&world, &person("bob"), &index, Some(ATTACK)).ok();
+    let verify = world.server.get(&format!("/verify?path={index}")).text();
+    assert!(verify.contains("1 signer objects") && verify.contains("&lt;script&gt;alert(1)"), "{verify}");
+    for page in [format!("/p/{index}"), format!("/p/{}", world.id("acme/app"))] {
+        open(&world.server, &page).says(&[SHOWN]);
+    }
+    let reason = json!({ "file_path": index, "reason": ATTACK });
+    world.post_as(&person("alice"), "/v1/withdraw", &reason).ok();
+    open(&world.server, &format!("/p/{index}")).says(&["withdrawn", SHOWN]);
 }

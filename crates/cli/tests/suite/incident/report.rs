@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::scene::{ask, decisive, expect, named_group, signer, start_team, team_file};
+use super::scene::{ask, decisive, expect, start_team, team_file};
 use crate::support::mirrors::{await_same, start_mirror, url_of};
+use crate::support::signers::{named_group, named_signer};
 use crate::support::{
     Git, SignersFile, World, client::Computer, days_ago, metrics::free_address, person, seconds_from_now,
 };
@@ -110,31 +111,6 @@ fn one_key_and_several_are_told_the_same_by_server_mirror_data_directory_and_clo
 }
 
 #[test]
-fn what_the_keys_registered_is_told_although_they_cannot_sign() {
-    let [alice, ci] = ["alice", "ci"].map(person);
-    let file = team_file().with("registrars", json!([signer(&ci.key(), "ci")]));
-    let world = World::with_project(&file, &[&alice, &person("bob"), &person("carol")]);
-    world.add_release(&ci, "acme/app/1.0");
-    world.add_release(&alice, "acme/app/2.0");
-    let computer = Computer::of(&world.server);
-    let told = ask(&computer, &[&ci.key()]);
-    assert_eq!(open(&told), [("release".to_owned(), "1.0".to_owned(), false)]);
-    assert_eq!(told["open"][0]["registered"], json!(true));
-    let repository = world.server.repository();
-    let copy = ["--repository", repository.to_str().unwrap()];
-    assert_eq!(ask(&Computer::offline(), &[&[ci.key().as_str()], &copy[..]].concat()), told);
-    let shown = computer.run(&["incident", &ci.key()]).ok();
-    let shown = shown.says(&[
-        "release 1.0",
-        "registered by these keys",
-        "# countersign",
-        "withdraw",
-        "/1.0/svc.index.json",
-    ]);
-    shown.says_nothing_of(&["2.0"]);
-}
-
-#[test]
 fn a_mirror_that_does_not_have_everything_gives_no_all_clear() {
     let origin = format!("http://{}", free_address());
     let mirror = start_mirror(&origin);
@@ -144,98 +120,6 @@ fn a_mirror_that_does_not_have_everything_gives_no_all_clear() {
     asked.says(&words).says_nothing_of(&["signed nothing", "nothing to rotate"]);
     let report = Computer::of(&mirror).run(&["incident", &person("bob").key(), "--json"]).json_error(3);
     assert_eq!(report["complete"], json!(false), "{report}");
-}
-
-#[test]
-fn what_met_its_thresholds_without_the_keys_is_not_called_needed() {
-    let [alice, bob, carol] = ["alice", "bob", "carol"].map(person);
-    // Bob signs a group that alice has met already.
-    let file =
-        SignersFile::new().artifact(1, &[&alice, &bob]).artifact(1, &[&carol]).admin(1, &[&alice, &bob]);
-    let world = World::with_project(&file, &[&alice, &bob, &carol]);
-    world.add_signed_release("acme/app/1.0", &[&alice, &bob, &carol]);
-    world.add_signed_release("acme/app/2.0", &[&bob, &carol]);
-    // And a rotation to which alice has agreed already.
-    let dave = person("dave");
-    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &bob]).artifact(1, &[&carol, &dave]);
-    let next = next.admin(1, &[&alice, &bob]);
-    world.rotate("acme/app", &next, &[&alice, &bob, &dave]);
-    let computer = Computer::of(&world.server);
-    let told = ask(&computer, &[&bob.key()]);
-    assert_eq!(decisive(&told["releases"]), expect(&[("1.0", false), ("2.0", true)]));
-    let rotations = told["rotations"].as_array().unwrap();
-    assert_eq!((&rotations[0]["number"], &rotations[0]["decisive"]), (&json!(2), &json!(false)));
-    assert_eq!((&rotations[1]["number"], &rotations[1]["decisive"]), (&json!(1), &json!(true)));
-    assert_eq!(told["alone"], json!(["rotate the signers", "revoke"]));
-    // Alice and bob together are needed for both.
-    let told = ask(&computer, &[&bob.key(), &alice.key()]);
-    assert_eq!(decisive(&told["releases"]), expect(&[("1.0", true), ("2.0", true)]));
-    let needed = &told["rotations"][0]["needed_as"];
-    assert_eq!(*needed, json!(["admins or masters of the file before", "admins or masters of the new file"]));
-    // Dave was needed because the file added the key.
-    let told = ask(&computer, &[&dave.key()]);
-    assert_eq!(told["rotations"][0]["needed_as"], json!(["a key that the file added"]));
-}
-
-#[test]
-fn roles_and_projects_are_all_told_and_a_stranger_is_nowhere() {
-    let [alice, bob, ci] = ["alice", "bob", "ci"].map(person);
-    let file = SignersFile::new()
-        .artifact(1, &[&alice])
-        .admin(1, &[&bob])
-        .revocation(1, &[&alice])
-        .with("registrars", json!([signer(&ci.key(), "ci")]));
-    let world = World::with_project(&file, &[&alice, &bob]);
-    world.activate("acme/tool", &SignersFile::of(1, &[&bob]).master(1, &[&alice]), &[&bob, &alice]);
-    let computer = Computer::of(&world.server);
-    let repository = world.server.repository();
-    for source in [&[][..], &["--repository", repository.to_str().unwrap()]] {
-        let report = |key: &str| computer.json(&[&["incident", key], source].concat());
-        let told = report(&alice.key());
-        let roles: Vec<&Value> =
-            told["projects"].as_array().unwrap().iter().map(|one| &one["listed"][0]["roles"]).collect();
-        assert_eq!(roles, [&json!(["artifact", "revocation"]), &json!(["master"])]);
-        assert_eq!(told["projects"][1]["alone"], json!(["rotate the signers"]), "the master");
-        let told = report(&ci.key());
-        assert_eq!(told["projects"][0]["listed"][0]["registrar"], json!(true));
-        assert_eq!(
-            (&told["projects"][0]["alone"], &told["projects"][0]["can_register"]),
-            (&json!([]), &json!(true))
-        );
-        assert_eq!(report(&person("mallory").key())["projects"], json!([]));
-    }
-    computer.run(&["incident", &person("mallory").key()]).ok().says(&["signed nothing"]);
-    computer.run(&["incident", "nonsense"]).failed_as_usage();
-}
-
-#[test]
-fn a_project_is_named_for_names_and_an_unknown_name_lists_the_others() {
-    let world = start_team();
-    let computer = Computer::of(&world.server);
-    let [bob, id] = [person("bob").key(), world.id("acme/app")];
-    let repository = world.server.repository();
-    for source in [&[][..], &["--repository", repository.to_str().unwrap()]] {
-        for project in [&*id, "acme/app"] {
-            let told = ask(&computer, &[&["bob", "--project", project], source].concat());
-            assert_eq!(told["listed"][0]["public_key"], json!(bob));
-        }
-        let wrong = [&["incident", "eve", "--project", "acme/app"], source].concat();
-        computer.run(&wrong).failed(2).says(&["\"alice\", \"bob\", \"carol\""]);
-        computer
-            .run(&[&["incident", "bob", "--project", "acme/none"], source].concat())
-            .failed_with(if source.is_empty() { 1 } else { 2 });
-    }
-    Computer::offline().run(&["incident", "bob", "--repository", "/nowhere"]).failed_with(1);
-    // A name that has meant several keys is no longer enough.
-    let mut group = named_group(2, &["alice", "bob", "carol"]);
-    let renewed = person("bob-new");
-    group[0]["signers"][1] = signer(&renewed.key(), "bob");
-    let next = SignersFile::dated(days_ago(5)).with("artifact_signers", group);
-    world.rotate("acme/app", &next, &[&person("alice"), &person("carol"), &renewed]);
-    for source in [&[][..], &["--repository", repository.to_str().unwrap()]] {
-        let args = [&["incident", "bob", "--project", "acme/app"], source].concat();
-        computer.run(&args).failed(2).says(&["2 keys", &bob, &renewed.key()]);
-    }
 }
 
 #[test]
@@ -275,7 +159,7 @@ fn a_stranger_keeps_no_one_from_a_report() {
     let [alice, mallory] = ["alice", "mallory"].map(person);
     let world = start_team();
     world.add_signed_release("acme/app/1.0", &[&alice, &person("bob")]);
-    let registrars = json!([signer(&alice.key(), "alice")]);
+    let registrars = json!([named_signer(&alice, "alice")]);
     let ahead = SignersFile::dated(seconds_from_now(9 * 60)).artifact(1, &[&mallory]);
     world.activate("aaa/trap", &ahead.with("registrars", registrars.clone()), &[&mallory]);
     // Before acme/app in the order of their names, and more than are told.
