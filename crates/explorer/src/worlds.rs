@@ -280,7 +280,7 @@ fn founders(name: &'static str, releases: &[&'static str]) -> World {
 
 /// Releases are withdrawn and objected to, also by people whom a rotation removed. Carol registers releases, and nothing
 /// else.
-pub fn second_thoughts() -> World {
+pub fn corrections() -> World {
     let [alice, bob, carol] = [0, 1, 2].map(secret);
     let plan = ProjectPlan::new(
         APP,
@@ -308,7 +308,7 @@ pub fn second_thoughts() -> World {
     };
     let about = "2 of 2 with a registrar, then 1 of 1";
     let plan = plan.releasing(&["v1"], &["one", "two"]);
-    let world = World::new("second_thoughts", about, vec![plan], &menu);
+    let world = World::new("corrections", about, vec![plan], &menu);
     let mut world = world.with_care(Care { every_byte: true, ..Care::SOME }).registered(&[0, 1]);
     // What no one may do, Bob alone tries: it takes long and leads nowhere.
     world.actions.retain(|action| match *action {
@@ -419,7 +419,7 @@ pub fn all() -> Vec<World> {
     vec![
         tiny(),
         equals(),
-        second_thoughts(),
+        corrections(),
         masters(),
         waiting(),
         patience(),

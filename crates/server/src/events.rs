@@ -59,7 +59,7 @@ pub struct Listener {
     heartbeat_at: Instant,
     end: watch::Receiver<i64>,
     client: Option<Listening>,
-    place: ListenerSlot,
+    slot: ListenerSlot,
     _share: Option<Permit>,
 }
 
@@ -77,7 +77,7 @@ impl Listener {
         origin: &RequestOrigin,
     ) -> Result<Self, ApiError> {
         let share = origin.client.as_ref().map(|client| client.share_listening()).transpose()?;
-        let place = source.events.admit(origin.claimant()).ok_or(ApiError::TOO_MANY_LISTENERS)?;
+        let slot = source.events.admit(origin.claimant()).ok_or(ApiError::TOO_MANY_LISTENERS)?;
         let (position, seen) = match request.after {
             None => {
                 let newest = source.store.recent_commits().newest();
@@ -95,7 +95,7 @@ impl Listener {
             heartbeat_at: now + HEARTBEAT,
             end: source.events.subscribe(),
             client: origin.listen(),
-            place,
+            slot,
             _share: share,
             source,
         })
@@ -109,7 +109,7 @@ impl Listener {
         loop {
             self.rest().await?;
             if self.client.as_ref().is_some_and(Listening::is_blocked) {
-                self.rest_until = Instant::now() + BLOCKED.max(self.place.rest());
+                self.rest_until = Instant::now() + BLOCKED.max(self.slot.rest());
                 continue;
             }
             match self.look() {
@@ -130,7 +130,7 @@ impl Listener {
         let position = self.position;
         tokio::select! {
             _ = self.source.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
-            () = self.place.held.lost() => None,
+            () = self.slot.held.lost() => None,
             changed = self.end.wait_for(|end| *end > position) => changed.ok().map(drop),
             () = tokio::time::sleep_until(self.heartbeat_at) => Some(()),
         }
@@ -141,7 +141,7 @@ impl Listener {
         tokio::select! {
             biased;
             _ = self.source.is_stopping.wait_for(|is_stopping| *is_stopping) => None,
-            () = self.place.held.lost() => None,
+            () = self.slot.held.lost() => None,
             () = tokio::time::sleep_until(self.rest_until) => Some(()),
         }
     }
@@ -169,7 +169,7 @@ impl Listener {
         }
         let (text, count) = (told.text, told.count);
         if self.position > begin {
-            self.rest_until = Instant::now() + self.place.rest();
+            self.rest_until = Instant::now() + self.slot.rest();
         }
         self.source.events.sent.add(count);
         match (text.is_empty(), is_behind) {
@@ -227,10 +227,10 @@ impl<'a> Telling<'a> {
     /// all again.
     fn add(&mut self, commit: &RecentCommit) {
         let before = self.count;
-        for (place, event) in commit.events().iter().enumerate() {
+        for (number, event) in commit.events().iter().enumerate() {
             if self.filter.matches(event) && self.concerns_key(event) {
                 let end = if self.count > before { "\n" } else { "" };
-                let (kind, body) = (event.kind.name(), &commit.bodies()[place]);
+                let (kind, body) = (event.kind.name(), &commit.bodies()[number]);
                 let _ = write!(self.text, "{end}event: {kind}\ndata: {body}\n");
                 self.count += 1;
             }

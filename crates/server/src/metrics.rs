@@ -76,12 +76,12 @@ struct Cell {
 impl Requests {
     pub(crate) fn record(&self, connection: u64, kind: RequestKind, status: StatusCode, took: Duration) {
         let cell = &self.shards[connection as usize % SHARDS].kinds[kind.0];
-        let place = STATUSES.iter().position(|known| *known == status.as_u16());
-        cell.statuses[place.unwrap_or(STATUSES.len())].add(1);
+        let slot = STATUSES.iter().position(|known| *known == status.as_u16());
+        cell.statuses[slot.unwrap_or(STATUSES.len())].add(1);
         let nanos = took.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(took.subsec_nanos()));
         let seconds = took.as_secs_f64();
-        let place = BOUNDS.iter().position(|bound| seconds <= *bound);
-        cell.latencies[place.unwrap_or(BOUNDS.len())].add(1);
+        let slot = BOUNDS.iter().position(|bound| seconds <= *bound);
+        cell.latencies[slot.unwrap_or(BOUNDS.len())].add(1);
         cell.nanos.add(nanos);
     }
 
@@ -96,12 +96,12 @@ impl Requests {
 
     /// Statuses with their counts; `None` is any other status.
     pub fn by_status(&self, kind: RequestKind) -> impl Iterator<Item = (Option<u16>, u64)> {
-        let sum = move |place: usize| self.sum(kind, |cell| &cell.statuses[place]);
-        (0..=STATUSES.len()).map(move |place| (STATUSES.get(place).copied(), sum(place)))
+        let sum = move |slot: usize| self.sum(kind, |cell| &cell.statuses[slot]);
+        (0..=STATUSES.len()).map(move |slot| (STATUSES.get(slot).copied(), sum(slot)))
     }
 
     pub fn latencies(&self, kind: RequestKind) -> Latencies {
-        let counts = std::array::from_fn(|place| self.sum(kind, |cell| &cell.latencies[place]));
+        let counts = std::array::from_fn(|slot| self.sum(kind, |cell| &cell.latencies[slot]));
         Latencies { counts, nanos: self.sum(kind, |cell| &cell.nanos) }
     }
 

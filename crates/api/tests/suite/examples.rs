@@ -146,7 +146,7 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
         C::AlreadySigned,
         world.sign(INDEX, &alice()).expect_err("signed before"),
     );
-    tell_second_thoughts(examples, world.clone());
+    tell_corrections(examples, world.clone());
     let waiting = [path(INDEX)];
     examples.add("pending", PendingResponse::within(usize::MAX, &world.repo, waiting.iter()));
     let files =
@@ -176,7 +176,7 @@ fn tell_release(examples: &mut Examples, world: &mut World) {
 }
 
 /// The release is objected to, then withdrawn.
-fn tell_second_thoughts(examples: &mut Examples, mut world: World) {
+fn tell_corrections(examples: &mut Examples, mut world: World) {
     world.pass(30);
     let objection = world.objection(Some("linux-arm64 does not match my build"), &bob());
     examples.add_refusal(

@@ -1,4 +1,4 @@
-//! `countersign object` and `countersign withdraw`: second thoughts about a release.
+//! `countersign object` and `countersign withdraw`: what speaks against a release, and taking one back.
 
 use std::time::Duration;
 

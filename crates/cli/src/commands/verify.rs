@@ -116,7 +116,7 @@ fn pair_whole<'a>(
     let mut here: BTreeSet<&AssetName> = BTreeSet::new();
     let mut pairs = Vec::new();
     for given in files {
-        let named = given.place.as_deref().and_then(|place| artifact.file(place));
+        let named = given.listed_as.as_deref().and_then(|listed_as| artifact.file(listed_as));
         let file = named.ok_or_else(|| not_listed(artifact, &given.path))?;
         if !here.insert(&file.file_name) {
             return Err(CliError::unverified(
@@ -343,7 +343,7 @@ struct GivenFile {
     path: PathBuf,
     /// Its path below the directory that was named, with `/`; its own name, if the file itself was named. None if that is
     /// no text, as no name in an index is.
-    place: Option<String>,
+    listed_as: Option<String>,
 }
 
 fn list_files(given: &[PathBuf]) -> Result<Vec<GivenFile>, CliError> {
@@ -351,8 +351,8 @@ fn list_files(given: &[PathBuf]) -> Result<Vec<GivenFile>, CliError> {
     for path in given {
         // A file that is not there is no failed verification.
         if !fs::metadata(path).map_err(|error| CliError::file("read", path, error))?.is_dir() {
-            let place = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-            files.push(GivenFile { path: path.clone(), place });
+            let listed_as = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+            files.push(GivenFile { path: path.clone(), listed_as });
             continue;
         }
         let before = files.len();
@@ -380,8 +380,8 @@ fn refuse_links(given: &[PathBuf]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// `place`: of the directory, and empty for the one that was named.
-fn add_directory(dir: &Path, place: Option<&str>, files: &mut Vec<GivenFile>) -> Result<(), CliError> {
+/// Adds the files below a directory. `listed_as` is its path below the one that was named, and empty for that one.
+fn add_directory(dir: &Path, listed_as: Option<&str>, files: &mut Vec<GivenFile>) -> Result<(), CliError> {
     let mut entries: Vec<fs::DirEntry> = fs::read_dir(dir)
         .and_then(Iterator::collect::<io::Result<_>>)
         .map_err(|error| CliError::file("read", dir, error))?;
@@ -390,14 +390,14 @@ fn add_directory(dir: &Path, place: Option<&str>, files: &mut Vec<GivenFile>) ->
         let path = entry.path();
         let kind = entry.file_type().map_err(|error| CliError::file("read", &path, error))?;
         let name = entry.file_name();
-        let place = place.zip(name.to_str()).map(|(above, name)| match above {
+        let listed_as = listed_as.zip(name.to_str()).map(|(above, name)| match above {
             "" => name.to_owned(),
             above => format!("{above}/{name}"),
         });
         if kind.is_dir() {
-            add_directory(&path, place.as_deref(), files)?;
+            add_directory(&path, listed_as.as_deref(), files)?;
         } else if kind.is_file() {
-            files.push(GivenFile { path, place });
+            files.push(GivenFile { path, listed_as });
         } else {
             return Err(special(&path));
         }

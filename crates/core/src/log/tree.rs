@@ -180,21 +180,21 @@ pub fn verify_inclusion(
         return Err(BadProof);
     }
     // The place of the current subtree in its level, and that of the last one.
-    let (mut place, mut last, mut hash) = (index, size - 1, *leaf);
+    let (mut position, mut last, mut hash) = (index, size - 1, *leaf);
     for sibling in proof {
         if last == 0 {
             return Err(BadProof);
         }
-        if place % 2 == 1 || place == last {
+        if position % 2 == 1 || position == last {
             hash = node_hash(sibling, &hash);
             // A last subtree without a right neighbour goes up as it is.
-            while place.is_multiple_of(2) && place != 0 {
-                (place, last) = (place >> 1, last >> 1);
+            while position.is_multiple_of(2) && position != 0 {
+                (position, last) = (position >> 1, last >> 1);
             }
         } else {
             hash = node_hash(&hash, sibling);
         }
-        (place, last) = (place >> 1, last >> 1);
+        (position, last) = (position >> 1, last >> 1);
     }
     if last == 0 && hash == *root { Ok(()) } else { Err(BadProof) }
 }
@@ -248,24 +248,24 @@ fn follow_consistency(old: &TreeHead, new_size: u64, proof: &[Hash]) -> Option<P
         Some((first, rest)) => (*first, rest),
         None => return None,
     };
-    let (mut place, mut last) = (old.size - 1, new_size - 1);
-    while place % 2 == 1 {
-        (place, last) = (place >> 1, last >> 1);
+    let (mut position, mut last) = (old.size - 1, new_size - 1);
+    while position % 2 == 1 {
+        (position, last) = (position >> 1, last >> 1);
     }
     let (mut old_root, mut new_root) = (first, first);
     for sibling in rest {
         if last == 0 {
             return None;
         }
-        if place % 2 == 1 || place == last {
+        if position % 2 == 1 || position == last {
             (old_root, new_root) = (node_hash(sibling, &old_root), node_hash(sibling, &new_root));
-            while place.is_multiple_of(2) && place != 0 {
-                (place, last) = (place >> 1, last >> 1);
+            while position.is_multiple_of(2) && position != 0 {
+                (position, last) = (position >> 1, last >> 1);
             }
         } else {
             new_root = node_hash(&new_root, sibling);
         }
-        (place, last) = (place >> 1, last >> 1);
+        (position, last) = (position >> 1, last >> 1);
     }
     (last == 0).then_some(ProvenRoots { old: old_root, new: new_root })
 }

@@ -23,15 +23,15 @@ pub(crate) async fn begin(
     after: Option<ObjectId>,
     claimant: Claimant,
 ) -> Result<SentJournal, ApiError> {
-    let place = followers.reading.take(claimant.clone()).await.map_err(|_| ApiError::TOO_MANY_FOLLOWERS)?;
-    let found = place.keep(followers.read(move || store.journal(after))).await?;
+    let permit = followers.reading.take(claimant.clone()).await.map_err(|_| ApiError::TOO_MANY_FOLLOWERS)?;
+    let found = permit.keep(followers.read(move || store.journal(after))).await?;
     let unreadable = |error: StoreError| {
         ApiError::new(ErrorCode::StorageFailed, "the journal cannot be read").because(error)
     };
     let found = found?.map_err(unreadable)?;
     let export =
         found.ok_or_else(|| not_in_history(after.map_or_else(String::new, |after| after.to_string())))?;
-    Ok(SentJournal { followers: Arc::clone(followers), export, place, claimant })
+    Ok(SentJournal { followers: Arc::clone(followers), export, permit, claimant })
 }
 
 /// The answer to a follower whose newest commit this server does not have.
@@ -122,12 +122,12 @@ impl Followers {
         if request.wait.is_zero() || !is_up_to_date() {
             return Ok(());
         }
-        let place = self.waiting.try_take(claimant).map_err(|_| ApiError::TOO_MANY_FOLLOWERS)?;
+        let permit = self.waiting.try_take(claimant).map_err(|_| ApiError::TOO_MANY_FOLLOWERS)?;
         let told = async { while is_up_to_date() && news.end.changed().await.is_ok() {} };
         tokio::select! {
             _ = timeout(request.wait, told) => {}
             _ = news.is_stopping.wait_for(|is_stopping| *is_stopping) => {}
-            () = place.lost() => return Err(ApiError::TOO_MANY_FOLLOWERS.into()),
+            () = permit.lost() => return Err(ApiError::TOO_MANY_FOLLOWERS.into()),
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ const LAP_BYTES: u64 = 128 << 10;
 pub struct SentJournal {
     followers: Arc<Followers>,
     export: JournalExport,
-    place: Permit,
+    permit: Permit,
     claimant: Claimant,
 }
 
@@ -196,14 +196,14 @@ impl SentJournal {
     /// Sends everything, or says why the journal ends early. The follower can go on from its last commit.
     async fn send_all(self, pieces: &Pieces) -> Result<(), String> {
         let gave_way = |GaveWay| GaveWay.to_string();
-        let Self { followers, mut export, mut place, claimant } = self;
+        let Self { followers, mut export, mut permit, claimant } = self;
         loop {
             let read = followers.read(move || {
                 let part = export.next_part(PART_BYTES);
                 (export, part)
             });
             let part;
-            (export, part) = place.keep(read).await.map_err(gave_way)?.map_err(|error| error.message)?;
+            (export, part) = permit.keep(read).await.map_err(gave_way)?.map_err(|error| error.message)?;
             let part = part.map_err(|error| {
                 tracing::error!(%error, "followers get no further: the journal cannot be read");
                 "the journal cannot be read".to_owned()
@@ -213,13 +213,13 @@ impl SentJournal {
             while !rest.is_empty() {
                 let piece = rest.split_to(rest.len().min(PIECE_BYTES));
                 let length = piece.len() as u64;
-                if place.keep(pieces.send(Ok(piece))).await.map_err(gave_way)?.is_err() {
+                if permit.keep(pieces.send(Ok(piece))).await.map_err(gave_way)?.is_err() {
                     return Ok(());
                 }
-                if place.meter().add(length) + length >= LAP_BYTES {
-                    drop(place);
+                if permit.meter().add(length) + length >= LAP_BYTES {
+                    drop(permit);
                     let taken = followers.reading.take(claimant.clone()).await;
-                    place = taken.map_err(|_| gave_way(GaveWay))?;
+                    permit = taken.map_err(|_| gave_way(GaveWay))?;
                 }
             }
             followers.sent.add(commits as u64);

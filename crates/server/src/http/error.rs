@@ -24,7 +24,7 @@ pub struct ApiError {
     /// Seconds after which to try again.
     pub retry_after: Option<u64>,
     pub source: Option<Box<dyn StdError + Send + Sync>>,
-    pub gravity: Severity,
+    pub severity: Severity,
 }
 
 /// The codes of refusals that pass by themselves, with the seconds after which another try is worth it. An outcome that is
@@ -100,10 +100,10 @@ impl ApiError {
 
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         // A busy or stopping server has not failed.
-        let gravity = if matches!(code.status(), 500 | 507) { Severity::Failure } else { Severity::Refusal };
+        let severity = if matches!(code.status(), 500 | 507) { Severity::Failure } else { Severity::Refusal };
         let passing = PASSING.iter().find(|(passing, _)| *passing == code);
         let retry_after = passing.map(|(_, seconds)| *seconds);
-        Self { code, message: message.into(), retry_after, source: None, gravity }
+        Self { code, message: message.into(), retry_after, source: None, severity }
     }
 
     pub fn status(&self) -> StatusCode {
@@ -162,7 +162,7 @@ impl ApiError {
             UpstreamFault::Unreachable => ErrorCode::UpstreamUnreachable,
             UpstreamFault::Invalid => ErrorCode::UpstreamInvalid,
         };
-        Self { gravity: Severity::Upstream(fault), ..Self::new(code, message) }
+        Self { severity: Severity::Upstream(fault), ..Self::new(code, message) }
     }
 
     pub(crate) fn because(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -183,7 +183,7 @@ impl IntoResponse for ApiError {
         // Many messages quote their cause already.
         let source = self.source.as_deref().map(|source| describe(source));
         let source = source.filter(|source| !self.message.contains(source.as_str()));
-        let reason = LoggedReason { gravity: self.gravity, reason: self.message.clone(), source };
+        let reason = LoggedReason { severity: self.severity, reason: self.message.clone(), source };
         let (status, code) = (self.status(), self.code);
         let mut response = (status, Json(ErrorResponse { error: self.message, code })).into_response();
         if let Some(seconds) = self.retry_after {
@@ -197,7 +197,7 @@ impl IntoResponse for ApiError {
 /// Why a request was refused or failed, on its way to the log. The code that sends the answer knows the request.
 #[derive(Debug, Clone)]
 pub(crate) struct LoggedReason {
-    pub(crate) gravity: Severity,
+    pub(crate) severity: Severity,
     pub(crate) reason: String,
     pub(crate) source: Option<String>,
 }

@@ -205,11 +205,11 @@ impl Asked<'_> {
         let (status, requests) = (response.status(), &visitor.service.requests);
         requests.record(visitor.number, kind, status, took);
         let told = response.extensions_mut().remove::<LoggedReason>();
-        let gravity = told.as_ref().map(|told| told.gravity);
-        if let Some(Severity::Upstream(fault)) = gravity {
+        let severity = told.as_ref().map(|told| told.severity);
+        if let Some(Severity::Upstream(fault)) = severity {
             requests.note_upstream(fault);
         }
-        let is_grave = matches!(gravity, Some(Severity::Upstream(_) | Severity::Failure));
+        let is_grave = matches!(severity, Some(Severity::Upstream(_) | Severity::Failure));
         let span = if span.is_disabled() && is_grave {
             // A read that turns out to be worth a line.
             let Self { id, method, uri, address, .. } = self;
@@ -224,7 +224,7 @@ impl Asked<'_> {
         let is_detail = self.is_plain_read || (self.method.is_safe() && !is_refused);
         let (reason, source) = told.map(|told| (told.reason, told.source)).unzip();
         let (status, ms, source) = (status.as_u16(), rounded_ms(took), source.flatten());
-        span.in_scope(|| match gravity {
+        span.in_scope(|| match severity {
             Some(Severity::Failure) => tracing::error!(status, ms, reason, source, "answered"),
             Some(Severity::Upstream(_)) => tracing::warn!(status, ms, reason, source, "answered"),
             Some(Severity::Flood) => tracing::debug!(status, ms, reason, "answered"),

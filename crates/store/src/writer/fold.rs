@@ -231,8 +231,8 @@ impl NewPack<'_> {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             let start = entry.pack_offset;
-            if let Some(&place) = self.places.get(&entry.oid) {
-                moved.push((start, place));
+            if let Some(&offset) = self.places.get(&entry.oid) {
+                moved.push((start, offset));
                 continue;
             }
             let raw = data.entry_slice(start..end).ok_or_else(|| damaged(pack))?;
@@ -240,14 +240,14 @@ impl NewPack<'_> {
             if entry.crc32.is_some_and(|expected| crc32fast::hash(raw) != expected) {
                 return Err(damaged(pack));
             }
-            let place = self.written;
+            let offset = self.written;
             let parsed = data.entry(start).map_err(|_| damaged(pack))?;
             let changed = match parsed.header {
                 Header::OfsDelta { base_distance } => {
                     let base = start.checked_sub(base_distance).ok_or_else(|| damaged(pack))?;
                     let at = moved.binary_search_by_key(&base, |(old, _)| *old).map_err(|_| damaged(pack))?;
                     let mut bytes = Vec::with_capacity(raw.len() + 8);
-                    let header = Header::OfsDelta { base_distance: place - moved[at].1 };
+                    let header = Header::OfsDelta { base_distance: offset - moved[at].1 };
                     header.write_to(parsed.decompressed_size, &mut bytes)?;
                     bytes.extend_from_slice(&raw[parsed.header_size()..]);
                     Some(bytes)
@@ -263,9 +263,9 @@ impl NewPack<'_> {
             let bytes = changed.as_deref().unwrap_or(raw);
             self.write(bytes)?;
             let crc32 = crc32fast::hash(bytes);
-            moved.push((start, place));
-            self.places.insert(entry.oid, place);
-            self.index.push(IndexEntry { id: entry.oid, crc32, offset: place });
+            moved.push((start, offset));
+            self.places.insert(entry.oid, offset);
+            self.index.push(IndexEntry { id: entry.oid, crc32, offset });
         }
         Ok(())
     }
@@ -351,7 +351,7 @@ pub struct Versions {
 #[derive(Debug)]
 pub struct Version {
     pub content: Vec<u8>,
-    place: u64,
+    offset: u64,
     /// How many differences lead from a whole copy to it.
     depth: usize,
 }
@@ -359,7 +359,7 @@ pub struct Version {
 impl Versions {
     /// The entry of an object, which will be at `place`, as a difference to the version before. Upon it there will be as
     /// many differences as `height` says. Where versions are not known as such, nothing is lost but the saving.
-    pub fn shorten(&mut self, kind: Kind, content: Vec<u8>, place: u64, height: usize) -> Option<Vec<u8>> {
+    pub fn shorten(&mut self, kind: Kind, content: Vec<u8>, offset: u64, height: usize) -> Option<Vec<u8>> {
         let likeness = (kind, self.likeness(kind, &content)?);
         if self.bytes > MAX_VERSION_BYTES {
             *self = Self { hasher: self.hasher.clone(), ..Self::default() };
@@ -367,12 +367,12 @@ impl Versions {
         let before = self.newest.get(&likeness).filter(|before| before.depth + height < MAX_CHAIN);
         let delta = before.map(|before| (before, encode_delta(&before.content, &content)));
         let shorter = delta.filter(|(_, delta)| delta.len() < content.len() / 2).map(|(before, delta)| {
-            let header = Header::OfsDelta { base_distance: place - before.place };
+            let header = Header::OfsDelta { base_distance: offset - before.offset };
             (before.depth + 1, encode_entry(&header, &delta))
         });
         let (depth, bytes) = shorter.map_or((0, None), |(depth, bytes)| (depth, Some(bytes)));
         self.bytes += content.len();
-        let replaced = self.newest.insert(likeness, Version { content, place, depth });
+        let replaced = self.newest.insert(likeness, Version { content, offset, depth });
         self.bytes -= replaced.map_or(0, |replaced| replaced.content.len());
         bytes
     }

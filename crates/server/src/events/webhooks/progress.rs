@@ -27,7 +27,7 @@ pub struct DeliveryPosition {
 pub struct Progress {
     /// The file; `None` if the database that nodes share keeps the progress.
     path: Option<Arc<Path>>,
-    place: DeliveryPosition,
+    position: DeliveryPosition,
     /// The time since which the file is behind `place`.
     behind_since: Option<Instant>,
 }
@@ -68,35 +68,35 @@ impl Progress {
             )
         };
         let fail = |error: io::Error| format!("the progress of a webhook cannot be kept in {shown}: {error}");
-        let place = match fs::read_to_string(&path) {
+        let position = match fs::read_to_string(&path) {
             Ok(text) => DeliveryPosition::parse(&text).ok_or_else(unreadable)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let place = DeliveryPosition::after(newest);
-                create(dir, &path, place).map_err(fail)?;
+                let position = DeliveryPosition::after(newest);
+                create(dir, &path, position).map_err(fail)?;
                 tracing::info!(webhook = %name, commit = %newest, "a new webhook starts after this commit");
-                place
+                position
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(unreadable().into()),
             Err(error) => return Err(fail(error).into()),
         };
-        Ok(Self { path: Some(path.into()), place, behind_since: None })
+        Ok(Self { path: Some(path.into()), position, behind_since: None })
     }
 
     /// What is known while this node delivers. What nodes share is written when a turn ends.
     pub fn shared(newest: ObjectId) -> Self {
-        Self { path: None, place: DeliveryPosition::after(newest), behind_since: None }
+        Self { path: None, position: DeliveryPosition::after(newest), behind_since: None }
     }
 
     pub fn place(&self) -> DeliveryPosition {
-        self.place
+        self.position
     }
 
     /// Events up to here were delivered or need no delivery. Changes memory only.
-    pub fn advance(&mut self, place: DeliveryPosition) {
-        if self.place != place && self.path.is_some() {
+    pub fn advance(&mut self, position: DeliveryPosition) {
+        if self.position != position && self.path.is_some() {
             self.behind_since.get_or_insert_with(Instant::now);
         }
-        self.place = place;
+        self.position = position;
     }
 
     /// The latest time to write the file.
@@ -106,10 +106,10 @@ impl Progress {
 
     /// Writes what is known. Must run to its end: the file has one writer at a time.
     pub async fn record(&mut self) -> io::Result<()> {
-        let (Some(path), Some(_), place) = (self.path.clone(), self.behind_since, self.place) else {
+        let (Some(path), Some(_), position) = (self.path.clone(), self.behind_since, self.position) else {
             return Ok(());
         };
-        let written = tokio::task::spawn_blocking(move || replace(&path, place)).await;
+        let written = tokio::task::spawn_blocking(move || replace(&path, position)).await;
         // A failed write is retried, but not at once.
         self.behind_since = Some(Instant::now());
         written.map_err(io::Error::other)??;
@@ -118,9 +118,9 @@ impl Progress {
     }
 }
 
-fn create(dir: &Path, path: &Path, place: DeliveryPosition) -> io::Result<()> {
+fn create(dir: &Path, path: &Path, position: DeliveryPosition) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    replace(path, place)?;
+    replace(path, position)?;
     for dir in [Some(dir), dir.parent()].into_iter().flatten() {
         File::open(dir)?.sync_all()?;
     }
@@ -128,11 +128,11 @@ fn create(dir: &Path, path: &Path, place: DeliveryPosition) -> io::Result<()> {
 }
 
 /// A power cut leaves the old content or the new one.
-fn replace(path: &Path, place: DeliveryPosition) -> io::Result<()> {
+fn replace(path: &Path, position: DeliveryPosition) -> io::Result<()> {
     // The name of a webhook never contains a dot.
     let unfinished = path.with_extension("new");
     let mut file = File::create(&unfinished)?;
-    file.write_all(place.to_string().as_bytes())?;
+    file.write_all(position.to_string().as_bytes())?;
     file.sync_all()?;
     fs::rename(&unfinished, path)
 }

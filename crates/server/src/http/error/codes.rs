@@ -87,7 +87,7 @@ impl From<NonceError> for ApiError {
 impl From<Limited> for ApiError {
     fn from(limited: Limited) -> Self {
         let refused = Self::refused(ErrorCode::RateLimited, &limited).retry_after(limited.seconds);
-        Self { gravity: Severity::Flood, ..refused }
+        Self { severity: Severity::Flood, ..refused }
     }
 }
 
