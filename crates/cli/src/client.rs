@@ -277,15 +277,6 @@ impl ServerClient {
         url
     }
 
-    /// The address of the server over https, on the same port.
-    fn as_https(&self) -> Option<Url> {
-        let mut url = self.base.clone();
-        let port = url.port_or_known_default();
-        url.set_scheme("https").ok()?;
-        url.set_port(port).ok()?;
-        Some(url)
-    }
-
     async fn get(&self, url: Url, max_bytes: usize) -> Result<Answer, CliError> {
         match self.look_up(url, max_bytes).await? {
             answer if answer.status.is_success() => Ok(answer),

@@ -62,9 +62,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Witness(args) => serve::witness(&global, args, output),
         Command::Admin { command } => admin::run(command, &global, output),
         Command::Fsck(args) => fsck::run(args, output),
-        Command::Config { command } => {
-            ask(global, output, async |session| config::run(session, command.as_ref()).await)
-        }
+        Command::Config { command } => config::run(command.as_ref(), global, output),
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command: SignersCommand::New(args) } => signers::make(&args, output),
         Command::Signers { command: SignersCommand::Check(args) } if signers::idle::names_file(&args) => {

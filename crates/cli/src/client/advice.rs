@@ -144,7 +144,7 @@ mod tests {
         let said = to_client_words(body["error"].as_str().unwrap_or_default());
         let introduction =
             error.to_string().strip_suffix(&said).expect("the server's words are told").to_owned();
-        (error.kind().exit_code(), error.hint().to_owned(), error.details().clone(), introduction)
+        (error.kind().exit_code(), error.hint().to_owned(), error.details.clone(), introduction)
     }
 
     /// Sentences that once meant something to a client, and one that never did.

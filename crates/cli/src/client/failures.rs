@@ -186,8 +186,12 @@ impl ServerClient {
 
     /// Whether the port of an http address answers a TLS handshake.
     async fn is_https(&self) -> bool {
-        let Some(base) = self.as_https() else { return false };
-        let asked = self.http.get(base).timeout(crate::client::CONNECT_TIMEOUT).send().await;
+        let mut url = self.base.clone();
+        let port = url.port_or_known_default();
+        if url.set_scheme("https").and_then(|()| url.set_port(port)).is_err() {
+            return false;
+        }
+        let asked = self.http.get(url).timeout(crate::client::CONNECT_TIMEOUT).send().await;
         asked.map_or_else(
             |error| find_tls_problem(&error).is_some_and(|problem| problem != TlsProblem::NotTls),
             |_| true,

@@ -136,12 +136,12 @@ impl Session {
     }
 
     async fn find_url(&self, url: &str, reader: Reader) -> Result<ServerPath, CliError> {
-        if let Some(page) = split_page(url) {
-            let client = match self.chosen_server(Some(&page.path)) {
-                Some(server) => ServerClient::open(server, self.output)?,
-                None => ServerClient::new(&page.server, self.output)?,
+        if let Some((server, path)) = split_page(url) {
+            let client = match self.chosen_server(Some(&path)) {
+                Some(chosen) => ServerClient::open(chosen, self.output)?,
+                None => ServerClient::new(&server, self.output)?,
             };
-            return Ok(ServerPath { client, path: page.path, shown: None });
+            return Ok(ServerPath { client, path, shown: None });
         }
         if let Some(path) = locate_release_page(url) {
             let client = self.client_of_place(&path, Some(url), reader).await?;
@@ -426,7 +426,7 @@ impl ReleaseName {
         match &self.subject {
             NamedSubject::Path(path) => Some(path.clone()),
             NamedSubject::Url(url) => match split_page(url) {
-                Some(page) => Some(page.path),
+                Some((_, path)) => Some(path),
                 None => path_of_url(url.split(['?', '#']).next().unwrap_or(url)),
             },
             NamedSubject::Short(_) => None,
@@ -445,14 +445,8 @@ impl fmt::Display for ReleaseName {
     }
 }
 
-/// A page of a signing server, which names the server as well.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ServerPage {
-    pub(crate) server: String,
-    pub(crate) path: RepoPath,
-}
-
-pub(crate) fn split_page(url: &str) -> Option<ServerPage> {
+/// The server and the path that a page of a signing server is about. `None` if the URL is no such page.
+pub(crate) fn split_page(url: &str) -> Option<(String, RepoPath)> {
     let url = url.split(['?', '#']).next()?;
     let after_scheme = url.find("://")? + 3;
     [PAGES, BADGES].iter().find_map(|route| {
@@ -466,7 +460,7 @@ pub(crate) fn split_page(url: &str) -> Option<ServerPage> {
         let mut parts = path.splitn(3, '/');
         let (scheme, host, rest) = (parts.next()?, parts.next()?, parts.next()?);
         let decoded = path_of_url(&format!("{scheme}://{host}:{rest}"))?;
-        Some(ServerPage { server: url[..at].to_owned(), path: decoded })
+        Some((url[..at].to_owned(), decoded))
     })
 }
 

@@ -3,20 +3,24 @@
 use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
-use crate::args::{ConfigCommand, ConfigSetArgs, ScopeArgs, parse_duration};
-use crate::client::{ServerClient, session::Reader, session::Session, targets::ReleaseName};
+use crate::args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs, parse_duration};
+use crate::client::{ServerClient, session, session::Reader, targets::FORMS, targets::ReleaseName};
 use crate::settings::client_config::{ClientConfigFile, Setting, SettingScope};
 use crate::words::{error::CliError, output::Output};
 
-pub(crate) async fn run(session: &Session, command: Option<&ConfigCommand>) -> Result<(), CliError> {
+pub(crate) fn run(
+    command: Option<&ConfigCommand>,
+    global: GlobalArgs,
+    output: Output,
+) -> Result<(), CliError> {
     let file = ClientConfigFile::locate()?;
     match command {
-        None | Some(ConfigCommand::Show) => show(&file, session),
-        Some(ConfigCommand::Set(args)) => set(&file, args, session).await,
+        None | Some(ConfigCommand::Show) => show(&file, output),
+        Some(ConfigCommand::Set(args)) => set(&file, args, global, output),
         Some(ConfigCommand::Unset { setting, scope }) => {
-            let scope = scope_of(scope, session).await?;
+            let scope = scope_of(scope, global, output)?;
             file.set(&scope, *setting, None)?;
-            session.output.result(
+            output.result(
                 &format!("The {} for {scope} is no longer set.", setting.name()),
                 &json!({"file": file.path().display().to_string()}),
             )
@@ -24,8 +28,8 @@ pub(crate) async fn run(session: &Session, command: Option<&ConfigCommand>) -> R
     }
 }
 
-fn show(file: &ClientConfigFile, session: &Session) -> Result<(), CliError> {
-    let values = session.config.values();
+fn show(file: &ClientConfigFile, output: Output) -> Result<(), CliError> {
+    let values = file.read()?.values();
     let mut lines = vec![file.path().display().to_string()];
     lines.extend(
         values.iter().map(|line| {
@@ -51,10 +55,15 @@ fn show(file: &ClientConfigFile, session: &Session) -> Result<(), CliError> {
         "file": file.path().display().to_string(),
         "settings": values.collect::<Vec<_>>(),
     });
-    session.output.answer(&lines.join("\n"), &value)
+    output.answer(&lines.join("\n"), &value)
 }
 
-async fn set(file: &ClientConfigFile, args: &ConfigSetArgs, session: &Session) -> Result<(), CliError> {
+fn set(
+    file: &ClientConfigFile,
+    args: &ConfigSetArgs,
+    global: GlobalArgs,
+    output: Output,
+) -> Result<(), CliError> {
     let value = match args.setting {
         Setting::Server => {
             ServerClient::new(&args.value, Output::silent())?;
@@ -72,28 +81,35 @@ async fn set(file: &ClientConfigFile, args: &ConfigSetArgs, session: &Session) -
             }
         },
     };
-    let scope = scope_of(&args.scope, session).await?;
+    let scope = scope_of(&args.scope, global, output)?;
     file.set(&scope, args.setting, Some(&value))?;
-    session.output.result(
+    output.result(
         &format!("The {} for {scope} is {}.", args.setting.name(), shown_text(&value)),
         &json!({"file": file.path().display().to_string(), "setting": args.setting.name(), "value": value}),
     )
 }
 
-async fn scope_of(args: &ScopeArgs, session: &Session) -> Result<SettingScope, CliError> {
+fn scope_of(args: &ScopeArgs, global: GlobalArgs, output: Output) -> Result<SettingScope, CliError> {
     Ok(match (&args.project, &args.host) {
-        (Some(name), _) => SettingScope::Project(resolve_project(name, session).await?),
+        (Some(name), _) => SettingScope::Project(resolve_project(name, global, output)?),
         (None, Some(host)) => SettingScope::Host(host.to_ascii_lowercase()),
         (None, None) => SettingScope::All,
     })
 }
 
 /// A project that is written in full need not exist yet. This computer or a server knows the rest of a short name.
-async fn resolve_project(name: &str, session: &Session) -> Result<RepoPath, CliError> {
+fn resolve_project(name: &str, global: GlobalArgs, output: Output) -> Result<RepoPath, CliError> {
     let name = ReleaseName::parse_one(&[name.to_owned()])?;
     let path = match name.written_path() {
         Some(path) => path,
-        None => session.find_place(&name, Reader::Signer).await?.path,
+        None => {
+            let mut found = None;
+            session::ask(global, output, async |session| {
+                found = Some(session.find_place(&name, Reader::Signer).await?.path);
+                Ok(())
+            })?;
+            found.ok_or_else(|| CliError::usage("no project is named", FORMS))?
+        }
     };
     if path.names().next().is_some() {
         return Ok(path);

@@ -180,9 +180,9 @@ async fn explain_conflict(client: &ServerClient, path: &RepoPath, error: CliErro
         Ok(None) | Err(_) => return error,
     };
     CliError::other(message, hint)
-        .with_details(error.details().clone())
+        .with_details(error.details)
         .with_detail("conflict", json!(conflict))
-        .with_request_id(error.request_id())
+        .with_request_id(error.request_id.as_deref())
 }
 
 fn show_registered(

@@ -18,7 +18,7 @@ use crate::client::state::{Shown, Vetoed, dropped_text, find_due};
 use crate::client::{ServerClient, targets::ReleaseName, targets::Target};
 use crate::commands::pending;
 use crate::commands::sign::request::{
-    Gathered, Signing, check, check_asked, check_trust, review_and_sign, say_signed, state_text,
+    Gathered, Signing, check, check_asked, check_trust, find_signed, review_and_sign, say_signed, state_text,
 };
 use crate::evidence::release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn};
 use crate::evidence::{proof, proof::Network};
@@ -79,7 +79,7 @@ impl<'a> Outcome<'a> {
         let (session, Target { client, path, shown }) = (keys.session, target);
         let listed = shown.listed_keys()?;
         let you = session.public_key_of(Some(path), &listed)?;
-        if let Some(at) = gathered.signed_at(&you) {
+        if let Some(at) = find_signed(&gathered.request, &you) {
             let is_complete = gathered.is_complete;
             let state = state_text(is_complete, find_due(shown)?);
             session.output.line(&say_signed(path, at, &state));
@@ -237,8 +237,8 @@ async fn explain_change(client: &ServerClient, request: &SigningRequest, error: 
             format!("another file replaced {path} while you looked at it, and nothing was signed"),
             "run this again, and look at the new one",
         )
-        .with_details(error.details().clone())
-        .with_request_id(error.request_id()),
+        .with_details(error.details)
+        .with_request_id(error.request_id.as_deref()),
     }
 }
 

@@ -46,14 +46,7 @@ pub(crate) enum StateSource<'a> {
     Bundle,
 }
 
-impl<'a> StateSource<'a> {
-    fn client(self) -> Option<&'a ServerClient> {
-        match self {
-            Self::Server { client, .. } => Some(client),
-            Self::Bundle => None,
-        }
-    }
-
+impl StateSource<'_> {
     fn network(self) -> Network {
         match self {
             Self::Server { .. } => Network::Online,
@@ -298,19 +291,16 @@ impl ShownState<'_> {
     ) -> Result<(), CliError> {
         let Some(key) = &shown.freshness.log_key else { return Ok(()) };
         let witnesses = policy.map_or_else(Vec::new, |chosen| chosen.policy.witness_keys());
-        let sighting = LogSighting {
-            key,
-            note: &shown.staple.proof.note,
-            witnesses: &witnesses,
-            is_timed: shown.freshness.as_of.is_some(),
-            consistency: match self.from {
-                StateSource::Server { log, .. } => log.consistency.as_ref(),
-                StateSource::Bundle => None,
-            },
+        let (client, consistency) = match self.from {
+            StateSource::Server { client, log } => (Some(client), log.consistency.as_ref()),
+            StateSource::Bundle => (None, None),
         };
+        let is_timed = shown.freshness.as_of.is_some();
+        let note = &shown.staple.proof.note;
+        let sighting = LogSighting { key, note, witnesses: &witnesses, is_timed, consistency };
         let project = &self.artifact.chain.project;
         let subject = LoggedProject { project, has_policy: policy.is_some() };
-        sighting.check(trust, self.from.client(), subject, session.output).await
+        sighting.check(trust, client, subject, session.output).await
     }
 
     /// What a server shows now must be what its log says; a bundle can be older.

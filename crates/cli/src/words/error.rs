@@ -45,9 +45,9 @@ pub(crate) struct CliError {
     message: String,
     hint: String,
     /// More details for programs to read, beside the message.
-    details: Map<String, Value>,
+    pub(crate) details: Map<String, Value>,
     /// The id of the server's answer, safe to show.
-    request_id: Option<String>,
+    pub(crate) request_id: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -148,10 +148,6 @@ impl CliError {
         &self.hint
     }
 
-    pub(crate) fn request_id(&self) -> Option<&str> {
-        self.request_id.as_deref()
-    }
-
     /// Whether the server answered, and refused what was asked.
     pub(crate) fn is_refusal(&self) -> bool {
         let status = self.details.get("status").and_then(Value::as_u64);
@@ -161,10 +157,6 @@ impl CliError {
     /// The code of the server's answer, if this version knows it (D230).
     pub(crate) fn code(&self) -> Option<ErrorCode> {
         self.details.get("code").and_then(Value::as_str).and_then(ErrorCode::parse)
-    }
-
-    pub(crate) fn details(&self) -> &Map<String, Value> {
-        &self.details
     }
 
     /// The message with its causes, in one line.

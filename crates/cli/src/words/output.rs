@@ -158,7 +158,7 @@ impl Output {
         if !error.hint().is_empty() {
             text.push_str(&format!("{} {}\n", self.strong("hint:"), error.hint()));
         }
-        if let Some(id) = error.request_id() {
+        if let Some(id) = &error.request_id {
             text.push_str(&format!("request id: {id}\n"));
         }
         text
@@ -174,10 +174,10 @@ impl Output {
             "causes": error.causes(),
             "hint": error.hint(),
         });
-        if let Some(id) = error.request_id() {
+        if let Some(id) = &error.request_id {
             value["request_id"] = json!(id);
         }
-        for (name, detail) in error.details() {
+        for (name, detail) in &error.details {
             value[name] = detail.clone();
         }
         value

@@ -39,11 +39,6 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// When this key signed it, if it did.
-    pub(super) fn signed_at(&self, key: &PublicKey) -> Option<Timestamp> {
-        find_signed(&self.request, key)
-    }
-
     pub(super) fn open(&self) -> Result<&SigningRequest, CliError> {
         if self.is_complete {
             return Err(CliError::other(
