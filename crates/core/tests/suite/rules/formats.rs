@@ -126,7 +126,7 @@ fn new_signers_drop_those_of_a_release_that_still_collects() {
 }
 
 #[test]
-fn new_signers_leave_those_of_a_complete_release() {
+fn new_signers_leave_those_of_a_complete_release_and_a_revoked_one_hands_them_out_no_more() {
     let mut world = collecting();
     for person in [alice(), bob()] {
         world.submit(&world.submission_with(&person, &OtherFormat::ALL)).unwrap();
@@ -136,15 +136,6 @@ fn new_signers_leave_those_of_a_complete_release() {
     let next = signers("2026-02-01T10:00:00Z").artifact(2, [&alice(), &bob(), &carol()]);
     world.rotate(&next, &[&alice(), &bob()]);
     assert_eq!(stored(&world), before);
-}
-
-#[test]
-fn a_revoked_release_hands_them_out_no_more() {
-    let mut world = collecting();
-    for person in [alice(), bob()] {
-        world.submit(&world.submission_with(&person, &OtherFormat::ALL)).unwrap();
-    }
-    assert!(world.repo.has(FILE));
     world.revoke_index(&alice());
     assert!(!world.repo.has(FILE));
 }
