@@ -26,7 +26,7 @@
 //! publish DIR: NAME=TEXT NAME=TEXT                       files and SHA256SUMS; `release DIR by alice bob` signs them
 //! upstream PATH: 404                                     also: `hung up`, `broken off`, `endless`
 //! asked: 2                                               so many requests reached the file server since the line before
-//! restart, kill, stop, start
+//! restart, kill, stop, start, sound                     the last one asks Git
 //! ```
 //!
 //! `<a|b>` in a request stands for one request with each, and `<1..9>` for all numbers between these. Words of a command that
@@ -102,6 +102,7 @@ impl Play {
             "kill" => return server.crash_and_restart(),
             "stop" => return assert_eq!(server.stop().code(), Some(0)),
             "start" => return server.start_again(),
+            "sound" => return self.world.git().assert_sound(),
             _ => {}
         }
         let line = self.fill_in(line);
@@ -537,6 +538,6 @@ macro_rules! scenarios {
 scenarios! {
     activity addresses badges blocked capped catalogue chains changes checksums client_bundle client_config client_detached
     client_download client_flow client_incident client_names client_objections client_output client_replaced client_revoke
-    client_several client_sign client_signers client_whole files objections objections_pages operator pages questions releases
-    requests revocations signatures signers signers_files verify_page whole_host
+    client_several client_sign client_signers client_whole files names objections objections_pages operator pages questions
+    releases requests revocations signatures signers signers_files verify_page whole_host
 }

@@ -1,5 +1,6 @@
 //! D24–D26, D28, D29: forges that misbehave. One failed asset fails the registration, and nothing is stored.
 
+use countersign_core::values::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::support::fake_forge::{Asset, FakeForge, ForgeAnswer, ForgeWorld, KINDS, Kind};
@@ -7,15 +8,6 @@ use crate::support::{alice, people::now};
 
 fn assets() -> [Asset; 2] {
     [Asset::new("good.bin", "good"), Asset::new("app.bin", "content")]
-}
-
-fn published(kind: Kind) -> (ForgeWorld, String) {
-    publish(ForgeWorld::with_project(kind))
-}
-
-fn publish(forge: ForgeWorld) -> (ForgeWorld, String) {
-    let url = forge.forge.put_release("acme/app", "v1.0", &assets());
-    (forge, url)
 }
 
 fn set_metadata(forge: &ForgeWorld, answer: ForgeAnswer) {
@@ -52,9 +44,18 @@ fn redirect_asset(kind: Kind, document: &mut Value, url: &str) {
 }
 
 #[test]
-fn an_api_that_answers_with_an_error_is_named_with_its_status() {
+fn whatever_a_forge_does_wrong_is_named_and_stands_in_the_way_of_nothing() {
+    let private = FakeForge::start_on("127.0.0.2", Kind::GitHub);
+    private.set("/x", ForgeAnswer::bytes("content"));
+    private.set("/app.bin", ForgeAnswer::bytes("content"));
     for kind in KINDS {
-        let (forge, url) = published(kind);
+        let limits = "[limits]\nasset_bytes = 1000\nassets = 2\n[rate_limits]\nenabled = false\n";
+        let forge = ForgeWorld::start_with(FakeForge::start(kind), "", limits, &[]);
+        forge.activate("acme/app");
+        let put = |assets: &[Asset]| forge.forge.put_release("acme/app", "v1.0", assets);
+        let url = put(&assets());
+
+        // Its API answers with an error.
         let api = forge.forge.api_url("");
         for status in [401, 403, 500, 502, 503] {
             set_metadata(&forge, ForgeAnswer::status(status, "no"));
@@ -64,34 +65,34 @@ fn an_api_that_answers_with_an_error_is_named_with_its_status() {
             set_metadata(&forge, ForgeAnswer::status(status, "Not Found"));
             forge.assert_fails(&url, &[&url]);
         }
-    }
-}
+        // A rate limit with a delay says how long.
+        for status in if kind == Kind::GitHub { &[403, 429][..] } else { &[429] } {
+            let limited = ForgeAnswer::status(*status, "slow down").with_header("retry-after", "7200");
+            set_metadata(&forge, limited);
+            let before = now().unix_seconds();
+            let message = forge.assert_fails(&url, &[&forge.forge.host()]);
+            let mut moments = (before..=now().unix_seconds() + 1)
+                .map(|second| Timestamp::from_unix_seconds(second + 7200).unwrap().to_string());
+            let told = ["7200", "2 h", "120 min"].iter().any(|words| message.contains(words))
+                || moments.any(|moment| message.contains(&moment));
+            assert!(told, "{kind:?} {status}: {message}");
+        }
 
-#[test]
-fn an_asset_that_fails_is_named_and_fails_the_whole_release() {
-    for kind in KINDS {
-        let (forge, url) = published(kind);
+        // One asset fails, and with it the release.
+        put(&assets());
         for (answer, word) in [
             (ForgeAnswer::status(404, "no"), "not found"),
             (ForgeAnswer::status(500, "no"), "500"),
             (ForgeAnswer::status(503, "no"), "503"),
             (ForgeAnswer::broken_off("content"), ""),
             (ForgeAnswer::broken_off("conten"), ""),
+            (ForgeAnswer::endless(), ""),
         ] {
             set_asset(&forge, answer);
             forge.assert_fails(&url, &["app.bin", word]);
         }
-        set_asset(&forge, ForgeAnswer::bytes("content"));
-        forge.register_release(&url).ok();
-    }
-}
 
-#[test]
-fn a_redirect_to_a_private_address_is_refused_before_anything_there_is_contacted() {
-    let private = FakeForge::start_on("127.0.0.2", Kind::GitHub);
-    private.set("/x", ForgeAnswer::bytes("content"));
-    for kind in KINDS {
-        let (forge, url) = published(kind);
+        // A private address is refused before anything there is contacted.
         for location in [
             "http://10.0.0.1/x".to_owned(),
             "http://169.254.169.254/latest/meta-data".to_owned(),
@@ -100,83 +101,31 @@ fn a_redirect_to_a_private_address_is_refused_before_anything_there_is_contacted
             private.url("/x").replace("http:", "https:"),
             "file:///etc/passwd".to_owned(),
         ] {
+            put(&assets());
             set_asset(&forge, ForgeAnswer::redirect(&location));
             forge.assert_fails(&url, &["app.bin"]);
-            set_asset(&forge, ForgeAnswer::bytes("content"));
-            let document = forge.forge.document("acme/app", "v1.0", &assets());
             set_metadata(&forge, ForgeAnswer::redirect(&location));
             forge.assert_fails(&url, &[&forge.forge.host()]);
-            set_metadata(&forge, ForgeAnswer::json(&document));
         }
-    }
-    assert_eq!(private.targets(), [""; 0]);
-}
-
-#[test]
-fn an_asset_url_on_a_private_address_is_refused_before_anything_there_is_contacted() {
-    let private = FakeForge::start_on("127.0.0.2", Kind::GitHub);
-    private.set("/app.bin", ForgeAnswer::bytes("content"));
-    for kind in KINDS {
-        let (forge, url) = published(kind);
         for location in ["http://10.0.0.1/app.bin".to_owned(), private.url("/app.bin")] {
             edit(&forge, |document| redirect_asset(kind, document, &location));
             forge.assert_fails(&url, &[]);
         }
-    }
-    assert_eq!(private.targets(), [""; 0]);
-}
 
-#[test]
-fn an_asset_above_the_limit_is_refused_however_its_size_is_told() {
-    for kind in KINDS {
-        let forge = ForgeWorld::start_with(FakeForge::start(kind), "", "[limits]\nasset_bytes = 1000\n", &[]);
-        forge.activate("acme/app");
-        let at_limit = Asset::new("app.bin", vec![1; 1000]);
-        let url = forge.forge.put_release("acme/app", "v1.0", &[Asset::new("app.bin", vec![1; 1001])]);
+        // Too large, and too many.
+        let large = |bytes: usize| Asset::new("app.bin", vec![1; bytes]);
+        put(&[large(1001)]);
         forge.assert_fails(&url, &["app.bin"]);
-        forge.forge.put_release("acme/app", "v1.0", std::slice::from_ref(&at_limit));
-        set_asset(&forge, ForgeAnswer::endless());
-        forge.assert_fails(&url, &["app.bin"]);
-        forge.forge.put_release("acme/app", "v1.0", &[at_limit]);
-        forge.register_release(&url).ok();
-    }
-}
-
-#[test]
-fn more_assets_than_the_limit_are_refused() {
-    for kind in KINDS {
-        let forge = ForgeWorld::start_with(FakeForge::start(kind), "", "[limits]\nassets = 2\n", &[]);
-        forge.activate("acme/app");
         let three: Vec<_> = (0..3).map(|n| Asset::new(&format!("a{n}"), "x")).collect();
-        let url = forge.forge.put_release("acme/app", "v1.0", &three);
+        put(&three);
         forge.assert_fails(&url, &[]);
         assert_eq!(forge.forge.count(&forge.forge.asset_target("acme/app", "v1.0", "a0")), 0);
-        forge.forge.put_release("acme/app", "v1.0", &three[..2]);
+        put(&[large(1000), three[0].clone()]);
         forge.register_release(&url).ok();
+        forge.world.sign_all(&forge.forge.index_path("acme/app", "v1.0"), &[&alice()]);
+        forge.world.git().assert_sound();
     }
-}
-
-#[test]
-fn a_rate_limit_with_a_delay_says_how_long() {
-    for (kind, status) in
-        [(Kind::GitHub, 403), (Kind::GitHub, 429), (Kind::GitLab, 429), (Kind::Forgejo, 429)]
-    {
-        let (forge, url) = published(kind);
-        set_metadata(&forge, ForgeAnswer::status(status, "slow down").with_header("retry-after", "7200"));
-        let before = now().unix_seconds();
-        let message = forge.assert_fails(&url, &[&forge.forge.host()]);
-        let after = now().unix_seconds();
-        let moments: Vec<_> = (before..=after + 1)
-            .map(|second| {
-                countersign_core::values::time::Timestamp::from_unix_seconds(second + 7200)
-                    .unwrap()
-                    .to_string()
-            })
-            .collect();
-        let told = ["7200", "2 h", "120 min"].iter().any(|words| message.contains(words))
-            || moments.iter().any(|moment| message.contains(moment));
-        assert!(told, "{kind:?} {status}: {message}");
-    }
+    assert_eq!(private.targets(), [""; 0]);
 }
 
 #[test]
@@ -186,17 +135,4 @@ fn a_forge_that_is_down_is_an_upstream_failure() {
     let forge = ForgeWorld::start_with(FakeForge::start(Kind::Forgejo), &entry, "", &[]);
     forge.activate("acme/app");
     forge.assert_fails(&forge.forge.release_url("acme/app", "v1.0"), &[&closed.to_string()]);
-}
-
-#[test]
-fn a_failure_does_not_stand_in_the_way_of_a_later_registration() {
-    for kind in KINDS {
-        let (forge, url) = published(kind);
-        set_asset(&forge, ForgeAnswer::status(502, "no"));
-        forge.assert_fails(&url, &["502"]);
-        set_asset(&forge, ForgeAnswer::bytes("content"));
-        forge.register_release(&url).ok();
-        forge.world.sign_all(&forge.forge.index_path("acme/app", "v1.0"), &[&alice()]);
-        forge.world.git().assert_sound();
-    }
 }

@@ -26,13 +26,13 @@ fn token_entry(dir: &Path) -> String {
 }
 
 /// A repository that exists only for requests with the token: file, release and assets.
-fn make_private(forge: &FakeForge) -> String {
+fn make_private(forge: &FakeForge, tag: &str) -> String {
     let kind = forge.kind;
     forge.set(&forge.file_target("acme/app", "main", FILE), signers().private(TOKEN));
-    let mut document = forge.document("acme/app", "v1.0", &assets());
+    let mut document = forge.document("acme/app", tag, &assets());
     for (position, asset) in assets().iter().enumerate() {
         let answer = ForgeAnswer::bytes(asset.bytes.clone());
-        let download = forge.asset_target("acme/app", "v1.0", &asset.name);
+        let download = forge.asset_target("acme/app", tag, &asset.name);
         match kind {
             Kind::GitHub => {
                 let api = format!("{}/repos/acme/app/releases/assets/{}", kind.api_path(), position + 1);
@@ -51,8 +51,8 @@ fn make_private(forge: &FakeForge) -> String {
             Kind::Forgejo => forge.set(&download, answer.private(TOKEN)),
         }
     }
-    forge.set(&forge.release_target("acme/app", "v1.0"), ForgeAnswer::json(&document).private(TOKEN));
-    forge.release_url("acme/app", "v1.0")
+    forge.set(&forge.release_target("acme/app", tag), ForgeAnswer::json(&document).private(TOKEN));
+    forge.release_url("acme/app", tag)
 }
 
 fn start(kind: Kind, entry: &str, flags: &[&str]) -> (ForgeWorld, tempfile::TempDir) {
@@ -81,10 +81,16 @@ fn assert_not_stored(forge: &ForgeWorld) {
 }
 
 #[test]
-fn a_private_repository_works_with_a_token() {
+fn a_private_repository_works_with_a_token_which_goes_nowhere_else() {
     for kind in KINDS {
-        let (forge, _dir) = start(kind, "", &[]);
-        let url = make_private(&forge.forge);
+        let without = ForgeWorld::start(kind);
+        make_private(&without.forge, "v1.0");
+        without.register(&without.forge.url(&kind.page_of("acme/app", "main", FILE))).error(500);
+
+        let storage = FakeForge::start(kind);
+        let flags = ["--allow-fetch", "127.0.0.1:*", "--log-level", "debug"];
+        let (mut forge, _dir) = start(kind, "", &flags);
+        let url = make_private(&forge.forge, "v1.0");
         forge.activate_published("acme/app");
         forge.register_release(&url).ok();
         let index = forge.world.read_json(&forge.forge.index_path("acme/app", "v1.0"));
@@ -93,54 +99,8 @@ fn a_private_repository_works_with_a_token() {
             let accepted = seen.header("accept");
             assert_eq!(accepted, Some("application/octet-stream"), "GitHub would describe it");
         }
-        assert_not_stored(&forge);
-    }
-}
 
-#[test]
-fn a_private_repository_does_not_exist_without_a_token() {
-    for kind in KINDS {
-        let forge = ForgeWorld::start(kind);
-        make_private(&forge.forge);
-        let page = kind.page_of("acme/app", "main", FILE);
-        forge.register(&forge.forge.url(&page)).error(500);
-    }
-}
-
-#[test]
-fn a_redirect_to_another_origin_loses_the_token() {
-    for kind in KINDS {
-        let storage = FakeForge::start(kind);
-        let (forge, _dir) = start(kind, "", &["--allow-fetch", "127.0.0.1:*"]);
-        let url = make_private(&forge.forge);
-        forge.activate_published("acme/app");
-        for (position, asset) in assets().iter().enumerate() {
-            let place = format!("/storage/{position}");
-            storage.set(&place, ForgeAnswer::bytes(asset.bytes.clone()));
-            let target = match kind {
-                Kind::GitHub => {
-                    format!("{}/repos/acme/app/releases/assets/{}", kind.api_path(), position + 1)
-                }
-                Kind::GitLab => {
-                    format!("{}/projects/acme%2Fapp/packages/generic/app/1.0/{}", kind.api_path(), asset.name)
-                }
-                Kind::Forgejo => forge.forge.asset_target("acme/app", "v1.0", &asset.name),
-            };
-            forge.forge.set(&target, ForgeAnswer::redirect(&storage.url(&place)).private(TOKEN));
-        }
-        forge.register_release(&url).ok();
-        assert_eq!(storage.targets().len(), 2, "{kind:?}: {:?}", storage.targets());
-        assert!(!storage.has_seen_token(TOKEN), "{kind:?}: {:?}", storage.seen());
-        assert!(forge.forge.has_seen_token(TOKEN));
-    }
-}
-
-#[test]
-fn the_token_is_in_no_answer_and_no_log_line_even_when_the_forge_repeats_it() {
-    for kind in KINDS {
-        let (mut forge, _dir) = start(kind, "", &["--log-level", "debug"]);
-        let url = make_private(&forge.forge);
-        forge.activate_published("acme/app");
+        // Neither an answer nor the log has it, even if the forge repeats it.
         let target = forge.forge.release_target("acme/app", "v1.0");
         let echo = format!("Bad credentials: {TOKEN}");
         let mut replies = Vec::new();
@@ -155,12 +115,33 @@ fn the_token_is_in_no_answer_and_no_log_line_even_when_the_forge_repeats_it() {
             forge.forge.set(&target, answer);
             replies.push(forge.register_release(&url));
         }
-        make_private(&forge.forge);
+        make_private(&forge.forge, "v1.0");
         replies.push(forge.register_release(&url));
-        replies.push(forge.register_release(&url));
+        assert_eq!(replies.last().unwrap().status, 409);
         for reply in &replies {
             assert!(!reply.text().contains(TOKEN), "{}", reply.text());
         }
+
+        // A redirect to another origin loses it.
+        let url = make_private(&forge.forge, "v2.0");
+        for (position, asset) in assets().iter().enumerate() {
+            let place = format!("/storage/{position}");
+            storage.set(&place, ForgeAnswer::bytes(asset.bytes.clone()));
+            let target = match kind {
+                Kind::GitHub => {
+                    format!("{}/repos/acme/app/releases/assets/{}", kind.api_path(), position + 1)
+                }
+                Kind::GitLab => {
+                    format!("{}/projects/acme%2Fapp/packages/generic/app/1.0/{}", kind.api_path(), asset.name)
+                }
+                Kind::Forgejo => forge.forge.asset_target("acme/app", "v2.0", &asset.name),
+            };
+            forge.forge.set(&target, ForgeAnswer::redirect(&storage.url(&place)).private(TOKEN));
+        }
+        forge.register_release(&url).ok();
+        assert_eq!(storage.targets().len(), 2, "{kind:?}: {:?}", storage.targets());
+        assert!(!storage.has_seen_token(TOKEN), "{kind:?}: {:?}", storage.seen());
+        assert!(forge.forge.has_seen_token(TOKEN));
         assert_not_stored(&forge);
         let log = forge.world.server.stop_and_read_log();
         assert!(!log.contains(TOKEN), "{log}");

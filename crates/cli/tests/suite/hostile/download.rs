@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::hostile::{Forgery, Lie, Scene, origin, signature_set};
+use crate::support::hostile::{Forgery, Lie, Scene, Victim, origin, signature_set};
 use crate::support::{Person, SignersFile, alice, bob, carol, mallory};
 
 fn signatures(index: &str) -> String {
@@ -10,16 +10,10 @@ fn signatures(index: &str) -> String {
 }
 
 #[test]
-fn an_honest_server_is_believed_also_through_another_one() {
+fn a_server_that_lies_about_a_release_deceives_no_one() {
     let scene = Scene::start();
-    for victim in [&scene.newcomer, &scene.regular] {
-        victim.takes(&scene.url("2.0"), &Scene::content("2.0"));
-    }
-}
 
-#[test]
-fn an_index_that_was_changed_after_it_was_signed_is_refused() {
-    let scene = Scene::start();
+    // An index that was changed after it was signed is refused.
     let index = scene.index("2.0");
     let text = String::from_utf8(scene.world.read(&index)).unwrap();
     let mut json: Value = serde_json::from_str(&text).unwrap();
@@ -28,11 +22,9 @@ fn an_index_that_was_changed_after_it_was_signed_is_refused() {
         scene.hostile.show_file(&index, changed);
         scene.refused(3, &[&index, "does not verify"]);
     }
-}
 
-#[test]
-fn the_index_of_an_older_release_does_not_pass_for_a_newer_one() {
-    let scene = Scene::start();
+    // The index of an older release does not pass for a newer one.
+    scene.hostile.be_honest();
     let (old, new) = (scene.index("1.0"), scene.index("2.0"));
     scene.hostile.show_file(&new, scene.world.read(&old));
     scene.hostile.show_file(&signatures(&new), scene.world.read(&signatures(&old)));
@@ -40,11 +32,10 @@ fn the_index_of_an_older_release_does_not_pass_for_a_newer_one() {
     // With the old file in the new one's place as well.
     scene.world.files.put("/acme/app/2.0/app.tar.gz", Scene::content("1.0"));
     scene.refused(3, &[&new, "another place"]);
-}
+    scene.world.files.put("/acme/app/2.0/app.tar.gz", Scene::content("2.0"));
 
-#[test]
-fn signatures_of_strangers_count_for_nothing() {
-    let scene = Scene::start();
+    // Signatures of strangers count for nothing.
+    scene.hostile.be_honest();
     let index = scene.index("2.0");
     let text = scene.world.read(&index);
     let strangers: &[&[&Person]] = &[&[], &[&mallory()], &[&alice(), &mallory()], &[&carol()]];
@@ -55,13 +46,11 @@ fn signatures_of_strangers_count_for_nothing() {
     // Strangers beside the right people change nothing.
     let enough = signature_set(&text, &[&bob(), &carol(), &mallory()]).to_string();
     scene.hostile.show_file(&signatures(&index), enough);
-    let ran = scene.newcomer.takes(&scene.url("2.0"), &Scene::content("2.0"));
+    let ran = Victim::of(&scene.hostile).takes(&scene.url("2.0"), &Scene::content("2.0"));
     assert!(!ran.stdout.contains(&mallory().key()), "a stranger is not named as a signer: {ran:?}");
-}
 
-#[test]
-fn signatures_that_are_still_being_collected_do_not_pass_for_all() {
-    let scene = Scene::start();
+    // Signatures that are still being collected do not pass for all.
+    scene.hostile.be_honest();
     let index = scene.index("2.0");
     let set = signature_set(&scene.world.read(&index), &[&alice()]).to_string();
     scene.hostile.hide_file(&signatures(&index));
@@ -69,11 +58,9 @@ fn signatures_that_are_still_being_collected_do_not_pass_for_all() {
     scene.refused(3, &[&index, "1 of 2 signatures"]);
     scene.hostile.hide_file(&format!("{}.pending", signatures(&index)));
     scene.refused(3, &[&index, "not signed by enough"]);
-}
 
-#[test]
-fn two_histories_at_once_are_refused() {
-    let scene = Scene::start();
+    // Two histories at once are refused.
+    scene.hostile.be_honest();
     let honest = scene.history();
     let file = SignersFile::of(1, &[&mallory()]).bytes();
     let forged = Forgery::of(&scene.project())
@@ -84,11 +71,9 @@ fn two_histories_at_once_are_refused() {
         scene.hostile.show_chain(&scene.index("2.0"), &chain);
         scene.refused(3, &[]);
     }
-}
 
-#[test]
-fn a_file_that_the_index_does_not_list_is_refused_and_not_fetched() {
-    let scene = Scene::start();
+    // A file that the index does not list is refused and not fetched.
+    scene.hostile.be_honest();
     scene.world.files.put("/acme/app/2.0/extra.tar.gz", "evil");
     let before = scene.world.files.asked().len();
     for victim in [&scene.newcomer, &scene.regular] {
@@ -96,11 +81,15 @@ fn a_file_that_the_index_does_not_list_is_refused_and_not_fetched() {
         victim.refuses(&url, 3, &["extra.tar.gz", "does not list"]);
     }
     assert_eq!(scene.world.files.asked().len(), before, "nothing is asked of the file server");
-}
 
-#[test]
-fn a_server_that_knows_nothing_is_not_taken_for_consent() {
-    let scene = Scene::start();
+    // A server that knows nothing is not taken for consent.
+    scene.hostile.be_honest();
     scene.hostile.lie(|_| Some(Lie::missing()));
     scene.refused(3, &["is not signed"]);
+
+    // An honest server is believed also through another one.
+    scene.hostile.be_honest();
+    for victim in [&Victim::of(&scene.hostile), &scene.regular] {
+        victim.takes(&scene.url("2.0"), &Scene::content("2.0"));
+    }
 }

@@ -8,8 +8,10 @@ use crate::support::{Answer, FileServer, hostile::Scene, hostile::Victim, hostil
 const FILE: &str = "/acme/app/2.0/app.tar.gz";
 
 #[test]
-fn other_bytes_are_refused_whatever_their_number() {
+fn whatever_the_file_server_sends_only_the_signed_bytes_get_the_name() {
     let scene = Scene::start();
+
+    // Other bytes are refused whatever their number.
     let right = Scene::content("2.0");
     let wrong = right.iter().map(|byte| byte ^ 1).collect::<Vec<_>>();
     let longer = [&right[..], b" "].concat();
@@ -20,11 +22,8 @@ fn other_bytes_are_refused_whatever_their_number() {
             victim.refuses(&scene.url("2.0"), 3, &["app.tar.gz", "is not the file that was signed"]);
         }
     }
-}
 
-#[test]
-fn a_file_that_does_not_come_or_not_to_its_end_leaves_nothing() {
-    let scene = Scene::start();
+    // A file that does not come or not to its end leaves nothing.
     let right = Scene::content("2.0");
     let loop_back = scene.url("2.0");
     for answer in [
@@ -49,11 +48,17 @@ fn a_file_that_does_not_come_or_not_to_its_end_leaves_nothing() {
         scene.world.files.set(FILE, answer);
         scene.newcomer.refuses(&scene.url("2.0"), 5, &[]);
     }
-}
 
-#[test]
-fn a_redirect_may_lead_anywhere_but_the_bytes_decide() {
-    let scene = Scene::start();
+    // A status line and a location of the file server are shown harmlessly.
+    for location in ["http://a\u{202e}b/\u{200b}", "http://127.0.0.1:9/\u{9b}31m", "\u{85}x:y"] {
+        scene.world.files.set(FILE, Answer::Redirect(location.to_owned()));
+        let ran = scene.newcomer.run(&["download", "--force", &scene.url("2.0")]);
+        assert_ne!(ran.code, 0, "{ran:?}");
+        assert_harmless(&ran);
+        scene.newcomer.assert_untouched();
+    }
+
+    // A redirect may lead anywhere but the bytes decide.
     let mirror = FileServer::start();
     scene.world.files.set(FILE, Answer::Redirect(mirror.url("/mirror?token=1")));
     mirror.put("/mirror?token=1", Scene::content("2.0"));
@@ -80,8 +85,10 @@ fn asset(forge: &FakeForge) -> String {
 }
 
 #[test]
-fn an_endless_file_is_left_at_the_size_that_was_signed() {
+fn a_file_of_another_size_or_encoding_than_was_signed_is_refused() {
     let (world, victim, url) = forge_with_release();
+
+    // An endless file is left at the size that was signed.
     victim.takes(&url, b"the right bytes");
     for bytes in ["the right bytes and more", "the right byte", ""] {
         world.forge.set(&asset(&world.forge), ForgeAnswer::bytes(bytes));
@@ -89,28 +96,13 @@ fn an_endless_file_is_left_at_the_size_that_was_signed() {
     }
     world.forge.set(&asset(&world.forge), ForgeAnswer::endless());
     victim.refuses(&url, 3, &["it is not the file that was signed"]);
-}
 
-#[test]
-fn encoded_bytes_and_web_pages_are_not_the_file() {
-    let (world, victim, url) = forge_with_release();
+    // Encoded bytes and web pages are not the file.
     let encoded = ForgeAnswer::bytes("the right bytes").with_header("content-encoding", "gzip");
     world.forge.set(&asset(&world.forge), encoded);
     victim.refuses(&url, 5, &["Content-Encoding"]);
     world.forge.set(&asset(&world.forge), ForgeAnswer::html());
     victim.refuses(&url, 3, &[]);
-}
-
-#[test]
-fn a_status_line_and_a_location_of_the_file_server_are_shown_harmlessly() {
-    let scene = Scene::start();
-    for location in ["http://a\u{202e}b/\u{200b}", "http://127.0.0.1:9/\u{9b}31m", "\u{85}x:y"] {
-        scene.world.files.set(FILE, Answer::Redirect(location.to_owned()));
-        let ran = scene.newcomer.run(&["download", "--force", &scene.url("2.0")]);
-        assert_ne!(ran.code, 0, "{ran:?}");
-        assert_harmless(&ran);
-        scene.newcomer.assert_untouched();
-    }
 }
 
 /// Sends this signal while the first half of the file is there.
@@ -137,11 +129,7 @@ fn interrupt(signal: &str) {
 }
 
 #[test]
-fn a_download_that_its_user_interrupts_leaves_nothing() {
+fn a_download_that_is_interrupted_or_told_to_end_leaves_nothing() {
     interrupt("INT");
-}
-
-#[test]
-fn a_download_that_is_told_to_end_leaves_nothing() {
     interrupt("TERM");
 }

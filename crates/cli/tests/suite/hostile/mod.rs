@@ -3,7 +3,6 @@
 mod answers;
 mod download;
 mod files;
-mod names;
 mod pins;
 mod revocation;
 mod revoking;

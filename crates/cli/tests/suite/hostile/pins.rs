@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::hostile::{Forgery, Listed, Scene, Victim, digest_of, index_of, origin, signature_set};
+use crate::support::hostile::{Forgery, Listed, Scene, Victim, digest_of, index_of, origin};
 use crate::support::{SignersFile, alice, bob, carol, days_ago, mallory};
 
 /// Mallory's file, as she would publish it wherever she gets write access.

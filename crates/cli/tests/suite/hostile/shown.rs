@@ -22,9 +22,11 @@ fn assert_shown(ran: &Ran, code: i32) {
 }
 
 #[test]
-fn the_text_of_an_error_is_shown_harmlessly() {
+fn what_a_server_says_is_shown_harmlessly() {
     let server = HostileServer::alone();
     let victim = Victim::of(&server);
+
+    // The text of an error is shown harmlessly.
     for status in [400, 401, 403, 409, 500] {
         server.lie(move |_| Some(Lie::error(status, EVIL)));
         let ran = victim.run(&["ping"]).failed(1).says(&["\\u{1b}[2J", "\\u{202e}"]);
@@ -36,42 +38,35 @@ fn the_text_of_an_error_is_shown_harmlessly() {
     let ran = victim.run(&["ping"]);
     assert_shown(&ran, 1);
     assert!(ran.stderr.len() < 2_000, "{} bytes are shown", ran.stderr.len());
-}
 
-#[test]
-fn what_has_no_width_is_escaped_whatever_its_class() {
+    // What has no width is escaped whatever its class.
     // A joiner, a filler and variation selectors: of the classes Mn and Lo, and invisible.
-    let server = HostileServer::alone();
     let hidden =
         ['\u{34f}', '\u{115f}', '\u{3164}', '\u{ffa0}', '\u{fe0e}', '\u{e0100}', '\u{17b4}', '\u{180b}'];
     let message: String = hidden.iter().flat_map(|c| ['x', *c]).collect();
     server.lie(move |_| Some(Lie::error(400, &message)));
-    let ran = Victim::of(&server).run(&["ping"]).failed(1);
+    let ran = victim.run(&["ping"]).failed(1);
     let raw: Vec<_> = hidden.into_iter().filter(|c| ran.stderr.contains(*c)).collect();
     assert!(raw.is_empty(), "{raw:?} are shown as they came");
-}
 
-#[test]
-fn a_refused_ping_is_shown_harmlessly() {
-    let server = HostileServer::alone();
+    // A refused ping is shown harmlessly.
     let auth = json!({ "status": "failed", "public_key": null, "reason": EVIL });
     server.lie(move |_| Some(Lie::json(&json!({ "message": "pong", "auth": auth }))));
     for more in [&[][..], &["--json"]] {
         assert_shown(&Victim::of(&server).run_as("alice", &[&["ping"][..], more].concat()), 1);
     }
-}
 
-#[test]
-fn the_place_of_a_redirect_is_shown_harmlessly() {
-    let server = HostileServer::alone();
+    // The place of a redirect is shown harmlessly.
     server.lie(|_| Some(Lie::redirect(302, "http://a\u{202e}b\u{9b}1m/\u{200b}")));
     assert_shown(&Victim::of(&server).run(&["ping"]), 1);
 }
 
 #[test]
-fn paths_that_a_server_makes_up_are_shown_harmlessly() {
+fn paths_that_a_server_makes_up_are_shown_harmlessly_and_not_reported_as_done() {
     let server = HostileServer::alone();
     let victim = Victim::of(&server);
+
+    // Paths that a server makes up are shown harmlessly.
     let key = alice().body_key();
     server.answer("/v1/pending_signatures", Lie::json(&json!({ "file_paths": [EVIL_PATH] })));
     let proposed = json!({ "project_id": EVIL_PATH, "required_signers": [key] });
@@ -95,6 +90,21 @@ fn paths_that_a_server_makes_up_are_shown_harmlessly() {
         })
         .collect();
     assert!(raw.is_empty(), "shown as it came: {raw:?}");
+
+    // An answer about something else is not reported as done.
+    // A user who is told that another project was registered is also told to sign it.
+    let other = "http/127.0.0.1/9/mallory/app";
+    let proposed = json!({ "project_id": other, "required_signers": [alice().body_key()] });
+    server.answer("/v1/register_repo", Lie::json(&proposed));
+    server.answer("/v1/update_signers", Lie::json(&proposed));
+    let index = format!("{other}/1.0/svc.index.json");
+    server.answer("/v1/assets", Lie::json(&json!({ "index_file_path": index })));
+    let url = "http://127.0.0.1:9/acme/app/svc.signers.json";
+    let sums = "http://127.0.0.1:9/acme/app/1.0/SHA256SUMS";
+    let commands: [&[&str]; 3] = [&["register", url], &["update", url], &["release", "--checksums", sums]];
+    let codes: Vec<_> =
+        commands.iter().map(|command| (command[0], victim.run_as("alice", command).code)).collect();
+    assert_eq!(codes, [("register", 3), ("update", 3), ("release", 3)]);
 }
 
 #[test]
@@ -199,23 +209,4 @@ fn a_name_stands_beside_its_key_and_cannot_pass_for_more() {
         publish(&file.clone().with("artifact_signers", json!([{ "threshold": 1, "signers": [signer] }])));
         Victim::of(&server).refuses(&url, 3, &["signers file is invalid"]);
     }
-}
-
-#[test]
-fn an_answer_about_something_else_is_not_reported_as_done() {
-    // A user who is told that another project was registered is also told to sign it.
-    let server = HostileServer::alone();
-    let victim = Victim::of(&server);
-    let other = "http/127.0.0.1/9/mallory/app";
-    let proposed = json!({ "project_id": other, "required_signers": [alice().body_key()] });
-    server.answer("/v1/register_repo", Lie::json(&proposed));
-    server.answer("/v1/update_signers", Lie::json(&proposed));
-    let index = format!("{other}/1.0/svc.index.json");
-    server.answer("/v1/assets", Lie::json(&json!({ "index_file_path": index })));
-    let url = "http://127.0.0.1:9/acme/app/svc.signers.json";
-    let sums = "http://127.0.0.1:9/acme/app/1.0/SHA256SUMS";
-    let commands: [&[&str]; 3] = [&["register", url], &["update", url], &["release", "--checksums", sums]];
-    let codes: Vec<_> =
-        commands.iter().map(|command| (command[0], victim.run_as("alice", command).code)).collect();
-    assert_eq!(codes, [("register", 3), ("update", 3), ("release", 3)]);
 }

@@ -48,17 +48,6 @@ fn honest_things_are_signed_also_through_another_server() {
 }
 
 #[test]
-fn what_is_not_there_or_withdrawn_is_not_signed() {
-    let (scene, path) = with_waiting_release();
-    scene.hostile.show_file(&format!("{path}.revocation.json"), "{}");
-    refuses(&scene, &scene.regular, &path, "a revocation that is none");
-    scene.hostile.be_honest();
-    scene.hostile.hide_file(&path);
-    scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(1).says(&[&path]);
-    assert_eq!(scene.hostile.posts(), [""; 0]);
-}
-
-#[test]
 fn a_known_project_is_not_registered_anew() {
     let (scene, path, file, metadata) = with_waiting_proposal();
     let history = format!("{}/svc.signers.history.json", scene.project());
@@ -120,39 +109,75 @@ fn an_older_or_broken_history_is_not_signed_upon() {
 }
 
 #[test]
-fn who_is_not_asked_does_not_sign() {
+fn what_should_not_be_signed_is_not_signed_and_goes_nowhere() {
     let (scene, path) = with_waiting_release();
-    let ran = scene.newcomer.run_as("mallory", &["sign", &path, "--yes"]).failed(1);
-    ran.says(&[&mallory().key(), &path]);
-    assert_eq!(scene.hostile.posts(), [""; 0]);
-}
 
-#[test]
-fn without_a_yes_nothing_is_signed() {
-    let (scene, path) = with_waiting_release();
+    // Without a yes nothing is signed.
     for args in [&["sign", path.as_str()][..], &["sign", "--all"], &["sign", "--all", "--json"]] {
         assert_eq!(scene.regular.run_as("alice", args).code, 2);
     }
     assert_eq!(scene.hostile.posts(), [""; 0]);
+
+    // Who is not asked does not sign.
+    scene.hostile.be_honest();
+    let ran = scene.newcomer.run_as("mallory", &["sign", &path, "--yes"]).failed(1);
+    ran.says(&[&mallory().key(), &path]);
+    assert_eq!(scene.hostile.posts(), [""; 0]);
+
+    // What is not there or withdrawn is not signed.
+    scene.hostile.be_honest();
+    scene.hostile.show_file(&format!("{path}.revocation.json"), "{}");
+    refuses(&scene, &scene.regular, &path, "a revocation that is none");
+    scene.hostile.be_honest();
+    scene.hostile.hide_file(&path);
+    scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(1).says(&[&path]);
+    assert_eq!(scene.hostile.posts(), [""; 0]);
+
+    // An export of lies is not written and a changed one not signed.
+    scene.hostile.be_honest();
+    let victim = &scene.regular;
+    victim.run_as("alice", &["sign", &path, "--export", "request.json"]).ok();
+    let text = String::from_utf8(victim.computer.read("request.json")).unwrap();
+    let mut request: Value = serde_json::from_str(&text).unwrap();
+    let index = request["signing_requests"][0]["files"][&path].as_str().unwrap();
+    let evil = index.replace("acme/app/3.0", "acme/app/2.0");
+    request["signing_requests"][0]["files"][&path] = json!(evil);
+    victim.computer.write("changed.json", request.to_string());
+    victim.run_as("alice", &["sign", "--detached", "changed.json", "-o", "s.json", "--yes"]).failed(3);
+    scene.hostile.show_file(&path, scene.world.read(&scene.index("1.0")));
+    victim.run_as("alice", &["sign", &path, "--export", "again.json"]).failed(3);
+    assert_eq!(victim.computer.listing(), ["app.tar.gz", "changed.json", "request.json"]);
+    assert_eq!(scene.hostile.posts(), [""; 0]);
+
+    // A signature is not sent on to where a redirect leads.
+    scene.hostile.be_honest();
+    let elsewhere = FileServer::start();
+    for status in [301, 302, 303, 307, 308] {
+        let lie = Lie::redirect(status, &elsewhere.url("/v1/signatures"));
+        let is_post = |asked: &Asked| asked.method == "POST";
+        scene.hostile.lie(move |asked| is_post(asked).then(|| lie.clone()));
+        scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(1).says(&["redirect", "--server"]);
+    }
+    assert_eq!(elsewhere.asked(), [""; 0]);
 }
 
 #[test]
-fn signatures_that_others_are_said_to_have_given_are_checked_before_they_are_shown() {
+fn signatures_that_others_are_said_to_have_given_are_checked() {
     let (scene, path) = with_waiting_release();
+
+    // A refusal is no success because another signature of the key is shown.
+    let set = signature_set(b"something else", &[&alice()]);
+    scene.hostile.show_file(&format!("{path}.signatures.json.pending"), set.to_string());
+    scene.hostile.answer("/v1/signatures", Lie::refusal(ErrorCode::AlreadySigned, "it is signed"));
+    scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(1).says(&["it is signed"]);
+
+    // Signatures that others are said to have given are checked before they are shown.
+    scene.hostile.be_honest();
     let mut set = signature_set(b"something else", &[&bob(), &carol()]);
     set["entries"][mallory().key()] = set["entries"][bob().key()].clone();
     scene.hostile.show_file(&format!("{path}.signatures.json.pending"), set.to_string());
     let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]).ok();
     ran.says(&["no one yet"]).says_nothing_of(&[&mallory().key()]);
-}
-
-#[test]
-fn a_refusal_is_no_success_because_another_signature_of_the_key_is_shown() {
-    let (scene, path) = with_waiting_release();
-    let set = signature_set(b"something else", &[&alice()]);
-    scene.hostile.show_file(&format!("{path}.signatures.json.pending"), set.to_string());
-    scene.hostile.answer("/v1/signatures", Lie::refusal(ErrorCode::AlreadySigned, "it is signed"));
-    scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(1).says(&["it is signed"]);
 }
 
 #[test]
@@ -170,37 +195,6 @@ fn what_is_signed_is_what_was_shown_and_compared() {
     ran.says(&[&format!("sha256:{}", countersign_core::values::digest::Sha256::of(b"evil"))]);
     let posts = scene.hostile.posts();
     assert!(posts.len() == 1 && posts[0].contains(&alice().sign_bytes(evil.as_bytes())), "{posts:?}");
-}
-
-#[test]
-fn a_signature_is_not_sent_on_to_where_a_redirect_leads() {
-    let (scene, path) = with_waiting_release();
-    let elsewhere = FileServer::start();
-    for status in [301, 302, 303, 307, 308] {
-        let lie = Lie::redirect(status, &elsewhere.url("/v1/signatures"));
-        let is_post = |asked: &Asked| asked.method == "POST";
-        scene.hostile.lie(move |asked| is_post(asked).then(|| lie.clone()));
-        scene.regular.run_as("alice", &["sign", &path, "--yes"]).failed(1).says(&["redirect", "--server"]);
-    }
-    assert_eq!(elsewhere.asked(), [""; 0]);
-}
-
-#[test]
-fn an_export_of_lies_is_not_written_and_a_changed_one_not_signed() {
-    let (scene, path) = with_waiting_release();
-    let victim = &scene.regular;
-    victim.run_as("alice", &["sign", &path, "--export", "request.json"]).ok();
-    let text = String::from_utf8(victim.computer.read("request.json")).unwrap();
-    let mut request: Value = serde_json::from_str(&text).unwrap();
-    let index = request["signing_requests"][0]["files"][&path].as_str().unwrap();
-    let evil = index.replace("acme/app/3.0", "acme/app/2.0");
-    request["signing_requests"][0]["files"][&path] = json!(evil);
-    victim.computer.write("changed.json", request.to_string());
-    victim.run_as("alice", &["sign", "--detached", "changed.json", "-o", "s.json", "--yes"]).failed(3);
-    scene.hostile.show_file(&path, scene.world.read(&scene.index("1.0")));
-    victim.run_as("alice", &["sign", &path, "--export", "again.json"]).failed(3);
-    assert_eq!(victim.computer.listing(), ["app.tar.gz", "changed.json", "request.json"]);
-    assert_eq!(scene.hostile.posts(), [""; 0]);
 }
 
 #[test]

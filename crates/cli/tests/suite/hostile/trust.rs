@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::support::hostile::{Forgery, HostileServer, Listed, Victim, digest_of, index_of, origin};
-use crate::support::{Answer, FileServer, SignersFile, World, alice, mallory};
+use crate::support::{Answer, FileServer, SignersFile, alice, mallory};
 
 fn mallorys() -> Vec<u8> {
     SignersFile::of(1, &[&mallory()]).bytes()
@@ -55,8 +55,10 @@ impl Shared {
 }
 
 #[test]
-fn a_chain_that_names_its_own_witness_is_refused_and_the_witness_not_asked() {
+fn a_chain_that_its_project_does_not_publish_is_refused() {
     let shared = Shared::start();
+
+    // A chain that names its own witness is refused and the witness not asked.
     let elsewhere = FileServer::start();
     let port = shared.files.port();
     for path in ["/acme/app/svc.signers.json", "/svc.signers.json"] {
@@ -94,11 +96,8 @@ fn a_chain_that_names_its_own_witness_is_refused_and_the_witness_not_asked() {
     }
     assert_eq!(elsewhere.asked(), [""; 0]);
     assert_eq!(shared.files.asked(), [""; 0]);
-}
 
-#[test]
-fn a_claim_about_the_forge_does_not_make_a_file_server_one() {
-    let shared = Shared::start();
+    // A claim about the forge does not make a file server one.
     for kind in ["github", "gitlab", "forgejo"] {
         shared.claim(&origin(kind, &shared.files.url("/acme/app/svc.signers.json")));
         shared.refused(&[]);
@@ -106,11 +105,8 @@ fn a_claim_about_the_forge_does_not_make_a_file_server_one() {
     shared.claim(&origin("gopher", &shared.files.url("/acme/app/svc.signers.json")));
     Victim::of(&shared.server).refuses(&shared.url, 3, &["metadata is invalid"]);
     assert_eq!(shared.files.asked(), [""; 0]);
-}
 
-#[test]
-fn a_signers_file_that_the_project_does_not_publish_is_refused() {
-    let shared = Shared::start();
+    // A signers file that the project does not publish is refused.
     let elsewhere = FileServer::start();
     elsewhere.put("/x", mallorys());
     shared.claim(&origin("file_server", &shared.files.url("/acme/app/svc.signers.json")));
@@ -149,20 +145,6 @@ fn a_digest_that_the_user_brings_along_is_not_talked_over() {
     victim.assert_untouched();
     assert!(victim.memory().is_empty());
     assert_eq!(shared.files.asked(), [""; 0]);
-}
-
-#[test]
-fn an_asset_of_a_release_registers_no_project() {
-    let world = World::start();
-    for path in [
-        "/acme/app/releases/download/v1/svc.signers.json",
-        "/acme/app/releases/download/svc.signers/x.json",
-        "/acme/app/-/releases/v1/downloads/svc.signers.json",
-    ] {
-        world.files.put(path, mallorys());
-        let reply = world.register_url(&mallory(), &world.files.url(path));
-        assert_eq!(reply.status, 400, "{path}: {}", reply.text());
-    }
 }
 
 #[test]

@@ -42,6 +42,15 @@ fn git_imports_it_and_gets_the_same_commits() {
     assert_eq!(read_journal(&rest.body).first().unwrap().parent, Some(id(&first)));
     copy.assert_sound();
     assert_eq!(copy.paths(), world.git().paths());
+
+    // The newest commit has nothing after it.
+    let head = head_of(&world.server);
+    for target in ["", "&wait=0", "&wait=1"] {
+        let reply = world.server.get(&format!("/v1/journal?after={head}{target}"));
+        assert_eq!((reply.status, reply.text()), (200, String::new()));
+        assert_eq!(reply.header("x-svc-commit"), Some(head.as_str()));
+        assert_eq!(reply.header("content-length"), Some("0"));
+    }
 }
 
 #[test]
@@ -56,18 +65,6 @@ fn what_is_not_stored_by_a_server_breaks_it_off() {
     assert!(broken.is_err() || broken.is_ok_and(|reply| reply.body.is_empty()));
     let log = server.stop_and_read_log();
     assert!(log.contains("followers get no further") && log.contains("no path can spell this name"), "{log}");
-}
-
-#[test]
-fn the_newest_commit_has_nothing_after_it() {
-    let (world, _) = world();
-    let head = head_of(&world.server);
-    for target in ["", "&wait=0", "&wait=1"] {
-        let reply = world.server.get(&format!("/v1/journal?after={head}{target}"));
-        assert_eq!((reply.status, reply.text()), (200, String::new()));
-        assert_eq!(reply.header("x-svc-commit"), Some(head.as_str()));
-        assert_eq!(reply.header("content-length"), Some("0"));
-    }
 }
 
 #[test]
@@ -98,26 +95,20 @@ fn a_follower_that_waits_hears_of_the_next_commit() {
 }
 
 #[test]
-fn followers_that_wait_hold_up_no_stop() {
+fn followers_are_counted_and_those_that_wait_hold_up_no_stop() {
     let mut server = TestServer::start_with(|launch| launch.arg("--dev").with_metrics());
     let (address, metrics_address) = (server.address(), server.metrics_address());
     let head = head_of(&server);
     let request = Request::get(format!("/v1/journal?after={head}&{WAIT}"));
     let asked = Instant::now();
     let follower = thread::spawn(move || http::send(address, &request));
+    http::send(server.address(), &Request::get("/v1/journal"));
+    metrics::await_value(metrics_address, "countersign_journal_commits_sent_total", 1.0);
+    metrics::await_value(metrics_address, "countersign_journal_followers{state=\"reading\"}", 0.0);
     let waiting = "countersign_journal_followers{state=\"waiting\"}";
     metrics::await_value(metrics_address, waiting, 1.0);
     assert_eq!(server.stop().code(), Some(0));
     let reply = follower.join().unwrap();
     assert_eq!((reply.status, reply.text()), (200, String::new()));
     assert!(asked.elapsed() < PROMPTLY, "{:?}", asked.elapsed());
-}
-
-#[test]
-fn followers_are_counted() {
-    let server = start_with_commits([("notes/a", b"a".to_vec()), ("notes/b", b"b".to_vec())]);
-    let metrics_address = server.metrics_address();
-    server.get("/v1/journal");
-    metrics::await_value(metrics_address, "countersign_journal_commits_sent_total", 3.0);
-    metrics::await_value(metrics_address, "countersign_journal_followers{state=\"reading\"}", 0.0);
 }

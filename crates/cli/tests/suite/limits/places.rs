@@ -176,6 +176,12 @@ fn bodies_that_do_not_arrive_make_room_for_others() {
     assert_eq!(begin("203.0.113.9").read_head(), 100, "those who send nothing keep their places");
     assert!(place_metric(metrics, "_given_up_total", "large_bodies") >= 1);
     assert_eq!(held[0].read_head(), 408, "the oldest went first");
+    // A place that was given up is given to another.
+    drop(held.split_off(8));
+    let deadline = Instant::now() + PATIENCE;
+    while begin("198.51.100.1").read_head() != 100 {
+        assert!(Instant::now() < deadline, "a place that was given up is not given to another");
+    }
 }
 
 #[test]

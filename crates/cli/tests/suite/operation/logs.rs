@@ -24,13 +24,22 @@ fn flood(server: &TestServer, requests: usize, letters: usize) {
 }
 
 #[test]
-fn a_long_path_makes_a_short_line() {
+fn a_long_path_makes_a_short_line_and_a_line_of_json_is_json() {
     for format in ["text", "json"] {
         let mut server = TestServer::start_with(|launch| launch.args(["--dev", "--log-format", format]));
         flood(&server, 1, 20_000);
+        flood(&server, 1, 10);
+        server.send(&Request::new("POST", "/v1/%22%5c%e2%80%ae").with_body("{}")).error(404);
         let log = server.stop_and_read_log();
         let line = log.lines().find(|line| line.contains("xxx")).unwrap_or_else(|| panic!("{log}"));
         assert!(line.len() < 1_000 && line.contains("x…") && line.contains("404"), "{line}");
+        if format == "json" {
+            let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+            let answered: Vec<_> = lines.filter(|line| line["message"] == "answered").collect();
+            assert_eq!(answered.len(), 3, "{log}");
+            assert_eq!(answered[1]["span"]["path"], "/v1/xxxxxxxxxx");
+            assert_eq!((&answered[1]["status"], &answered[1]["level"]), (&404.into(), &"INFO".into()));
+        }
     }
 }
 
@@ -101,10 +110,8 @@ fn a_log_that_is_not_read_keeps_no_answer_waiting() {
     let begin = Instant::now();
     assert_eq!(world.server.stop().code(), Some(0));
     assert!(begin.elapsed() < PATIENCE, "the end waits for the log");
-}
 
-#[test]
-fn a_closed_log_is_no_reason_not_to_serve() {
+    // Nor does one that is closed.
     let mut world = World::start_with(|launch, _| launch.arg("--dev").with_log(LogEnd::Closed));
     world.activate("acme/app", &SignersFile::of(1, &[&alice()]), &[&alice()]);
     assert_eq!(world.server.get("/readyz").status, 200);
@@ -134,17 +141,4 @@ fn a_ready_line_that_cannot_be_printed_is_logged() {
         let log = String::from_utf8(output.stderr).unwrap();
         assert!(!has_log || log.contains("the ready line could not be printed"), "{log}");
     }
-}
-
-#[test]
-fn a_line_of_json_is_json() {
-    let mut server = TestServer::start_with(|launch| launch.args(["--dev", "--log-format", "json"]));
-    flood(&server, 1, 10);
-    server.send(&Request::new("POST", "/v1/%22%5c%e2%80%ae").with_body("{}")).error(404);
-    let log = server.stop_and_read_log();
-    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let answered: Vec<&Value> = lines.iter().filter(|line| line["message"] == "answered").collect();
-    assert_eq!(answered.len(), 2, "{log}");
-    assert_eq!(answered[0]["span"]["path"], "/v1/xxxxxxxxxx");
-    assert_eq!((&answered[0]["status"], &answered[0]["level"]), (&404.into(), &"INFO".into()));
 }

@@ -8,15 +8,6 @@ use crate::support::{Answer, Connection, Person, SignersFile, TestServer, World}
 const PROMPTLY: Duration = Duration::from_secs(10);
 
 #[test]
-fn an_idle_server_stops_at_once_with_exit_code_0() {
-    for signal in ["TERM", "INT"] {
-        let mut server = TestServer::start();
-        server.signal(signal);
-        assert_eq!(server.wait().code(), Some(0), "SIG{signal}");
-    }
-}
-
-#[test]
 fn closing_the_terminal_ends_a_server_that_only_tries_things_out() {
     let mut trial = TestServer::start_with(|launch| launch.arg("--dev"));
     trial.signal("HUP");
@@ -62,35 +53,24 @@ fn a_request_under_way_is_finished_first() {
     }
 }
 
-/// Stops a server that has nothing to finish.
-#[track_caller]
-fn assert_stops_promptly(server: &mut TestServer) {
-    let asked = Instant::now();
-    assert_eq!(server.stop().code(), Some(0));
-    assert!(asked.elapsed() < PROMPTLY, "it took {:?}", asked.elapsed());
-}
-
 #[test]
-fn connections_that_never_said_anything_do_not_hold_a_stop_up() {
-    let mut server = TestServer::start();
-    let silent = TcpStream::connect(server.address()).unwrap();
-    server.get("/v1/ping").ok();
-    assert_stops_promptly(&mut server);
-    drop(silent);
-}
-
-#[test]
-fn connections_kept_for_a_next_request_do_not_hold_a_stop_up() {
-    let mut server = TestServer::start();
-    let mut kept: Vec<_> = (0..8).map(|_| Connection::open(server.address())).collect();
-    for (requests, connection) in kept.iter_mut().enumerate() {
-        for _ in 0..=requests % 2 {
-            connection.write("GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\n");
-            connection.read_reply().ok();
+fn connections_that_say_nothing_or_are_kept_for_a_next_request_do_not_hold_a_stop_up() {
+    for signal in ["TERM", "INT"] {
+        let mut server = TestServer::start();
+        let silent = TcpStream::connect(server.address()).unwrap();
+        let mut kept: Vec<_> = (0..8).map(|_| Connection::open(server.address())).collect();
+        for (requests, connection) in kept.iter_mut().enumerate() {
+            for _ in 0..=requests % 2 {
+                connection.write("GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\n");
+                connection.read_reply().ok();
+            }
         }
+        let asked = Instant::now();
+        server.signal(signal);
+        assert_eq!(server.wait().code(), Some(0), "SIG{signal}");
+        assert!(asked.elapsed() < PROMPTLY, "it took {:?}", asked.elapsed());
+        drop((silent, kept));
     }
-    assert_stops_promptly(&mut server);
-    drop(kept);
 }
 
 #[test]
@@ -101,6 +81,8 @@ fn a_second_signal_does_not_wait_for_a_request_that_is_half_sent() {
     server.get("/v1/ping").ok();
     server.signal("TERM");
     await_closed_door(&server);
-    assert_stops_promptly(&mut server);
+    let asked = Instant::now();
+    assert_eq!(server.stop().code(), Some(0));
+    assert!(asked.elapsed() < PROMPTLY, "it took {:?}", asked.elapsed());
     drop(unfinished);
 }

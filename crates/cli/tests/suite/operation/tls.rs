@@ -82,9 +82,9 @@ fn is_presented(server: &TestServer, trusted: &str) -> bool {
 }
 
 #[test]
-fn a_server_with_a_certificate_speaks_https() {
+fn a_server_with_a_certificate_speaks_https_and_stops_in_order() {
     let files = Files::new(FIRST);
-    let server = files.serve();
+    let mut server = files.serve();
     assert!(server.ready_line().contains("https://127.0.0.1:"), "{}", server.ready_line());
     for (version, name) in [(&TLS13, ProtocolVersion::TLSv1_3), (&TLS12, ProtocolVersion::TLSv1_2)] {
         let mut tls = connect(server.address(), FIRST[0], &[version]).unwrap();
@@ -94,26 +94,33 @@ fn a_server_with_a_certificate_speaks_https() {
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("pong"), "{answer}");
     }
     assert!(!is_presented(&server, SECOND[0]), "another certificate is not ours");
-}
 
-#[test]
-fn what_is_no_request_is_refused_in_json_over_https_too() {
-    let server = Files::new(FIRST).serve();
+    // What is no request is refused in JSON here, too.
     let mut tls = connect(server.address(), FIRST[0], &[&TLS13]).unwrap();
     write!(tls, "GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\nnonsense\r\n\r\n").unwrap();
     let mut answers = String::new();
     tls.read_to_string(&mut answers).expect("an orderly end");
     assert!(answers.starts_with("HTTP/1.1 200 "), "{answers}");
     let (_, refused) = answers.split_once("HTTP/1.1 400 ").expect(&answers);
-    assert!(
-        refused.ends_with(r#"{"error":"this is not a valid HTTP/1.1 request","code":"malformed_request"}"#),
-        "{answers}"
-    );
-}
+    let json = r#"{"error":"this is not a valid HTTP/1.1 request","code":"malformed_request"}"#;
+    assert!(refused.ends_with(json), "{answers}");
+    // Plain HTTP gets no answer, and a line in the log.
+    let mut plain = TcpStream::connect(server.address()).unwrap();
+    plain.write_all(b"GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = plain.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
+    drop((tls, plain));
 
-#[test]
-fn events_are_streamed_over_https_and_end_in_order() {
-    let mut server = Files::new(FIRST).serve();
+    // A stop waits neither for idle connections nor for handshakes, and ends streams in order.
+    let silent = TcpStream::connect(server.address()).unwrap();
+    let idle = connect(server.address(), FIRST[0], &[&TLS13]).unwrap();
+    let asked = Instant::now();
+    let log = server.stop_and_read_log();
+    assert!(asked.elapsed() < Duration::from_secs(8), "it took {:?}", asked.elapsed());
+    assert!(log.contains("https only"), "{log}");
+    drop((silent, idle));
+    server.start_again();
     let tls = connect(server.address(), FIRST[0], &[&TLS13]).unwrap();
     let mut events = EventStream::over(tls, &Request::get("/v1/events"));
     assert_eq!(events.head.status, 200);
@@ -127,10 +134,10 @@ fn events_are_streamed_over_https_and_end_in_order() {
 #[test]
 fn an_address_cannot_have_handshakes_without_number() {
     let files = Files::new(FIRST);
-    let config = files.path("limits.toml");
-    std::fs::write(&config, "[rate_limits]\naddress_per_second = 1\naddress_burst = 3\n").unwrap();
-    let server =
-        TestServer::start_with(|launch| files.adapt(launch).args(["--config", config.to_str().unwrap()]));
+    let (config, cert, key) = (files.path("limits.toml"), files.path("cert.pem"), files.path("key.pem"));
+    let limits = "[rate_limits]\naddress_per_second = 1\naddress_burst = 3\n";
+    std::fs::write(&config, format!("{limits}[tls]\ncert_file = {cert:?}\nkey_file = {key:?}\n")).unwrap();
+    let server = TestServer::start_with(|launch| launch.args(["--config", config.to_str().unwrap()]));
     let asked = Instant::now();
     let shaken = (0..20).filter(|_| is_presented(&server, FIRST[0])).count();
     let allowed = 3 + asked.elapsed().as_secs() as usize + 1;
@@ -138,31 +145,7 @@ fn an_address_cannot_have_handshakes_without_number() {
 }
 
 #[test]
-fn the_configuration_file_can_name_certificate_and_key() {
-    let files = Files::new(FIRST);
-    let config = files.path("countersign.toml");
-    let (cert, key) = (files.path("cert.pem"), files.path("key.pem"));
-    std::fs::write(&config, format!("[tls]\ncert_file = {cert:?}\nkey_file = {key:?}\n")).unwrap();
-    let server = TestServer::start_with(|launch| launch.args(["--config", config.to_str().unwrap()]));
-    assert!(is_presented(&server, FIRST[0]));
-}
-
-#[test]
-fn a_new_certificate_is_used_after_sighup_and_old_connections_go_on() {
-    let files = Files::new(FIRST);
-    let server = files.serve();
-    let mut old = connect(server.address(), FIRST[0], &[&TLS13]).unwrap();
-    files.write(SECOND[0], SECOND[1]);
-    assert!(is_presented(&server, FIRST[0]), "not before the signal");
-    server.signal("HUP");
-    server.await_log("certificate and key were read again", 1);
-    assert!(is_presented(&server, SECOND[0]));
-    assert!(!is_presented(&server, FIRST[0]));
-    assert!(ask(&mut old, "/v1/ping").contains("pong"));
-}
-
-#[test]
-fn a_certificate_that_cannot_be_used_leaves_the_old_one() {
+fn a_new_certificate_is_used_after_sighup_and_one_that_cannot_be_used_leaves_the_old_one() {
     let files = Files::new(FIRST);
     let mut server = files.serve();
     let assert_old_one_stays = |times| {
@@ -178,6 +161,15 @@ fn a_certificate_that_cannot_be_used_leaves_the_old_one() {
     }
     std::fs::remove_file(files.path("cert.pem")).unwrap();
     assert_old_one_stays(4);
+
+    let mut old = connect(server.address(), FIRST[0], &[&TLS13]).unwrap();
+    files.write(SECOND[0], SECOND[1]);
+    assert!(is_presented(&server, FIRST[0]), "not before the signal");
+    server.signal("HUP");
+    server.await_log("certificate and key were read again", 1);
+    assert!(is_presented(&server, SECOND[0]));
+    assert!(!is_presented(&server, FIRST[0]));
+    assert!(ask(&mut old, "/v1/ping").contains("pong"), "old connections go on");
     let log = server.stop_and_read_log();
     assert_eq!(log.matches("the old one stays").count(), 4, "{log}");
     assert!(log.contains("cert.pem") && log.contains("key.pem"), "{log}");
@@ -206,29 +198,4 @@ fn files_that_cannot_be_used_are_errors_that_name_them() {
     let half = Launch::serve(&data).args(["--tls-key", files.path("key.pem").to_str().unwrap()]);
     assert!(half.refusal().contains("--tls-cert"));
     assert!(!data.exists(), "nothing is made before the certificate is read");
-}
-
-#[test]
-fn plain_http_on_the_tls_port_gets_no_answer_and_a_line_in_the_log() {
-    let files = Files::new(FIRST);
-    let mut server = files.serve();
-    let mut plain = TcpStream::connect(server.address()).unwrap();
-    plain.write_all(b"GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
-    let mut answer = Vec::new();
-    let _ = plain.read_to_end(&mut answer);
-    assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
-    let log = server.stop_and_read_log();
-    assert!(log.contains("https only"), "{log}");
-}
-
-#[test]
-fn a_stop_waits_neither_for_idle_connections_nor_for_handshakes() {
-    let files = Files::new(FIRST);
-    let mut server = files.serve();
-    let silent = TcpStream::connect(server.address()).unwrap();
-    let idle = connect(server.address(), FIRST[0], &[&TLS13]).unwrap();
-    let asked = Instant::now();
-    assert_eq!(server.stop().code(), Some(0));
-    assert!(asked.elapsed() < Duration::from_secs(8), "it took {:?}", asked.elapsed());
-    drop((silent, idle));
 }

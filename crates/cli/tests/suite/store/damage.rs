@@ -4,35 +4,23 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::{Git, Person, Reply, SignersFile, World, days_ago};
+use crate::support::{Git, Reply, SignersFile, World, alice, bob, days_ago};
 
-fn people() -> (Person, Person) {
-    (Person::named("alice"), Person::named("bob"))
-}
-
-/// Two projects of Alice and Bob; each with a collecting release that Alice has signed, and a signed one.
-fn two_projects() -> World {
-    let (alice, bob) = people();
-    let world = World::start();
-    for project in ["broken", "sound"] {
-        world.activate(project, &SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
-        world.add_signed_release(&format!("{project}/v1"), &[&alice, &bob]);
-        let index = world.add_release(&alice, &format!("{project}/v2"));
+/// A project of Alice and Bob, with a signed release and collecting ones that Alice has signed.
+fn add_project(world: &World, project: &str, collecting: usize) {
+    let (alice, bob) = (alice(), bob());
+    world.activate(project, &SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
+    world.add_signed_release(&format!("{project}/v1"), &[&alice, &bob]);
+    for n in 0..collecting {
+        let index = world.add_release(&alice, &format!("{project}/v{}", n + 2));
         world.sign(&alice, &index).ok();
     }
-    world
-}
-
-fn damage(world: &mut World, path: &str, bytes: &[u8]) {
-    world.server.stop();
-    Git::at(world.server.repository()).commit_file(path, bytes);
-    world.server.start_again();
 }
 
 /// Everything that can be done with a project works in the sound one.
 #[track_caller]
 fn assert_sound_project_works(world: &World) {
-    let (alice, bob) = people();
+    let (alice, bob) = (alice(), bob());
     let (v1, v2) = (world.index_path("sound/v1"), world.index_path("sound/v2"));
     assert!(world.is_complete(&alice, &v1));
     assert!(!world.is_complete(&alice, &v2));
@@ -49,75 +37,44 @@ fn assert_sound_project_works(world: &World) {
 }
 
 #[test]
-fn a_broken_signatures_file_breaks_its_own_release_only() {
-    let (alice, bob) = people();
-    for bytes in [&b"not json"[..], b"{}", b"", br#"{"entries": {"svc-pub:x": {}}}"#] {
-        let mut world = two_projects();
-        let broken = world.index_path("broken/v2");
-        damage(&mut world, &format!("{broken}.signatures.json.pending"), bytes);
-        let message = world.sign(&bob, &broken).error(500);
-        assert!(!message.contains(world.server.data_dir().to_str().unwrap()), "{message}");
-        assert!(world.is_complete(&alice, &world.index_path("broken/v1")), "its other releases are sound");
-        assert_sound_project_works(&world);
+fn a_broken_file_breaks_what_needs_it_and_nothing_else() {
+    let (alice, bob) = (alice(), bob());
+    let mut world = World::start();
+    add_project(&world, "broken", 6);
+    for project in ["signers", "proposal", "sound"] {
+        add_project(&world, project, 1);
     }
-}
-
-#[test]
-fn a_broken_index_breaks_its_own_release_only() {
-    let mut world = two_projects();
-    let broken = world.index_path("broken/v2");
-    damage(&mut world, &broken, b"not json");
-    assert_sound_project_works(&world);
-}
-
-#[test]
-fn a_broken_signers_file_breaks_its_own_project_only() {
-    let (alice, _) = people();
-    let mut world = two_projects();
-    let active = world.active_path("broken");
-    damage(&mut world, &active, b"not json");
-    world.status(&alice, &world.index_path("broken/v1")).error(500);
-    let url = world.publish_checksums("broken/v9", &format!("{}  app\n", "a".repeat(64)));
-    world.register_assets(&alice, &[&url]).error(500);
-    assert_sound_project_works(&world);
-}
-
-#[test]
-fn a_broken_governing_copy_breaks_its_own_release_only() {
-    let (_, bob) = people();
-    let mut world = two_projects();
-    let broken = world.index_path("broken/v2");
-    damage(&mut world, &format!("{broken}.signers.json"), b"{}");
-    world.sign(&bob, &broken).error(500);
-    assert_sound_project_works(&world);
-}
-
-#[test]
-fn a_broken_history_breaks_its_own_chain_only() {
-    let mut world = two_projects();
+    let release = |n: usize| world.index_path(&format!("broken/v{n}"));
+    let (index, copy, active) = (release(6), release(7), world.active_path("signers"));
+    let (first, signatures) = (release(1), [2, 3, 4, 5].map(release));
+    let pending = world.pending_path("proposal");
     let entry = format!("{}/svc.signers.history/000001.json", world.id("broken"));
-    damage(&mut world, &entry, b"[]");
-    let history = format!("{}/svc.signers.history.json", world.id("broken"));
-    world.file(&history).refused(500, &entry);
-    world.server.get(&format!("/v1/get_signers_chain/{}", world.index_path("broken/v1"))).error(500);
-    assert_sound_project_works(&world);
-}
-
-#[test]
-fn a_broken_proposal_breaks_its_own_project_only() {
-    let (alice, _) = people();
-    let mut world = two_projects();
-    let pending = world.pending_path("broken");
-    damage(&mut world, &pending, b"not json");
-    world.status(&alice, &pending).error(500);
-    assert_sound_project_works(&world);
-}
-
-#[test]
-fn a_strange_file_in_one_project_does_not_matter() {
-    let mut world = two_projects();
     let strange = format!("{}/svc.signers.pending", world.id("stranger"));
-    damage(&mut world, &strange, b"a file where a directory belongs");
+    world.server.stop();
+    let damage = |path: &str, bytes: &[u8]| Git::at(world.server.repository()).commit_file(path, bytes);
+    let texts = [&b"not json"[..], b"{}", b"", br#"{"entries": {"svc-pub:x": {}}}"#];
+    for (index, bytes) in signatures.iter().zip(texts) {
+        damage(&format!("{index}.signatures.json.pending"), bytes);
+    }
+    damage(&index, b"not json");
+    damage(&format!("{copy}.signers.json"), b"{}");
+    damage(&entry, b"[]");
+    damage(&active, b"not json");
+    damage(&pending, b"not json");
+    damage(&strange, b"a file where a directory belongs");
+    world.server.start_again();
+
+    for broken in signatures.iter().chain([&copy]) {
+        let message = world.sign(&bob, broken).error(500);
+        assert!(!message.contains(world.server.data_dir().to_str().unwrap()), "{message}");
+    }
+    assert!(world.is_complete(&alice, &first), "its other releases are sound");
+    world.file(&format!("{}/svc.signers.history.json", world.id("broken"))).refused(500, &entry);
+    world.server.get(&format!("/v1/get_signers_chain/{first}")).error(500);
+    world.status(&alice, &world.index_path("signers/v1")).error(500);
+    let url = world.publish_checksums("signers/v9", &format!("{}  app\n", "a".repeat(64)));
+    world.register_assets(&alice, &[&url]).error(500);
+    world.status(&alice, &pending).error(500);
     assert_sound_project_works(&world);
 }
 
@@ -144,46 +101,43 @@ fn lose(world: &mut World, path: &str, harm: Harm) {
 
 /// A failure of ours, which says nothing about where on disk it happened.
 #[track_caller]
-fn assert_no_place_on_disk(world: &World, reply: &Reply) {
+fn assert_no_place_on_disk(world: &World, reply: &Reply) -> String {
     let message = reply.error(500);
     let data_dir = world.server.data_dir();
     for place in [data_dir.to_str().unwrap(), "repo.git", "objects", "/tmp"] {
         assert!(!message.contains(place), "{message}");
     }
+    message
 }
 
 #[test]
-fn a_file_whose_content_is_lost_is_an_error_that_names_it_and_no_place_on_disk() {
-    for harm in HARMS {
-        let mut world = two_projects();
+fn what_is_lost_is_an_error_that_names_it_and_every_route_keeps_the_disk_to_itself() {
+    let (alice, bob) = (alice(), bob());
+    let mut world = World::start();
+    for project in ["removed", "garbled", "lost", "sound"] {
+        add_project(&world, project, 1);
+    }
+    for (project, harm) in ["removed", "garbled"].into_iter().zip(HARMS) {
         let paths = [
-            world.active_path("broken"),
-            world.index_path("broken/v1"),
-            format!("{}.signatures.json.pending", world.index_path("broken/v2")),
-            format!("{}/svc.signers.history/000001.json", world.id("broken")),
+            world.active_path(project),
+            world.index_path(&format!("{project}/v1")),
+            format!("{}.signatures.json.pending", world.index_path(&format!("{project}/v2"))),
+            format!("{}/svc.signers.history/000001.json", world.id(project)),
         ];
         for path in &paths {
             lose(&mut world, path, harm);
         }
         for path in &paths {
-            let reply = world.file(path);
-            assert_no_place_on_disk(&world, &reply);
-            reply.refused(500, path);
+            let message = assert_no_place_on_disk(&world, &world.file(path));
+            assert!(message.contains(path.as_str()), "{message}");
         }
-        assert_sound_project_works(&world);
     }
-}
-
-#[test]
-fn every_route_that_needs_lost_content_keeps_the_disk_to_itself() {
-    let (alice, bob) = people();
-    let mut world = two_projects();
-    let (v1, v2) = (world.index_path("broken/v1"), world.index_path("broken/v2"));
+    let (v1, v2) = (world.index_path("lost/v1"), world.index_path("lost/v2"));
     let body = world.signature_body(&bob, &v2);
     let document = world.revocation_of(&v1, "key leaked");
-    let checksums = world.publish_checksums("broken/v9", &format!("{}  app\n", "a".repeat(64)));
-    let history = format!("{}/svc.signers.history/000001.json", world.id("broken"));
-    let active = world.active_path("broken");
+    let checksums = world.publish_checksums("lost/v9", &format!("{}  app\n", "a".repeat(64)));
+    let history = format!("{}/svc.signers.history/000001.json", world.id("lost"));
+    let active = world.active_path("lost");
     for path in [&active, &history] {
         lose(&mut world, path, HARMS[1]);
     }
@@ -191,13 +145,13 @@ fn every_route_that_needs_lost_content_keeps_the_disk_to_itself() {
     for reply in [
         world.server.get(&format!("/v1/get_signers/{v1}")),
         world.server.get(&format!("/v1/get_signers_chain/{v1}")),
-        world.file(&format!("{}/svc.signers.history.json", world.id("broken"))),
+        world.file(&format!("{}/svc.signers.history.json", world.id("lost"))),
         world.get_as(&alice, &format!("/v1/files-to-sign/{active}")),
         world.status(&alice, &v1),
         world.submit(&bob, &body),
         world.revoke_with(&alice, &v1, &document),
         world.register_assets(&alice, &[&checksums]),
-        world.propose(&alice, "broken", &next),
+        world.propose(&alice, "lost", &next),
     ] {
         assert_no_place_on_disk(&world, &reply);
     }

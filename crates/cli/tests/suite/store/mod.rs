@@ -1,6 +1,5 @@
 //! What stays on disk: through restarts, kills, full disks, damage, and many writers at once.
 
-mod audit_trail;
 mod concurrency;
 mod damage;
 mod data_directory;

@@ -1,8 +1,11 @@
 //! D32: stopped or killed in the middle of each flow, the server goes on where it was.
 
-use serde_json::json;
+use std::collections::BTreeSet;
 
-use crate::support::{Person, SignersFile, TestServer, World, days_ago, world::checksums};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::{Git, Person, SignersFile, TestServer, World, days_ago, world::checksums};
 
 fn people() -> (Person, Person) {
     (Person::named("alice"), Person::named("bob"))
@@ -52,8 +55,22 @@ fn live_through(interrupt: fn(&mut TestServer)) {
     world.revoke(&bob, &index).error(400);
     assert_eq!(world.status(&alice, &index).ok()["revoked"], json!(true));
     world.git().assert_sound();
-    // Register, two signatures, assets, two signatures, propose, two signatures, revoke; and the format marker.
+    // Register, two signatures, assets, two signatures, propose, two signatures, revoke; and the format marker. All by one
+    // author, one after the other.
     assert_eq!(world.git().commit_count(), 11);
+    assert_eq!(world.git().run(&["rev-list", "--merges", "main"]), "");
+    let authors = world.git().run(&["log", "--format=%an <%ae> %cn <%ce>", "main"]);
+    assert_eq!(authors.lines().collect::<BTreeSet<_>>().len(), 1, "{authors}");
+    // A clone holds the files that the server serves.
+    let dir = TempDir::new().unwrap();
+    let (clone, from) = (dir.path().join("clone"), world.server.repository());
+    Git::at("/").run(&["clone", "--quiet", from.to_str().unwrap(), clone.to_str().unwrap()]);
+    let paths = world.git().paths();
+    assert!(paths.contains(&index), "{paths:?}");
+    for path in paths {
+        assert_eq!(std::fs::read(clone.join(&path)).unwrap(), world.read(&path), "{path}");
+    }
+    assert_eq!(Git::at(&clone).run(&["status", "--porcelain"]), "");
 }
 
 #[test]
@@ -64,65 +81,6 @@ fn every_flow_goes_on_after_a_stop() {
 #[test]
 fn every_flow_goes_on_after_a_kill() {
     live_through(TestServer::crash_and_restart);
-}
-
-#[test]
-fn a_kill_under_load_loses_nothing_that_was_acknowledged() {
-    let alice = Person::named("alice");
-    let mut world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
-    let bodies: Vec<_> = (0..24)
-        .map(|n| {
-            let index = world.add_release(&alice, &format!("acme/app/v{n}"));
-            let body = world.signature_body(&alice, &index);
-            (index, body)
-        })
-        .collect();
-    let (done, heard) = std::sync::mpsc::channel();
-    let address = world.server.address();
-    let workers: Vec<_> = bodies
-        .chunks(3)
-        .map(|chunk| {
-            let requests: Vec<_> = chunk
-                .iter()
-                .map(|(index, body)| {
-                    let request = crate::support::Request::post("/v1/signatures", body);
-                    (index.clone(), Person::named("alice").sign(request))
-                })
-                .collect();
-            let done = done.clone();
-            std::thread::spawn(move || {
-                for (index, request) in requests {
-                    // The server is killed meanwhile: no answer is no acknowledgement.
-                    if let Ok(reply) = crate::support::http::try_send(address, &request) {
-                        assert_eq!(reply.status, 200, "{}", reply.text());
-                        done.send(index).expect("the test listens");
-                    }
-                }
-            })
-        })
-        .collect();
-    drop(done);
-    let mut acknowledged: Vec<String> = heard.iter().take(6).collect();
-    world.server.kill9();
-    acknowledged.extend(heard.iter());
-    workers.into_iter().for_each(|worker| worker.join().unwrap());
-
-    world.git().assert_sound();
-    world.server.start_again();
-    for index in &acknowledged {
-        assert!(world.is_complete(&alice, index), "{index} was acknowledged");
-    }
-    for (index, body) in &bodies {
-        let survived = world.is_complete(&alice, index);
-        assert_ne!(
-            world.exists(&format!("{index}.signatures.json.pending")),
-            survived,
-            "no half-made change"
-        );
-        assert_eq!(world.exists(&format!("{index}.signatures.json")), survived, "no half-made change");
-        assert_eq!(world.submit(&alice, body).status, if survived { 409 } else { 200 });
-    }
-    world.git().assert_sound();
 }
 
 #[test]
