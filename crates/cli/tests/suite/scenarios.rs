@@ -1,9 +1,9 @@
 //! What the server answers, written as text: `tests/scenarios/*.txt`. Each file is played against one server.
 //!
 //! A line is a request and what it is answered with: `WHO does something => STATUS`. Behind the status stand parts of the
-//! answer, with ` & ` in between. A part that begins with `!` is missing, and ` … ` stands between parts in this order. Header
-//! fields are parts of an answer too, as `name: value`. An answer in JSON can be given whole, or after `~` with the fields that
-//! matter. A request that is refused must leave no commit behind. These are the lines:
+//! answer, with ` & ` in between, or `(nothing)`. A part that begins with `!` is missing, and ` … ` stands between parts in
+//! this order. Header fields are parts of an answer too, as `name: value`. An answer in JSON can be given whole, or after `~`
+//! with the fields that matter. A request that is refused must leave no commit behind. These are the lines:
 //!
 //! ```text
 //! config: [limits]\nassets = 2                           the configuration file, as the first line
@@ -19,11 +19,11 @@
 //! again, again TARGET                                    the last of these requests once more, byte for byte
 //! page TARGET                                            as a browser asks: its words, `-> TARGET` for links, `raw TEXT`
 //! operator block THING                                   `countersign admin`, answered with an exit code and what it says
-//! alice $ sign PATH --yes                                the client with alice's key, answered in the same way; `$ ` without a key
+//! alice $ sign PATH --yes                                the client with alice's key; `$ ` without a key
 //! alice@away $ COMMAND                                   on another computer; `away` reaches no server, `new` was told of none
 //! write NAME: TEXT, holds NAME: TEXT, lists: NAMES       files of a computer, also as `write@away`; `carry NAMES: away there`
 //! serve PATH: TEXT                                       on the file server; `\n` for a line break
-//! publish DIR: NAME=TEXT NAME=TEXT                       files and their SHA256SUMS; `release DIR by alice bob` signs them as well
+//! publish DIR: NAME=TEXT NAME=TEXT                       files and SHA256SUMS; `release DIR by alice bob` signs them
 //! upstream PATH: 404                                     also: `hung up`, `broken off`, `endless`
 //! asked: 2                                               so many requests reached the file server since the line before
 //! restart, kill, stop, start, sound                     the last one asks Git
@@ -32,12 +32,14 @@
 //! `<a|b>` in a request stands for one request with each, and `<1..9>` for all numbers between these. Words of a command that
 //! contain spaces stand between `'`. A command that fails says why and gives a hint, and writes nothing to standard output.
 //!
-//! Names in braces stand for what only the run knows: `{id DIR}`, `{pending DIR}`, `{active DIR}` and `{index DIR}` for paths,
-//! `{files}` for the address of the file server, `{key NAME}`, `{body-key NAME}`, `{ssh-key NAME}`, `{short-key NAME}` and
-//! `{key-page NAME}` for keys, `{sig NAME PATH}` for a signature over a stored file, `{sig NAME 'TEXT'}` for one over a text,
-//! `{base64 PATH}`, `{digest PATH}`, `{sha512 PATH}` and `{blob PATH}` for a stored file, `{file TEAM}` for a signers file, and as `{json TEAM}` in
-//! JSON, `{sum CONTENT}` for the digest in a checksums file, `{repeat 64 a}` for a long text, `{head}` for the newest commit, and
-//! `{etag}` for the last tag of an answer, `{server}` for its address, `{sha256 TEXT}` for a digest, `{log-key}` and `{witness-key 1}`. `{url NAME}` and `{upper NAME}` write any of them in percent code and in capitals.
+//! Names in braces stand for what only the run knows: `{id DIR}`, `{pending DIR}`, `{active DIR}` and `{index DIR}` for
+//! paths, `{files}` for the address of the file server, `{key NAME}`, `{body-key NAME}`, `{ssh-key NAME}`, `{short-key NAME}`
+//! and `{key-page NAME}` for keys, `{sig NAME PATH}` for a signature over a stored file, `{sig NAME 'TEXT'}` for one over a
+//! text, `{base64 PATH}`, `{digest PATH}`, `{sha512 PATH}` and `{blob PATH}` for a stored file, `{file TEAM}` for a signers
+//! file, and as `{json TEAM}` in JSON, `{sum CONTENT}` for the digest in a checksums file, `{repeat 64 a}` for a long text,
+//! `{head}` for the newest commit, and `{etag}` for the last tag of an answer, `{server}` for its address, `{sha256 TEXT}`
+//! for a digest, `{log-key}` and `{witness-key 1}`. `{url NAME}` and `{upper NAME}` write any of them in percent code and in
+//! capitals.
 
 use std::collections::BTreeMap;
 
@@ -442,6 +444,9 @@ fn check(told: &Told, expected: &str, request: &str) {
     {
         check_failure(ran, request);
     }
+    if parts == "(nothing)" {
+        return assert_eq!(said, "", "{request}");
+    }
     if let Some(fields) = parts.strip_prefix('~') {
         let fields = serde_json::from_str(fields).expect("fields in JSON");
         return assert!(includes(&json(), &fields), "{fields} is not in {said}");
@@ -533,6 +538,6 @@ macro_rules! scenarios {
 scenarios! {
     activity addresses badges blocked capped catalogue chains changes checksums client_bundle client_config client_detached
     client_download client_flow client_incident client_names client_objections client_output client_replaced client_revoke
-    client_several client_sign client_signers client_whole files names objections objections_pages operator pages questions releases
-    requests revocations signatures signers signers_files verify_page whole_host
+    client_several client_sign client_signers client_whole files names objections objections_pages operator pages questions
+    releases requests revocations signatures signers signers_files verify_page whole_host
 }

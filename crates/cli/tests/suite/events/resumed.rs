@@ -61,6 +61,7 @@ fn the_header_of_a_client_that_was_cut_off_beats_what_its_url_says() {
     let request = Request::get(format!("/v1/events?last_event_id={}", commits[0]));
     let mut events = EventStream::open(world.server.address(), &request.with_header("last-event-id", ""));
     assert_eq!(events.next_kinds(), ["registration", "signature", "activated"]);
+
     // The first block says where to go on from, also after a restart.
     for _ in 0..2 {
         let stream = std::net::TcpStream::connect(world.server.address()).unwrap();
