@@ -102,11 +102,7 @@ fn describe(status: &ClusterStatus, address: &str) -> String {
             node.name.clone(),
             node.position.to_string(),
             node.lag.to_string(),
-            format!(
-                "{} s ago{}",
-                node.seen_ago.as_secs(),
-                if is_here(node) { "" } else { ": not running, or cut off" }
-            ),
+            describe_seen(node),
             node.clock_millis.map(describe_clock).unwrap_or_default(),
             node.version.clone(),
             describe_state(node, status).to_owned(),
@@ -170,6 +166,12 @@ fn describe_passed(batch: &PassedBatch) -> String {
 
 fn is_here(node: &NodeStatus) -> bool {
     node.seen_ago.as_secs() <= MAX_SILENCE_SECONDS
+}
+
+fn describe_seen(node: &NodeStatus) -> String {
+    let seconds = node.seen_ago.as_secs();
+    let gone = if is_here(node) { "" } else { ": not running, or cut off" };
+    format!("{seconds} s ago{gone}")
 }
 
 fn to_json(status: &ClusterStatus) -> Value {
