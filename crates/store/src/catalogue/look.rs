@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeSet, fmt, ops::Bound, sync::Arc, sync:
 use countersign_api::catalogue::{ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse};
 use countersign_api::newest::{ReleaseVersion, compare_versions, find_newest};
 use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout};
-use countersign_core::rules::{snapshot::ReadError, snapshot::Snapshot as _, stored};
+use countersign_core::rules::{snapshot::ReadError, stored};
 use countersign_core::values::bounds::{LIST_ENTRIES, LIST_READ_BYTES};
 use countersign_core::values::path::{PathError, RepoPath};
 use thiserror::Error;
