@@ -10,7 +10,7 @@ use countersign_testing::{
     PROJECT, Signers, alice, bob, carol, dave, key, mallory, shifted_seconds, signers,
 };
 
-use super::{Vector, chain};
+use super::vector::{Vector, chain};
 
 pub(super) fn all() -> Vec<Vector> {
     [good(), of_order(), of_consent(), of_texts()].concat()

@@ -5,7 +5,7 @@ use countersign_core::values::{key::SecretKey, time::Timestamp};
 use countersign_testing::evidence::{Past, founders, noon, signed_by, successors};
 use countersign_testing::{PROJECT, Signers, alice, bob, carol, dave, key, shifted_seconds, signers};
 
-use super::{Vector, chain};
+use super::vector::{Vector, chain};
 
 const HOUR: i128 = 3_600;
 /// The delay in the founders' file.

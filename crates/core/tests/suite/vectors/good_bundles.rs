@@ -9,7 +9,7 @@ use countersign_testing::{
     INDEX, PROJECT, alice, bob, carol, dave, key, log_key, mallory, path, signer_text, signers, witness_key,
 };
 
-use super::{Vector, bundle, staples};
+use super::{staples, vector::Vector, vector::bundle};
 
 const GITLAB: &str = "https/gitlab.com/443/acme/tools/app";
 const FILES: &str = "https/files.example/8443/app";

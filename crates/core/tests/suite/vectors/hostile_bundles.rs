@@ -11,7 +11,7 @@ use countersign_testing::{
     signed_request, signer_text, signers,
 };
 
-use super::{Vector, bundle};
+use super::vector::{Vector, bundle};
 
 pub(super) fn all() -> Vec<Vector> {
     [of_places(), of_kinds(), of_signatures(), of_histories(), of_forms()].concat()

@@ -7,7 +7,7 @@ use countersign_testing::evidence::{
 };
 use countersign_testing::{INDEX, PROJECT, alice, bob, carol, dave, key, mallory, path, revocation_text};
 
-use super::{Vector, bundle, hostile_bundles::objection_text};
+use super::{hostile_bundles::objection_text, vector::Vector, vector::bundle};
 
 pub(super) fn all() -> Vec<Vector> {
     let other_subject = Some(Sha512::of(index_text(&release_index("v2")).as_bytes()));

@@ -10,12 +10,12 @@ use std::{collections::BTreeMap, env, fs, path::PathBuf};
 
 use countersign_core::documents::history::History;
 use countersign_core::proof::bundle::Bundle;
-use countersign_core::proof::verify::{Evidence, RevocationFault, VerifyError, verify};
+use countersign_core::proof::verify::{RevocationFault, VerifyError, verify};
 use countersign_core::rules::{chain::ChainError, chain::ChainFault, place::PlaceError};
-use countersign_testing::{evidence::Past, evidence::noon, path};
+use countersign_testing::path;
 use serde_json::Value;
 
-use self::staples::StapleVector;
+use self::{staples::StapleVector, vector::Vector};
 
 mod chains;
 mod delays;
@@ -26,44 +26,7 @@ mod hostile_revocations;
 mod hostile_staples;
 mod staples;
 mod values;
-
-/// The document in the file of this name.
-#[derive(Debug, Clone)]
-struct Vector {
-    name: &'static str,
-    /// The document as it stands in the file, a JSON object.
-    document: String,
-}
-
-/// A bundle of this evidence.
-fn bundle(name: &'static str, evidence: Evidence) -> Vector {
-    let bundle = Bundle { bundled_at: noon(), evidence, staple: None };
-    Vector { name, document: String::from_utf8(bundle.write()).expect("our documents are text") }
-}
-
-/// The chain of this past.
-fn chain(name: &'static str, past: Past) -> Vector {
-    Vector { name, document: String::from_utf8(past.history.write()).expect("our documents are text") }
-}
-
-impl Vector {
-    /// Another document, for what our types cannot express.
-    fn edited(self, edit: impl FnOnce(String) -> String) -> Self {
-        let before = self.document.clone();
-        let document = edit(self.document);
-        assert_ne!(document, before, "{} is edited", self.name);
-        Self { document, ..self }
-    }
-
-    /// The file with this document in its place.
-    fn text(&self, field: &str, file: &Value) -> String {
-        // Line breaks inside strings are escaped, so that indenting the lines changes no value.
-        let document = self.document.trim_end().replace('\n', "\n  ");
-        let words = ["description", "expect", "rule", "reason", "project"];
-        let words: String = words.iter().map(|word| format!("  \"{word}\": {},\n", file[word])).collect();
-        format!("{{\n{words}  \"{field}\": {document}\n}}\n")
-    }
-}
+mod vector;
 
 fn directory(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name)

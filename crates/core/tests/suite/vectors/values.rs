@@ -14,8 +14,11 @@ use countersign_core::values::key::{PublicKey, Signature};
 use countersign_core::values::{digest::Sha512, path::RepoPath, shown::is_unseen, time::Timestamp};
 use serde_json::{Value, json};
 
-/// The files, each with what gives the answer to a case: the field that has it, and its value.
-pub(crate) const FILES: [(&str, fn(&Value) -> (&'static str, Value)); 9] = [
+/// Gives the answer to a case: the field that has it, and its value.
+type Judge = fn(&Value) -> (&'static str, Value);
+
+/// The files, each with what judges its cases.
+pub(crate) const FILES: [(&str, Judge); 9] = [
     ("keys", |case| reads_as(case, |text| PublicKey::parse(text).ok().map(|key| key.to_string()))),
     ("times", |case| reads_as(case, read_time)),
     ("paths", |case| reads_as(case, read_path)),
