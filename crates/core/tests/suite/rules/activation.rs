@@ -1,11 +1,12 @@
 //! When a signers file takes effect, and all that happens in that one change (D15, D16).
 
 use countersign_core::rules::{chain, decide::sign::SignRefusal, decide::sign::Signed};
-use countersign_core::{documents::signatures::SignatureSet, values::key::SecretKey};
+use countersign_core::{documents::signatures::SignatureSet, values::digest::Sha512, values::key::SecretKey};
 use countersign_testing::{
     ACTIVE, INDEX, PENDING, PENDING_METADATA, PROJECT, Signers, World, alice, assert_mentions, at, bob,
-    carol, dave, key, mallory, path, public, release, signers,
+    carol, dave, key, mallory, path, public, release, signers, steady,
 };
+use proptest::prelude::*;
 
 const COMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: true, waits_until: None });
 const INCOMPLETE: Result<Signed, SignRefusal> = Ok(Signed { is_complete: false, waits_until: None });
@@ -269,4 +270,43 @@ fn a_copy_that_is_not_in_force_completes_nothing() {
         .repo
         .put(&path(&format!("{INDEX}.signers.json")), new_file().artifact(1, [&mallory()]).text().as_bytes());
     assert!(matches!(world.sign(INDEX, &mallory()), Err(SignRefusal::Stored(_))));
+}
+
+proptest! {
+    #![proptest_config(countersign_testing::few(steady(), 64))]
+
+    /// D15 written down once more, over people instead of keys.
+    #[test]
+    fn an_update_completes_exactly_when_the_three_conditions_hold(
+        order in Just(vec![1_u8, 2, 3, 4, 5, 7, 8]).prop_shuffle(),
+        new_admin_threshold in 1_usize..=2,
+        has_new_master in any::<bool>(),
+    ) {
+        let (seven, eight) = (key(7), key(8));
+        let mut file = new_file().artifact(1, [&alice(), &seven]).admin(new_admin_threshold, [&carol(), &bob()]);
+        if has_new_master {
+            file = file.master(1, [&eight]);
+        }
+        let mut world = proposed(&file);
+        let mut signed: Vec<u8> = Vec::new();
+        let count = |signed: &[u8], people: &[u8]| people.iter().filter(|n| signed.contains(n)).count();
+        for n in order {
+            let accepted = matches!(n, 2 | 3 | 4 | 5 | 7) || (n == 8 && has_new_master);
+            let outcome = world.sign(PENDING, &key(n));
+            if !accepted {
+                prop_assert!(matches!(outcome, Err(SignRefusal::NotAllowed { .. })), "{n}");
+                continue;
+            }
+            signed.push(n);
+            let current_agrees = count(&signed, &[3, 5]) >= 2 || signed.contains(&4);
+            let new_agrees = count(&signed, &[3, 2]) >= new_admin_threshold || (has_new_master && signed.contains(&8));
+            let added = signed.contains(&7) && (!has_new_master || signed.contains(&8));
+            let is_complete = current_agrees && new_agrees && added;
+            prop_assert_eq!(outcome, Ok(Signed { is_complete, waits_until: None }), "{:?}", &signed);
+            if is_complete {
+                prop_assert_eq!(Sha512::of(&world.repo.bytes(ACTIVE)), Sha512::of(file.text().as_bytes()));
+                break;
+            }
+        }
+    }
 }

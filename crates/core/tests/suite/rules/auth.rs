@@ -229,6 +229,21 @@ proptest! {
     #![proptest_config(steady())]
 
     #[test]
+    fn only_the_canonical_spelling_of_a_time_is_accepted(
+        nanos in prop_oneof![Just(0_i128), 0_i128..1_000_000_000],
+        zeros in 0_usize..3,
+        offset in prop_oneof![Just("+00:00"), Just("-00:00"), Just("Z")],
+    ) {
+        let time = shifted(now(), nanos);
+        let canonical = time.to_header();
+        let bare = canonical.strip_suffix("+00:00").expect("an offset");
+        let point = if zeros > 0 && !bare.contains('.') { "." } else { "" };
+        let spelling = format!("{bare}{point}{}{offset}", "0".repeat(zeros));
+        let verified = Request::signed(&alice(), &spelling, NONCE, BODY).verify(now());
+        prop_assert_eq!(verified.is_ok(), spelling == canonical, "{}", spelling);
+    }
+
+    #[test]
     fn any_headers_are_judged_without_a_panic(
         timestamp in any::<String>(), nonce in any::<String>(), signature in any::<String>(), public_key in any::<String>(),
     ) {

@@ -50,7 +50,6 @@ proptest! {
     fn equals_a_naive_model(groups in any_groups(), signed in prop::collection::vec(1_u8..9, 0..7)) {
         prop_assert_eq!(is_met(&build(&groups), &keys(&signed)), naive(&groups, &signed));
     }
-
 }
 
 #[test]

@@ -162,6 +162,15 @@ proptest! {
     #![proptest_config(steady())]
 
     #[test]
+    fn every_accepted_name_is_a_safe_relative_path(name in prop_oneof![any::<String>(), "[./a-c\\\\]{1,9}", "\\PC{1,9}"]) {
+        let Ok(files) = read(&[("SHA256SUMS", &format!("{}  {name}", sha256("one")))]) else { return Ok(()) };
+        let read = files[0].strip_suffix(&format!(" {} -", sha256("one"))).expect("one digest");
+        prop_assert_eq!(read, name.strip_prefix("./").unwrap_or(&name));
+        prop_assert!(read.split('/').all(|part| !matches!(part, "" | "." | "..") && part.len() <= 200));
+        prop_assert!(!read.chars().any(|c| c == '\\' || c.is_control()));
+    }
+
+    #[test]
     fn any_bytes_are_read_or_refused_without_a_panic(bytes in any::<Vec<u8>>(), text in "[ -~\\n\\r(]{0,80}") {
         let mut checksums = Checksums::default();
         let refused = checksums.add_file("a", &bytes).is_err();
