@@ -23,6 +23,7 @@ const OPTIONS = {
   maxAge: [isAge, 'a number of seconds, or "signers"'],
   requireNewest: [isFlag, "true or false"],
   requireCurrent: [isFlag, "true or false"],
+  strict: [isFlag, "true or false"],
   now: [isDate, "a Date"],
 };
 

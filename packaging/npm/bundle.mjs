@@ -30,11 +30,11 @@ export function readBundle(source) {
   const decoded = decodeSource(source);
   const size = utf8(decoded).length;
   if (size > MAX_ANSWER_BYTES) fail("", `an answer has at most ${MAX_ANSWER_BYTES} bytes`);
-  const { bundle, path, kind, history_after: cut = null } = readShown(decoded);
+  const { bundle, path, kind, files = new Map(), history_after: cut = null } = readShown(decoded);
   if (path === undefined && size > MAX_BYTES) fail("", `a bundle has at most ${MAX_BYTES} bytes`);
   if (cut !== null) fail("history_after", "must be null: the beginning of the history is left out");
   const whole = bundle && { ...bundle, revocation: orNull(readRevocation)(bundle.revocation) };
-  return { bundle: whole, isProject: kind === "project" };
+  return { bundle: whole, files, isProject: kind === "project" };
 }
 
 export const readStaple = (source) => staple(parseBounded(decodeSource(source), 64), "");

@@ -14,6 +14,7 @@ export type VerifyErrorCode =
   | "other_project"
   | "other_release"
   | "other_signers"
+  | "revocation_begun"
   | "revoked"
   | "too_old"
   | "unknown_signers"
@@ -70,6 +71,8 @@ export interface VerifyOptions {
   requireNewest?: boolean | null;
   /** Refuse, as `behind`, what shows fewer signers files than the pin. For an answer that a server has just given. */
   requireCurrent?: boolean | null;
+  /** Refuse, as `revocation_begun`, a release whose revokers have begun to revoke it. Only an answer of a server tells. */
+  strict?: boolean | null;
   /** The time; that of this computer without it. */
   now?: Date | null;
 }
@@ -106,6 +109,12 @@ export interface Freshness {
 
 /** What was proven. */
 export interface VerifiedBundle {
+  /** The verdict in one line, in the words of the client: show it. */
+  headline: string;
+  /** A revocation that waits for more signatures. `null` if there is none, and if the bundle is not in an answer. */
+  begun: { reason: string; collected: number; needed: number } | null;
+  /** What signers hold against the release. Empty if the bundle is not in an answer. */
+  objections: { key: string; name: string | null; text: string }[];
   project: string;
   release: string;
   indexPath: string;

@@ -6,11 +6,12 @@ import { readBundle, readStaple } from "./bundle.mjs";
 import { extendPin, findChange, findRevocation, linksOf, readPin, rememberRevocation, writePin } from "./pin.mjs";
 import { coded, refuse, VerifyError } from "./refusal.mjs";
 import { verifyRevocation } from "./revocation.mjs";
-import { checkState, nameOf, refuseRevoked } from "./state.mjs";
+import { checkState, refuseRevoked } from "./state.mjs";
 import { subjectOf } from "./verify/freshness.mjs";
 import { hasEd25519 } from "./verify/keys.mjs";
 import { checkFile, count, digestOf, verifyEvidence } from "./verify/rules.mjs";
-import { parseDigest, quoted } from "./verify/values.mjs";
+import { nameOf, parseDigest, quoted } from "./verify/values.mjs";
+import { spellVerdict, weighDoubts } from "./verify/verdict.mjs";
 
 export { VerifyError };
 
@@ -30,7 +31,12 @@ export async function verifyBundle(bundle, file, given) {
   const subject = await subjectOf(evidence, signed);
   const state = await checkState({ staple, subject, signers: links.at(-1).signers, pin }, options);
   const found = await findFile(index.published_files, facts, options.fileName);
+  const doubts = await coded("not_verified", () => weighDoubts(evidence, shown.files, signed));
+  const [headline] = spellVerdict(found?.file_name ?? "the release", doubts, { index, path: evidence.index_path });
+  refuse(options.strict && doubts.begun, "revocation_begun", headline, { pin: writePin(pin) });
   return {
+    headline,
+    ...doubts,
     project: options.project,
     ...spellSigned(signed),
     file: found && spellFile(found),

@@ -5,6 +5,7 @@ import { fail, object, parseJson, text } from "./verify/json.mjs";
 import { hash, isSignedBy, parseKey, parseSignature, utf8 } from "./verify/keys.mjs";
 import { attempt, isMet, refuseIf, verifySignatures } from "./verify/rules.mjs";
 import { parseDigest, parsePath, parseTime } from "./verify/values.mjs";
+import { revokersOf } from "./verify/verdict.mjs";
 
 const LAST_SECOND = 253_402_300_799;
 const WHAT = "The revocation is not valid";
@@ -37,10 +38,6 @@ function readBody(payload) {
   const { file_path, revocation_json, signature, public_key } = Object(parseJson(payload));
   return bodyShape({ file_path, revocation_json, signature, public_key }, "");
 }
-
-// Without a role for it, any one admin can revoke.
-const revokersOf = ({ revokers, admin }) =>
-  revokers ?? [{ threshold: 1, signers: admin.flatMap((group) => group.signers) }];
 
 // Returns what it says and by whom, or refuses. `digest` is that of the index at `path`.
 export async function verifyRevocation(shown, { index_path: path, signers_file_digest: governedBy }, links, digest) {

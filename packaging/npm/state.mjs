@@ -4,11 +4,7 @@ import { rememberRevocation, writePin } from "./pin.mjs";
 import { readPolicy } from "./policy.mjs";
 import { coded, refuse, VerifyError } from "./refusal.mjs";
 import { trustOf, Unmet, verifyProof } from "./verify/freshness.mjs";
-import { quoted } from "./verify/values.mjs";
-
-// The part of a path that people know a release by.
-export const nameOf = (path, project) =>
-  path.slice(project.length + 1).replace(/^releases\/tag\/|\/svc\.index\.json$/g, "");
+import { nameOf, quoted } from "./verify/values.mjs";
 
 export function refuseRevoked({ reason, revoked_at: at }, note, pin) {
   throw new VerifyError("revoked", `The release was revoked on ${at}${note}: ${quoted(reason)}`, { pin: writePin(pin) });

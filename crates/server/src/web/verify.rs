@@ -33,11 +33,12 @@ macro_rules! module {
 /// The module that the page names.
 const FIRST_MODULE: Module = module!("page");
 /// The whole script. It needs no build: the browser loads these modules as they are.
-const MODULES: [Module; 11] = [
+const MODULES: [Module; 12] = [
     FIRST_MODULE,
     module!("evidence"),
     module!("freshness"),
     module!("staple"),
+    module!("verdict"),
     module!("rules"),
     module!("place"),
     module!("documents"),
@@ -155,18 +156,18 @@ impl Asked {
             }
             (self.render_places())
             p.choose {
-                label for="file" { "Drop the file here, or choose it" }
+                label for="file" { "Drop files here, or choose them" }
                 // The script enables it. Without the script it would do nothing.
-                input #file type="file" disabled;
+                input #file type="file" multiple disabled;
             }
-            // The script clears it once it runs, so it stays in browsers that are too old for the script.
-            div #result role="status" {
+            noscript {
                 p {
                     "Nothing has been checked: this page verifies with a script, which your browser does not run. Use the command "
                     "line, which does the same and more: "
                     code { "countersign verify FILE --server URL" }
                 }
             }
+            div #result role="status" {}
             // The script shows it where the digest is not known.
             (form("", true))
             @if !self.places.is_empty() { p { a href=(links::VERIFY) { "Find the release by the file instead" } } }

@@ -43,7 +43,7 @@ export async function gatherEvidence(places, tell) {
     else if (!name || index.published_files.some((file) => file.file_name === name)) {
       if (!bundle) return { why: "Not enough people have signed the release yet" };
       const begun = files.get(`${path}.revocation.json.pending`);
-      return { ...bundle, name, begun, objections: files.get(`${path}.objections.json`), noStaple: log.no_staple };
+      return { ...bundle, name, begun, files, noStaple: log.no_staple };
     } else if (only) break;
   }
   return { why };

@@ -3,6 +3,7 @@
 import { hash, isSignedBy, toHex, utf8 } from "./keys.mjs";
 import { digestOf, refuseIf } from "./rules.mjs";
 import { parseCheckpoint } from "./staple.mjs";
+import { nameOf } from "./values.mjs";
 
 // Such a proof does not lie: it proves nothing.
 export class Unmet extends Error {}
@@ -123,8 +124,7 @@ const spellTime = (seconds) => `${new Date(Number(seconds) * 1e3).toISOString().
 
 function spellNewer({ newer, newerPaths }, project) {
   if (!newer) return "the release completed last";
-  const spell = (path) => path.slice(project.length + 1).replace(/^releases\/tag\/|\/svc\.index\.json$/g, "");
-  const names = newerPaths.map(spell).join(", ");
+  const names = newerPaths.map((path) => nameOf(path, project)).join(", ");
   const last = newer > newerPaths.length ? ", the last of them" : ":";
   return `${newer > 1 ? `${newer} releases were` : "1 release was"} completed later${last} ${names}`;
 }

@@ -1,10 +1,11 @@
-// The page: finds a file's release, and says what was checked.
+// The page: finds the releases of files, and says what was checked.
 
 import { findReleases, gatherEvidence, readFacts } from "./evidence.mjs";
 import { checkFreshness } from "./freshness.mjs";
 import { hasEd25519 } from "./keys.mjs";
 import { checkFile, refuseIf, verifyEvidence } from "./rules.mjs";
-import { quoted, shownName, shownText } from "./values.mjs";
+import { quoted, shownName, shownText, urlOf } from "./values.mjs";
+import { spellSigners, spellVerdict, weighDoubts } from "./verdict.mjs";
 
 const [input, result, form] = ["file", "result", "ask"].map((id) => document.getElementById(id));
 const given = [...document.querySelectorAll("[data-index]")].map((item) => item.dataset);
@@ -14,15 +15,29 @@ let runs = 0;
 const element = (tag, text, className = "") =>
   Object.assign(document.createElement(tag), { textContent: shownText(text), className });
 
-function show(outcome, heading, about = "", lines = []) {
-  const list = element("ul", "");
+function listLines(lines) {
+  const all = element("ul", "");
   for (const [mark, text, details = []] of lines) {
     const item = element("li", `${mark} ${text}`, mark === "✓" ? "passed" : "failed");
     item.append(...details.map((detail) => element("small", detail)));
-    list.append(item);
+    all.append(item);
   }
-  result.className = outcome;
-  result.replaceChildren(element("h2", heading), element("p", about), list);
+  return all;
+}
+
+// What the worst of several outcomes is, for the frame around them.
+const OUTCOMES = ["refused", "doubted", "asking", "unsettled", "busy", "verified"];
+
+// One of the results. `plain` is for people; `lines` is everything that was checked, folded away if it passed.
+function show(place, outcome, heading, { about = "", plain = [], lines = [], link } = {}) {
+  const folded = element("details", "");
+  folded.open = outcome === "refused";
+  folded.append(element("summary", "What was checked"), listLines(lines));
+  const parts = [element("h2", heading), about && element("p", about), plain[0] && listLines(plain), link, lines[0] && folded];
+  place.className = outcome;
+  place.replaceChildren(...parts.filter(Boolean));
+  const outcomes = Array.from(result.children, (child) => child.className);
+  result.className = OUTCOMES.find((known) => outcomes.includes(known));
 }
 
 // Letters that can look like others (D228).
@@ -30,58 +45,97 @@ const hex = (c) => c.codePointAt().toString(16).toUpperCase().padStart(4, 0);
 const marked = (name) => name + [...new Set(name.match(/[^ -~]/gu))].map((c) => ` (U+${hex(c)})`).join("");
 
 // Anyone can list any digest.
-function askWhich(file, places) {
-  show("asking", `Several projects list ${file.name}`, "Which one did you get it from?");
-  for (const place of places) {
-    const button = element("button", marked(place.index));
-    button.addEventListener("click", () => verify(file, [place]));
-    result.append(button);
+function askWhich(place, file, found) {
+  show(place, "asking", `Several projects list ${file.name}`, { about: "Which one did you get it from?" });
+  for (const one of found) {
+    const button = element("button", marked(one.index));
+    button.addEventListener("click", () => verify(place, file, [one]));
+    place.append(button);
   }
 }
 
-// What speaks against a release (D185).
-function listDoubts({ begun, objections }, { links }) {
-  const doubts = [];
-  const add = (what, text, ...keys) => doubts.push(["!", `${what}: ${quoted(`${text}`)}`, keys]);
-  if (begun) add("A revocation waits for more signatures", JSON.parse(begun).reason);
-  for (const [key, { document }] of Object.entries(JSON.parse(objections ?? null)?.objections ?? {})) {
-    const text = JSON.parse(document).objection;
-    if (text !== null) add(`Objection by ${shownName(links.at(-1).signers.names.get(key))}`, text, key);
-  }
-  return doubts;
+// Since when this browser knows the project. Other first signers than before are never accepted (D239).
+function remember(project, { links }) {
+  const [name, first] = [`signers of ${project}`, links[0].digest];
+  const known = JSON.parse(localStorage.getItem(name));
+  if (known) refuseIf(known.first !== first, `The project had other first signers when this browser saw it on ${known.at}`);
+  else localStorage.setItem(name, JSON.stringify({ first, at: new Date().toISOString().slice(0, 10) }));
+  return known?.at;
 }
 
-async function verify(file, places) {
-  const run = ++runs;
-  const lines = [];
+function spellMemory(project, verified) {
+  try {
+    const since = remember(project, verified);
+    return since ? `, known to this browser since ${since}` : ", which this browser has not seen before";
+  } catch (error) {
+    if (error.details) throw error;
+    return ", which this browser cannot remember";
+  }
+}
+
+function spellDoubts({ begun, objections }) {
+  const waits = begun && ["!", `A revocation waits for more signatures: ${quoted(begun.reason)}`];
+  const said = objections.map(({ key, name, text }) => ["!", `Objection by ${shownName(name ?? undefined)}: ${quoted(`${text}`)}`, [key]]);
+  return waits ? [waits, ...said] : said;
+}
+
+const shorten = (key) => `${key.slice(0, 12)}…${key.slice(-4)}`;
+
+// A revoked release leads to a better one, by the page of its project.
+function linkToNewest({ index }) {
+  const project = JSON.parse(index).project_id;
+  const href = `/p/${project.split("/").map(encodeURIComponent).join("/")}`;
+  const paragraph = element("p", "");
+  paragraph.append(Object.assign(element("a", `The newest release of ${marked(urlOf(project))}`), { href }));
+  return paragraph;
+}
+
+async function verify(place, file, places) {
+  const run = runs;
+  const [lines, plain] = [[], []];
   const passed = (text, ...details) => lines.push(["✓", text, details]);
-  let [outcome, heading, about] = ["verified", `Verified: ${file.name}`];
-  show("busy", `Checking ${file.name} …`);
+  let [outcome, heading, about, link, evidence] = ["verified", "", ""];
+  const showNow = (...shown) => run === runs && show(place, ...shown);
+  showNow("busy", `Checking ${file.name} …`);
   try {
     const facts = await readFacts(file);
-    const tell = () => run === runs && show("busy", "Waiting for the server …");
+    const tell = () => showNow("busy", "Waiting for the server …");
     const found = places.length ? places : await findReleases(facts, tell);
     if (run !== runs) return;
-    form.hidden = found.length;
+    if (!found.length) form.hidden = false;
     refuseIf(!found.length, "No complete or revoked release here lists this file", `yours: sha256 ${facts.sha256}`);
-    if (found.some(({ project }) => project !== found[0].project)) return askWhich(file, found);
-    const evidence = await gatherEvidence(found, tell);
-    if (evidence.why) return run === runs && show("unsettled", `Not verified: ${file.name}`, evidence.why);
-    about = `Release: ${marked(evidence.index_path.replace(/\/[^/]*$/, ""))}`;
+    if (found.some(({ project }) => project !== found[0].project)) return askWhich(place, file, found);
+    evidence = await gatherEvidence(found, tell);
+    if (evidence.why) return showNow("unsettled", `Not verified: ${file.name}`, { about: evidence.why });
+    const path = evidence.index_path;
+    about = `Release: ${marked(path.replace(/\/[^/]*$/, ""))}`;
     const verified = await verifyEvidence(evidence, passed);
-    const { index, governing, signedBy } = verified;
+    const { index, governing, signedBy, links } = verified;
     for (const key of signedBy) passed(`Signed by ${shownName(governing.names.get(key))}`, key);
     checkFile(facts, index.published_files, evidence.name, passed);
-    await checkFreshness(evidence, verified, passed);
-    const doubts = listDoubts(evidence, verified);
-    if (doubts[0]) [outcome, heading] = ["doubted", `Verified, but signers object: ${file.name}`];
-    if (evidence.begun) heading = `Do not use ${file.name} yet: its revocation has begun`;
-    lines.unshift(...doubts);
+    await checkFreshness(evidence, verified, (text) => void (passed(text), plain.push(["✓", text])));
+    const doubts = await weighDoubts(evidence, evidence.files, verified);
+    const seen = spellMemory(index.project_id, verified);
+    const [said, of = ""] = spellVerdict(file.name, doubts, { index, path }).map(marked);
+    [heading, about] = of ? [said, of + seen] : [said + seen, ""];
+    if (doubts.begun || doubts.objections[0]) outcome = "doubted";
+    const changes = links.length - 1;
+    const history = `Everyone in its first signers file agreed to it${changes ? `, and enough of them to each of the ${changes} later` : ""}`;
+    plain.unshift(...spellDoubts(doubts), ...spellSigners(verified, shorten).map((text) => ["✓", text]), ["✓", history]);
   } catch (error) {
     [outcome, heading] = ["refused", `Do not use ${file.name}`];
+    if (evidence?.revocation) link = linkToNewest(evidence);
     lines.unshift(["✗", `${error.name === "Error" ? "" : "It could not be checked. "}${error.message}`, error.details]);
   }
-  if (run === runs) show(outcome, heading, about, lines);
+  showNow(outcome, heading, { about, plain, lines, link });
+}
+
+function verifyAll(files) {
+  runs += 1;
+  form.hidden = true;
+  const places = files.map(() => element("article", ""));
+  result.replaceChildren(...places);
+  files.forEach((file, i) => verify(places[i], file, given));
 }
 
 if (await hasEd25519().catch(() => null)) {
@@ -89,8 +143,9 @@ if (await hasEd25519().catch(() => null)) {
   result.replaceChildren();
   // The same file may be chosen again.
   input.addEventListener("click", () => (input.value = ""));
-  input.addEventListener("change", () => input.files[0] && verify(input.files[0], given));
+  input.addEventListener("change", () => input.files[0] && verifyAll([...input.files]));
 } else {
   const why = isSecureContext ? "It does not offer Ed25519" : "This page did not come over https";
-  show("refused", "This browser cannot verify here", "", [["✗", `${why}. Use the command line instead`]]);
+  result.replaceChildren(element("article", ""));
+  show(result.firstChild, "refused", "This browser cannot verify here", { lines: [["✗", `${why}. Use the command line instead`]] });
 }

@@ -53,3 +53,14 @@ export const shownText = (text) =>
 export const quoted = (text) => `"${text.replace(/[\\"]/g, "\\$&")}"`;
 
 export const shownName = (name = "") => (/^[\p{Alphabetic}\p{N}\-_.@+]*$/u.test(name) ? name : quoted(name));
+
+// The part of a path that people know a release by.
+export const nameOf = (path, project) =>
+  path.slice(project.length + 1).replace(/^releases\/tag\/|\/svc\.index\.json$/g, "");
+
+// A project by its address.
+export function urlOf(project) {
+  const [scheme, host, port, ...names] = project.split("/");
+  const isUsual = `${scheme}/${port}` === "https/443" || `${scheme}/${port}` === "http/80";
+  return [`${scheme}://${host}${isUsual ? "" : `:${port}`}`, ...names].join("/");
+}
