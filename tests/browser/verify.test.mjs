@@ -63,15 +63,39 @@ test("a good file is verified, and the page says what it checked", () =>
       /no revocation$/,
       /The file is app\.tar\.gz of the signed index: bytes 31, sha256 [0-9a-f]{64}$/,
     ]) assert.ok(said.lines.some((line) => part.test(line)), `${part}\n${said.lines.join("\n")}`);
-    assert.equal(await page.locator("#result h2").textContent(), "Verified: app.tar.gz");
+    const heading = `Verified app.tar.gz: 1.0 of ${site}/acme/app`;
+    assert.equal(await page.locator("#result h2").textContent(), `${heading}, which this browser has not seen before`);
     assert.equal(await page.locator("#result").getAttribute("role"), "status");
+    // The reasons are sentences for people. What was checked in detail is folded away.
+    const plain = await page.locator("#result article > ul > li").allTextContents();
+    assert.equal(plain[0], "✓ 2 of the 3 people who can release acme/app signed this file: alice and carol");
+    assert.match(plain[1], /^✓ Everyone in its first signers file agreed to it, and enough of them to each of the 1 later$/);
+    assert.ok(await page.getByText("belongs where it lies").isHidden());
+    await verify(page, good);
+    const today = new Date().toISOString().slice(0, 10);
+    assert.equal(await page.locator("#result h2").textContent(), `${heading}, known to this browser since ${today}`);
   }));
+
+test("a project that is shown with other first signers than before is refused", () =>
+  withVerify(verifyAt("app/1.0"), async (page) => {
+    assertVerified(await verify(page, good));
+    await page.evaluate((name) => localStorage.setItem(name, JSON.stringify({ first: "0", at: "2026-01-31" })), `signers of ${root}/acme/app`);
+    assertRefused(await verify(page, good), /other first signers when this browser saw it on 2026-01-31$/);
+  }));
+
+test("several files are checked at once, each for itself", () =>
+  withVerify("/verify", async (page) => {
+    await page.locator("#file:enabled").setInputFiles([good, published("app/0.9/app.tar.gz"), published("app/0.8/app.tar.gz")]);
+    await page.locator("#result.refused article:nth-child(3).verified").waitFor();
+    const outcomes = await page.locator("#result article").evaluateAll((all) => all.map((one) => one.className));
+    assert.deepEqual(outcomes, ["verified", "refused", "verified"]);
+  }, {}, /404/));
 
 test("a file alone is enough: its release is found by its digest", () =>
   withVerify("/verify", async (page) => {
     assert.ok(await page.getByLabel("Where the file was downloaded from").isHidden());
     assertVerified(await verify(page, good));
-    assert.match(await page.locator("#result p").textContent(), /^Release: .*\/acme\/app\/1\.0$/);
+    assert.match(await page.locator("#result h2").textContent(), /: 1\.0 of http:.*\/acme\/app, which/);
     assertVerified(await verify(page, published("app/0.8/app.tar.gz")));
     assertRefused(await verify(page, published("app/0.9/app.tar.gz")), /is revoked/);
     // Two listed files that change places are not the same release.
@@ -86,7 +110,7 @@ test("a file that several projects list is verified for the one that the visitor
     assert.match(await page.locator("#result h2").textContent(), /^Several projects list program$/);
     await page.getByRole("button", { name: /acme\/tools/ }).click();
     await page.locator("#result.verified").waitFor();
-    assert.match(await page.locator("#result p").textContent(), /acme\/tools\/2\.0$/);
+    assert.match(await page.locator("#result h2").textContent(), /: 2\.0 of http:.*\/acme\/tools, which/);
   }));
 
 test("a server that names the wrong release is not believed", () =>
@@ -178,6 +202,8 @@ test("a revoked release is refused, with its reason", () =>
   withVerify(verifyAt("app/0.9"), async (page) => {
     assertRefused(await verify(page, published("app/0.9/app.tar.gz")), /is revoked: "a flaw\\u\{202e\} in <b>everything<\/b>"$/);
     assert.equal(await page.locator("#result b").count(), 0);
+    const newest = page.getByRole("link", { name: `The newest release of ${site}/acme/app` });
+    assert.equal(await newest.getAttribute("href"), `/p/${root}/acme/app`);
   }));
 
 test("what is not complete, withdrawn or not there is said to be so, and no one is accused", async () => {
@@ -208,7 +234,8 @@ test("a begun revocation comes before everything else, however the release was f
       const { outcome, lines, first } = await verify(page, published("many/1.3/program"));
       assert.equal(outcome, "doubted", path);
       assert.equal(first, '! A revocation waits for more signatures: "wrong build"');
-      assert.equal(await page.locator("#result h2").textContent(), "Do not use program yet: its revocation has begun");
+      assert.equal(await page.locator("#result h2").textContent(), 'Verified, but 1 of 2 revokers want it revoked: "wrong build"');
+      assert.match(await page.locator("#result p").textContent(), /^program: 1\.3 of http:.*\/acme\/many, which this browser has not seen before$/);
       assert.ok(!lines.some((line) => /no revocation/.test(line)), lines.join("\n"));
       assert.ok(lines.slice(1).every((line) => line.startsWith("✓ ")), lines.join("\n"));
     });
@@ -221,7 +248,7 @@ test("objections that stand are shown, however the release was found", async () 
       const { outcome, lines, first } = await verify(page, published("many/1.4/program"));
       assert.equal(outcome, "doubted", path);
       assert.match(first, /^! Objection by bob: "not <b>my<\/b> build"svc-pub:\S{43}$/);
-      assert.equal(await page.locator("#result h2").textContent(), "Verified, but signers object: program");
+      assert.equal(await page.locator("#result h2").textContent(), `Verified, but 1 signer objects: "not <b>my</b> build"`);
       assert.ok(lines.some((line) => /no revocation$/.test(line)) && !lines.some((line) => /nor mine/.test(line)), lines.join("\n"));
     });
   }

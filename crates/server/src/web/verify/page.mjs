@@ -124,6 +124,7 @@ async function verify(place, file, places) {
     plain.unshift(...spellDoubts(doubts), ...spellSigners(verified, shorten).map((text) => ["✓", text]), ["✓", history]);
   } catch (error) {
     [outcome, heading] = ["refused", `Do not use ${file.name}`];
+    plain.length = 0;
     if (evidence?.revocation) link = linkToNewest(evidence);
     lines.unshift(["✗", `${error.name === "Error" ? "" : "It could not be checked. "}${error.message}`, error.details]);
   }
