@@ -5,7 +5,8 @@ use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Comm
 
 use super::{packaging, program};
 use crate::export::scene::list;
-use crate::support::{client::Ran, keys::installed, scripts::assert_whole_or_nothing};
+use crate::support::client::{Computer, Ran, text};
+use crate::support::{Running, SignersFile, World, alice, keys::installed, scripts::assert_whole_or_nothing};
 
 fn scripts_in(dirs: &[PathBuf]) -> Vec<PathBuf> {
     let mut scripts = Vec::new();
@@ -160,4 +161,37 @@ fn images_are_built_in_a_format_that_keeps_the_health_check() {
             "{what}: {builds:?}"
         );
     }
+}
+
+/// What `docs/events.md` recommends to signers. The program that sends mails is a stand-in that prints them.
+#[test]
+fn a_signer_gets_an_e_mail_when_something_waits() {
+    let alice = alice();
+    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let computer = Computer::of(&world.server);
+    fs::create_dir(computer.path("bin")).unwrap();
+    write_program(computer.path("bin/sendmail"), "echo \"$*\"; cat");
+    write_program(computer.path("bin/countersign"), &format!("exec {} \"$@\"", program()));
+    let path = format!("{}:{}", text(&computer.path("bin")), std::env::var("PATH").unwrap());
+    let notify = |args: &[&str]| {
+        let mut notify = Command::new(packaging("notify"));
+        computer.settle(&mut notify);
+        notify.args(args).env("PATH", &path);
+        notify
+    };
+    for (args, why) in [
+        (&[][..], "usage: notify mail ADDRESS"),
+        (&["post"], "usage: notify mail ADDRESS"),
+        (&["mail", "alice"], "\"alice\" is not an e-mail address"),
+        (&["mail", "a@example.org\nBcc: b@example.org"], "is not an e-mail address"),
+    ] {
+        Ran::of(&mut notify(args)).failed_with(2).says(&[why]);
+    }
+    let key = text(&computer.key_of("alice"));
+    let mut running = Running::start(notify(&["mail", "alice@example.org", "--key", &key]));
+    running.await_note("Watching http://");
+    let index = world.add_release(&alice, "acme/app/1.0");
+    let mail: Vec<String> = (0..12).map(|_| running.next_line().trim_end().to_owned()).collect();
+    assert_eq!(mail[..3], ["-t -oi", "To: alice@example.org", "Subject: Countersign: something waits for your signature"]);
+    assert!(mail.contains(&index) && mail.contains(&format!("  countersign sign {index}")), "{mail:#?}");
 }
