@@ -201,6 +201,7 @@ test("keys never break inside their prefix, and lead to their pages", () =>
     await open(page, verifyAt("app/1.0"));
     await page.locator("#file:enabled").setInputFiles(file("pretend that this is a program\n"));
     await page.locator("#result.verified").waitFor();
+    await page.getByText("What was checked").click();
     const keys = page.locator("#result small").filter({ hasText: /^svc-pub:/ });
     assert.equal(await keys.count(), 2);
     for (const key of await keys.all()) {

@@ -256,9 +256,12 @@ test("objections that stand are shown, however the release was found", async () 
 
 test("what speaks against a release and cannot be read is no good sign", () =>
   withVerify("/verify", async (page) => {
-    for (const suffix of [".revocation.json.pending", ".objections.json"]) {
+    for (const [suffix, why] of [
+      [".revocation.json.pending", /The begun revocation is not valid/],
+      [".objections.json", /The list of objections is not valid/],
+    ]) {
       const restore = await changeState(page, ({ path, files }) => void (files[path + suffix] = "not JSON"));
-      assertRefused(await verify(page, good), /could not be checked/);
+      assertRefused(await verify(page, good), why);
       await restore();
     }
   }));
@@ -404,7 +407,7 @@ test("a page that did not come over https says so", () =>
 
 test("without scripts the page says what to use instead", () =>
   withVerify(verifyAt("app/1.0"), async (page) => {
-    assert.ok(await page.getByText("which your browser does not run").isVisible());
+    assert.match(await page.locator("noscript").textContent(), /which your browser does not run/);
     assert.ok(await page.locator("#file").isDisabled());
   }, { javaScriptEnabled: false }));
 

@@ -242,8 +242,7 @@ fn limits() -> Markup {
             }
             p {
                 "It does " strong { "not" } " protect against this server. Page and script came from it, and so did the "
-                "signers: your browser remembers none from earlier visits, so it would not notice if all of them were "
-                "exchanged. Only where a line above names witnesses does more than this server's word show that the release is "
+                "signers: on a first visit your browser would not notice if all of them were exchanged. Only where a line above names witnesses does more than this server's word show that the release is "
                 "the newest and not revoked."
             }
             p {

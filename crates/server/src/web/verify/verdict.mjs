@@ -35,7 +35,7 @@ function listObjections(path, files, { links }) {
 // What speaks against a release that is not revoked. What cannot be read is an error, and no good sign (D185).
 export async function weighDoubts({ index_path: path }, files, verified) {
   const begun = await weighBegun(path, files, verified);
-  const objections = await attempt("The objections", () => listObjections(path, files, verified));
+  const objections = await attempt("The list of objections", () => listObjections(path, files, verified));
   return { begun, objections };
 }
 
