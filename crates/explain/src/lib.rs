@@ -10,4 +10,5 @@ pub mod log_change;
 pub mod log_strength;
 pub mod progress;
 pub mod strength;
+pub mod verdict;
 pub mod words;
