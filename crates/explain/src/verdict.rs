@@ -35,7 +35,9 @@ impl Doubts {
 pub fn shown_url(path: &RepoPath) -> String {
     let mut segments = path.as_str().splitn(4, '/');
     let (scheme, host, port) = (segments.next(), segments.next(), segments.next());
-    let (Some(scheme), Some(host), Some(port)) = (scheme, host, port) else { return marked_name(path.as_str()) };
+    let (Some(scheme), Some(host), Some(port)) = (scheme, host, port) else {
+        return marked_name(path.as_str());
+    };
     let origin = match (scheme, port) {
         ("http", "80") | ("https", "443") => format!("{scheme}://{host}"),
         ("http" | "https", port) => format!("{scheme}://{host}:{port}"),
@@ -56,7 +58,10 @@ pub fn standing_text(group: &GroupProgress) -> String {
     let has = format!("has {collected} of {needed}");
     match needed - collected {
         0 => has,
-        more => format!("{has}; {more} more from {}", list_names(&missing, if missing.len() == more { "and" } else { "or" })),
+        more => format!(
+            "{has}; {more} more from {}",
+            list_names(&missing, if missing.len() == more { "and" } else { "or" })
+        ),
     }
 }
 

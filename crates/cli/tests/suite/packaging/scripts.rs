@@ -192,6 +192,9 @@ fn a_signer_gets_an_e_mail_when_something_waits() {
     running.await_note("Watching http://");
     let index = world.add_release(&alice, "acme/app/1.0");
     let mail: Vec<String> = (0..12).map(|_| running.next_line().trim_end().to_owned()).collect();
-    assert_eq!(mail[..3], ["-t -oi", "To: alice@example.org", "Subject: Countersign: something waits for your signature"]);
+    assert_eq!(
+        mail[..3],
+        ["-t -oi", "To: alice@example.org", "Subject: Countersign: something waits for your signature"]
+    );
     assert!(mail.contains(&index) && mail.contains(&format!("  countersign sign {index}")), "{mail:#?}");
 }
