@@ -63,7 +63,7 @@ if [ -z "$files" ]; then
     [ ! -h "${files%/}" ] || fail "the directory to download to is a link" "remove it, or set the input directory to another name"
     run_client download "$@" --output="$files" -- "$release"
 fi
-run_client verify --whole --release="$release" --outputs="$outputs" "$@" -- "$files"
+run_client verify --whole --strict --release="$release" --outputs="$outputs" "$@" -- "$files"
 hand_over
 summarise 'Verified: enough signers have signed every file'
 }

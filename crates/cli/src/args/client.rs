@@ -545,6 +545,10 @@ pub(crate) struct ProofArgs {
     /// Do not look at the log: a hidden revocation or change of signers then goes unnoticed
     #[arg(long)]
     pub(crate) no_log_check: bool,
+
+    /// Refuse a release that some of its revokers want revoked, also before enough of them have signed
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 pub(super) fn parse_format(text: &str) -> Result<OtherFormat, &'static str> {

@@ -3,9 +3,10 @@
 use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 
 use countersign_api::catalogue::{ListedRelease, ReleaseState};
-use countersign_core::documents::{index::PublishedFile, layout, statement::Revocation};
+use countersign_core::documents::{index::PublishedFile, layout};
 use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
-use countersign_core::values::{path::RepoPath, shown::quoted, shown::shown_text};
+use countersign_core::values::{path::RepoPath, shown::shown_text};
+use countersign_explain::describe::release::RevocationDescription;
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
 use countersign_forge::url::SourceUrl;
 
@@ -112,10 +113,11 @@ impl FoundEvidence {
             let log = state.check(session, wanted).await?;
             TrustFile::locate()?.keep_history(&artifact.chain.project, &evidence.history);
             let path = &artifact.path;
-            let begun = shown.parsed(&layout::pending_revocation_of(path), Revocation::parse)?;
-            begun.iter().for_each(|begun| warn_of_begun_revocation(session, begun));
+            let begun =
+                RevocationDescription::begun(&shown.files, path).map_err(|error| shown.unusable(error))?;
             let objections = find_objections(shown, path)?;
-            return Ok(AcceptedRelease { accepted, log, begun, objections });
+            let release = AcceptedRelease { accepted, log, begun, objections };
+            return if wanted.strict { release.refuse_begun() } else { Ok(release) };
         }
     }
 }
@@ -226,16 +228,6 @@ fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
             format!("{version} is skipped: it is revoked.")
         }
     }
-}
-
-/// Someone who may revoke has begun to: the user should know before the others have agreed.
-fn warn_of_begun_revocation(session: &Session, begun: &Revocation) {
-    session.output.warn(&format!(
-        "{} its revocation was begun on {}, and waits for more signatures: {}",
-        session.output.bad("warning:"),
-        begun.timestamp,
-        quoted(&begun.reason)
-    ));
 }
 
 impl<'a> WantedFile<'a> {

@@ -20,6 +20,7 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
     check_free(&args.output, if args.force { Overwrite::Allow } else { Overwrite::Deny })?;
     let mut found = find_evidence(session, &name).await?;
     let accepted = found.accept(session, &args.proof, None).await?;
+    accepted.warn_if_begun(session.output);
     let ShownEvidence { shown, evidence } = &found.shown;
     let artifact = &accepted.accepted.artifact;
     let release = ExportedRelease::new(artifact, evidence)?;

@@ -15,6 +15,7 @@ use crate::{args::BundleArgs, args::StapleArgs, settings::config_dir::write};
 pub(crate) async fn bundle(session: &Session, args: &BundleArgs) -> Result<(), CliError> {
     let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
     let release = found.accept(session, &args.proof, None).await?;
+    release.warn_if_begun(session.output);
     let bundle = found.shown.bundle();
     write(&args.output, &bundle.write())?;
     let artifact = &release.accepted.artifact;
@@ -47,6 +48,7 @@ pub(crate) async fn staple(session: &Session, args: &StapleArgs) -> Result<(), C
         _ => {
             let mut found = find_evidence(session, &ReleaseName::parse_one(&args.names)?).await?;
             let release = found.accept(session, &args.proof, None).await?;
+            release.warn_if_begun(session.output);
             let staple = require_staple(&release, &found.shown.shown.client)?;
             let target = args.output.clone().unwrap_or_else(|| default_name(&release.accepted.artifact));
             write(&target, &staple.write())?;
@@ -71,6 +73,7 @@ async fn refresh(session: &Session, args: &StapleArgs, file: &Path) -> Result<()
         ));
     }
     let release = found.accept(session, &args.proof, None).await?;
+    release.warn_if_begun(session.output);
     require_staple(&release, &found.shown.shown.client)?;
     let bundle = found.shown.bundle();
     let target = args.output.clone().unwrap_or_else(|| file.to_owned());

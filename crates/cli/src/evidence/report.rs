@@ -1,11 +1,12 @@
 //! The short block that says what was verified, by whom, and what was not.
 
-use countersign_core::documents::{index::PublishedFile, objections::ObjectionsFile, statement::Revocation};
+use countersign_core::documents::{index::PublishedFile, objections::ObjectionsFile};
 use countersign_core::proof::{trust::Root, verify::GroupCount, verify::VerifiedArtifact};
 use countersign_core::rules::place::{path_of_url, release_tag};
 use countersign_core::values::shown::{marked_name, shown_text};
-use countersign_explain::describe::release::{ObjectionDescription, list_objections};
+use countersign_explain::describe::release::{ObjectionDescription, RevocationDescription, list_objections};
 use countersign_explain::progress::Names;
+use countersign_explain::verdict::{Doubts, shown_release};
 use serde_json::{Value, json};
 
 use crate::evidence::freshness::{LogReport, ShownFreshness};
@@ -44,8 +45,8 @@ pub(crate) struct AcceptedRelease {
     pub(crate) accepted: Accepted,
     /// What the server's log proves of the newest state (D97).
     pub(crate) log: LogReport,
-    /// A revocation that waits for signatures. The user is warned of it.
-    pub(crate) begun: Option<Revocation>,
+    /// A revocation that waits for signatures. The headline says so.
+    pub(crate) begun: Option<RevocationDescription>,
     /// What signers said against the release, all of which verifies.
     pub(crate) objections: ObjectionsFile,
 }
@@ -69,6 +70,43 @@ impl AcceptedRelease {
         own
     }
 
+    /// Refuses a release that some of its revokers want revoked.
+    pub(crate) fn refuse_begun(self) -> Result<Self, CliError> {
+        if self.begun.is_none() {
+            return Ok(self);
+        }
+        let (name, why) = (self.name(), self.doubts().text().unwrap_or_default());
+        Err(CliError::unverified(
+            format!("{name}: {why}"),
+            "wait until the revokers have decided, or leave out --strict to be warned instead",
+        ))
+    }
+
+    /// Warns of a revocation that waits for signatures, where no report does.
+    pub(crate) fn warn_if_begun(&self, output: Output) {
+        if self.begun.is_some() {
+            let why = self.doubts().text().unwrap_or_default();
+            output.warn(&format!("{} {}: {why}", output.bad("warning:"), self.name()));
+        }
+    }
+
+    fn name(&self) -> String {
+        let artifact = &self.accepted.artifact;
+        shown_release(&artifact.path, &artifact.index.project_id)
+    }
+
+    fn doubts(&self) -> Doubts {
+        Doubts {
+            begun: self.begun.as_ref().map(|begun| (begun.tally, begun.reason.clone())),
+            objections: self
+                .objections
+                .standing()
+                .into_iter()
+                .map(|objection| objection.text.to_owned())
+                .collect(),
+        }
+    }
+
     /// What the log proves about it, a line for each.
     pub(crate) fn log_lines(&self) -> Vec<String> {
         let lines = self.log.lines(&self.accepted.artifact.chain.project, None).into_iter();
@@ -82,9 +120,10 @@ impl Report<'_> {
         output.result(&self.text(output), &self.json())
     }
 
-    /// The report has the objections, which are read also where the report is not.
+    /// The report has the doubts, which are read also where the report is not.
     pub(crate) fn warn_if_quiet(&self, output: Output) {
         if output.is_terse() {
+            self.release.warn_if_begun(output);
             self.list_objections()
                 .iter()
                 .for_each(|objection| output.warn(&format!("OBJECTION {objection}")));
@@ -100,11 +139,22 @@ impl Report<'_> {
         list_objections(current, self.release.objections.standing())
     }
 
+    /// The verdict, with the release and the project of each file (D238, D239).
+    fn headline(&self, output: Output) -> Vec<String> {
+        let name = self.release.name();
+        let about = self.files.iter().map(|file| format!("{}: {name}", shown_path(file.path)));
+        match self.release.doubts().text() {
+            Some(doubt) => [output.bad(&format!("Verified, but {doubt}"))]
+                .into_iter()
+                .chain(about.map(|line| format!("  {line}")))
+                .collect(),
+            None => about.map(|line| format!("{} {line}", output.good("Verified"))).collect(),
+        }
+    }
+
     pub(crate) fn text(&self, output: Output) -> String {
         let Accepted { artifact, root, since, is_first_use } = &self.release.accepted;
-        let verified =
-            |file: &CheckedFile<'_>| format!("{} {}", output.good("Verified"), shown_path(file.path));
-        let mut lines: Vec<String> = self.files.iter().map(verified).collect();
+        let mut lines = self.headline(output);
         let mut line = |name: &str, text: String| lines.push(format!("  {name:<11} {text}"));
         for objection in self.list_objections() {
             line("OBJECTION", objection);
@@ -176,6 +226,8 @@ impl Report<'_> {
             "pending_revocation": self.release.begun.as_ref().map(|begun| json!({
                 "reason": begun.reason,
                 "timestamp": begun.timestamp.to_string(),
+                "collected": begun.tally.collected,
+                "needed": begun.tally.needed,
             })),
             "bundled_at": self.bundled_at,
         });

@@ -45,11 +45,11 @@ fn a_begun_revocation_is_told_by_export_and_bundle() {
     let world = World::with_project(&file, &[&alice, &rita, &ron]);
     let index = add_files(&world, "acme/app/1.0", &FILES, &[&alice]);
     let computer = Computer::of(&world.server);
-    export(&computer, &index, &[]).ok().says_nothing_of(&["revocation was begun"]);
+    export(&computer, &index, &[]).ok().says_nothing_of(&["want it revoked"]);
     computer.run_as("rita", &["revoke", &index, "--reason", "key leaked", "--yes"]).ok();
-    export(&computer, &index, &["--force"]).ok().says(&["its revocation was begun", "key leaked"]);
+    export(&computer, &index, &["--force"]).ok().says(&["revokers want it revoked: \"key leaked\""]);
     let bundle = computer.run(&["bundle", &index, "-o", "b.json"]).ok();
-    bundle.says(&["its revocation was begun", "key leaked", "Bundled"]);
+    bundle.says(&["revokers want it revoked: \"key leaked\"", "Bundled"]);
 }
 
 #[test]

@@ -187,8 +187,8 @@ fn a_signer_gets_an_e_mail_when_something_waits() {
     ] {
         Ran::of(&mut notify(args)).failed_with(2).says(&[why]);
     }
-    let key = text(&computer.key_of("alice"));
-    let mut running = Running::start(notify(&["mail", "alice@example.org", "--key", &key]));
+    let key = computer.key_of("alice");
+    let mut running = Running::start(notify(&["mail", "alice@example.org", "--key", text(&key)]));
     running.await_note("Watching http://");
     let index = world.add_release(&alice, "acme/app/1.0");
     let mail: Vec<String> = (0..12).map(|_| running.next_line().trim_end().to_owned()).collect();

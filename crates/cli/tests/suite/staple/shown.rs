@@ -211,12 +211,12 @@ fn staple_renews_a_bundle_in_place_or_makes_a_file_with_a_name_of_its_own() {
     let index = scene.index("1.0");
     let names = ["b.json", &index];
     for name in names {
-        scene.user.run(&["staple", name]).ok().says_nothing_of(&["revocation was begun"]);
+        scene.user.run(&["staple", name]).ok().says_nothing_of(&["want it revoked"]);
     }
     let begun = revocation_of(&scene.world.read(&index), "key leaked");
     scene.hostile.show_file(&format!("{index}.revocation.json.pending"), begun);
     for name in names {
-        scene.user.run(&["staple", name]).ok().says(&["its revocation was begun", "key leaked", "Stapled"]);
+        scene.user.run(&["staple", name]).ok().says(&["revokers want it revoked: \"key leaked\"", "Stapled"]);
     }
     scene.hostile.hide_file(&format!("{index}.revocation.json.pending"));
     // What cannot be renewed stays as it is.
