@@ -219,7 +219,7 @@ test("no page of a project is longer than it must be", () =>
   withPage(browser, {}, async (page) => {
     await open(page, `/p/${root}/acme/many`);
     assert.equal(await page.locator(".releases tbody tr").count(), 25);
-    assert.match(await page.locator(".releases tbody tr").first().textContent(), /1\.3.*revocation begun.*1 of 2 signatures/);
+    assert.match(await page.locator(".releases tbody tr").first().textContent(), /1\.3.*revocation begun.*1 of 2 revokers/);
     await page.getByRole("link", { name: "Older" }).click();
     await page.waitForURL(/\?page=2$/);
     assert.equal(await page.locator(".releases tbody tr").count(), 2);

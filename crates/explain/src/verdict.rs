@@ -1,11 +1,8 @@
-//! The verdict on a release in one line, and its progress, in the same words everywhere (D238, D240).
+//! The verdict on a release in one line, in the same words everywhere (D238, D239).
 
-use countersign_core::documents::{layout, signers::Signer};
+use countersign_core::documents::layout;
 use countersign_core::rules::quorum::Tally;
 use countersign_core::values::{path::RepoPath, shown::marked_name, shown::quoted};
-
-use crate::progress::GroupProgress;
-use crate::words::shown_signer_name;
 
 /// What speaks against a release that is not revoked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,40 +46,4 @@ pub fn shown_url(path: &RepoPath) -> String {
 /// A release by its name and its project, as in `v1.1 of https://github.com/acme/app`.
 pub fn shown_release(index: &RepoPath, project: &RepoPath) -> String {
     format!("{} of {}", marked_name(&layout::release_name(index, project)), shown_url(project))
-}
-
-/// Says what a group of signers has, what it lacks and from whom, as in `has 1 of 2; 1 more from bob or carol`.
-pub fn standing_text(group: &GroupProgress) -> String {
-    let Tally { collected, needed } = group.tally();
-    let missing: Vec<&Signer> = group.not_signed().map(|member| &member.signer).collect();
-    let has = format!("has {collected} of {needed}");
-    match needed - collected {
-        0 => has,
-        more => format!(
-            "{has}; {more} more from {}",
-            list_names(&missing, if missing.len() == more { "and" } else { "or" })
-        ),
-    }
-}
-
-/// The most names in one line. The others are counted.
-const MOST_NAMES: usize = 6;
-
-fn list_names(signers: &[&Signer], word: &str) -> String {
-    let name = |signer: &&Signer| shown_signer_name(signer).unwrap_or_else(|| short_key(signer));
-    let mut names: Vec<String> = signers.iter().take(MOST_NAMES).map(name).collect();
-    if signers.len() > MOST_NAMES {
-        names.push(format!("{} others", signers.len() - MOST_NAMES));
-    }
-    match names.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{} {word} {last}", first.join(", ")),
-        _ => names.concat(),
-    }
-}
-
-/// A key by its first and last characters, as in `svc-pub:ppnb…7Yko`.
-fn short_key(signer: &Signer) -> String {
-    let key = signer.key.to_string();
-    let (start, end) = (key.get(..12), key.get(key.len().saturating_sub(4)..));
-    start.zip(end).map_or(key.clone(), |(start, end)| format!("{start}…{end}"))
 }

@@ -8,7 +8,7 @@ use countersign_explain::words::rule_text;
 use countersign_testing::key;
 
 /// A file in which these people, in this order, sign and administrate.
-pub(crate) fn file(threshold: usize, people: &[(&str, u8)]) -> SignersFile {
+fn file(threshold: usize, people: &[(&str, u8)]) -> SignersFile {
     let member = |(name, n): &(&str, u8)| {
         let key = key(*n).public_key();
         format!(r#"{{"kind": "key", "data": {{"pubkey": "{key}"}}, "name": "{name}"}}"#)
@@ -22,7 +22,7 @@ pub(crate) fn file(threshold: usize, people: &[(&str, u8)]) -> SignersFile {
     SignersFile::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-pub(crate) fn signed_by(people: &[u8]) -> SignatureSet {
+fn signed_by(people: &[u8]) -> SignatureSet {
     let mut set = SignatureSet::default();
     for n in people {
         let collected_at = Timestamp::parse("2026-02-01T10:00:00Z").expect("a time");

@@ -80,21 +80,26 @@ pub(super) const STANDING_COLUMNS: [&str; 4] = ["Release", "State", "Progress", 
 /// The cells that say how far a release is. A begun revocation takes the place of the rest.
 pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
     let ReleaseSummary { begun, last_signed_at, .. } = summary;
-    let shown = begun.as_ref().map_or(summary.tally, |begun| begun.tally);
     let objections = summary.objections.standing().len();
     html! {
         td role="cell" {
             @if begun.is_some() { (revocation_begun()) } @else { (state(summary.state)) }
             @if objections > 0 { " " (objected(objections)) }
         }
-        td role="cell" { (progress(shown.collected, shown.needed)) }
+        td role="cell" {
+            // This is not how far the release is.
+            @match begun {
+                Some(begun) => { (begun.tally.collected) " of " (begun.tally.needed) " revokers" }
+                None => (progress(summary.tally.collected, summary.tally.needed)),
+            }
+        }
         td role="cell" { @match last_signed_at { Some(at) => (when(*at)), None => "none yet" } }
     }
 }
 
 /// Takes the place of the state, since it must not be overlooked.
 pub(super) fn revocation_begun() -> Markup {
-    html! { span.state.bad { "revocation begun" } }
+    html! { span.state.open { "revocation begun" } }
 }
 
 /// The mark of objections beside the state.

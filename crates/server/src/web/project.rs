@@ -152,7 +152,7 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     html! {
         @for entry in shown.iter().filter(|entry| entry.is_revoking) {
             @if let Some(index) = index_of(entry) {
-                section.card.hero.is-bad {
+                section.card.hero.is-open {
                     div.row {
                         h2 {
                             "A revocation of " a.wrap href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }

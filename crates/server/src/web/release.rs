@@ -26,12 +26,12 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
     let body = html! {
         (parts::crumbs(Some(project)))
         h1.wrap {
-            bdi { (name) } " " (parts::state(release.state))
-            @if release.begun_revocation.is_some() { " " (parts::revocation_begun()) }
+            bdi { (name) } " "
+            @if release.begun_revocation.is_some() { (parts::revocation_begun()) } @else { (parts::state(release.state)) }
             @if !release.objections.is_empty() { " " (parts::objected(release.objections.len())) }
         }
         p.lede { (describe_state(&release)) }
-        div.columns {
+        div.columns.is-doubted[release.begun_revocation.is_some()] {
             div {
                 @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
                 @if let Some(begun) = &release.begun_revocation { (begun_revocation(begun, path, visit)) }
@@ -120,8 +120,8 @@ fn revoked(revocation: &RevocationDescription) -> Markup {
 
 pub(super) fn begun_revocation(revocation: &RevocationDescription, path: &RepoPath, visit: &Visit) -> Markup {
     html! {
-        section.card.hero.is-bad role="alert" aria-labelledby="revocation" {
-            h2 #revocation { "A revocation waits for signatures" }
+        section.card.hero.is-open role="alert" aria-labelledby="revocation" {
+            h2 #revocation { (revocation.tally.collected) " of " (revocation.tally.needed) " revokers want it revoked" }
             p.reason { q.wrap { bdi { (shown_text(&revocation.reason)) } } }
             @for group in &revocation.groups { (parts::group(group)) }
             p { "Do not use this release until its revokers have decided. They join with:" }
@@ -134,9 +134,11 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
     let first = release.index.published_files.first();
     let source = first.and_then(|file| links::outside(&file.source).map(|_| file.source.as_str()));
     let origin = visit.origin.as_deref();
+    // Nothing on the page is green while some want the release revoked (D238).
+    let has_begun = release.begun_revocation.is_some();
     html! {
         @match release.state {
-            ReleaseState::Complete => section.card.hero.is-good aria-labelledby="download" {
+            ReleaseState::Complete => section.card.hero.is-open[has_begun].is-good[!has_begun] aria-labelledby="download" {
                 h2 #download { "Download and check" }
                 @match source {
                     Some(source) => {
