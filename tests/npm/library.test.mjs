@@ -1,7 +1,7 @@
 // What the npm package adds to the client's rules: the root of trust, the pin, files, ages, and codes for all of it.
 
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
@@ -13,6 +13,9 @@ const base = pathToFileURL(process.env.PACKAGE).href;
 const { VerifyError, verifyBundle } = await import(`${base}/index.mjs`);
 const { hashChunks, hashFile } = await import(`${base}/node.mjs`);
 const { readPolicy } = await import(`${base}/policy.mjs`);
+
+// What stands before the seed of a private key.
+const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
 const bundles = readVectors("bundle");
 const staples = readVectors("log");
@@ -203,6 +206,30 @@ test("a saved answer of a server is as good as the bundle in it", async () => {
   const [bound, most] = [45, 77].map((mebibytes) => mebibytes * 2 ** 20);
   assert.ok(await read(saved() + " ".repeat(bound)));
   await refusal(read(saved() + " ".repeat(most)), "not_a_bundle", /at most 80740352 bytes/);
+});
+
+test("a begun revocation is in the headline, and refused by those who are strict", async () => {
+  const { bundle, project } = stapled;
+  const path = bundle.index_path;
+  const about = { version: 1, kind: "release", path, log: {}, bundle };
+  const document = JSON.stringify({ reason: "wrong build", timestamp: "2026-02-01T11:00:00Z" });
+  const [key] = Object.keys(bundle.signatures.entries);
+  const seeds = [...Array(20).keys()].map((n) => createPrivateKey({ key: Buffer.concat([PKCS8, Buffer.alloc(32, n)]), format: "der", type: "pkcs8" }));
+  const secret = seeds.find((seed) => createPublicKey(seed).export({ format: "jwk" }).x === key.slice(8).replaceAll("+", "-").replaceAll("/", "_"));
+  const signature = sign(null, createHash("sha512").update(document).digest(), secret).toString("base64").replaceAll("=", "");
+  const read = (entries, options = {}) => {
+    const files = { [`${path}.revocation.json.pending`]: document, [`${path}.revocation.json.signatures.json.pending`]: JSON.stringify({ entries }) };
+    return verifyBundle(JSON.stringify({ ...about, files }), null, { project, firstUse: "accept", now, policy, maxAge: 600, ...options });
+  };
+  const collected_at = "2026-02-01T11:00:00Z";
+  const signed = await read({ [key]: { signature, collected_at } });
+  assert.match(signed.headline, /^Verified, but 1 of \d revokers want it revoked: "wrong build"$/);
+  assert.deepEqual([signed.begun.reason, signed.begun.collected, signed.objections], ["wrong build", 1, []]);
+  await refusal(read({ [key]: { signature, collected_at } }, { strict: true }), "revocation_begun", /want it revoked/);
+  await refusal(read({ [key]: { signature: signature.replace(/^./, (c) => (c === "A" ? "B" : "A")), collected_at } }), "not_verified", /begun revocation/);
+  const plain = await verify(stapled, { policy, maxAge: 600, strict: true });
+  assert.match(plain.headline, /^Verified the release: \S+ of https?:\/\/\S+$/);
+  assert.deepEqual([plain.begun, plain.objections], [null, []]);
 });
 
 test("the request of a revocation is read strictly", async () => {
