@@ -247,7 +247,7 @@ impl Follower {
 
     /// The origin does not know the newest commit: does it lack it, or has it another one?
     async fn compare(&mut self, tip: ObjectId) -> Result<(), Setback> {
-        if !self.past.as_ref().is_some_and(|past| past.commits.first() == Some(&tip)) {
+        if self.past.as_ref().is_none_or(|past| past.commits.first() != Some(&tip)) {
             let past = OwnPast::read(Arc::clone(self.store.recent_commits()), tip).await;
             let unreadable =
                 |error| ExchangeFailure::caused("the mirror's own commits cannot be read", &error);

@@ -145,7 +145,8 @@ fn commit_link(fixture: &Fixture, name: &str, target: &str) {
 #[test]
 fn repositories_that_are_not_ours_are_refused_with_the_reason() {
     const MARKER: &str = "svc.repository.json";
-    let cases: [(&dyn Fn(&Fixture), &str); 7] = [
+    type Damage<'a> = (&'a dyn Fn(&Fixture), &'a str);
+    let cases: [Damage<'_>; 7] = [
         (
             &|fixture| foreign_repository(fixture, "main", "100644", "README"),
             "there is no file svc.repository.json",
