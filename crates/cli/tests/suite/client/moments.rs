@@ -191,8 +191,12 @@ fn a_release_that_was_corrected_while_a_signer_looked_at_it_is_looked_at_again()
     let Moment { world, between } = Moment::of(&Moment::prepare());
     let computer = Computer::of(&world.server);
     let index = world.index_path("acme/app/2.0");
-    let changed = Arc::clone(&world);
-    between.before_request(2, move || Event::Correction.happen(&changed));
+    // Alice signs the corrected one from another computer. That is not the signature which this computer sends.
+    let (changed, corrected) = (Arc::clone(&world), index.clone());
+    between.before_request(2, move || {
+        Event::Correction.happen(&changed);
+        changed.sign(&alice(), &corrected).ok();
+    });
     let ran = computer.run_as("alice", &["sign", &index, "--yes", "--server", &between.url()]).failed(7);
     ran.says(&[&index, "another file replaced", "nothing was signed"]);
     computer.run_as("alice", &["sign", &index, "--yes", "--server", &between.url()]).ok();
