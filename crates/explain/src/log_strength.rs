@@ -28,7 +28,7 @@ pub enum LogWarning {
     LogAloneSplits(Tolerance),
     /// No witness that is said to replay the rules has to have cosigned.
     LogAloneLies {
-        /// Whether any witness is said to replay.
+        /// Whether the signers file names a witness that replays the rules.
         has_replaying: bool,
     },
     /// There is more than one witness, and each is needed at some place.

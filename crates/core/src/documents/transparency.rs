@@ -34,7 +34,7 @@ pub struct WitnessGroup {
 }
 
 impl WitnessGroup {
-    /// Makes a group. No witness in it is said to replay the rules.
+    /// Makes a group of witnesses that do not replay the rules.
     pub fn new(threshold: usize, keys: Vec<VerifierKey>) -> Self {
         Self { threshold, keys, replaying: BTreeSet::new() }
     }

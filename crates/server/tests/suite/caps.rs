@@ -127,7 +127,7 @@ fn team(second: usize) -> Signers {
     signers(&time).artifact(1, [&alice()]).admin(2, [&bob(), &carol()]).master(1, [&dave()])
 }
 
-/// As the server does it: the rules, and then the caps.
+/// Proposes new signers as the server does, which checks the caps before it follows the rules.
 fn propose(world: &mut World, caps: &ServiceLimits, second: usize, by: &SecretKey) -> Result<(), ApiError> {
     let proposal = world.proposal(&team(second), by);
     caps.check_update(&world.repo, &proposal, world.now)?;

@@ -31,7 +31,7 @@ pub(crate) fn signers() -> SignersFile {
     SignersFile::new().with("artifact_signers", json!([groups[0][0], groups[1][0]]))
 }
 
-/// The same, and everyone is asked to sign for ssh and minisign as well.
+/// Makes the signers file of [`signers`] ask everyone to sign for ssh and minisign as well.
 pub(crate) fn asking() -> SignersFile {
     signers().with("formats", json!(["ssh", "minisign"]))
 }

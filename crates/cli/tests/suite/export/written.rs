@@ -39,7 +39,7 @@ fn the_exact_bytes_that_were_signed_are_written() {
     ];
     assert_eq!(report["files"], json!(expected));
     assert_eq!((&report["format"], &report["index_path"]), (&json!("openssl"), &json!(scene.index)));
-    // Whoever has this digest sees that a script was changed.
+    // With this digest people see that a script was changed.
     assert_eq!(report["script_sha256"], Sha256::of(&read("verify.sh")).to_string());
     // Another computer gets the same bytes, so that people can compare the scripts.
     let other = Computer::of(&scene.world.server);

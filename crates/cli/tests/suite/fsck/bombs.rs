@@ -130,11 +130,11 @@ fn a_file_that_is_larger_than_any_stored_one_is_found() {
     let largest = bombed.commit(&file(&content(FILE_BYTES, 'a')));
     let larger = bombed.commit(&file(&content(FILE_BYTES + 1, 'b')));
     let largest_again = bombed.commit(&file(&content(FILE_BYTES, 'c')));
-    let bomb = bombed.commit(&file(&content(40 << 20, 'd')));
+    let bomb = bombed.commit(&file(&content(300 << 20, 'd')));
     for is_packed in [false, true] {
         if is_packed {
             // The largest is not compared with others, and compressed in a hurry: its size is all that counts.
-            let quickly = ["-c", "core.bigFileThreshold=16m", "-c", "pack.compression=1"];
+            let quickly = ["-c", "core.bigFileThreshold=128m", "-c", "pack.compression=1"];
             bombed.git.run(&[&quickly[..], &["repack", "-a", "-d", "-f", "--quiet"]].concat());
             assert!(bombed.git.run(&["count-objects", "-v"]).contains("count: 0\n"));
         }

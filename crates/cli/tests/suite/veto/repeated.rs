@@ -1,5 +1,5 @@
-//! Those who repeat a history: mirrors, which decide nothing by themselves, and `countersign fsck`, where someone has shortened
-//! the wait, or the veto.
+//! Mirrors and `countersign fsck` repeat a history. Mirrors decide nothing by themselves, and `fsck` finds a wait or a veto that
+//! someone has shortened.
 
 use serde_json::Value;
 use tempfile::TempDir;
