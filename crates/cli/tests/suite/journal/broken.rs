@@ -15,6 +15,8 @@ fn a_server_that_is_killed_leaves_whole_commits_to_go_on_from() {
     stream.read_exact(&mut received).unwrap();
     server.kill9();
     let _ = stream.read_to_end(&mut received);
+    // HTTP/1.0 does not show a break between two commits. Without its last byte, what arrived ends inside of one.
+    received.pop();
     let begin = received.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
 
     let mut reader = JournalReader::default();
