@@ -72,6 +72,16 @@ impl Description {
         }
     }
 
+    /// Says how far it is, what is missing and from whom, as in `has 1 of 2; 1 more from bob or carol` (D240).
+    pub fn progress(&self) -> String {
+        match self {
+            Self::Release(release) => {
+                release.groups.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and ")
+            }
+            Self::Proposal(proposal) => proposal.progress(),
+        }
+    }
+
     pub fn tally(&self) -> Tally {
         match self {
             Self::Release(release) => release.tally,

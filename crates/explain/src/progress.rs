@@ -1,6 +1,7 @@
 //! Says how far a collection of signatures has come, and who is still asked. Pages lay it out, the client prints it.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use countersign_core::documents::signatures::SignatureSet;
 use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
@@ -8,7 +9,7 @@ use countersign_core::rules::quorum;
 use countersign_core::rules::quorum::{Condition, ConditionKind, Consent, Tally};
 use countersign_core::values::{key::PublicKey, time::Timestamp};
 
-use crate::words::rule_text;
+use crate::words::shown_signer_name;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupProgress {
@@ -21,6 +22,8 @@ pub struct GroupProgress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     pub signer: Signer,
+    /// What a sentence calls this signer: see [`Names::called`].
+    pub called: String,
     /// The time of the signature; `None` if this signer has not signed.
     pub signed_at: Option<Timestamp>,
 }
@@ -45,14 +48,19 @@ pub struct WayProgress {
 
 impl GroupProgress {
     pub fn of(group: &Group, set: &SignatureSet, names: &Names) -> Self {
-        let member = |signer: &Signer| Member {
-            signer: names.signer(signer.key),
+        let member = |signer: Signer| Member {
+            called: names.called(signer.key),
             signed_at: set.entries.get(&signer.key).map(|collected| collected.collected_at),
+            signer,
         };
         Self {
             threshold: group.threshold,
             collected: quorum::count(group, &set.signers()),
-            members: group.signers.iter().map(member).collect(),
+            members: names
+                .in_order(group.signers.iter().map(|signer| signer.key))
+                .into_iter()
+                .map(member)
+                .collect(),
         }
     }
 
@@ -71,13 +79,78 @@ impl GroupProgress {
     pub fn tally(&self) -> Tally {
         Tally { collected: self.collected.min(self.threshold), needed: self.threshold }
     }
+
+    fn missing(&self) -> usize {
+        self.threshold.saturating_sub(self.collected)
+    }
+
+    /// The keys that have not signed, if all of them have to.
+    fn required(&self) -> impl Iterator<Item = PublicKey> {
+        let are_all = self.missing() >= self.not_signed().count();
+        self.not_signed().filter(move |_| are_all).map(|member| member.signer.key)
+    }
 }
 
-/// Says the progress, as in `1 of 2 signatures (any 2 of 3 keys)`.
+/// Says the progress, as in `has 1 of 2; 1 more from bob or carol` (D240).
 impl fmt::Display for GroupProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.tally(), rule_text(self.threshold, self.members.len()))
+        write!(f, "{}", self.tally())?;
+        if self.is_met() {
+            return Ok(());
+        }
+        let last = if self.required().next().is_some() { " and " } else { " or " };
+        write!(f, " from {}", list_called(self.not_signed().map(|member| member.called.as_str()), last))
     }
+}
+
+/// The most signers that a sentence names.
+const MOST_NAMED: usize = 8;
+
+/// Lists what signers are called, as in `alice, bob or carol`. A long list ends with a number.
+fn list_called<'a>(called: impl Iterator<Item = &'a str>, last: &str) -> String {
+    let mut called: Vec<String> = called.map(str::to_owned).collect();
+    if called.len() > MOST_NAMED {
+        let others = called.split_off(MOST_NAMED - 1).len();
+        called.push(format!("{others} others"));
+    }
+    let end = called.pop().unwrap_or_default();
+    if called.is_empty() { end } else { format!("{}{last}{end}", called.join(", ")) }
+}
+
+/// Says who still has to sign a proposed signers file, as in `2 of alice, bob, carol, and bob's new key`. A group whose
+/// signatures follow from the rest is left out.
+pub fn asked_text(conditions: &[ConditionProgress]) -> String {
+    let open = conditions.iter().filter(|condition| !condition.is_met);
+    let groups = open.filter_map(|condition| condition.ways.first()).flat_map(|way| &way.groups);
+    let groups: Vec<&GroupProgress> = groups.filter(|group| !group.is_met()).collect();
+    let required: BTreeSet<PublicKey> = groups.iter().flat_map(|group| group.required()).collect();
+    let mut chosen: Vec<&GroupProgress> = Vec::new();
+    for group in &groups {
+        let keys: BTreeSet<PublicKey> = group.not_signed().map(|member| member.signer.key).collect();
+        let from_chosen = chosen.iter().map(|other| {
+            let others = other.not_signed().map(|member| member.signer.key);
+            let (sure, free): (Vec<_>, Vec<_>) = others.partition(|key| required.contains(key));
+            let outside = free.iter().filter(|key| !keys.contains(key)).count();
+            other.missing().saturating_sub(sure.len() + outside)
+        });
+        let follows = required.intersection(&keys).count() + from_chosen.max().unwrap_or_default();
+        if follows < group.missing() {
+            chosen.push(group);
+        }
+    }
+    let called = |group: &&GroupProgress| {
+        let names = group.not_signed().map(|member| member.called.as_str());
+        format!("{} of {}", group.missing(), list_called(names, ", "))
+    };
+    let mut asked: Vec<String> = chosen.iter().map(called).collect();
+    let mut named = BTreeSet::new();
+    let sure = groups.iter().flat_map(|group| group.not_signed()).filter(|member| {
+        let key = member.signer.key;
+        required.contains(&key) && named.insert(key)
+    });
+    let sure = list_called(sure.map(|member| member.called.as_str()), " and ");
+    asked.extend((!sure.is_empty()).then_some(sure));
+    asked.join(", and ")
 }
 
 /// Describes the groups of a role. All of them must agree.
@@ -134,6 +207,8 @@ pub struct Names {
     by_key: BTreeMap<PublicKey, Option<String>>,
     /// The keys in the order of the signers files.
     order: Vec<PublicKey>,
+    /// The names in the first file, each of one key.
+    first: BTreeMap<String, PublicKey>,
 }
 
 impl Names {
@@ -153,12 +228,25 @@ impl Names {
             for (key, name) in own {
                 names.by_key.entry(key).or_insert(name);
             }
+            if names.first.is_empty() {
+                let named = names.by_key.iter().filter_map(|(key, name)| Some((name.clone()?, *key)));
+                names.first = named.collect();
+            }
         }
         names
     }
 
     pub fn signer(&self, key: PublicKey) -> Signer {
         Signer { key, name: self.by_key.get(&key).cloned().flatten() }
+    }
+
+    /// What a sentence calls a key, beside which the keys are listed (D240): the name, `bob's new key` if it was the name of
+    /// another key before, and the short key if there is no name.
+    pub fn called(&self, key: PublicKey) -> String {
+        let signer = self.signer(key);
+        let Some(name) = shown_signer_name(&signer) else { return key.short() };
+        let first = signer.name.and_then(|name| self.first.get(&name));
+        if first.is_some_and(|first| *first != key) { format!("{name}'s new key") } else { name }
     }
 
     /// Puts these keys in the order of the signers files. Keys that no file lists come last.
@@ -172,7 +260,8 @@ impl Names {
 
     /// The signers that have signed, in order of time.
     pub fn list_signed(&self, set: &SignatureSet) -> Vec<Member> {
-        let member = |(key, at)| Member { signer: self.signer(key), signed_at: Some(at) };
+        let member =
+            |(key, at)| Member { signer: self.signer(key), called: self.called(key), signed_at: Some(at) };
         let mut signed: Vec<_> =
             set.entries.iter().map(|(key, collected)| (*key, collected.collected_at)).collect();
         signed.sort_by_key(|(key, at)| (*at, *key));

@@ -53,6 +53,10 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "NAME", num_args = 1..=2, conflicts_with = "bundle")]
     pub(crate) release: Vec<String>,
 
+    /// The project that you mean [default: the one that this computer knows, else you are asked]
+    #[arg(long, value_name = "PROJECT", conflicts_with_all = ["bundle", "release", "url"])]
+    pub(crate) project: Option<String>,
+
     /// The bundle with the evidence; needs no network
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) bundle: Option<PathBuf>,

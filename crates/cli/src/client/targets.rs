@@ -273,7 +273,7 @@ pub(crate) fn find_project(name: &str, known: &[RepoPath]) -> Result<Option<Repo
 }
 
 /// The one project that is called so. `None` if none is.
-fn choose_fitting(short: &str, known: &[RepoPath]) -> Result<Option<RepoPath>, CliError> {
+pub(crate) fn choose_fitting(short: &str, known: &[RepoPath]) -> Result<Option<RepoPath>, CliError> {
     let mut fitting: Vec<RepoPath> =
         known.iter().filter(|project| ends_with(project, short)).cloned().collect();
     if fitting.len() > 1 { Err(ambiguous(short, &fitting)) } else { Ok(fitting.pop()) }

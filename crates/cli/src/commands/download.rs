@@ -5,6 +5,7 @@ use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_core::documents::{index::PublishedFile, layout};
 use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
+use countersign_core::rules::quorum::Tally;
 use countersign_core::values::{path::RepoPath, shown::shown_text};
 use countersign_explain::describe::release::RevocationDescription;
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
@@ -18,7 +19,10 @@ use crate::evidence::freshness::{ShownState, StateSource};
 use crate::evidence::release::{ShownEvidence, find_objections, require_evidence, shown_name};
 use crate::evidence::report::{AcceptedRelease, CheckedFile, Report};
 use crate::evidence::{download, proof, proof::Accepted, proof::Network, release};
-use crate::{settings::config_dir::refuse_links_below, settings::trust::TrustFile, words::error::CliError};
+use crate::{
+    settings::config_dir::refuse_links_below, settings::trust::TrustFile, words::error::CliError,
+    words::error::ErrorKind,
+};
 
 /// How long to wait for a checkpoint that has the release. A log makes one every few seconds.
 const NEXT_CHECKPOINT: Duration = Duration::from_secs(20);
@@ -59,7 +63,7 @@ pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), Cl
             ));
         }
     };
-    Report { release: &release, files, bundled_at: None }.show(session.output)
+    Report { release: &release, files, also_in: Vec::new(), bundled_at: None }.show(session.output)
 }
 
 /// What a server shows for a name.
@@ -90,7 +94,13 @@ impl FoundEvidence {
         let mut begun: Option<Instant> = None;
         loop {
             let ShownEvidence { shown, evidence } = &self.shown;
-            let accepted = proof::accept(evidence, wanted.signers_digest, Network::Online).await?;
+            let accepted = proof::accept(evidence, wanted.signers_digest, Network::Online).await;
+            let accepted = match accepted {
+                Err(error) if error.kind() == ErrorKind::Revoked => {
+                    return Err(name_newest(session, shown, error).await);
+                }
+                accepted => accepted?,
+            };
             let artifact = &accepted.artifact;
             session.remember(&artifact.index.project_id, &shown.client);
             let state = ShownState {
@@ -119,6 +129,20 @@ impl FoundEvidence {
             let release = AcceptedRelease { accepted, log, begun, objections };
             return if wanted.strict { release.refuse_begun() } else { Ok(release) };
         }
+    }
+}
+
+/// Names the newest good release of the project beside one that is revoked, if the server has one.
+async fn name_newest(session: &Session, shown: &Shown, revoked: CliError) -> CliError {
+    let (path, project) = (shown.subject().path(), shown.project());
+    match shown.client.state(project, StateQuestion::Newest).await {
+        Ok(Some(newest)) if matches!(newest.subject(), StateSubject::Release(index) if index != path) => {
+            let name = session.name_of(newest.subject().path(), Some(project));
+            revoked.with_hint(format!(
+                "do not use the file; the newest release is `countersign download {name}`"
+            ))
+        }
+        Ok(_) | Err(_) => revoked,
     }
 }
 
@@ -221,8 +245,8 @@ fn no_complete_release(client: &ServerClient, path: &RepoPath) -> CliError {
 fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
     let version = shown_text(&layout::release_name(&release.index_path, project));
     match (release.state, release.revocation_begun) {
-        (ReleaseState::Complete | ReleaseState::Collecting, Some(tally)) => {
-            format!("{version} is skipped: its revocation has begun, {tally}.")
+        (ReleaseState::Complete | ReleaseState::Collecting, Some(Tally { collected, needed })) => {
+            format!("{version} is skipped: {collected} of {needed} revokers want it revoked.")
         }
         (ReleaseState::Complete | ReleaseState::Collecting | ReleaseState::Revoked, _) => {
             format!("{version} is skipped: it is revoked.")

@@ -132,11 +132,10 @@ async fn find_names(
     Ok(names)
 }
 
-/// The shortest text that tells a signer apart, as in `alice svc-pub:BqCq…ll7hg`. A name never stands without its key
+/// The shortest text that tells a signer apart, as in `alice svc-pub:BqCq9x…Zll7hg`. A name never stands without its key
 /// (D39).
 fn short_signer(key: PublicKey, names: Option<&Names>) -> String {
-    let text = key.to_string();
-    let short = format!("{}…{}", &text[..12], &text[text.len() - 5..]);
+    let short = key.short();
     match names.and_then(|names| shown_signer_name(&names.signer(key))) {
         Some(name) => format!("{name} {short}"),
         None => short,

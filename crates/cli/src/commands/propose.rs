@@ -4,7 +4,7 @@ use countersign_api::{answers::ProposedResponse, requests::ProposeBody, state::D
 use countersign_core::documents::{layout, signers::OriginKind};
 use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, key::PublicKey, path::RepoPath};
 use countersign_explain::describe::proposal::{ProposalDescription, describe_proposal};
-use countersign_explain::progress::Names;
+use countersign_explain::progress::{Names, asked_text};
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
 use serde_json::{Value, json};
 
@@ -110,8 +110,8 @@ struct MadeProposal {
     project: RepoPath,
     path: RepoPath,
     required: Vec<PublicKey>,
-    /// What those in force and those proposed are called.
-    names: Names,
+    /// Who still has to sign, in words.
+    asked: String,
     replaced: Option<ProposalDescription>,
     drops: DroppedReleases,
 }
@@ -133,24 +133,23 @@ impl MadeProposal {
             pending.path == path && now.as_ref().is_some_and(|now| now.digest != pending.digest)
         };
         let replaced = pending.filter(is_other);
-        // The file in force names those who leave, and the one that the server fetched those who join.
-        let names = now.map_or_else(|| Names::of(&active), |now| now.names);
-        Self { project, path, required, names, replaced, drops }
+        let asked = match &now {
+            Some(now) => asked_text(&now.conditions),
+            None => People { names: &Names::of(&active), you: None }.list(required.clone()),
+        };
+        Self { project, path, required, asked, replaced, drops }
     }
 
     /// `name`: what can be typed for the proposal.
     fn text(&self, kind: ProposalKind, name: &str, you: PublicKey) -> String {
         let (done, project) = (kind.done(), &self.project);
-        let people = People { names: &self.names, you: Some(you) };
-        let asked =
-            self.names.in_order(self.required.clone()).into_iter().map(|signer| people.name(signer.key));
         // A proposal that comes back has its signatures (D15).
-        let mut text = match asked.collect::<Vec<_>>().join("\n  ").as_str() {
+        let mut text = match self.asked.as_str() {
             "" => format!(
                 "{done} {project}\nIt has all signatures. `countersign status {name}` shows when it takes effect"
             ),
             asked => format!(
-                "{done} {project}\nThese signers still sign it, each with `countersign sign {name}`:\n  {asked}"
+                "{done} {project}\nSignatures are needed from {asked}, each with `countersign sign {name}`"
             ),
         };
         if let Some(ProposalDescription { signatures, names, .. }) = &self.replaced {

@@ -2,18 +2,21 @@
 
 use std::{collections::BTreeMap, collections::BTreeSet, fs, io, path::Path, path::PathBuf};
 
-use countersign_api::{catalogue::ReleaseState, state::StateResponse, state::is_answer};
+use countersign_api::catalogue::{ListedRelease, ReleaseState};
+use countersign_api::state::{StateResponse, is_answer};
 use countersign_core::documents::index::{AssetName, Digests, PublishedFile};
 use countersign_core::documents::objections::ObjectionsFile;
 use countersign_core::proof::{bundle::Bundle, bundle::Staple, verify::VerifiedArtifact};
-use countersign_core::values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath, shown::shown_text};
+use countersign_core::values::shown::{marked_name, shown_text};
+use countersign_core::values::{bounds::STATE_BYTES, json::ParseError, path::RepoPath};
+use countersign_explain::verdict::{shown_release, shown_url};
 use serde_json::{Value, json};
 
 use crate::client::session::{Reader, Session};
-use crate::client::{ServerClient, targets::ReleaseName, targets::ServerPath};
+use crate::client::{ServerClient, targets::ReleaseName, targets::choose_fitting};
 use crate::commands::download::{FoundEvidence, find_evidence, find_release, listed};
 use crate::evidence::freshness::{ShownState, StateSource, read_staple};
-use crate::evidence::report::{AcceptedRelease, CheckedFile, Report};
+use crate::evidence::report::{AcceptedRelease, CheckedFile, Report, also_in_text};
 use crate::evidence::{download, download::hash_file, proof, proof::Network, release::shown_name};
 use crate::words::error::{CliError, ErrorKind, shown_path};
 use crate::{args::VerifyArgs, settings::config_dir::read_bounded};
@@ -103,7 +106,7 @@ fn conclude(
         let size = download::check_local(path, file, session.output)?;
         checked.push(CheckedFile { file, size, path });
     }
-    Report { release: verified, files: checked, bundled_at }.show(session.output)?;
+    Report { release: verified, files: checked, also_in: Vec::new(), bundled_at }.show(session.output)?;
     let index = verified.accepted.artifact.path.as_str();
     args.outputs.append(&[("INDEX", index), ("STATE", "verified")])
 }
@@ -146,20 +149,24 @@ fn pair_whole<'a>(
 async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFile]) -> Result<(), CliError> {
     let clients = session.clients(Reader::Downloader)?;
     // Files of one release are checked together.
-    let mut releases: BTreeMap<RepoPath, (ServerClient, Vec<PathBuf>)> = BTreeMap::new();
+    let mut releases: BTreeMap<RepoPath, FoundFiles> = BTreeMap::new();
     let mut failed: Vec<FailedFiles> = Vec::new();
     for GivenFile { path, .. } in files {
         match find_by_digest(session, &clients, path).await {
-            Ok(ServerPath { client, path: index, .. }) => {
-                releases.entry(index).or_insert_with(|| (client, Vec::new())).1.push(path.clone());
+            Ok(listings) => {
+                let (listing, also_in) = choose_project(session, args, path, listings)?;
+                let Listing { client, index, project } = listing;
+                let files = FoundFiles { client, project, also_in, paths: Vec::new() };
+                releases.entry(index).or_insert(files).paths.push(path.clone());
             }
             Err(error) => failed.push(FailedFiles { paths: vec![path.clone()], error }),
         }
     }
     let several = files.len() > 1;
     let mut reports: Vec<Value> = Vec::new();
-    for (index, (client, paths)) in releases {
+    for (index, FoundFiles { client, project, also_in, paths }) in releases {
         let accepted = async {
+            confirm_first_use(session, args, &index, &project, &also_in)?;
             let mut found = FoundEvidence::at(&client, &index).await?;
             found.accept(session, &args.proof, given_staple(args)?).await
         };
@@ -182,7 +189,7 @@ async fn verify_by_digest(session: &Session, args: &VerifyArgs, files: &[GivenFi
         if files.is_empty() {
             continue;
         }
-        let report = Report { release: &verified, files, bundled_at: None };
+        let report = Report { release: &verified, files, also_in, bundled_at: None };
         if several {
             session.output.line(&report.text(session.output));
             report.warn_if_quiet(session.output);
@@ -243,50 +250,129 @@ fn finish(
     Err(CliError::new(kind, message, hint).with_details(details))
 }
 
+/// Files of one release, which was found by their digests.
+struct FoundFiles {
+    client: ServerClient,
+    project: RepoPath,
+    /// The other projects that list one of the files.
+    also_in: Vec<RepoPath>,
+    paths: Vec<PathBuf>,
+}
+
+/// A release that lists a file.
+struct Listing {
+    client: ServerClient,
+    index: RepoPath,
+    project: RepoPath,
+}
+
+/// The complete releases that list the file, and behind them the revoked ones, of which the evidence says when and why.
 async fn find_by_digest(
     session: &Session,
     clients: &[ServerClient],
     path: &Path,
-) -> Result<ServerPath, CliError> {
+) -> Result<Vec<Listing>, CliError> {
     let Digests { sha256, sha512 } = hash_file(path, session.output)?.digests;
     let (sha256, sha512) = (sha256.map(|digest| digest.to_string()), sha512.map(|digest| digest.to_string()));
-    let (mut revoked, mut collecting) = (None, None);
+    let (mut complete, mut revoked, mut collecting) = (Vec::new(), Vec::new(), None);
     for client in clients {
+        if !complete.is_empty() {
+            break;
+        }
         for (name, hex) in [("sha256", &sha256), ("sha512", &sha512)] {
             let Some(hex) = hex else { continue };
-            let answer = client.releases(&[(name, hex)]).await?;
-            let mut complete = None;
-            for release in answer.releases {
-                let target = ServerPath { client: client.clone(), path: release.index_path, shown: None };
-                match release.state {
-                    ReleaseState::Complete => complete = complete.or(Some(target)),
-                    ReleaseState::Revoked => revoked = revoked.or(Some(target)),
-                    ReleaseState::Collecting => {
-                        collecting = collecting.or(Some((target, release.signatures)));
-                    }
+            for ListedRelease { index_path: index, project_id: project, state, signatures, .. } in
+                client.releases(&[(name, hex)]).await?.releases
+            {
+                let listing = Listing { client: client.clone(), index, project };
+                match state {
+                    ReleaseState::Complete => complete.push(listing),
+                    ReleaseState::Revoked => revoked.push(listing),
+                    ReleaseState::Collecting => collecting = collecting.or(Some((listing.index, signatures))),
                 }
-            }
-            if let Some(target) = complete {
-                return Ok(target);
             }
         }
     }
-    // Of a revoked release, the evidence says when and why.
-    revoked.ok_or_else(|| {
-        let file = shown_path(path);
-        if let Some((ServerPath { path, .. }, tally)) = collecting {
-            return CliError::unverified(
-                format!("{file} is in {path}, which is not complete: {tally}"),
-                "do not use it before the project has signed it; `countersign status NAME` shows who is missing",
-            );
+    complete.append(&mut revoked);
+    if !complete.is_empty() {
+        return Ok(complete);
+    }
+    let file = shown_path(path);
+    if let Some((index, tally)) = collecting {
+        return Err(CliError::unverified(
+            format!("{file} is in {index}, which is not complete: it {tally}"),
+            format!(
+                "do not use it before the project has signed it; `countersign status {index}` shows who is missing"
+            ),
+        ));
+    }
+    let servers: Vec<String> = clients.iter().map(ServerClient::address).collect();
+    Err(CliError::unverified(
+        format!("{file} is in no complete release that {} knows", servers.join(" or ")),
+        "do not use it. A release that still collects signatures is not found by its files: `countersign status NAME` \
+         shows it. If you know where the file came from, pass --url URL; another server: --server URL",
+    ))
+}
+
+/// Anyone can list any file, so a server must not choose the project (D250). Returns the others that list the file too.
+fn choose_project(
+    session: &Session,
+    args: &VerifyArgs,
+    path: &Path,
+    listings: Vec<Listing>,
+) -> Result<(Listing, Vec<RepoPath>), CliError> {
+    let projects: BTreeSet<&RepoPath> = listings.iter().map(|listing| &listing.project).collect();
+    let projects: Vec<RepoPath> = projects.into_iter().cloned().collect();
+    let names = || projects.iter().map(shown_url).collect::<Vec<_>>().join(" and ");
+    let meant = match &args.project {
+        Some(name) => match ReleaseName::parse_one(std::slice::from_ref(name))?.written_path() {
+            Some(path) => projects.iter().find(|project| **project == path).cloned(),
+            None => choose_fitting(name, &projects)?,
         }
-        let servers: Vec<String> = clients.iter().map(ServerClient::address).collect();
-        CliError::unverified(
-            format!("{file} is in no complete release that {} knows", servers.join(" or ")),
-            "do not use it. A release that still collects signatures is not found by its files: `countersign status NAME` \
-             shows it. If you know where the file came from, pass --url URL; another server: --server URL",
-        )
-    })
+        .ok_or_else(|| {
+            CliError::unverified(
+                format!("{} is in no release of {}, but of {}", shown_path(path), marked_name(name), names()),
+                "do not use it, unless that is the project that you mean",
+            )
+        })?,
+        None => {
+            let known = session.known_projects();
+            let mut seen = projects.iter().filter(|project| known.contains(project));
+            match (projects.as_slice(), seen.next(), seen.next()) {
+                ([only], _, _) | (_, Some(only), None) => only.clone(),
+                _ => {
+                    return Err(CliError::usage(
+                        format!("{} is listed by {}", shown_path(path), names()),
+                        format!("say which of them you mean: --project {}", projects[0]),
+                    ));
+                }
+            }
+        }
+    };
+    let others = projects.into_iter().filter(|project| *project != meant).collect();
+    let listing = listings.into_iter().find(|listing| listing.project == meant);
+    let listing = listing.ok_or_else(|| CliError::other("the file is in no release", "run it again"))?;
+    Ok((listing, others))
+}
+
+/// Asks on first use of a project that only the server named.
+fn confirm_first_use(
+    session: &Session,
+    args: &VerifyArgs,
+    index: &RepoPath,
+    project: &RepoPath,
+    also_in: &[RepoPath],
+) -> Result<(), CliError> {
+    let is_named = args.project.is_some() || args.proof.signers_digest.is_some();
+    if is_named || session.known_projects().contains(project) {
+        return Ok(());
+    }
+    let others = also_in_text(also_in).map(|others| format!(" {others}.")).unwrap_or_default();
+    let release = shown_release(index, project);
+    let about =
+        format!("The server says that this is {release}, which this computer has never seen.{others}");
+    let asked = session.confirm(&about, "Is this the project that you mean?");
+    asked.map_err(|error| error.with_hint(format!("name it, which asks nothing: --project {project}")))
 }
 
 /// A bundle, alone or in the saved answer of a server about a release.

@@ -3,10 +3,10 @@
 use countersign_core::documents::{index::PublishedFile, objections::ObjectionsFile};
 use countersign_core::proof::{trust::Root, verify::GroupCount, verify::VerifiedArtifact};
 use countersign_core::rules::place::{path_of_url, release_tag};
-use countersign_core::values::shown::{marked_name, shown_text};
+use countersign_core::values::{path::RepoPath, shown::marked_name, shown::shown_text};
 use countersign_explain::describe::release::{ObjectionDescription, RevocationDescription, list_objections};
 use countersign_explain::progress::Names;
-use countersign_explain::verdict::{Doubts, shown_release};
+use countersign_explain::verdict::{Doubts, shown_release, shown_url};
 use serde_json::{Value, json};
 
 use crate::evidence::freshness::{LogReport, ShownFreshness};
@@ -55,6 +55,8 @@ pub(crate) struct AcceptedRelease {
 pub(crate) struct Report<'a> {
     pub(crate) release: &'a AcceptedRelease,
     pub(crate) files: Vec<CheckedFile<'a>>,
+    /// Other projects that list the same file.
+    pub(crate) also_in: Vec<RepoPath>,
     /// The time of the offline bundle that the release was verified with.
     pub(crate) bundled_at: Option<String>,
 }
@@ -183,6 +185,9 @@ impl Report<'_> {
         let when =
             if *is_first_use { "now, for the first time".to_owned() } else { format!("since {since}") };
         line("trusted", format!("{when}: {begin}"));
+        if let Some(others) = also_in_text(&self.also_in) {
+            line("note", others);
+        }
         line("signers", history_text(artifact));
         if let Some(newer) = artifact.replaced_by() {
             let time = newer.signers.timestamp();
@@ -229,6 +234,7 @@ impl Report<'_> {
                 "collected": begun.tally.collected,
                 "needed": begun.tally.needed,
             })),
+            "also_in": self.also_in,
             "bundled_at": self.bundled_at,
         });
         value = self.release.json(value);
@@ -240,6 +246,12 @@ impl Report<'_> {
         }
         value
     }
+}
+
+/// Says which other projects list a file, if there are any.
+pub(crate) fn also_in_text(projects: &[RepoPath]) -> Option<String> {
+    let names: Vec<String> = projects.iter().map(shown_url).collect();
+    (!names.is_empty()).then(|| format!("the same file is also in releases of {}", names.join(", ")))
 }
 
 /// Project and tag, or the directory of the release.

@@ -10,7 +10,7 @@ use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat};
 use countersign_explain::describe::{Description, proposal::BegunVeto, proposal::ProposalDescription};
 use countersign_explain::difference::{SignersChange, list_changes};
-use countersign_explain::{progress::condition_text, words::shown_hours};
+use countersign_explain::words::shown_hours;
 
 use crate::client::{now, state::dropped_text, state::due_text};
 use crate::evidence::comparison::{Comparison, MatchOutcome};
@@ -43,18 +43,15 @@ impl Review<'_> {
                 lines.extend(describe_earlier_objections(&release.earlier_objections, Some(self.you)));
                 lines.push(output.strong(&format!("Release {}", marked_name(release.path.as_str()))));
                 describe_release(&mut lines, &release.index, self.comparison);
-                lines.extend(release.groups.iter().map(|group| format!("  needs      {group}")));
             }
             Description::Proposal(proposal) => {
                 lines.push(output.strong(&format!("Signers file {}", marked_name(proposal.path.as_str()))));
                 lines.push(format!("  project    {}", marked_name(proposal.project.as_str())));
                 lines.extend(self.describe_proposal(proposal, output));
                 lines.extend(self.describe_waiting(proposal, &people, output));
-                lines.extend(proposal.conditions.iter().map(|condition| {
-                    format!("  needs      {}: {}", condition_text(condition.kind), condition.tally)
-                }));
             }
         }
+        lines.push(format!("  signatures {}", self.description.progress()));
         lines.push(format!("  signed     {}", people.list_or(self.description.signed(), "no one yet")));
         let missing = people.list_or(self.description.missing(), "no one who is needed");
         lines.push(format!("  missing    {missing}"));

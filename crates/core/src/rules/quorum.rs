@@ -6,7 +6,7 @@ use std::{borrow::Cow, collections::BTreeSet, fmt, time::Duration};
 use serde::Serialize;
 
 use crate::documents::signers::{Group, Role, SignersFile, keys_of};
-use crate::{json_fields, values::key::PublicKey, values::shown::plural};
+use crate::{json_fields, values::key::PublicKey};
 
 /// Whether every group has reached its threshold. A role without groups is never met.
 ///
@@ -127,7 +127,7 @@ impl<'a> Condition<'a> {
     }
 }
 
-// How many signatures there are, and how many are needed: "1 of 2 signatures". No rule depends on these numbers; whether
+// How many signatures there are, and how many are needed: "has 1 of 2; 1 more". No rule depends on these numbers; whether
 // a role has agreed, `quorum` says.
 
 /// Signatures that count, and signatures that are needed. Each group of signers counts up to its threshold.
@@ -172,10 +172,14 @@ impl Tally {
     }
 }
 
-/// Says how far something has come, as in `1 of 2 signatures`.
+/// Says how far something has come, as in `has 1 of 2; 1 more` (D240).
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { collected, needed } = self;
-        write!(f, "{collected} of {needed} signature{}", plural(*needed))
+        write!(f, "has {collected} of {needed}")?;
+        match needed.saturating_sub(*collected) {
+            0 => Ok(()),
+            more => write!(f, "; {more} more"),
+        }
     }
 }

@@ -11,7 +11,7 @@ use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
 use countersign_core::rules::{quorum::Consent, quorum::Tally, stored};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 
-use crate::progress::{ConditionProgress, Member, Names, describe_conditions};
+use crate::progress::{ConditionProgress, Member, Names, asked_text, describe_conditions};
 use crate::{difference::SignersChange, difference::list_changes, log_strength::LogStrength};
 
 /// What a page about proposed signers shows.
@@ -79,6 +79,17 @@ pub struct VetoedProposal {
     pub reason: String,
     pub vetoed_at: Option<Timestamp>,
     pub signed: Vec<Member>,
+}
+
+impl ProposalDescription {
+    /// Says how far it is and who still has to sign. One signature can count in several conditions, so the number of those
+    /// that are missing is not said.
+    pub fn progress(&self) -> String {
+        let Tally { collected, needed } = self.tally;
+        let asked = asked_text(&self.conditions);
+        let asked = if asked.is_empty() { asked } else { format!("; more from {asked}") };
+        format!("has {collected} of {needed}{asked}")
+    }
 }
 
 /// Describes the proposed signers of a project; `None` if nothing is proposed.

@@ -227,14 +227,17 @@ impl Stage {
             let Ok(is_complete) = self.sign(&index, actor) else { continue };
             let text = match is_complete {
                 true => "signs it: the release is complete".to_owned(),
-                false => format!("signs it: {}", self.count_release(&index)),
+                false => format!("signs it, and it {}", self.count_release(&index)),
             };
             steps.push(DrillStep::by(&actor.signer, text));
             if is_complete {
                 return succeeded(Act::Release, steps);
             }
         }
-        steps.push(DrillStep::of_no_one(format!("no one else can sign it: {}", self.count_release(&index))));
+        steps.push(DrillStep::of_no_one(format!(
+            "no one else can sign it, and it {}",
+            self.count_release(&index)
+        )));
         failed(Act::Release, steps)
     }
 
@@ -265,8 +268,10 @@ impl Stage {
         for (actor, how) in signing {
             let Ok(is_agreed) = self.sign(&pending, actor) else { continue };
             if !is_agreed {
-                steps
-                    .push(DrillStep::by(&actor.signer, format!("signs them{how}: {}", self.count_consent())));
+                steps.push(DrillStep::by(
+                    &actor.signer,
+                    format!("signs them{how}: the proposal {}", self.count_consent()),
+                ));
                 continue;
             }
             steps.push(DrillStep::by(&actor.signer, format!("signs them{how}: all agree")));
@@ -274,7 +279,10 @@ impl Stage {
             let done = if is_in_force { succeeded } else { failed };
             return (done(Act::Rotate, steps), is_in_force.then_some(self));
         }
-        steps.push(DrillStep::of_no_one(format!("no one else can sign them: {}", self.count_consent())));
+        steps.push(DrillStep::of_no_one(format!(
+            "no one else can sign them: the proposal {}",
+            self.count_consent()
+        )));
         (failed(Act::Rotate, steps), None)
     }
 

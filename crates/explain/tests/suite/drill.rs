@@ -137,7 +137,7 @@ fn steps_say_who_did_what_under_the_real_keys() {
     let (second, third) = (Some(public(2)), Some(public(3)));
     let expected = [
         (second, "registers a release"),
-        (second, "signs it: 1 of 2 signatures"),
+        (second, "signs it, and it has 1 of 2; 1 more"),
         (third, "signs it: the release is complete"),
     ];
     assert_eq!(texts, expected);

@@ -86,7 +86,7 @@ fn find(head: &Head, path: &RepoPath) -> Result<Option<Badge>, ReadError> {
             let is_revoking = count_releases(head, path).count().revoking > 0;
             let badge = project_state(head, path)?.map(Badge::of_project);
             // It must not be overlooked, so it takes the place of everything else.
-            let begun = |badge| Badge { value: "revocation begun".to_owned(), colour: RED, ..badge };
+            let begun = |badge| Badge { value: "revocation begun".to_owned(), colour: AMBER, ..badge };
             Ok(if is_revoking { badge.map(begun) } else { badge })
         }
         // The directory of a release stands for the release.
@@ -104,7 +104,9 @@ impl Badge {
     fn of_release(release: ReleaseSummary) -> Self {
         let objections = release.objections.standing().len();
         if let Some(begun) = release.begun {
-            return Self { colour: RED, ..Self::collecting("revocation", begun.tally) };
+            let Tally { collected, needed } = begun.tally;
+            let value = format!("{collected} of {needed} revokers");
+            return Self { label: "revocation", value, colour: AMBER };
         }
         let (value, colour) = match release.state {
             ReleaseState::Collecting => {
@@ -140,9 +142,7 @@ impl Badge {
     }
 
     fn collecting(label: &'static str, tally: Tally) -> Self {
-        let value =
-            format!("{} of {}", tally.collected, parts::count(tally.needed, "signature", "signatures"));
-        Self { label, value, colour: AMBER }
+        Self { label, value: tally.to_string(), colour: AMBER }
     }
 
     fn grey(value: &str) -> Self {

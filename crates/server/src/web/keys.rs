@@ -2,9 +2,9 @@
 
 use countersign_api::catalogue::{KeyPendingResponse, KeyResponse, WaitingFile, WaitingKind};
 use countersign_api::event::EventFilter;
-use countersign_core::documents::signers::Signer;
 use countersign_core::values::wire::{PUBLIC_KEY_PREFIX, routes::KEY_PAGES};
 use countersign_core::values::{bounds::KEY_ENTRIES, key::PublicKey};
+use countersign_core::{documents::signers::Signer, rules::quorum::Tally};
 use countersign_store::catalogue::{Catalogue, Look};
 use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
@@ -23,7 +23,7 @@ pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTr
     let look = look_into(catalogue)?;
     let (known, pending) = (look.describe_key(&key), look.pending_for(&key));
     drop(look);
-    let short = parts::short_key(key);
+    let short = key.short();
     let body = html! {
         h1 { "Key " span.together { (short) } }
         p { (parts::whole_key(key)) }
@@ -119,7 +119,7 @@ fn waiting_table(files: &[WaitingFile]) -> Markup {
                     @if !file.objections.is_empty() { " " (parts::objected(file.objections.len())) }
                 }
                 td role="cell" {
-                    (parts::progress(file.collected, file.needed))
+                    (parts::progress(Tally { collected: file.collected, needed: file.needed }))
                     @if file.completes { " " span.state.open { "this key completes it" } }
                 }
                 td role="cell" { (parts::when(file.since)) }

@@ -1,8 +1,8 @@
 //! Building blocks of pages. Every text from a stranger passes `shown_text` or one of its relatives (D39), stands in a
-//! `bdi`, and the templates escape it. A name never appears without its key, short and with a link to its page (D54).
+//! `bdi`, and the templates escape it. A name never appears without its key, short and with a link to its page (D54), but in sentences about progress (D240).
 
 use countersign_core::documents::{layout, signers::Group, signers::Role, signers::Signer};
-use countersign_core::rules::stored::ReleaseState;
+use countersign_core::rules::{quorum::Tally, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, shown_count, shown_text, shown_within};
 use countersign_core::values::{key::PublicKey, path::RepoPath, time::Timestamp, verifier_key::VerifierKey};
 use countersign_explain::describe::release::{ObjectionDescription, ReleaseSummary};
@@ -12,9 +12,6 @@ use maud::{Markup, html};
 
 use crate::web::links;
 
-/// How much of a key is shown at its beginning and at its end: too much for anyone to find another key that looks the
-/// same (D54).
-const SHORT_KEY: usize = 6;
 /// How many colours the style sheet has for faces, `face-0` and so on.
 const FACE_COLOURS: u8 = 12;
 /// A row of more dots says less than the number.
@@ -90,7 +87,7 @@ pub(super) fn standing_cells(summary: &ReleaseSummary) -> Markup {
             // This is not how far the release is.
             @match begun {
                 Some(begun) => { (begun.tally.collected) " of " (begun.tally.needed) " revokers" }
-                None => (progress(summary.tally.collected, summary.tally.needed)),
+                None => (progress(summary.tally)),
             }
         }
         td role="cell" { @match last_signed_at { Some(at) => (when(*at)), None => "none yet" } }
@@ -175,15 +172,9 @@ pub(super) fn day(time: Timestamp) -> String {
     }
 }
 
-pub(super) fn short_key(key: PublicKey) -> String {
-    let (prefix, code) = split_key(key);
-    let (head, tail) = (code.get(..SHORT_KEY), code.get(code.len().saturating_sub(SHORT_KEY)..));
-    format!("{prefix}{}…{}", head.unwrap_or_default(), tail.unwrap_or_default())
-}
-
 /// A short key with a link to its page, where all of it stands.
 pub(super) fn key(key: PublicKey) -> Markup {
-    html! { a.key href=(links::key(key)) title=(key) { (short_key(key)) } }
+    html! { a.key href=(links::key(key)) title=(key) { (key.short()) } }
 }
 
 /// The whole key. It never breaks inside its prefix.
@@ -232,7 +223,7 @@ pub(super) fn people_who<'a>(
 pub(super) fn members<'a>(members: impl IntoIterator<Item = &'a Member>) -> Markup {
     html! {
         ul.people {
-            @for Member { signer, signed_at } in members {
+            @for Member { signer, signed_at, .. } in members {
                 (person(signer, &html! { @if let Some(at) = signed_at { "signed " (when(*at)) } }, false))
             }
         }
@@ -257,14 +248,18 @@ fn person(signer: &Signer, did: &Markup, is_missing: bool) -> Markup {
     }
 }
 
-/// Says how far something has come, as in `1 of 2 signatures`.
-pub(super) fn progress(collected: usize, needed: usize) -> Markup {
+/// Says how far something has come, as in `has 1 of 2; 1 more`.
+pub(super) fn progress(tally: Tally) -> Markup {
+    progress_saying(tally, &tally.to_string())
+}
+
+fn progress_saying(Tally { collected, needed }: Tally, said: &str) -> Markup {
     html! {
         span.progress {
             @if needed <= MOST_DOTS {
                 span.dots aria-hidden="true" { @for i in 0..needed { span.on[i < collected] {} } }
             }
-            span { (collected) " of " (count(needed, "signature", "signatures")) }
+            span { (said) }
         }
     }
 }
@@ -283,7 +278,7 @@ pub(super) fn group(group: &GroupProgress) -> Markup {
     html! {
         div.group {
             p.role-line {
-                (progress(group.collected.min(group.threshold), group.threshold))
+                (progress_saying(group.tally(), &group.to_string()))
                 span.rule { (rule_text(group.threshold, group.members.len())) }
             }
             ul.people {

@@ -132,7 +132,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
                 h2 #newest { "Newest release " a.version.wrap href=(page) { bdi { (links::release_name(id, &release.path)) } } }
                 (parts::state(release.state))
                 span.meta {
-                    (parts::progress(release.tally.collected, release.tally.needed))
+                    (parts::progress(release.tally))
                     @if let Some(at) = release.completed_at { ", " (parts::when(at)) }
                 }
             }
@@ -159,7 +159,7 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
                             " waits for signatures"
                         }
                         @if let Ok(Some(ReleaseSummary { begun: Some(begun), .. })) = summarise_release(head, &index) {
-                            (parts::progress(begun.tally.collected, begun.tally.needed))
+                            (parts::progress(begun.tally))
                         }
                     }
                     p { "Do not use this release until its revokers have decided." }

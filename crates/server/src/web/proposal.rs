@@ -5,7 +5,7 @@ use countersign_core::values::{path::RepoPath, shown::shown_text, time::Timestam
 use countersign_explain::describe::proposal::{
     ProposalDescription, VetoedProposal, describe_proposal, list_vetoed,
 };
-use countersign_explain::progress::{ConditionProgress, WayProgress, condition_text, way_name};
+use countersign_explain::progress::{ConditionProgress, WayProgress, asked_text, condition_text, way_name};
 use countersign_store::Head;
 use maud::{Markup, html};
 
@@ -110,11 +110,11 @@ pub(super) fn condition_summary(proposal: &ProposalDescription) -> Markup {
             @for condition in &proposal.conditions {
                 li {
                     (condition_mark(condition)) " " (condition_text(condition.kind))
-                    ": " (parts::progress(condition.tally.collected, condition.tally.needed))
+                    ": " (parts::progress(condition.tally))
                 }
             }
         }
-        p.open-part { "Whom to ask next:" }
+        p.open-part { "More from " (asked_text(&proposal.conditions)) ":" }
         (parts::people(&proposal.missing))
     }
 }
@@ -163,7 +163,7 @@ pub(super) fn begun_veto(proposal: &ProposalDescription) -> Markup {
     html! {
         @if let Some(veto) = &proposal.veto {
             p.alarm.wrap {
-                "A veto was begun, " (parts::progress(veto.tally.collected, veto.tally.needed)) ": "
+                "A veto was begun, and " (parts::progress(veto.tally)) ": "
                 bdi { (shown_text(&veto.reason)) }
             }
         }

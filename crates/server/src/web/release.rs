@@ -60,22 +60,17 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
         (ReleaseState::Complete | ReleaseState::Collecting, _) => "",
     };
     let title = format!("{state}{name} of {of}");
-    let about = format!(
-        "{state}{name} of {of}: {} of {} signatures, {}.",
-        release.tally.collected,
-        release.tally.needed,
-        parts::count(files.len(), "file", "files")
-    );
+    let about =
+        format!("{state}{name} of {of}: {}, {}.", release.tally, parts::count(files.len(), "file", "files"));
     Ok(Some(Reply::Page(Page { about, feed: Some(links::feed(path)), ..Page::new(title, body) })))
 }
 
 fn describe_state(release: &ReleaseDescription) -> Markup {
-    let (collected, needed) = (release.tally.collected, release.tally.needed);
     html! {
         @match release.state {
-            ReleaseState::Collecting => { (parts::progress(collected, needed)) " so far. Do not use it yet." }
+            ReleaseState::Collecting => { (parts::progress(release.tally)) ". Do not use it yet." }
             ReleaseState::Complete => {
-                (parts::progress(collected, needed))
+                (parts::progress(release.tally))
                 @if let Some(at) = release.completed_at { ", complete since " (parts::when(at)) }
             }
             ReleaseState::Revoked => "Do not use it. Its signers have revoked it.",

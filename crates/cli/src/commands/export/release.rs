@@ -2,11 +2,12 @@
 
 use std::{fs, path::Path};
 
-use countersign_core::documents::{index::render_sha256sums, signers::Group, signers::Signer};
+use countersign_core::documents::{index::render_sha256sums, layout, signers::Group, signers::Signer};
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
 use countersign_core::values::digest::{Sha256, Sha512};
 use countersign_core::values::{key::PublicKey, key::Signature, shown::shown_within};
-use countersign_explain::words::shown_signer_name;
+use countersign_explain::{verdict::shown_url, words::shown_signer_name};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::settings::config_dir::{is_free, refuse_link, refuse_links_below, write};
 use crate::{evidence::download::Overwrite, words::error::CliError, words::error::shown_path};
@@ -15,6 +16,16 @@ const HEAD: &str = include_str!("head.sh");
 const SHARED: &str = include_str!("shared.sh");
 
 pub(super) const SHA256SUMS: &str = "SHA256SUMS";
+
+/// The characters to encode in a name that is one word of a script: all that mean something to a shell, and more.
+const IN_SCRIPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'/')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'+');
 
 /// The most characters of a comment, which is more than the longest path has.
 const COMMENT_CHARS: usize = 1_200;
@@ -103,15 +114,19 @@ pub(super) struct ToolScript {
 impl ToolScript {
     /// Renders the script. It has no time in it, so that another export of the release gives the same script. Text from
     /// outside stands in comments alone, where line breaks and control characters are escaped, so that it cannot leave its
-    /// line. Only hexadecimal digits, base64, numbers and our own ids are code.
+    /// line. Only hexadecimal digits, base64, numbers, our own ids, and names in percent code are code.
     pub(super) fn render(
         &self,
         release: &ExportedRelease<'_>,
         is_signed: impl Fn(&ExportedSigner<'_>) -> bool,
     ) -> String {
         let comment = |text: &str| format!("# {}", shown_within(text, COMMENT_CHARS));
+        let (path, project) = (&release.artifact.path, &release.artifact.index.project_id);
+        let [name, of] = [layout::release_name(path, project), shown_url(project)]
+            .map(|name| utf8_percent_encode(&name, IN_SCRIPT).to_string());
+        let about = format!("about {name} {of}");
         let mut lines =
-            vec![comment(release.artifact.path.as_str()), expect(SHA256SUMS, release.sha256sums.as_bytes())];
+            vec![comment(path.as_str()), about, expect(SHA256SUMS, release.sha256sums.as_bytes())];
         lines.extend(self.expected.iter().cloned());
         for signer in &release.signers {
             let is_signed = is_signed(signer);

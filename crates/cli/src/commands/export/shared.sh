@@ -16,6 +16,11 @@ plain() {
     [ -f "$here/$1" ] || fail "$1 cannot be read, or is not a plain file"
 }
 
+# about RELEASE PROJECT, in percent code
+about() {
+    about="$1 of $2"
+}
+
 # expect SHA256 FILE
 expect() {
     found=$(digest "$here/$2") || fail "$2 cannot be read"
@@ -97,5 +102,5 @@ files
 printf '\nThis does not check that this script was not changed, how the project came to have these signers, whether the\n'
 printf 'release was revoked since, or whether it is the newest. Countersign itself does. Files that SHA256SUMS does not\n'
 printf 'list were not looked at.\n\n'
-printf 'VERIFIED: enough signers have signed the release, and %s of its %s files are there and unchanged.\n' \
-    "$present" "$((present + absent))"
+printf 'VERIFIED: %s. Enough signers have signed it, and %s of its %s files are there and unchanged.\n' \
+    "$about" "$present" "$((present + absent))"

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::state::DroppedReleases;
 use countersign_core::rules::{quorum::Tally, stored::ReleaseState};
-use countersign_core::values::shown::{plural, quoted};
+use countersign_core::values::shown::quoted;
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
 use countersign_explain::describe::{Description, describe, proposal::ProposalDescription};
 use countersign_explain::progress::{
@@ -40,7 +40,7 @@ impl Begun<'_> {
         let Self { reason, signed, tally, title, command } = self;
         let (signed, reason) = (people.list(signed.iter().copied()), quoted(reason));
         format!(
-            "  {title:<11} begun by {signed}, {tally}, for the reason {reason}; join it with `countersign {command} {name}`"
+            "  {title:<11} {tally}: begun by {signed}, for the reason {reason}; join it with `countersign {command} {name}`"
         )
     }
 
@@ -81,6 +81,7 @@ impl Status {
     pub(super) fn text(&self, name: &str, you: Option<PublicKey>, output: Output) -> String {
         let people = People { names: self.description.names(), you };
         let mut lines = vec![format!("{name}: {}", self.state_text(output))];
+        let progress = format!("  signatures  {}", self.description.progress());
         match &self.description {
             Description::Release(release) => {
                 let mut shown = describe_objections(&release.objections, you, output);
@@ -89,14 +90,13 @@ impl Status {
                 if let Some(revocation) = &release.revocation {
                     lines.push(format!("  reason      {}", quoted(&revocation.reason)));
                 }
-                lines.extend(release.groups.iter().map(|group| format!("  needs       {group}")));
+                lines.push(progress);
             }
             Description::Proposal(proposal) => {
                 lines.extend(proposal.waits_until.map(|until| describe_wait(proposal, until, name)));
-                let (count, s) = (proposal.conditions.len(), plural(proposal.conditions.len()));
-                lines.push(format!("  needs       {}, in {count} condition{s}", proposal.tally));
+                lines.push(progress);
                 let conditions = proposal.conditions.iter();
-                lines.extend(conditions.flat_map(|condition| describe_condition(condition, &people, output)));
+                lines.extend(conditions.flat_map(|condition| describe_condition(condition, output)));
             }
         }
         lines.push(format!("  signed      {}", people.list_or(self.description.signed(), "no one")));
@@ -203,17 +203,15 @@ fn describe_formats(counts: &[(OtherFormat, usize)]) -> Option<String> {
 }
 
 /// Describes the ways to meet a condition. One is enough, and the others are left out once it is taken.
-fn describe_condition(condition: &ConditionProgress, people: &People<'_>, output: Output) -> Vec<String> {
+fn describe_condition(condition: &ConditionProgress, output: Output) -> Vec<String> {
     let mark = if condition.is_met { output.good("met ") } else { output.strong("open") };
-    let mut lines = vec![format!("    {mark} {}: {}", condition_text(condition.kind), condition.tally)];
+    let mut lines = vec![format!("    {mark} {}", condition_text(condition.kind))];
     let shown = |way: &&WayProgress| !condition.is_met || way.is_met;
     for (i, way) in condition.ways.iter().filter(shown).enumerate() {
         let or = if i > 0 { "or instead " } else { "" };
         let role = way.role.filter(|_| condition.ways.len() > 1).map(|role| format!("{}: ", way_name(role)));
         for group in &way.groups {
-            let missing = people.list(group.not_signed().map(|member| member.signer.key));
-            let missing = if group.is_met() { String::new() } else { format!(", not signed: {missing}") };
-            lines.push(format!("           {or}{}{group}{missing}", role.as_deref().unwrap_or_default()));
+            lines.push(format!("           {or}{}{group}", role.as_deref().unwrap_or_default()));
         }
     }
     lines

@@ -32,7 +32,7 @@ fn a_signer_reads_who_they_are_and_the_others_in_the_order_of_the_file() {
     let missing = format!("{}, {} (you), {}", shown("zoe"), shown("alice"), shown("mary"));
     assert!(line(&asked.stderr, "missing").ends_with(&missing), "{}", asked.stderr);
     let asked = asked.says(&[&format!("Sign this release as {}?", shown("alice"))]);
-    asked.says(&["0 of 3 signatures (any 3 of 3 keys)"]);
+    asked.says(&["has 0 of 3; 3 more from zoe, alice and mary"]);
     for name in ["mary", "zoe"] {
         computer.run_as(name, &["sign", &index, "--yes"]).ok();
     }

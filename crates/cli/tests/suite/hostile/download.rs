@@ -55,7 +55,7 @@ fn a_server_that_lies_about_a_release_deceives_no_one() {
     let set = signature_set(&scene.world.read(&index), &[&alice()]).to_string();
     scene.hostile.hide_file(&signatures(&index));
     scene.hostile.show_file(&format!("{}.pending", signatures(&index)), set);
-    scene.refused(3, &[&index, "1 of 2 signatures"]);
+    scene.refused(3, &[&index, "has 1 of 2; 1 more"]);
     scene.hostile.hide_file(&format!("{}.pending", signatures(&index)));
     scene.refused(3, &[&index, "not signed by enough"]);
 

@@ -64,7 +64,7 @@ fn a_release_that_cannot_be_read_hides_no_other() {
     world.git().commit_file(&format!("{broken}.signatures.json.pending"), b"not json");
     world.server.start_again();
     let page = open(&world.server, &format!("/p/{}", world.id("acme/app")));
-    page.says(&["1.0 collecting cannot be read", "2.0 complete 1 of 1 signature"]);
+    page.says(&["1.0 collecting cannot be read", "2.0 complete has 1 of 1"]);
     let page = visit(&world.server, &format!("/p/{broken}"));
     assert_eq!(page.status, 500);
     page.says(&["Something went wrong"]);
