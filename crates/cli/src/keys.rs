@@ -399,9 +399,9 @@ mod tests {
         for length in 0..whole.len() - 1 {
             assert!(KeyFile::parse(&whole[..length]).is_err(), "cut to {length} bytes");
         }
-        for place in 0..whole.len() {
+        for offset in 0..whole.len() {
             let mut changed = whole.clone();
-            changed[place] ^= 1;
+            changed[offset] ^= 1;
             if let Ok(KeyFile::Private(key)) = KeyFile::parse(&changed) {
                 // What is left are the check number, twice, the comment, and the padding.
                 assert!(key.read().is_ok_and(|key| key.public_key() == fixture_key()) || key.read().is_err());

@@ -4,7 +4,7 @@ use std::{error::Error as StdError, time::Duration};
 
 use countersign_core::values::time::Timestamp;
 use countersign_store::ObjectId;
-use countersign_store::sequence::{OrderPlace, PassedBatch, SharedBatch};
+use countersign_store::sequence::{OrderPosition, PassedBatch, SharedBatch};
 use thiserror::Error;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -142,12 +142,12 @@ where
         let batch = &batch.map_err(|error| InitError::Source(Box::new(error)))?;
         let (id, author, sender) = (Uuid::new_v4(), node.name(), &*node);
         let new = NewBatch { batch, after, times: None, id, author, sender };
-        let continues = batch.base == after.map(|after: OrderPlace| after.head);
+        let continues = batch.base == after.map(|after: OrderPosition| after.head);
         // The table is locked, so the turn is this connection's.
         if !continues || within(LIMIT, add::send(&session, &new, Attempt::First, true)).await? != Sent::Ours {
             return Err(InitError::Broken { seq: new.seq() });
         }
-        after = Some(OrderPlace { seq: new.seq(), head: batch.head });
+        after = Some(OrderPosition { seq: new.seq(), head: batch.head });
     }
     session.query(RAISE_NONCE_FLOOR, &[(&database::to_system(now), Type::TIMESTAMPTZ)]).await?;
     // The commit of much data can take long, and ending it early would leave it open whether it happened.

@@ -55,7 +55,7 @@ impl CheckpointKeeper for SharedCheckpoints {
         Ok(KeptNotes { newest, cosigned, cached })
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         format!("the table svc_checkpoint of {}", self.database.settings())
     }
 

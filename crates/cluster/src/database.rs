@@ -5,7 +5,7 @@ use std::{future::Future, io, time::Duration, time::SystemTime, time::UNIX_EPOCH
 
 use bytes::Bytes;
 use countersign_core::values::time::Timestamp;
-use countersign_store::{ObjectId, sequence::OrderPlace, sequence::OrderedBatch, sequence::SharedBatch};
+use countersign_store::{ObjectId, sequence::OrderPosition, sequence::OrderedBatch, sequence::SharedBatch};
 use futures_util::{StreamExt as _, stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::{runtime::Builder, runtime::Runtime, sync::mpsc, task::AbortHandle, time::timeout};
@@ -274,8 +274,8 @@ impl BatchRow {
         Ok(Self { seq: row.try_get(0)?, id: row.try_get(1)?, node: row.try_get(2)?, head })
     }
 
-    pub(crate) fn place(&self) -> OrderPlace {
-        OrderPlace { seq: self.seq, head: self.head }
+    pub(crate) fn position(&self) -> OrderPosition {
+        OrderPosition { seq: self.seq, head: self.head }
     }
 }
 
@@ -289,12 +289,12 @@ pub(crate) fn read_batch(row: &Row, found: BatchRow) -> Result<OrderedBatch, Dat
     let body =
         body.ok_or_else(|| DatabaseError::Strange(format!("a batch too large, up to the commit {head}")))?;
     let batch = SharedBatch { base, head, commits, body };
-    Ok(OrderedBatch { place: OrderPlace { seq, head }, node, batch })
+    Ok(OrderedBatch { position: OrderPosition { seq, head }, node, batch })
 }
 
-pub(crate) fn starts_with(rows: &[Row], place: OrderPlace) -> Result<bool, DatabaseError> {
+pub(crate) fn starts_with(rows: &[Row], position: OrderPosition) -> Result<bool, DatabaseError> {
     Ok(match rows.first() {
-        Some(row) => BatchRow::read(row)?.place() == place,
+        Some(row) => BatchRow::read(row)?.position() == position,
         None => false,
     })
 }

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt, time::Duration, time::Instant, time::Syste
 use arc_swap::{ArcSwap, ArcSwapOption};
 use countersign_core::values::time::Timestamp;
 use countersign_store::machine::clock::{Clock, lock};
-use countersign_store::sequence::{MAX_CLOCK_ERROR, OrderPlace, PassedBatch};
+use countersign_store::sequence::{MAX_CLOCK_ERROR, OrderPosition, PassedBatch};
 use countersign_store::{ObjectId, writer::stats::Counter, writer::stats::Histogram};
 use thiserror::Error;
 use tokio::sync::{Notify, futures::Notified, watch};
@@ -31,8 +31,8 @@ pub struct AppliedBatch {
 
 impl AppliedBatch {
     /// A batch that this node has published.
-    pub(crate) fn at(place: OrderPlace) -> Self {
-        Self { seq: place.seq, judged: Some(place.head), head: Some(place.head) }
+    pub(crate) fn at(position: OrderPosition) -> Self {
+        Self { seq: position.seq, judged: Some(position.head), head: Some(position.head) }
     }
 }
 

@@ -6,7 +6,7 @@ mod exchange;
 use std::{io, sync::Arc, time::Duration};
 
 use countersign_store::sequence::{
-    Appended, BatchOffer, OrderGap, OrderPlace, OrderedBatch, PassedBatch, SequenceError, Sequencer,
+    Appended, BatchOffer, OrderGap, OrderPosition, OrderedBatch, PassedBatch, SequenceError, Sequencer,
     SharedBatch, Votes,
 };
 use countersign_store::{ObjectId, machine::clock::Clock};
@@ -62,7 +62,7 @@ impl Sequencer for SharedOrder {
     fn batches_after(
         &mut self,
         commit: Option<ObjectId>,
-        passed: Option<OrderPlace>,
+        passed: Option<OrderPosition>,
     ) -> Result<Vec<OrderedBatch>, SequenceError> {
         let given = self.runtime.block_on(async {
             match (passed, commit) {
@@ -83,8 +83,8 @@ impl Sequencer for SharedOrder {
         self.runtime.block_on(self.order.pass_over(batch, reason)).map_err(unavailable)
     }
 
-    fn votes_on(&mut self, place: OrderPlace) -> Result<Votes, SequenceError> {
-        self.runtime.block_on(self.order.ask_votes(place)).map_err(unavailable)
+    fn votes_on(&mut self, position: OrderPosition) -> Result<Votes, SequenceError> {
+        self.runtime.block_on(self.order.ask_votes(position)).map_err(unavailable)
     }
 
     fn passed_batches(&self) -> Arc<Vec<PassedBatch>> {
@@ -119,11 +119,11 @@ impl Sequencer for SharedOrder {
         });
     }
 
-    fn note_published(&mut self, head: ObjectId, passed: Option<OrderPlace>) {
+    fn note_published(&mut self, head: ObjectId, passed: Option<OrderPosition>) {
         // Every batch that a node publishes was appended or given just before.
         if let Some(seq) = self.order.recent.seq(&head) {
-            let place = passed.unwrap_or(OrderPlace { seq, head });
-            self.order.node.note_applied(AppliedBatch { head: Some(head), ..AppliedBatch::at(place) });
+            let position = passed.unwrap_or(OrderPosition { seq, head });
+            self.order.node.note_applied(AppliedBatch { head: Some(head), ..AppliedBatch::at(position) });
         }
     }
 

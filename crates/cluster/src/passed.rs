@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use countersign_store::sequence::{OrderPlace, PassedBatch, Votes};
+use countersign_store::sequence::{OrderPosition, PassedBatch, Votes};
 use tokio_postgres::Row;
 
 use crate::{database::DatabaseSession, database::parse_id, error::DatabaseError};
@@ -44,12 +44,12 @@ pub(crate) async fn read_passed(session: &DatabaseSession) -> Result<Vec<PassedB
     }
     let mut batches: Vec<PassedBatch> = Vec::new();
     for row in session.query(NEWEST, &[]).await? {
-        let place = OrderPlace { seq: row.try_get(0)?, head: parse_id(row.try_get(1)?)? };
+        let position = OrderPosition { seq: row.try_get(0)?, head: parse_id(row.try_get(1)?)? };
         let node: String = row.try_get(4)?;
-        match batches.last_mut().filter(|last| last.place == place) {
+        match batches.last_mut().filter(|last| last.position == position) {
             Some(last) => last.votes.against.push(node),
             None => batches.push(PassedBatch {
-                place,
+                position,
                 node: row.try_get(2)?,
                 reason: row.try_get(3)?,
                 votes: Votes { against: vec![node], others: Vec::new() },

@@ -271,15 +271,15 @@ fn bound_from_below(groups: &[Group]) -> usize {
 
 /// The keys by the groups that they are in, most groups first. Keys of one class can stand for one another.
 fn classify_keys(groups: &[Group]) -> Vec<Vec<PublicKey>> {
-    let mut places: BTreeMap<PublicKey, BTreeSet<usize>> = BTreeMap::new();
+    let mut memberships: BTreeMap<PublicKey, BTreeSet<usize>> = BTreeMap::new();
     for (i, group) in groups.iter().enumerate() {
         for signer in &group.signers {
-            places.entry(signer.key).or_default().insert(i);
+            memberships.entry(signer.key).or_default().insert(i);
         }
     }
     let mut classes: BTreeMap<_, Vec<PublicKey>> = BTreeMap::new();
-    for (key, places) in places {
-        classes.entry((Reverse(places.len()), places)).or_default().push(key);
+    for (key, memberships) in memberships {
+        classes.entry((Reverse(memberships.len()), memberships)).or_default().push(key);
     }
     classes.into_values().collect()
 }

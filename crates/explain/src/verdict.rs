@@ -35,12 +35,12 @@ pub fn shown_url(path: &RepoPath) -> String {
     let (Some(scheme), Some(host), Some(port)) = (scheme, host, port) else {
         return marked_name(path.as_str());
     };
-    let origin = match (scheme, port) {
+    let server = match (scheme, port) {
         ("http", "80") | ("https", "443") => format!("{scheme}://{host}"),
         ("http" | "https", port) => format!("{scheme}://{host}:{port}"),
         _ => return marked_name(path.as_str()),
     };
-    marked_name(&segments.next().map_or(origin.clone(), |rest| format!("{origin}/{rest}")))
+    marked_name(&segments.next().map_or(server.clone(), |rest| format!("{server}/{rest}")))
 }
 
 /// A release by its name and its project, as in `v1.1 of https://github.com/acme/app`.

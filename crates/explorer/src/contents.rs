@@ -194,8 +194,8 @@ impl Contents {
             let at = usize::from(self.paths[usize::from(id)].part);
             let content = content.as_ref().map(|bytes| self.intern(bytes));
             let files = parts[at].get_or_insert_with(|| self.files(before.parts[at]).to_vec());
-            let place = files.binary_search_by_key(&id, |(path, _)| *path);
-            match (content, place) {
+            let found = files.binary_search_by_key(&id, |(path, _)| *path);
+            match (content, found) {
                 (Some(content), Ok(at)) => files[at].1 = content,
                 (Some(content), Err(at)) => files.insert(at, (id, content)),
                 (None, Ok(at)) => drop(files.remove(at)),

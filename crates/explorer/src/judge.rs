@@ -135,11 +135,11 @@ impl<'w> Judge<'w> {
         let (goals, facts) = (self.goals(contents), Facts::of(state, contents));
         let project = &facts.projects[n];
         let slots = &project.releases[release];
-        let place = (u8::try_from(n).ok(), u8::try_from(release).ok());
+        let subject = (u8::try_from(n).ok(), u8::try_from(release).ok());
         let is_here = |action: &Action| match action {
             Action::SignIndex { project, release, .. }
             | Action::Withdraw { project, release, .. }
-            | Action::Object { project, release, .. } => (Some(*project), Some(*release)) == place,
+            | Action::Object { project, release, .. } => (Some(*project), Some(*release)) == subject,
             _ => false,
         };
         Prospects {

@@ -211,9 +211,9 @@ fn role_below(project: u8, below: &str) -> Option<PathRole> {
         let of = |slot: usize| SIGNERS_SLOTS[slot].to_owned() + if slot >= SET { ending } else { "" };
         (0..SIGNERS_SLOTS.len()).find(|slot| of(*slot) == suffix).and_then(|slot| u8::try_from(slot).ok())
     };
-    let place =
+    let position =
         |names: &[&str], name: &str| u8::try_from(names.iter().position(|known| *known == name)?).ok();
-    let beside = |name: &str| place(&BESIDE_SLOTS, name.strip_prefix("svc.signers.json")?);
+    let beside = |name: &str| position(&BESIDE_SLOTS, name.strip_prefix("svc.signers.json")?);
     let short = |dir: &str| u64::from_str_radix(dir.get(..16)?, 16).ok();
     match below.split('/').collect::<Vec<_>>()[..] {
         ["svc.signers", name] => Some(PathRole::Active { project, slot: slot(name, "")? }),
@@ -225,7 +225,7 @@ fn role_below(project: u8, below: &str) -> Option<PathRole> {
             Some(PathRole::Superseded { project, dir: short(dir)?, slot: slot(name, ".pending")? })
         }
         ["svc.signers.vetoed", dir, name] => {
-            Some(PathRole::Vetoed { project, dir: short(dir)?, slot: place(&VETOED_SLOTS, name)? })
+            Some(PathRole::Vetoed { project, dir: short(dir)?, slot: position(&VETOED_SLOTS, name)? })
         }
         ["svc.signers.history", name] => {
             Some(PathRole::History { project, number: name.strip_suffix(".json")?.parse().ok()? })

@@ -24,16 +24,16 @@ pub struct PublishedSigners {
 }
 
 /// The ways of one project's host to name a file on a branch.
-struct ProjectPlaces {
+struct ProjectUrls {
     /// The beginning of all URLs, `https://host:port`.
     base: String,
     /// The project, percent-encoded, without a slash at either end.
     project: String,
-    form: PlaceForm,
+    form: UrlForm,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PlaceForm {
+enum UrlForm {
     /// github.com, whose raw files and API have hosts of their own.
     GithubCom,
     /// GitHub or Forgejo, which have the same URLs for releases.
@@ -55,19 +55,19 @@ impl Fetcher {
         let url = SourceUrl::parse_release(url)?;
         let mut silent = None;
         let mut failed = None;
-        let places = ProjectPlaces::of(&url);
-        let first = match &places {
-            Some(places) => places.on_default_branch(),
+        let urls = ProjectUrls::of(&url);
+        let first = match &urls {
+            Some(urls) => urls.on_default_branch(),
             None => on_file_server(&url),
         };
         let mut waiting: Vec<String> = first.into_iter().rev().collect();
-        let mut branches = places.as_ref();
+        let mut branches = urls.as_ref();
         loop {
             let Some(candidate) = waiting.pop() else {
                 // The forge does not take `HEAD` for a branch: it may say how it calls its default one.
-                let Some(places) = branches.take() else { break };
+                let Some(urls) = branches.take() else { break };
                 if silent.is_none() {
-                    waiting = self.name_branches(places).await.into_iter().rev().collect();
+                    waiting = self.name_branches(urls).await.into_iter().rev().collect();
                 }
                 continue;
             };
@@ -95,10 +95,10 @@ impl Fetcher {
         Ok(bytes.and_then(|bytes| SignersFile::parse(&bytes).ok()))
     }
 
-    async fn name_branches(&self, places: &ProjectPlaces) -> Vec<String> {
+    async fn name_branches(&self, urls: &ProjectUrls) -> Vec<String> {
         let limits = FetchLimits { max_bytes: REPOSITORY_BYTES, redirects: Redirects::SameOrigin };
         let mut branches = Vec::new();
-        for api in places.api_urls() {
+        for api in urls.api_urls() {
             let Ok(url) = Url::parse(&api) else { continue };
             let Ok(Some(bytes)) = self.get(&url, limits).await else { continue };
             if let Ok(answer) = serde_json::from_slice::<RepositoryAnswer>(&bytes) {
@@ -109,7 +109,7 @@ impl Fetcher {
         if branches.is_empty() {
             branches.extend(USUAL_BRANCHES.map(str::to_owned));
         }
-        branches.iter().flat_map(|branch| places.on_branch(branch)).collect()
+        branches.iter().flat_map(|branch| urls.on_branch(branch)).collect()
     }
 }
 
@@ -122,7 +122,7 @@ pub enum DiscoveryError {
     Fetch(#[from] FetchError),
 }
 
-impl ProjectPlaces {
+impl ProjectUrls {
     /// The place on a forge; `None` if the URL has no form of a forge.
     fn of(url: &SourceUrl) -> Option<Self> {
         let segments = url.segments();
@@ -130,15 +130,13 @@ impl ProjectPlaces {
         let dash = segments.iter().position(|segment| *segment == "-").filter(|dash| *dash >= 2);
         let is_known = is_known_forge(url.host());
         let (names, form) = match (dash, segments.as_slice()) {
-            (Some(dash), segments) => (&segments[..dash], PlaceForm::Gitlab),
+            (Some(dash), segments) => (&segments[..dash], UrlForm::Gitlab),
             (None, segments) if is_known && url.host().as_str() == "gitlab.com" => {
-                (segments, PlaceForm::Gitlab)
+                (segments, UrlForm::Gitlab)
             }
-            (None, [_, _, ..]) if url.host().as_str() == "github.com" => {
-                (&segments[..2], PlaceForm::GithubCom)
-            }
-            (None, [_, _, ..]) if is_known => (&segments[..2], PlaceForm::OwnerAndRepository),
-            (None, [_, _, "releases", ..]) => (&segments[..2], PlaceForm::OwnerAndRepository),
+            (None, [_, _, ..]) if url.host().as_str() == "github.com" => (&segments[..2], UrlForm::GithubCom),
+            (None, [_, _, ..]) if is_known => (&segments[..2], UrlForm::OwnerAndRepository),
+            (None, [_, _, "releases", ..]) => (&segments[..2], UrlForm::OwnerAndRepository),
             (None, _) => return None,
         };
         let project = encode_path(names.iter().copied());
@@ -148,11 +146,11 @@ impl ProjectPlaces {
     fn on_default_branch(&self) -> Vec<String> {
         let Self { base, project, form } = self;
         let raw: Vec<String> = match form {
-            PlaceForm::GithubCom => vec![format!("https://raw.githubusercontent.com/{project}/HEAD")],
-            PlaceForm::OwnerAndRepository => {
+            UrlForm::GithubCom => vec![format!("https://raw.githubusercontent.com/{project}/HEAD")],
+            UrlForm::OwnerAndRepository => {
                 vec![format!("{base}/{project}/raw/HEAD"), format!("{base}/api/v1/repos/{project}/raw")]
             }
-            PlaceForm::Gitlab => vec![format!("{base}/{project}/-/raw/HEAD")],
+            UrlForm::Gitlab => vec![format!("{base}/{project}/-/raw/HEAD")],
         };
         raw.iter().flat_map(|dir| files_in(dir)).collect()
     }
@@ -161,18 +159,18 @@ impl ProjectPlaces {
         let branch = encode_path(branch.split('/'));
         let Self { base, project, form } = self;
         let raw: Vec<String> = match form {
-            PlaceForm::GithubCom => {
+            UrlForm::GithubCom => {
                 vec![format!("https://raw.githubusercontent.com/{project}/refs/heads/{branch}")]
             }
-            PlaceForm::OwnerAndRepository => vec![
+            UrlForm::OwnerAndRepository => vec![
                 format!("{base}/{project}/raw/branch/{branch}"),
                 format!("{base}/{project}/raw/refs/heads/{branch}"),
             ],
-            PlaceForm::Gitlab => vec![format!("{base}/{project}/-/raw/{branch}")],
+            UrlForm::Gitlab => vec![format!("{base}/{project}/-/raw/{branch}")],
         };
         let files = raw.iter().flat_map(|dir| files_in(dir));
         // GitLab would take a tag of the same name.
-        let kind = if *form == PlaceForm::Gitlab { "?ref_type=heads" } else { "" };
+        let kind = if *form == UrlForm::Gitlab { "?ref_type=heads" } else { "" };
         files.map(|file| format!("{file}{kind}")).collect()
     }
 
@@ -180,11 +178,11 @@ impl ProjectPlaces {
     fn api_urls(&self) -> Vec<String> {
         let Self { base, project, form } = self;
         match form {
-            PlaceForm::GithubCom => vec![format!("https://api.github.com/repos/{project}")],
-            PlaceForm::OwnerAndRepository => {
+            UrlForm::GithubCom => vec![format!("https://api.github.com/repos/{project}")],
+            UrlForm::OwnerAndRepository => {
                 vec![format!("{base}/api/v1/repos/{project}"), format!("{base}/api/v3/repos/{project}")]
             }
-            PlaceForm::Gitlab => vec![format!("{base}/api/v4/projects/{}", project.replace('/', "%2F"))],
+            UrlForm::Gitlab => vec![format!("{base}/api/v4/projects/{}", project.replace('/', "%2F"))],
         }
     }
 }

@@ -51,14 +51,14 @@ impl Forges {
     /// Places that the operator named by configuring forges: D28 lets requests go there, at any address of the host, and
     /// on that port alone.
     pub fn exceptions(&self) -> Vec<AllowFetch> {
-        let mut places = Vec::new();
+        let mut servers = Vec::new();
         for forge in self.0.iter().filter(|forge| !forge.is_known) {
-            places.push((&forge.host, forge.port.map_or(Ports::Default, Ports::One)));
+            servers.push((&forge.host, forge.port.map_or(Ports::Default, Ports::One)));
             let bases = [&forge.api, &forge.raw].into_iter().flatten();
-            places.extend(bases.map(|base| (base.host(), Ports::One(base.port()))));
+            servers.extend(bases.map(|base| (base.host(), Ports::One(base.port()))));
         }
-        places.retain(|(host, _)| !file_server::is_known_forge(host));
-        places.into_iter().map(|(host, ports)| AllowFetch::host(host.clone(), ports)).collect()
+        servers.retain(|(host, _)| !file_server::is_known_forge(host));
+        servers.into_iter().map(|(host, ports)| AllowFetch::host(host.clone(), ports)).collect()
     }
 
     /// Says which project a signers file belongs to, by the URL alone.

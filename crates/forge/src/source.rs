@@ -92,7 +92,7 @@ pub struct Credential {
     api: Url,
     /// The project's own places: in the API, and its pages. The publisher of a release chooses what its assets link to,
     /// and digests and sizes of whatever the token opens would become public.
-    places: Vec<Url>,
+    own_urls: Vec<Url>,
     pub(crate) header: (HeaderName, HeaderValue),
 }
 
@@ -116,7 +116,7 @@ impl fmt::Debug for Token {
 
 impl Credential {
     /// A credential for `places`, which lie on any origin; the token is only sent to the API's own.
-    pub(crate) fn new(kind: ForgeKind, token: &Token, api: &Url, places: Vec<Url>) -> Self {
+    pub(crate) fn new(kind: ForgeKind, token: &Token, api: &Url, own_urls: Vec<Url>) -> Self {
         let (name, text) = match kind {
             ForgeKind::Github => (AUTHORIZATION, format!("Bearer {}", token.0)),
             ForgeKind::Gitlab => (HeaderName::from_static("private-token"), token.0.to_owned()),
@@ -124,18 +124,18 @@ impl Credential {
         };
         let mut value = HeaderValue::try_from(text).expect("printable ASCII: checked in Token::new");
         value.set_sensitive(true);
-        Self { api: api.clone(), places, header: (name, value) }
+        Self { api: api.clone(), own_urls, header: (name, value) }
     }
 
     /// Whether a URL is one of the project's own on the API's origin. With no other request the token goes along.
     pub fn is_for(&self, url: &Url) -> bool {
-        let is_place = |place: &Url| place.origin() == url.origin() && lies_below(place.path(), url.path());
-        self.api.origin() == url.origin() && self.places.iter().any(is_place)
+        let is_below = |own: &Url| own.origin() == url.origin() && lies_below(own.path(), url.path());
+        self.api.origin() == url.origin() && self.own_urls.iter().any(is_below)
     }
 
     /// Makes the credential good for this place of the project as well.
-    pub(crate) fn with_place(mut self, place: Url) -> Self {
-        self.places.push(place);
+    pub(crate) fn with_own_url(mut self, own: Url) -> Self {
+        self.own_urls.push(own);
         self
     }
 }
@@ -198,8 +198,8 @@ pub struct ForgeKindError(String);
 
 impl ForgeKind {
     /// The kind of forge; `None` for a file server.
-    pub(crate) fn of(origin: OriginKind) -> Option<Self> {
-        match origin {
+    pub(crate) fn of(kind: OriginKind) -> Option<Self> {
+        match kind {
             OriginKind::FileServer => None,
             OriginKind::Github => Some(Self::Github),
             OriginKind::Gitlab => Some(Self::Gitlab),
@@ -207,7 +207,7 @@ impl ForgeKind {
         }
     }
 
-    pub(crate) fn origin(self) -> OriginKind {
+    pub(crate) fn origin_kind(self) -> OriginKind {
         match self {
             Self::Github => OriginKind::Github,
             Self::Gitlab => OriginKind::Gitlab,
@@ -249,7 +249,7 @@ impl FromStr for ForgeKind {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         [Self::Github, Self::Gitlab, Self::Forgejo]
             .into_iter()
-            .find(|kind| kind.origin().name() == text)
+            .find(|kind| kind.origin_kind().name() == text)
             .ok_or_else(|| ForgeKindError(shown_text(text)))
     }
 }

@@ -155,7 +155,7 @@ impl Checkpoints {
             Ok(Issued { signed, shown: self.keeper.is_copy().then_some(note), view: None })
         });
         opened.map_err(|error| KeepError::Unusable {
-            place: self.keeper.place(),
+            location: self.keeper.location(),
             key: self.key.to_string(),
             reason: error.to_string(),
         })

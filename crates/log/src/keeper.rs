@@ -11,7 +11,7 @@ pub trait CheckpointKeeper: fmt::Debug + Send {
     fn load(&mut self) -> Result<KeptNotes, KeepError>;
 
     /// The place of the newest checkpoint, for messages.
-    fn place(&self) -> String;
+    fn location(&self) -> String;
 
     /// Keeps a new checkpoint in place of the one with `before` commits, or of none. When this returns, it is durable.
     fn keep_newest(&mut self, before: u64, note: &str) -> Result<(), KeepError>;
@@ -51,10 +51,10 @@ pub enum KeepError {
     #[error("the checkpoint {} cannot be used", path.display())]
     File { path: PathBuf, source: Arc<io::Error> },
     #[error(
-        "{place} holds no checkpoint that the key {key} of this log has signed: {reason}. If the key or the origin is a new \
+        "{location} holds no checkpoint that the key {key} of this log has signed: {reason}. If the key or the origin is a new \
          one, this is another log: move the old checkpoint away to begin it. Otherwise put it back from a backup"
     )]
-    Unusable { place: String, key: String, reason: String },
+    Unusable { location: String, key: String, reason: String },
     #[error("another node has signed a checkpoint meanwhile")]
     Overtaken,
     #[error("the database, which keeps the checkpoints of all nodes, cannot be reached")]
@@ -103,7 +103,7 @@ impl CheckpointKeeper for CheckpointFiles {
         Ok(KeptNotes { newest: self.read(Self::NEWEST)?, cosigned: self.read(Self::COSIGNED)?, cached: None })
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.dir.join(Self::NEWEST).display().to_string()
     }
 

@@ -369,7 +369,7 @@ impl CheckpointKeeper for CopiedCheckpoints {
         Ok(KeptNotes { newest: lock(&self.offered).clone(), cosigned: None, cached })
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         "the other server".to_owned()
     }
 

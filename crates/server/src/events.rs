@@ -22,7 +22,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::http::request::{Query, bad, parse_commit_id};
 use crate::http::{error::ApiError, sending::run_beside, sending::typed};
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
-use crate::limits::{connections::RequestOrigin, patience::Listening};
+use crate::limits::{connections::RequestSender, patience::Listening};
 use crate::{follow::background::HeldStore, metrics::Counter};
 
 /// Proxies would close a connection that is silent for longer.
@@ -74,10 +74,10 @@ impl Listener {
     pub async fn start(
         source: EventSource,
         request: ListenRequest,
-        origin: &RequestOrigin,
+        sender: &RequestSender,
     ) -> Result<Self, ApiError> {
-        let share = origin.client.as_ref().map(|client| client.share_listening()).transpose()?;
-        let slot = source.events.admit(origin.claimant()).ok_or(ApiError::TOO_MANY_LISTENERS)?;
+        let share = sender.client.as_ref().map(|client| client.share_listening()).transpose()?;
+        let slot = source.events.admit(sender.claimant()).ok_or(ApiError::TOO_MANY_LISTENERS)?;
         let (position, seen) = match request.after {
             None => {
                 let newest = source.store.recent_commits().newest();
@@ -94,7 +94,7 @@ impl Listener {
             rest_until: now,
             heartbeat_at: now + HEARTBEAT,
             end: source.events.subscribe(),
-            client: origin.listen(),
+            client: sender.listen(),
             slot,
             _share: share,
             source,
@@ -257,7 +257,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub struct Audience {
-    pub places: Arc<FairSemaphore>,
+    pub permits: Arc<FairSemaphore>,
     /// Listeners since the start.
     admitted: Counter,
     /// How many events were sent, over all listeners.
@@ -289,7 +289,7 @@ impl Audience {
         // The limits of addresses bound how many listeners one address has.
         let rules = SemaphoreRules { grace: Some(Duration::ZERO), ..SemaphoreRules::of(max_listeners) };
         Self {
-            places: FairSemaphore::new(rules),
+            permits: FairSemaphore::new(rules),
             admitted: Counter::default(),
             sent: Counter::default(),
             end,
@@ -303,11 +303,11 @@ impl Audience {
     }
 
     pub fn listeners(&self) -> usize {
-        self.places.held()
+        self.permits.held()
     }
 
     fn admit(self: &Arc<Self>, claimant: Claimant) -> Option<ListenerSlot> {
-        let held = self.places.try_take(claimant).ok()?;
+        let held = self.permits.try_take(claimant).ok()?;
         let spread = (self.admitted.add(1) % 8) as u32;
         Some(ListenerSlot { events: Arc::clone(self), held, spread })
     }

@@ -4,7 +4,7 @@ use std::{io, sync::Arc, sync::Mutex, sync::MutexGuard, sync::PoisonError, time:
 
 use countersign_core::values::time::Timestamp;
 use countersign_store::sequence::{
-    Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, PassedBatch,
+    Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPosition, OrderedBatch, PassedBatch,
     SequenceError, Sequencer, SharedBatch, Votes,
 };
 use countersign_store::{ObjectId, journal::JournalEntry, journal::read::JournalReader};
@@ -236,7 +236,7 @@ impl Sequencer for SimSequencer {
     fn batches_after(
         &mut self,
         commit: Option<ObjectId>,
-        passed: Option<OrderPlace>,
+        passed: Option<OrderPosition>,
     ) -> Result<Vec<OrderedBatch>, SequenceError> {
         let commit = passed.map(|passed| passed.head).or(commit);
         let mut order = self.order.lock();
@@ -255,7 +255,7 @@ impl Sequencer for SimSequencer {
         let most = 1 + order.chance.below(5);
         let given = order.batches.iter().zip(1..).skip(at).take(most);
         let given = given.map(|(sent, seq)| OrderedBatch {
-            place: OrderPlace { seq, head: sent.batch.head },
+            position: OrderPosition { seq, head: sent.batch.head },
             node: sent.sender.to_string(),
             batch: sent.batch.clone(),
         });
@@ -263,11 +263,11 @@ impl Sequencer for SimSequencer {
     }
 
     fn pass_over(&mut self, batch: &OrderedBatch, reason: &str) -> Result<(), SequenceError> {
-        self.order.lock().passed.push(format!("batch {}: {reason}", batch.place.seq));
+        self.order.lock().passed.push(format!("batch {}: {reason}", batch.position.seq));
         Ok(())
     }
 
-    fn votes_on(&mut self, _: OrderPlace) -> Result<Votes, SequenceError> {
+    fn votes_on(&mut self, _: OrderPosition) -> Result<Votes, SequenceError> {
         Ok(Votes { against: vec![self.sender.to_string()], others: Vec::new() })
     }
 
@@ -283,7 +283,7 @@ impl Sequencer for SimSequencer {
         self.is_contended
     }
 
-    fn note_published(&mut self, _: ObjectId, _: Option<OrderPlace>) {}
+    fn note_published(&mut self, _: ObjectId, _: Option<OrderPosition>) {}
 
     fn ends_with(&self, _: &ObjectId) -> bool {
         false

@@ -116,7 +116,7 @@ impl Shadow {
 
     /// The name that is gone is the one that the file had before.
     fn note_rename(&mut self, to: &Path) {
-        let Some((dir, name)) = self.place(to) else { return };
+        let Some((dir, name)) = self.entry_of(to) else { return };
         let parent = to.parent().expect("a file lies in a directory");
         let gone = |old: &&OsString| **old != name && parent.join(old).symlink_metadata().is_err();
         let from = self.current(dir).keys().find(gone).cloned().expect("a rename takes a name away");
@@ -125,7 +125,7 @@ impl Shadow {
     }
 
     fn note_removal(&mut self, path: &Path) {
-        let Some((dir, name)) = self.place(path) else { return };
+        let Some((dir, name)) = self.entry_of(path) else { return };
         if self.current(dir).contains_key(&name) {
             self.change(dir, vec![(name, None)]);
         }
@@ -186,7 +186,7 @@ impl Shadow {
         Some(id)
     }
 
-    fn place(&self, path: &Path) -> Option<(NodeId, OsString)> {
+    fn entry_of(&self, path: &Path) -> Option<(NodeId, OsString)> {
         let dir = self.find(path.parent()?)?;
         Some((dir, path.file_name()?.to_owned()))
     }

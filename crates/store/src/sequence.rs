@@ -31,7 +31,7 @@ pub struct SharedBatch {
 /// A batch that has its place in the order. It counts if the rules give it (D195).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderedBatch {
-    pub place: OrderPlace,
+    pub position: OrderPosition,
     /// The node that made the batch.
     pub node: String,
     pub batch: SharedBatch,
@@ -39,7 +39,7 @@ pub struct OrderedBatch {
 
 /// A place in the order, and the last commit of the batch that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OrderPlace {
+pub struct OrderPosition {
     /// The first batch has the number 1.
     pub seq: i64,
     pub head: ObjectId,
@@ -51,7 +51,7 @@ pub struct BatchOffer {
     /// The times; `None` if the database had the batch before and lost it: what is given back is old.
     pub times: Option<BatchTimes>,
     /// The newest batch that this node has passed over since the base.
-    pub passed: Option<OrderPlace>,
+    pub passed: Option<OrderPosition>,
 }
 
 /// The times at which the commits of a batch were made. The order compares them with its own clock (D194).
@@ -103,7 +103,7 @@ impl Votes {
 /// A batch that nodes have passed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassedBatch {
-    pub place: OrderPlace,
+    pub position: OrderPosition,
     /// The node that made the batch.
     pub node: String,
     /// Why the first node passed over the batch.
@@ -130,14 +130,14 @@ pub trait Sequencer: Send + fmt::Debug {
     fn batches_after(
         &mut self,
         commit: Option<ObjectId>,
-        passed: Option<OrderPlace>,
+        passed: Option<OrderPosition>,
     ) -> Result<Vec<OrderedBatch>, SequenceError>;
 
     /// Passes over a batch. The other nodes are told, and say what they do.
     fn pass_over(&mut self, batch: &OrderedBatch, reason: &str) -> Result<(), SequenceError>;
 
     /// What the nodes say of this batch, which this node passes over.
-    fn votes_on(&mut self, place: OrderPlace) -> Result<Votes, SequenceError>;
+    fn votes_on(&mut self, position: OrderPosition) -> Result<Votes, SequenceError>;
 
     /// The newest batches that nodes have passed over, as far as this node has heard.
     fn passed_batches(&self) -> Arc<Vec<PassedBatch>>;
@@ -162,7 +162,7 @@ pub trait Sequencer: Send + fmt::Debug {
 
     /// Notes that this node has published everything up to this commit, with which a batch ends, and has passed over
     /// what came after it, up to `passed`.
-    fn note_published(&mut self, head: ObjectId, passed: Option<OrderPlace>);
+    fn note_published(&mut self, head: ObjectId, passed: Option<OrderPosition>);
 
     /// Whether this node has seen a batch that ended with this commit. It ends there again if the database has lost it.
     fn ends_with(&self, commit: &ObjectId) -> bool;

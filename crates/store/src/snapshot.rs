@@ -15,7 +15,7 @@ use gix::ObjectId;
 
 use crate::snapshot::index::{Index, might_matter};
 use crate::snapshot::tree::{Dir, TreeNode, addressable};
-use crate::snapshot::{path_table::Far, path_table::Places, trie::FilePlace};
+use crate::snapshot::{path_table::Far, path_table::PathTable, trie::TableEntry};
 use crate::{error::StoreError, objects::Objects, objects::spot::Spot};
 
 /// One commit. Never changes; cheap to clone.
@@ -26,7 +26,7 @@ pub struct Head {
     /// The root directory. Two heads with the same files have equal ones.
     pub root: Arc<Dir>,
     /// The files by path, for a server; a check that goes through many commits does without.
-    pub(crate) places: Option<Places>,
+    pub(crate) paths: Option<PathTable>,
     pub(crate) objects: Arc<Objects>,
     pub index: Index,
 }
@@ -50,18 +50,18 @@ impl Head {
     pub(crate) fn of(
         commit: ObjectId,
         root: Arc<Dir>,
-        places: Option<Places>,
+        paths: Option<PathTable>,
         objects: Arc<Objects>,
     ) -> Self {
-        Self { commit, root, places, objects, index: Index::default() }.rebuild_index()
+        Self { commit, root, paths, objects, index: Index::default() }.rebuild_index()
     }
 
     /// The commit that has the tree `root`, and differs from this one in the files `touched`.
     pub(crate) fn next(&self, commit: ObjectId, root: Arc<Dir>, touched: &[RepoPath]) -> Self {
         let mut next = Self { commit, root, ..self.clone() };
-        if let Some(places) = &mut next.places {
+        if let Some(paths) = &mut next.paths {
             for path in touched {
-                places.set(path.as_str(), next.root.file(path));
+                paths.set(path.as_str(), next.root.file(path));
             }
         }
         next.update_index(touched);
@@ -101,21 +101,21 @@ impl Head {
 
     /// The file at `path`; `None` if nothing or a directory is there.
     pub fn file(&self, path: &RepoPath) -> Option<FoundFile<'_>> {
-        match &self.places {
-            Some(places) => places.find(path.as_str()).map(FoundFile::at),
+        match &self.paths {
+            Some(paths) => paths.find(path.as_str()).map(FoundFile::at),
             None => self.root.file(path).map(|id| FoundFile { id, spot: None }),
         }
     }
 
     /// The file at a path that is not parsed yet; `None` also if it is not spelled as [`RepoPath`] does.
     pub fn file_as_spelled(&self, path: &str) -> Option<FoundFile<'_>> {
-        self.places.as_ref()?.find(path).map(FoundFile::at)
+        self.paths.as_ref()?.find(path).map(FoundFile::at)
     }
 
     /// The nearest active signers file at or above `path`.
     pub fn nearest_signers(&self, path: &RepoPath) -> Option<FoundFile<'_>> {
-        match self.places.as_ref().map_or(Err(Far), |places| places.find_nearest_signers(path)) {
-            Ok(place) => place.map(FoundFile::at),
+        match self.paths.as_ref().map_or(Err(Far), |paths| paths.find_nearest_signers(path)) {
+            Ok(entry) => entry.map(FoundFile::at),
             Err(Far) => {
                 let id = self.root.find_nearest(path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE])?;
                 Some(FoundFile { id, spot: None })
@@ -205,7 +205,7 @@ impl Snapshot for Head {
     }
 
     fn governing_project(&self, path: &RepoPath) -> Option<RepoPath> {
-        let near = self.places.as_ref().map_or(Err(Far), |places| places.find_nearest_project(path));
+        let near = self.paths.as_ref().map_or(Err(Far), |paths| paths.find_nearest_project(path));
         near.unwrap_or_else(|Far| {
             path.self_and_ancestors().find(|dir| self.contains(&layout::active_signers(dir)))
         })
@@ -241,8 +241,8 @@ impl Snapshot for Head {
 }
 
 impl<'a> FoundFile<'a> {
-    fn at(place: &'a FilePlace) -> Self {
-        Self { id: place.id, spot: Some(&place.spot) }
+    fn at(entry: &'a TableEntry) -> Self {
+        Self { id: entry.id, spot: Some(&entry.spot) }
     }
 }
 

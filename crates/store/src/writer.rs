@@ -25,9 +25,9 @@ use crate::journal::{export::JournalExport, milestones::Milestones};
 use crate::objects::commit::Author;
 use crate::repository::batch::{Batch, NewCommit};
 use crate::repository::{Repository, recent_commits::RecentCommit, recent_commits::RecentCommits};
-use crate::sequence::{OrderPlace, Sequencer};
+use crate::sequence::{OrderPosition, Sequencer};
 use crate::writer::{feed::Feed, feed::PublishedCommit, fold::Folder, jobs::need_of, stats::StoreStats};
-use crate::{error::StoreError, machine::clock::Clock, snapshot::Head, snapshot::path_table::Places};
+use crate::{error::StoreError, machine::clock::Clock, snapshot::Head, snapshot::path_table::PathTable};
 
 const MAX_CHANGES: usize = 256;
 /// How far the history can be ahead of the clock, after the clock was set back. Followers accept a request that is this
@@ -93,7 +93,7 @@ pub(crate) struct Sharing {
     /// The first commit, if no node has made it.
     pub(crate) initial: FirstChange,
     /// Batches that this node has passed over since its newest commit, oldest first.
-    pub(crate) passed: Vec<OrderPlace>,
+    pub(crate) passed: Vec<OrderPosition>,
     /// Batches that other nodes pass over, and that are not in this node's history.
     pub(crate) rightly_passed: HashSet<ObjectId>,
 }
@@ -340,7 +340,7 @@ pub(crate) fn newest_time(repository: &Repository) -> Result<Timestamp, StoreErr
 /// The head as the repository has it, with an index built from its files.
 pub(crate) fn load_head(repository: &Repository) -> Head {
     let (root, objects) = (Arc::clone(&repository.root), Arc::clone(&repository.objects));
-    let places = Places::of(&root, &objects.spots());
+    let paths = PathTable::of(&root, &objects.spots());
     let commit = repository.tip.unwrap_or(ObjectId::null(HashKind::Sha1));
-    Head::of(commit, root, Some(places), objects)
+    Head::of(commit, root, Some(paths), objects)
 }

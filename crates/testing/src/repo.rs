@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use countersign_core::documents::{history::History, signers::Metadata};
 use countersign_core::rules::snapshot::{Change, ReadError, Snapshot};
-use countersign_core::rules::{chain, chain::ChainPlace, chain::ChainRefusal, stored};
+use countersign_core::rules::{chain, chain::ChainRefusal, chain::LocatedChain, stored};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
 
 use crate::literals::path;
@@ -64,7 +64,7 @@ impl Repo {
 
     /// The history up to and including the signers file that governs a file.
     pub fn chain_of(&self, file: &str) -> Result<History, ChainRefusal> {
-        let ChainPlace { project, last } = chain::locate(self, &path(file))?;
+        let LocatedChain { project, last } = chain::locate(self, &path(file))?;
         Ok(stored::history(self, &project, 1..=last)?)
     }
 

@@ -282,14 +282,14 @@ fn parse_commit(text: &str) -> Result<ObjectId, &'static str> {
 #[derive(Debug, Args)]
 pub(crate) struct ProjectsArgs {
     /// Only this project (acme/app, its URL or its path), or those below a directory, as in https/github.com/443/acme
-    #[arg(value_name = "NAME", value_parser = parse_place)]
+    #[arg(value_name = "NAME", value_parser = parse_path_or_url)]
     pub(crate) below: Option<RepoPath>,
 
     #[command(flatten)]
     pub(crate) files: FileArgs,
 }
 
-fn parse_place(text: &str) -> Result<RepoPath, PathError> {
+fn parse_path_or_url(text: &str) -> Result<RepoPath, PathError> {
     path_of_url(text).map_or_else(|| RepoPath::parse(text), Ok)
 }
 

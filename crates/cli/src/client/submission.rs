@@ -68,17 +68,17 @@ impl ServerClient {
     async fn find_statement(&self, statement: &SignedStatement) -> Result<Option<bool>, CliError> {
         let SignedStatement { kind, file_path, text, signature, public_key } = statement;
         let shown = self.state_at(file_path).await?;
-        let place = kind.path_of(file_path);
+        let statement_path = kind.path_of(file_path);
         match kind {
-            StatementKind::Revocation if shown.contains(&place) => return Ok(Some(true)),
+            StatementKind::Revocation if shown.contains(&statement_path) => return Ok(Some(true)),
             StatementKind::Objection => {
-                let file = shown.parsed(&place, ObjectionsFile::parse)?.unwrap_or_default();
+                let file = shown.parsed(&statement_path, ObjectionsFile::parse)?.unwrap_or_default();
                 let entry = file.entries.get(public_key);
                 return Ok(entry.filter(|entry| entry.signature == *signature).map(|_| true));
             }
             StatementKind::Revocation | StatementKind::Veto => {}
         }
-        if let Some(found) = find_collected(&shown, &place, public_key, signature)? {
+        if let Some(found) = find_collected(&shown, &statement_path, public_key, signature)? {
             return Ok(Some(found));
         }
         let document = Veto::parse(text.as_bytes()).ok().filter(|_| *kind == StatementKind::Veto);

@@ -111,11 +111,7 @@ impl Session {
     }
 
     /// The project, directory or file that a name stands for. A release that is named by its tag is looked for.
-    pub(crate) async fn find_place(
-        &self,
-        name: &ReleaseName,
-        reader: Reader,
-    ) -> Result<ServerPath, CliError> {
+    pub(crate) async fn find_path(&self, name: &ReleaseName, reader: Reader) -> Result<ServerPath, CliError> {
         if name.tag.is_none() {
             return self.locate(name, reader).await;
         }
@@ -127,7 +123,7 @@ impl Session {
     async fn locate(&self, name: &ReleaseName, reader: Reader) -> Result<ServerPath, CliError> {
         match &name.subject {
             NamedSubject::Path(path) => {
-                let client = self.client_of_place(path, None, reader).await?;
+                let client = self.client_of_path(path, None, reader).await?;
                 Ok(ServerPath { client, path: path.clone(), shown: None })
             }
             NamedSubject::Url(url) => self.find_url(url, reader).await,
@@ -144,7 +140,7 @@ impl Session {
             return Ok(ServerPath { client, path, shown: None });
         }
         if let Some(path) = locate_release_page(url) {
-            let client = self.client_of_place(&path, Some(url), reader).await?;
+            let client = self.client_of_path(&path, Some(url), reader).await?;
             return Ok(ServerPath { client, path, shown: None });
         }
         let whole = path_of_url(url);
@@ -153,7 +149,7 @@ impl Session {
         let anywhere = anywhere.ok_or_else(|| {
             CliError::usage(format!("`{}` is not the address of a release", shown_text(url)), FORMS)
         })?;
-        let client = self.client_of_place(anywhere, Some(url), reader).await?;
+        let client = self.client_of_path(anywhere, Some(url), reader).await?;
         // A file, where an index lists it; else the address of a directory or project.
         for candidate in place.iter().flat_map(|place| &place.candidates) {
             let shown = client.state_at(&candidate.index).await?;
@@ -175,14 +171,14 @@ impl Session {
     /// The one project that this computer knows by these names; else the one that a server knows.
     async fn find_short(&self, short: &str, reader: Reader) -> Result<ServerPath, CliError> {
         if let Some(path) = choose_fitting(short, &self.known_projects())? {
-            let client = self.client_of_place(&path, None, reader).await?;
+            let client = self.client_of_path(&path, None, reader).await?;
             return Ok(ServerPath { client, path, shown: None });
         }
         let mut found: Vec<ServerPath> = Vec::new();
         for client in self.clients(reader)? {
             let answer = client.projects(short).await?;
-            let place = |path| ServerPath { client: client.clone(), path, shown: None };
-            found.extend(answer.projects.into_iter().map(place));
+            let at = |path| ServerPath { client: client.clone(), path, shown: None };
+            found.extend(answer.projects.into_iter().map(at));
         }
         if found.len() > 1 {
             let paths: Vec<RepoPath> = found.into_iter().map(|target| target.path).collect();
@@ -217,8 +213,8 @@ impl Session {
         projects
     }
 
-    /// `url`: what the user gave, where their project's own place can be asked for its servers.
-    pub(crate) async fn client_of_place(
+    /// `url`: what the user gave, if their project's own forge can be asked for its servers.
+    pub(crate) async fn client_of_path(
         &self,
         path: &RepoPath,
         url: Option<&str>,

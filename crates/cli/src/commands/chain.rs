@@ -14,7 +14,7 @@ use crate::{args::ChainArgs, settings::trust::TrustFile, words::error::CliError}
 
 pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    let ServerPath { client, path: asked, shown } = session.find_place(&name, Reader::Signer).await?;
+    let ServerPath { client, path: asked, shown } = session.find_path(&name, Reader::Signer).await?;
     let shown = match shown {
         Some(shown) => shown,
         None => find_state(&client, &asked).await?,

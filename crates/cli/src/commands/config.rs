@@ -105,7 +105,7 @@ fn resolve_project(name: &str, global: GlobalArgs, output: Output) -> Result<Rep
         None => {
             let mut found = None;
             session::ask(global, output, async |session| {
-                found = Some(session.find_place(&name, Reader::Signer).await?.path);
+                found = Some(session.find_path(&name, Reader::Signer).await?.path);
                 Ok(())
             })?;
             found.ok_or_else(|| CliError::usage("no project is named", FORMS))?

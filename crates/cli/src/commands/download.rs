@@ -155,7 +155,7 @@ pub(super) async fn find_evidence(session: &Session, name: &ReleaseName) -> Resu
     if let Some(place) = locate_file(name)? {
         // What looks like a file may be a project, for which a server is set.
         let path = name.written_path().unwrap_or_else(|| place.candidates[0].index.clone());
-        let client = session.client_of_place(&path, Some(place.url.as_str()), Reader::Downloader).await?;
+        let client = session.client_of_path(&path, Some(place.url.as_str()), Reader::Downloader).await?;
         return match release::gather(&client, &place).await {
             Ok((shown, file_name)) => {
                 let file = Some(NamedFile { url: place.url, name: file_name.to_string() });
@@ -197,7 +197,7 @@ fn is_project(path: &RepoPath) -> bool {
 
 /// The release that is named; of a project alone, its newest one (D77).
 pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Result<FoundEvidence, CliError> {
-    let ServerPath { client, path, shown } = session.find_place(name, Reader::Downloader).await?;
+    let ServerPath { client, path, shown } = session.find_path(name, Reader::Downloader).await?;
     if let Some(shown) = shown {
         return FoundEvidence::of(shown);
     }

@@ -85,7 +85,7 @@ async fn resolve_project(
         }
         return Err(CliError::usage(format!("no server here knows the project {path}"), FORMS));
     }
-    let target = session.find_place(&ReleaseName::parse_one(&[name.to_owned()])?, Reader::Signer).await;
+    let target = session.find_path(&ReleaseName::parse_one(&[name.to_owned()])?, Reader::Signer).await;
     target.map(|found| found.path).map_err(|error| match error.kind() {
         ErrorKind::Other => error.with_kind(ErrorKind::Usage),
         _ => error,

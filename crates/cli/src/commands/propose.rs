@@ -85,8 +85,8 @@ async fn fetch_published(url: &str) -> Option<Vec<u8>> {
 }
 
 pub(crate) async fn run(session: &Session, args: &ProposeArgs, kind: ProposalKind) -> Result<(), CliError> {
-    let place = find_project(&args.url);
-    let client = session.client_of(place.as_ref())?;
+    let project = find_project(&args.url);
+    let client = session.client_of(project.as_ref())?;
     let pending = match kind {
         // The server refuses another registration.
         ProposalKind::Registration => None,
@@ -95,7 +95,7 @@ pub(crate) async fn run(session: &Session, args: &ProposeArgs, kind: ProposalKin
     if let Some(pending) = &pending {
         confirm_replacement(pending, session, &args.url).await?;
     }
-    let key = session.key(place.as_ref(), &[])?;
+    let key = session.key(project.as_ref(), &[])?;
     let body = ProposeBody { signers_file_url: args.url.clone(), public_key: key.public_key() };
     let answer = client.ask(&key, kind.call(&body), ProposedResponse::parse).await?;
     check_project(&args.url, &answer.project_id)?;

@@ -20,8 +20,8 @@ use crate::words::{error::CliError, table::People};
 use crate::{args::ReleaseArgs, keys::SigningKey};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
-    let place = args.url.as_ref().or(args.checksums.first()).and_then(|url| path_of_url(url));
-    let client = session.client_of(place.as_ref())?;
+    let release_path = args.url.as_ref().or(args.checksums.first()).and_then(|url| path_of_url(url));
+    let client = session.client_of(release_path.as_ref())?;
     let body = match &args.url {
         Some(url) => AssetsBody::Release(url.clone()),
         None => AssetsBody::Checksums(args.checksums.clone()),
@@ -38,7 +38,8 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
             true => return show_registered(session, args, &client, &signed.path),
         }
     }
-    let key = session.key(place.as_ref(), &session.listed_keys(&client, place.as_ref()).await?)?;
+    let key =
+        session.key(release_path.as_ref(), &session.listed_keys(&client, release_path.as_ref()).await?)?;
     let answer = match (register(session, &client, &key, &body).await, locate_index(&body)) {
         (Err(error), Some(path)) if is_registered(&error) => {
             if !args.if_needed {

@@ -103,7 +103,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     session.output.result(&text, &json!({"file_path": path.as_str(), "revoked": false}))
 }
 
-/// It is revoked. What is left is to know since when no one can be shown anything else.
+/// Ends a revocation that is complete: finds out since when no one can be shown anything else.
 async fn finish(
     session: &Session,
     client: &ServerClient,

@@ -234,7 +234,7 @@ fn find_in_repository(view: &RepositoryView, name: &str) -> Result<VerifiedChain
 /// The server as well, for what else there is to ask.
 async fn find_on_server(session: &Session, source: &str) -> Result<(ServerClient, VerifiedChain), CliError> {
     let name = ReleaseName::parse_one(&[source.to_owned()])?;
-    let ServerPath { client, path, .. } = session.find_place(&name, Reader::Signer).await?;
+    let ServerPath { client, path, .. } = session.find_path(&name, Reader::Signer).await?;
     let shown = client.state_at(&layout::active_signers(&path)).await?;
     let chain = verify_history(shown.history(), &path, &format!("the server {}", client.address()))?;
     Ok((client, chain))

@@ -135,9 +135,9 @@ pub(super) fn find_begun(
     kind: StatementKind,
     subject: &SigningRequest,
 ) -> Result<Option<StatementRequest>, CliError> {
-    let place = kind.path_of(&subject.path);
-    let Some(text) = state.document(&layout::pending_of(&place)) else { return Ok(None) };
-    let collected = state.parsed(&layout::pending_signatures_of(&place), SignatureSet::parse)?;
+    let statement_path = kind.path_of(&subject.path);
+    let Some(text) = state.document(&layout::pending_of(&statement_path)) else { return Ok(None) };
+    let collected = state.parsed(&layout::pending_signatures_of(&statement_path), SignatureSet::parse)?;
     let (subject, collected) = (subject.clone(), collected.unwrap_or_default());
     Ok(Some(StatementRequest { kind, subject, text, collected, waits_until: None }))
 }

@@ -427,8 +427,8 @@ fn not_listed(artifact: &VerifiedArtifact, path: &Path) -> CliError {
 #[derive(Debug)]
 struct GivenFile {
     path: PathBuf,
-    /// Its path below the directory that was named, with `/`; its own name, if the file itself was named. None if that is
-    /// no text, as no name in an index is.
+    /// The path of the file below the directory that was named, with `/`, or the file's own name if it was named itself.
+    /// `None` if this is not text, because every name in an index is.
     listed_as: Option<String>,
 }
 

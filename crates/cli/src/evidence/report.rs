@@ -173,8 +173,8 @@ impl Report<'_> {
         );
         let begin = match root {
             Root::Origin(url) => {
-                let place = path_of_url(url);
-                let is_far = place.is_some_and(|place| !place.as_str().starts_with("http/127."));
+                let path = path_of_url(url);
+                let is_far = path.is_some_and(|path| !path.as_str().starts_with("http/127."));
                 let unprotected = if url.starts_with("http://") && is_far { " over plain http" } else { "" };
                 format!("the signers file was read from {}{unprotected}", shown_text(url))
             }

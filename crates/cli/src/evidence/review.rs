@@ -165,7 +165,7 @@ fn describe_release(lines: &mut Vec<String>, index: &ReleaseIndex, comparison: O
     lines.push(format!("  files      {}", index.published_files.len()));
     for file in &index.published_files {
         // A link may lead anywhere: signers should know where the bytes came from.
-        let is_elsewhere = !path_of_url(&file.source).is_some_and(|place| place.is_inside(&index.project_id));
+        let is_elsewhere = !path_of_url(&file.source).is_some_and(|path| path.is_inside(&index.project_id));
         // What is compared comes last, and what is the same need not be read.
         if comparison.is_none() || is_elsewhere {
             lines.push(format!("    {} ({})", marked_name(file.file_name.as_str()), size_text(file.size)));

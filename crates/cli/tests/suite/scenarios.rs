@@ -2,12 +2,12 @@
 //!
 //! A line is a request and what it is answered with: `WHO does something => STATUS`. Behind the status stand parts of the
 //! answer, with ` & ` in between, or `(nothing)`. A part that begins with `!` is missing, and ` … ` stands between parts in
-//! this order. Header fields are parts of an answer too, as `name: value`. An answer in JSON can be given whole, or after `~`
+//! this order; `\n` is the end of a line, and `(2 lines)` counts those of standard output. Header fields are parts of an answer too, as `name: value`. An answer in JSON can be given whole, or after `~`
 //! with the fields that matter. A request that is refused must leave no commit behind. These are the lines:
 //!
 //! ```text
 //! config: [limits]\nassets = 2                           the configuration file, as the first line
-//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name
+//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name, `delay 48`
 //! alice registers PROJECT TEAM                           its file is published and registered; `proposes` for an update
 //! everyone signs PATH: alice bob                         each in turn, and only the last one makes it complete
 //! alice signs PATH
@@ -22,10 +22,13 @@
 //! alice $ sign PATH --yes                                the client with alice's key; `$ ` without a key
 //! alice@away $ COMMAND                                   on another computer; `away` reaches no server, `new` was told of none
 //! write NAME: TEXT, holds NAME: TEXT, lists: NAMES       files of a computer, also as `write@away`; `carry NAMES: away there`
+//! sh: COMMANDS                                           of a shell, in a computer's directory, with $CONFIG for its settings
+//! pins: FIELDS                                           what its file of pins has, in JSON; `pins: none` if there is none
 //! serve PATH: TEXT                                       on the file server; `\n` for a line break
 //! publish DIR: NAME=TEXT NAME=TEXT                       files and SHA256SUMS; `release DIR by alice bob` signs them
-//! upstream PATH: 404                                     also: `hung up`, `broken off`, `endless`
+//! upstream PATH: 404                                     also: `hung up`, `broken off TEXT`, `endless`
 //! asked: 2                                               so many requests reached the file server since the line before
+//! clock: 90                                              so many minutes after the start; the first line says `clock`
 //! restart, kill, stop, start, sound                     the last one asks Git
 //! ```
 //!
@@ -36,12 +39,13 @@
 //! paths, `{files}` for the address of the file server, `{key NAME}`, `{body-key NAME}`, `{ssh-key NAME}`, `{short-key NAME}`
 //! and `{key-page NAME}` for keys, `{sig NAME PATH}` for a signature over a stored file, `{sig NAME 'TEXT'}` for one over a
 //! text, `{base64 PATH}`, `{digest PATH}`, `{sha512 PATH}` and `{blob PATH}` for a stored file, `{file TEAM}` for a signers
-//! file, and as `{json TEAM}` in JSON, `{sum CONTENT}` for the digest in a checksums file, `{repeat 64 a}` for a long text,
+//! file, and as `{json TEAM}` in JSON, `{file-digest TEAM}` for its digest, `{sum CONTENT}` for the digest in a checksums file, `{repeat 64 a}` for a long text, `{char 202e}` for one that cannot be seen,
 //! `{head}` for the newest commit, and `{etag}` for the last tag of an answer, `{server}` for its address, `{sha256 TEXT}`
-//! for a digest, `{log-key}` and `{witness-key 1}`. `{url NAME}` and `{upper NAME}` write any of them in percent code and in
+//! for a digest, `{log-key}` and `{witness-key 1}`, `{key-file NAME}` for a private key, `{accepted DIR}` for since when the
+//! computer `home` trusts a project. `{url NAME}` and `{upper NAME}` write any of them in percent code and in
 //! capitals.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, process::Command};
 
 use countersign_core::values::{digest::Sha256, digest::Sha512, key::encode_base64};
 use countersign_testing::{log_key, witness_key};
@@ -53,12 +57,14 @@ use crate::support::html::{Html, key_page, open_with_script, short_key, visit};
 use crate::support::objections::{object, withdraw};
 use crate::support::people::{new_nonce, seconds_ago};
 use crate::support::{
-    Answer, Launch, Person, Reply, Request, SignersFile, World, days_ago, metrics::free_address, person,
-    signers::signer, world::checksums,
+    Answer, Launch, Person, Reply, Request, SignersFile, World, days_ago, machine_clock::MachineClock,
+    metrics::free_address, person, signers::signer, world::checksums,
 };
 
 struct Play {
     world: World,
+    /// The clock of the server and of all computers, if the scenario sets it.
+    clock: Option<MachineClock>,
     computers: BTreeMap<String, Computer>,
     _config: TempDir,
     teams: BTreeMap<String, SignersFile>,
@@ -83,10 +89,15 @@ fn play(text: &str) {
     let file = dir.path().join("countersign.toml");
     std::fs::write(&file, config.replace("\\n", "\n")).expect("a configuration file");
     let config = file.to_str().expect("a plain name");
+    let clock = text.starts_with("clock\n").then(MachineClock::new);
+    let Some(clock) = clock.map_or(Some(None), |clock| clock.map(Some)) else { return };
     // It keeps its address when it is started again, for the computers that know it.
-    let world = World::start_with(|launch, _| launch.args(["--dev", "--config", config]).at(free_address()));
+    let world = World::start_with(|launch, _| {
+        let launch = launch.args(["--dev", "--config", config]).at(free_address());
+        clock.iter().fold(launch, |launch, clock| clock.give_to(launch))
+    });
     let (computers, teams, asked, etag) = Default::default();
-    let mut play = Play { world, computers, _config: dir, teams, asked, etag, sent: None };
+    let mut play = Play { world, clock, computers, _config: dir, teams, asked, etag, sent: None };
     let is_step = |line: &str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("config: ");
     for (number, line) in text.lines().enumerate().filter(|(_, line)| is_step(line)) {
         println!("{}: {line}", number + 1);
@@ -103,6 +114,7 @@ impl Play {
             "stop" => return assert_eq!(server.stop().code(), Some(0)),
             "start" => return server.start_again(),
             "sound" => return self.world.git().assert_sound(),
+            "clock" => return,
             _ => {}
         }
         let line = self.fill_in(line);
@@ -142,6 +154,19 @@ impl Play {
                 let found = String::from_utf8(self.computer(computer).read(noun)).expect("text");
                 return assert_eq!(found, text, "{line}");
             }
+            "sh" => {
+                let computer = self.computer(computer);
+                let mut shell = Command::new("sh");
+                shell.args(["-ec", rest]).current_dir(computer.path("")).env("CONFIG", computer.config());
+                return assert!(shell.status().is_ok_and(|status| status.success()), "{line}");
+            }
+            "pins" if rest == "none" => {
+                return assert!(!self.computer(computer).config().join("trust.json").exists(), "{line}");
+            }
+            "pins" => {
+                let (pins, fields) = (self.computer(computer).pins(), serde_json::from_str(rest));
+                return assert!(includes(&pins, &fields.expect("fields in JSON")), "{rest} is not in {pins}");
+            }
             "lists" => return assert_eq!(self.computer(computer).listing().join(" "), rest),
             "carry" => {
                 let (from, to) = rest.split_once(' ').expect("two computers");
@@ -164,11 +189,17 @@ impl Play {
         if let Some(path) = name.strip_prefix("upstream ") {
             let answer = match rest {
                 "hung up" => Answer::HungUp,
-                "broken off" => Answer::BrokenOff(b"half of i".to_vec()),
                 "endless" => Answer::Endless,
-                status => Answer::Status(status.parse().expect("a status")),
+                other => match other.strip_prefix("broken off ") {
+                    Some(half) => Answer::BrokenOff(half.into()),
+                    None => Answer::Status(other.parse().expect("a status")),
+                },
             };
             return self.world.files.set(path, answer);
+        }
+        if name == "clock" {
+            let minutes: i64 = rest.parse().expect("minutes");
+            return self.clock.as_ref().expect("a clock").set(60 * minutes);
         }
         if name == "asked" {
             let before = std::mem::replace(&mut self.asked, self.world.files.asked().len());
@@ -250,6 +281,7 @@ impl Play {
         if !who.is_empty() {
             command.env("COUNTERSIGN_KEY", computer.key_of(who));
         }
+        self.clock.iter().for_each(|clock| clock.lend_to(&mut command));
         Ran::of(&mut command)
     }
 
@@ -294,6 +326,11 @@ impl Play {
             ["active", project] => world.active_path(project),
             ["index", ..] => world.index_path(of("index")),
             ["key", name] => person(name).key(),
+            ["key-file", name] => text(&self.computers["home"].key_of(name)).to_owned(),
+            ["accepted", dir] => {
+                let accepted = &self.computers["home"].pins()["projects"][world.id(dir)]["accepted_at"];
+                accepted.as_str().expect("a time").to_owned()
+            }
             ["body-key", name] => person(name).body_key(),
             ["ssh-key", name] => person(name).ssh_key(),
             ["short-key", name] => short_key(&person(name)),
@@ -301,8 +338,12 @@ impl Play {
             ["url", ..] => percent_encode(&self.value_of(of("url"))),
             ["upper", ..] => self.value_of(of("upper")).to_uppercase(),
             ["file", team] => String::from_utf8(self.teams[*team].bytes()).expect("JSON"),
+            ["file-digest", team] => Sha512::of(&self.teams[*team].bytes()).to_prefixed(),
             ["json", team] => json!(self.value_of(&format!("file {team}"))).to_string(),
             ["sum", content] => checksums(content)[..64].to_owned(),
+            ["char", code] => {
+                char::from_u32(u32::from_str_radix(code, 16).expect("hex")).expect("a character").into()
+            }
             ["repeat", count, text] => text.repeat(count.parse().expect("a number")),
             ["base64", ..] => encode_base64(&stored(of("base64"))),
             ["sha512", ..] => Sha512::of(&stored(of("sha512"))).to_string(),
@@ -369,6 +410,7 @@ fn add_role(file: SignersFile, part: &str) -> SignersFile {
         "master" => file.with("master_keys", group),
         "revocation" => file.with("revocation_keys", group),
         "registrars" => file.with("registrars", json!(signers)),
+        "delay" => file.with("rotation_delay_hours", json!(number)),
         "days" => file.redated(days_ago(number)),
         other => panic!("no part of a team: {other}"),
     }
@@ -455,11 +497,14 @@ fn check(told: &Told, expected: &str, request: &str) {
         let expected: Value = serde_json::from_str(parts).expect("an answer in JSON");
         return assert_eq!(json(), expected);
     }
-    for part in parts.split(" & ").filter(|part| !part.is_empty()) {
+    for part in parts.replace("\\n", "\n").split(" & ").filter(|part| !part.is_empty()) {
         let (is_wanted, part) = part.strip_prefix('!').map_or((true, part), |part| (false, part));
         let is_there = match (told, part.strip_prefix("-> "), part.strip_prefix("raw ")) {
             (Told::Page(html), Some(target), _) => html.links.iter().any(|link| link == target),
             (Told::Page(html), _, Some(text)) => html.text.contains(text),
+            (Told::Client(ran), ..) if part.ends_with(" lines)") => {
+                part == format!("({} lines)", ran.stdout.lines().count())
+            }
             _ => comes_in_order(&said, part),
         };
         assert_eq!(is_there, is_wanted, "{part:?} of {request}: {said}");
@@ -536,8 +581,9 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    activity addresses badges blocked capped catalogue chains changes checksums client_bundle client_config client_detached
-    client_download client_flow client_incident client_names client_objections client_output client_replaced client_revoke
-    client_several client_sign client_signers client_whole files names objections objections_pages operator pages questions
-    releases requests revocations signatures signers signers_files verify_page whole_host
+    activity addresses badges blocked capped catalogue chains changes checksums client_bundle client_config
+    client_detached client_download client_flow client_incident client_keygen client_names client_objections
+    client_output client_replaced client_revoke client_rotation client_several client_sign client_signers client_veto
+    client_whole files names objections objections_pages operator pages questions releases requests revocations
+    signatures signers signers_files verify_page whole_host
 }

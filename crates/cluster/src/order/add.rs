@@ -1,7 +1,7 @@
 //! The one statement that makes a batch the next one.
 
 use countersign_core::values::time::Timestamp;
-use countersign_store::sequence::{BatchTimes, OrderPlace, SharedBatch};
+use countersign_store::sequence::{BatchTimes, OrderPosition, SharedBatch};
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
@@ -33,7 +33,7 @@ const TOUCH: &str = "touched as (insert into svc_node (name, seen) values ($9, n
 pub(crate) struct NewBatch<'a> {
     pub(crate) batch: &'a SharedBatch,
     /// The row before.
-    pub(crate) after: Option<OrderPlace>,
+    pub(crate) after: Option<OrderPosition>,
     pub(crate) times: Option<BatchTimes>,
     pub(crate) id: Uuid,
     /// The node that made the batch first.

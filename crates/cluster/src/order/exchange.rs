@@ -4,7 +4,7 @@ use std::{collections::HashMap, collections::VecDeque, sync::Arc, time::Duration
 
 use countersign_core::values::bounds::SHARED_BATCH_BYTES;
 use countersign_store::sequence::{
-    Appended, BatchOffer, OrderGap, OrderPlace, OrderedBatch, SharedBatch, Votes,
+    Appended, BatchOffer, OrderGap, OrderPosition, OrderedBatch, SharedBatch, Votes,
 };
 use countersign_store::{ObjectId, machine::clock::Clock};
 use tokio::{task::JoinHandle, time::sleep};
@@ -136,7 +136,7 @@ impl OrderExchange {
             (Some(passed), _) => Some(passed),
             (None, None) => None,
             (None, Some(head)) => match self.find_seq(head).await? {
-                Some(seq) => Some(OrderPlace { seq, head }),
+                Some(seq) => Some(OrderPosition { seq, head }),
                 None => return Ok(self.lose()),
             },
         };
@@ -192,7 +192,7 @@ impl OrderExchange {
         let (mut checked, mut unknown) = (0, 0);
         if let Some(newest) = newest {
             if is_known(&newest.head) {
-                known = AppliedBatch::at(newest.place());
+                known = AppliedBatch::at(newest.position());
             } else {
                 unknown = newest.seq;
             }
@@ -201,7 +201,7 @@ impl OrderExchange {
             let middle = checked + (unknown - checked) / 2;
             match self.find_row_up_to(middle).await?.filter(|row| row.seq > checked) {
                 Some(row) if is_known(&row.head) => {
-                    known = AppliedBatch::at(row.place());
+                    known = AppliedBatch::at(row.position());
                     checked = middle;
                 }
                 Some(row) => unknown = row.seq,
@@ -219,7 +219,7 @@ impl OrderExchange {
                 let row = self.remember(row)?;
                 looked_at = row.seq;
                 if is_known(&row.head) {
-                    known = AppliedBatch::at(row.place());
+                    known = AppliedBatch::at(row.position());
                 }
             }
             if known.seq == before {
@@ -237,7 +237,7 @@ impl OrderExchange {
         reason: &str,
     ) -> Result<(), DatabaseError> {
         self.yield_turn().await;
-        let (node, OrderPlace { seq, head }) = (Arc::clone(&self.node), batch.place);
+        let (node, OrderPosition { seq, head }) = (Arc::clone(&self.node), batch.position);
         let (name, instance, head) = (node.name(), node.instance(), head.as_slice());
         let parameters: [SqlParameter<'_>; 6] = [
             (&seq, Type::INT8),
@@ -252,9 +252,9 @@ impl OrderExchange {
         Ok(())
     }
 
-    pub(super) async fn ask_votes(&mut self, place: OrderPlace) -> Result<Votes, DatabaseError> {
+    pub(super) async fn ask_votes(&mut self, position: OrderPosition) -> Result<Votes, DatabaseError> {
         self.yield_turn().await;
-        let (seq, head) = (place.seq, place.head);
+        let (seq, head) = (position.seq, position.head);
         let rows = self.ask(passed::VOTES, &[(&seq, Type::INT8), (&head.as_slice(), Type::BYTEA)]).await?;
         passed::read_votes(&rows)
     }
@@ -306,14 +306,14 @@ impl OrderExchange {
     /// What comes after this place; `None` if another batch is there, or none.
     pub(super) async fn give_after(
         &mut self,
-        place: OrderPlace,
+        position: OrderPosition,
     ) -> Result<Option<Vec<OrderedBatch>>, DatabaseError> {
-        let rows = self.read_from(place.seq).await?;
-        if !database::starts_with(&rows, place)? {
+        let rows = self.read_from(position.seq).await?;
+        if !database::starts_with(&rows, position)? {
             return Ok(None);
         }
         self.remember(&rows[0])?;
-        self.give(&rows[1..], place.seq).map(Some)
+        self.give(&rows[1..], position.seq).map(Some)
     }
 
     /// What comes after the batch that ends with this commit; `None` if no batch ends there.
@@ -322,13 +322,13 @@ impl OrderExchange {
         head: ObjectId,
     ) -> Result<Option<Vec<OrderedBatch>>, DatabaseError> {
         if let Some(seq) = self.recent.seq(&head)
-            && let Some(given) = self.give_after(OrderPlace { seq, head }).await?
+            && let Some(given) = self.give_after(OrderPosition { seq, head }).await?
         {
             return Ok(Some(given));
         }
         // The database has lost it, or has it in another place since.
         let Some(seq) = self.look_up(head).await? else { return Ok(None) };
-        self.give_after(OrderPlace { seq, head }).await
+        self.give_after(OrderPosition { seq, head }).await
     }
 
     async fn read_from(&mut self, seq: i64) -> Result<Vec<Row>, DatabaseError> {

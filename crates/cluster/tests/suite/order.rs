@@ -101,15 +101,15 @@ fn a_batch_comes_after_what_its_node_has_passed_over() {
     let given = one.order.batches_after(Some(first.head), None).unwrap();
     assert_eq!(given.len(), 1);
     one.order.pass_over(&given[0], "it breaks the rules").unwrap();
-    one.order.note_published(first.head, Some(given[0].place));
+    one.order.note_published(first.head, Some(given[0].position));
     assert_eq!((one.state.applied().seq, one.state.applied().head), (2, Some(first.head)));
-    let votes = one.order.votes_on(given[0].place).unwrap();
+    let votes = one.order.votes_on(given[0].position).unwrap();
     assert_eq!(votes.against, ["one"]);
-    assert_eq!(one.order.batches_after(Some(first.head), Some(given[0].place)).unwrap(), []);
+    assert_eq!(one.order.batches_after(Some(first.head), Some(given[0].position)).unwrap(), []);
     // It continues what counts, and comes after what does not.
     let next = batch(Some(first.head), "next");
     assert_eq!(one.append(&next).unwrap(), Appended::Behind);
-    let offer = BatchOffer { passed: Some(given[0].place), ..offer_at(Clock::system().now()) };
+    let offer = BatchOffer { passed: Some(given[0].position), ..offer_at(Clock::system().now()) };
     assert_eq!(one.order.append(&next, &offer).unwrap(), Appended::Done);
     assert_eq!(world.heads(), [first.head, illegal.head, next.head].map(|head| head.to_string()));
 }

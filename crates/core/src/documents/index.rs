@@ -103,7 +103,7 @@ json_fields!(object Digests { sha256: maybe_text(parse_hex), sha512: maybe_text(
 json_texts!(AssetName: AssetName::parse);
 
 impl ReleaseIndex {
-    /// As it is stored: within the bounds that `parse` has.
+    /// Writes the index as it is stored, within the bounds that `parse` has.
     pub fn write_bounded(&self) -> Result<Vec<u8>, IndexTooLarge> {
         let names = names_bytes(&self.published_files);
         if names > INDEX_NAMES_BYTES {

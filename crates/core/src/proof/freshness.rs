@@ -128,7 +128,7 @@ pub fn verify(
 ) -> Result<Freshness, StapleError> {
     let checkpoint = Checkpoint::parse(staple.proof.note.text())?;
     let attested = verify_checkpoint(&staple.proof.note, subject, trust, now)?;
-    verify_places(staple, &checkpoint)?;
+    verify_inclusions(staple, &checkpoint)?;
     let StatusProof { release, project, .. } = &staple.statuses;
     check_subject(release, project, subject)?;
     // The path of the release proves its number, and that of the project the count; the log could still lie about one.
@@ -180,7 +180,7 @@ fn verify_checkpoint(
 }
 
 /// The leaf is the last one in the tree, and both records are in its map.
-fn verify_places(staple: &Staple, checkpoint: &Checkpoint) -> Result<(), StapleError> {
+fn verify_inclusions(staple: &Staple, checkpoint: &Checkpoint) -> Result<(), StapleError> {
     let InclusionProof { index, hashes, .. } = &staple.proof;
     // An older leaf is in the tree too, and has an older state.
     if index + 1 != checkpoint.size {

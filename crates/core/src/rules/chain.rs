@@ -22,13 +22,13 @@ pub enum ChainRefusal {
 
 /// A chain, as a part of the history of its project: the entries from the first to this one, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChainPlace {
+pub struct LocatedChain {
     pub project: RepoPath,
     pub last: usize,
 }
 
 /// Locates the chain up to the signers file that governs `path`.
-pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, ChainRefusal> {
+pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<LocatedChain, ChainRefusal> {
     let not_signed = || ChainRefusal::NotSigned(path.clone());
     if let Some(project) = layout::project_of_active_signers(path) {
         if !snapshot.contains(path) {
@@ -36,7 +36,7 @@ pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, C
         }
         return match stored::history_len(snapshot, &project) {
             0 => Err(stored::corrupt(path, "its project has no history").into()),
-            last => Ok(ChainPlace { project, last }),
+            last => Ok(LocatedChain { project, last }),
         };
     }
     if layout::signable(path) != Some(Signable::Index) {
@@ -53,7 +53,7 @@ pub fn locate(snapshot: &impl Snapshot, path: &RepoPath) -> Result<ChainPlace, C
     let mut last = 1;
     while let Some(facts) = snapshot.read_entry_facts(&layout::history_entry(&project, last))? {
         if facts.signers == copy {
-            return Ok(ChainPlace { project, last });
+            return Ok(LocatedChain { project, last });
         }
         last += 1;
     }

@@ -15,8 +15,8 @@ pub enum PlaceError {
     OtherProject(RepoPath),
     #[error("it is the index of another release, {0}")]
     OtherRelease(String),
-    #[error("its file {name} comes from another place, {origin}")]
-    OtherSource { name: String, origin: String },
+    #[error("its file {name} comes from another place, {url}")]
+    OtherSource { name: String, url: String },
 }
 
 /// The path that a URL has in a repository: `https://host/a/b` is `https/host/443/a/b`.
@@ -75,8 +75,8 @@ pub fn check_place(index: &ReleaseIndex, path: &RepoPath) -> Result<(), PlaceErr
             index.published_files.iter().try_for_each(|file| check_asset(file, project, &tag))
         }
         None => index.published_files.iter().try_for_each(|file| {
-            let place = segments_of_url(&file.source).and_then(|segments| join(&segments));
-            if place == Some(format!("{dir}/{}", file.file_name)) { Ok(()) } else { Err(misplaced(file)) }
+            let path = segments_of_url(&file.source).and_then(|segments| join(&segments));
+            if path == Some(format!("{dir}/{}", file.file_name)) { Ok(()) } else { Err(misplaced(file)) }
         }),
     }
 }
@@ -153,5 +153,5 @@ fn may_be_in_releases(url: &str, project: &RepoPath) -> bool {
 }
 
 fn misplaced(file: &PublishedFile) -> PlaceError {
-    PlaceError::OtherSource { name: shown_text(file.file_name.as_str()), origin: shown_text(&file.source) }
+    PlaceError::OtherSource { name: shown_text(file.file_name.as_str()), url: shown_text(&file.source) }
 }

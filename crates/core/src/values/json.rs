@@ -248,8 +248,8 @@ enum Step<'a> {
 
 impl<'a> Path<'a> {
     fn then(mut self, step: Step<'a>) -> Self {
-        if let Some(place) = self.steps.get_mut(self.depth) {
-            *place = step;
+        if let Some(slot) = self.steps.get_mut(self.depth) {
+            *slot = step;
             self.depth += 1;
         }
         self

@@ -44,15 +44,15 @@ impl Forge {
         let repository = self.repository(url, page.project);
         let project = repository.path()?;
         let credential = repository.credential()?;
-        let needs_slashed_branch = page.places.iter().all(|file| file.branch.len() > 1);
+        let needs_slashed_branch = page.files.iter().all(|file| file.branch.len() > 1);
         let retrieve = |file| match &credential {
             Some(_) => vec![repository.retrieve_by_api(file, credential.clone())],
             None if needs_slashed_branch => repository.retrieve_slashed(file),
             None => vec![repository.retrieve_raw(file)],
         };
-        let mut retrievals: Vec<Vec<Retrieval>> = page.places.iter().map(retrieve).collect();
+        let mut retrievals: Vec<Vec<Retrieval>> = page.files.iter().map(retrieve).collect();
         retrievals.dedup();
-        let (kind, url) = (self.kind.origin(), url.as_str().to_owned());
+        let (kind, url) = (self.kind.origin_kind(), url.as_str().to_owned());
         Ok(SignersSource { kind, project, url, retrievals, needs_slashed_branch })
     }
 
@@ -110,8 +110,8 @@ impl ForgeRepository<'_> {
         if api.is_none() && self.scheme == Scheme::Http && !host.is_loopback() {
             return Err(UrlProblem::TokenOverHttp { host: host.clone() });
         }
-        let places = [self.api(), self.page()].map(|place| to_url(&format!("{place}/")));
-        Ok(Some(Credential::new(*kind, token, &to_url(&self.api_base()), places.into())))
+        let own_urls = [self.api(), self.page()].map(|url| to_url(&format!("{url}/")));
+        Ok(Some(Credential::new(*kind, token, &to_url(&self.api_base()), own_urls.into())))
     }
 
     fn retrieve_raw(&self, file: &BranchFile<'_>) -> Retrieval {
@@ -274,9 +274,9 @@ pub(super) enum ServedBy {
 
 pub(super) struct SignersPage<'a> {
     pub(super) project: PathNames<'a>,
-    /// The places that the URL can mean, at least one. There are two if a last directory may belong to the branch's
+    /// The files that the URL can mean, at least one. There are two if a last directory may belong to the branch's
     /// name or to the path.
-    pub(super) places: Vec<BranchFile<'a>>,
+    pub(super) files: Vec<BranchFile<'a>>,
 }
 
 pub(super) fn read_page<'a>(
@@ -299,14 +299,14 @@ pub(super) fn read_page<'a>(
     if rest.len() < 2 {
         return Err(malformed);
     }
-    let mut places = find_places(rest);
-    let first = places.first().ok_or(UrlProblem::SignersPath)?;
+    let mut files = split_branch(rest);
+    let first = files.first().ok_or(UrlProblem::SignersPath)?;
     let named = first.branch.join("/");
-    places.retain(|place| is_branch_name(place.branch));
-    if places.is_empty() {
+    files.retain(|file| is_branch_name(file.branch));
+    if files.is_empty() {
         return Err(UrlProblem::NotABranch { named: shown_text(&named) });
     }
-    Ok(SignersPage { project, places })
+    Ok(SignersPage { project, files })
 }
 
 fn expected_form(kind: ForgeKind, served_by: ServedBy) -> &'static str {
@@ -352,15 +352,15 @@ fn is_branch_name(segments: &[&str]) -> bool {
     starts_plainly && segments.iter().all(is_component)
 }
 
-fn find_places(rest: PathNames<'_>) -> Vec<BranchFile<'_>> {
-    let place = |at: usize| BranchFile { branch: &rest[..at], path: &rest[at..] };
+fn split_branch(rest: PathNames<'_>) -> Vec<BranchFile<'_>> {
+    let file = |at: usize| BranchFile { branch: &rest[..at], path: &rest[at..] };
     let in_directory = match rest {
         [_, .., dir, _] => wire::PUBLISHED_SIGNERS_DIRS.contains(dir),
         _ => false,
     };
     let at_root = rest.last() == Some(&wire::SIGNERS_FILE);
     let splits = [in_directory.then(|| rest.len() - 2), at_root.then(|| rest.len() - 1)];
-    splits.into_iter().flatten().map(place).collect()
+    splits.into_iter().flatten().map(file).collect()
 }
 
 // One forge: its hosts, and which URLs are on it.

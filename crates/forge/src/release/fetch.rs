@@ -64,8 +64,8 @@ impl Fetcher {
         let bytes = opened.read(MAX_DOCUMENT_BYTES).await.ok()?;
         let GitlabProject { id } = serde_json::from_slice(&bytes).ok()?;
         let (projects, _) = source.api_project.as_str().rsplit_once('/')?;
-        let place = Url::parse(&format!("{projects}/{id}/")).ok()?;
-        Some(ReleaseSource { credential: Some(credential.with_place(place)), ..source.clone() })
+        let by_id = Url::parse(&format!("{projects}/{id}/")).ok()?;
+        Some(ReleaseSource { credential: Some(credential.with_own_url(by_id)), ..source.clone() })
     }
 }
 

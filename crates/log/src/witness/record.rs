@@ -228,7 +228,7 @@ impl CheckpointKeeper for Nothing {
         Ok(KeptNotes::default())
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         String::new()
     }
 

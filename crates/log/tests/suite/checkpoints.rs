@@ -118,8 +118,8 @@ impl CheckpointKeeper for FailingKeeper {
         self.files.load()
     }
 
-    fn place(&self) -> String {
-        self.files.place()
+    fn location(&self) -> String {
+        self.files.location()
     }
 
     fn keep_newest(&mut self, before: u64, note: &str) -> Result<(), KeepError> {

@@ -23,7 +23,7 @@ impl CheckpointKeeper for SharedRow {
         Ok(KeptNotes { newest, cosigned, cached })
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         "the row".to_owned()
     }
 

@@ -314,8 +314,8 @@ fn check_places(index: &ReleaseIndex) {
             .published_files
             .iter()
             .filter_map(|file| {
-                let place = path_of_url(&file.source)?;
-                let dir = place.as_str().strip_suffix(file.file_name.as_str())?.strip_suffix('/')?;
+                let path = path_of_url(&file.source)?;
+                let dir = path.as_str().strip_suffix(file.file_name.as_str())?.strip_suffix('/')?;
                 RepoPath::parse(dir).ok()
             })
             .collect(),

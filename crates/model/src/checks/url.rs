@@ -19,7 +19,7 @@ pub fn check(data: &[u8]) {
         check_signers(&forges, url);
         check_release(&forges, url);
         check_download(url);
-        check_place(url);
+        check_path(url);
     }
     check_checksums(&urls);
 }
@@ -150,7 +150,7 @@ fn check_download(text: &str) {
 }
 
 /// The client and the server map a URL to the same path.
-fn check_place(text: &str) {
+fn check_path(text: &str) {
     let Some(path) = path_of_url(text) else { return };
     assert_path(&path);
     if let Ok(url) = SourceUrl::parse(text) {

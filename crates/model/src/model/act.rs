@@ -7,8 +7,8 @@ use countersign_core::values::key::Signature;
 use serde_json::{Value, json};
 
 use crate::model::cast::{
-    Choices, FilePlace, PEOPLE, Person, STRANGER, Spelling, active_signers, base64, canonical,
-    choose_spelling, index_in, object, openssh, pending_signers, text,
+    Choices, PEOPLE, Person, RunBase, STRANGER, Spelling, active_signers, base64, canonical, choose_spelling,
+    index_in, object, openssh, pending_signers, text,
 };
 use crate::model::generate::{How, PublishedSigners, choose_checksums, choose_signers};
 use crate::model::request::{DAY, MINUTE, Proof, Request, SECOND, Signing, choose_proof};
@@ -19,7 +19,7 @@ use crate::model::{generate, server::Server, server::ServerAnswer};
 pub(crate) struct Player<'s> {
     pub(super) server: &'s mut Server,
     pub(super) spec: Spec,
-    pub(super) place: FilePlace,
+    pub(super) base: RunBase,
     pub(super) played: Played,
     nonces: usize,
     pub(super) last: Option<SentRequest>,
@@ -34,14 +34,14 @@ pub(super) struct SentRequest {
 
 impl<'s> Player<'s> {
     pub(crate) fn new(server: &'s mut Server) -> Self {
-        let place = server.begin_run();
+        let base = server.begin_run();
         let spec = Spec { now: server.now(), ..Spec::default() };
-        Self { server, spec, place, played: Played::default(), nonces: 0, last: None }
+        Self { server, spec, base, played: Played::default(), nonces: 0, last: None }
     }
 
     /// Checks every stored file, and that there is no other.
     pub(crate) fn finish(mut self) -> Played {
-        let (stored, expected) = (self.server.files_below(&self.place.root()), self.spec.files());
+        let (stored, expected) = (self.server.files_below(&self.base.root()), self.spec.files());
         let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&stored), names(&expected), "other files are stored (left) than must be (right)");
         for (path, content) in &expected {
@@ -128,7 +128,7 @@ impl<'s> Player<'s> {
     ) -> bool {
         let mut proof = choose_proof(choices);
         self.nonces += 1;
-        let run: u32 = self.place.run[1..].parse().expect("runs are numbered");
+        let run: u32 = self.base.run[1..].parse().expect("runs are numbered");
         let version = if proof == Proof::NotRandom { 1 } else { 4 };
         let fresh = format!("{run:08x}-0000-{version}000-8abc-{:012x}", self.nonces);
         let mut nonce = fresh.clone();
@@ -155,7 +155,7 @@ impl<'s> Player<'s> {
     }
 
     fn propose(&mut self, choices: &mut Choices<'_>, sensibly: bool) {
-        let id = self.place.choose_project(choices);
+        let id = self.base.choose_project(choices);
         let known = self.spec.projects.get(&id).cloned().unwrap_or_default();
         let is_update = if sensibly { known.active.is_some() } else { choices.one_in(2) };
         let upstream = self.choose_upstream(choices, &known);
@@ -170,7 +170,7 @@ impl<'s> Player<'s> {
             ".svc.signers/keys.json",
             "svc.signers/a.json",
         ]);
-        let url = self.place.url_of(&format!("{id}/{file}"));
+        let url = self.base.url_of(&format!("{id}/{file}"));
         self.server.publish(&url, upstream.content);
         let key = spell_key(choices, public_key);
         let body = json!({ "signers_file_url": url, "public_key": key }).to_string();
@@ -263,8 +263,8 @@ impl<'s> Player<'s> {
             .unwrap_or_default();
         let caller = choose_person(choices, &insiders);
         let names = ["SHA256SUMS", "SHA512SUMS"];
-        let urls = names.map(|name| self.place.url_of(&format!("{dir}/{name}")));
-        let (contents, published) = choose_checksums(choices, &self.place, &dir);
+        let urls = names.map(|name| self.base.url_of(&format!("{dir}/{name}")));
+        let (contents, published) = choose_checksums(choices, &self.base, &dir);
         for (url, content) in urls.iter().zip(contents) {
             self.server.publish(url, content);
         }
@@ -287,7 +287,7 @@ impl<'s> Player<'s> {
         let projects = self.spec.projects.iter().filter(|(_, project)| project.active.is_some());
         let active: Vec<&String> = projects.map(|(id, _)| id).collect();
         if active.is_empty() || choices.one_in(8) {
-            return self.place.choose_dir(choices);
+            return self.base.choose_dir(choices);
         }
         format!("{}{}", choices.of(&active), choices.of(&["/v1", "/v2", "", "/v1/sub", "/v3"]))
     }
@@ -297,7 +297,7 @@ impl<'s> Player<'s> {
         let path = match dir.filter(|_| !choices.one_in(12)) {
             Some(dir) => index_in(&dir),
             None => {
-                let project = self.place.choose_project(choices);
+                let project = self.base.choose_project(choices);
                 choices.of(&[index_in(&project), pending_signers(&project), active_signers(&project)])
             }
         };
@@ -405,10 +405,10 @@ impl<'s> Player<'s> {
         match choices.below(8) {
             0..=2 if !files.is_empty() => choices.of(&files),
             3 if !open.is_empty() => choices.of(&open),
-            4 => index_in(&self.place.choose_dir(choices)),
-            5 => active_signers(&self.place.choose_project(choices)),
-            6 => pending_signers(&self.place.choose_project(choices)),
-            _ => self.place.choose_dir(choices),
+            4 => index_in(&self.base.choose_dir(choices)),
+            5 => active_signers(&self.base.choose_project(choices)),
+            6 => pending_signers(&self.base.choose_project(choices)),
+            _ => self.base.choose_dir(choices),
         }
     }
 }

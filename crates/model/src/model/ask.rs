@@ -69,7 +69,7 @@ impl Player<'_> {
         if let Some(mut body) = answer.json().filter(|_| is_proved)
             && let Some(paths) = body["file_paths"].as_array_mut()
         {
-            let root = self.place.root() + "/";
+            let root = self.base.root() + "/";
             paths.retain(|path| path.as_str().is_some_and(|path| path.starts_with(&root)));
             if let Some(revocations) = body.as_object_mut().and_then(|body| body.remove("revocations")) {
                 let begun = revocations.as_array().into_iter().flatten();

@@ -154,7 +154,7 @@ impl JsonNode {
 
 /// The part of the server that belongs to one sequence.
 #[derive(Debug, Clone)]
-pub(crate) struct FilePlace {
+pub(crate) struct RunBase {
     pub(crate) port: u16,
     pub(crate) run: String,
 }
@@ -165,7 +165,7 @@ const PROJECTS: [&str; 10] =
 /// Directories below a project.
 const DIRS: [&str; 6] = ["/v1", "/v1", "/v2", "", "/v1/sub", "/v2"];
 
-impl FilePlace {
+impl RunBase {
     pub(crate) fn root(&self) -> String {
         format!("http/127.0.0.1/{}/{}", self.port, self.run)
     }

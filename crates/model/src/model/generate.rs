@@ -8,7 +8,7 @@ use countersign_core::values::{other_format::OtherFormat, path::RepoPath, time::
 use serde_json::{Map, Value, json};
 
 use crate::model::cast::{
-    Choices, FilePlace, MASTER, PEOPLE, Person, STRANGER, base64, canonical, format_text, openssh, signature,
+    Choices, MASTER, PEOPLE, Person, RunBase, STRANGER, base64, canonical, format_text, openssh, signature,
 };
 use crate::model::request::{MINUTE, SECOND};
 use crate::model::spec::{
@@ -171,7 +171,7 @@ fn write(
 /// Chooses two checksums files, with their combined meaning.
 pub(crate) fn choose_checksums(
     choices: &mut Choices<'_>,
-    place: &FilePlace,
+    base: &RunBase,
     dir: &str,
 ) -> ([Option<String>; 2], Option<Vec<Published>>) {
     let variant = choices.below(3);
@@ -189,7 +189,7 @@ pub(crate) fn choose_checksums(
         if both {
             digests.insert("sha512", long);
         }
-        let source = place.url_of(&format!("{dir}/{encoded}"));
+        let source = base.url_of(&format!("{dir}/{encoded}"));
         published.push(Published { name: name.to_owned(), source, digests });
     }
     published.sort_by(|a, b| a.name.cmp(&b.name));

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::{net::TcpListener, net::TcpStream, runtime::Runtime};
 
-use crate::model::{cast::FilePlace, request::Request};
+use crate::model::{cast::RunBase, request::Request};
 
 /// Keeps the repository small and the clock near its start.
 const MAX_RUNS: u32 = 150;
@@ -65,7 +65,7 @@ impl Server {
     }
 
     /// Makes room for one more sequence.
-    pub(crate) fn begin_run(&mut self) -> FilePlace {
+    pub(crate) fn begin_run(&mut self) -> RunBase {
         if self.runs.is_multiple_of(MAX_RUNS) {
             self.stop();
             self.clock.store(START_NANOS, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Server {
         }
         self.runs += 1;
         self.published.lock().expect("no thread panicked with the lock").clear();
-        FilePlace { port: self.port, run: format!("r{}", self.runs) }
+        RunBase { port: self.port, run: format!("r{}", self.runs) }
     }
 
     fn open(&self) -> Instance {

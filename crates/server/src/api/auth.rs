@@ -14,7 +14,7 @@ use countersign_store::{Head, StoreError};
 use http_body_util::BodyExt as _;
 
 use crate::http::{error::ApiError, upstream::FetchClaim};
-use crate::limits::{connections::RequestOrigin, semaphore::Claimant, semaphore::GaveWay};
+use crate::limits::{connections::RequestSender, semaphore::Claimant, semaphore::GaveWay};
 use crate::{api::state::App, operate::observe, operate::observe::RequestFact};
 
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,20 +32,20 @@ pub struct Authenticated {
     nonce: String,
     signature: Signature,
     /// The client to charge.
-    origin: RequestOrigin,
+    sender: RequestSender,
 }
 
 impl Authenticated {
     /// Charges the client for a request that makes the server fetch, and names the claimant of a place.
     pub fn claim_fetch(&self, claimant: Claimant) -> Result<FetchClaim, ApiError> {
-        let client = self.origin.client.as_ref();
+        let client = self.sender.client.as_ref();
         let share = client.map(|client| client.share_fetching(&self.caller)).transpose()?;
         client.map_or(Ok(()), |client| client.charge_fetch(&self.caller, Instant::now()))?;
         Ok(FetchClaim { claimant, share })
     }
 
     pub fn claimant(&self) -> Claimant {
-        self.origin.claimant().with_key(&self.caller)
+        self.sender.claimant().with_key(&self.caller)
     }
 
     /// Makes the change that this request asks for, at the time that the writer gives, unless the clock was set meanwhile
@@ -105,8 +105,8 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     app.role.check_accepts()?;
     app.role.check_clock()?;
     let (headers, limit) = (&parts.headers, app.limits.request_body_bytes);
-    let origin = RequestOrigin::of(parts);
-    charge_body(&origin, headers, limit)?;
+    let sender = RequestSender::of(parts);
+    charge_body(&sender, headers, limit)?;
     let received = AuthHeaders {
         timestamp: single_header(headers, wire::HEADER_TIMESTAMP)?,
         nonce: single_header(headers, wire::HEADER_NONCE)?,
@@ -115,7 +115,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
     };
     // Before the body is read: a request that fails anyway must not fill the memory.
     let claimed = auth::check_headers(&received, app.now())?;
-    let body = receive(app, &origin, body, limit).await?;
+    let body = receive(app, &sender, body, limit).await?;
     let verified = claimed.verify(&body)?;
     observe::note(RequestFact::Key, &verified.public_key);
     if let Some(reason) = app.store.halted() {
@@ -123,7 +123,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         return Err(StoreError::Halted(reason).into());
     }
     app.role.accept(verified.nonce.0, verified.timestamp).await?;
-    if let Some(client) = &origin.client {
+    if let Some(client) = &sender.client {
         // Only now: a replayed request must not use up the allowance of the key that signed it.
         client.charge_key(&verified.public_key, Instant::now())?;
     }
@@ -133,7 +133,7 @@ pub async fn authenticate(app: &App, parts: &Parts, body: Body) -> Result<Authen
         timestamp: verified.timestamp,
         nonce: received.nonce.to_owned(),
         signature: verified.signature,
-        origin,
+        sender,
     })
 }
 
@@ -156,8 +156,8 @@ pub fn single_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&
 }
 
 /// Charges the client for a body, whose length it may announce.
-fn charge_body(origin: &RequestOrigin, headers: &HeaderMap, limit: usize) -> Result<(), ApiError> {
-    origin.client.as_ref().map_or(Ok(()), |client| client.charge_authenticated(Instant::now()))?;
+fn charge_body(sender: &RequestSender, headers: &HeaderMap, limit: usize) -> Result<(), ApiError> {
+    sender.client.as_ref().map_or(Ok(()), |client| client.charge_authenticated(Instant::now()))?;
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
 }
@@ -165,24 +165,24 @@ fn charge_body(origin: &RequestOrigin, headers: &HeaderMap, limit: usize) -> Res
 /// The body of a request that proves its sender in its content, or not at all.
 pub async fn read_public_body(app: &App, request: Request, limit: usize) -> Result<Bytes, ApiError> {
     let (parts, body) = request.into_parts();
-    let origin = RequestOrigin::of(&parts);
-    charge_body(&origin, &parts.headers, limit)?;
-    receive(app, &origin, body, limit).await
+    let sender = RequestSender::of(&parts);
+    charge_body(&sender, &parts.headers, limit)?;
+    receive(app, &sender, body, limit).await
 }
 
 /// Receives a body. Only some large ones are received at a time, and a slow one makes room for others.
-async fn receive(app: &App, origin: &RequestOrigin, body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    let _waiting = origin.patience.as_ref().map(|patience| patience.await_body());
+async fn receive(app: &App, sender: &RequestSender, body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    let _waiting = sender.patience.as_ref().map(|patience| patience.await_body());
     if HttpBody::size_hint(&body).upper().is_some_and(|bytes| bytes <= SMALL_BODY_BYTES) {
         return read_body(body, limit).await;
     }
-    let place = app.large_bodies.take(origin.claimant()).await?;
-    let meter = place.meter();
+    let permit = app.large_bodies.take(sender.claimant()).await?;
+    let meter = permit.meter();
     let metered = body.map_frame(move |frame| {
         meter.add(frame.data_ref().map_or(0, |data| data.len() as u64));
         frame
     });
-    let read = place.keep(read_body(Body::new(metered), limit)).await;
+    let read = permit.keep(read_body(Body::new(metered), limit)).await;
     read.unwrap_or_else(|GaveWay| Err(ApiError::TOO_SLOW.into()))
 }
 

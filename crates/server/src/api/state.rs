@@ -11,7 +11,7 @@ use crate::events::{Audience, journal::Followers, webhooks::settings::WebhookSta
 use crate::follow::background::{HeldStore, LogSlot, Rounds};
 use crate::http::error::{ApiError, NotReady};
 use crate::http::{blocks::Blocks, sending::Sending, sending::run_in_turn, upstream::Upstream};
-use crate::limits::connections::{Connections, RequestOrigin};
+use crate::limits::connections::{Connections, RequestSender};
 use crate::limits::{Limiter, semaphore::FairSemaphore};
 use crate::nodes::{asking::CosigningStats, node::ServerRole};
 use crate::operate::{config::ServiceLimits, disk_space::DiskSpace};
@@ -119,10 +119,10 @@ pub(crate) async fn wait_until_ready(app: &App) -> Result<(), ApiError> {
 /// Answers a question outside the runtime, when it is its turn.
 pub(crate) async fn ask<T: Send + 'static>(
     app: &App,
-    origin: &RequestOrigin,
+    sender: &RequestSender,
     question: impl FnOnce(&Look<'_>) -> T + Send + 'static,
 ) -> Result<T, ApiError> {
     wait_until_ready(app).await?;
     let catalogue = Arc::clone(&app.catalogue);
-    run_in_turn(&app.questions, origin.claimant(), move || question(&catalogue.look())).await
+    run_in_turn(&app.questions, sender.claimant(), move || question(&catalogue.look())).await
 }

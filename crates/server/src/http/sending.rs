@@ -12,7 +12,7 @@ use futures_util::stream;
 use tokio::task::spawn_blocking;
 
 use crate::http::error::ApiError;
-use crate::limits::connections::RequestOrigin;
+use crate::limits::connections::RequestSender;
 use crate::limits::semaphore::{Claimant, FairSemaphore, Permit, SemaphoreRules};
 
 /// Answers up to this size do not wait for room.
@@ -57,9 +57,9 @@ impl Default for Sending {
 
 impl Sending {
     /// Waits for room for an answer that has so many bytes in memory at a time.
-    pub async fn hold(&self, bytes: usize, origin: &RequestOrigin) -> Result<Room, ApiError> {
-        let share = origin.client.as_ref().map(|client| client.share_sending(bytes)).transpose()?;
-        Ok((self.room.take_within(origin.claimant(), bytes.min(MOST_BYTES), MAX_WAIT).await?, share))
+    pub async fn hold(&self, bytes: usize, sender: &RequestSender) -> Result<Room, ApiError> {
+        let share = sender.client.as_ref().map(|client| client.share_sending(bytes)).transpose()?;
+        Ok((self.room.take_within(sender.claimant(), bytes.min(MOST_BYTES), MAX_WAIT).await?, share))
     }
 
     /// Reads outside the runtime, when it is its turn. An abandoned request does not begin.
@@ -71,11 +71,11 @@ impl Sending {
     }
 
     /// An answer with bytes that are in memory already. It waits for room if it is large.
-    pub async fn answer(&self, bytes: Bytes, origin: &RequestOrigin) -> Result<Response, ApiError> {
+    pub async fn answer(&self, bytes: Bytes, sender: &RequestSender) -> Result<Response, ApiError> {
         if bytes.len() <= SMALL_BYTES {
             return Ok(Response::new(Body::from(bytes)));
         }
-        let (length, room) = (bytes.len(), self.hold(bytes.len(), origin).await?);
+        let (length, room) = (bytes.len(), self.hold(bytes.len(), sender).await?);
         let body = Body::from_stream(stream::unfold((bytes, room), |(mut rest, room)| async {
             let piece = next_piece(&mut rest);
             (!piece.is_empty()).then_some((Ok::<_, Infallible>(piece), (rest, room)))
@@ -84,10 +84,10 @@ impl Sending {
     }
 
     /// Makes a complete answer wait for room if its body is large.
-    pub async fn bound(&self, response: Response, origin: &RequestOrigin) -> Result<Response, ApiError> {
+    pub async fn bound(&self, response: Response, sender: &RequestSender) -> Result<Response, ApiError> {
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.map_err(|_| ApiError::PANICKED)?;
-        let mut response = self.answer(bytes, origin).await?;
+        let mut response = self.answer(bytes, sender).await?;
         *response.status_mut() = parts.status;
         *response.extensions_mut() = parts.extensions;
         response.headers_mut().extend(parts.headers);

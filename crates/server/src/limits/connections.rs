@@ -123,12 +123,12 @@ fn raise_file_limit() -> Option<u64> {
 
 /// What handlers can know about where a request came from. Both are `None` for a request that came over no connection.
 #[derive(Debug, Clone, Default)]
-pub struct RequestOrigin {
+pub struct RequestSender {
     pub(crate) client: Option<MeteredClient>,
     pub(crate) patience: Option<Arc<Patience>>,
 }
 
-impl RequestOrigin {
+impl RequestSender {
     pub(crate) fn of(parts: &Parts) -> Self {
         parts.extensions.get().cloned().unwrap_or_default()
     }
@@ -144,7 +144,7 @@ impl RequestOrigin {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for RequestOrigin {
+impl<S: Sync> FromRequestParts<S> for RequestSender {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {

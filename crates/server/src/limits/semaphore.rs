@@ -99,7 +99,7 @@ impl Claimant {
     }
 }
 
-/// Too many others hold or want a permit.
+/// The refusal of a permit, because too many others hold or want one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoPermit;
 
@@ -325,7 +325,7 @@ struct Tally {
 /// Why there is no permit for a newcomer, although another holder could make room.
 #[derive(Debug, PartialEq, Eq)]
 enum Obstacle {
-    /// Too few are left.
+    /// Too few permits are left.
     Total,
     /// Strangers hold all that they can have.
     Strangers,

@@ -83,8 +83,8 @@ fn log_panic(info: &PanicHookInfo<'_>) {
     let text = payload.downcast_ref::<&str>().copied();
     let message =
         text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
-    let place = info.location().map(tracing::field::display);
-    tracing::error!(error = message, place, thread = thread.name(), "a thread panicked");
+    let location = info.location().map(tracing::field::display);
+    tracing::error!(error = message, place = location, thread = thread.name(), "a thread panicked");
 }
 
 /// Makes a line of each event, if there is room for it.

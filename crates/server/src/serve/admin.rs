@@ -221,15 +221,15 @@ pub fn list_blocks(blocks: &Blocks) -> Vec<Value> {
 
 /// Projects at or below a path, or else those whose last names are this, in the order of their identifiers. A last
 /// item says how many more there are.
-pub fn list_projects(head: &Head, place: Option<&RepoPath>) -> Vec<Value> {
+pub fn list_projects(head: &Head, name: Option<&RepoPath>) -> Vec<Value> {
     let index = &head.index;
     let is_below = |project: &RepoPath| {
-        place.is_none_or(|dir| project.self_and_ancestors().any(|ancestor| ancestor == *dir))
+        name.is_none_or(|dir| project.self_and_ancestors().any(|ancestor| ancestor == *dir))
     };
-    let end = place.map(|name| format!("/{name}"));
+    let end = name.map(|name| format!("/{name}"));
     let is_named = |project: &RepoPath| end.as_ref().is_some_and(|end| project.as_str().ends_with(end));
-    let is_place = index.projects().any(|(_, project)| is_below(project));
-    let is_wanted = |project: &RepoPath| if is_place { is_below(project) } else { is_named(project) };
+    let is_dir = index.projects().any(|(_, project)| is_below(project));
+    let is_wanted = |project: &RepoPath| if is_dir { is_below(project) } else { is_named(project) };
     let mut wanted = index.projects().map(|(_, project)| project).filter(|project| is_wanted(project));
     let describe = |project: &RepoPath| {
         let is_active = head.contains(&layout::active_signers(project));

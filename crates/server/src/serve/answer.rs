@@ -13,7 +13,7 @@ use tokio::{runtime::Handle, task::JoinSet};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::http::{error::ApiError, error::LoggedReason, request::check_host, request::new_request_id};
-use crate::limits::connections::{RequestOrigin, TrustedProxies};
+use crate::limits::connections::{RequestSender, TrustedProxies};
 use crate::limits::{Limiter, MeteredClient, patience::Patience};
 use crate::metrics::{RequestKind, RequestKinds, Requests, Severity};
 use crate::serve::due::DueRotations;
@@ -126,8 +126,8 @@ pub(crate) async fn answer<R: Read>(
         None => {
             let (method, uri) = (&method.clone(), &uri.clone());
             let patience = Some(Arc::clone(&visitor.patience));
-            let origin = RequestOrigin { client: client.cloned(), patience };
-            let mut response = answer_routed(&visitor.service, request, origin, &span).await;
+            let sender = RequestSender { client: client.cloned(), patience };
+            let mut response = answer_routed(&visitor.service, request, sender, &span).await;
             let asked = Asked { id: &id, method, uri, address, is_plain_read };
             asked.finish(visitor, span, kind, started.elapsed(), &mut response);
             response
@@ -164,10 +164,10 @@ pub fn write_date(seconds: u64) -> Option<HeaderValue> {
 async fn answer_routed<R: Read>(
     service: &Service<R>,
     mut request: Request<Incoming>,
-    origin: RequestOrigin,
+    sender: RequestSender,
     span: &Span,
 ) -> Response {
-    request.extensions_mut().insert(origin);
+    request.extensions_mut().insert(sender);
     let mut work = JoinSet::new();
     let asked = TowerToHyperService::new(service.router.clone()).call(request);
     work.spawn_on(asked.instrument(span.clone()), &service.workers);

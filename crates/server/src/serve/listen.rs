@@ -66,9 +66,9 @@ pub async fn serve<R: Read>(
         let Some((stream, peer)) = accepted else { continue };
         let is_proxy = service.proxies.contains(peer.ip());
         let counted = (!is_proxy).then(|| network_of(peer.ip()));
-        let Some(place) = gate.connections.admit(counted, Instant::now()) else { continue };
+        let Some(admitted) = gate.connections.admit(counted, Instant::now()) else { continue };
         let connection = Connection {
-            place,
+            admitted,
             peer: peer.ip(),
             is_proxy,
             tls: gate.tls.clone(),
@@ -107,7 +107,7 @@ async fn pause_after(error: &io::Error, what: &str) {
 }
 
 struct Connection {
-    place: Admitted,
+    admitted: Admitted,
     peer: IpAddr,
     is_proxy: bool,
     tls: Option<Arc<Tls>>,
@@ -118,15 +118,16 @@ struct Connection {
 
 impl Connection {
     async fn run<R: Read>(self, stream: TcpStream, service: Arc<Service<R>>) {
-        let Self { place, peer, is_proxy, tls, connections, mut ending } = self;
+        let Self { admitted, peer, is_proxy, tls, connections, mut ending } = self;
         let client = service.limiter.as_ref().map(|limiter| limiter.client(peer));
         // A handshake costs more than most answers.
         let charged = client.as_ref().filter(|_| tls.is_some() && !is_proxy);
         if charged.is_some_and(|client| client.charge_request(Instant::now()).is_err()) {
             return;
         }
-        let patience = Arc::clone(&place.patience);
-        let visitor = ConnectionContext { service, peer, client, is_proxy, patience, number: place.number };
+        let patience = Arc::clone(&admitted.patience);
+        let visitor =
+            ConnectionContext { service, peer, client, is_proxy, patience, number: admitted.number };
         let heads = Arc::clone(&connections);
         let serving = async move {
             match tls {
@@ -148,7 +149,7 @@ impl Connection {
         served.spawn(serving);
         tokio::select! {
             _ = served.join_next() => {}
-            dropped = place.patience.run_out() => {
+            dropped = admitted.patience.run_out() => {
                 tracing::debug!(%peer, ?dropped, "ended a connection that waited for its client");
                 connections.note_dropped(dropped);
             }
@@ -305,11 +306,11 @@ async fn write_last(response: Response) -> io::Result<Vec<u8>> {
 #[derive(Debug)]
 pub struct Lanes(Vec<Arc<Lane>>);
 
-/// Its holder is served there.
+/// A thread that serves the connections which hold it.
 #[derive(Debug)]
 struct Lane {
     runtime: Handle,
-    /// Its end ends the thread.
+    /// Ends the thread when it is dropped.
     _running: Option<oneshot::Sender<()>>,
 }
 

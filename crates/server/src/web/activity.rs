@@ -42,7 +42,7 @@ pub(super) fn show(
     let fields = [("type", kind), ("key", by.as_deref())];
     let query = links::query(&fields);
     let body = html! {
-        @if let Some(place) = place_of(scope) { (parts::crumbs(Some(&place))) }
+        @if let Some(dir) = dir_of(scope) { (parts::crumbs(Some(&dir))) }
         h1.wrap { bdi { (title) } }
         (filter_form(scope, &wanted))
         @if commits.is_empty() { p { "Nothing happened here" @if before.is_some() { " before that" } "." } }
@@ -88,18 +88,18 @@ pub(super) fn show_feed(
     });
     let entries: Vec<_> = told.take(PAGE_EVENTS).collect();
     let (title, address, feed) = (title_of(scope), address_of(scope), feed_of(scope));
-    Ok(Reply::Feed(timeline::write(&title, &address, &feed, &entries, visit.origin.as_deref())))
+    Ok(Reply::Feed(timeline::write(&title, &address, &feed, &entries, visit.base_url.as_deref())))
 }
 
 /// The directory of a release stands for its index.
-fn place_of(scope: Scope<'_>) -> Option<RepoPath> {
+fn dir_of(scope: Scope<'_>) -> Option<RepoPath> {
     let path = scope?;
     if layout::signable(path) == Some(Signable::Index) { path.parent() } else { Some(path.clone()) }
 }
 
 fn title_of(scope: Scope<'_>) -> String {
-    let place = place_of(scope).map(|place| format!(" of {}", links::shown_path(&place)));
-    format!("Activity{}", place.unwrap_or_default())
+    let dir = dir_of(scope).map(|dir| format!(" of {}", links::shown_path(&dir)));
+    format!("Activity{}", dir.unwrap_or_default())
 }
 
 fn address_of(scope: Scope<'_>) -> String {

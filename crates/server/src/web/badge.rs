@@ -65,7 +65,7 @@ async fn show(State(app): State<App>, visit: Visit) -> Response {
     let found = match path.map(parse_tail) {
         // Reading a large index takes time.
         Some(Ok(path)) => {
-            run_in_turn(&app.renderings, visit.source.claimant(), move || find(&head, &path)).await
+            run_in_turn(&app.renderings, visit.sender.claimant(), move || find(&head, &path)).await
         }
         Some(Err(_)) | None => Ok(Ok(None)),
     };

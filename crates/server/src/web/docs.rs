@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::api::openapi::{
     ABOUT, AUTHENTICATION, AuthHeader, Content, ContentSchema, DescribedAnswer, Endpoint, EndpointAccess,
-    Parameter, ParameterPlace, Row, Section, Type, lasting_page,
+    Parameter, RequestPart, Row, Section, Type, lasting_page,
 };
 use crate::api::{routing::RouteTable, state::App};
 use crate::web::{frame::Page, links, visit::Visit};
@@ -161,7 +161,7 @@ fn parameter_table(parameters: &[Parameter]) -> Markup {
         @for parameter in parameters {
             tr {
                 th scope="row" { code { (parameter.name) } }
-                td { (describe_place(parameter.place)) }
+                td { (describe_part(parameter.part)) }
                 td { (text(parameter.about)) }
                 td { code { (plain(&parameter.example)) } }
             }
@@ -182,11 +182,11 @@ fn table(label: &str, columns: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-fn describe_place(place: ParameterPlace) -> &'static str {
-    match place {
-        ParameterPlace::Path => "path",
-        ParameterPlace::Query => "query, optional",
-        ParameterPlace::Header => "header, optional",
+fn describe_part(part: RequestPart) -> &'static str {
+    match part {
+        RequestPart::Path => "path",
+        RequestPart::Query => "query, optional",
+        RequestPart::Header => "header, optional",
     }
 }
 
@@ -231,8 +231,8 @@ fn answer_table(answers: &[DescribedAnswer]) -> Markup {
                 }
                 td.name { @for content in &answer.contents { code { (content.media_type) } " " } }
                 td {
-                    @for (place, header) in answer.headers.iter().enumerate() {
-                        @if place > 0 { ", " }
+                    @for (i, header) in answer.headers.iter().enumerate() {
+                        @if i > 0 { ", " }
                         code title=(header.about) { (header.name) }
                     }
                 }
@@ -244,7 +244,7 @@ fn answer_table(answers: &[DescribedAnswer]) -> Markup {
 
 /// The command to type. The client makes new authentication headers for each request.
 fn curl_command(row: &Row) -> String {
-    let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == ParameterPlace::Path);
+    let path = row.endpoint.parameters.iter().find(|parameter| parameter.part == RequestPart::Path);
     let path = path.map_or_else(
         || row.path.clone(),
         |parameter| row.path.replace(&format!("{{{}}}", parameter.name), &plain(&parameter.example)),
@@ -271,8 +271,8 @@ fn paragraphs(about: &str) -> Markup {
 /// Shows text, in which backticks mean code.
 fn text(line: &str) -> Markup {
     html! {
-        @for (place, part) in line.split('`').enumerate() {
-            @if place % 2 == 1 { code { (part) } } @else { (part) }
+        @for (i, part) in line.split('`').enumerate() {
+            @if i % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct Page {
 #[derive(Debug)]
 pub(super) struct PageAddress {
     /// The address at which the visitor reaches the server.
-    origin: String,
+    base_url: String,
     path: String,
 }
 
@@ -65,7 +65,8 @@ impl Page {
 
     /// Previews elsewhere need whole addresses.
     pub(super) fn at(self, visit: &Visit) -> Self {
-        let address = visit.origin.clone().map(|origin| PageAddress { origin, path: visit.path.clone() });
+        let address =
+            visit.base_url.clone().map(|base_url| PageAddress { base_url, path: visit.path.clone() });
         Self { address, ..self.on_server(visit) }
     }
 
@@ -128,9 +129,9 @@ impl Page {
             meta property="og:type" content="website";
             meta property="og:title" content=(self.title);
             meta property="og:description" content=(self.about);
-            @if let Some(PageAddress { origin, path }) = &self.address {
-                meta property="og:url" content={ (origin) (path) };
-                meta property="og:image" content={ (origin) (PREVIEW_PATH) };
+            @if let Some(PageAddress { base_url, path }) = &self.address {
+                meta property="og:url" content={ (base_url) (path) };
+                meta property="og:image" content={ (base_url) (PREVIEW_PATH) };
                 meta name="twitter:card" content="summary_large_image";
             }
             link rel="stylesheet" href=(*STYLE_ADDRESS);

@@ -52,7 +52,7 @@ fn check_card(visit: &Visit) -> Markup {
             p { "Drop the file. Your browser finds its release and verifies the signatures." }
             p { a.button href=(links::VERIFY) { "Verify a file" } }
             p.meta { "Or let the client download it, and trust no page:" }
-            (parts::command(links::client("download", download, visit.origin.as_deref())))
+            (parts::command(links::client("download", download, visit.base_url.as_deref())))
         }
     }
 }

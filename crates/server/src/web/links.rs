@@ -88,15 +88,15 @@ pub fn outside(url: &str) -> Option<String> {
 
 /// The project's own URL, outside this server.
 pub fn home_of(project: &RepoPath) -> Option<String> {
-    let (origin, rest) = split_origin(project)?;
-    outside(&format!("{origin}/{}", encode(rest)))
+    let (server, rest) = split_server(project)?;
+    outside(&format!("{server}/{}", encode(rest)))
 }
 
 /// A path as people write it, without a default port.
 pub fn shown_path(path: &RepoPath) -> String {
-    let Some((origin, rest)) = split_origin(path) else { return marked_name(path.as_str()) };
-    let origin = origin.strip_prefix("https://").unwrap_or(&origin).to_owned();
-    marked_name(&if rest.is_empty() { origin } else { format!("{origin}/{rest}") })
+    let Some((server, rest)) = split_server(path) else { return marked_name(path.as_str()) };
+    let server = server.strip_prefix("https://").unwrap_or(&server).to_owned();
+    marked_name(&if rest.is_empty() { server } else { format!("{server}/{rest}") })
 }
 
 /// The name of a release within its project: its tag, or its directory.
@@ -105,7 +105,7 @@ pub(super) fn release_name(project: &RepoPath, index: &RepoPath) -> String {
 }
 
 /// Splits a path into `https://host` and what follows.
-fn split_origin(path: &RepoPath) -> Option<(String, &str)> {
+fn split_server(path: &RepoPath) -> Option<(String, &str)> {
     let mut segments = path.as_str().splitn(4, '/');
     let (scheme, host, port) = (segments.next()?, segments.next()?, segments.next()?);
     let rest = segments.next().unwrap_or_default();
@@ -121,11 +121,11 @@ fn split_origin(path: &RepoPath) -> Option<(String, &str)> {
 /// The word where the visitor has to fill in the address of the server.
 const UNKNOWN_SERVER: &str = "SERVER";
 
-/// The command `countersign VERB SUBJECT --server ORIGIN`; `None` if the shell would run something other than the page
+/// The command `countersign VERB SUBJECT --server BASE_URL`; `None` if the shell would run something other than the page
 /// shows.
-pub fn client(verb: &str, subject: &str, origin: Option<&str>) -> Option<String> {
+pub fn client(verb: &str, subject: &str, base_url: Option<&str>) -> Option<String> {
     let is_plain = !subject.starts_with('-') && shown_text(subject) == subject;
-    let server = origin.unwrap_or(UNKNOWN_SERVER);
+    let server = base_url.unwrap_or(UNKNOWN_SERVER);
     is_plain.then(|| format!("countersign {verb} {} --server {server}", quote(subject)))
 }
 

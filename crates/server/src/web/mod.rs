@@ -137,9 +137,9 @@ pub(crate) fn routes() -> RouteTable {
             endpoint,
         )
     });
-    let show_place = async |State(app): State<App>, visit: Visit| reply(app, visit, show_place).await;
+    let show_path = async |State(app): State<App>, visit: Visit| reply(app, visit, show_path).await;
     pages
-        .get_below(paths::PAGES, show_place, living_page("place_page", "A project or a release", HTML)
+        .get_below(paths::PAGES, show_path, living_page("place_page", "A project or a release", HTML)
             .about("What is stored at a path: a project, a release, proposed signers, or the history of the signers.")
             .takes(openapi::any_path())
             .takes(unchecked(page()))
@@ -159,7 +159,7 @@ pub(crate) fn routes() -> RouteTable {
 }
 
 /// Finds which page belongs to a mirror path.
-fn show_place(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
+fn show_path(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     let recent_commits = app.store.recent_commits();
     let tail = links::below(PAGES, &visit.path).unwrap_or_default();
     let path = parse_tail(tail)?;

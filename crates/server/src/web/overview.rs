@@ -239,13 +239,13 @@ pub struct Search {
 enum Word {
     Part(String),
     /// A URL, as the path that it has on this server.
-    Place(String),
+    Path(String),
 }
 
 impl Search {
     pub fn parse(text: &str) -> Self {
         let words = text.split_whitespace().map(|word| match path_of_url(word) {
-            Some(path) => Word::Place(path.as_str().to_ascii_lowercase()),
+            Some(path) => Word::Path(path.as_str().to_ascii_lowercase()),
             None => Word::Part(word.to_ascii_lowercase()),
         });
         Self { words: words.collect() }
@@ -260,7 +260,7 @@ impl Search {
         self.words.iter().all(|word| match word {
             Word::Part(part) => folded.contains(part.as_str()) || contains_across_port(folded, part),
             // The project itself, something in it, or a directory above it.
-            Word::Place(place) => is_at_or_below(place, folded) || is_at_or_below(folded, place),
+            Word::Path(path) => is_at_or_below(path, folded) || is_at_or_below(folded, path),
         })
     }
 }

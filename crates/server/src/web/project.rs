@@ -137,7 +137,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
                 }
             }
             @if let Some(source) = source {
-                (parts::command(links::client("download", source, visit.origin.as_deref())))
+                (parts::command(links::client("download", source, visit.base_url.as_deref())))
             }
             p.meta {
                 a href=(page) { (parts::count(files.len(), "file and its digests", "files and their digests")) } " · "
@@ -344,8 +344,8 @@ fn capitalised(words: &str) -> String {
 
 fn facts(project: &ProjectOverview, visit: &Visit) -> Markup {
     let id = &project.id;
-    let origin = visit.origin.as_deref().unwrap_or("https://SERVER");
-    let markdown = format!("[![signers]({origin}{})]({origin}{})", links::badge(id), links::page(id));
+    let base_url = visit.base_url.as_deref().unwrap_or("https://SERVER");
+    let markdown = format!("[![signers]({base_url}{})]({base_url}{})", links::badge(id), links::page(id));
     html! {
         section.card aria-label="Facts" {
             dl.facts {

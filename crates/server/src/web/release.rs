@@ -128,7 +128,7 @@ pub(super) fn begun_revocation(revocation: &RevocationDescription, path: &RepoPa
 fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
     let first = release.index.published_files.first();
     let source = first.and_then(|file| links::outside(&file.source).map(|_| file.source.as_str()));
-    let origin = visit.origin.as_deref();
+    let base_url = visit.base_url.as_deref();
     // Nothing on the page is green while some want the release revoked (D238).
     let has_begun = release.begun_revocation.is_some();
     html! {
@@ -138,7 +138,7 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
                 @match source {
                     Some(source) => {
                         p { "The client fetches a file and checks all of this itself. For each file:" }
-                        (parts::command(links::client("download", source, origin)))
+                        (parts::command(links::client("download", source, base_url)))
                     }
                     None => p { "The files of this release have no address on the web." },
                 }
@@ -244,8 +244,8 @@ fn signatures(release: &ReleaseDescription) -> Markup {
 
 fn facts(release: &ReleaseDescription, visit: &Visit) -> Markup {
     let ReleaseDescription { path, index, digest, .. } = release;
-    let origin = visit.origin.as_deref().unwrap_or("https://SERVER");
-    let markdown = format!("[![signed]({origin}{})]({origin}{})", links::badge(path), links::page(path));
+    let base_url = visit.base_url.as_deref().unwrap_or("https://SERVER");
+    let markdown = format!("[![signed]({base_url}{})]({base_url}{})", links::badge(path), links::page(path));
     let signatures = match release.state {
         ReleaseState::Collecting => layout::pending_signatures_of(path),
         ReleaseState::Complete => layout::signatures_of(path),

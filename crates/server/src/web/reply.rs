@@ -64,9 +64,9 @@ pub(super) async fn reply(
     if visit.knows(&tag) {
         return files::not_modified(tag.as_bytes());
     }
-    let (source, asked) = (visit.source.clone(), visit.clone());
+    let (sender, asked) = (visit.sender.clone(), visit.clone());
     let shared = app.clone();
-    let rendered = run_in_turn(&app.renderings, visit.source.claimant(), move || {
+    let rendered = run_in_turn(&app.renderings, visit.sender.claimant(), move || {
         let reply = render(&shared, &head, &visit)?;
         Ok(match reply {
             Reply::Page(page) => (page.changes_with_time, page.at(&visit).into_response()),
@@ -76,7 +76,7 @@ pub(super) async fn reply(
     });
     let rendered = match rendered.await.unwrap_or_else(|busy| Err(PageTrouble::Failed(busy))) {
         Ok((changes_with_time, response)) => {
-            let bound = app.sending.bound(response, &source).await;
+            let bound = app.sending.bound(response, &sender).await;
             bound.map(|response| (changes_with_time, response)).map_err(PageTrouble::Failed)
         }
         Err(trouble) => Err(trouble),
@@ -97,7 +97,7 @@ pub(super) async fn reply(
 /// from that moment lacks it.
 pub fn entity_tag(head: &Head, newest: Option<ObjectId>, visit: &Visit) -> String {
     let program = format!("{} {}", env!("CARGO_PKG_VERSION"), *STYLE_ADDRESS);
-    let others = format!("{program} {newest:?} {:?} {:?}", visit.origin, visit.mirrored);
+    let others = format!("{program} {newest:?} {:?} {:?}", visit.base_url, visit.mirrored);
     format!("\"{}-{}\"", head.commit, Sha512::of(others.as_bytes()).short())
 }
 

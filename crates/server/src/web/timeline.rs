@@ -35,7 +35,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Opt
         section aria-labelledby="check" {
             h2 #check { "Check it" }
             p { "This page shows what the server says. The client fetches the whole history and verifies each step:" }
-            (parts::command(links::client("chain", project.as_str(), visit.origin.as_deref())))
+            (parts::command(links::client("chain", project.as_str(), visit.base_url.as_deref())))
             p { a href=(links::file(&path)) { "The history as it is stored" } }
         }
     };
@@ -82,26 +82,26 @@ pub(super) struct Entry {
 }
 
 /// Writes a feed. `page` and `own` are addresses on this server, of the page with the same content and of the feed.
-pub(super) fn write(title: &str, page: &str, own: &str, entries: &[Entry], origin: Option<&str>) -> Markup {
-    let origin = origin.unwrap_or_default();
+pub(super) fn write(title: &str, page: &str, own: &str, entries: &[Entry], base_url: Option<&str>) -> Markup {
+    let base_url = base_url.unwrap_or_default();
     // A feed must say when it changed, also if nothing happened yet.
     let never = || "1970-01-01T00:00:00Z".to_owned();
     let updated = entries.first().map_or_else(never, |newest| newest.time.to_string());
     html! {
         (PreEscaped("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"))
         feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en" {
-            id { (identify(&format!("{origin}{own}"))) }
+            id { (identify(&format!("{base_url}{own}"))) }
             title { (title) " · Countersign" }
             updated { (updated) }
             author { name { "Countersign" } }
-            link rel="self" type="application/atom+xml" href={ (origin) (own) } {}
-            link rel="alternate" type="text/html" href={ (origin) (page) } {}
+            link rel="self" type="application/atom+xml" href={ (base_url) (own) } {}
+            link rel="alternate" type="text/html" href={ (base_url) (page) } {}
             @for entry in entries {
                 entry {
                     id { (identify(&format!("{} {}", entry.commit, entry.number))) }
                     title { (entry.title) }
                     updated { (entry.time) }
-                    link rel="alternate" type="text/html" href={ (origin) (entry.page) } {}
+                    link rel="alternate" type="text/html" href={ (base_url) (entry.page) } {}
                     content type="text" {
                         (entry.title)
                         @if let Some(by) = &entry.by { ", by " (shown_signer(by)) }

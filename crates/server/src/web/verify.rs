@@ -73,7 +73,7 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
             let (head, named) = (app.store.head(), asked.named_release().cloned());
             // What speaks against it takes time to read.
             let find = move || named.and_then(|index| describe_release(&*head, &index).ok().flatten());
-            let release = run_in_turn(&app.renderings, visit.source.claimant(), find).await?;
+            let release = run_in_turn(&app.renderings, visit.sender.claimant(), find).await?;
             asked.render(release.as_ref(), &visit)
         }
         Err(refused) => refused.render(),
@@ -85,7 +85,7 @@ async fn page(State(app): State<App>, visit: Visit) -> Result<Page, ApiError> {
 #[derive(Default)]
 struct Asked {
     /// The places to look for the index, in this order. If there are none, the script finds them by the file's digest.
-    places: Vec<FileAddress>,
+    addresses: Vec<FileAddress>,
     /// The address of the file, if the visitor gave one.
     url: Option<String>,
 }
@@ -119,7 +119,7 @@ impl Asked {
 
     fn at_url(url: &str) -> Result<Self, String> {
         let located = locate_download(url).map_err(|error| error.to_string())?;
-        let places = located.candidates.into_iter().map(|candidate| FileAddress {
+        let addresses = located.candidates.into_iter().map(|candidate| FileAddress {
             index: candidate.index,
             file_name: Some(candidate.file_name.as_str().to_owned()),
             is_only: match candidate.kind {
@@ -127,7 +127,7 @@ impl Asked {
                 CandidateKind::Directory => false,
             },
         });
-        Ok(Self { places: places.collect(), url: Some(url.to_owned()) })
+        Ok(Self { addresses: addresses.collect(), url: Some(url.to_owned()) })
     }
 
     fn at_path(path: &str) -> Result<Self, String> {
@@ -135,12 +135,12 @@ impl Asked {
         if index.file_name() != wire::INDEX_FILE {
             return Err(format!("the path of a release ends in /{}", wire::INDEX_FILE));
         }
-        Ok(Self { places: vec![FileAddress { index, file_name: None, is_only: true }], url: None })
+        Ok(Self { addresses: vec![FileAddress { index, file_name: None, is_only: true }], url: None })
     }
 
     /// The release that the visitor named by its path.
     fn named_release(&self) -> Option<&RepoPath> {
-        self.places.first().filter(|_| self.url.is_none()).map(|place| &place.index)
+        self.addresses.first().filter(|_| self.url.is_none()).map(|address| &address.index)
     }
 
     fn render(&self, release: Option<&ReleaseDescription>, visit: &Visit) -> Markup {
@@ -154,7 +154,7 @@ impl Asked {
                 "Your browser hashes the file, finds its release and checks the signatures itself. The file stays on your "
                 "computer: it is not sent anywhere."
             }
-            (self.render_places())
+            (self.render_addresses())
             p.choose {
                 label for="file" { "Drop files here, or choose them" }
                 // The script enables it. Without the script it would do nothing.
@@ -170,20 +170,20 @@ impl Asked {
             div #result role="status" {}
             // The script shows it where the digest is not known.
             (form("", true))
-            @if !self.places.is_empty() { p { a href=(links::VERIFY) { "Find the release by the file instead" } } }
+            @if !self.addresses.is_empty() { p { a href=(links::VERIFY) { "Find the release by the file instead" } } }
             (limits())
         }
     }
 
-    fn render_places(&self) -> Markup {
+    fn render_addresses(&self) -> Markup {
         let Some(url) = &self.url else {
-            return html! { @for place in &self.places { p.wrap { "As a file of the release " (place.render()) } } };
+            return html! { @for address in &self.addresses { p.wrap { "As a file of the release " (address.render()) } } };
         };
         html! {
             p.wrap { "As the file from " code { bdi { (shown_text(url)) } } }
             details.places {
                 summary { "Where its release is looked for" }
-                ol { @for place in &self.places { li { (place.render()) } } }
+                ol { @for address in &self.addresses { li { (address.render()) } } }
             }
         }
     }

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use url::form_urlencoded;
 
 use crate::follow::mirror::{MirrorState, exchange::OriginAddress};
-use crate::{api::state::App, limits::connections::RequestOrigin};
+use crate::{api::state::App, limits::connections::RequestSender};
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
@@ -21,7 +21,7 @@ pub struct Visit {
     pub(super) wants_html: bool,
     /// The address at which the visitor reaches the server, such as `https://sign.example.org`; `None` if that is
     /// unknown.
-    pub origin: Option<String>,
+    pub base_url: Option<String>,
     /// What is mirrored here; `None` on a server that accepts changes.
     pub(super) mirrored: Option<Arc<Mirrored>>,
     /// The number of the page, counted from 1; `None` if the parameter is not a page number.
@@ -29,7 +29,7 @@ pub struct Visit {
     pub search: String,
     query: String,
     known_tags: Vec<String>,
-    pub(super) source: RequestOrigin,
+    pub(super) sender: RequestSender,
 }
 
 /// What pages of a mirror say about it.
@@ -51,7 +51,7 @@ impl Visit {
     /// The server that accepts changes: the origin of a mirror, or else the one that the visitor reached.
     pub(super) fn changing_server(&self) -> Option<&str> {
         let mirrored = self.mirrored.as_ref().map(|mirrored| mirrored.origin.as_str());
-        mirrored.or(self.origin.as_deref())
+        mirrored.or(self.base_url.as_deref())
     }
 
     /// A field of the query that is not empty.
@@ -72,12 +72,12 @@ impl Visit {
         Self {
             path: parts.uri.path().to_owned(),
             wants_html: wants_html(&parts.headers),
-            origin: read_origin(parts, is_tls),
+            base_url: read_base_url(parts, is_tls),
             mirrored: mirror.map(Mirrored::of).map(Arc::new),
             page: field("page").map_or(Some(1), |page| page.parse().ok().filter(|page| *page > 0)),
             search: field("q").unwrap_or_default().trim().chars().take(SEARCH_CHARS).collect(),
             query: query.to_owned(),
-            source: RequestOrigin::of(parts),
+            sender: RequestSender::of(parts),
             known_tags: tags.map(|tag| tag.trim().trim_start_matches("W/").to_owned()).collect(),
         }
     }
@@ -99,7 +99,7 @@ pub(super) fn wants_html(headers: &HeaderMap) -> bool {
 
 /// Reads the origin. It goes into commands that people paste, so it must contain nothing with a special meaning for a
 /// shell or a browser.
-fn read_origin(Parts { uri, headers, .. }: &Parts, is_tls: bool) -> Option<String> {
+fn read_base_url(Parts { uri, headers, .. }: &Parts, is_tls: bool) -> Option<String> {
     // A target in absolute form names the host and overrides the header (RFC 9112, section 3.2.2).
     let in_target = uri.authority().map(|authority| authority.as_str());
     let host = in_target.or_else(|| headers.get(HOST)?.to_str().ok()).filter(|host| is_host(host))?;

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 use clap::{Args as _, Command};
 use countersign_api::error_code::ErrorCode;
 use countersign_server::api::openapi::{
-    Content, ContentSchema, DescribedAnswer, EndpointAccess, ParameterPlace, Row, Section, Type,
+    Content, ContentSchema, DescribedAnswer, EndpointAccess, RequestPart, Row, Section, Type,
 };
 use countersign_server::{operate::config::GivenSettings, serve::table};
 use serde_json::Value;
@@ -120,12 +120,12 @@ impl ShownTypes {
             text += "\n| parameter | in | what |\n|---|---|---|\n";
         }
         for parameter in &endpoint.parameters {
-            let place = match parameter.place {
-                ParameterPlace::Path => "path",
-                ParameterPlace::Query => "query",
-                ParameterPlace::Header => "header",
+            let part = match parameter.part {
+                RequestPart::Path => "path",
+                RequestPart::Query => "query",
+                RequestPart::Header => "header",
             };
-            writeln!(text, "| `{}` | {place} | {} |", parameter.name, parameter.about).unwrap();
+            writeln!(text, "| `{}` | {part} | {} |", parameter.name, parameter.about).unwrap();
         }
         if let Some(body) = &endpoint.body {
             text += "\nThe body:\n";

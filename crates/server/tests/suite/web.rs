@@ -127,7 +127,7 @@ fn visit(target: &str, headers: &[(&str, &str)]) -> Visit {
 
 #[test]
 fn the_origin_is_that_of_the_host_header_or_none() {
-    for (host, proto, origin) in [
+    for (host, proto, base_url) in [
         ("sign.example.org", None, Some("https://sign.example.org")),
         ("sign.example.org:8443", None, Some("https://sign.example.org:8443")),
         ("127.0.0.1:3000", None, Some("http://127.0.0.1:3000")),
@@ -148,12 +148,12 @@ fn the_origin_is_that_of_the_host_header_or_none() {
     ] {
         let mut headers = vec![("host", host)];
         headers.extend(proto.map(|proto| ("x-forwarded-proto", proto)));
-        assert_eq!(visit("/", &headers).origin.as_deref(), origin, "{host}");
+        assert_eq!(visit("/", &headers).base_url.as_deref(), base_url, "{host}");
     }
-    assert_eq!(visit("/", &[]).origin, None);
+    assert_eq!(visit("/", &[]).base_url, None);
     let absolute = visit("http://sign.example.org/", &[("host", "other.example.org")]);
-    assert_eq!(absolute.origin.as_deref(), Some("https://sign.example.org"));
-    assert_eq!(visit("http://me@sign.example.org/", &[("host", "other.example.org")]).origin, None);
+    assert_eq!(absolute.base_url.as_deref(), Some("https://sign.example.org"));
+    assert_eq!(visit("http://me@sign.example.org/", &[("host", "other.example.org")]).base_url, None);
 }
 
 #[test]

@@ -53,13 +53,13 @@ fn open(dir: &Path) -> Result<Progress, String> {
 async fn progress_is_read_as_it_was_written_and_begins_at_the_newest_commit() {
     let dir = tempfile::TempDir::new().unwrap();
     let dir = &dir.path().join("webhooks");
-    assert_eq!(open(dir).unwrap().place(), DeliveryPosition::after(id(b'1')));
+    assert_eq!(open(dir).unwrap().position(), DeliveryPosition::after(id(b'1')));
     for place in [DeliveryPosition { commit: id(b'2'), events: Some(1) }, DeliveryPosition::after(id(b'3'))] {
         let mut file = open(dir).unwrap();
         file.advance(place);
-        assert_ne!(open(dir).unwrap().place(), place, "not yet");
+        assert_ne!(open(dir).unwrap().position(), place, "not yet");
         file.record().await.unwrap();
-        assert_eq!(open(dir).unwrap().place(), place);
+        assert_eq!(open(dir).unwrap().position(), place);
         assert_eq!(file.due(), None);
     }
     assert_eq!(fs::read_dir(dir).unwrap().count(), 1, "nothing unfinished is left");

@@ -31,7 +31,7 @@ pub struct JournalReader {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the journal cannot be read {}: {fault}", place(after.as_ref()))]
+#[error("the journal cannot be read {}: {fault}", describe_start(after.as_ref()))]
 pub struct JournalError {
     /// The last commit that was read whole.
     pub after: Option<ObjectId>,
@@ -307,7 +307,7 @@ fn odd_line(expected: &'static str, found: &str) -> JournalFault {
     JournalFault::Line { expected, found: found.to_owned() }
 }
 
-fn place(after: Option<&ObjectId>) -> String {
+fn describe_start(after: Option<&ObjectId>) -> String {
     after.map_or_else(|| "from its beginning".to_owned(), |id| format!("after the commit {id}"))
 }
 

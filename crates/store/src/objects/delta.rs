@@ -58,24 +58,24 @@ fn push_lines(parts: &mut Vec<Part>, searched: Stretch<'_>, wanted: Stretch<'_>)
     let Stretch { whole: base, range: searched } = searched;
     let Stretch { whole: target, range: wanted } = wanted;
     let is_end = |byte: &u8| *byte == b'\n';
-    let mut places: HashMap<&[u8], usize> = HashMap::new();
-    let mut place = searched.start;
+    let mut offsets: HashMap<&[u8], usize> = HashMap::new();
+    let mut at = searched.start;
     for line in base[searched.clone()].split_inclusive(is_end) {
         if line.len() >= MIN_LINE {
-            places.entry(line).or_insert(place);
+            offsets.entry(line).or_insert(at);
         }
-        place += line.len();
+        at += line.len();
     }
     // Where the base goes on behind the line before.
     let (mut next, mut offset) = (searched.start, wanted.start);
     for line in target[wanted].split_inclusive(is_end) {
         let length = line.len();
         let found =
-            if base[next..searched.end].starts_with(line) { Some(next) } else { places.get(line).copied() };
+            if base[next..searched.end].starts_with(line) { Some(next) } else { offsets.get(line).copied() };
         match found {
-            Some(place) => {
-                push(parts, Part { from: Side::Base, offset: place, length });
-                next = place + length;
+            Some(at) => {
+                push(parts, Part { from: Side::Base, offset: at, length });
+                next = at + length;
             }
             None => push(parts, Part { from: Side::Target, offset, length }),
         }

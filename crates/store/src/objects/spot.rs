@@ -87,7 +87,7 @@ impl Filter {
         let blocks = count.div_ceil(OBJECTS_PER_BLOCK).max(1);
         let mut filter = Self { blocks: vec![[0; BLOCK_WORDS]; blocks].into_boxed_slice() };
         for id in ids {
-            let (block, bits) = place(id.as_bytes(), blocks);
+            let (block, bits) = block_of(id.as_bytes(), blocks);
             for (word, bit) in positions(bits) {
                 filter.blocks[block][word] |= bit;
             }
@@ -97,13 +97,13 @@ impl Filter {
 
     /// Whether the object may be there. False means that it is certainly not.
     pub fn may_contain(&self, id: &ObjectId) -> bool {
-        let (block, bits) = place(id.as_bytes(), self.blocks.len());
+        let (block, bits) = block_of(id.as_bytes(), self.blocks.len());
         let block = &self.blocks[block];
         positions(bits).all(|(word, bit)| block[word] & bit != 0)
     }
 }
 
-fn place(id: &[u8], blocks: usize) -> (usize, u64) {
+fn block_of(id: &[u8], blocks: usize) -> (usize, u64) {
     let word = |from: usize| {
         let bytes = id.get(from..from + 8).and_then(|bytes| bytes.try_into().ok());
         u64::from_le_bytes(bytes.unwrap_or_default())

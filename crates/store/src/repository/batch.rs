@@ -14,7 +14,7 @@ use crate::snapshot::{Head, tree::Dir, tree::edit, tree::edit::Edit, tree::edit:
 pub(crate) struct Batch {
     pub(crate) objects: Vec<PackObject>,
     /// The position in `objects` of each object.
-    places: HashMap<ObjectId, usize>,
+    positions: HashMap<ObjectId, usize>,
     /// The newest version of each directory that the batch touched, as a position in `objects`.
     newest_trees: HashMap<String, usize>,
     /// The newest version of each file that is worth a difference, as a position in `objects`.
@@ -84,7 +84,7 @@ impl Batch {
             |path: &RepoPath, id: &ObjectId| head.nearest_signers(path).is_some_and(|found| found.id == *id);
         let mut seen = HashSet::new();
         let mut is_new = |path: &RepoPath, id: &ObjectId| {
-            let is_known = self.places.contains_key(id) || reached.contains(id) || !seen.insert(*id);
+            let is_known = self.positions.contains_key(id) || reached.contains(id) || !seen.insert(*id);
             !is_known && !is_signers(path, id)
         };
         let contents = change.files.values().map(Option::as_ref);
@@ -119,7 +119,7 @@ impl Batch {
     }
 
     fn add_tree(&mut self, tree: EncodedTree) {
-        if !self.places.contains_key(&tree.id) {
+        if !self.positions.contains_key(&tree.id) {
             let base = self.newest_trees.get(&tree.path).copied();
             self.newest_trees.insert(tree.path, self.objects.len());
             self.add(Kind::Tree, tree.id, tree.bytes.into(), base);
@@ -127,8 +127,8 @@ impl Batch {
     }
 
     fn add(&mut self, kind: Kind, id: ObjectId, data: Bytes, base: Option<usize>) {
-        if let Entry::Vacant(place) = self.places.entry(id) {
-            place.insert(self.objects.len());
+        if let Entry::Vacant(vacant) = self.positions.entry(id) {
+            vacant.insert(self.objects.len());
             self.bytes += data.len();
             self.objects.push(PackObject { kind, id, data, base });
         }
@@ -136,10 +136,10 @@ impl Batch {
 
     /// Takes in the objects of a batch that came after this one.
     pub(crate) fn absorb(&mut self, later: Self) {
-        let mut places = Vec::with_capacity(later.objects.len());
+        let mut positions = Vec::with_capacity(later.objects.len());
         for PackObject { kind, id, data, base } in later.objects {
-            self.add(kind, id, data, base.map(|base| places[base]));
-            places.push(self.places[&id]);
+            self.add(kind, id, data, base.map(|base| positions[base]));
+            positions.push(self.positions[&id]);
         }
     }
 }

@@ -14,7 +14,7 @@ use countersign_core::values::{path::RepoPath, wire};
 use gix::{ObjectId, hashtable::HashMap};
 
 use crate::objects::spot::Spot;
-use crate::snapshot::{tree::Dir, tree::addressable, trie::FilePlace, trie::Node};
+use crate::snapshot::{tree::Dir, tree::addressable, trie::Node, trie::TableEntry};
 
 /// The signers file that governs a path is most often among its last few directories.
 pub const NEAR: usize = 8;
@@ -24,7 +24,7 @@ pub const NEAR: usize = 8;
 const DIR_BITS: u32 = 20;
 
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct PathTable {
     pub key: RandomState,
     /// All but the entries of histories.
     pub files: Node,
@@ -35,7 +35,7 @@ pub struct Places {
     pub signers: Node,
 }
 
-impl Places {
+impl PathTable {
     /// The files of a whole tree. `spots` says where objects lie, as far as that is known.
     pub fn of(root: &Dir, spots: &HashMap<ObjectId, Spot>) -> Self {
         let key = RandomState::new();
@@ -46,23 +46,23 @@ impl Places {
             }
             let spot = spots.get(&id).cloned().unwrap_or_default();
             let project = project_of(path).map(|project| Mark::of(&key, project));
-            signers.extend(project.map(|mark| mark.place(id, spot.clone())));
+            signers.extend(project.map(|mark| mark.entry(id, spot.clone())));
             let table = if is_in_history(path) { &mut histories } else { &mut files };
-            table.push(Mark::of(&key, path).place(id, spot));
+            table.push(Mark::of(&key, path).entry(id, spot));
         });
         let [files, histories, signers] = [files, histories, signers].map(Node::new);
         Self { key, files, histories, signers }
     }
 
-    pub fn find(&self, path: &str) -> Option<&FilePlace> {
+    pub fn find(&self, path: &str) -> Option<&TableEntry> {
         let table = if is_in_history(path) { &self.histories } else { &self.files };
         Mark::of(&self.key, path).find_in(table)
     }
 
     /// The active signers file of the deepest directory that has one, of those that lead to `path` and `path` itself; an
     /// error where only looking through all of them would tell.
-    pub fn find_nearest_signers(&self, path: &RepoPath) -> Result<Option<&FilePlace>, Far> {
-        Ok(self.find_nearest(path)?.map(|(_, place)| place))
+    pub fn find_nearest_signers(&self, path: &RepoPath) -> Result<Option<&TableEntry>, Far> {
+        Ok(self.find_nearest(path)?.map(|(_, entry)| entry))
     }
 
     /// The directory of that signers file's project.
@@ -71,11 +71,11 @@ impl Places {
     }
 
     /// The nearest file at or above `path`, with how many levels it is above.
-    fn find_nearest(&self, path: &RepoPath) -> Result<Option<(usize, &FilePlace)>, Far> {
+    fn find_nearest(&self, path: &RepoPath) -> Result<Option<(usize, &TableEntry)>, Far> {
         let mut dir = path.as_str();
         for levels in 0..NEAR {
-            if let Some(place) = Mark::of(&self.key, dir).find_in(&self.signers) {
-                return Ok(Some((levels, place)));
+            if let Some(entry) = Mark::of(&self.key, dir).find_in(&self.signers) {
+                return Ok(Some((levels, entry)));
             }
             match dir.rsplit_once('/') {
                 Some((parent, _)) => dir = parent,
@@ -114,17 +114,17 @@ impl Mark {
         Self { hash, check: hasher.finish() as u32 }
     }
 
-    fn place(&self, id: ObjectId, spot: Spot) -> FilePlace {
-        FilePlace { hash: self.hash, spot, check: self.check, id }
+    fn entry(&self, id: ObjectId, spot: Spot) -> TableEntry {
+        TableEntry { hash: self.hash, spot, check: self.check, id }
     }
 
-    fn find_in<'a>(&self, table: &'a Node) -> Option<&'a FilePlace> {
-        table.find(self.hash).find(|place| place.check == self.check)
+    fn find_in<'a>(&self, table: &'a Node) -> Option<&'a TableEntry> {
+        table.find(self.hash).find(|entry| entry.check == self.check)
     }
 
     fn set_in(&self, table: &mut Node, id: Option<ObjectId>) {
         match id {
-            Some(id) => table.insert(self.place(id, Spot::default())),
+            Some(id) => table.insert(self.entry(id, Spot::default())),
             None => table.remove(self.hash, self.check),
         }
     }

@@ -18,7 +18,7 @@ const MAX_DEPTH: u32 = u64::BITS / BITS;
 
 /// A file, by the hash of its path. In this order of fields it takes no more room than they do.
 #[derive(Debug, Clone)]
-pub struct FilePlace {
+pub struct TableEntry {
     pub hash: u64,
     pub spot: Spot,
     /// Tells files apart whose hashes are the same, by chance.
@@ -29,19 +29,19 @@ pub struct FilePlace {
 #[derive(Debug, Clone)]
 pub enum Node {
     /// Files, sorted by hash and check.
-    Leaf(Arc<[FilePlace]>),
+    Leaf(Arc<[TableEntry]>),
     /// Branches by the next bits of the hash. It stays when little is left below: files rarely go.
     Branch(Arc<[Node; WIDTH]>),
 }
 
 impl Node {
-    pub fn new(mut places: Vec<FilePlace>) -> Self {
-        places.sort_unstable_by_key(FilePlace::key);
-        Self::build(&places, 0)
+    pub fn new(mut entries: Vec<TableEntry>) -> Self {
+        entries.sort_unstable_by_key(TableEntry::key);
+        Self::build(&entries, 0)
     }
 
     /// The files with this hash: none, or one, or hardly ever more.
-    pub fn find(&self, hash: u64) -> impl Iterator<Item = &FilePlace> {
+    pub fn find(&self, hash: u64) -> impl Iterator<Item = &TableEntry> {
         let (mut node, mut depth) = (self, 0);
         let leaf = loop {
             match node {
@@ -50,44 +50,44 @@ impl Node {
             }
             depth += 1;
         };
-        leaf[position(leaf, hash, depth)..].iter().take_while(move |place| place.hash == hash)
+        leaf[position(leaf, hash, depth)..].iter().take_while(move |entry| entry.hash == hash)
     }
 
     /// Inserts a file, in the place of one with the same hash and check, if there is one.
-    pub fn insert(&mut self, place: FilePlace) {
-        self.insert_at(0, place);
+    pub fn insert(&mut self, entry: TableEntry) {
+        self.insert_at(0, entry);
     }
 
     pub fn remove(&mut self, hash: u64, check: u32) {
         self.remove_at(0, (hash, check));
     }
 
-    fn build(sorted: &[FilePlace], depth: u32) -> Self {
+    fn build(sorted: &[TableEntry], depth: u32) -> Self {
         if sorted.len() <= MAX_LEAF || depth == MAX_DEPTH {
             return Self::Leaf(sorted.into());
         }
         let mut rest = sorted;
         Self::Branch(Arc::new(std::array::from_fn(|at| {
-            let own = rest.partition_point(|place| child(place.hash, depth) <= at);
+            let own = rest.partition_point(|entry| child(entry.hash, depth) <= at);
             let (own, others) = rest.split_at(own);
             rest = others;
             Self::build(own, depth + 1)
         })))
     }
 
-    fn insert_at(&mut self, depth: u32, place: FilePlace) {
+    fn insert_at(&mut self, depth: u32, entry: TableEntry) {
         let leaf = match self {
             Self::Branch(nodes) => {
-                return Arc::make_mut(nodes)[child(place.hash, depth)].insert_at(depth + 1, place);
+                return Arc::make_mut(nodes)[child(entry.hash, depth)].insert_at(depth + 1, entry);
             }
             Self::Leaf(leaf) => leaf,
         };
-        let (begin, end) = match locate(leaf, depth, place.key()) {
+        let (begin, end) = match locate(leaf, depth, entry.key()) {
             Ok(at) => (at, at + 1),
             Err(at) => (at, at),
         };
         let (before, behind) = (leaf[..begin].iter().cloned(), leaf[end..].iter().cloned());
-        let leaf: Arc<[FilePlace]> = before.chain(once(place)).chain(behind).collect();
+        let leaf: Arc<[TableEntry]> = before.chain(once(entry)).chain(behind).collect();
         *self = if leaf.len() > MAX_LEAF { Self::build(&leaf, depth) } else { Self::Leaf(leaf) };
     }
 
@@ -103,7 +103,7 @@ impl Node {
     }
 }
 
-impl FilePlace {
+impl TableEntry {
     fn key(&self) -> (u64, u32) {
         (self.hash, self.check)
     }
@@ -113,18 +113,18 @@ fn child(hash: u64, depth: u32) -> usize {
     hash.checked_shl(BITS * depth).map_or(0, |rest| (rest >> (u64::BITS - BITS)) as usize)
 }
 
-fn locate(leaf: &[FilePlace], depth: u32, key: (u64, u32)) -> Result<usize, usize> {
+fn locate(leaf: &[TableEntry], depth: u32, key: (u64, u32)) -> Result<usize, usize> {
     let begin = position(leaf, key.0, depth);
-    let found = leaf[begin..].binary_search_by_key(&key, FilePlace::key);
+    let found = leaf[begin..].binary_search_by_key(&key, TableEntry::key);
     found.map(|at| begin + at).map_err(|at| begin + at)
 }
 
 /// The position of the first file with this hash or a larger one. Looked for where it should be if hashes were spread
 /// perfectly; it is a few steps from there.
-fn position(leaf: &[FilePlace], hash: u64, depth: u32) -> usize {
+fn position(leaf: &[TableEntry], hash: u64, depth: u32) -> usize {
     let rest = hash.checked_shl(BITS * depth).unwrap_or_default();
     let mut at = ((u128::from(rest) * leaf.len() as u128) >> u64::BITS) as usize;
-    while leaf.get(at).is_some_and(|place| place.hash < hash) {
+    while leaf.get(at).is_some_and(|entry| entry.hash < hash) {
         at += 1;
     }
     while at > 0 && leaf[at - 1].hash >= hash {

@@ -192,7 +192,7 @@ pub fn concatenate(
         checksum: Sha1::new(),
         written: 0,
         index: Vec::with_capacity(distinct.len()),
-        places: HashMap::with_capacity(distinct.len()),
+        offsets: HashMap::with_capacity(distinct.len()),
         versions: Versions::default(),
         inflate: Inflate::default(),
     };
@@ -212,7 +212,7 @@ struct NewPack<'a> {
     checksum: Sha1,
     written: u64,
     index: Vec<IndexEntry>,
-    places: HashMap<ObjectId, u64>,
+    offsets: HashMap<ObjectId, u64>,
     versions: Versions,
     /// The decompressor. It is larger than most of what it decompresses, so it is used again.
     inflate: Inflate,
@@ -231,7 +231,7 @@ impl NewPack<'_> {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             let start = entry.pack_offset;
-            if let Some(&offset) = self.places.get(&entry.oid) {
+            if let Some(&offset) = self.offsets.get(&entry.oid) {
                 moved.push((start, offset));
                 continue;
             }
@@ -264,7 +264,7 @@ impl NewPack<'_> {
             self.write(bytes)?;
             let crc32 = crc32fast::hash(bytes);
             moved.push((start, offset));
-            self.places.insert(entry.oid, offset);
+            self.offsets.insert(entry.oid, offset);
             self.index.push(IndexEntry { id: entry.oid, crc32, offset });
         }
         Ok(())

@@ -8,7 +8,7 @@ use gix::ObjectId;
 use crate::journal::export::{JournalBatches, JournalExport};
 use crate::journal::{JournalEntry, follow::FollowError, read::JournalError, read::JournalReader};
 use crate::sequence::{
-    Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, SequenceError,
+    Appended, BatchOffer, BatchTimes, MAX_CLOCK_ERROR, OrderGap, OrderPosition, OrderedBatch, SequenceError,
     SharedBatch,
 };
 use crate::{error::StoreError, repository::recent_commits::RecentCommits, writer::Draft, writer::Writer};
@@ -168,12 +168,12 @@ impl Writer {
     }
 
     fn pass_over(&mut self, ordered: &OrderedBatch, reason: &str) -> Result<(), StoreError> {
-        let OrderedBatch { place, node, .. } = ordered;
+        let OrderedBatch { position, node, .. } = ordered;
         let Some(sharing) = &mut self.sharing else { return Ok(()) };
         sharing.sequencer.pass_over(ordered, reason)?;
-        sharing.passed.push(*place);
+        sharing.passed.push(*position);
         tracing::error!(
-            batch = place.seq, commit = %place.head, node, reason,
+            batch = position.seq, commit = %position.head, node, reason,
             "a batch breaks the rules: this node passes over it. Stop the node that made it (docs/cluster.md, A wrong node)"
         );
         self.note_judged();
@@ -182,12 +182,12 @@ impl Writer {
 
     /// A batch that continues neither this node's newest commit nor what it passed over.
     fn refuse_elsewhere(&self, ordered: &OrderedBatch) -> StoreError {
-        let OrderedBatch { place, node, batch } = ordered;
+        let OrderedBatch { position, node, batch } = ordered;
         let (base, tip) = (name(batch.base), name(self.repository.tip));
         StoreError::halted(format!(
             "the batch {} of the node {node}, which ends with the commit {}, continues {base}, and this node's newest commit \
              is {tip}: {WAY_OUT}",
-            place.seq, place.head
+            position.seq, position.head
         ))
     }
 
@@ -208,7 +208,7 @@ impl Writer {
         }
         let batches = sharing.sequencer.passed_batches();
         for batch in batches.iter().filter(|batch| batch.votes.is_passed_over()) {
-            let head = batch.place.head;
+            let head = batch.position.head;
             if sharing.rightly_passed.contains(&head) {
                 continue;
             }
@@ -216,7 +216,7 @@ impl Writer {
                 return Err(StoreError::halted(format!(
                     "the batch {} of the node {}, which ends with the commit {head}, is in this data directory, and these nodes \
                      pass over it: {}. They say: {}. {WAY_OUT}",
-                    batch.place.seq,
+                    batch.position.seq,
                     batch.node,
                     batch.votes.against.join(", "),
                     batch.reason
@@ -273,7 +273,7 @@ impl Writer {
             Err(SequenceError::Missing(_)) => Vec::new(),
             batches => batches?,
         };
-        let mut passed: Option<OrderPlace> = None;
+        let mut passed: Option<OrderPosition> = None;
         for ordered in &batches {
             let entries = read_entries(&ordered.batch)?;
             let is_own = entries.first().is_some_and(|entry| own.contains(&entry.id));
@@ -282,7 +282,7 @@ impl Writer {
             if is_own || !continues || !self.is_illegal(common, passed, &entries)? {
                 return self.follow_rest(ordered, &own, tip);
             }
-            passed = Some(ordered.place);
+            passed = Some(ordered.position);
         }
         self.give_back(common, passed, &own)
     }
@@ -296,7 +296,7 @@ impl Writer {
     fn is_illegal(
         &mut self,
         common: ObjectId,
-        passed: Option<OrderPlace>,
+        passed: Option<OrderPosition>,
         entries: &[JournalEntry],
     ) -> Result<bool, StoreError> {
         if passed.is_some_and(|passed| entries.first().is_some_and(|entry| entry.parent == Some(passed.head)))
@@ -317,7 +317,7 @@ impl Writer {
         let mut entries = read_entries(&ordered.batch)?;
         let known = entries.iter().take_while(|entry| own.contains(&entry.id)).count();
         if known == 0 || entries[known - 1].id != tip {
-            let other = entries.get(known).map_or(ordered.place.head, |entry| entry.id);
+            let other = entries.get(known).map_or(ordered.position.head, |entry| entry.id);
             let reason = format!(
                 "the database holds another commit, {other}, where this data directory went on to {tip}: one of the two \
                  has to be thrown away (docs/cluster.md, What can get lost). {WAY_OUT}"
@@ -334,7 +334,7 @@ impl Writer {
     fn give_back(
         &mut self,
         common: ObjectId,
-        passed: Option<OrderPlace>,
+        passed: Option<OrderPosition>,
         own: &HashSet<ObjectId>,
     ) -> Result<(), StoreError> {
         let (Some(sharing), Some(tip)) = (&self.sharing, self.repository.tip) else { return Ok(()) };
@@ -396,7 +396,7 @@ impl Writer {
         &mut self,
         common: ObjectId,
         end: ObjectId,
-        mut passed: Option<OrderPlace>,
+        mut passed: Option<OrderPosition>,
         ends: &HashSet<ObjectId>,
     ) -> Result<(), StoreError> {
         let mut entries = self.export(common, end)?;

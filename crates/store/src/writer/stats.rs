@@ -96,8 +96,8 @@ impl<const N: usize> Histogram<N> {
     }
 
     pub fn note(&self, value: u64) {
-        let place = self.bounds.iter().position(|bound| value <= *bound);
-        let count = place.map_or(&self.above, |place| &self.counts[place]);
+        let bucket = self.bounds.iter().position(|bound| value <= *bound);
+        let count = bucket.map_or(&self.above, |bucket| &self.counts[bucket]);
         count.fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(value, Ordering::Relaxed);
     }

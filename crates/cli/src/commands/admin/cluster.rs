@@ -147,7 +147,7 @@ fn describe_state(node: &NodeStatus, status: &ClusterStatus) -> &'static str {
 }
 
 fn describe_passed(batch: &PassedBatch) -> String {
-    let PassedBatch { place, node, reason, votes } = batch;
+    let PassedBatch { position, node, reason, votes } = batch;
     let others = if votes.others.is_empty() {
         String::new()
     } else {
@@ -156,9 +156,9 @@ fn describe_passed(batch: &PassedBatch) -> String {
     format!(
         "Batch {} of the node {}, up to the commit {}, breaks the rules, and does not count. Passed over by: {}.{others}\n  {}\n  \
          If that node is still running, stop it (docs/cluster.md, A wrong node).",
-        place.seq,
+        position.seq,
         shown_text(node),
-        place.head,
+        position.head,
         votes.against.join(", "),
         shown_text(reason)
     )
@@ -191,8 +191,8 @@ fn to_json(status: &ClusterStatus) -> Value {
     };
     let passed = |batch: &PassedBatch| {
         json!({
-            "position": batch.place.seq,
-            "commit": batch.place.head.to_string(),
+            "position": batch.position.seq,
+            "commit": batch.position.head.to_string(),
             "node": batch.node,
             "reason": batch.reason,
             "passed_over_by": batch.votes.against,

@@ -102,11 +102,11 @@ pub(super) fn find_data_dir(files: FileArgs) -> Result<(GivenSettings, PathBuf),
 /// A directory that is missing will be the caller's.
 pub(super) fn refuse_other_user(data_dir: &Path) -> Result<(), CliError> {
     let repository = DataDir::repository_at(data_dir);
-    let place = if repository.exists() { &repository } else { data_dir };
-    let owner = match fs::metadata(place) {
+    let dir = if repository.exists() { &repository } else { data_dir };
+    let owner = match fs::metadata(dir) {
         Ok(found) => found.uid(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(CliError::file("read", place, error)),
+        Err(error) => return Err(CliError::file("read", dir, error)),
     };
     let own = rustix::process::geteuid().as_raw();
     if owner == own {
@@ -115,7 +115,7 @@ pub(super) fn refuse_other_user(data_dir: &Path) -> Result<(), CliError> {
     let message = format!(
         "{} belongs to the user with the id {owner}, and this command runs as {own}. The server could not use files \
          that it makes there",
-        place.display()
+        dir.display()
     );
     Err(CliError::other(
         message,

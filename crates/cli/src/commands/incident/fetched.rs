@@ -50,7 +50,7 @@ impl Fetched {
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.project {
             let name = ReleaseName::parse_one(std::slice::from_ref(name))?;
-            let ServerPath { client, path, .. } = session.find_place(&name, Reader::Signer).await?;
+            let ServerPath { client, path, .. } = session.find_path(&name, Reader::Signer).await?;
             histories.push((path.clone(), fetched.fetch_project(&client, &path).await?));
             fetched.findings.known.insert(path);
             if clients.iter().all(|known| known.address() != client.address()) {

@@ -342,7 +342,7 @@ impl<S: Snapshot> Planner<'_, S> {
         let KeyShortage { role, number, threshold, left } = shortage;
         let project = quote(self.incident.project.as_str());
         let [name, _] = role_options(*role);
-        let place = number.map_or_else(|| name.to_owned(), |number| format!("{name}.{number}"));
+        let group = number.map_or_else(|| name.to_owned(), |number| format!("{name}.{number}"));
         let mut replace = String::new();
         let mut remove = String::new();
         for key in &self.question.keys {
@@ -351,7 +351,7 @@ impl<S: Snapshot> Planner<'_, S> {
         }
         let lower = match left {
             0 => "a role without keys is left to its default".to_owned(),
-            left => format!("--threshold {place}:{left} or less"),
+            left => format!("--threshold {group}:{left} or less"),
         };
         ResponseStep::new(
             &format!(
@@ -361,7 +361,7 @@ impl<S: Snapshot> Planner<'_, S> {
             ),
             vec![
                 format!("# {} signers edit {project}{replace} -o {file}", self.client),
-                format!("# {} signers edit {project}{remove} --threshold {place}:N -o {file}", self.client),
+                format!("# {} signers edit {project}{remove} --threshold {group}:N -o {file}", self.client),
             ],
         )
     }

@@ -141,9 +141,9 @@ impl StateReplay {
             let lines = self.lines().map_err(|error| CliError::file("read", &self.file, error))?;
             for kept in lines {
                 if let Some(Kept::Record(record)) = kept
-                    && let Some(place) = missing.get_mut(&record.key())
+                    && let Some(slot) = missing.get_mut(&record.key())
                 {
-                    *place = Some(record);
+                    *slot = Some(record);
                 }
             }
         }

@@ -31,7 +31,7 @@ pub(super) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
                 }
                 Err(error) => {
                     let key = settings.log.as_ref().map(|log| log.key_file.as_path());
-                    report.blame_file(&error, place_of(source.as_ref(), "log", key));
+                    report.blame_file(&error, line_of(source.as_ref(), "log", key));
                 }
             }
             look_at(settings, source.as_ref(), &mut report);
@@ -42,8 +42,8 @@ pub(super) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
 }
 
 /// Finds where the configuration file names this file.
-fn place_of(source: Option<&ConfigSource>, table: &str, file: Option<&Path>) -> Option<String> {
-    source?.place_of(table, file?)
+fn line_of(source: Option<&ConfigSource>, table: &str, file: Option<&Path>) -> Option<String> {
+    source?.line_of(table, file?)
 }
 
 fn look_at(settings: Settings, source: Option<&ConfigSource>, report: &mut Report) {
@@ -87,7 +87,7 @@ fn look_at_certificate(files: TlsFiles, source: Option<&ConfigSource>, report: &
     let (cert, key) = (files.cert.display().to_string(), files.key.display().to_string());
     match Tls::read(files) {
         Ok(_) => report.say("certificate", format!("{cert}, key {key}")),
-        Err(error) => report.blame_file(&error, place_of(source, "tls", Some(error.path()))),
+        Err(error) => report.blame_file(&error, line_of(source, "tls", Some(error.path()))),
     }
 }
 
@@ -150,7 +150,7 @@ impl Report {
     }
 
     /// `place`: where the configuration file names the file that is wrong.
-    fn blame_file(&mut self, error: &dyn Error, place: Option<String>) {
+    fn blame_file(&mut self, error: &dyn Error, line: Option<String>) {
         let mut text = error.to_string();
         for cause in std::iter::successors(error.source(), |&cause| cause.source()).map(ToString::to_string) {
             if !text.contains(&cause) {
@@ -158,7 +158,7 @@ impl Report {
                 text.push_str(&cause);
             }
         }
-        text.extend(place.map(|place| format!(" ({place})")));
+        text.extend(line.map(|line| format!(" ({line})")));
         self.wrong.push(text);
     }
 

@@ -93,13 +93,13 @@ impl Draft {
         }
         let mut set = Vec::new();
         for text in &args.threshold {
-            let (place, number) = GroupPlace::split(text)?;
+            let (group, number) = GroupName::split(text)?;
             let threshold: usize = number.parse().map_err(|_| {
                 let message = format!("`{}` must be N or ROLE:N", shown_text(text));
                 CliError::usage(message, "as in --threshold 2 or --threshold admin:1")
             })?;
-            self.group_mut(place)?.threshold = threshold;
-            set.push(place.role);
+            self.group_mut(group)?.threshold = threshold;
+            set.push(group.role);
         }
         // A role without keys is none. Of the artifact signers the reader says that they are needed.
         for groups in self.roles.values_mut() {
@@ -157,13 +157,13 @@ impl Draft {
                 continue;
             };
             let (needed, left) = (groups[i].threshold, groups[i].signers.len());
-            let place = GroupPlace { role: *role, number: (groups.len() > 1).then_some(i) };
+            let group = GroupName { role: *role, number: (groups.len() > 1).then_some(i) };
             return Err(CliError::usage(
                 match left {
                     1 => format!("{role} need {needed} signatures, and 1 key is left"),
                     _ => format!("{role} need {needed} signatures, and {left} keys are left"),
                 },
-                format!("pass --threshold {}:N too, or keep more keys", place.name()),
+                format!("pass --threshold {}:N too, or keep more keys", group.name()),
             ));
         }
         Ok(())
@@ -193,18 +193,18 @@ impl Draft {
             self.registrars.push(keys::parse_signer(registrar)?);
             return Ok(None);
         }
-        let (place, signer) = GroupPlace::split(text)?;
+        let (group, signer) = GroupName::split(text)?;
         let signer: Signer = keys::parse_signer(signer)?;
-        if self.roles.contains_key(&place.role) {
-            self.group_mut(place)?.signers.push(signer);
+        if self.roles.contains_key(&group.role) {
+            self.group_mut(group)?.signers.push(signer);
             return Ok(None);
         }
-        self.roles.insert(place.role, vec![Group { threshold: 1, signers: vec![signer] }]);
-        Ok(Some(place.role))
+        self.roles.insert(group.role, vec![Group { threshold: 1, signers: vec![signer] }]);
+        Ok(Some(group.role))
     }
 
-    fn group_mut(&mut self, place: GroupPlace) -> Result<&mut Group, CliError> {
-        let GroupPlace { role, number } = place;
+    fn group_mut(&mut self, group: GroupName) -> Result<&mut Group, CliError> {
+        let GroupName { role, number } = group;
         let groups = self.roles.get_mut(&role).map(Vec::as_mut_slice).unwrap_or_default();
         let count = groups.len();
         let [name, _] = role_options(role);
@@ -216,7 +216,7 @@ impl Draft {
         }
         groups.get_mut(number.unwrap_or_default()).ok_or_else(|| {
             let hint = format!("--add {name}:NAME=KEY adds a key to a role");
-            CliError::usage(format!("there is no group {} of {role}", place.name()), hint)
+            CliError::usage(format!("there is no group {} of {role}", group.name()), hint)
         })
     }
 
@@ -244,22 +244,22 @@ impl Draft {
     }
 }
 
-/// The place of a group: which one, and of which role.
+/// Names a group: its role, and which of the role's groups it is.
 #[derive(Debug, Clone, Copy)]
-struct GroupPlace {
+struct GroupName {
     role: Role,
     /// The number of the group, counted from 0, or `None` if the role is given alone.
     number: Option<usize>,
 }
 
-impl GroupPlace {
+impl GroupName {
     /// `admin:REST`, `artifact.2:REST` or `REST`.
     fn split(text: &str) -> Result<(Self, &str), CliError> {
         let plain = (Self { role: Role::Artifact, number: None }, text);
-        let Some((place, rest)) = text.split_once(':') else { return Ok(plain) };
-        let (name, number) = match place.split_once('.') {
+        let Some((group, rest)) = text.split_once(':') else { return Ok(plain) };
+        let (name, number) = match group.split_once('.') {
             Some((name, number)) => (name, Some(number)),
-            None => (place, None),
+            None => (group, None),
         };
         // What is no role is the beginning of a key.
         let Some(role) = Role::ALL.into_iter().find(|role| role_options(*role)[0] == name) else {
@@ -269,7 +269,7 @@ impl GroupPlace {
             number.map(|number| number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)));
         match number {
             Some(None) => Err(CliError::usage(
-                format!("`{}` names no group", shown_text(place)),
+                format!("`{}` names no group", shown_text(group)),
                 format!("{name}.1 is the first group, {name}.2 the second"),
             )),
             Some(number @ Some(_)) => Ok((Self { role, number }, rest)),

@@ -16,7 +16,7 @@ use countersign_core::documents::{signers::SignersFile as Signers, statement::St
 use countersign_core::log::checkpoint::{Checkpoint, WitnessRequest};
 use countersign_core::log::note::{Note, NoteSignature};
 use countersign_core::values::verifier_key::VerifierKey;
-use countersign_server::api::openapi::{Content, ContentSchema, EndpointAccess, ParameterPlace, Row};
+use countersign_server::api::openapi::{Content, ContentSchema, EndpointAccess, RequestPart, Row};
 use countersign_server::serve::table;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ const METHODS: [&str; 8] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", 
 
 /// The path of a route with its example.
 fn target(row: &Row) -> String {
-    let path = row.endpoint.parameters.iter().find(|parameter| parameter.place == ParameterPlace::Path);
+    let path = row.endpoint.parameters.iter().find(|parameter| parameter.part == RequestPart::Path);
     path.map_or_else(
         || row.path.clone(),
         |path| {

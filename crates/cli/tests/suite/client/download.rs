@@ -1,20 +1,14 @@
-//! `countersign download`: where the file goes, what it is checked against, and that nothing else is left behind.
+//! `countersign download` of large files, with several groups, and several at once. The rest is text (`client_download.txt`).
 
-use std::{fs, os::unix::fs::FileTypeExt as _, os::unix::fs::PermissionsExt as _, os::unix::fs::symlink};
-
-use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::digest::Sha256;
 use serde_json::json;
 
 use crate::support::client::{Computer, add_files, put_release, text};
-use crate::support::{Answer, SignersFile, World, alice, bob, carol};
-
-fn project() -> World {
-    World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()])
-}
+use crate::support::{SignersFile, World, alice, bob, carol};
 
 /// A project with one release `1.0` of these files.
 fn released(files: &[(&str, &[u8])]) -> (World, Computer) {
-    let world = project();
+    let world = World::with_project(&SignersFile::of(1, &[&alice()]), &[&alice()]);
     add_files(&world, "acme/app/1.0", files, &[&alice()]);
     let computer = Computer::of(&world.server);
     (world, computer)
@@ -22,65 +16,6 @@ fn released(files: &[(&str, &[u8])]) -> (World, Computer) {
 
 fn url(world: &World, name: &str) -> String {
     world.files.url(&format!("/acme/app/1.0/{name}"))
-}
-
-#[test]
-fn the_file_goes_where_it_is_told_and_leaves_other_places_alone() {
-    let (world, computer) = released(&[("app", b"content")]);
-    let url = url(&world, "app");
-    computer.download(&url).ok().says(&["app"]);
-    assert_eq!(computer.listing(), ["app"]);
-    let mode = fs::metadata(computer.path("app")).unwrap().permissions().mode();
-    assert_eq!(mode & 0o111, 0, "a download is not executable: {mode:o}");
-    assert_ne!(mode & 0o400, 0, "{mode:o}");
-    computer.write("dir/keep", "");
-    computer.run(&["download", &url, "-o", "renamed"]).ok().says(&["renamed"]);
-    computer.run(&["download", &url, "--output", "dir"]).ok().says(&["dir/app"]);
-    computer.run(&["download", &url, "-o", "dir/other"]).ok();
-    for name in ["app", "renamed", "dir/app", "dir/other"] {
-        assert_eq!(computer.read(name), b"content", "{name}");
-    }
-    computer.run(&["download", &url, "-o", "absent/app"]).failed(1).says(&["absent"]);
-    computer.run(&["download", &url, "-o", "-"]).failed(2);
-    assert_eq!(computer.listing(), ["app", "dir", "renamed"]);
-    // A special file in the place of the target, such as /dev/null, which root would turn into a plain file.
-    let made = std::process::Command::new("mkfifo").arg(computer.path("pipe")).status();
-    assert!(made.expect("`mkfifo` is there").success());
-    let ran = computer.run(&["download", &url, "-o", "pipe"]);
-    let kind = fs::symlink_metadata(computer.path("pipe")).unwrap().file_type();
-    assert!(kind.is_fifo() && ran.code != 0, "the pipe was replaced: {ran:?}");
-    // A link to another place.
-    computer.write("elsewhere", "precious");
-    symlink("elsewhere", computer.path("link")).unwrap();
-    computer.run(&["download", &url, "-o", "link", "--force"]).ok();
-    assert_eq!((computer.read("elsewhere"), computer.read("link")), (b"precious".into(), b"content".into()));
-}
-
-#[test]
-fn an_existing_file_is_replaced_only_by_a_verified_one() {
-    let (world, computer) = released(&[("app", b"content")]);
-    let url = url(&world, "app");
-    // Of the same length, and nothing is there yet.
-    world.files.put("/acme/app/1.0/app", "Content");
-    computer.download(&url).failed(3).says(&["not the file that was signed"]);
-    assert_eq!(computer.listing(), [""; 0]);
-    computer.write("app", "precious");
-    let forced = || computer.run(&["download", &url, "--force"]);
-    for (answer, code) in [
-        (Answer::Bytes(b"tampered with".to_vec()), 3),
-        (Answer::BrokenOff(b"conte".to_vec()), 5),
-        (Answer::HungUp, 5),
-    ] {
-        world.files.set("/acme/app/1.0/app", answer);
-        forced().failed(code).says(&["app"]);
-        assert_eq!(computer.read("app"), b"precious");
-        assert_eq!(computer.listing(), ["app"], "no remains");
-    }
-    world.files.put("/acme/app/1.0/app", "content");
-    computer.download(&url).failed(1).says(&["--force"]);
-    assert_eq!(computer.read("app"), b"precious");
-    forced().ok();
-    assert_eq!(computer.read("app"), b"content");
 }
 
 #[test]
@@ -120,21 +55,6 @@ fn empty_files_large_ones_and_odd_names_arrive_whole() {
     computer.run(&["download", &url(&world, "mac/app"), "--force"]).ok();
     assert_eq!(computer.read("app"), b"for mac");
     computer.download(&url(&world, "mac/other")).ok();
-}
-
-#[test]
-fn a_sha512_alone_is_enough() {
-    let world = project();
-    world.files.put("/acme/app/1.0/app", "content");
-    world.files.put("/acme/app/1.0/SHA512SUMS", format!("{}  app\n", Sha512::of(b"content")));
-    world.register_assets(&alice(), &[&url(&world, "SHA512SUMS")]).ok();
-    world.sign_all(&world.index_path("acme/app/1.0"), &[&alice()]);
-    let computer = Computer::of(&world.server);
-    let report = computer.json(&["download", &url(&world, "app")]);
-    assert_eq!(report["digests"], json!({ "sha256": null, "sha512": Sha512::of(b"content").to_string() }));
-    world.files.put("/acme/app/1.0/app", "Content");
-    computer.run(&["download", &url(&world, "app"), "-o", "again"]).failed(3);
-    assert_eq!(computer.listing(), ["app"]);
 }
 
 #[test]

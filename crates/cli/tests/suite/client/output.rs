@@ -1,9 +1,9 @@
-//! How the client speaks where no server is there, and in colours. The rest is text (`client_output.txt`).
+//! How the client speaks where no server is there, in colours, and offline. The rest is text (`client_output.txt`).
 
 use std::thread;
 
 use crate::support::client::{Computer, NO_SERVER, add_files};
-use crate::support::{SignersFile, World, alice};
+use crate::support::{SignersFile, World, alice, days_ago, person};
 
 const ESCAPE: char = '\u{1b}';
 
@@ -59,4 +59,30 @@ fn colours_are_asked_for_and_texts_from_outside_are_escaped() {
     computer.run(&["status", &index]).ok().says(&["bad", "thing"]).says_nothing_of(&raw);
     computer.run(&["trust", "list"]).ok().says(&["bad", "thing"]).says_nothing_of(&raw);
     assert_eq!(computer.json(&["status", &index])["reason"], reason, "a program gets the text itself");
+}
+
+#[test]
+fn a_proposal_is_shown_offline_as_it_is_online() {
+    let (alice, bob) = (person("alice"), person("bob"));
+    let world = World::with_project(&SignersFile::of(1, &[&alice]), &[&alice]);
+    let next = SignersFile::dated(days_ago(5)).artifact(1, &[&alice, &bob]);
+    world.propose(&alice, "acme/app", &next).ok();
+    let (connected, offline) = (Computer::of(&world.server), Computer::offline());
+    let pending = world.pending_path("acme/app");
+    connected.run_as("alice", &["sign", &pending, "--export", "export.json"]).ok();
+    connected.carry(&offline, &["export.json"]);
+    let offline_shown =
+        offline.run_as("bob", &["sign", "--detached", "export.json", "-o", "signatures.json", "--yes"]).ok();
+    let online_shown = connected.run_as("alice", &["sign", &pending, "--yes"]).ok();
+    let shown: Vec<_> = online_shown.stderr.lines().filter(|line| !line.starts_with("Signed")).collect();
+    assert!(shown.len() > 5, "{shown:?}");
+    // All but which of them the reader is.
+    let told = offline_shown.stderr.replace(" (you)", "");
+    for line in shown {
+        let line = line.replace(" (you)", "");
+        assert!(told.contains(&line), "{line:?} is missing: {offline_shown:?}");
+    }
+    offline.carry(&connected, &["signatures.json"]);
+    let submitted = connected.json_as("alice", &["sign", "--submit", "signatures.json"]);
+    assert_eq!(submitted["signed"][0]["is_complete"], true);
 }

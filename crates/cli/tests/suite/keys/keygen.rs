@@ -1,11 +1,11 @@
-//! `countersign keygen`: the two files, their modes, and what it never does.
+//! `countersign keygen`: the two files and their modes. What it never does is text (`client_keygen.txt`).
 
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::{fs, path::Path};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::keys::{assert_accepted, failure, installed, mode, ping, public_key, ssh_keygen, text};
+use crate::support::keys::{assert_accepted, installed, mode, ping, public_key, ssh_keygen, text};
 use crate::support::{Launch, TestServer};
 
 fn keygen(out: &Path) -> Launch {
@@ -51,47 +51,6 @@ fn it_makes_two_files_with_the_modes_of_ssh_keygen_and_names_them() {
     let line = fs::read_to_string(dir.path().join("bob.pub")).unwrap();
     assert_eq!(line.split(' ').count(), 2, "no comment, and no space for it: {line:?}");
     assert_ne!(key, public_key(&public), "every key is another");
-}
-
-#[test]
-fn nothing_is_overwritten_and_what_is_refused_leaves_no_file() {
-    let dir = TempDir::new().unwrap();
-    for taken in ["key", "key.pub"] {
-        let (private, taken) = (dir.path().join("key"), dir.path().join(taken));
-        fs::write(&taken, "precious").unwrap();
-        let error = failure(&keygen(&private).arg("--no-password"), 1);
-        assert!(error.contains(text(&taken)) && error.contains("nothing is overwritten"), "{error}");
-        assert_eq!(fs::read_to_string(&taken).unwrap(), "precious");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-        fs::remove_file(&taken).unwrap();
-    }
-    let (private, elsewhere) = (dir.path().join("key"), dir.path().join("elsewhere"));
-    for link in ["key", "key.pub"] {
-        let link = dir.path().join(link);
-        symlink(&elsewhere, &link).unwrap();
-        failure(&keygen(&private).arg("--no-password"), 1);
-        assert!(!elsewhere.exists());
-        fs::remove_file(&link).unwrap();
-    }
-    let error = failure(&keygen(&dir.path().join("missing/key")).arg("--no-password"), 1);
-    assert!(error.contains("missing/key") && error.contains("check the path"), "{error}");
-    let error = failure(&keygen(&dir.path().join("key")), 2);
-    assert!(error.contains("--password-file") && error.contains("--no-password"), "{error}");
-    let launch = keygen(&dir.path().join("key")).args(["--no-password", "--password-file", "/dev/null"]);
-    assert_eq!(launch.output().status.code(), Some(2));
-    let file = dir.path().join("passphrase");
-    for content in ["", "\n", "\r\n", "\nsecond line"] {
-        fs::write(&file, content).unwrap();
-        let error = failure(&keygen(&dir.path().join("key")).args(["--password-file", text(&file)]), 2);
-        assert!(error.contains("is empty"), "{error}");
-    }
-    fs::remove_file(&file).unwrap();
-    for comment in ["two\nlines", "tab\tbed", "right\u{202e}left", &"long".repeat(100)] {
-        let error =
-            failure(&keygen(&dir.path().join("key")).args(["--no-password", "--comment", comment]), 2);
-        assert!(error.contains("--comment"), "{error}");
-    }
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Rotations that wait, and vetoes (D130–D138, D176).
 
 mod client;
-mod offline;
 mod repeated;
 mod scene;
 mod served;

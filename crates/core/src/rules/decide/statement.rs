@@ -137,10 +137,10 @@ fn join_pending(
     groups: &[Group],
 ) -> Result<Option<SignatureSet>, StatementRefusal> {
     let SignedStatement { kind, file_path: file, text, public_key, .. } = statement;
-    let place = kind.path_of(file);
-    let path = layout::pending_of(&place);
+    let statement_path = kind.path_of(file);
+    let path = layout::pending_of(&statement_path);
     let Some(pending) = snapshot.read(&path)? else { return Ok(None) };
-    let set = stored::collected_signatures(snapshot, &place)?;
+    let set = stored::collected_signatures(snapshot, &statement_path)?;
     if *pending == *text.as_bytes() {
         // A rotation may have made these signatures enough; then any of their signers can carry it out.
         if set.entries.contains_key(public_key) && !quorum::is_met(groups, &set.signers()) {
@@ -160,9 +160,9 @@ fn join_pending(
 
 /// Records a statement that needs more signatures.
 fn record_pending(change: &mut Change, statement: &SignedStatement, set: &SignatureSet) {
-    let place = statement.kind.path_of(&statement.file_path);
-    change.write(layout::pending_of(&place), statement.text.as_bytes());
-    change.write(layout::pending_signatures_of(&place), set.write());
+    let statement_path = statement.kind.path_of(&statement.file_path);
+    change.write(layout::pending_of(&statement_path), statement.text.as_bytes());
+    change.write(layout::pending_signatures_of(&statement_path), set.write());
 }
 
 // Objecting to a release, and taking the objection back (D123–D125). It blocks nothing.

@@ -62,14 +62,14 @@ pub enum Section {
 #[derive(Debug, Clone)]
 pub struct Parameter {
     pub name: &'static str,
-    pub place: ParameterPlace,
+    pub part: RequestPart,
     pub about: &'static str,
     pub schema: Value,
     pub example: Value,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParameterPlace {
+pub enum RequestPart {
     /// A part of the path. It is always required; the others are optional.
     Path,
     Query,
@@ -196,8 +196,8 @@ impl Endpoint {
     }
 
     pub fn answers(mut self, answer: DescribedAnswer) -> Self {
-        let place = self.answers.partition_point(|other| other.status <= answer.status);
-        self.answers.insert(place, answer);
+        let position = self.answers.partition_point(|other| other.status <= answer.status);
+        self.answers.insert(position, answer);
         self
     }
 
@@ -324,7 +324,7 @@ impl DescribedAnswer {
 impl Content {
     /// Examples by name, and by their name in the file of examples.
     pub fn of<T: ToSchema>(examples: &[(&'static str, &str)]) -> Self {
-        let examples = examples.iter().map(|(name, place)| (*name, find_example(place))).collect();
+        let examples = examples.iter().map(|(name, key)| (*name, find_example(key))).collect();
         Self { media_type: JSON, schema: ContentSchema::of::<T>(), examples }
     }
 
@@ -380,15 +380,15 @@ const SEGMENT_PATTERN: &str = r"((?!\.{1,2}(/|$)|\.[gG][iI][tT](/|$))[^/\\\x00-\
 impl Parameter {
     /// A part of the path. It is always required; the others are optional.
     pub fn path(name: &'static str, about: &'static str, schema: Value, example: impl Into<Value>) -> Self {
-        Self { name, place: ParameterPlace::Path, about, schema, example: example.into() }
+        Self { name, part: RequestPart::Path, about, schema, example: example.into() }
     }
 
     pub fn query(name: &'static str, about: &'static str, schema: Value, example: impl Into<Value>) -> Self {
-        Self { place: ParameterPlace::Query, ..Self::path(name, about, schema, example) }
+        Self { part: RequestPart::Query, ..Self::path(name, about, schema, example) }
     }
 
     pub fn header(name: &'static str, about: &'static str, schema: Value, example: impl Into<Value>) -> Self {
-        Self { place: ParameterPlace::Header, ..Self::path(name, about, schema, example) }
+        Self { part: RequestPart::Header, ..Self::path(name, about, schema, example) }
     }
 }
 

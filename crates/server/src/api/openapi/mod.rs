@@ -9,7 +9,7 @@ use countersign_core::rules::auth::{MAX_AGE_MINUTES, MAX_LEAD_SECONDS};
 use countersign_core::values::{digest::Sha256, wire};
 use serde_json::{Map, Value, json};
 
-use crate::api::openapi::schemas::{PLACE, Schemas};
+use crate::api::openapi::schemas::{SCHEMAS_REF, Schemas};
 pub use crate::api::openapi::{endpoint::*, schemas::SchemaField, schemas::Type};
 
 /// Every endpoint, and the document that describes them.
@@ -140,15 +140,15 @@ fn security_schemes() -> Value {
 }
 
 fn parameter(parameter: &Parameter) -> Value {
-    let place = match parameter.place {
-        ParameterPlace::Path => "path",
-        ParameterPlace::Query => "query",
-        ParameterPlace::Header => "header",
+    let part = match parameter.part {
+        RequestPart::Path => "path",
+        RequestPart::Query => "query",
+        RequestPart::Header => "header",
     };
     json!({
         "name": parameter.name,
-        "in": place,
-        "required": parameter.place == ParameterPlace::Path,
+        "in": part,
+        "required": parameter.part == RequestPart::Path,
         "description": parameter.about,
         "schema": parameter.schema,
         "example": parameter.example,
@@ -171,7 +171,7 @@ fn response(answer: &DescribedAnswer) -> Value {
 
 fn media(content: &Content) -> (String, Value) {
     let schema = match content.schema {
-        ContentSchema::Type(of) => json!({ "$ref": format!("{PLACE}{}", of.name()) }),
+        ContentSchema::Type(of) => json!({ "$ref": format!("{SCHEMAS_REF}{}", of.name()) }),
         ContentSchema::Object => json!({ "type": "object" }),
         ContentSchema::Text => json!({ "type": "string" }),
         // Bytes are not JSON, so a schema has nothing to say about them.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt};
 use serde_json::Value;
 use utoipa::{ToSchema, openapi::RefOr, openapi::Schema};
 
-pub(crate) const PLACE: &str = "#/components/schemas/";
+pub(crate) const SCHEMAS_REF: &str = "#/components/schemas/";
 
 /// A type of `core`: the name of its schema, and how to get it.
 #[derive(Clone, Copy)]
@@ -99,7 +99,8 @@ fn list_fields(schema: &Value, prefix: &str, schemas: &Schemas, fields: &mut Vec
 }
 
 fn resolve<'a>(schema: &'a Value, schemas: &'a Schemas) -> &'a Value {
-    let target = schema["$ref"].as_str().and_then(|place| schemas.get(place.strip_prefix(PLACE)?));
+    let target =
+        schema["$ref"].as_str().and_then(|reference| schemas.get(reference.strip_prefix(SCHEMAS_REF)?));
     target.unwrap_or(schema)
 }
 

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::api::openapi::{EXAMPLE_PROJECT, Endpoint, Parameter, Section, after_index, matching, one_of};
 use crate::api::{openapi, routes::files::write_and_send, routing::RouteTable, state::App, state::ask};
 use crate::http::{error::ApiError, request::Query, request::bad};
-use crate::limits::connections::RequestOrigin;
+use crate::limits::connections::RequestSender;
 
 pub(crate) fn routes() -> RouteTable {
     let digest = |name, about, digits: usize| {
@@ -99,15 +99,15 @@ fn catalogued(id: &'static str, section: Section, summary: &'static str, malform
 /// Answers with what a look into the catalogue finds.
 async fn answer<T: Serialize + Send + 'static>(
     app: &App,
-    origin: &RequestOrigin,
+    sender: &RequestSender,
     question: impl FnOnce(&Look<'_>) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<Response, ApiError> {
-    write_and_send(app, &ask(app, origin, question).await??, origin).await
+    write_and_send(app, &ask(app, sender, question).await??, sender).await
 }
 
 async fn list_releases(
     State(app): State<App>,
-    origin: RequestOrigin,
+    sender: RequestSender,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let ReleasesQuery { wanted, after } = ReleasesQuery::parse(uri.query().unwrap_or_default())?;
@@ -116,18 +116,18 @@ async fn list_releases(
         Wanted::Project(wanted) => look.releases_of(&wanted, after.as_ref()).map_err(bad("after")),
         Wanted::Newest(project) => Ok(look.newest_release_of(&project)),
     };
-    answer(&app, &origin, find).await
+    answer(&app, &sender, find).await
 }
 
 async fn find_projects(
     State(app): State<App>,
-    origin: RequestOrigin,
+    sender: RequestSender,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let query = Query::parse(uri.query().unwrap_or_default(), &["name"])?;
     let name = query.get("name").ok_or_else(|| ApiError::invalid_parameter("name: must be given"))?;
     let name = ProjectName::parse(name).map_err(bad("name"))?;
-    answer(&app, &origin, move |look| Ok(look.projects_named(&name))).await
+    answer(&app, &sender, move |look| Ok(look.projects_named(&name))).await
 }
 
 struct ReleasesQuery {
@@ -191,22 +191,22 @@ fn parse_digest<const N: usize>(name: &str, hex: &str) -> Result<HexDigest<N>, A
     digest.ok_or_else(|| ApiError::invalid_parameter(format!("{name}: must be {} hexadecimal digits", 2 * N)))
 }
 
-async fn describe_key(State(app): State<App>, origin: RequestOrigin, uri: Uri) -> Result<Response, ApiError> {
+async fn describe_key(State(app): State<App>, sender: RequestSender, uri: Uri) -> Result<Response, ApiError> {
     let key = parse_key(&uri)?;
-    answer(&app, &origin, move |look| Ok(look.describe_key(&key))).await
+    answer(&app, &sender, move |look| Ok(look.describe_key(&key))).await
 }
 
-async fn list_pending(State(app): State<App>, origin: RequestOrigin, uri: Uri) -> Result<Response, ApiError> {
+async fn list_pending(State(app): State<App>, sender: RequestSender, uri: Uri) -> Result<Response, ApiError> {
     let key = parse_key(&uri)?;
-    answer(&app, &origin, move |look| Ok(look.pending_for(&key))).await
+    answer(&app, &sender, move |look| Ok(look.pending_for(&key))).await
 }
 
-async fn list_signed(State(app): State<App>, origin: RequestOrigin, uri: Uri) -> Result<Response, ApiError> {
+async fn list_signed(State(app): State<App>, sender: RequestSender, uri: Uri) -> Result<Response, ApiError> {
     let key = parse_key(&uri)?;
     let query = Query::parse(uri.query().unwrap_or_default(), &["since", "after"])?;
     let since = query.get("since").map(Timestamp::parse).transpose().map_err(bad("since"))?;
     let after = query.get("after").map(RepoPath::parse).transpose().map_err(bad("after"))?;
-    answer(&app, &origin, move |look| look.signed_by(&key, since, after.as_ref()).map_err(bad("after"))).await
+    answer(&app, &sender, move |look| look.signed_by(&key, since, after.as_ref()).map_err(bad("after"))).await
 }
 
 /// The segment behind `/v1/keys/`. Bytes that are no valid key are fine: no one lists them.

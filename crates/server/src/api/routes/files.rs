@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Section, any_path, file_path, if_none_match};
 use crate::api::routing::{RouteTable, Tail, parse_tail};
 use crate::api::{openapi, routes::history::HistoryEntries, routes::history::cached_chain, state::App};
-use crate::{http::error::ApiError, http::sending::SMALL_BYTES, limits::connections::RequestOrigin};
+use crate::{http::error::ApiError, http::sending::SMALL_BYTES, limits::connections::RequestSender};
 
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -78,7 +78,7 @@ pub(crate) fn describe_stored(about: &str) -> DescribedAnswer {
 
 async fn raw(
     State(app): State<App>,
-    origin: RequestOrigin,
+    sender: RequestSender,
     tail: Tail,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -90,7 +90,7 @@ async fn raw(
         }
         None => path,
     };
-    let question = FileQuestion { app, origin, headers };
+    let question = FileQuestion { app, sender, headers };
     let project = layout::project_of_history(&path);
     if let Some((id, project)) = project.and_then(|project| Some((head.history_id(&project)?, project))) {
         return question.send_history(head, project, id).await;
@@ -101,22 +101,22 @@ async fn raw(
 
 async fn signers(
     State(app): State<App>,
-    origin: RequestOrigin,
+    sender: RequestSender,
     tail: Tail,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (path, head) = (tail.parse()?, app.store.head());
     let file = head.nearest_signers(&path).map(|file| file.id);
     let file = file.ok_or_else(|| ApiError::no_signers(path.as_str()))?;
-    let question = FileQuestion { app, origin, headers };
+    let question = FileQuestion { app, sender, headers };
     question.send_file(head, path, file, Head::nearest_signers, JSON).await
 }
 
-async fn chain(State(app): State<App>, origin: RequestOrigin, tail: Tail) -> Result<Response, ApiError> {
+async fn chain(State(app): State<App>, sender: RequestSender, tail: Tail) -> Result<Response, ApiError> {
     let path = parse_artifact(&tail.0)?;
     let head = app.store.head();
     let entries = app.sending.read(move || HistoryEntries::chain(head, &path)).await??;
-    Ok(with_type(entries.send(&app, &origin).await?, JSON))
+    Ok(with_type(entries.send(&app, &sender).await?, JSON))
 }
 
 /// Answers with a stored file without waiting; `None` leaves the request to the handler.
@@ -194,7 +194,7 @@ fn serve_cached(
 /// A request for a file that has to be read, away from the threads of connections.
 struct FileQuestion {
     app: App,
-    origin: RequestOrigin,
+    sender: RequestSender,
     headers: HeaderMap,
 }
 
@@ -217,7 +217,7 @@ impl FileQuestion {
             Ok::<_, ApiError>(head.content(found).map_err(|error| unreadable(&path, &error))?)
         };
         let content = self.app.sending.read(read).await??;
-        Ok(tagged(self.app.sending.answer(content, &self.origin).await?, content_type, &tag))
+        Ok(tagged(self.app.sending.answer(content, &self.sender).await?, content_type, &tag))
     }
 
     async fn send_history(
@@ -233,7 +233,7 @@ impl FileQuestion {
         let path = layout::history(&project);
         let entries = self.app.sending.read(move || HistoryEntries::document(head, project)).await??;
         let entries = entries.ok_or_else(|| file_not_found(&path))?;
-        Ok(tagged(entries.send(&self.app, &self.origin).await?, OCTET_STREAM, &tag))
+        Ok(tagged(entries.send(&self.app, &self.sender).await?, OCTET_STREAM, &tag))
     }
 }
 
@@ -241,19 +241,19 @@ impl FileQuestion {
 pub(crate) async fn send_json(
     app: &App,
     answer: Bytes,
-    origin: &RequestOrigin,
+    sender: &RequestSender,
 ) -> Result<Response, ApiError> {
-    Ok(with_type(app.sending.answer(answer, origin).await?, JSON))
+    Ok(with_type(app.sending.answer(answer, sender).await?, JSON))
 }
 
 /// Writes an answer as JSON and sends it. It waits for room if it is large.
 pub(crate) async fn write_and_send(
     app: &App,
     answer: &impl Serialize,
-    origin: &RequestOrigin,
+    sender: &RequestSender,
 ) -> Result<Response, ApiError> {
     let answer = serde_json::to_vec(answer).expect("lists of text and numbers are always JSON");
-    send_json(app, answer.into(), origin).await
+    send_json(app, answer.into(), sender).await
 }
 
 fn with_type(mut response: Response, content_type: HeaderValue) -> Response {

@@ -9,12 +9,12 @@ use axum::{body::Body, body::Bytes, response::Response};
 use countersign_api::assembly::Assembly;
 use countersign_core::documents::{history::EntryFacts, layout};
 use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
-use countersign_core::rules::{chain, chain::ChainPlace, chain::ChainRefusal, stored};
+use countersign_core::rules::{chain, chain::ChainRefusal, chain::LocatedChain, stored};
 use countersign_core::values::{bounds::FILE_BYTES, path::RepoPath, time::Timestamp};
 use countersign_store::{Head, unreadable};
 
 use crate::http::{error::ApiError, sending::BodyPart, sending::SMALL_BYTES, sending::sized};
-use crate::{api::state::App, limits::connections::RequestOrigin};
+use crate::{api::state::App, limits::connections::RequestSender};
 
 /// Every part except the last is at least this long.
 const PART_BYTES: usize = 128 << 10;
@@ -40,7 +40,7 @@ impl HistoryEntries {
     }
 
     pub(crate) fn chain(head: Arc<Head>, path: &RepoPath) -> Result<Self, ChainRefusal> {
-        let ChainPlace { project, last: count } = chain::locate(&*head, path)?;
+        let LocatedChain { project, last: count } = chain::locate(&*head, path)?;
         Ok(Self::of(head, project, count, Assembly::chain(count))?)
     }
 
@@ -50,12 +50,12 @@ impl HistoryEntries {
     }
 
     /// Answers with all of it.
-    pub(crate) async fn send(self, app: &App, origin: &RequestOrigin) -> Result<Response, ApiError> {
+    pub(crate) async fn send(self, app: &App, sender: &RequestSender) -> Result<Response, ApiError> {
         let length = self.bytes;
         let room = match length <= SMALL_BYTES {
             true => None,
             // In memory at a time: a part, and the entry that it ends with.
-            false => Some(app.sending.hold(length.min(PART_BYTES + FILE_BYTES), origin).await?),
+            false => Some(app.sending.hold(length.min(PART_BYTES + FILE_BYTES), sender).await?),
         };
         let entries = Arc::new(self);
         let reader = Arc::clone(&entries);
@@ -87,13 +87,13 @@ impl HistoryEntries {
 pub(crate) fn cached_chain(app: &App, path: &RepoPath) -> Result<Option<Bytes>, ChainRefusal> {
     let head = app.store.glance();
     match chain::locate(&AtHand { head: &head, looks: Cell::new(0) }, path) {
-        Ok(place) => Ok(assemble_cached(&head, place)),
+        Ok(located) => Ok(assemble_cached(&head, located)),
         Err(ChainRefusal::Stored(_)) => Ok(None),
         Err(refusal @ ChainRefusal::NotSigned(_)) => Err(refusal),
     }
 }
 
-fn assemble_cached(head: &Head, ChainPlace { project, last }: ChainPlace) -> Option<Bytes> {
+fn assemble_cached(head: &Head, LocatedChain { project, last }: LocatedChain) -> Option<Bytes> {
     let assembly = Assembly::chain(last);
     let mut text = Vec::new();
     for number in 1..=last {

@@ -26,7 +26,7 @@ pub(crate) fn show(app: &App, kinds: &RequestKinds) -> impl IntoResponse + use<>
     page.value("countersign_ready", "Whether the server can accept changes, as /readyz says.", is_ready);
     write_requests(&mut page, kinds, &app.requests);
     write_clients(&mut page, app);
-    write_places(&mut page, app);
+    write_permits(&mut page, app);
     write_store(&mut page, app);
     write_fetches(&mut page, app);
     if let Some(mirror) = app.role.mirror() {
@@ -93,23 +93,25 @@ fn write_clients(page: &mut Page, app: &App) {
     page.value("countersign_large_answer_bytes", "Bytes of large answers that are being sent.", bytes);
 }
 
-fn write_places(page: &mut Page, app: &App) {
+fn write_permits(page: &mut Page, app: &App) {
     let kinds = [
         ("fetch_turns", &app.upstream.turns.turns),
-        ("release_downloads", &app.upstream.releases.places),
-        ("event_listeners", &app.events.places),
+        ("release_downloads", &app.upstream.releases.permits),
+        ("event_listeners", &app.events.permits),
         ("journal_followers", &app.followers.reading),
         ("waiting_followers", &app.followers.waiting),
         ("large_bodies", &app.large_bodies),
         ("pages", &app.renderings),
     ];
     let mut write = |name: &str, help: &str, value: fn(&FairSemaphore) -> u64| {
-        page.values(name, help, "of", kinds.map(|(of, places)| (of, value(places))));
+        page.values(name, help, "of", kinds.map(|(of, permits)| (of, value(permits))));
     };
-    write("countersign_places", "Places in total.", |places| places.total() as u64);
-    write("countersign_places_held", "Places in use.", |places| places.held() as u64);
-    write("countersign_places_awaited", "Requests that wait for a place.", |places| places.waiting() as u64);
-    write("countersign_places_refused_total", "Requests that got no place.", |places| places.refused.get());
+    write("countersign_places", "Places in total.", |permits| permits.total() as u64);
+    write("countersign_places_held", "Places in use.", |permits| permits.held() as u64);
+    write("countersign_places_awaited", "Requests that wait for a place.", |permits| {
+        permits.waiting() as u64
+    });
+    write("countersign_places_refused_total", "Requests that got no place.", |permits| permits.refused.get());
     let help = "Places that their holders lost to others.";
     write("countersign_places_given_up_total", help, FairSemaphore::gave_way);
 }
@@ -213,7 +215,7 @@ fn write_fetches(page: &mut Page, app: &App) {
     let faults = UpstreamFault::ALL.map(|fault| (fault.name(), app.requests.upstream_failures(fault)));
     let help = "Requests answered with 500 because of what an upstream did, by kind.";
     page.values("countersign_upstream_failures_total", help, "kind", faults);
-    let (fetching, downloads) = (app.upstream.turns.under_way(), app.upstream.releases.places.held());
+    let (fetching, downloads) = (app.upstream.turns.under_way(), app.upstream.releases.permits.held());
     page.value("countersign_fetching_requests", "Requests that fetch or wait for their turn.", fetching);
     page.value("countersign_release_downloads", "Releases that are being downloaded.", downloads);
 }

@@ -16,7 +16,7 @@ use crate::api::routes::files::{file_not_found, send_json};
 use crate::api::routing::{RouteTable, Tail};
 use crate::api::{auth::Authenticated, state::App, state::wait_until_ready};
 use crate::operate::{observe, observe::RequestFact};
-use crate::{http::error::ApiError, limits::connections::RequestOrigin};
+use crate::{http::error::ApiError, limits::connections::RequestSender};
 
 pub(crate) fn routes() -> RouteTable {
     RouteTable::default()
@@ -76,7 +76,7 @@ pub(crate) fn routes() -> RouteTable {
 /// Lists what waits for the caller. This takes no turn of the public questions, so strangers cannot hold up signers.
 async fn list_pending(
     State(app): State<App>,
-    origin: RequestOrigin,
+    sender: RequestSender,
     request: Authenticated,
 ) -> Result<Response, ApiError> {
     wait_until_ready(&app).await?;
@@ -90,7 +90,7 @@ async fn list_pending(
             app.sending.read(move || write_pending(&catalogue.look(), &caller)).await?
         }
     };
-    send_json(&app, answer.into(), &origin).await
+    send_json(&app, answer.into(), &sender).await
 }
 
 fn write_pending(look: &Look<'_>, caller: &PublicKey) -> Vec<u8> {
@@ -102,14 +102,14 @@ fn write_pending(look: &Look<'_>, caller: &PublicKey) -> Vec<u8> {
 
 async fn to_sign(
     State(app): State<App>,
-    origin: RequestOrigin,
+    sender: RequestSender,
     tail: Tail,
     _: Authenticated,
 ) -> Result<Response, ApiError> {
     let path = tail.parse()?;
     let head = app.store.head();
     let answer = app.sending.read(move || write_to_sign(&head, &path)).await??;
-    send_json(&app, answer, &origin).await
+    send_json(&app, answer, &sender).await
 }
 
 fn write_to_sign(head: &Head, path: &RepoPath) -> Result<Bytes, ApiError> {

@@ -19,7 +19,7 @@ use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Parameter, Section
 use crate::api::routes::files::{JSON, describe_stored, file_not_found, matches_tag, not_modified, tagged};
 use crate::api::{openapi, routing::RouteTable, routing::Tail, state::App, state::ask};
 use crate::http::{error::ApiError, request::Query, request::bad};
-use crate::limits::connections::RequestOrigin;
+use crate::limits::connections::RequestSender;
 
 /// How often the newest release can be revoked while a question for it is answered.
 const MOST_LOOKS: usize = 4;
@@ -52,14 +52,14 @@ pub(crate) fn routes() -> RouteTable {
 
 async fn state(
     AppState(app): AppState<App>,
-    origin: RequestOrigin,
+    sender: RequestSender,
     tail: Tail,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (path, question) = (tail.parse()?, StateQuestion::parse(uri.query().unwrap_or_default())?);
     let WrittenState { bytes, tag } = match question.wanted {
-        Wanted::Newest => find_newest(&app, &origin, path, question.known).await?,
+        Wanted::Newest => find_newest(&app, &sender, path, question.known).await?,
         wanted => {
             let reader = Arc::clone(&app);
             let read = move || read_state(&reader, &path, &wanted, question.known).map(WrittenState::of);
@@ -69,7 +69,7 @@ async fn state(
     if matches_tag(&headers, tag.as_bytes()) {
         return Ok(not_modified(tag.as_bytes()));
     }
-    Ok(tagged(app.sending.answer(bytes, &origin).await?, JSON, tag.as_bytes()))
+    Ok(tagged(app.sending.answer(bytes, &sender).await?, JSON, tag.as_bytes()))
 }
 
 /// An answer in bytes, written beside the threads of connections: a history can have megabytes.
@@ -205,13 +205,13 @@ fn prove_consistency(app: &App, staple: Option<&Staple>, seen: Option<u64>) -> O
 /// names it, and another head can show it.
 async fn find_newest(
     app: &App,
-    origin: &RequestOrigin,
+    sender: &RequestSender,
     project: RepoPath,
     known: Known,
 ) -> Result<WrittenState, ApiError> {
     for _ in 0..MOST_LOOKS {
         let (question, reader) = (project.clone(), Arc::clone(app));
-        let found = ask(app, origin, move |look| {
+        let found = ask(app, sender, move |look| {
             let index = layout::index_in(&question);
             let newest = match reader.store.head().contains(&index) {
                 true => None,

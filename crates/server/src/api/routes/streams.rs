@@ -19,7 +19,7 @@ use crate::api::{openapi, routing::RouteTable, state::App};
 use crate::events::journal::{CommitNews, FollowRequest, MIN_BYTES_PER_SECOND, not_in_history};
 use crate::events::{EventSource, ListenRequest, Listener, journal, not_kept};
 use crate::http::{error::ApiError, request::Query, request::parse_commit_id};
-use crate::limits::connections::RequestOrigin;
+use crate::limits::connections::RequestSender;
 
 const COMMIT: HeaderName = HeaderName::from_static(wire::HEADER_COMMIT);
 
@@ -93,7 +93,7 @@ data 3
 
 async fn listen(
     State(app): State<App>,
-    origin: RequestOrigin,
+    sender: RequestSender,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
@@ -103,15 +103,15 @@ async fn listen(
         events: Arc::clone(&app.events),
         is_stopping: app.stopping(),
     };
-    Listener::start(source, request, &origin).await
+    Listener::start(source, request, &sender).await
 }
 
-async fn follow(State(app): State<App>, origin: RequestOrigin, uri: Uri) -> Result<Response, ApiError> {
+async fn follow(State(app): State<App>, sender: RequestSender, uri: Uri) -> Result<Response, ApiError> {
     let query = Query::parse(uri.query().unwrap_or_default(), &["after", "wait"])?;
     let after = query.get("after").map(|text| parse_commit_id("after", text)).transpose()?;
     let wait = query.get("wait").map(parse_seconds).transpose()?.unwrap_or_default();
     let request = FollowRequest { after, wait };
-    let (claimant, client) = (origin.claimant(), origin.listen());
+    let (claimant, client) = (sender.claimant(), sender.listen());
     let news = CommitNews { end: app.events.subscribe(), is_stopping: app.stopping() };
     app.followers.wait(&app.store, request, claimant.clone(), news).await?;
     let journal = journal::begin(&app.followers, Arc::clone(&app.store), request.after, claimant).await?;

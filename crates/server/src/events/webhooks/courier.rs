@@ -65,7 +65,7 @@ impl Courier {
 
     async fn deliver_all(&mut self) -> Result<Infallible, Stopped> {
         let mut new_commits = self.store.recent_commits().subscribe();
-        let mut commits = self.find_place().await?;
+        let mut commits = self.find_commits().await?;
         loop {
             new_commits.borrow_and_update();
             let read;
@@ -73,7 +73,7 @@ impl Courier {
             match read {
                 Ok(Some(piece)) if piece.commits.is_empty() => self.wait_for(&mut new_commits).await?,
                 Ok(Some(piece)) => self.deliver_piece(piece).await?,
-                Ok(None) => commits = self.find_place().await?,
+                Ok(None) => commits = self.find_commits().await?,
                 Err(error) => self.wait_after(&error).await?,
             }
         }
@@ -139,10 +139,10 @@ impl Courier {
     }
 
     /// Finds where to continue. The first commit is the last one that was looked at.
-    async fn find_place(&mut self) -> Result<Commits, Stopped> {
+    async fn find_commits(&mut self) -> Result<Commits, Stopped> {
         loop {
             let (recent_commits, stop) = (Arc::clone(self.store.recent_commits()), self.stop.clone());
-            let commit = self.progress.place().commit;
+            let commit = self.progress.position().commit;
             let finding = move || Commits::find(&recent_commits, &commit, || *stop.borrow());
             match in_background(finding).await {
                 Ok(FoundCommits::At(commits)) => return Ok(commits),
@@ -175,8 +175,8 @@ impl Courier {
     }
 
     async fn deliver_commit(&mut self, commit: &RecentCommit) -> Result<(), Stopped> {
-        let (events, place) = (commit.events(), self.progress.place());
-        let done = if place.commit == commit.id { place.events.unwrap_or(events.len()) } else { 0 };
+        let (events, position) = (commit.events(), self.progress.position());
+        let done = if position.commit == commit.id { position.events.unwrap_or(events.len()) } else { 0 };
         for (number, event) in events.iter().enumerate().skip(done) {
             if is_wanted(&self.webhook.filters, event, &self.store) {
                 self.deliver(commit, number, event).await?;
@@ -187,7 +187,7 @@ impl Courier {
                 }
             }
         }
-        let is_delivered = self.progress.place().events.is_some();
+        let is_delivered = self.progress.position().events.is_some();
         self.progress.advance(DeliveryPosition::after(commit.id));
         if is_delivered {
             self.record().await;

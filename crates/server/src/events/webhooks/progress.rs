@@ -87,7 +87,7 @@ impl Progress {
         Self { path: None, position: DeliveryPosition::after(newest), behind_since: None }
     }
 
-    pub fn place(&self) -> DeliveryPosition {
+    pub fn position(&self) -> DeliveryPosition {
         self.position
     }
 

@@ -42,7 +42,7 @@ const PROGRESS_BYTES: u64 = 64 << 20;
 pub struct Releases {
     known: Arc<Mutex<HashMap<RepoPath, Arc<Shared>>>>,
     /// Held by downloads, not by the clients that wait: a client that leaves makes no room for another download.
-    pub places: Arc<FairSemaphore>,
+    pub permits: Arc<FairSemaphore>,
     patience: Duration,
 }
 
@@ -87,7 +87,7 @@ impl Default for Releases {
 
 impl Releases {
     pub fn with_patience(patience: Duration) -> Self {
-        Self { known: Arc::default(), places: FairSemaphore::new(DOWNLOADS), patience }
+        Self { known: Arc::default(), permits: FairSemaphore::new(DOWNLOADS), patience }
     }
 
     /// Downloads the release and computes the digests of its assets, or joins a download under way.
@@ -102,8 +102,8 @@ impl Releases {
         let mut outcome = match joined {
             Some(outcome) => outcome,
             None => {
-                let place = self.places.take(claimant).await.map_err(|_| DownloadError::Busy)?;
-                self.start(fetcher, source, limits, place)
+                let permit = self.permits.take(claimant).await.map_err(|_| DownloadError::Busy)?;
+                self.start(fetcher, source, limits, permit)
             }
         };
         match outcome.wait_for(Option::is_some).await {
@@ -130,7 +130,7 @@ impl Releases {
         fetcher: &Fetcher,
         source: ReleaseSource,
         limits: ReleaseLimits,
-        place: Permit,
+        permit: Permit,
     ) -> watch::Receiver<Option<DownloadOutcome>> {
         let mut known = self.lock();
         let key = source.dir.clone();
@@ -143,9 +143,9 @@ impl Releases {
         known.insert(key.clone(), Arc::clone(&shared));
         let fetcher = fetcher.clone();
         let work = tokio::spawn(async move {
-            let meter = place.meter();
+            let meter = permit.meter();
             let work = tokio::time::timeout(limits.total_time, download(&fetcher, &source, limits, &meter));
-            match place.keep(work).await {
+            match permit.keep(work).await {
                 Ok(done) => done.unwrap_or(Err(DownloadError::TimedOut(limits.total_time))),
                 Err(GaveWay) => Err(DownloadError::GaveWay),
             }

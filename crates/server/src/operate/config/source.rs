@@ -32,7 +32,7 @@ impl ConfigSource {
 
     /// Says in which line the setting is, if the file has it.
     pub(crate) fn locate(&self, error: ConfigError) -> ConfigError {
-        let Some(SettingPlace { table, key, value }) = &error.place else { return error };
+        let Some(SettingName { table, key, value }) = &error.setting else { return error };
         let dotted = format!("{table}.{key}");
         let line =
             self.find(table, key, value.as_deref()).or_else(|| self.find("", &dotted, value.as_deref()));
@@ -42,7 +42,7 @@ impl ConfigSource {
     }
 
     /// The line in which this table names this file, as messages say it.
-    pub fn place_of(&self, table: &str, file: &Path) -> Option<String> {
+    pub fn line_of(&self, table: &str, file: &Path) -> Option<String> {
         let keys = ["cert_file", "key_file"].into_iter();
         let line = keys.filter_map(|key| self.find(table, key, file.to_str())).next()?;
         Some(format!("{}, line {line}", self.path.display()))
@@ -110,13 +110,13 @@ pub(crate) const MAX_SECONDS: u64 = 24 * 60 * 60;
 #[error("{text}")]
 pub struct ConfigError {
     text: String,
-    place: Option<SettingPlace>,
+    setting: Option<SettingName>,
     source: Option<io::Error>,
 }
 
-/// Where the file sets something: a table, a key of it, and what the value contains.
+/// Names a setting of the file: a table, a key of it, and what the value contains.
 #[derive(Debug)]
-struct SettingPlace {
+struct SettingName {
     table: &'static str,
     key: &'static str,
     value: Option<String>,
@@ -124,7 +124,7 @@ struct SettingPlace {
 
 impl ConfigError {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), place: None, source: None }
+        Self { text: text.into(), setting: None, source: None }
     }
 
     /// A value that is not accepted. `key` is written as in `limits.assets`.
@@ -134,7 +134,7 @@ impl ConfigError {
     }
 
     pub(crate) fn at(self, table: &'static str, key: &'static str, value: Option<&str>) -> Self {
-        Self { place: Some(SettingPlace { table, key, value: value.map(str::to_owned) }), ..self }
+        Self { setting: Some(SettingName { table, key, value: value.map(str::to_owned) }), ..self }
     }
 
     pub(crate) fn because(self, source: io::Error) -> Self {

@@ -7,22 +7,22 @@ use countersign_core::rules::snapshot::ReadError;
 use countersign_server::http::sending::{
     BodyPart, MOST_BYTES, PIECE_BYTES, SMALL_BYTES, Sending, few_turns, run_in_turn,
 };
-use countersign_server::limits::{connections::RequestOrigin, semaphore::Claimant};
+use countersign_server::limits::{connections::RequestSender, semaphore::Claimant};
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 
 #[tokio::test(start_paused = true)]
 async fn large_answers_have_so_much_room_and_the_next_one_waits_for_it() {
-    let (sending, origin) = (Sending::default(), RequestOrigin::default());
+    let (sending, sender) = (Sending::default(), RequestSender::default());
     let mut held = Vec::new();
     for _ in 0..MOST_BYTES / (2 << 20) {
-        held.push(sending.hold(2 << 20, &origin).now_or_never().expect("room").unwrap());
+        held.push(sending.hold(2 << 20, &sender).now_or_never().expect("room").unwrap());
     }
     assert_eq!(sending.bytes(), MOST_BYTES);
-    let refused = sending.hold(1, &origin).await.unwrap_err();
+    let refused = sending.hold(1, &sender).await.unwrap_err();
     assert_eq!((refused.status(), refused.retry_after), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
 
-    let mut waiting = Box::pin(sending.hold(2 << 20, &origin));
+    let mut waiting = Box::pin(sending.hold(2 << 20, &sender));
     assert!(waiting.as_mut().now_or_never().is_none(), "it waits");
     held.pop();
     let _held = waiting.await.unwrap();
@@ -31,13 +31,13 @@ async fn large_answers_have_so_much_room_and_the_next_one_waits_for_it() {
 
 #[tokio::test]
 async fn what_is_small_needs_no_room_and_what_is_large_gives_it_back_when_it_is_sent() {
-    let (sending, origin) = (Sending::default(), RequestOrigin::default());
-    let all = sending.hold(MOST_BYTES, &origin).await.unwrap();
-    let small = sending.answer(Bytes::from(vec![7; SMALL_BYTES]), &origin).await.unwrap();
+    let (sending, sender) = (Sending::default(), RequestSender::default());
+    let all = sending.hold(MOST_BYTES, &sender).await.unwrap();
+    let small = sending.answer(Bytes::from(vec![7; SMALL_BYTES]), &sender).await.unwrap();
     assert_eq!(small.into_body().collect().await.unwrap().to_bytes().len(), SMALL_BYTES);
     drop(all);
 
-    let large = sending.answer(Bytes::from(vec![7; SMALL_BYTES + 1]), &origin).await.unwrap();
+    let large = sending.answer(Bytes::from(vec![7; SMALL_BYTES + 1]), &sender).await.unwrap();
     assert_eq!(large.headers()[CONTENT_LENGTH], (SMALL_BYTES + 1).to_string());
     assert!(sending.bytes() > SMALL_BYTES);
     let mut large = Box::pin(large.into_body());
@@ -49,8 +49,8 @@ async fn what_is_small_needs_no_room_and_what_is_large_gives_it_back_when_it_is_
 
 #[tokio::test]
 async fn a_body_in_parts_is_read_as_it_is_sent_and_breaks_off_where_it_cannot_be_read() {
-    let (sending, origin) = (Sending::default(), RequestOrigin::default());
-    let room = || sending.hold(1, &origin);
+    let (sending, sender) = (Sending::default(), RequestSender::default());
+    let room = || sending.hold(1, &sender);
     let part =
         |from: usize| BodyPart { bytes: Bytes::from(vec![b'a' + from as u8; 100_000]), next: Some(from + 1) };
     let last = || BodyPart { bytes: Bytes::from_static(b"!"), next: None };

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use countersign_core::{rules::snapshot::Change, values::path::RepoPath};
 use countersign_server::api::state::App;
 use countersign_server::events::{EventSource, HEARTBEAT, ListenRequest, Listener};
-use countersign_server::limits::connections::RequestOrigin;
+use countersign_server::limits::connections::RequestSender;
 use countersign_store::repository::recent_commits::KEPT;
 use tokio::time::{Instant, timeout};
 
@@ -21,7 +21,7 @@ fn source_of(app: &App) -> EventSource {
 
 async fn listen(app: &App, query: &str) -> Listener {
     let request = ListenRequest::parse(query, &Default::default()).unwrap();
-    let mut listener = Listener::start(source_of(app), request, &RequestOrigin::default()).await.unwrap();
+    let mut listener = Listener::start(source_of(app), request, &RequestSender::default()).await.unwrap();
     let first = next(&mut listener).await;
     assert!(first.starts_with(": ") && first.contains("\nretry: 2000\nid: "), "{first}");
     listener

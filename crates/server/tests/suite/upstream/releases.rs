@@ -191,7 +191,7 @@ async fn one_key_leaves_downloads_for_others() {
     let own = start_until_busy(&forge, &releases, |_| key(200)).await;
     let others = start_until_busy(&forge, &releases, |n| key(n as u8)).await;
     assert!(own >= 1 && others >= 1, "{own} {others}");
-    assert_eq!(releases.places.held(), own + others);
+    assert_eq!(releases.permits.held(), own + others);
 }
 
 #[tokio::test]
@@ -233,6 +233,6 @@ async fn two_keys_of_one_project_leave_downloads_for_others() {
     for n in 0..4 {
         held.push(start(2, n, "acme").await);
     }
-    assert_eq!(releases.places.held(), 8);
+    assert_eq!(releases.permits.held(), 8);
     assert!(held.into_iter().all(|started| started.is_ok_and(|waiter| !waiter.is_finished())));
 }

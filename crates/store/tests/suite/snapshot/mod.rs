@@ -1,3 +1,3 @@
 pub(crate) mod index;
-mod places;
+mod path_table;
 mod trie;

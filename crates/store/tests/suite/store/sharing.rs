@@ -6,7 +6,7 @@ use countersign_core::rules::snapshot::{Change, Snapshot as _};
 use countersign_core::values::bounds::{JOURNAL_ENTRY_FILES, SHARED_BATCH_FILES};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
 use countersign_store::sequence::{
-    Appended, BatchOffer, MAX_CLOCK_ERROR, OrderGap, OrderPlace, OrderedBatch, PassedBatch, SequenceError,
+    Appended, BatchOffer, MAX_CLOCK_ERROR, OrderGap, OrderPosition, OrderedBatch, PassedBatch, SequenceError,
     Sequencer, SharedBatch, Votes,
 };
 use countersign_store::{
@@ -30,7 +30,7 @@ struct List {
     forgotten: usize,
     /// `None` if the order has no clock.
     clock: Option<Timestamp>,
-    passed: Vec<OrderPlace>,
+    passed: Vec<OrderPosition>,
     /// Nodes that do not pass over what this one does.
     dissenters: Vec<String>,
     passed_by_others: Vec<PassedBatch>,
@@ -74,11 +74,11 @@ impl Sequencer for ListedOrder {
     fn batches_after(
         &mut self,
         commit: Option<ObjectId>,
-        passed: Option<OrderPlace>,
+        passed: Option<OrderPosition>,
     ) -> Result<Vec<OrderedBatch>, SequenceError> {
         let list = self.0.lock().unwrap();
         let numbered = (1..).zip(&list.batches).map(|(seq, batch)| OrderedBatch {
-            place: OrderPlace { seq, head: batch.head },
+            position: OrderPosition { seq, head: batch.head },
             node: "another".to_owned(),
             batch: batch.clone(),
         });
@@ -92,11 +92,11 @@ impl Sequencer for ListedOrder {
     }
 
     fn pass_over(&mut self, batch: &OrderedBatch, _: &str) -> Result<(), SequenceError> {
-        self.0.lock().unwrap().passed.push(batch.place);
+        self.0.lock().unwrap().passed.push(batch.position);
         Ok(())
     }
 
-    fn votes_on(&mut self, _: OrderPlace) -> Result<Votes, SequenceError> {
+    fn votes_on(&mut self, _: OrderPosition) -> Result<Votes, SequenceError> {
         let others = self.0.lock().unwrap().dissenters.clone();
         Ok(Votes { against: vec!["this".to_owned()], others })
     }
@@ -109,7 +109,7 @@ impl Sequencer for ListedOrder {
         Ok(self.0.lock().unwrap().gap)
     }
 
-    fn note_published(&mut self, _: ObjectId, _: Option<OrderPlace>) {}
+    fn note_published(&mut self, _: ObjectId, _: Option<OrderPosition>) {}
 
     fn ends_with(&self, _: &ObjectId) -> bool {
         false
@@ -371,7 +371,7 @@ async fn a_node_stops_whose_batch_the_others_pass_over() {
     let mut votes =
         Votes { against: vec!["two".to_owned()], others: vec!["one".to_owned(), "three".to_owned()] };
     let passed = |votes: &Votes| PassedBatch {
-        place: OrderPlace { seq: 2, head },
+        position: OrderPosition { seq: 2, head },
         node: "one".to_owned(),
         reason: "it breaks the rules".to_owned(),
         votes: votes.clone(),

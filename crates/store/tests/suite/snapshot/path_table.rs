@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use countersign_core::values::{path::RepoPath, wire};
 use countersign_store::snapshot::tree::{Dir, DirEntry, TreeNode, edit::Edit, edit::apply};
-use countersign_store::snapshot::{path_table::NEAR, path_table::Places, trie::Node};
+use countersign_store::snapshot::{path_table::NEAR, path_table::PathTable, trie::Node};
 use countersign_store::{ObjectId, objects::hash};
 use gix::{hashtable::HashMap, objs::Kind};
 
@@ -23,30 +23,30 @@ fn path(n: u64) -> RepoPath {
     RepoPath::parse(&format!("{project}/{name}")).unwrap()
 }
 
-/// What `Places::of` makes of the tree, with the same key.
-fn rebuild(places: &Places, root: &Dir) -> Places {
+/// What `PathTable::of` makes of the tree, with the same key.
+fn rebuild(paths: &PathTable, root: &Dir) -> PathTable {
     let empty = || Node::new(Vec::new());
-    let key = places.key.clone();
-    let mut new = Places { key, files: empty(), histories: empty(), signers: empty() };
+    let key = paths.key.clone();
+    let mut new = PathTable { key, files: empty(), histories: empty(), signers: empty() };
     root.walk(&mut String::new(), &mut |path, id| new.set(path, Some(id)));
     new
 }
 
-fn check(places: &Places, root: &Arc<Dir>) {
-    let rebuilt = rebuild(places, root);
-    let tables = |places: &Places| [&places.files, &places.histories, &places.signers].map(all);
-    assert_eq!(tables(places), tables(&rebuilt));
-    let loaded = Places::of(root, &HashMap::default());
+fn check(paths: &PathTable, root: &Arc<Dir>) {
+    let rebuilt = rebuild(paths, root);
+    let tables = |paths: &PathTable| [&paths.files, &paths.histories, &paths.signers].map(all);
+    assert_eq!(tables(paths), tables(&rebuilt));
+    let loaded = PathTable::of(root, &HashMap::default());
     for path in (0..2_912).map(path) {
         let by_tree = match root.find(&path) {
             Some(TreeNode::File(id)) => Some(*id),
             Some(TreeNode::Dir(..) | TreeNode::Foreign(_)) | None => None,
         };
         let signers = root.find_nearest(&path, [wire::ACTIVE_DIR, wire::SIGNERS_FILE]);
-        for places in [places, &loaded] {
-            assert_eq!(places.find(path.as_str()).map(|place| place.id), by_tree, "{path}");
-            if let Ok(nearest) = places.find_nearest_signers(&path) {
-                assert_eq!(nearest.map(|place| place.id), signers, "{path}");
+        for paths in [paths, &loaded] {
+            assert_eq!(paths.find(path.as_str()).map(|entry| entry.id), by_tree, "{path}");
+            if let Ok(nearest) = paths.find_nearest_signers(&path) {
+                assert_eq!(nearest.map(|entry| entry.id), signers, "{path}");
             }
         }
     }
@@ -55,7 +55,7 @@ fn check(places: &Places, root: &Arc<Dir>) {
 #[test]
 fn places_agree_with_the_tree_and_with_a_rebuild_after_random_changes() {
     let mut root = Dir::empty();
-    let mut places = Places::of(&root, &HashMap::default());
+    let mut paths = PathTable::of(&root, &HashMap::default());
     let mut random = 7_u64;
     let mut next = || {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -66,14 +66,14 @@ fn places_agree_with_the_tree_and_with_a_rebuild_after_random_changes() {
         let path = path(next());
         let edit: Edit<'_> = (&path, (next() % 3 != 0).then_some(content));
         root = apply(&root, &[edit]).unwrap().0;
-        places.set(path.as_str(), edit.1);
+        paths.set(path.as_str(), edit.1);
         if step % 500 == 499 {
-            check(&places, &root);
+            check(&paths, &root);
         }
     }
     let near = RepoPath::parse("a/b/x/y/z").unwrap();
-    places.set("a/b/svc.signers/svc.signers.json", Some(ObjectId::empty_blob(gix::hash::Kind::Sha1)));
-    assert!(matches!(places.find_nearest_signers(&near), Ok(Some(place)) if place.id.is_empty_blob()));
+    paths.set("a/b/svc.signers/svc.signers.json", Some(ObjectId::empty_blob(gix::hash::Kind::Sha1)));
+    assert!(matches!(paths.find_nearest_signers(&near), Ok(Some(entry)) if entry.id.is_empty_blob()));
 }
 
 #[test]
@@ -93,21 +93,21 @@ fn a_path_that_no_one_can_ask_for_is_not_found_however_it_is_asked_for() {
         let mut walked = Vec::new();
         root.walk(&mut String::new(), &mut |path, _| walked.push(path.to_owned()));
         assert_eq!(walked, [below.as_str()]);
-        assert!(Places::of(&root, &HashMap::default()).find(&below).is_none(), "{below}");
+        assert!(PathTable::of(&root, &HashMap::default()).find(&below).is_none(), "{below}");
     }
 }
 
 #[test]
 fn files_of_a_directory_lie_side_by_side_and_are_told_apart_however_many_they_are() {
-    let mut places = Places::of(&Dir::empty(), &HashMap::default());
+    let mut paths = PathTable::of(&Dir::empty(), &HashMap::default());
     let id = |n: u64| hash(Kind::Blob, &n.to_le_bytes()).unwrap();
     let name = |dir: &str, n: u64| format!("{dir}/{n}.json");
     for n in 0..5_000 {
-        places.set(&name("a/large", n), Some(id(n)));
-        places.set(&name(&format!("a/small{}", n / 4), n), Some(id(n)));
+        paths.set(&name("a/large", n), Some(id(n)));
+        paths.set(&name(&format!("a/small{}", n / 4), n), Some(id(n)));
     }
-    let places = &places;
-    let find = |path: String| places.find(&path).map(|place| place.id);
+    let paths = &paths;
+    let find = |path: String| paths.find(&path).map(|entry| entry.id);
     let is_found = |n: u64| {
         let small = name(&format!("a/small{}", n / 4), n);
         find(name("a/large", n)) == Some(id(n)) && find(small) == Some(id(n))
@@ -115,7 +115,7 @@ fn files_of_a_directory_lie_side_by_side_and_are_told_apart_however_many_they_ar
     assert!((0..5_000).all(is_found));
     assert!((5_000..10_000).all(|n| find(name("a/large", n)).is_none() && find(name("a", n)).is_none()));
 
-    let beginning = |n: u64| places.find(&name(&format!("a/small{}", n / 4), n)).unwrap().hash >> 44;
+    let beginning = |n: u64| paths.find(&name(&format!("a/small{}", n / 4), n)).unwrap().hash >> 44;
     assert!((0..5_000).all(|n| beginning(n) == beginning(n - n % 4)));
     let dirs: BTreeSet<u64> = (0..5_000).map(beginning).collect();
     assert!(dirs.len() > 1_240, "{} directories have beginnings of their own", dirs.len());
@@ -123,8 +123,8 @@ fn files_of_a_directory_lie_side_by_side_and_are_told_apart_however_many_they_ar
 
 #[test]
 fn what_lies_far_above_is_left_to_the_tree() {
-    let places = Places::of(&Dir::empty(), &HashMap::default());
+    let paths = PathTable::of(&Dir::empty(), &HashMap::default());
     let [near, far] = [NEAR, NEAR + 1].map(|names| RepoPath::parse(&vec!["x"; names].join("/")).unwrap());
-    assert!(matches!(places.find_nearest_signers(&near), Ok(None)));
-    assert!(places.find_nearest_signers(&far).is_err());
+    assert!(matches!(paths.find_nearest_signers(&near), Ok(None)));
+    assert!(paths.find_nearest_signers(&far).is_err());
 }
