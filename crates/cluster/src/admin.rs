@@ -15,6 +15,8 @@ use crate::{database, error::DatabaseError, node::NodeState, nonces::RAISE_NONCE
 use crate::{passed, schema, schema::SchemaError};
 
 const LIMIT: Duration = Duration::from_secs(30);
+/// A node says every few seconds that it is there. One that is silent for longer does not run, or is cut off.
+const MAX_SILENCE: Duration = Duration::from_secs(20);
 
 /// What is known about the cluster, all of it at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub struct NodeStatus {
     /// The newest batch that the node had published when it was last seen.
     pub position: i64,
     pub commit: Option<ObjectId>,
-    /// Batches behind the newest one.
+    /// How many batches the node did not have when it was last seen. One that is gone has none of the newer ones either.
     pub lag: u64,
     pub version: String,
     pub started: Option<Timestamp>,
@@ -53,6 +55,12 @@ pub struct NodeStatus {
     pub clock_millis: Option<i64>,
     /// Why the node has stopped following the others.
     pub halted: Option<String>,
+}
+
+impl NodeStatus {
+    pub fn is_here(&self) -> bool {
+        self.seen_ago <= MAX_SILENCE
+    }
 }
 
 pub async fn read_status(database: &Database) -> Result<ClusterStatus, SchemaError> {
@@ -78,17 +86,21 @@ async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError>
             at: database::from_system(row.try_get(2)?)?,
         }),
     };
-    let newest_seq = newest.as_ref().map_or(0, |newest| newest.seq);
+    // A node says where it is every few seconds. Batches that came since then are none that it lags behind.
     let nodes = "select name, coalesce(position, 0), commit, coalesce(version, ''), started, \
-        coalesce(extract(epoch from now() - seen), 0)::bigint, clock_millis, halted from svc_node order by name";
+        coalesce(extract(epoch from now() - seen), 0)::bigint, clock_millis, halted, \
+        coalesce((select seq from svc_batch where at <= seen or seen < now() - make_interval(secs => $1) \
+            order by seq desc limit 1), 0) \
+        from svc_node order by name";
+    let silence = MAX_SILENCE.as_secs_f64();
     let mut statuses = Vec::new();
-    for row in session.query(nodes, &[]).await? {
-        let position: i64 = row.try_get(1)?;
+    for row in session.query(nodes, &[(&silence, Type::FLOAT8)]).await? {
+        let (position, expected): (i64, i64) = (row.try_get(1)?, row.try_get(8)?);
         statuses.push(NodeStatus {
             name: row.try_get(0)?,
             position,
             commit: read_id(&row, 2)?,
-            lag: u64::try_from(newest_seq - position).unwrap_or(0),
+            lag: u64::try_from(expected - position).unwrap_or(0),
             version: row.try_get(3)?,
             started: read_time(&row, 4)?,
             seen_ago: Duration::from_secs(u64::try_from(row.try_get::<_, i64>(5)?).unwrap_or(0)),

@@ -25,7 +25,7 @@ pub struct SharedCheckpoints {
 impl SharedCheckpoints {
     /// A keeper in the database. `dir` is for what this node alone knows.
     pub fn new(database: Database, dir: &Path) -> io::Result<Self> {
-        let (files, runtime) = (CheckpointFiles::new(dir), ThreadRuntime::new()?);
+        let (files, runtime) = (CheckpointFiles::new(dir), ThreadRuntime::new(&database)?);
         Ok(Self { database, session: None, files, runtime })
     }
 

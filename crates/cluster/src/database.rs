@@ -8,7 +8,7 @@ use countersign_core::values::time::Timestamp;
 use countersign_store::{ObjectId, sequence::OrderPosition, sequence::OrderedBatch, sequence::SharedBatch};
 use futures_util::{StreamExt as _, stream};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::{runtime::Builder, runtime::Runtime, sync::mpsc, task::AbortHandle, time::timeout};
+use tokio::{runtime::Builder, runtime::Runtime, sync::mpsc, sync::watch, task::AbortHandle, time::timeout};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket, error::SqlState};
 use uuid::Uuid;
@@ -32,6 +32,8 @@ pub(crate) type SqlParameter<'a> = (&'a (dyn ToSql + Sync), Type);
 pub struct Database {
     settings: DatabaseSettings,
     tls: Option<DatabaseTls>,
+    /// Whether this program waits for the database no longer. All copies share it.
+    given_up: Arc<watch::Sender<bool>>,
 }
 
 impl Database {
@@ -41,11 +43,17 @@ impl Database {
             Encryption::Off => None,
             Encryption::VerifyFull => Some(DatabaseTls::new(settings.root_file.as_deref())?),
         };
-        Ok(Self { settings, tls })
+        Ok(Self { settings, tls, given_up: Arc::new(watch::Sender::new(false)) })
     }
 
     pub fn settings(&self) -> &DatabaseSettings {
         &self.settings
+    }
+
+    /// Ends every connection and every wait for one: the program stops, and the database cannot be reached. An append
+    /// without an answer is then as after a crash.
+    pub fn give_up(&self) {
+        self.given_up.send_replace(true);
     }
 
     /// The time that the clock of the database shows.
@@ -63,7 +71,12 @@ impl Database {
         idle: Duration,
     ) -> Result<DatabaseSession, DatabaseError> {
         let connecting = timeout(CONNECT_LIMIT, self.open(purpose, idle));
-        connecting.await.unwrap_or_else(|_| {
+        let connected = tokio::select! {
+            biased;
+            () = given_up(self.given_up.subscribe()) => return Err(DatabaseError::GivenUp),
+            connected = connecting => connected,
+        };
+        connected.unwrap_or_else(|_| {
             Err(DatabaseError::ConnectTime { address: self.settings.to_string(), limit: CONNECT_LIMIT })
         })
     }
@@ -82,11 +95,11 @@ impl Database {
         let session = match self.tls.clone() {
             None => {
                 let (client, connection) = config.connect(tokio_postgres::NoTls).await.map_err(failed)?;
-                DatabaseSession::start(client, connection)
+                DatabaseSession::start(client, connection, self.given_up.subscribe())
             }
             Some(tls) => {
                 let (client, connection) = config.connect(tls).await.map_err(failed)?;
-                DatabaseSession::start(client, connection)
+                DatabaseSession::start(client, connection, self.given_up.subscribe())
             }
         };
         // What an operator may have set for a role would change what our statements mean: warnings must reach us, and a
@@ -119,14 +132,21 @@ impl Drop for DatabaseSession {
 }
 
 impl DatabaseSession {
-    fn start<S>(client: Client, connection: Connection<Socket, S>) -> Self
+    fn start<S>(client: Client, connection: Connection<Socket, S>, stop: watch::Receiver<bool>) -> Self
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let unreplicated = Arc::new(AtomicBool::new(false));
         // One is enough: it says that there is something, and the payload only whether to look.
         let (notify, notifications) = mpsc::channel(64);
-        let driver = tokio::spawn(drive(connection, Arc::clone(&unreplicated), notify)).abort_handle();
+        let driving = drive(connection, Arc::clone(&unreplicated), notify);
+        let driver = tokio::spawn(async move {
+            tokio::select! {
+                () = driving => {}
+                () = given_up(stop) => {}
+            }
+        });
+        let driver = driver.abort_handle();
         Self { client: Arc::new(client), unreplicated, notifications, driver }
     }
 
@@ -170,6 +190,13 @@ impl DatabaseSession {
             return Err(DatabaseError::Unreplicated);
         }
         Ok(done)
+    }
+}
+
+async fn given_up(mut stop: watch::Receiver<bool>) {
+    // The sender lives as long as the database that this connection is to.
+    if stop.wait_for(|has_given_up| *has_given_up).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -232,25 +259,36 @@ pub(crate) async fn connected<'a>(
 
 /// Runs async code in the thread that calls. Connections rest while no one asks.
 #[derive(Debug)]
-pub(crate) struct ThreadRuntime(Option<Runtime>);
+pub(crate) struct ThreadRuntime {
+    runtime: Option<Runtime>,
+    given_up: Arc<watch::Sender<bool>>,
+}
 
 impl ThreadRuntime {
-    pub(crate) fn new() -> io::Result<Self> {
-        Builder::new_current_thread().enable_all().build().map(Some).map(Self)
+    pub(crate) fn new(database: &Database) -> io::Result<Self> {
+        let runtime = Some(Builder::new_current_thread().enable_all().build()?);
+        Ok(Self { runtime, given_up: Arc::clone(&database.given_up) })
     }
 
     pub(crate) fn block_on<T>(
         &self,
         work: impl Future<Output = Result<T, DatabaseError>>,
     ) -> Result<T, DatabaseError> {
-        self.0.as_ref().map_or(Err(DatabaseError::Lost), |runtime| runtime.block_on(work))
+        let Some(runtime) = &self.runtime else { return Err(DatabaseError::Lost) };
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = given_up(self.given_up.subscribe()) => Err(DatabaseError::GivenUp),
+                done = work => done,
+            }
+        })
     }
 }
 
 /// A runtime must not wait for its end where others run.
 impl Drop for ThreadRuntime {
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
+        if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }

@@ -15,6 +15,9 @@ pub enum DatabaseError {
     Query(#[source] Arc<tokio_postgres::Error>),
     #[error("the connection to the database broke")]
     Lost,
+    /// The program stops, and waits for the database no longer ([`crate::database::Database::give_up`]).
+    #[error("the server stops, and the database cannot be reached")]
+    GivenUp,
     #[error("the database did not answer within {} ms", .0.as_millis())]
     Time(Duration),
     /// The database did it, but perhaps not on its synchronous standby (SQLSTATE 01000).
@@ -38,6 +41,7 @@ impl DatabaseError {
             Self::ConnectTime { .. }
             | Self::Time(_)
             | Self::Lost
+            | Self::GivenUp
             | Self::Unreplicated
             | Self::Late
             | Self::Missing(_)
@@ -50,7 +54,7 @@ impl DatabaseError {
     /// transactions were in each other's way. Everything else stays as it is until an operator acts.
     pub(crate) fn is_passing(&self) -> bool {
         let Some(code) = self.sql_state() else {
-            return !matches!(self, Self::Strange(_) | Self::TooLarge(_) | Self::Missing(_));
+            return !matches!(self, Self::Strange(_) | Self::TooLarge(_) | Self::Missing(_) | Self::GivenUp);
         };
         if let Self::Query(source) = self
             && source.as_db_error().and_then(DbError::parsed_severity) == Some(Severity::Fatal)

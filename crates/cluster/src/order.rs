@@ -30,7 +30,7 @@ pub struct SharedOrder {
 
 impl SharedOrder {
     pub fn new(database: Database, node: Arc<NodeState>, clock: Clock) -> io::Result<Self> {
-        let runtime = ThreadRuntime::new()?;
+        let runtime = ThreadRuntime::new(&database)?;
         let order = OrderExchange::new(database, node, clock, ORDER_LIMIT);
         Ok(Self { order, runtime })
     }

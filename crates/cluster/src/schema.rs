@@ -73,7 +73,8 @@ const TABLES: &str = "
 pub struct PreparedDatabase {
     /// Warnings of which an operator must know, but which keep nothing from working.
     pub warnings: Vec<String>,
-    pub was_created: bool,
+    /// Whether there were no tables.
+    pub was_empty: bool,
 }
 
 #[derive(Debug, Error)]
@@ -110,21 +111,34 @@ pub enum SchemaError {
 
 /// Makes the tables if there are none, and looks whether all is well.
 pub async fn prepare(database: &Database) -> Result<PreparedDatabase, SchemaError> {
+    let (session, facts, found) = look_at(database).await?;
+    if found.was_empty {
+        create(&session).await.map_err(|error| facts.explain(error))?;
+    }
+    Ok(found)
+}
+
+/// Looks whether all is well, and changes nothing.
+pub async fn inspect(database: &Database) -> Result<PreparedDatabase, SchemaError> {
+    look_at(database).await.map(|(_, _, found)| found)
+}
+
+async fn look_at(
+    database: &Database,
+) -> Result<(DatabaseSession, ServerFacts, PreparedDatabase), SchemaError> {
     let session = database.connect("setup", LIMIT).await?;
     let facts = ServerFacts::ask(&session).await?;
     if facts.version_number < OLDEST_SERVER {
         return Err(SchemaError::TooOld(facts.version));
     }
-    let was_created = match check_format(&session).await {
+    let was_empty = match check_format(&session).await {
         Ok(()) => false,
-        Err(SchemaError::Absent) => {
-            create(&session).await.map_err(|error| facts.explain(error))?;
-            true
-        }
+        Err(SchemaError::Absent) => true,
         Err(SchemaError::Database(error)) => return Err(facts.explain(error)),
         Err(error) => return Err(error),
     };
-    Ok(PreparedDatabase { warnings: facts.warnings(database), was_created })
+    let found = PreparedDatabase { warnings: facts.warnings(database), was_empty };
+    Ok((session, facts, found))
 }
 
 /// Whether there are tables that this program understands.

@@ -107,6 +107,14 @@ impl Fetcher {
         }
     }
 
+    /// Checks that a server answers, whatever it answers, and that it knows the token of the request.
+    pub async fn ask(&self, request: &OutgoingRequest) -> Result<(), FetchError> {
+        let route = FetchRoute::start(&request.url);
+        let response = self.request(&route, request.accept, request.credential.as_ref()).await?;
+        let is_refused = response.status() == StatusCode::UNAUTHORIZED && request.credential.is_some();
+        if is_refused { Err(bad_status(&route, true, &response)) } else { Ok(()) }
+    }
+
     /// Follows redirects to a 200 response whose body is still to be read. The caller bounds the time and the size.
     pub(crate) async fn open(
         &self,

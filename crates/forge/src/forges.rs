@@ -42,10 +42,11 @@ impl Forges {
         Ok(Self(forges))
     }
 
-    /// The hosts that the operator configured, and whether each has a token.
-    pub fn list_configured(&self) -> impl Iterator<Item = (&Host, bool)> {
+    /// The hosts that the operator configured, each with a request that it answers if it can be used
+    /// ([`crate::fetch::Fetcher::ask`]).
+    pub fn list_configured(&self) -> impl Iterator<Item = (&Host, OutgoingRequest)> {
         let configured = self.0.iter().filter(|forge| !forge.is_known || forge.token.is_some());
-        configured.map(|forge| (&forge.host, forge.token.is_some()))
+        configured.map(|forge| (&forge.host, forge.first_question()))
     }
 
     /// Places that the operator named by configuring forges: D28 lets requests go there, at any address of the host, and

@@ -249,11 +249,11 @@ impl WitnessArgs {
 /// Where the server's files are.
 #[derive(Debug, Args)]
 pub(crate) struct FileArgs {
-    /// The server's data directory [default: ./countersign-data]
+    /// The server's data directory [default: ./countersign-data, or else that of the packaged configuration]
     #[arg(long, value_name = "DIR", env = "COUNTERSIGN_DATA_DIR", hide_env_values = true)]
     pub(crate) data_dir: Option<PathBuf>,
 
-    /// Configuration file (TOML)
+    /// Configuration file (TOML) [default: /etc/countersign/countersign.toml, unless ./countersign-data is there]
     #[arg(long, value_name = "FILE", env = "COUNTERSIGN_CONFIG", hide_env_values = true)]
     pub(crate) config: Option<PathBuf>,
 }

@@ -10,7 +10,6 @@ use countersign_core::{log::note::Note, rules::decide::proposal, values::shown::
 use countersign_log::forget_stops;
 use countersign_server::follow::mirror::memory::MirrorMemory;
 use countersign_server::http::blocks::{BlockError, BlockedThing, Blocks};
-use countersign_server::operate::config::GivenSettings;
 use countersign_server::serve::admin::{AdminRequest, list_blocks, list_projects};
 use countersign_store::machine::{clock::Clock, data_dir::DataDir, disk};
 use countersign_store::{nonces, nonces::NonceReset};
@@ -21,7 +20,7 @@ use crate::args::{
     MirrorCommand, ProjectsArgs, TakeCheckpointArgs, WitnessCommand,
 };
 use crate::commands::admin::socket::{
-    find_data_dir, is_mirror, lock_stopped, open_stopped, refuse_other_user,
+    find_data_dir, is_mirror, lock_stopped, open_stopped, read_settings, refuse_other_user,
 };
 use crate::words::{error::CliError, error::shown_path, output, output::Confirmation, output::Output};
 use crate::{client::session, keys, settings::config_dir::write_new};
@@ -284,7 +283,7 @@ fn run_log(command: LogCommand, output: Output, confirmation: Confirmation) -> R
 }
 
 fn init_log(args: LogInitArgs, output: Output) -> Result<(), CliError> {
-    let file = GivenSettings::read(args.files.config.as_deref())?;
+    let file = read_settings(&args.files)?;
     let data_dir = args.files.data_dir.unwrap_or_else(|| file.data_dir());
     refuse_other_user(&data_dir)?;
     let path = data_dir.join(LOG_KEY_FILE);

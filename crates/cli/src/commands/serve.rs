@@ -3,7 +3,8 @@
 mod check;
 
 use std::{
-    env, io, io::Write as _, os::unix::process::CommandExt as _, path::Path, process::Command, time::Duration,
+    env, future::pending, io, io::Write as _, os::unix::process::CommandExt as _, path::Path,
+    process::Command, time::Duration,
 };
 
 use countersign_core::log::policy::Policy;
@@ -14,6 +15,7 @@ use countersign_server::serve::{start, start::Running};
 use countersign_store::machine::clock::Clock;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
 
 use crate::args::{GlobalArgs, WitnessArgs, WitnessInitArgs};
 use crate::commands::{keygen::write_pair, serve::check::read_log_key};
@@ -22,6 +24,8 @@ use crate::{client::session, keys, keys::SigningKey, settings::config_dir::read_
 
 /// How much longer than its fetches a request under way may take, once the signal to stop came.
 const DRAIN_MARGIN: Duration = Duration::from_secs(15);
+/// How long a server that starts can take until it says why it is not ready.
+const READY_SOON: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> {
     if given.check == Some(true) {
@@ -71,16 +75,28 @@ async fn serve(settings: Settings) -> Result<(), CliError> {
     let mut signals = Signals::listen()?;
     let mut hangup = signal(SignalKind::hangup()).map_err(broken("signals cannot be received"))?;
     let (dev, drain) = (settings.dev, settings.timeouts.total + DRAIN_MARGIN);
-    let running = start::start(settings, Clock::system()).await?;
-    if let Err(error) = announce(&running, dev) {
-        tracing::warn!(%error, "the ready line could not be printed to standard output");
-    }
-    loop {
-        tokio::select! {
-            () = signals.next() => break,
-            // A user who tries things out and closes the terminal leaves no server behind.
-            _ = hangup.recv() => if dev && !running.is_tls() { break } else { reload(&running) },
+    let running = tokio::select! {
+        running = start::start(settings, Clock::system()) => running?,
+        () = signals.next() => return Ok(()),
+    };
+    let announcing = async {
+        if let Err(error) = announce(&running, dev).await {
+            tracing::warn!(%error, "the ready line could not be printed to standard output");
         }
+        pending::<()>().await;
+    };
+    let waiting = async {
+        loop {
+            tokio::select! {
+                () = signals.next() => break,
+                // A user who tries things out and closes the terminal leaves no server behind.
+                _ = hangup.recv() => if dev && !running.is_tls() { break } else { reload(&running) },
+            }
+        }
+    };
+    tokio::select! {
+        () = waiting => {}
+        () = announcing => {}
     }
     tracing::info!("stopping: requests under way are finished first");
     tokio::select! {
@@ -103,15 +119,27 @@ fn reload(running: &Running) {
     }
 }
 
-/// One line on standard output, for people and for scripts that wait for it.
-fn announce(running: &Running, dev: bool) -> io::Result<()> {
+/// One line on standard output, for people and for scripts that wait for it. A server that is not ready soon says so in
+/// a line before it (D247).
+async fn announce(running: &Running, dev: bool) -> io::Result<()> {
     let note = if dev { " (development mode: fetches from loopback, no rate limits)" } else { "" };
     if let Some(address) = running.metrics_address {
         tracing::info!("metrics on http://{address}/metrics");
     }
     let scheme = if running.is_tls() { "https" } else { "http" };
+    let url = format!("{scheme}://{}{note}", running.address);
+    if timeout(READY_SOON, running.await_ready()).await.is_err() {
+        if let Err(reason) = running.app().readiness() {
+            print_line(&format!("Countersign listens on {url} but is not ready yet: {reason}"))?;
+        }
+        running.await_ready().await;
+    }
+    print_line(&format!("Countersign is ready on {url}"))
+}
+
+fn print_line(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "Countersign is ready on {scheme}://{}{note}", running.address)?;
+    writeln!(out, "{line}")?;
     out.flush()
 }
 

@@ -122,7 +122,7 @@ fn tables_are_made_once_by_however_many_nodes() {
     let storage =
         "select attstorage from pg_attribute where attrelid = 'svc_batch'::regclass and attname = 'body'";
     assert_eq!(postgres.sql(storage), "e");
-    assert!(!runtime.block_on(prepare(&database(&postgres.url()))).unwrap().was_created);
+    assert!(!runtime.block_on(prepare(&database(&postgres.url()))).unwrap().was_empty);
 }
 
 #[test]
@@ -156,14 +156,14 @@ fn missing_rights_are_named() {
     let error = prepare_as("guest", path).unwrap_err().to_string();
     assert!(error.contains("grant usage, create on schema \"apart\" to \"guest\""), "{error}");
     postgres.sql("grant create on schema apart to guest");
-    assert!(prepare_as("guest", path).unwrap().was_created);
+    assert!(prepare_as("guest", path).unwrap().was_empty);
     assert_eq!(postgres.sql("select count(*) from apart.svc_repository"), "1");
     // Tables of another role.
     postgres.sql("create role other login; grant usage on schema apart to other");
     let error = prepare_as("other", path).unwrap_err().to_string();
     assert!(error.contains("grant select, insert, update, delete"), "{error}");
     postgres.sql("grant select, insert, update, delete on all tables in schema apart to other");
-    assert!(!prepare_as("other", path).unwrap().was_created);
+    assert!(!prepare_as("other", path).unwrap().was_empty);
 }
 
 #[test]

@@ -57,12 +57,18 @@ fn the_status_lists_nodes_with_their_lag() {
     world
         .postgres
         .sql("insert into svc_node values ('slow', 1, null, '0.1', now(), now() - interval '1 minute')");
+    // It had everything when it was seen. Two batches came since.
+    let seen = "(select at from svc_batch where seq = 1)";
+    world.postgres.sql(&format!("insert into svc_node values ('even', 1, null, '0.1', now(), {seen})"));
+    world.postgres.sql("insert into svc_node values ('late', 1, null, '0.1', now(), now())");
     node.order.forget_nonces().unwrap();
     let status = read();
     let newest = status.newest.unwrap();
     assert_eq!((newest.seq, Some(newest.commit)), (3, base));
     let slow = status.nodes.iter().find(|node| node.name == "slow").unwrap();
-    assert_eq!(slow.lag, 2);
+    assert_eq!((slow.lag, slow.is_here()), (2, false));
+    let lag_of = |name| status.nodes.iter().find(|node| node.name == name).map(|node| node.lag);
+    assert_eq!((lag_of("even"), lag_of("late")), (Some(0), Some(2)));
     assert!((59..120).contains(&slow.seen_ago.as_secs()), "{slow:?}");
     assert!(status.nonce_floor.is_some());
 }

@@ -185,6 +185,18 @@ impl Policy {
         self.max_age
     }
 
+    /// The quorum in words, as in `2 of a, b, c`; `None` if it needs no witness.
+    pub fn quorum_text(&self) -> Option<String> {
+        self.tree.as_ref().map(|_| self.name_text(&self.quorum, false))
+    }
+
+    fn name_text(&self, name: &str, is_member: bool) -> String {
+        let Some(group) = self.groups.iter().find(|group| group.name == name) else { return name.to_owned() };
+        let members: Vec<_> = group.members.iter().map(|member| self.name_text(member, true)).collect();
+        let text = format!("{} of {}", group.threshold, members.join(", "));
+        if is_member { format!("({text})") } else { text }
+    }
+
     /// What the quorum withstands; `None` if it needs no witness.
     pub fn tolerance(&self) -> Option<Tolerance> {
         self.tree.as_ref().map(|tree| tree.tolerance(&self.replaying_keys()))

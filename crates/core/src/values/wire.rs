@@ -113,6 +113,8 @@ pub mod routes {
 
     /// The reference of the API, for programs.
     pub const OPENAPI: &str = "/openapi.json";
+    pub const ROBOTS: &str = "/robots.txt";
+    pub const SECURITY: &str = "/.well-known/security.txt";
     /// The route that says whether the server can accept changes.
     pub const READY: &str = "/readyz";
 

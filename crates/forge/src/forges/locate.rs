@@ -81,17 +81,33 @@ impl Forge {
         })
     }
 
+    /// The request that shows whether the API answers, and whether it knows the token.
+    pub(super) fn first_question(&self) -> OutgoingRequest {
+        let repository = ForgeRepository { forge: self, scheme: self.usual_scheme(), names: &[] };
+        let base = repository.api_base();
+        let url = to_url(&match self.kind {
+            ForgeKind::Github => base.clone(),
+            ForgeKind::Gitlab | ForgeKind::Forgejo => format!("{base}/version"),
+        });
+        let credential = |token| Credential::new(self.kind, token, &to_url(&base), vec![url.clone()]);
+        OutgoingRequest { accept: None, credential: self.token.as_ref().map(credential), url }
+    }
+
     /// A URL on the host of raw files does not tell the scheme of the forge's own pages: one repository must not become
     /// two projects by it.
     fn repository<'a>(&'a self, url: &SourceUrl, names: PathNames<'a>) -> ForgeRepository<'a> {
         let own_port = self.port.unwrap_or(url.scheme().default_port());
-        let scheme = match &self.api {
-            _ if *url.host() == self.host && url.port() == own_port => url.scheme(),
+        let is_own = *url.host() == self.host && url.port() == own_port;
+        let scheme = if is_own { url.scheme() } else { self.usual_scheme() };
+        ForgeRepository { forge: self, scheme, names }
+    }
+
+    fn usual_scheme(&self) -> Scheme {
+        match &self.api {
             Some(api) => api.scheme(),
             None if self.host.is_loopback() => Scheme::Http,
             None => Scheme::Https,
-        };
-        ForgeRepository { forge: self, scheme, names }
+        }
     }
 }
 

@@ -14,7 +14,8 @@ use crate::http::{blocks::Blocks, sending::Sending, sending::run_in_turn, upstre
 use crate::limits::connections::{Connections, RequestSender};
 use crate::limits::{Limiter, semaphore::FairSemaphore};
 use crate::nodes::{asking::CosigningStats, node::ServerRole};
-use crate::operate::{config::ServiceLimits, disk_space::DiskSpace};
+use crate::operate::config::{SecurityContact, ServiceLimits};
+use crate::operate::disk_space::DiskSpace;
 use crate::{api::openapi::Reference, metrics::Requests};
 
 /// What every handler has.
@@ -44,6 +45,8 @@ pub struct AppParts {
     /// Whether the server itself encrypts connections.
     pub is_tls: bool,
     pub limits: ServiceLimits,
+    /// Whom people tell about a weakness of this server.
+    pub security_contact: Option<SecurityContact>,
     pub limiter: Option<Arc<Limiter>>,
     pub connections: Arc<Connections>,
     pub requests: Arc<Requests>,

@@ -82,6 +82,10 @@ impl ApiError {
         ErrorCode::Starting,
         "the server has just started and still reads what is stored: try again in a moment",
     );
+    pub const NO_CONTACT: FixedError = FixedError(
+        ErrorCode::NoSuchPage,
+        "the operator of this server names no contact for reports about its security",
+    );
     pub const NO_LOG: FixedError = FixedError(ErrorCode::NoLog, "this server keeps no log");
     pub const NO_LOG_YET: FixedError = FixedError(
         ErrorCode::LogCatchingUp,

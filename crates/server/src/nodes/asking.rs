@@ -52,6 +52,12 @@ impl AskedWitness {
         });
         asked.collect()
     }
+
+    /// Checks that the witness answers, whatever it answers, or says why not.
+    pub async fn check_answers(&self) -> Result<(), BoxedError> {
+        let answer = OutgoingClient::new(NOTE_BYTES)?.get(&self.shown_url).await;
+        answer.map(drop).map_err(|failure| failure.reason.into())
+    }
 }
 
 // Counters of what each witness has cosigned, for metrics.

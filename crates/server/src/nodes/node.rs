@@ -21,6 +21,8 @@ use crate::{http::error::ApiError, http::error::NotReady, operate::config::NodeS
 
 /// The pause between two tries to make the tables in a database that cannot be reached.
 const PREPARE_PAUSE: Duration = Duration::from_secs(1);
+/// A database that cannot be reached for longer is gone, and not just changing its primary.
+const PASSING: Duration = Duration::from_secs(1);
 /// The pause after a failed attempt to catch up, if nothing else wakes this node.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -32,6 +34,7 @@ pub struct ClusterNode {
     /// Whether this node has compared itself with the database.
     has_caught_up: Arc<AtomicBool>,
     max_lag: Duration,
+    database: Database,
     _follower: ClusterFollower,
 }
 
@@ -84,9 +87,9 @@ impl UnstartedNode {
         let version = env!("CARGO_PKG_VERSION");
         let stats = Arc::clone(nonces.stats());
         let (node, clock) = (Arc::clone(&state), clock.clone());
-        let follower = ClusterFollower::start(&runtime, database, node, version, stats, clock);
+        let follower = ClusterFollower::start(&runtime, database.clone(), node, version, stats, clock);
         let has_caught_up = Arc::new(AtomicBool::new(false));
-        ClusterNode { state, nonces, has_caught_up, max_lag, _follower: follower }
+        ClusterNode { state, nonces, has_caught_up, max_lag, database, _follower: follower }
     }
 }
 
@@ -131,6 +134,20 @@ impl ClusterNode {
     /// Whether this node has all that the others have, and has looked at the clock and at what they pass over.
     fn has_caught_up(&self) -> bool {
         self.has_caught_up.load(Ordering::Relaxed) && self.state.clock().is_some()
+    }
+
+    /// Waits until the database cannot be reached, and then ends all waits for it. A server that stops must not wait for
+    /// a database that is gone (D247).
+    pub async fn give_up_database(&self) {
+        let is_gone = |reachability| match reachability {
+            Reachability::NotSince { since, .. } => since.elapsed() >= PASSING,
+            Reachability::Unasked | Reachability::Since(_) => false,
+        };
+        while !is_gone(self.state.reachability()) {
+            sleep(PASSING / 10).await;
+        }
+        tracing::warn!("the database cannot be reached: this node stops without it");
+        self.database.give_up();
     }
 
     /// Repeats what other nodes do, until the server stops.

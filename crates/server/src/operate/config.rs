@@ -22,7 +22,7 @@ use crate::operate::config::tables::{
     RateLimitsTable, Text, TlsTable, explain_forge, read_text, read_texts,
 };
 pub use crate::operate::config::tables::{
-    GivenDatabase, LogFormat, LogLevel, LogSettings, NodeSettings, ServiceLimits,
+    GivenDatabase, LogFormat, LogLevel, LogSettings, NodeSettings, SecurityContact, ServiceLimits,
 };
 use crate::operate::config::webhook::WebhookTable;
 use crate::operate::tls::TlsFiles;
@@ -197,6 +197,8 @@ settings! {
         database: DatabaseTable,
         mirror: MirrorTable,
         log: Option<LogTable>,
+        #[serde(deserialize_with = "read_text")]
+        security_contact: Option<SecurityContact>,
         /// The text of the file, for messages.
         #[serde(skip)]
         source: Option<ConfigSource>,
@@ -271,6 +273,8 @@ pub struct Settings {
     pub log: Option<LogSettings>,
     /// The settings of a mirror that is a witness as well.
     pub witness: Option<WitnessSettings>,
+    /// Whom people tell about a weakness of this server.
+    pub security_contact: Option<SecurityContact>,
 }
 
 impl Settings {
@@ -331,6 +335,7 @@ impl Settings {
             mirror,
             log,
             witness: given.witness,
+            security_contact: given.security_contact,
         })
     }
 }

@@ -2,12 +2,12 @@
 
 pub(crate) mod opening;
 
-use std::{io, net::SocketAddr, path::Path, sync::Arc};
+use std::{future::pending, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use countersign_forge::https::SetupError;
 use countersign_store::machine::{clock::Clock, data_dir::DataDir};
 use thiserror::Error;
-use tokio::{net::TcpListener, net::UnixListener, runtime::Handle};
+use tokio::{net::TcpListener, net::UnixListener, runtime::Handle, time::sleep};
 
 use crate::api::{state, state::App};
 use crate::follow::background::{Background, BoxedError, Rounds};
@@ -21,6 +21,9 @@ use crate::serve::answer::{RequestHead, Service, http_date};
 use crate::serve::listen::{Gate, Lanes};
 use crate::serve::start::opening::{Opened, no_threads};
 use crate::serve::{admin, due, due::DueRotations, listen, table, table::answer_read};
+
+/// The pause between two looks at whether the server is ready.
+const READY_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why a server does not start.
 #[derive(Debug, Error)]
@@ -56,6 +59,13 @@ impl Running {
         self.rotations.settle().await;
     }
 
+    /// Waits until the server can accept changes, as `/readyz` says.
+    pub async fn await_ready(&self) {
+        while self.app.readiness().is_err() {
+            sleep(READY_PAUSE).await;
+        }
+    }
+
     pub fn is_tls(&self) -> bool {
         self.tls.is_some()
     }
@@ -68,7 +78,21 @@ impl Running {
     /// Accepts no more requests, finishes those under way, and releases the data directory. Metrics can be read until
     /// then.
     pub async fn stop(self) -> io::Result<()> {
-        self.app.is_stopping.send_replace(true);
+        let app = Arc::clone(&self.app);
+        app.is_stopping.send_replace(true);
+        let giving_up = async {
+            if let Some(node) = app.role.node() {
+                node.give_up_database().await;
+            }
+            pending::<()>().await;
+        };
+        tokio::select! {
+            stopped = self.stop_parts() => stopped,
+            () = giving_up => Ok(()),
+        }
+    }
+
+    async fn stop_parts(self) -> io::Result<()> {
         self.main.stop().await?;
         futures_util::future::try_join_all(self.webhooks.into_iter().map(Background::stop)).await?;
         futures_util::future::try_join_all(self.witnessing.into_iter().map(Background::stop)).await?;

@@ -12,13 +12,12 @@ use countersign_store::{audit, journal::export::JournalBatches, machine::clock::
 use serde_json::{Value, json};
 
 use crate::args::{ClusterArgs, ClusterCommand};
+use crate::client::session;
+use crate::commands::admin::socket::{find_data_dir, open_stopped, read_settings};
 use crate::words::{error::CliError, output::Output, table::Table};
-use crate::{client::session, commands::admin::socket::find_data_dir, commands::admin::socket::open_stopped};
 
 /// What the first node is called that no server has started yet.
 const SENDER: &str = "init";
-/// A node says that it is there every few seconds.
-const MAX_SILENCE_SECONDS: u64 = 20;
 
 pub(super) fn run(command: ClusterCommand, output: Output) -> Result<(), CliError> {
     match command {
@@ -62,7 +61,11 @@ fn check_history(path: &Path) -> Result<(), CliError> {
 }
 
 fn show_status(args: &ClusterArgs, output: Output) -> Result<(), CliError> {
-    let file = GivenSettings::read(args.files.config.as_deref())?;
+    // Who names the database need not be able to read the packaged configuration.
+    let file = match args.database() {
+        Some(_) => GivenSettings::read(args.files.config.as_deref())?,
+        None => read_settings(&args.files)?,
+    };
     let database = find_database(&file, args.database())?;
     let address = database.settings().to_string();
     let status = session::runtime()?.block_on(admin::read_status(&database));
@@ -133,7 +136,7 @@ fn describe_clock(millis: i64) -> String {
 fn describe_state(node: &NodeStatus, status: &ClusterStatus) -> &'static str {
     let is_far = |millis: i64| Duration::from_millis(millis.unsigned_abs()) > MAX_CLOCK_ERROR;
     let differs = |other: &NodeStatus| {
-        other.position == node.position && other.commit != node.commit && is_here(other) && is_here(node)
+        other.position == node.position && other.commit != node.commit && other.is_here() && node.is_here()
     };
     if node.halted.is_some() {
         "stopped"
@@ -164,13 +167,9 @@ fn describe_passed(batch: &PassedBatch) -> String {
     )
 }
 
-fn is_here(node: &NodeStatus) -> bool {
-    node.seen_ago.as_secs() <= MAX_SILENCE_SECONDS
-}
-
 fn describe_seen(node: &NodeStatus) -> String {
     let seconds = node.seen_ago.as_secs();
-    let gone = if is_here(node) { "" } else { ": not running, or cut off" };
+    let gone = if node.is_here() { "" } else { ": not running, or cut off" };
     format!("{seconds} s ago{gone}")
 }
 

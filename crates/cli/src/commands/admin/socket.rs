@@ -85,9 +85,23 @@ pub(super) fn lock_stopped(path: &Path) -> Result<DataDir, CliError> {
     })
 }
 
+/// Where packages put the configuration file.
+const PACKAGED_CONFIG: &str = "/etc/countersign/countersign.toml";
+
+/// Reads the configuration file. If the operator names neither it nor the data directory, and no server keeps its state
+/// in the directory that `serve` uses by default, the packaged file counts (D248).
+pub(super) fn read_settings(files: &FileArgs) -> Result<GivenSettings, CliError> {
+    let is_named = files.config.is_some() || files.data_dir.is_some();
+    let is_packaged = !is_named
+        && !DataDir::has_repository_at(&GivenSettings::default().data_dir())
+        && Path::new(PACKAGED_CONFIG).exists();
+    let packaged = is_packaged.then_some(Path::new(PACKAGED_CONFIG));
+    Ok(GivenSettings::read(files.config.as_deref().or(packaged))?)
+}
+
 /// The configuration, and the directory in which a server has kept its state.
 pub(super) fn find_data_dir(files: FileArgs) -> Result<(GivenSettings, PathBuf), CliError> {
-    let file = GivenSettings::read(files.config.as_deref())?;
+    let file = read_settings(&files)?;
     let path = files.data_dir.unwrap_or_else(|| file.data_dir());
     if !DataDir::has_repository_at(&path) {
         let message = format!("there is no repository in the data directory {}", path.display());

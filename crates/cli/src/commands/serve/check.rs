@@ -1,15 +1,20 @@
-//! `countersign serve --check`: would the server start, and what would it do? Changes nothing (D58).
+//! `countersign serve --check`: would the server start, do those that it needs answer, and what would it do? Changes
+//! nothing (D58, D247).
 
-use std::{error::Error, net::TcpListener, path::Path, sync::Arc};
+use std::{collections::BTreeSet, error::Error, net::TcpListener, path::Path, sync::Arc};
 
-use countersign_cluster::database::Database;
+use countersign_cluster::{database::Database, schema};
+use countersign_core::values::verifier_key::VerifierKey;
+use countersign_forge::{fetch::Fetcher, guard::SystemResolver};
 use countersign_server::follow::mirror::{MirrorSettings, memory::MirrorMemory};
-use countersign_server::operate::config::{ConfigSource, GivenSettings, Settings};
+use countersign_server::nodes::asking::AskedWitness;
+use countersign_server::operate::config::{ConfigSource, GivenSettings, LogSettings, NodeSettings, Settings};
 use countersign_server::operate::{disk_space::DiskSpace, tls::Tls, tls::TlsFiles};
 use countersign_store::store::{FoundData, inspect};
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 
-use crate::{keys::SigningKey, words::error::CliError, words::output::Output};
+use crate::{client::session, keys::SigningKey, words::error::CliError, words::output::Output};
 
 const WARNING: &str = "warning";
 
@@ -34,7 +39,12 @@ pub(super) fn run(given: GivenSettings, output: Output) -> Result<(), CliError> 
                     report.blame_file(&error, line_of(source.as_ref(), "log", key));
                 }
             }
-            look_at(settings, source.as_ref(), &mut report);
+            look_at(&settings, source.as_ref(), &mut report);
+            session::runtime()?.block_on(ask_others(&settings, &mut report));
+            for webhook in settings.webhooks.iter().filter(|_| settings.mirror.is_none()) {
+                let host = webhook.url.host_str().unwrap_or_default();
+                report.say("webhook", format!("{}, to {host}", webhook.name));
+            }
         }
         Err(error) => report.blame(&error),
     }
@@ -46,14 +56,14 @@ fn line_of(source: Option<&ConfigSource>, table: &str, file: Option<&Path>) -> O
     source?.line_of(table, file?)
 }
 
-fn look_at(settings: Settings, source: Option<&ConfigSource>, report: &mut Report) {
+fn look_at(settings: &Settings, source: Option<&ConfigSource>, report: &mut Report) {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let mode = if settings.dev { " (development mode)" } else { "" };
     report.say("listen", format!("{scheme}://{}{mode}", settings.listen));
     if let Some(address) = settings.metrics_listen {
         report.say("metrics", format!("http://{address}/metrics"));
     }
-    if let Some(files) = settings.tls {
+    if let Some(files) = settings.tls.clone() {
         look_at_certificate(files, source, report);
     }
     let is_running = look_at_data(&settings.data_dir, settings.mirror.as_ref(), report);
@@ -66,21 +76,106 @@ fn look_at(settings: Settings, source: Option<&ConfigSource>, report: &mut Repor
             report.wrong.push(format!("cannot listen on {address}: {error}"));
         }
     }
-    if let Some(node) = settings.node {
-        let address = node.database.to_string();
-        match Database::new(node.database) {
-            Ok(_) => report.say("database", format!("{address}, shared with other nodes")),
-            Err(error) => report.blame(&error),
+}
+
+// The servers that this one needs. All are asked at the same time, each within its own limit.
+
+async fn ask_others(settings: &Settings, report: &mut Report) {
+    let (database, witnesses, forges) = tokio::join!(
+        async {
+            match &settings.node {
+                Some(node) => ask_database(node).await,
+                None => Report::default(),
+            }
+        },
+        async {
+            match &settings.log {
+                Some(log) => ask_witnesses(log).await,
+                None => Report::default(),
+            }
+        },
+        ask_forges(settings),
+    );
+    for part in [database, witnesses, forges] {
+        report.facts.extend(part.facts);
+        report.wrong.extend(part.wrong);
+    }
+}
+
+async fn ask_database(node: &NodeSettings) -> Report {
+    let mut report = Report::default();
+    let database = match Database::new(node.database.clone()) {
+        Ok(database) => database,
+        Err(error) => {
+            report.blame(&error);
+            return report;
+        }
+    };
+    match schema::inspect(&database).await {
+        Ok(found) => {
+            let use_of =
+                if found.was_empty { "which the server would fill" } else { "shared with other nodes" };
+            report.say("database", format!("{}, {use_of}", node.database));
+            found.warnings.into_iter().for_each(|warning| report.say(WARNING, warning));
+        }
+        Err(error) => report.blame(&error),
+    }
+    report
+}
+
+/// Asks the witnesses. One that does not answer is a warning, as long as the others are enough.
+async fn ask_witnesses(log: &LogSettings) -> Report {
+    let mut report = Report::default();
+    let Some(policy) = &log.witnesses else { return report };
+    let asked = match AskedWitness::list(policy, &log.origin) {
+        Ok(asked) => asked,
+        Err(error) => {
+            report.blame(&*error);
+            return report;
+        }
+    };
+    let answers = join_all(asked.iter().map(AskedWitness::check_answers)).await;
+    let mut answering: BTreeSet<_> = policy.witness_keys().iter().map(VerifierKey::key).collect();
+    for witness in policy.witnesses() {
+        let place = witness.url.as_deref().unwrap_or("which sends its cosignatures itself");
+        report.say("witness", format!("{}, {place}", witness.name));
+    }
+    for (witness, answer) in asked.iter().zip(answers) {
+        if let Err(reason) = answer {
+            answering.remove(&witness.key.key());
+            report.say(WARNING, format!("the witness {}: {reason}", witness.name));
         }
     }
-    for (host, has_token) in settings.forges.list_configured() {
-        let token = if has_token { ", with a token" } else { "" };
+    let quorum = policy.quorum_text().unwrap_or_else(|| "none".to_owned());
+    if !policy.is_met(&answering) {
+        let text =
+            format!("too few witnesses answer: the quorum is {quorum}, and the log would prove no new state");
+        report.wrong.push(text);
+    }
+    report.say("quorum", quorum);
+    report
+}
+
+/// Asks the forges that the operator configured. A mirror fetches nothing.
+async fn ask_forges(settings: &Settings) -> Report {
+    let mut report = Report::default();
+    let forges: Vec<_> = settings.forges.list_configured().filter(|_| settings.mirror.is_none()).collect();
+    let fetcher = match Fetcher::new(settings.guard.clone(), settings.timeouts, Arc::new(SystemResolver)) {
+        Ok(fetcher) => fetcher,
+        Err(error) => {
+            report.blame(&error);
+            return report;
+        }
+    };
+    let answers = join_all(forges.iter().map(|(_, request)| fetcher.ask(request))).await;
+    for ((host, request), answer) in forges.iter().zip(answers) {
+        let token = if request.credential.is_some() { ", with a token" } else { "" };
         report.say("forge", format!("{host}{token}"));
+        if let Err(error) = answer {
+            report.blame(&error);
+        }
     }
-    for webhook in settings.webhooks.iter().filter(|_| settings.mirror.is_none()) {
-        let host = webhook.url.host_str().unwrap_or_default();
-        report.say("webhook", format!("{}, to {host}", webhook.name));
-    }
+    report
 }
 
 fn look_at_certificate(files: TlsFiles, source: Option<&ConfigSource>, report: &mut Report) {

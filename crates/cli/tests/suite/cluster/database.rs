@@ -1,8 +1,13 @@
 //! A node without its database: reads go on, the rest says so, and it comes back by itself.
 
+use std::time::{Duration, Instant};
+
+use countersign_testing::assert_mentions;
 use countersign_testing::postgres::{Postgres, PostgresEnd, PostgresOptions};
+use tempfile::TempDir;
 
 use super::nodes::{Cluster, await_that, read};
+use crate::log;
 use crate::support::{Git, Launch, Person, Reply, Request, SignersFile, TestServer};
 
 struct Scene {
@@ -84,6 +89,42 @@ fn nodes_go_on_without_the_database_and_come_back_by_themselves() {
     let status = scene.cluster.get_as(1, &scene.alice, &format!("/v1/signatures/{}", scene.index)).ok();
     assert_eq!(status["is_complete"], true);
     scene.cluster.check_at_rest();
+}
+
+#[test]
+fn a_node_whose_database_is_gone_says_so_at_its_start_and_stops_at_once() {
+    let Some(postgres) = Postgres::start_with(PostgresOptions { skips_fsync: true, ..Default::default() })
+    else {
+        return;
+    };
+    let dir = TempDir::new().unwrap();
+    let config = log::init(&dir.path().join("key"), "checkpoint_seconds = 1\n");
+    let mut cluster =
+        Cluster::start_as(postgres, 1, |launch| launch.args(["--config", config.to_str().unwrap()]));
+    assert!(cluster.node(0).ready_line().starts_with("Countersign is ready on "));
+    let stop = |cluster: &mut Cluster| {
+        await_that("the node has noticed", || cluster.node(0).get("/readyz").status == 503);
+        // A database that is gone for longer than a change of the primary takes.
+        cluster.node(0).await_log("cannot be reached", 1);
+        let asked = Instant::now();
+        assert_eq!(cluster.node_mut(0).stop().code(), Some(0));
+        assert!(asked.elapsed() < Duration::from_secs(3), "it took {:?}", asked.elapsed());
+    };
+    // One that says nothing, and one that is not there.
+    cluster.ways[0].blackhole();
+    stop(&mut cluster);
+    cluster.cut_off(0);
+    cluster.node_mut(0).start_again();
+    let line = cluster.node(0).ready_line().to_owned();
+    assert_mentions(
+        &line,
+        &["Countersign listens on http://", "not ready yet: the database cannot be reached"],
+    );
+    cluster.ways[0].restore();
+    cluster.await_ready();
+    cluster.node(0).await_output("Countersign is ready on ");
+    cluster.postgres.stop(PostgresEnd::Crash);
+    stop(&mut cluster);
 }
 
 #[test]

@@ -2,13 +2,14 @@
 //! `scenarios/operator.txt` and `scenarios/blocked.txt`.
 
 use std::os::unix::{fs::chown, net::UnixStream};
-use std::{ffi::OsString, fs, path::Path};
+use std::{ffi::OsString, fs, path::Path, process::Command};
 use std::{io::Read as _, io::Write as _, os::unix::fs::MetadataExt as _, os::unix::fs::PermissionsExt as _};
 
 use countersign_testing::assert_mentions;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::support::environment::clear_environment;
 use crate::support::{Launch, TestServer, alice, bob};
 
 /// The id of some other user. It needs no name.
@@ -38,6 +39,41 @@ fn names(dir: &Path) -> Vec<OsString> {
     let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     names
+}
+
+#[test]
+fn the_packaged_configuration_is_found_unless_a_server_is_here() {
+    let (server, here) = (TestServer::start(), TempDir::new().unwrap());
+    // Only this program sees another /etc.
+    let config = format!("data_dir = {:?}\n", server.data_dir());
+    let script = "mount -t tmpfs none /etc && mkdir /etc/countersign \
+        && printf %s \"$1\" > /etc/countersign/countersign.toml && exec \"$0\" admin stats --json";
+    let run = |dir: &Path| {
+        let mut command = Command::new("unshare");
+        command.args([
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            env!("CARGO_BIN_EXE_countersign"),
+            &config,
+        ]);
+        clear_environment(&mut command);
+        command.current_dir(dir).output().unwrap()
+    };
+    let found = run(here.path());
+    if String::from_utf8_lossy(&found.stderr).contains("unshare") {
+        return eprintln!("skipped: this system has no user namespaces");
+    }
+    assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
+    assert_eq!(serde_json::from_slice::<Value>(&found.stdout).unwrap()["ready"], true);
+    // A server in this directory is meant first, and this one is stopped.
+    let mut own = TestServer::start();
+    own.stop();
+    std::os::unix::fs::symlink(own.data_dir(), here.path().join("countersign-data")).unwrap();
+    let found = run(here.path());
+    assert_ne!(serde_json::from_slice::<Value>(&found.stdout).unwrap_or_default()["ready"], true);
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl Launch {
         said
     }
 
-    /// Starts the program and waits for its ready line.
+    /// Starts the program and waits for its first line, which has its address.
     #[track_caller]
     fn start(&self) -> Process {
         let stderr = match &self.log {
@@ -180,7 +180,9 @@ impl Launch {
         };
         let stdout = drain_lines(child.stdout.take().expect("piped"));
         match stdout.recv_timeout(START) {
-            Ok(ready) => Process { address: parse_ready(&ready), ready, child, log },
+            Ok(ready) => {
+                Process { address: parse_ready(&ready), ready, stdout: Mutex::new(stdout), child, log }
+            }
             Err(_) => {
                 let _ = child.kill();
                 let status = child.wait();
@@ -253,7 +255,10 @@ fn parse_ready(line: &str) -> SocketAddr {
 struct Process {
     child: Child,
     address: SocketAddr,
+    /// The first line that it printed.
     ready: String,
+    /// The lines after it.
+    stdout: Mutex<mpsc::Receiver<String>>,
     log: Option<Log>,
 }
 
@@ -347,6 +352,13 @@ impl TestServer {
 
     pub(crate) fn ready_line(&self) -> &str {
         &self.process().ready
+    }
+
+    /// Waits until the next line that it prints begins with these words.
+    #[track_caller]
+    pub(crate) fn await_output(&self, words: &str) {
+        let line = self.process().stdout.lock().expect("no reader has failed").recv_timeout(START);
+        assert!(line.as_ref().is_ok_and(|line| line.starts_with(words)), "{line:?}");
     }
 
     /// The answer, which must be one that the reference describes.

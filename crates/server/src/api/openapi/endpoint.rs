@@ -474,7 +474,8 @@ pub fn asset(id: &'static str, summary: &'static str, media_type: &'static str) 
     fixed(id, summary, "the file", media_type).about("Loaded by the pages.")
 }
 
-fn fixed(id: &'static str, summary: &'static str, about: &str, media_type: &'static str) -> Endpoint {
+/// A text that does not depend on what is stored.
+pub fn fixed(id: &'static str, summary: &'static str, about: &str, media_type: &'static str) -> Endpoint {
     let answer = DescribedAnswer::new(200, about).with_headers([CACHE_CONTROL]);
     let answer = answer.with_content(Content::text(media_type));
     Endpoint::new(id, Section::Pages, summary).answers(answer).limited()

@@ -6,10 +6,10 @@ use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, ETAG, X_CON
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Json, body::Bytes, extract::Request, extract::State, response::IntoResponse, response::Response};
 use countersign_api::answers::{HealthResponse, PingAuth, PingResponse};
-use countersign_core::values::{key::PublicKey, wire, wire::routes as paths};
+use countersign_core::values::{key::PublicKey, time::Timestamp, wire, wire::routes as paths};
 use serde_json::json;
 
-use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Reference, Section, if_none_match};
+use crate::api::openapi::{Content, DescribedAnswer, Endpoint, Reference, Section, fixed, if_none_match};
 use crate::api::{auth, openapi, routes::files::matches_tag, routing::RouteTable, state::App};
 use crate::http::{error::ApiError, error::NotReady, sending::typed};
 use crate::operate::observe;
@@ -31,8 +31,20 @@ pub(crate) fn routes() -> RouteTable {
             .answers(DescribedAnswer::new(200, "the document").with_headers([openapi::ETAG, openapi::CACHE_CONTROL]).with_content(Content::object()))
             .answers(DescribedAnswer::not_modified())
             .limited())
+        .get(paths::ROBOTS, robots, fixed("robots", "What search engines can read", "the rules", PLAIN)
+            .about("Search engines can read all pages, but not the answers for programs, and not what a search finds."))
+        .get(paths::SECURITY, security, fixed("security", "Whom to tell about a weakness of this server", "the contact (RFC 9116)", PLAIN)
+            .about("The contact that the operator has set (`security_contact`). It expires in 30 days, and is renewed every day.")
+            .fails("the operator has set no contact", ApiError::NO_CONTACT))
         .merge(health_routes())
 }
+
+const PLAIN: &str = "text/plain";
+const ROBOTS: &str =
+    "User-agent: *\nDisallow: /v1/\nDisallow: /log/\nDisallow: /projects?q=\nDisallow: /activity?\n";
+const DAY: i64 = 24 * 60 * 60;
+/// How many days copies of the contact can be used.
+const CONTACT_DAYS: i64 = 30;
 
 /// The listener for metrics has these too.
 pub(crate) fn health_routes() -> RouteTable {
@@ -84,6 +96,18 @@ async fn document(State(app): State<App>, headers: HeaderMap) -> Response {
         return (StatusCode::NOT_MODIFIED, common, caching).into_response();
     }
     typed((common, Bytes::from_static(&document.bytes)), openapi::JSON, "no-cache")
+}
+
+async fn robots() -> Response {
+    typed(ROBOTS, "text/plain; charset=utf-8", "public, max-age=3600")
+}
+
+async fn security(State(app): State<App>) -> Result<Response, ApiError> {
+    let contact = app.security_contact.as_ref().ok_or(ApiError::NO_CONTACT)?;
+    let today = app.now().unix_seconds().div_euclid(DAY);
+    let expires = Timestamp::from_unix_seconds((today + CONTACT_DAYS) * DAY).unwrap_or(app.now());
+    let text = format!("Contact: {}\nExpires: {expires}\n", contact.as_str());
+    Ok(typed(text, "text/plain; charset=utf-8", "public, max-age=3600"))
 }
 
 async fn healthz() -> Json<HealthResponse> {

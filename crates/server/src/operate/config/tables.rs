@@ -479,6 +479,33 @@ fn find<T: Copy, const N: usize>(text: &str, known: [(&str, T); N]) -> Result<T,
     })
 }
 
+// Whom people tell about a weakness of this server (D248).
+
+/// An address as `security.txt` has it: of a web page, a mailbox or a telephone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecurityContact(String);
+
+impl SecurityContact {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for SecurityContact {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_known = ["https://", "mailto:", "tel:"]
+            .iter()
+            .any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+        if !is_known || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let wanted = "`security_contact` begins with `https://`, `mailto:` or `tel:`, and has no spaces";
+            return Err(format!("{wanted}, as in mailto:security@example.org"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
 // The table `[log]`: the log of all commits, and its witnesses.
 
 const DEFAULT_CHECKPOINT: u64 = 5;

@@ -105,6 +105,7 @@ pub(crate) async fn open(settings: &Settings, clock: &Clock) -> Result<Opened, B
         renderings: few_turns(4, MAX_VISITORS, VISITOR_WAIT),
         sending: Sending::default(),
         is_tls: settings.tls.is_some(),
+        security_contact: settings.security_contact.clone(),
         limits,
         limiter: settings.rates.map(Limiter::new).map(Arc::new),
         connections,
