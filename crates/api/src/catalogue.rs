@@ -226,6 +226,14 @@ json_fields!(part ListedRelease {
     revoked_at: maybe, revocation_reason: maybe, revocation_begun: maybe, signatures, objections: or_default,
 });
 
+impl ListedRelease {
+    /// The directory of the release, by which versions are compared.
+    pub fn dir(&self) -> &str {
+        let path = self.index_path.as_str();
+        path.rsplit_once('/').map_or(path, |(dir, _)| dir)
+    }
+}
+
 /// Releases, as many as one answer has room for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct ReleasesResponse {

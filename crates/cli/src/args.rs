@@ -146,9 +146,27 @@ such a server only over https and at a public address. --server, --key and their
         #[command(subcommand)]
         command: Option<ConfigCommand>,
     },
+    /// Begin: name a project's signers in a signers file, and make a key if you have none
+    #[command(after_help = "\
+Examples:
+  countersign init                                       asks for everything
+  countersign init https://github.com/acme/app --name alice \\
+      --signer bob=bob.pub carol=carol.pub --threshold 2 --server https://sign.example.org
+
+Writes svc.signers.json, and says which commands come next. Your own key is the one that --key names, that is set, that \
+the agent holds, or that is in ~/.ssh/id_ed25519. If there is none, the command makes one there. It replaces no file. \
+Without a terminal, it names the flag of each missing answer.
+
+The file lists you and the others as artifact signers. `countersign signers new` also writes other roles, registrars for CI \
+and logs.")]
+    Init(InitArgs),
     /// Make a key pair in OpenSSH format: FILE and FILE.pub
     #[command(after_help = "\
-Keys from `ssh-keygen -t ed25519` work too. So does an agent: `--key FILE.pub` signs through SSH_AUTH_SOCK. Without a \
+Examples:
+  countersign keygen                          ~/.ssh/id_ed25519, which is used without --key
+  countersign keygen --out ~/.ssh/id_release
+
+Replaces no file. Keys from `ssh-keygen -t ed25519` work too. So does an agent: `--key FILE.pub` signs through SSH_AUTH_SOCK. Without a \
 terminal, pass --password-file FILE or --no-password.")]
     Keygen(KeygenArgs),
     /// Make, change or check a signers file
@@ -178,6 +196,7 @@ masters have signed as well. Until then the masters can stop it with \
     #[command(after_help = "\
 Examples:
   countersign release https://github.com/acme/app/releases/tag/v1.0
+  countersign release acme/app v1.0                a registered project on a forge: the same page
   countersign release --checksums https://dl.example.org/acme/app/1.0/SHA256SUMS
 
 A release that still collects signatures can be registered again, to correct it. Its signatures are then dropped. The command \
@@ -209,12 +228,13 @@ Objections of other signers come first. You cannot take a signature back, becaus
 If you signed by mistake, `countersign object` tells the signers after you, and `countersign withdraw` takes the release \
 back while it collects signatures.")]
     Sign(SignArgs),
-    /// Show who has signed a file and who is missing
+    /// Show how far a release is and who is missing; or a project's signers, newest release and what is open
     #[command(after_help = "\
 Examples:
-  countersign status https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
-  countersign status https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json \\
-      --wait --timeout 2h
+  countersign status acme/app                       the project: who signs, and what is open
+  countersign status acme/app v1.0                  one release; acme/app@v1.0 is the same
+  countersign status acme/app@latest                the newest release
+  countersign status acme/app v1.0 --wait --timeout 2h
 
 With --wait, the command exits with 0 once the release is complete or the proposed signers are in force. Other exit codes \
 (and their `kind` with --json):
@@ -226,6 +246,24 @@ With --wait, the command exits with 0 once the release is complete or the propos
 It keeps waiting when the server restarts, and needs no key. It repeats what the server says. `countersign verify` and \
 `countersign download` prove it.")]
     Status(StatusArgs),
+    /// List the releases of a project with their states, the newest first
+    #[command(after_help = "\
+Examples:
+  countersign releases acme/app
+  countersign releases https://github.com/acme/app --json
+
+The highest version comes first. You can name each release in other commands, as in `countersign status acme/app v1.0`. \
+The command repeats what the server says.")]
+    Releases(ReleasesArgs),
+    /// Find projects on your servers by parts of their addresses
+    #[command(after_help = "\
+Examples:
+  countersign search acme                       all projects with acme in their address
+  countersign search github.com cli             both words
+  countersign search acme --server https://sign.example.org
+
+A project that is called like the one you look for can be someone else's. Compare its address with the one that you know.")]
+    Search(SearchArgs),
     /// Print what happens on the server, as it happens
     #[command(after_help = "\
 Examples:

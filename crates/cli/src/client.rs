@@ -138,6 +138,12 @@ impl ServerClient {
         .await
     }
 
+    /// The projects in whose identifiers all words occur.
+    pub(crate) async fn search_projects(&self, words: &str) -> Result<ProjectsResponse, CliError> {
+        let url = self.route(routes::PROJECTS, None);
+        self.look_into_catalogue(url, &[("q", words)], ProjectsResponse::parse).await
+    }
+
     /// What waits for a key, as everyone may know.
     pub(crate) async fn pending_of(&self, key: &PublicKey) -> Result<KeyPendingResponse, CliError> {
         let url = self.at(routes::KEYS, [&*key.to_string(), "pending"]);

@@ -155,11 +155,17 @@ pub(crate) fn find_default(listed: &[PublicKey], global: &GlobalArgs) -> Result<
     SigningKey::load(&path, global)
 }
 
-/// The public half of the default key.
-pub(crate) fn find_default_public(listed: &[PublicKey], output: Output) -> Result<PublicKey, CliError> {
+/// The public halves of the keys that the agent holds, and of the usual file.
+pub(crate) fn list_default(output: Output) -> Vec<PublicKey> {
     let mut found = AgentKey::list_held(output);
     let file = usual_file().and_then(|path| read_public_half(&path).ok());
     found.extend(file.filter(|key| !found.contains(key)));
+    found
+}
+
+/// The public half of the default key.
+pub(crate) fn find_default_public(listed: &[PublicKey], output: Output) -> Result<PublicKey, CliError> {
+    let found = list_default(output);
     if found.is_empty() {
         return Err(no_key());
     }
@@ -180,18 +186,22 @@ pub(crate) fn find_default_public(listed: &[PublicKey], output: Output) -> Resul
     }
 }
 
-/// The file that ssh uses as well, or its public half.
+/// The file that ssh uses as well. `None` without a home directory.
+pub(crate) fn usual_path() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty())?;
+    Some(PathBuf::from(home).join(".ssh/id_ed25519"))
+}
+
+/// The usual file, or its public half, if one of them is there.
 fn usual_file() -> Option<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from)?;
-    let path = home.join(".ssh/id_ed25519");
+    let path = usual_path()?;
     [path.clone(), path.with_extension("pub")].into_iter().find(|path| path.is_file())
 }
 
 fn no_key() -> CliError {
     CliError::usage(
         "no key is given, the agent holds none, and there is no ~/.ssh/id_ed25519",
-        "pass --key FILE, set COUNTERSIGN_KEY, or `countersign config set key FILE`; `countersign keygen --out FILE` \
-         makes a key",
+        "`countersign keygen` makes that one. Or pass --key FILE, set COUNTERSIGN_KEY, or `countersign config set key FILE`",
     )
 }
 

@@ -63,6 +63,7 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Admin { command } => admin::run(command, &global, output),
         Command::Fsck(args) => fsck::run(args, output),
         Command::Config { command } => config::run(command.as_ref(), global, output),
+        Command::Init(args) => ask(global, output, async |session| init::run(session, &args)),
         Command::Keygen(args) => keygen::run(&global, &args, output),
         Command::Signers { command: SignersCommand::New(args) } => signers::make(&args, output),
         Command::Signers { command: SignersCommand::Check(args) } if signers::idle::names_file(&args) => {
@@ -96,6 +97,10 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Pending(args) => ask(global, output, async |session| pending::run(session, &args).await),
         Command::Sign(args) => ask(global, output, async |session| sign::run(session, &args).await),
         Command::Status(args) => ask(global, output, async |session| status::run(session, &args).await),
+        Command::Releases(args) => {
+            ask(global, output, async |session| catalogue::list_releases(session, &args).await)
+        }
+        Command::Search(args) => ask(global, output, async |session| catalogue::search(session, &args).await),
         Command::Watch(args) => ask(global, output, async |session| watch::watch(session, &args).await),
         Command::Withdraw(args) => {
             ask(global, output, async |session| object::withdraw(session, &args).await)

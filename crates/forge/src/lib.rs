@@ -11,6 +11,7 @@ pub mod file_server;
 pub mod forges;
 pub mod guard;
 pub mod https;
+pub mod pages;
 pub mod release;
 pub(crate) mod source;
 pub mod url;

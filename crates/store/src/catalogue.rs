@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 pub use crate::catalogue::facts::FileDigest;
 use crate::catalogue::facts::{DigestHasher, ProjectFacts, Reading, ReleaseFacts};
-pub use crate::catalogue::look::{Look, ProjectName, UnknownAfter, WantedReleases};
+pub use crate::catalogue::look::{Look, ProjectName, ProjectSearch, UnknownAfter, WantedReleases};
 use crate::catalogue::tables::Tables;
 use crate::machine::clock::{lock, read, write};
 use crate::snapshot::tree::{addressable, edit::Difference, edit::TooMany};

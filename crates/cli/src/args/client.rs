@@ -194,15 +194,38 @@ pub(crate) struct ScopeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct KeygenArgs {
-    /// Where to write the private key; the public key goes to FILE.pub
+    /// Where to write the private key; the public key goes to FILE.pub [default: ~/.ssh/id_ed25519]
     #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
+    pub(crate) out: Option<PathBuf>,
 
     /// A comment for the public key
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) comment: String,
 
     /// Do not protect the private key with a passphrase
+    #[arg(long, conflicts_with = "password_file")]
+    pub(crate) no_password: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The project's address on its forge or file server
+    #[arg(value_name = "PROJECT_URL")]
+    pub(crate) url: Option<String>,
+
+    /// Your own name in the signers file
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// The other signers: NAME=KEY, with a .pub file, a svc-pub: string or an ssh-ed25519 line; can be repeated
+    #[arg(long = "signer", value_name = "NAME=KEY", num_args = 1..)]
+    pub(crate) signers: Vec<String>,
+
+    /// How many of the signers must sign a release
+    #[arg(long, value_name = "N")]
+    pub(crate) threshold: Option<usize>,
+
+    /// Do not protect a new private key with a passphrase
     #[arg(long, conflicts_with = "password_file")]
     pub(crate) no_password: bool,
 }
@@ -215,11 +238,11 @@ pub(crate) struct ProposeArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("source").required(true).args(["url", "checksums"]))]
+#[command(group = ArgGroup::new("source").required(true).args(["names", "checksums"]))]
 pub(crate) struct ReleaseArgs {
-    /// The release's page on its forge
-    #[arg(value_name = "RELEASE_URL")]
-    pub(crate) url: Option<String>,
+    /// The release's page on its forge, or the project and the tag; on a file server, the directory with its SHA256SUMS
+    #[arg(value_name = "RELEASE_URL|NAME", num_args = 1..=2)]
+    pub(crate) names: Vec<String>,
 
     /// Checksums files (SHA256SUMS and the like) of a release on a file server, all in one directory
     #[arg(long, value_name = "URL", num_args = 1..)]
@@ -282,7 +305,7 @@ pub(crate) struct SignArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// A release, or a project whose new signers file is pending
+    /// A release, or a project
     #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
     pub(crate) names: Vec<String>,
 
@@ -296,6 +319,20 @@ pub(crate) struct StatusArgs {
 
     #[command(flatten)]
     pub(crate) outputs: OutputsArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReleasesArgs {
+    /// The project
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Parts of a project's address, all of which must occur in it, or a URL in it
+    #[arg(value_name = "WORD", required = true)]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -19,11 +19,11 @@ pub(crate) enum Reader {
 }
 
 /// The address at which `countersign serve` listens by default.
-const OWN_SERVER: &str = "http://127.0.0.1:3000";
+pub(crate) const OWN_SERVER: &str = "http://127.0.0.1:3000";
 
 #[derive(Debug)]
 pub(crate) struct Session {
-    global: GlobalArgs,
+    pub(crate) global: GlobalArgs,
     pub(crate) output: Output,
     pub(crate) config: ClientConfig,
 }

@@ -15,6 +15,7 @@ use countersign_core::values::{
     wire::routes,
 };
 use countersign_explain::progress::Names;
+use serde_json::{Value, json};
 
 use crate::words::{error::CliError, table::People, table::when_text};
 use crate::{client::ServerClient, client::now, settings::trust::TrustFile};
@@ -241,6 +242,14 @@ impl Vetoed {
 
     pub(crate) fn vetoed_at(&self) -> Option<Timestamp> {
         self.signed.entries.values().map(|collected| collected.collected_at).max()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "reason": self.reason,
+            "vetoed_by": self.signed.signers(),
+            "vetoed_at": self.vetoed_at().map(|at| at.to_string()),
+        })
     }
 
     /// Says who vetoed the proposal, when and why.

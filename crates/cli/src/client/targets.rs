@@ -3,14 +3,16 @@
 
 use std::{fmt, io, io::IsTerminal as _};
 
+use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout, layout::Signable};
 use countersign_core::values::path::{RepoPath, is_name};
 use countersign_core::values::shown::{marked_name, shown_text};
 use countersign_core::values::{wire, wire::routes::BADGES, wire::routes::PAGES};
-use countersign_core::{proof::state::StateSubject, rules::place::path_of_url};
+use countersign_core::{proof::state::StateSubject, rules::place::path_of_url, rules::quorum::Tally};
 use countersign_forge::discovery::{DiscoveryError, PublishedSigners};
 use countersign_forge::download_url::{locate_download, locate_release_page};
 use countersign_forge::fetch::{Fetcher, Timeouts};
+use countersign_forge::pages::ProjectPages;
 
 use crate::client::session::{Reader, Session, no_server};
 use crate::client::{ServerClient, state::Shown, state::StateQuestion, state::Vetoed};
@@ -89,20 +91,28 @@ impl Session {
             let hint = format!("{FORMS}; a signers file in force is replaced with `countersign update`");
             return Err(CliError::usage(format!("{path} collects no signatures"), hint));
         }
-        let question = name.tag.as_deref().map_or(StateQuestion::Path, StateQuestion::Tag);
+        let question = match &name.tag {
+            None => StateQuestion::Path,
+            Some(NamedTag::Tag(tag)) => StateQuestion::Tag(tag),
+            Some(NamedTag::Latest) => StateQuestion::Newest,
+        };
         let Some(shown) = client.state(&path, question).await? else {
             let address = client.address();
             return Err(match &name.tag {
-                Some(tag) => CliError::other(
+                Some(NamedTag::Tag(tag)) => CliError::other(
                     format!("{address} has no release {} of {path}", shown_text(tag)),
-                    "check the tag; `countersign pending` lists what waits, and the project's page lists its releases",
+                    "check the tag; `countersign releases PROJECT` lists what there is",
                 ),
+                Some(NamedTag::Latest) => no_complete_release(&client, &path),
                 None => CliError::usage(
                     format!("{address} has neither a release nor a pending signers file at {path}"),
                     FORMS,
                 ),
             });
         };
+        if name.tag == Some(NamedTag::Latest) {
+            self.check_newest(&path, &shown)?;
+        }
         let (path, is_project) = match shown.subject() {
             StateSubject::Release(index) => (index.clone(), false),
             StateSubject::Project(project) => (layout::pending_signers(project), true),
@@ -225,7 +235,7 @@ impl Session {
         }
         let url = match url {
             Some(url) => url.to_owned(),
-            None => url_of(path).ok_or_else(|| no_server(path))?,
+            None => ProjectPages::of_host(path).ok_or_else(|| no_server(path))?.url,
         };
         self.discover(path, &url).await
     }
@@ -263,7 +273,7 @@ impl Session {
 
 /// The project that a name stands for, where a short one means one of these. `None` if it is none of them.
 pub(crate) fn find_project(name: &str, known: &[RepoPath]) -> Result<Option<RepoPath>, CliError> {
-    let name = ReleaseName::parse_one(&[name.to_owned()])?;
+    let name = ReleaseName::parse_project(name)?;
     let NamedSubject::Short(short) = &name.subject else { return Ok(name.written_path()) };
     choose_fitting(short, known)
 }
@@ -314,12 +324,55 @@ fn ends_with(project: &RepoPath, short: &str) -> bool {
     rest.flatten().is_some_and(|(before, end)| end.eq_ignore_ascii_case(short) && before.ends_with('/'))
 }
 
-/// `https/host/443/a/b` as the URL that it stands for.
-fn url_of(path: &RepoPath) -> Option<String> {
-    let mut segments = path.segments();
-    let (scheme, host, port) = (segments.next()?, segments.next()?, segments.next()?);
-    let rest: Vec<&str> = segments.collect();
-    Some(format!("{scheme}://{host}:{port}/{}", rest.join("/")))
+// The newest release of a project (D77).
+
+/// How many versions are named that are not offered.
+const MOST_SKIPPED: usize = 3;
+
+impl Session {
+    /// Says which release the server chose as the newest of a project, and which higher versions it passed over. A path
+    /// that is the directory of a release means this one, and nothing was chosen.
+    pub(crate) fn check_newest(&self, path: &RepoPath, shown: &Shown) -> Result<(), CliError> {
+        let skipped = shown.answer.skipped.iter().filter(|release| release.index_path.is_inside(path));
+        let skipped: Vec<String> =
+            skipped.take(MOST_SKIPPED).map(|release| say_skipped(path, release)).collect();
+        match shown.subject() {
+            StateSubject::Release(index) => {
+                if *index != layout::index_in(path) {
+                    let name = self.name_of(index, Some(path));
+                    self.output
+                        .note(&format!("The newest release, the highest complete version, is {name}."));
+                    skipped.iter().for_each(|reason| self.output.warn(reason));
+                }
+                Ok(())
+            }
+            StateSubject::Project(_) if skipped.is_empty() => Err(no_complete_release(&shown.client, path)),
+            StateSubject::Project(_) => Err(CliError::other(
+                format!("{} has no release of {path} that can be recommended", shown.client.address()),
+                "wait for a newer release, or ask the project; `countersign status PROJECT TAG` shows the reason",
+            )
+            .because(skipped.join(" "))),
+        }
+    }
+}
+
+pub(crate) fn no_complete_release(client: &ServerClient, path: &RepoPath) -> CliError {
+    CliError::other(
+        format!("{} has no complete release of {path}", client.address()),
+        "ask the project; `countersign status PROJECT TAG` shows how far a release is",
+    )
+}
+
+fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
+    let version = shown_text(&layout::release_name(&release.index_path, project));
+    match (release.state, release.revocation_begun) {
+        (ReleaseState::Complete | ReleaseState::Collecting, Some(Tally { collected, needed })) => {
+            format!("{version} is skipped: {collected} of {needed} revokers want it revoked.")
+        }
+        (ReleaseState::Complete | ReleaseState::Collecting | ReleaseState::Revoked, _) => {
+            format!("{version} is skipped: it is revoked.")
+        }
+    }
 }
 
 impl Session {
@@ -348,7 +401,8 @@ pub(crate) fn short_form(path: &RepoPath, known: &[RepoPath]) -> String {
         [.., owner, name] => format!("{owner}/{name}"),
         _ => return quote(dir.as_str()),
     };
-    if known.iter().filter(|other| ends_with(other, &short)).count() != 1 {
+    // An `@` in it would begin a tag.
+    if known.iter().filter(|other| ends_with(other, &short)).count() != 1 || split_tag(&short).is_some() {
         return quote(dir.as_str());
     }
     match layout::name_in_project(&dir, project) {
@@ -359,15 +413,25 @@ pub(crate) fn short_form(path: &RepoPath, known: &[RepoPath]) -> String {
 
 // The forms in which a user can name a release, the same in every command (D60).
 
-pub(crate) const FORMS: &str = "name a release as PROJECT TAG (acme/app v1.0), by the URL of its page or of one of \
-                                its files, or by its path (https/github.com/443/acme/app/releases/tag/v1.0)";
+pub(crate) const FORMS: &str = "name a release as PROJECT TAG (acme/app v1.0 or acme/app@v1.0), by the URL of its page \
+                                or of one of its files, or by its path \
+                                (https/github.com/443/acme/app/releases/tag/v1.0)";
 
 /// One release or project, as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReleaseName {
     pub(crate) subject: NamedSubject,
-    /// The tag or directory below the project, where it stands by itself.
-    pub(crate) tag: Option<String>,
+    /// Which release of the project, where that stands apart from it.
+    pub(crate) tag: Option<NamedTag>,
+}
+
+/// One release of a project (D241).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NamedTag {
+    /// The tag, or the directory below the project.
+    Tag(String),
+    /// The newest release, `PROJECT@latest`.
+    Latest,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -390,12 +454,30 @@ impl ReleaseName {
                 && last.may_have_tag()
                 && !begins
             {
-                last.tag = Some(word.clone());
+                last.tag = Some(NamedTag::Tag(word.clone()));
                 continue;
             }
-            names.push(Self { subject: parse_subject(word)?, tag: None });
+            let tag = if begins { None } else { split_tag(word) };
+            let (project, tag) = match tag {
+                None => (word.as_str(), None),
+                Some((project, LATEST)) => (project, Some(NamedTag::Latest)),
+                Some((project, tag)) => (project, Some(NamedTag::Tag(tag.to_owned()))),
+            };
+            names.push(Self { subject: parse_subject(project)?, tag });
         }
         Ok(names)
+    }
+
+    /// A project, in one word.
+    pub(crate) fn parse_project(word: &str) -> Result<Self, CliError> {
+        let name = Self::parse_one(&[word.to_owned()])?;
+        if name.tag.is_none() {
+            return Ok(name);
+        }
+        Err(CliError::usage(
+            format!("`{}` names a release, and this is about a whole project", shown_text(word)),
+            "leave out the @ and what stands behind it",
+        ))
     }
 
     /// Exactly one.
@@ -437,7 +519,11 @@ impl fmt::Display for ReleaseName {
             NamedSubject::Url(text) | NamedSubject::Short(text) => f.write_str(text)?,
             NamedSubject::Path(path) => f.write_str(path.as_str())?,
         }
-        self.tag.iter().try_for_each(|tag| write!(f, " {tag}"))
+        match &self.tag {
+            None => Ok(()),
+            Some(NamedTag::Tag(tag)) => write!(f, " {tag}"),
+            Some(NamedTag::Latest) => write!(f, "@{LATEST}"),
+        }
     }
 }
 
@@ -458,6 +544,18 @@ pub(crate) fn split_page(url: &str) -> Option<(String, RepoPath)> {
         let decoded = path_of_url(&format!("{scheme}://{host}:{rest}"))?;
         Some((url[..at].to_owned(), decoded))
     })
+}
+
+const LATEST: &str = "latest";
+
+/// Cuts `acme/app@v1.1` in two, at the first `@` inside of a name behind the first one: more of them belong to the tag. URLs
+/// and paths can have an `@` of their own.
+fn split_tag(word: &str) -> Option<(&str, &str)> {
+    let owner = word.find('/')?;
+    let at =
+        word.match_indices('@').map(|(at, _)| at).find(|at| *at > owner && !word[..*at].ends_with('/'))?;
+    let (project, tag) = (&word[..at], &word[at + 1..]);
+    (!tag.is_empty()).then_some((project, tag))
 }
 
 fn is_path(word: &str) -> bool {

@@ -99,7 +99,7 @@ fn scope_of(args: &ScopeArgs, global: GlobalArgs, output: Output) -> Result<Sett
 
 /// A project that is written in full need not exist yet. This computer or a server knows the rest of a short name.
 fn resolve_project(name: &str, global: GlobalArgs, output: Output) -> Result<RepoPath, CliError> {
-    let name = ReleaseName::parse_one(&[name.to_owned()])?;
+    let name = ReleaseName::parse_project(name)?;
     let path = match name.written_path() {
         Some(path) => path,
         None => {

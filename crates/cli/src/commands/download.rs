@@ -2,17 +2,15 @@
 
 use std::{path::Path, path::PathBuf, time::Duration, time::Instant};
 
-use countersign_api::catalogue::{ListedRelease, ReleaseState};
 use countersign_core::documents::{index::PublishedFile, layout};
 use countersign_core::proof::{bundle::Staple, state::StateSubject, verify::VerifiedArtifact};
-use countersign_core::rules::quorum::Tally;
 use countersign_core::values::{path::RepoPath, shown::shown_text};
 use countersign_explain::describe::release::RevocationDescription;
 use countersign_forge::download_url::{DownloadPlace, locate_download, locate_release_page};
 use countersign_forge::url::SourceUrl;
 
 use crate::args::{DownloadArgs, ProofArgs};
-use crate::client::targets::{NamedSubject, ReleaseName, ServerPath, split_page};
+use crate::client::targets::{NamedSubject, ReleaseName, ServerPath, no_complete_release, split_page};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown, state::StateQuestion};
 use crate::evidence::download::{Overwrite, WantedFile, matches_any};
 use crate::evidence::freshness::{ShownState, StateSource};
@@ -27,8 +25,6 @@ use crate::{
 /// How long to wait for a checkpoint that has the release. A log makes one every few seconds.
 const NEXT_CHECKPOINT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_secs(2);
-/// How many versions are named that are not offered.
-const MOST_SKIPPED: usize = 3;
 
 pub(crate) async fn run(session: &Session, args: &DownloadArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
@@ -215,43 +211,8 @@ pub(super) async fn find_release(session: &Session, name: &ReleaseName) -> Resul
 
 /// What the server answers to the question for the release in a directory, or the newest one of a project.
 fn choose_newest(session: &Session, path: &RepoPath, shown: Shown) -> Result<FoundEvidence, CliError> {
-    let skipped = shown.answer.skipped.iter().filter(|release| release.index_path.is_inside(path));
-    let skipped: Vec<String> = skipped.take(MOST_SKIPPED).map(|release| say_skipped(path, release)).collect();
-    match shown.subject() {
-        StateSubject::Release(index) => {
-            if *index != layout::index_in(path) {
-                let name = session.name_of(index, Some(path));
-                session.output.note(&format!("The newest release, the highest complete version, is {name}."));
-                skipped.iter().for_each(|reason| session.output.warn(reason));
-            }
-            FoundEvidence::of(shown)
-        }
-        StateSubject::Project(_) if skipped.is_empty() => Err(no_complete_release(&shown.client, path)),
-        StateSubject::Project(_) => Err(CliError::other(
-            format!("{} has no release of {path} that can be recommended", shown.client.address()),
-            "wait for a newer release, or ask the project; `countersign status PROJECT TAG` shows the reason",
-        )
-        .because(skipped.join(" "))),
-    }
-}
-
-fn no_complete_release(client: &ServerClient, path: &RepoPath) -> CliError {
-    CliError::other(
-        format!("{} has no complete release of {path}", client.address()),
-        "ask the project; `countersign status PROJECT TAG` shows how far a release is",
-    )
-}
-
-fn say_skipped(project: &RepoPath, release: &ListedRelease) -> String {
-    let version = shown_text(&layout::release_name(&release.index_path, project));
-    match (release.state, release.revocation_begun) {
-        (ReleaseState::Complete | ReleaseState::Collecting, Some(Tally { collected, needed })) => {
-            format!("{version} is skipped: {collected} of {needed} revokers want it revoked.")
-        }
-        (ReleaseState::Complete | ReleaseState::Collecting | ReleaseState::Revoked, _) => {
-            format!("{version} is skipped: it is revoked.")
-        }
-    }
+    session.check_newest(path, &shown)?;
+    FoundEvidence::of(shown)
 }
 
 impl<'a> WantedFile<'a> {

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod admin;
+pub(crate) mod catalogue;
 pub(crate) mod chain;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -9,6 +10,7 @@ pub(crate) mod drill;
 pub(crate) mod export;
 pub(crate) mod fsck;
 pub(crate) mod incident;
+pub(crate) mod init;
 pub(crate) mod keygen;
 pub(crate) mod man;
 pub(crate) mod monitor;

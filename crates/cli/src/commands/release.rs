@@ -3,29 +3,26 @@
 use std::time::Duration;
 
 use countersign_api::{answers::AssetsResponse, error_code::ErrorCode, requests::AssetsBody};
-use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout};
+use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout, signers::Metadata};
 use countersign_core::rules::{place::path_of_url, place::release_tag_at, stored, stored::ReleaseState};
-use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath};
+use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath, shown::shown_text};
 use countersign_explain::describe::release::{ReleaseSummary, describe_release, summarise_release};
 use countersign_explain::progress::Names;
 use countersign_forge::checksums::{Checksums, locate_checksums};
 use countersign_forge::download_url::locate_release_page;
 use countersign_forge::fetch::{FetchLimits, Fetcher, Redirects, Timeouts};
+use countersign_forge::pages::{ProjectPages, ReleaseAddress};
 use countersign_server::web::links;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::client::{ServerCall, ServerClient, session::Session, state::Shown};
+use crate::client::targets::{FORMS, NamedTag, ReleaseName, ServerPath};
+use crate::client::{ServerCall, ServerClient, session::Reader, session::Session, state::Shown};
 use crate::words::{error::CliError, table::People};
 use crate::{args::ReleaseArgs, keys::SigningKey};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
-    let release_path = args.url.as_ref().or(args.checksums.first()).and_then(|url| path_of_url(url));
-    let client = session.client_of(release_path.as_ref())?;
-    let body = match &args.url {
-        Some(url) => AssetsBody::Release(url.clone()),
-        None => AssetsBody::Checksums(args.checksums.clone()),
-    };
+    let PublishedRelease { client, path: release_path, body } = PublishedRelease::find(session, args).await?;
     if let Some(signed) = find_signed(&client, &body).await? {
         let shown = compare(&signed.shown, &body, &signed.path).await?;
         match args.if_needed {
@@ -59,6 +56,57 @@ pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), Cli
         ));
     }
     show_new(session, args, &client, answer, key.public_key()).await
+}
+
+/// The release as its forge or file server publishes it, and the server that is to collect signatures on it.
+struct PublishedRelease {
+    client: ServerClient,
+    /// What settings are looked up for.
+    path: Option<RepoPath>,
+    body: AssetsBody,
+}
+
+impl PublishedRelease {
+    async fn find(session: &Session, args: &ReleaseArgs) -> Result<Self, CliError> {
+        let (url, body) = match args.names.as_slice() {
+            [] => (args.checksums.first(), AssetsBody::Checksums(args.checksums.clone())),
+            [url] if url.contains("://") => (Some(url), AssetsBody::Release(url.clone())),
+            names => return Self::find_named(session, &ReleaseName::parse_one(names)?).await,
+        };
+        let path = url.and_then(|url| path_of_url(url));
+        Ok(Self { client: session.client_of(path.as_ref())?, path, body })
+    }
+
+    /// The place where the project's signers file came from tells its forge, and with it the address (D241).
+    async fn find_named(session: &Session, name: &ReleaseName) -> Result<Self, CliError> {
+        let Some(NamedTag::Tag(tag)) = &name.tag else {
+            return Err(CliError::usage(
+                format!("`{name}` does not say which release is new"),
+                "name its tag, as in `countersign release acme/app v1.0`, or give the URL of its page",
+            ));
+        };
+        let project = ReleaseName { tag: None, ..name.clone() };
+        let ServerPath { client, path: project, .. } = session.find_path(&project, Reader::Signer).await?;
+        let shown = client.state_at(&layout::active_signers(&project)).await?;
+        let metadata = shown.history().entries.last().map(|entry| Metadata::parse(entry.metadata.as_bytes()));
+        let metadata = metadata
+            .transpose()
+            .map_err(|error| client.unusable_content(&project, error))?
+            .ok_or_else(|| {
+                CliError::other(
+                    format!("{} has no signers in force for {project}", client.address()),
+                    "register the project first: `countersign register SIGNERS_URL`",
+                )
+            })?;
+        let pages = ProjectPages::new(&project, metadata.origin.kind);
+        let pages = pages.ok_or_else(|| CliError::usage(format!("{project} is not a project"), FORMS))?;
+        let (url, body) = match pages.release(tag) {
+            ReleaseAddress::Page(url) => (url.clone(), AssetsBody::Release(url)),
+            ReleaseAddress::Checksums(url) => (url.clone(), AssetsBody::Checksums(vec![url])),
+        };
+        session.output.note(&format!("Registering {}", shown_text(&url)));
+        Ok(Self { client, path: Some(project), body })
+    }
 }
 
 async fn register(

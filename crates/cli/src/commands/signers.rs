@@ -35,6 +35,11 @@ pub(crate) fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError
     deliver(&draft.finish()?, args.output.as_deref(), output, json!({}))
 }
 
+/// Makes a signers file with one group of artifact signers.
+pub(super) fn make_plain(artifact: Group, servers: Vec<String>) -> Result<SignersFile, CliError> {
+    Draft { roles: BTreeMap::from([(Role::Artifact, vec![artifact])]), servers, ..Draft::default() }.finish()
+}
+
 fn read_groups(role: Role, given: &KeyGroups) -> Result<Vec<Group>, CliError> {
     let group = |GivenGroup { threshold, keys }: GivenGroup| {
         let signers = keys.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
@@ -233,7 +238,7 @@ fn find_in_repository(view: &RepositoryView, name: &str) -> Result<VerifiedChain
 
 /// The server as well, for what else there is to ask.
 async fn find_on_server(session: &Session, source: &str) -> Result<(ServerClient, VerifiedChain), CliError> {
-    let name = ReleaseName::parse_one(&[source.to_owned()])?;
+    let name = ReleaseName::parse_project(source)?;
     let ServerPath { client, path, .. } = session.find_path(&name, Reader::Signer).await?;
     let shown = client.state_at(&layout::active_signers(&path)).await?;
     let chain = verify_history(shown.history(), &path, &format!("the server {}", client.address()))?;

@@ -1,5 +1,6 @@
 //! `countersign status`: from what the server shows to everyone, so that it needs no key.
 
+pub(crate) mod project;
 mod standing;
 mod wait;
 
@@ -17,16 +18,10 @@ use crate::{args::StatusArgs, words::error::CliError, words::error::ErrorKind};
 
 pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
-    let target = match args.wait {
-        true => session.find_named(&name, Reader::Signer).await?.0,
-        false => session.find_signable(&name, Reader::Signer).await?,
-    };
+    let (target, is_project) = session.find_named(&name, Reader::Signer).await?;
     let Target { path, shown, .. } = &target;
     let subject = layout::signable(path).ok_or_else(|| {
-        CliError::usage(
-            format!("{path} collects no signatures"),
-            "name a release, or a project whose signers file is pending",
-        )
+        CliError::usage(format!("{path} collects no signatures"), "name a release or a project")
     })?;
     if args.wait {
         let waited = wait::run(session, &target, &subject, args.timeout).await;
@@ -37,6 +32,9 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
         };
         args.outputs.append(&[("INDEX", path.as_str()), ("STATE", state)])?;
         return waited;
+    }
+    if is_project {
+        return project::show(session, &target, args).await;
     }
     let Some(status) = Status::find(shown, path)? else {
         return match subject {
@@ -58,15 +56,10 @@ fn show_vetoed(session: &Session, target: &Target, args: &StatusArgs) -> Result<
     let name = session.name_of(path, None);
     let said = vetoed.describe(shown);
     let text = format!("{name}: {} {said}. Nothing is pending now", session.output.bad("vetoed"));
-    let masters: Vec<String> = vetoed.signed.signers().iter().map(ToString::to_string).collect();
-    let value = json!({
-        "file_path": path.as_str(),
-        "is_complete": false,
-        "vetoed": true,
-        "reason": vetoed.reason,
-        "vetoed_by": masters,
-        "vetoed_at": vetoed.vetoed_at().map(|at| at.to_string()),
-    });
+    let mut value = vetoed.json();
+    value["file_path"] = json!(path.as_str());
+    value["is_complete"] = json!(false);
+    value["vetoed"] = json!(true);
     session.output.answer(&text, &value)
 }
 

@@ -325,6 +325,27 @@ pub(crate) fn ask(confirmation: Confirmation, question: &str) -> Result<bool, Cl
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
+/// Asks for a text. `fallback` is taken if the answer is empty. Without a terminal, the error names the flag that answers.
+pub(crate) fn ask_text(question: &str, fallback: Option<&str>, flag: &str) -> Result<String, CliError> {
+    if !io::stdin().is_terminal() {
+        return Err(CliError::usage(
+            format!("{question} No one can be asked: standard input is not a terminal"),
+            format!("pass {flag}"),
+        ));
+    }
+    let shown = fallback.map(|fallback| format!(" [{}]", shown_text(fallback))).unwrap_or_default();
+    eprint!("{question}{shown} ");
+    let mut answer = String::new();
+    let read = io::stderr().flush().and_then(|()| io::stdin().lock().read_line(&mut answer));
+    read.map_err(|error| {
+        CliError::other("the answer could not be read", format!("pass {flag} instead")).because(error)
+    })?;
+    Ok(match (answer.trim(), fallback) {
+        ("", Some(fallback)) => fallback.to_owned(),
+        (answer, _) => answer.to_owned(),
+    })
+}
+
 // A command over several things goes through all of them, and reports each (D218).
 
 /// What became of several things. What is done already counts as done.

@@ -582,8 +582,8 @@ macro_rules! scenarios {
 
 scenarios! {
     activity addresses badges blocked capped catalogue chains changes checksums client_bundle client_config
-    client_detached client_download client_flow client_incident client_keygen client_names client_objections
-    client_output client_replaced client_revoke client_rotation client_several client_sign client_signers client_veto
-    client_whole files names objections objections_pages operator pages questions releases requests revocations
-    signatures signers signers_files verify_page whole_host
+    client_detached client_download client_finding client_flow client_incident client_init client_keygen
+    client_names client_objections client_output client_replaced client_revoke client_rotation client_several
+    client_sign client_signers client_veto client_whole files names objections objections_pages operator pages
+    questions releases requests revocations signatures signers signers_files verify_page whole_host
 }

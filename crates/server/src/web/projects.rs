@@ -5,10 +5,10 @@ use countersign_core::documents::layout;
 use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::shown::{marked_name, shown_count, shown_text};
 use countersign_core::values::{bounds::PAGE_ROWS, digest::Sha256, digest::Sha512, path::RepoPath};
-use countersign_store::{Head, catalogue::Catalogue, catalogue::FileDigest};
+use countersign_store::{Head, catalogue::Catalogue, catalogue::FileDigest, catalogue::ProjectSearch};
 use maud::{Markup, html};
 
-use crate::web::overview::{ReleaseCounts, ReleaseEntry, ReleaseList, Search};
+use crate::web::overview::{ReleaseCounts, ReleaseEntry, ReleaseList};
 use crate::web::reply::{PageTrouble, Reply};
 use crate::web::{frame::Page, keys, links, parts, visit::BY_NUMBER, visit::Paging, visit::Visit};
 
@@ -16,7 +16,7 @@ pub(super) fn show_all(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Res
     if let Some(digest) = read_digest(&visit.search) {
         return show_listing(catalogue, &digest, visit);
     }
-    let search = Search::parse(&visit.search);
+    let search = ProjectSearch::parse(&visit.search);
     let projects = head.index.projects().filter(|(folded, _)| search.matches(folded));
     let mut found: Vec<&RepoPath> = projects.map(|(_, project)| project).collect();
     put_revoking_first(catalogue, &mut found);

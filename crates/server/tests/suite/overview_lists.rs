@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use countersign_api::catalogue::compare_versions;
 use countersign_core::rules::stored::ReleaseState;
-use countersign_server::web::overview::{ReleaseCounts, ReleaseEntry, ReleaseList, Search};
+use countersign_server::web::overview::{ReleaseCounts, ReleaseEntry, ReleaseList};
+use countersign_store::catalogue::ProjectSearch;
 use countersign_testing::{path, steady};
 use proptest::prelude::*;
 
@@ -125,7 +126,7 @@ fn a_project_is_found_by_words_in_any_letter_case() {
         "https://github.com/acme/app/releases/tag/v1",
         "https/github.com/443",
     ] {
-        assert!(Search::parse(text).matches(id), "{text}");
+        assert!(ProjectSearch::parse(text).matches(id), "{text}");
     }
     for text in [
         "acmee",
@@ -135,7 +136,7 @@ fn a_project_is_found_by_words_in_any_letter_case() {
         "lab.com/acme",
         "/x",
     ] {
-        assert!(!Search::parse(text).matches(id), "{text}");
+        assert!(!ProjectSearch::parse(text).matches(id), "{text}");
     }
-    assert!(Search::parse(" \t").is_empty() && !Search::parse("x").is_empty());
+    assert!(ProjectSearch::parse(" \t").is_empty() && !ProjectSearch::parse("x").is_empty());
 }

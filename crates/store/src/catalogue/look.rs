@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeSet, fmt, ops::Bound, sync::Arc, sync:
 use countersign_api::catalogue::{ListedRelease, ProjectsResponse, ReleaseState, ReleasesResponse};
 use countersign_api::catalogue::{ReleaseVersion, compare_versions, find_newest};
 use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout};
-use countersign_core::rules::{snapshot::ReadError, stored};
+use countersign_core::rules::{place::path_of_url, snapshot::ReadError, stored};
 use countersign_core::values::bounds::{LIST_ENTRIES, LIST_READ_BYTES};
 use countersign_core::values::path::{PathError, RepoPath};
 use thiserror::Error;
@@ -171,13 +171,11 @@ impl<'a> Look<'a> {
             let Ok(found) = self.releases_of(&wanted, None) else { continue };
             skipped.extend(found.releases.into_iter().filter(|release| {
                 let is_refused = release.state == ReleaseState::Revoked || release.revocation_begun.is_some();
-                let is_above = |newest: &ListedRelease| {
-                    compare_versions(release.index_path.as_str(), newest.index_path.as_str()).is_gt()
-                };
+                let is_above = |newest: &ListedRelease| compare_versions(release.dir(), newest.dir()).is_gt();
                 is_refused && newest.is_none_or(is_above)
             }));
         }
-        skipped.sort_by(|a, b| compare_versions(b.index_path.as_str(), a.index_path.as_str()));
+        skipped.sort_by(|a, b| compare_versions(b.dir(), a.dir()));
         skipped.truncate(MOST_SKIPPED);
         skipped
     }
@@ -223,6 +221,16 @@ impl<'a> Look<'a> {
         ProjectsResponse { projects, more }
     }
 
+    /// Projects in whose identifiers all words of a search occur, with signers in force or not.
+    pub fn projects_found(&self, search: &ProjectSearch) -> ProjectsResponse {
+        let found = self.head.index.projects().filter(|(folded, _)| search.matches(folded));
+        let mut projects: Vec<RepoPath> =
+            found.map(|(_, project)| project.clone()).take(LIST_ENTRIES + 1).collect();
+        let more = projects.len() > LIST_ENTRIES;
+        projects.truncate(LIST_ENTRIES);
+        ProjectsResponse { projects, more }
+    }
+
     /// The projects in which a revocation waits for more signatures.
     pub fn revoking_projects(&self) -> BTreeSet<&RepoPath> {
         self.tables.begun.keys().map(|(project, _, _)| self.tables.project(*project)).collect()
@@ -264,4 +272,58 @@ fn has_digest(file: &PublishedFile, digest: &FileDigest) -> bool {
         FileDigest::Sha256(digest) => file.digests.sha256 == Some(*digest),
         FileDigest::Sha512(digest) => file.digests.sha512 == Some(*digest),
     }
+}
+
+// The search for a project by words, as people type or paste them.
+
+/// Words that must all occur in a project's identifier, in any letter case.
+#[derive(Debug, Clone, Default)]
+pub struct ProjectSearch {
+    words: Vec<Word>,
+}
+
+#[derive(Debug, Clone)]
+enum Word {
+    Part(String),
+    /// A URL, as the path that it has on this server.
+    Path(String),
+}
+
+impl ProjectSearch {
+    pub fn parse(text: &str) -> Self {
+        let words = text.split_whitespace().map(|word| match path_of_url(word) {
+            Some(path) => Word::Path(path.as_str().to_ascii_lowercase()),
+            None => Word::Part(word.to_ascii_lowercase()),
+        });
+        Self { words: words.collect() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Whether a project matches, by its identifier in lower case.
+    pub fn matches(&self, folded: &str) -> bool {
+        self.words.iter().all(|word| match word {
+            Word::Part(part) => folded.contains(part.as_str()) || contains_across_port(folded, part),
+            // The project itself, something in it, or a directory above it.
+            Word::Path(path) => is_at_or_below(path, folded) || is_at_or_below(folded, path),
+        })
+    }
+}
+
+fn is_at_or_below(path: &str, dir: &str) -> bool {
+    path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether the identifier contains what people write without the port, as in `example.org/acme`.
+fn contains_across_port(folded: &str, part: &str) -> bool {
+    let Some((host, rest)) = part.split_once('/') else { return false };
+    let mut segments = folded.splitn(4, '/');
+    let (Some(_), Some(own), Some(_), Some(below)) =
+        (segments.next(), segments.next(), segments.next(), segments.next())
+    else {
+        return false;
+    };
+    own.ends_with(host) && below.starts_with(rest)
 }

@@ -49,7 +49,7 @@ impl Fetched {
         let mut histories = Vec::new();
         let mut clients: Vec<ServerClient> = Vec::new();
         for name in &args.project {
-            let name = ReleaseName::parse_one(std::slice::from_ref(name))?;
+            let name = ReleaseName::parse_project(name)?;
             let ServerPath { client, path, .. } = session.find_path(&name, Reader::Signer).await?;
             histories.push((path.clone(), fetched.fetch_project(&client, &path).await?));
             fetched.findings.known.insert(path);

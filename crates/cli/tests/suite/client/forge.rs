@@ -42,6 +42,10 @@ fn a_release_is_registered_signed_and_downloaded_on_every_kind_of_forge() {
         let signer = Computer::of(&forge.world.server);
         register(&forge, &signer, "acme/app");
         release(&forge, &signer, "acme/app", "v1.0");
+        // The client knows where the page of another one is.
+        forge.forge.put_release("acme/app", "rc/1.1", &assets());
+        let registered = signer.json_as("alice", &["release", "acme/app", "rc/1.1"]);
+        assert_eq!(registered["index_file_path"], json!(forge.forge.index_path("acme/app", "rc/1.1")));
 
         let user = Computer::of(&forge.world.server);
         let branch = kind.branch_target("acme/app", "main", "svc.signers.json");

@@ -1,8 +1,10 @@
 //! Questions on a real pseudo-terminal, by way of `script` of util-linux: only a yes signs.
 
+use std::{fs, os::unix::fs::MetadataExt as _};
+
 use countersign_core::values::digest::Sha256;
 
-use crate::support::client::{Computer, put_release, text};
+use crate::support::client::{Computer, Ran, put_release, text};
 use crate::support::{SignersFile, Terminal, World, alice};
 
 /// The client on a terminal, with alice's key.
@@ -108,4 +110,61 @@ fn a_terminal_gets_colours_unless_the_user_wants_none() {
         let seen = terminal.end().1;
         assert_eq!(seen.contains('\u{1b}'), is_coloured, "{no_color:?} {more:?}: {seen:?}");
     }
+}
+
+/// `init` asks for what nothing else says, and makes a key where the client looks for one.
+#[test]
+fn init_asks_for_all_it_needs_and_replaces_nothing() {
+    let computer = Computer::offline();
+    computer.write("bob.pub", fs::read(computer.key_of("bob").with_extension("pub")).unwrap());
+    let home = computer.path("home");
+    let init = |args: &[&str]| {
+        Terminal::start(&[&["init", "--no-password"], args].concat(), |command| {
+            computer.settle(command);
+            command.env_remove("COUNTERSIGN_SERVER").env("HOME", &home).env("USER", "dave");
+        })
+    };
+    let answers: [(&str, &str); 6] = [
+        ("Where is the project", "https://codeberg.org/acme/app\n"),
+        ("Which signing server", "https://sign.example.org\n"),
+        ("Another signer", "bob\n"),
+        ("error:", ""),
+        ("Another signer", "bob=bob.pub\n"),
+        ("Another signer", "\n"),
+    ];
+    let Some(mut terminal) = init(&[]) else { return };
+    answers.iter().for_each(|(question, answer)| terminal.answer(question, answer));
+    terminal.answer("your name in the signers file? [dave]", "\n");
+    terminal.answer("How many of the 2 signers must sign a release? [2]", "\n");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    let url = "https://codeberg.org/acme/app/src/branch/main/svc.signers.json";
+    for part in
+        ["Made your key", "any 2 of 2 keys", "dave (svc-pub:", "git push", url, "release acme/app v1.0"]
+    {
+        assert!(seen.contains(part), "{part}: {seen}");
+    }
+    let key = fs::read_to_string(home.join(".ssh/id_ed25519.pub")).unwrap();
+    assert!(key.ends_with(" dave\n"), "{key}");
+    let signers = String::from_utf8(computer.read("svc.signers.json")).unwrap();
+    assert!(signers.contains("https://sign.example.org"), "{signers}");
+    for (name, mode) in [(".ssh", 0o40700), (".ssh/id_ed25519", 0o100_600)] {
+        assert_eq!(fs::metadata(home.join(name)).unwrap().mode(), mode, "{name}");
+    }
+
+    // What is there stays: the file, and the key, which is found from now on.
+    let (code, seen) = init(&[]).unwrap().end();
+    assert!(code == 1 && seen.contains("svc.signers.json") && !seen.contains('?'), "{code}: {seen}");
+    fs::remove_file(computer.path("svc.signers.json")).unwrap();
+    let mut terminal =
+        init(&["https://codeberg.org/acme/app", "--name", "dave", "--signer", "bob=bob.pub"]).unwrap();
+    terminal.answer("How many", "1\n");
+    let (code, seen) = terminal.end();
+    assert!(
+        code == 0 && seen.contains("any 1 of 2 keys") && !seen.contains("Made your key"),
+        "{code}: {seen}"
+    );
+    let mut command = computer.command(&["keygen", "--no-password"]);
+    Ran::of(command.env("HOME", &home)).failed(1).says(&["id_ed25519", "exists"]);
+    assert_eq!(fs::read_to_string(home.join(".ssh/id_ed25519.pub")).unwrap(), key);
 }

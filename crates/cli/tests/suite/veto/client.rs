@@ -31,7 +31,8 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
     let status = scene.run_as(&masters, "mia", &["status", &id]).ok();
     status.says(&["all signatures are there", "countersign veto"]);
     let value = scene.run_as(&masters, "mia", &["status", &id, "--json"]).ok().json();
-    assert!(value["waits_until"].is_string() && value["pending_veto"].is_null(), "{value}");
+    let proposal = &value["proposal"];
+    assert!(proposal["waits_until"].is_string() && proposal["pending_veto"].is_null(), "{value}");
 
     // An incident names the time that is left.
     let key = person("bob").key();

@@ -1,7 +1,11 @@
 //! Signers files by what their metadata claims.
 
-use countersign_core::documents::signers::OriginKind;
+use countersign_core::documents::{layout, signers::OriginKind};
+use countersign_core::rules::place::path_of_url;
+use countersign_forge::download_url::locate_release_page;
+use countersign_forge::pages::{ProjectPages, ReleaseAddress};
 use countersign_forge::{forges::SignersSource, forges::locate_claimed, url::UrlProblem};
+use countersign_testing::path;
 
 use super::requests;
 use crate::support::problem_of;
@@ -121,4 +125,47 @@ fn a_claimed_url_is_read_as_strictly_as_a_given_one() {
     for (url, expected) in table {
         assert_eq!(claimed(OriginKind::FileServer, url), Err(expected), "{url}");
     }
+}
+
+/// What `ProjectPages` gives out, the readers of URLs take for the same project and release.
+#[test]
+fn the_addresses_of_a_project_lead_back_to_it() {
+    let table = [
+        ("https/github.com/443/acme/app", OriginKind::Github, "https://github.com/acme/app/blob/main/"),
+        (
+            "https/gitlab.com/443/acme/sub/app",
+            OriginKind::Gitlab,
+            "https://gitlab.com/acme/sub/app/-/blob/main/",
+        ),
+        (
+            "https/codeberg.org/443/acme/app",
+            OriginKind::Forgejo,
+            "https://codeberg.org/acme/app/src/branch/main/",
+        ),
+        ("http/127.0.0.1/8000/acme/my app", OriginKind::FileServer, "http://127.0.0.1:8000/acme/my%20app/"),
+    ];
+    for (id, kind, dir) in table {
+        let project = path(id);
+        let pages = ProjectPages::of_host(&project).unwrap();
+        assert_eq!(pages.kind, kind);
+        let signers = pages.signers_file("main");
+        assert_eq!(signers, format!("{dir}svc.signers.json"));
+        assert_eq!(locate_claimed(&signers, kind).unwrap().project, project);
+        for tag in ["v1.0", "release/1.0", "@acme/cli@1.0+linux"] {
+            match pages.release(tag) {
+                ReleaseAddress::Page(url) => {
+                    assert_eq!(locate_release_page(&url), layout::release_dir(&project, tag).ok(), "{url}");
+                }
+                ReleaseAddress::Checksums(url) => {
+                    let file = path_of_url(&url).unwrap();
+                    assert_eq!(file.as_str(), format!("{id}/{tag}/SHA256SUMS"));
+                }
+            }
+        }
+    }
+    // A forge of one's own, as the project's metadata say.
+    let own = ProjectPages::new(&path("https/git.example.org/8443/acme/app"), OriginKind::Gitlab).unwrap();
+    let page = "https://git.example.org:8443/acme/app/-/releases/v1".to_owned();
+    assert_eq!(own.release("v1"), ReleaseAddress::Page(page));
+    assert_eq!(ProjectPages::of_host(&path("acme/app")), None);
 }

@@ -9,7 +9,7 @@ use countersign_core::values::{
     bounds::LIST_ENTRIES, digest::HexDigest, key::PublicKey, path::RepoPath, time::Timestamp,
     wire::routes as paths,
 };
-use countersign_store::catalogue::{FileDigest, Look, ProjectName, WantedReleases};
+use countersign_store::catalogue::{FileDigest, Look, ProjectName, ProjectSearch, WantedReleases};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde_json::json;
@@ -50,12 +50,15 @@ pub(crate) fn routes() -> RouteTable {
             .takes(Parameter::query("newest", "Only the newest release: the highest complete version that no one has begun to revoke. Goes only with `project`, and without `tag`, `state` and `after`.", one_of(&["true"]), "true"))
             .takes(after_index())
             .answers_with::<ReleasesResponse>(200, "the releases", &[("digest", "releases")]))
-        .get(paths::PROJECTS, find_projects, catalogued("projects", Section::Reading, "Find projects by name", "name: must be given")
+        .get(paths::PROJECTS, find_projects, catalogued("projects", Section::Reading, "Find projects by name", "give exactly one of `name` and `q`")
             .about(
-                "Projects whose identifiers end with these names: `acme/app` finds `https/github.com/443/acme/app`. Those with \
-                 signers in force; if there are none, those that are being registered. At most 100.",
+                "With `name`, projects whose identifiers end with these names: `acme/app` finds \
+                 `https/github.com/443/acme/app`. Those with signers in force; if there are none, those that are being \
+                 registered. With `q`, projects in whose identifiers all these words occur, as the search on the pages \
+                 finds them. At most 100.",
             )
             .takes(Parameter::query("name", "The last names of a project's identifier, in any letter case.", openapi::path(), "acme/app"))
+            .takes(Parameter::query("q", "Words with spaces between them, in any letter case. A URL finds the project at, above or below it.", json!({ "type": "string" }), "acme"))
             .answers_with::<ProjectsResponse>(200, "their identifiers", &[("one", "projects")]))
         .get(&format!("{}/{{key}}", paths::KEYS), describe_key, catalogued("key", Section::Reading, "What is known of a key", no_key)
             .about(
@@ -124,10 +127,18 @@ async fn find_projects(
     sender: RequestSender,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let query = Query::parse(uri.query().unwrap_or_default(), &["name"])?;
-    let name = query.get("name").ok_or_else(|| ApiError::invalid_parameter("name: must be given"))?;
-    let name = ProjectName::parse(name).map_err(bad("name"))?;
-    answer(&app, &sender, move |look| Ok(look.projects_named(&name))).await
+    let query = Query::parse(uri.query().unwrap_or_default(), &["name", "q"])?;
+    match (query.get("name"), query.get("q")) {
+        (Some(name), None) => {
+            let name = ProjectName::parse(name).map_err(bad("name"))?;
+            answer(&app, &sender, move |look| Ok(look.projects_named(&name))).await
+        }
+        (None, Some(words)) => {
+            let search = ProjectSearch::parse(words);
+            answer(&app, &sender, move |look| Ok(look.projects_found(&search))).await
+        }
+        _ => Err(ApiError::invalid_parameter("give exactly one of `name` and `q`")),
+    }
 }
 
 struct ReleasesQuery {

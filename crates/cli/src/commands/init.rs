@@ -1,0 +1,261 @@
+//! `countersign init`: names a project's signers, and says which commands come next (D243).
+
+use std::{env, fs, io, io::IsTerminal as _, path::Path};
+
+use countersign_core::documents::signers::{Group, OriginKind, Signer};
+use countersign_core::rules::place::path_of_url;
+use countersign_core::values::shown::shown_text;
+use countersign_core::values::{key::PublicKey, path::RepoPath, path::is_this_machine, wire};
+use countersign_explain::{progress::Names, words::rule_text};
+use countersign_forge::pages::{ProjectPages, ReleaseAddress};
+use serde_json::json;
+
+use crate::args::{InitArgs, KeygenArgs};
+use crate::client::session::{OWN_SERVER, Session};
+use crate::client::{ServerClient, targets::short_form};
+use crate::commands::keygen::{MadeKey, check_absent};
+use crate::commands::{signers::make_plain, status::project::list_json};
+use crate::settings::config_dir::write_new;
+use crate::words::output::{ask_text, quote};
+use crate::words::{error::CliError, error::shown_path, table::People};
+use crate::{keys, keys::read_public_half};
+
+pub(crate) fn run(session: &Session, args: &InitArgs) -> Result<(), CliError> {
+    // Before any question: an answer should not be in vain.
+    let target = Path::new(wire::SIGNERS_FILE);
+    check_absent(target)?;
+    let Answers { project, client, own, name, others, threshold } = Answers::gather(session, args)?;
+    let Project { path, pages } = &project;
+    let made = match own {
+        Some(_) => None,
+        None => {
+            let comment = name.clone().unwrap_or_default();
+            let keygen = KeygenArgs { out: None, comment, no_password: args.no_password };
+            Some(MadeKey::make(&session.global, &keygen)?)
+        }
+    };
+    let own = own.or(made.as_ref().map(|made| made.pair.public));
+    let you = own.zip(name).map(|(key, name)| Signer { key, name: Some(name) });
+    let signers = you.into_iter().chain(others).collect();
+    let file = make_plain(Group { threshold, signers }, listed_servers(&client))?;
+    // A key is written only for a file that is valid.
+    if let Some(made) = &made {
+        made.write()?;
+    }
+    write_new(target, &file.write(), 0o666)?;
+    session.remember(path, &client);
+
+    let steps = Steps::new(session, path, pages);
+    let names = Names::of([&file]);
+    let people = People { names: &names, you: own };
+    let listed = names.in_order(file.keys());
+    let made = made.map(|made| made.private);
+    let key = made.as_ref().map(|path| format!("Made your key, {}. Back it up.\n", shown_path(path)));
+    let signers: Vec<String> =
+        listed.iter().map(|signer| format!("  {}\n", people.name(signer.key))).collect();
+    let text = format!(
+        "{}Wrote {}: releases of {} need {}\n{}{}",
+        key.unwrap_or_default(),
+        shown_path(target),
+        shown_text(&pages.url),
+        rule_text(threshold, listed.len()),
+        signers.concat(),
+        steps.text(pages)
+    );
+    let value = json!({
+        "project_id": path.as_str(),
+        "file": wire::SIGNERS_FILE,
+        "server": client.address(),
+        "public_key": own,
+        "new_key_file": made.map(|path| path.display().to_string()),
+        "signers": list_json(&listed),
+        "threshold": threshold,
+        "next": [steps.publish, steps.register, steps.sign, steps.release],
+    });
+    session.output.result(&text, &value)
+}
+
+/// What flags, settings and the user say.
+struct Answers {
+    project: Project,
+    client: ServerClient,
+    /// The user's key, if there is one.
+    own: Option<PublicKey>,
+    /// The user's name; `None` if the user is among the others already.
+    name: Option<String>,
+    others: Vec<Signer>,
+    threshold: usize,
+}
+
+impl Answers {
+    fn gather(session: &Session, args: &InitArgs) -> Result<Self, CliError> {
+        let project = find_project(args)?;
+        let client = ServerClient::new(&choose_server(session, &project.path)?, session.output)?;
+        let own = find_own_key(session, &project.path)?;
+        let others = gather_signers(session, args)?;
+        let is_listed = own.is_some_and(|own| others.iter().any(|signer| signer.key == own));
+        let name = if is_listed { None } else { Some(choose_name(args)?) };
+        let threshold = choose_threshold(args, others.len() + usize::from(name.is_some()))?;
+        Ok(Self { project, client, own, name, others, threshold })
+    }
+}
+
+struct Project {
+    path: RepoPath,
+    pages: ProjectPages,
+}
+
+fn find_project(args: &InitArgs) -> Result<Project, CliError> {
+    let url = match &args.url {
+        Some(url) => url.clone(),
+        None => ask_text("Where is the project, as in https://github.com/acme/app?", None, "PROJECT_URL")?,
+    };
+    let malformed = || {
+        CliError::usage(
+            format!("`{}` is not the address of a project", shown_text(&url)),
+            "write it as your browser shows it: https://github.com/acme/app, or https://dl.example.org/acme/app",
+        )
+    };
+    // As `git clone` takes it.
+    let path = path_of_url(url.strip_suffix(".git").unwrap_or(&url)).ok_or_else(malformed)?;
+    let pages = ProjectPages::of_host(&path).ok_or_else(malformed)?;
+    let is_whole = match pages.kind {
+        OriginKind::Github | OriginKind::Forgejo => path.names().count() == 2,
+        OriginKind::Gitlab => path.names().count() >= 2,
+        OriginKind::FileServer => path.names().count() >= 1,
+    };
+    if !is_whole || path.check_storable_dir().is_err() {
+        return Err(malformed());
+    }
+    Ok(Project { path, pages })
+}
+
+fn choose_server(session: &Session, project: &RepoPath) -> Result<String, CliError> {
+    if let Some(server) = session.chosen_server(Some(project)) {
+        return Ok(server.address.to_owned());
+    }
+    if project.host().is_some_and(is_this_machine) {
+        return Ok(OWN_SERVER.to_owned());
+    }
+    ask_text("Which signing server, as in https://sign.example.org?", None, "--server URL")
+}
+
+/// A client takes a server that a signers file names over https only (D227).
+fn listed_servers(client: &ServerClient) -> Vec<String> {
+    Some(client.address()).filter(|server| server.starts_with("https://")).into_iter().collect()
+}
+
+/// The user's key, if there is one.
+fn find_own_key(session: &Session, project: &RepoPath) -> Result<Option<PublicKey>, CliError> {
+    if let Some(path) = session.key_path(Some(project)) {
+        return read_public_half(&path).map(Some);
+    }
+    match keys::list_default(session.output).is_empty() {
+        true => Ok(None),
+        false => session.public_key().map(Some),
+    }
+}
+
+/// The others. Only a person who gave none is asked.
+fn gather_signers(session: &Session, args: &InitArgs) -> Result<Vec<Signer>, CliError> {
+    let mut signers =
+        args.signers.iter().map(|signer| keys::parse_signer(signer)).collect::<Result<Vec<_>, _>>()?;
+    if !signers.is_empty() || !io::stdin().is_terminal() {
+        return Ok(signers);
+    }
+    loop {
+        let question = "Another signer, as in bob=bob.pub? (Nothing if that is all.)";
+        let answer = ask_text(question, None, "--signer NAME=KEY")?;
+        if answer.is_empty() {
+            return Ok(signers);
+        }
+        match keys::parse_signer(&answer) {
+            Ok(signer) => signers.push(signer),
+            Err(error) => session.output.show(&session.output.describe_error(&error)),
+        }
+    }
+}
+
+fn choose_name(args: &InitArgs) -> Result<String, CliError> {
+    const FLAG: &str = "--name NAME";
+    let user = env::var("USER").ok().filter(|user| !user.is_empty());
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => ask_text("What is your name in the signers file?", user.as_deref(), FLAG)?,
+    };
+    if name.is_empty() {
+        return Err(CliError::usage("your name is empty", format!("pass {FLAG}")));
+    }
+    Ok(name)
+}
+
+/// More than half is offered: then no two releases can be signed by different people.
+fn choose_threshold(args: &InitArgs, signers: usize) -> Result<usize, CliError> {
+    match (args.threshold, signers) {
+        (Some(threshold), _) => Ok(threshold),
+        (None, 1) => Ok(1),
+        (None, signers) => {
+            let question = format!("How many of the {signers} signers must sign a release?");
+            let answer = ask_text(&question, Some(&(signers / 2 + 1).to_string()), "--threshold N")?;
+            answer.parse().map_err(|_| {
+                CliError::usage(format!("`{}` is not a number", shown_text(&answer)), "run it again")
+            })
+        }
+    }
+}
+
+/// The commands that come next, with this project's names in them.
+struct Steps {
+    publish: String,
+    register: String,
+    sign: String,
+    release: String,
+}
+
+impl Steps {
+    fn new(session: &Session, project: &RepoPath, pages: &ProjectPages) -> Self {
+        let file = wire::SIGNERS_FILE;
+        let url = quote(&pages.signers_file(&find_branch().unwrap_or_else(|| "main".to_owned())));
+        let name = short_form(project, std::slice::from_ref(project));
+        // What the environment says, it says to the next commands as well.
+        let given = env::var_os("COUNTERSIGN_KEY");
+        let key = session.global.key.as_deref().filter(|key| given.as_deref() != Some(key.as_os_str()));
+        let key = key.map(|key| format!(" --key {}", quote(&key.display().to_string()))).unwrap_or_default();
+        let publish = match pages.kind {
+            OriginKind::FileServer => format!("publish {file} as {url}"),
+            OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo => {
+                format!("git add {file} && git commit -m 'Name the signers of our releases' && git push")
+            }
+        };
+        let release = match pages.release("v1.0") {
+            ReleaseAddress::Page(_) => format!("countersign release {name} v1.0{key}"),
+            ReleaseAddress::Checksums(url) => format!("countersign release --checksums {}{key}", quote(&url)),
+        };
+        Self {
+            publish,
+            register: format!("countersign register {url}{key}"),
+            sign: format!("countersign sign {name}{key}"),
+            release,
+        }
+    }
+
+    fn text(&self, pages: &ProjectPages) -> String {
+        let Self { publish, register, sign, release } = self;
+        let forge = match pages.kind {
+            OriginKind::FileServer => {
+                "\nOn a forge of your own, register the page that shows the file on its branch."
+            }
+            OriginKind::Github | OriginKind::Gitlab | OriginKind::Forgejo => "",
+        };
+        format!(
+            "Next:\n  1. {publish}\n  2. {register}\n  3. {sign}\n     Every signer does this once.\n\
+             Then, for each release: {release}{forge}"
+        )
+    }
+}
+
+/// The branch of the working copy here, as Git notes it.
+fn find_branch() -> Option<String> {
+    let head = fs::read_to_string(Path::new(".git/HEAD")).ok()?;
+    head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned)
+}

@@ -1,0 +1,191 @@
+//! A whole project, as the server shows it to everyone: its signers, its newest release, and what is open (D242).
+
+use countersign_api::catalogue::{ListedRelease, ReleaseState};
+use countersign_core::documents::layout;
+use countersign_core::documents::signers::{Group, Role, Signer, SignersFile};
+use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name};
+use countersign_explain::verdict::{Doubts, shown_url};
+use countersign_explain::{progress::Names, words::rule_text};
+use serde_json::{Value, json};
+
+use crate::args::StatusArgs;
+use crate::client::{session::Session, state::Shown, state::Vetoed, targets::Target};
+use crate::commands::{catalogue::ReleaseListing, status::standing::Status};
+use crate::words::{error::CliError, output::Output, table::People, table::when_text};
+
+/// How many open releases are named.
+const MOST_OPEN: usize = 10;
+
+pub(super) async fn show(session: &Session, target: &Target, args: &StatusArgs) -> Result<(), CliError> {
+    let Target { client, path, shown } = target;
+    let project = shown.project();
+    let standing = ProjectStanding {
+        shown,
+        signers: shown.signers()?,
+        listed: ReleaseListing::find(client, project).await?,
+        proposal: Status::find(shown, path)?,
+        vetoed: Vetoed::find(shown)?,
+    };
+    args.outputs.append(&[("INDEX", path.as_str()), ("STATE", standing.state_name())])?;
+    let name = session.name_of(project, Some(project));
+    session.output.answer(&standing.text(&name, session.own_key(), session.output), &standing.json(path))
+}
+
+struct ProjectStanding<'a> {
+    shown: &'a Shown,
+    /// The signers in force; `None` while the project is being registered.
+    signers: Option<SignersFile>,
+    listed: ReleaseListing,
+    /// The signers that are proposed.
+    proposal: Option<Status>,
+    /// The veto that the masters agreed to last.
+    vetoed: Option<Vetoed>,
+}
+
+impl ProjectStanding<'_> {
+    /// The state of the signers, for programs.
+    fn state_name(&self) -> &'static str {
+        match (&self.proposal, &self.vetoed) {
+            (Some(proposal), _) => proposal.state_name(),
+            (None, Some(_)) => "vetoed",
+            (None, None) => "complete",
+        }
+    }
+
+    fn revoking(&self) -> impl Iterator<Item = &ListedRelease> {
+        self.listed.releases.iter().filter(|release| release.revocation_begun.is_some())
+    }
+
+    fn collecting(&self) -> impl Iterator<Item = &ListedRelease> {
+        let is_open = |release: &&ListedRelease| release.state == ReleaseState::Collecting;
+        self.listed.releases.iter().filter(is_open)
+    }
+
+    /// `name`: what can be typed for the project.
+    fn text(&self, name: &str, you: Option<PublicKey>, output: Output) -> String {
+        let project = self.shown.project();
+        let names = Names::of(&self.signers);
+        let people = People { names: &names, you };
+        let state = match &self.signers {
+            Some(_) => output.good("registered"),
+            None => output.strong("being registered"),
+        };
+        let mut lines = vec![format!("{name}: {state}")];
+        lines.push(format!("  address     {}", shown_url(project)));
+        lines.push(format!("  server      {}", self.shown.client.address()));
+        lines.extend(self.signers.iter().flat_map(|file| describe_signers(file, &people)));
+        let newest = self.listed.newest().map_or("none".to_owned(), |release| {
+            let at = release.completed_at.map(when_text).unwrap_or_default();
+            format!("{}, complete since {at}", shown_name(release, project))
+        });
+        lines.push(format!("  newest      {newest}"));
+        let open: Vec<String> = self
+            .revoking()
+            .map(|release| describe_revocation(release, project, output))
+            .chain(self.collecting().map(|release| describe_collecting(release, project, output)))
+            .collect();
+        lines.extend(open.iter().take(MOST_OPEN).enumerate().map(|(i, line)| labelled(i, "open", line)));
+        if open.len() > MOST_OPEN {
+            let more = open.len() - MOST_OPEN;
+            lines.push(format!("              and {more} more: `countersign releases {name}`"));
+        }
+        if open.is_empty() && self.proposal.is_none() {
+            lines.push("  open        nothing".to_owned());
+        }
+        if let Some(vetoed) = &self.vetoed {
+            lines.push(format!(
+                "  last veto   the proposed signers were {} {}",
+                output.bad("vetoed"),
+                vetoed.describe(self.shown)
+            ));
+        }
+        if let Some(proposal) = &self.proposal {
+            lines.push(format!("Proposed signers of {}", proposal.text(name, you, output)));
+        }
+        lines.join("\n")
+    }
+
+    fn json(&self, pending: &RepoPath) -> Value {
+        let shown = self.shown;
+        json!({
+            "project_id": shown.project().as_str(),
+            "server": shown.client.address(),
+            "is_registered": self.signers.is_some(),
+            "signers": self.signers.as_ref().map(signers_json),
+            "newest": self.listed.newest(),
+            "collecting": self.collecting().collect::<Vec<_>>(),
+            "revoking": self.revoking().collect::<Vec<_>>(),
+            "proposal": self.proposal.as_ref().map(|proposal| proposal.json(pending)),
+            "last_veto": self.vetoed.as_ref().map(Vetoed::json),
+        })
+    }
+}
+
+/// Puts a title before the first of several lines.
+fn labelled(number: usize, title: &str, line: &str) -> String {
+    let title = if number == 0 { title } else { "" };
+    format!("  {title:<11} {line}")
+}
+
+fn shown_name(release: &ListedRelease, project: &RepoPath) -> String {
+    marked_name(&layout::release_name(&release.index_path, project))
+}
+
+fn describe_revocation(release: &ListedRelease, project: &RepoPath, output: Output) -> String {
+    let reason = release.revocation_reason.clone().unwrap_or_default();
+    let begun = release.revocation_begun.map(|tally| (tally, reason));
+    let doubt = Doubts { begun, ..Doubts::default() }.text().unwrap_or_default();
+    format!("{}: {}", shown_name(release, project), output.bad(&doubt))
+}
+
+fn describe_collecting(release: &ListedRelease, project: &RepoPath, output: Output) -> String {
+    let objections = match release.objections {
+        0 => String::new(),
+        1 => format!(", {}", output.bad("1 signer objects")),
+        many => format!(", {}", output.bad(&format!("{many} signers object"))),
+    };
+    format!("{}: {}{objections}", shown_name(release, project), release.signatures)
+}
+
+fn role_title(role: Role) -> &'static str {
+    match role {
+        Role::Artifact => "signers",
+        Role::Admin => "admins",
+        Role::Master => "masters",
+        Role::Revocation => "revokers",
+    }
+}
+
+/// Lists the groups of each role that the file lists, and the registrars. A role that is not listed follows from the others.
+fn describe_signers(file: &SignersFile, people: &People<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let list = |signers: &[Signer]| -> Vec<String> {
+        signers.iter().map(|signer| format!("                {}", people.name(signer.key))).collect()
+    };
+    for role in Role::ALL {
+        for (i, group) in file.explicit_groups(role).into_iter().flatten().enumerate() {
+            lines.push(labelled(i, role_title(role), &rule_text(group.threshold, group.signers.len())));
+            lines.extend(list(&group.signers));
+        }
+    }
+    if !file.registrars().is_empty() {
+        lines.push("  registrars  to register releases, and nothing else".to_owned());
+        lines.extend(list(file.registrars()));
+    }
+    lines
+}
+
+fn signers_json(file: &SignersFile) -> Value {
+    let group = |group: &Group| json!({"threshold": group.threshold, "signers": list_json(&group.signers)});
+    let mut value = json!({"registrars": list_json(file.registrars())});
+    for role in Role::ALL {
+        let groups = file.explicit_groups(role).map(|groups| groups.iter().map(group).collect::<Vec<_>>());
+        value[role.name()] = json!(groups);
+    }
+    value
+}
+
+/// Keys with their names, for programs.
+pub(crate) fn list_json(signers: &[Signer]) -> Value {
+    signers.iter().map(|signer| json!({"key": signer.key, "name": signer.name})).collect()
+}

@@ -1,0 +1,70 @@
+//! The addresses that a project's signers file and releases have on its forge or file server, as a browser shows them.
+
+use countersign_core::documents::signers::OriginKind;
+use countersign_core::values::path::{RepoPath, Scheme, parse_port};
+use countersign_core::values::wire;
+
+use crate::source::KNOWN;
+use crate::url::{encode_path, written_port};
+
+/// The name that checksums files have by custom.
+const CHECKSUMS_FILE: &str = "SHA256SUMS";
+
+/// A project's place on the web.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectPages {
+    /// The address of the project itself, without a slash at its end.
+    pub url: String,
+    pub kind: OriginKind,
+}
+
+/// What the server reads a release from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReleaseAddress {
+    /// The release's page on a forge.
+    Page(String),
+    /// The checksums file of a release on a file server.
+    Checksums(String),
+}
+
+impl ProjectPages {
+    /// `None` if the path does not begin with a scheme, a host and a port.
+    pub fn new(project: &RepoPath, kind: OriginKind) -> Option<Self> {
+        let mut segments = project.segments();
+        let (scheme, host, port) = (segments.next()?, segments.next()?, segments.next()?);
+        let (scheme, port) = (Scheme::parse(scheme)?, parse_port(port)?);
+        let origin = format!("{}://{host}{}", scheme.as_str(), written_port(scheme, Some(port)));
+        let names = encode_path(segments);
+        Some(Self { url: format!("{origin}/{names}").trim_end_matches('/').to_owned(), kind })
+    }
+
+    /// Tells the kind by the host. A host that is not one of the public forges counts as a file server.
+    pub fn of_host(project: &RepoPath) -> Option<Self> {
+        let known = KNOWN.into_iter().find(|(host, _)| project.host() == Some(host));
+        Self::new(project, known.map_or(OriginKind::FileServer, |(_, kind)| kind.origin_kind()))
+    }
+
+    /// The signers file in the root of the project, on this branch of its repository.
+    pub fn signers_file(&self, branch: &str) -> String {
+        let (url, file) = (&self.url, wire::SIGNERS_FILE);
+        let branch = encode_path(branch.split('/'));
+        match self.kind {
+            OriginKind::Github => format!("{url}/blob/{branch}/{file}"),
+            OriginKind::Gitlab => format!("{url}/-/blob/{branch}/{file}"),
+            OriginKind::Forgejo => format!("{url}/src/branch/{branch}/{file}"),
+            OriginKind::FileServer => format!("{url}/{file}"),
+        }
+    }
+
+    /// The release with this tag, or in this directory of a file server.
+    pub fn release(&self, tag: &str) -> ReleaseAddress {
+        let (url, tag) = (&self.url, encode_path(tag.split('/')));
+        match self.kind {
+            OriginKind::Github | OriginKind::Forgejo => {
+                ReleaseAddress::Page(format!("{url}/releases/tag/{tag}"))
+            }
+            OriginKind::Gitlab => ReleaseAddress::Page(format!("{url}/-/releases/{tag}")),
+            OriginKind::FileServer => ReleaseAddress::Checksums(format!("{url}/{tag}/{CHECKSUMS_FILE}")),
+        }
+    }
+}
