@@ -32,6 +32,8 @@ const PAGES = {
   "project-activity": `${app}/svc.activity`,
   activity: "/activity",
   "activity-filtered": "/activity?type=complete",
+  help: "/help",
+  client: "/client",
   docs: "/docs",
   "docs-of-a-group": "/docs/reading",
   verify: "/verify",
@@ -74,6 +76,7 @@ async function assertWellFormed(page, name) {
     title: document.title,
     language: document.documentElement.lang,
     inline: document.querySelectorAll("script:not([src]), style, [style], [onclick], [onerror]").length,
+    small: [...document.querySelectorAll("pre, code")].filter((code) => parseFloat(getComputedStyle(code).fontSize) < 13).length,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   }));
   assert.equal(seen.headings, 1, `${name} has one first heading`);
@@ -81,6 +84,7 @@ async function assertWellFormed(page, name) {
   assert.match(seen.title, /\S.* · Countersign$/, name);
   assert.equal(seen.language, "en", name);
   assert.equal(seen.inline, 0, `${name} has nothing inline`);
+  assert.equal(seen.small, 0, `${name} has commands in letters of less than 13 pixels`);
   assert.ok(seen.overflow <= 0, `${name} is ${seen.overflow} pixels too wide`);
 }
 

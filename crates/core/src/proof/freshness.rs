@@ -1,6 +1,6 @@
 //! What a staple proves about a release (D86): as of when, by which witnesses, and whether it is revoked or the newest.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, slice};
 
 use thiserror::Error;
 
@@ -167,16 +167,33 @@ fn verify_checkpoint(
         return Err(StapleError::SignersKey(key));
     }
     let signed = SignedCheckpoint::open(note, &logs, &witnesses)?;
-    let cosignatures: Vec<Cosignature> = signed.cosignatures().cloned().collect();
-    if let Some(ahead) = cosignatures.iter().find(|cosignature| is_ahead(cosignature.time, now)) {
-        return Err(StapleError::FromTheFuture { witness: ahead.witness.name().to_owned() });
-    }
+    let cosignatures = list_cosignatures(&signed, now)?;
     let log_key = Some(signed.log_key().clone());
     let (as_of, quorum) = match trust {
         LogTrust::Policy(policy) => count_witnesses(policy, &cosignatures)?,
         LogTrust::Key(_) | LogTrust::Unknown => (None, QuorumCount::default()),
     };
     Ok(Attested { log_key, as_of, cosignatures, quorum })
+}
+
+/// Counts which witnesses of a policy have cosigned a checkpoint of this log. The time is the latest one at which enough of them had
+/// seen no newer state; `None` if the policy needs no witness.
+pub fn count_cosigned(
+    note: &Note,
+    log: &VerifierKey,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<(Option<Timestamp>, QuorumCount), StapleError> {
+    let signed = SignedCheckpoint::open(note, slice::from_ref(log), &policy.witness_keys())?;
+    count_witnesses(policy, &list_cosignatures(&signed, now)?)
+}
+
+fn list_cosignatures(signed: &SignedCheckpoint, now: Timestamp) -> Result<Vec<Cosignature>, StapleError> {
+    let cosignatures: Vec<Cosignature> = signed.cosignatures().cloned().collect();
+    match cosignatures.iter().find(|cosignature| is_ahead(cosignature.time, now)) {
+        Some(ahead) => Err(StapleError::FromTheFuture { witness: ahead.witness.name().to_owned() }),
+        None => Ok(cosignatures),
+    }
 }
 
 /// The leaf is the last one in the tree, and both records are in its map.

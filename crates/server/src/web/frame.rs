@@ -93,7 +93,8 @@ impl Page {
                         }
                         p {
                             "These pages show what this server says. " code { "countersign download" } " and "
-                            code { "countersign verify" } " check it without trusting the server."
+                            code { "countersign verify" } " check it without trusting the server. "
+                            a href=(links::CLIENT) { "Get the client" }
                         }
                     }
                 }
@@ -155,9 +156,11 @@ impl Page {
                             aria-label="Search projects, or paste a SHA-256";
                     }
                     nav aria-label="Main" {
+                        a href=(links::PROJECTS) { "Projects" }
                         a href=(links::ALL_ACTIVITY) { "Activity" }
                         a href=(links::VERIFY) { "Verify" }
                         a href=(links::DOCS) { "API" }
+                        a href=(links::HELP) { "Help" }
                     }
                 }
             }

@@ -5,6 +5,8 @@ use countersign_api::event::EventFilter;
 use countersign_core::values::wire::{PUBLIC_KEY_PREFIX, routes::KEY_PAGES};
 use countersign_core::values::{bounds::KEY_ENTRIES, key::PublicKey};
 use countersign_core::{documents::signers::Signer, rules::quorum::Tally};
+use countersign_explain::describe::release::summarise_release;
+use countersign_store::Head;
 use countersign_store::catalogue::{Catalogue, Look};
 use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
@@ -13,7 +15,7 @@ use crate::http::error::ApiError;
 use crate::web::reply::{PageTrouble, Reply};
 use crate::web::{changes::titles, frame::Page, links, parts, visit::Visit};
 
-pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTrouble> {
+pub(super) fn show(catalogue: &Catalogue, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble> {
     let given = links::below(KEY_PAGES, &visit.path).unwrap_or_default();
     let key = parse(given).ok_or_else(|| PageTrouble::missing("This is not a public key of a signer"))?;
     let address = links::key(key);
@@ -30,7 +32,7 @@ pub(super) fn show(catalogue: &Catalogue, visit: &Visit) -> Result<Reply, PageTr
         p.lede { (summary(&known)) }
         (waiting(&known, &pending))
         (listings(&known))
-        (signatures(&known))
+        (signatures(head, &known))
         (incident(&known, visit))
         p { a href={ (links::ALL_ACTIVITY) (links::query(&[("key", Some(&key.to_string()))])) } { "Everything that this key did" } }
     };
@@ -163,13 +165,19 @@ fn listings(known: &KeyResponse) -> Markup {
     }
 }
 
-fn signatures(known: &KeyResponse) -> Markup {
+fn signatures(head: &Head, known: &KeyResponse) -> Markup {
+    let find_begun = |index| summarise_release(head, index).ok().flatten()?.begun;
     let rows = html! {
         @for release in &known.signed {
             tr role="row" {
                 th.wrap scope="row" role="rowheader" { (parts::release_link(&release.project_id, &release.index_path)) }
                 td role="cell" {
-                    (parts::state(release.state))
+                    @match find_begun(&release.index_path) {
+                        Some(begun) => {
+                            (parts::revocation_begun()) " " (begun.tally.collected) " of " (begun.tally.needed) " revokers"
+                        }
+                        None => (parts::state(release.state)),
+                    }
                     @if release.decisive { " " span.state.open { "needed" } }
                 }
                 td role="cell" { (parts::when(release.signed_at)) }

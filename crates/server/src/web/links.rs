@@ -15,6 +15,9 @@ pub(super) const PROJECTS: &str = "/projects";
 pub(super) const ALL_ACTIVITY: &str = "/activity";
 pub(super) const ALL_ACTIVITY_FEED: &str = "/activity.atom";
 pub(super) const VERIFY: &str = "/verify";
+pub(super) const HELP: &str = "/help";
+/// How to get the client.
+pub(super) const CLIENT: &str = "/client";
 /// The reference of the API, for people.
 pub(super) const DOCS: &str = "/docs";
 

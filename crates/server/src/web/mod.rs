@@ -5,6 +5,7 @@ mod badge;
 mod changes;
 mod docs;
 mod frame;
+mod help;
 mod keys;
 mod landing;
 pub mod links;
@@ -16,6 +17,7 @@ mod proposal;
 mod release;
 pub mod reply;
 mod timeline;
+mod verdict;
 mod verify;
 pub mod visit;
 
@@ -117,7 +119,7 @@ pub(crate) fn routes() -> RouteTable {
         ),
         (
             &format!("{}/{{key}}", paths::KEY_PAGES),
-            |app, _, visit| keys::show(&app.catalogue, visit),
+            |app, head, visit| keys::show(&app.catalogue, head, visit),
             living_page("key_page", "A key", HTML)
                 .about("Where a key is listed, what it signed, and what waits for it.")
                 .takes(Parameter::path(
@@ -155,6 +157,7 @@ pub(crate) fn routes() -> RouteTable {
         .get(frame::PREVIEW_PATH, frame::preview, asset("preview", "The picture beside links to pages", "image/png"))
         .get("/favicon.ico", frame::icon, asset("favicon", "The icon, where browsers look for it", SVG))
         .merge(docs::routes())
+        .merge(help::routes())
         .merge(verify::routes())
 }
 
@@ -171,7 +174,7 @@ fn show_path(app: &App, head: &Head, visit: &Visit) -> Result<Reply, PageTrouble
         return proposal::show(head, &project, visit, app.now());
     }
     let found = match path.file_name() {
-        wire::INDEX_FILE => release::show(head, &path, visit)?,
+        wire::INDEX_FILE => release::show(app, head, &path, visit)?,
         wire::HISTORY_FILE => match path.parent() {
             Some(project) => timeline::show(head, &project, visit)?,
             None => None,

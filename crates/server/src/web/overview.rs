@@ -108,6 +108,13 @@ pub struct ReleaseEntry {
     pub has_objections: bool,
 }
 
+impl ReleaseEntry {
+    /// The path of its index; `None` if an operator stored a name by hand that no path can spell.
+    pub fn index(&self) -> Option<RepoPath> {
+        Some(layout::index_in(&RepoPath::parse(&self.dir).ok()?))
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReleaseCounts {
     pub collecting: usize,

@@ -160,6 +160,18 @@ pub(super) fn clock(time: Timestamp) -> Markup {
     html! { time datetime=(exact) { (exact.get(11..16).unwrap_or_default()) " UTC" } }
 }
 
+/// A time, as in `14:02 UTC`, with its day if that is not today.
+pub(super) fn moment(time: Timestamp, now: Timestamp) -> Markup {
+    let (exact, today) = (time.to_string(), now.to_string());
+    let is_today = exact.get(..10) == today.get(..10);
+    html! {
+        time datetime=(exact) {
+            @if !is_today { (exact.get(..10).unwrap_or_default()) " " }
+            (exact.get(11..16).unwrap_or_default()) " UTC"
+        }
+    }
+}
+
 /// A day, as in `10 November 2026`.
 pub(super) fn day(time: Timestamp) -> String {
     let exact = time.to_string();
@@ -253,6 +265,11 @@ pub(super) fn progress(tally: Tally) -> Markup {
     progress_saying(tally, &tally.to_string())
 }
 
+/// Says how far a group has come, as in `has 1 of 2; 1 more from bob or carol`.
+pub(super) fn group_progress(group: &GroupProgress) -> Markup {
+    progress_saying(group.tally(), &group.to_string())
+}
+
 fn progress_saying(Tally { collected, needed }: Tally, said: &str) -> Markup {
     html! {
         span.progress {
@@ -278,7 +295,7 @@ pub(super) fn group(group: &GroupProgress) -> Markup {
     html! {
         div.group {
             p.role-line {
-                (progress_saying(group.tally(), &group.to_string()))
+                (group_progress(group))
                 span.rule { (rule_text(group.threshold, group.members.len())) }
             }
             ul.people {
@@ -308,7 +325,16 @@ pub(super) fn outside(url: &str) -> Markup {
     }
 }
 
+/// A command of the client, and where to get the client.
 pub(super) fn command(line: Option<String>) -> Markup {
+    html! {
+        (copyable(line))
+        p.meta.get { a href=(links::CLIENT) { "Get the client" } }
+    }
+}
+
+/// A line to paste.
+pub(super) fn copyable(line: Option<String>) -> Markup {
     html! {
         @match line {
             Some(line) => div.command {
@@ -331,7 +357,7 @@ pub(super) fn command(line: Option<String>) -> Markup {
 pub(super) fn badge(picture: &str, markdown: String) -> Markup {
     html! {
         a href=(picture) { "The picture" }
-        details { summary { "For a README" } (command(Some(markdown))) }
+        details { summary { "For a README" } (copyable(Some(markdown))) }
     }
 }
 

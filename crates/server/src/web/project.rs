@@ -117,7 +117,7 @@ fn lead(project: &ProjectOverview) -> Markup {
 }
 
 fn find_newest(head: &Head, releases: &ReleaseList) -> Option<ReleaseDescription> {
-    let index = index_of(releases.find_newest()?)?;
+    let index = releases.find_newest()?.index()?;
     // An error in one release must not hide the project.
     describe_release(head, &index).ok().flatten()
 }
@@ -151,7 +151,7 @@ fn newest_release(id: &RepoPath, release: &ReleaseDescription, visit: &Visit) ->
 fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     html! {
         @for entry in shown.iter().filter(|entry| entry.is_revoking) {
-            @if let Some(index) = index_of(entry) {
+            @if let Some(index) = entry.index() {
                 section.card.hero.is-open {
                     div.row {
                         h2 {
@@ -172,7 +172,7 @@ fn revocations(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
 /// Shows objections to what is not revoked, which come after revocations.
 fn objections(head: &Head, id: &RepoPath, shown: &[ReleaseEntry]) -> Markup {
     let is_meant = |entry: &&ReleaseEntry| entry.has_objections && entry.state != ReleaseState::Revoked;
-    let meant = shown.iter().filter(is_meant).filter_map(index_of);
+    let meant = shown.iter().filter(is_meant).filter_map(ReleaseEntry::index);
     let found: Vec<ReleaseDescription> =
         meant.filter_map(|index| describe_release(head, &index).ok().flatten()).collect();
     html! {
@@ -260,7 +260,7 @@ fn no_releases(counts: ReleaseCounts, wanted: &Wanted) -> Markup {
 
 fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Markup {
     let rows = html! {
-        @for (entry, index) in releases.iter().filter_map(|entry| Some((entry, index_of(entry)?))) {
+        @for (entry, index) in releases.iter().filter_map(|entry| Some((entry, entry.index()?))) {
             tr role="row" {
                 th.wrap scope="row" role="rowheader" {
                     a href=(links::page(&index)) { bdi { (links::release_name(id, &index)) } }
@@ -277,11 +277,6 @@ fn release_table(head: &Head, id: &RepoPath, releases: &[ReleaseEntry]) -> Marku
         }
     };
     parts::table("releases", &parts::STANDING_COLUMNS, &rows)
-}
-
-/// The path of an index; `None` if an operator stored a name by hand that no path can spell.
-fn index_of(entry: &ReleaseEntry) -> Option<RepoPath> {
-    Some(layout::index_in(&RepoPath::parse(&entry.dir).ok()?))
 }
 
 /// Finds what the idle keys would lock out, by when each key last signed (D140). `None` for a while after a start.

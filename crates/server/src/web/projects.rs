@@ -2,12 +2,13 @@
 
 use countersign_api::catalogue::ListedRelease;
 use countersign_core::documents::layout;
+use countersign_core::rules::stored::ReleaseState;
 use countersign_core::values::shown::{marked_name, shown_count, shown_text};
 use countersign_core::values::{bounds::PAGE_ROWS, digest::Sha256, digest::Sha512, path::RepoPath};
 use countersign_store::{Head, catalogue::Catalogue, catalogue::FileDigest};
 use maud::{Markup, html};
 
-use crate::web::overview::{ReleaseCounts, ReleaseList, Search};
+use crate::web::overview::{ReleaseCounts, ReleaseEntry, ReleaseList, Search};
 use crate::web::reply::{PageTrouble, Reply};
 use crate::web::{frame::Page, keys, links, parts, visit::BY_NUMBER, visit::Paging, visit::Visit};
 
@@ -143,7 +144,14 @@ fn describe(head: &Head, project: &RepoPath) -> Markup {
         @if !is_registered {
             span.state.open { "registering" }
         } @else {
-            (counts(count_releases(head, project).count()))
+            @let releases = count_releases(head, project);
+            (counts(releases.count()))
+            @if let Some(newest) = releases.find_newest().and_then(ReleaseEntry::index) {
+                span.newest {
+                    "newest " a.wrap href=(links::page(&newest)) { bdi { (links::release_name(project, &newest)) } } " "
+                    (parts::state(ReleaseState::Complete))
+                }
+            }
             @if is_pending { span.state.open { "signers change pending" } }
         }
     }
@@ -154,8 +162,8 @@ fn counts(counts: ReleaseCounts) -> Markup {
     let ReleaseCounts { collecting, complete, revoked, revoking } = counts;
     html! {
         @if counts.total() == 0 { span.none { "no releases" } }
-        @if revoking > 0 { span.state.bad { (parts::count(revoking, "revocation", "revocations")) " begun" } }
-        @if complete > 0 { span.state.good { (shown_count(complete)) " complete" } }
+        @if revoking > 0 { span.state.open { (parts::count(revoking, "revocation", "revocations")) " begun" } }
+        @if complete > revoking { span.state.good { (shown_count(complete - revoking)) " complete" } }
         @if collecting > 0 { span.state.open { (shown_count(collecting)) " collecting" } }
         @if revoked > 0 { span.state.bad { (shown_count(revoked)) " revoked" } }
     }

@@ -8,13 +8,21 @@ use countersign_explain::describe::release::{
 use countersign_store::Head;
 use maud::{Markup, html};
 
+use crate::api::state::App;
 use crate::web::reply::{PageTrouble, Reply};
-use crate::web::{frame::Page, links, parts, projects, visit::BY_NUMBER, visit::Paging, visit::Visit};
+use crate::web::{
+    frame::Page, links, parts, projects, verdict::Verdict, visit::BY_NUMBER, visit::Paging, visit::Visit,
+};
 
 /// How much of a digest is shown at its beginning and at its end. The whole ones are below the table.
 const SHORT_DIGEST: usize = 8;
 
-pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option<Reply>, PageTrouble> {
+pub(super) fn show(
+    app: &App,
+    head: &Head,
+    path: &RepoPath,
+    visit: &Visit,
+) -> Result<Option<Reply>, PageTrouble> {
     let Some(release) = describe_release(head, path)? else {
         return Ok(describe_withdrawal(head, path)?.map(|withdrawal| show_withdrawn(path, &withdrawal)));
     };
@@ -23,6 +31,7 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
     let project = &release.index.project_id;
     let (name, of) = (links::release_name(project, path), links::shown_path(project));
     let shown = &files[paging.range()];
+    let verdict = Verdict::find(app, head, &release);
     let body = html! {
         (parts::crumbs(Some(project)))
         h1.wrap {
@@ -30,7 +39,7 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
             @if release.begun_revocation.is_some() { (parts::revocation_begun()) } @else { (parts::state(release.state)) }
             @if !release.objections.is_empty() { " " (parts::objected(release.objections.len())) }
         }
-        p.lede { (describe_state(&release)) }
+        (verdict.render(&release))
         div.columns.is-doubted[release.begun_revocation.is_some()] {
             div {
                 @if let Some(revocation) = &release.revocation { (revoked(revocation)) }
@@ -38,6 +47,7 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
                 (parts::objections(&release.objections))
                 (parts::earlier_objections(path, &release.earlier_objections))
                 (download(&release, visit))
+                (signatures(&release))
                 section aria-labelledby="files" {
                     h2 #files { "Files" }
                     (file_table(shown, release.state))
@@ -46,7 +56,6 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
                 }
             }
             aside aria-label="About the release" {
-                (signatures(&release))
                 (facts(&release, visit))
             }
         }
@@ -62,20 +71,8 @@ pub(super) fn show(head: &Head, path: &RepoPath, visit: &Visit) -> Result<Option
     let title = format!("{state}{name} of {of}");
     let about =
         format!("{state}{name} of {of}: {}, {}.", release.tally, parts::count(files.len(), "file", "files"));
-    Ok(Some(Reply::Page(Page { about, feed: Some(links::feed(path)), ..Page::new(title, body) })))
-}
-
-fn describe_state(release: &ReleaseDescription) -> Markup {
-    html! {
-        @match release.state {
-            ReleaseState::Collecting => { (parts::progress(release.tally)) ". Do not use it yet." }
-            ReleaseState::Complete => {
-                (parts::progress(release.tally))
-                @if let Some(at) = release.completed_at { ", complete since " (parts::when(at)) }
-            }
-            ReleaseState::Revoked => "Do not use it. Its signers have revoked it.",
-        }
-    }
+    let (feed, changes_with_time) = (Some(links::feed(path)), verdict.changes_with_time());
+    Ok(Some(Reply::Page(Page { about, feed, changes_with_time, ..Page::new(title, body) })))
 }
 
 /// What is left of a release that was taken back.
@@ -131,6 +128,7 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
     let base_url = visit.base_url.as_deref();
     // Nothing on the page is green while some want the release revoked (D238).
     let has_begun = release.begun_revocation.is_some();
+    let sign = links::client("sign", release.path.as_str(), visit.changing_server());
     html! {
         @match release.state {
             ReleaseState::Complete => section.card.hero.is-open[has_begun].is-good[!has_begun] aria-labelledby="download" {
@@ -146,8 +144,11 @@ fn download(release: &ReleaseDescription, visit: &Visit) -> Markup {
             },
             ReleaseState::Collecting => section.card.hero.is-open aria-labelledby="sign" {
                 h2 #sign { "Sign" }
-                p { "Too few have signed, so the client refuses to download it. The client shows what would be signed, and asks:" }
-                (parts::command(links::client("sign", release.path.as_str(), visit.changing_server())))
+                p {
+                    "Too few have signed, so the client refuses to download it. The client compares the release with your own files "
+                    "in " code { "DIR" } ", shows what would be signed, and asks:"
+                }
+                (parts::command(sign.map(|command| format!("{command} --files DIR"))))
                 p.meta {
                     "A signature cannot be taken back, because anyone can submit it again. If something is wrong, "
                     code { "countersign object" } " tells the signers after you, and " code { "countersign withdraw" }

@@ -164,7 +164,7 @@ impl Asked {
                 p {
                     "Nothing has been checked: this page verifies with a script, which your browser does not run. Use the command "
                     "line, which does the same and more: "
-                    code { "countersign verify FILE --server URL" }
+                    code { "countersign verify FILE --server URL" } " (" a href=(links::CLIENT) { "get the client" } ")."
                 }
             }
             div #result role="status" {}
@@ -249,7 +249,8 @@ fn limits() -> Markup {
                 "The command line does not depend on this server: it remembers the signers, and at first asks the "
                 "project's own forge for them. "
                 code { "countersign download URL" } " downloads a file, "
-                code { "countersign verify FILE --server URL" } " checks one that is here, of any size."
+                code { "countersign verify FILE --server URL" } " checks one that is here, of any size. "
+                a href=(links::CLIENT) { "Get the client" }
             }
         }
     }

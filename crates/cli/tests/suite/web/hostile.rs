@@ -152,8 +152,9 @@ fn a_host_header_is_believed_only_where_it_is_harmless() {
         connection.write(&format!("GET /p/{index} HTTP/1.1\r\nhost: {host}\r\naccept: text/html\r\n\r\n"));
         connection.read_reply()
     };
-    let command =
-        |server: &str| format!("countersign sign {index} <span class=\"together\">--server</span> {server}<");
+    let option = |name: &str| format!("<span class=\"together\">{name}</span>");
+    let (to, files) = (option("--server"), option("--files"));
+    let command = |server: &str| format!("countersign sign {index} {to} {server} {files} DIR<");
     assert!(ask("sign.example.org").text().contains(&command("https://sign.example.org")));
     for host in ["x$(reboot)", "\"><script>alert(1)</script>", "a;b", "-x", "a'b"] {
         let reply = ask(host);

@@ -5,6 +5,7 @@ use countersign_forge::{file_server::FileServers, forges::Forges, url::SourceUrl
 use crate::support::fake_forge::{Asset, ForgeWorld, Kind};
 use crate::support::html::{Html, open, visit};
 use crate::support::{Request, SignersFile, TestServer, World, alice, client::Computer};
+use crate::support::{waiting::wait_until, witnesses::start_witnessed};
 
 /// Each command of a page, without the name of the program.
 fn commands(page: &Html) -> Vec<Vec<String>> {
@@ -34,6 +35,23 @@ fn the_commands_of_the_first_page_work_when_they_are_pasted() {
     assert_eq!(located.project.as_str(), "https/github.com/443/acme/app");
     let [server, _, key, name] = options else { panic!("{options:?}") };
     assert_eq!([&**server, key, name], ["--server", "--key", "alice"]);
+}
+
+#[test]
+fn a_release_says_as_of_when_how_many_witnesses_saw_it_not_revoked() {
+    let alice = alice();
+    let (world, mut witness) = start_witnessed();
+    world.activate("acme/app", &SignersFile::of(1, &[&alice]), &[&alice]);
+    let address = format!("/p/{}", world.add_signed_release("acme/app/1.0", &[&alice]));
+    let words = || open(&world.server, &address).words;
+    wait_until("the page names the witness", || words().contains(" UTC, by 1 of 1 witness."));
+    assert!(words().contains("Not revoked as of "), "{}", words());
+    // A release that is completed while the witness is away has no proof.
+    witness.server.stop();
+    let address = format!("/p/{}", world.add_signed_release("acme/app/2.0", &[&alice]));
+    open(&world.server, &address).says(&["no proof by witnesses yet that it is not revoked"]);
+    let old = format!("/p/{}", world.index_path("acme/app/1.0"));
+    open(&world.server, &old).says(&["Not revoked as of ", "The newest release is 2.0."]);
 }
 
 #[test]
