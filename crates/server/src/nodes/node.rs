@@ -217,7 +217,7 @@ pub enum ServerRole {
     /// A server on its own. It remembers the nonces that were used.
     Single { nonces: Nonces },
     /// One of several, which share nonces and the order of changes.
-    Node(ClusterNode),
+    Node(Box<ClusterNode>),
     /// A server that follows another one, and accepts nothing.
     Mirror(Arc<MirrorState>),
 }
@@ -277,7 +277,7 @@ impl ServerRole {
     pub fn node(&self) -> Option<&ClusterNode> {
         match self {
             Self::Single { .. } | Self::Mirror(_) => None,
-            Self::Node(node) => Some(node),
+            Self::Node(node) => Some(&**node),
         }
     }
 }

@@ -131,7 +131,7 @@ fn open_own(
     let clock = opening.clock.clone();
     let opened = open_repository(data_dir, opening)?;
     let role = match (node, opened.nonces) {
-        (Some(node), _) => ServerRole::Node(node.start(&clock)),
+        (Some(node), _) => ServerRole::Node(Box::new(node.start(&clock))),
         (None, nonces) => {
             ServerRole::Single { nonces: nonces.expect("a server on its own has its own nonces") }
         }
