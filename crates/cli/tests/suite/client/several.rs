@@ -3,31 +3,15 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::{Computer, Ran};
-use crate::support::{SignersFile, World, hostile::HostileServer, hostile::Lie, person};
-
-/// Any two of alice, bob and carol sign, and any two revoke.
-fn start() -> (World, Computer) {
-    let people = ["alice", "bob", "carol"].map(person);
-    let [alice, bob, carol] = &people;
-    let file = SignersFile::of(2, &[alice, bob, carol]).revocation(2, &[alice, bob, carol]);
-    let world = World::with_project(&file, &[alice, bob, carol]);
-    let computer = Computer::of(&world.server);
-    (world, computer)
-}
-
-/// The paths in a list of things that were done or not.
-#[track_caller]
-fn paths(list: &Value, field: &str) -> Vec<String> {
-    let list = list.as_array().unwrap_or_else(|| panic!("{list} is no list"));
-    list.iter().map(|one| one[field].as_str().expect("a path").to_owned()).collect()
-}
+use crate::support::{SignersFile, World, client::Computer, hostile::HostileServer, hostile::Lie, person};
 
 /// The connection breaks after some of several revocations: their answers are lost. The next try does the rest.
 #[test]
 fn after_a_broken_connection_a_repeated_submission_does_the_rest() {
-    let (world, computer) = start();
     let [alice, bob] = ["alice", "bob"].map(person);
+    let file = SignersFile::of(2, &[&alice, &bob]).revocation(2, &[&alice, &bob]);
+    let world = World::with_project(&file, &[&alice, &bob]);
+    let computer = Computer::of(&world.server);
     let indexes: Vec<String> = ["1.0", "1.1", "1.2"]
         .map(|tag| world.add_signed_release(&format!("acme/app/{tag}"), &[&alice, &bob]))
         .into();
@@ -53,8 +37,11 @@ fn after_a_broken_connection_a_repeated_submission_does_the_rest() {
     let submit = ["revoke", "--submit", "signed.json"];
     let told = computer.run_as("alice", &[&submit[..], &["--server", &between.url(), "--json"]].concat());
     let told = told.json_error(10);
-    assert_eq!(paths(&told["failed"], "name"), [indexes[1].clone()], "{told}");
-    assert_eq!(told["failed"][0]["kind"], json!("unreachable"));
+    assert_eq!(told["failed"].as_array().map(Vec::len), Some(1), "{told}");
+    assert_eq!(
+        (&told["failed"][0]["name"], &told["failed"][0]["kind"]),
+        (&json!(indexes[1]), &json!("unreachable"))
+    );
     assert!(world.exists(&format!("{}.revocation.json", indexes[2])), "the third was tried as well");
     assert!(!world.exists(&format!("{}.revocation.json", indexes[1])));
     computer.run_as("alice", &submit).ok().says(&["is revoked already", "Revoked"]);
@@ -62,25 +49,4 @@ fn after_a_broken_connection_a_repeated_submission_does_the_rest() {
         assert!(world.exists(&format!("{index}.revocation.json")), "{index}");
     }
     computer.run_as("bob", &submit).ok().says(&["is revoked already"]);
-}
-
-/// Another server that this computer knows is gone. What waits on this one is told and signed all the same.
-#[test]
-fn a_server_that_is_gone_does_not_hide_what_waits_on_another() {
-    let (world, computer) = start();
-    let index = world.add_release(&person("alice"), "acme/app/1.0");
-    let server = format!("http://{}", world.server.address());
-    computer.run(&["config", "set", "server", &server, "--project", &world.id("acme/app")]).ok();
-    let gone = format!("http://{}", crate::support::metrics::free_address());
-    computer.run(&["config", "set", "server", &gone, "--host", "gone.example"]).ok();
-    let ask = |args: &[&str]| {
-        let mut command = computer.newcomer(args);
-        Ran::of(command.env("COUNTERSIGN_KEY", computer.key_of("bob")))
-    };
-    ask(&["pending"]).failed_with(10).says(&[&index, "1 of 2 could not be done", &gone]);
-    let told = ask(&["pending", "--json"]).json_error(10);
-    assert_eq!(told["file_paths"], json!([index]));
-    let told = ask(&["sign", "--all", "--yes", "--json"]).json_error(10);
-    assert_eq!(paths(&told["signed"], "file_path"), [index]);
-    assert_eq!(paths(&told["failed"], "name"), [gone]);
 }

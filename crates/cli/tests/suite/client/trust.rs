@@ -1,6 +1,6 @@
 //! The root of trust: where it comes from, where it is kept, and what happens without it.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, process::Child, process::Stdio};
+use std::process::{Child, Stdio};
 
 use countersign_core::values::digest::Sha512;
 
@@ -42,31 +42,6 @@ fn the_configuration_directory_follows_the_environment() {
     assert!(own.join("trust.json").exists());
     run(&[("HOME", text(&home)), ("XDG_CONFIG_HOME", "")]).ok().says_nothing_of(&["first time"]);
     run(&[]).failed(2).says(&["COUNTERSIGN_CONFIG_DIR"]);
-}
-
-#[test]
-fn pins_are_in_one_readable_file_of_their_owner_and_a_removed_project_is_met_anew() {
-    let (world, url, _) = released();
-    let computer = Computer::of(&world.server);
-    let project = world.id("acme/app");
-    // A file where the directory should be: this holds for every user, root too.
-    fs::write(computer.config(), "in the way").unwrap();
-    computer.download(&url).failed(1);
-    assert_eq!(computer.listing(), [""; 0]);
-    fs::remove_file(computer.config()).unwrap();
-    assert_eq!(computer.json(&["trust", "list"])["projects"], serde_json::json!({}));
-    computer.run(&["trust", "list"]).ok().says(&["No project"]);
-    computer.download(&url).ok();
-    let path = computer.config().join("trust.json");
-    let text = fs::read_to_string(&path).unwrap();
-    assert!(text.lines().count() > 5 && text.contains(&project) && text.ends_with("}\n"), "{text}");
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o022, 0);
-    assert_eq!(fs::metadata(computer.config()).unwrap().permissions().mode() & 0o077, 0);
-    computer.run(&["trust", "list"]).ok().says(&[&project]);
-    computer.run(&["trust", "remove", &project]).failed(2).says(&["--yes", &project]);
-    computer.run(&["trust", "remove", &project, "--yes"]).ok().says(&[&project]);
-    computer.run(&["trust", "remove", &project, "--yes"]).failed(1).says(&["trust list"]);
-    computer.download(&url).ok().says(&["first time"]);
 }
 
 #[test]
