@@ -21,7 +21,7 @@ const sha512 = (path) => `sha512:${createHash("sha512").update(readFileSync(path
 async function register(project, options = []) {
   mkdirSync(directory(project), { recursive: true });
   const file = `${directory(project)}/svc.signers.json`;
-  await client("signers", "new", "--artifact", "alice=alice.pub", "bob=bob.pub", "--artifact-threshold", "2", ...options, "-o", file);
+  await client("signers", "new", "--artifact", "alice=alice.pub", "bob=bob.pub", "--threshold", "2", ...options, "-o", file);
   await client("register", `${site}/acme/${project}/svc.signers.json`, "--key", "alice");
   for (const name of ["alice", "bob"]) await client("sign", `${root}/acme/${project}/svc.signers.pending/svc.signers.json`, "--key", name);
 }

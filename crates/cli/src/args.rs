@@ -1,6 +1,7 @@
-//! The command line. A test makes docs/cli.md from its texts.
+//! The command line. A test makes docs/cli.md from its texts. A new command also needs its name in `help.rs`.
 
 mod client;
+pub(crate) mod help;
 mod serve;
 mod signers;
 
@@ -13,28 +14,40 @@ pub(crate) use crate::args::serve::{
     WitnessCommand, WitnessInitArgs,
 };
 pub(crate) use crate::args::{client::*, signers::*};
+use crate::words::output::quote;
 
 /// Collects signatures on software releases, and lets anyone check them.
 #[derive(Debug, Parser)]
-#[command(
-    version,
-    arg_required_else_help = true,
-    after_help = "\
-Try it:     countersign demo
-Download:   countersign download https://github.com/acme/app/releases/download/v1.0/app.tar.gz
-Sign:       countersign pending; countersign sign --all
-
-Exit codes: 0 success, 1 other error, 2 usage, 3 verification failed, 4 revoked, 5 not reachable; of \
-`status --wait` and `revoke`: 6 the time is over; of `status --wait` and `sign`: 7 replaced; of `status --wait`: 8 \
-withdrawn, dropped or refused; of \
-`monitor --once`: 9 something changed; of commands over several things: 10 some were not done."
-)]
+#[command(version, arg_required_else_help = true)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Command {
+    /// The one release or project that the command is about, as the user typed it.
+    pub(crate) fn named(&self) -> Option<String> {
+        let names = match self {
+            Self::Download(args) => &args.names,
+            Self::Bundle(args) => &args.names,
+            Self::Export(args) => &args.names,
+            Self::Staple(args) => &args.names,
+            Self::Signers { command: SignersCommand::History(args) } => &args.names,
+            Self::Sign(args) => &args.names,
+            Self::Status(args) => &args.names,
+            Self::Withdraw(args) => &args.names,
+            Self::Object(args) => &args.names,
+            Self::Revoke(args) => &args.names,
+            Self::Veto(args) => &args.names,
+            _ => return None,
+        };
+        (1..=2)
+            .contains(&names.len())
+            .then(|| names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(" "))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -92,14 +105,6 @@ A staple of a few kilobytes shows, offline, that witnesses of the server's log s
 when, and whether it was the newest. Put it beside the files of the release, on any host, and renew it as often as your \
 users want it to be fresh.")]
     Staple(StapleArgs),
-    /// Show the history of a project's signers, verified link by link
-    #[command(after_help = "\
-Examples:
-  countersign chain https/github.com/443/acme/app                    the whole history
-  countersign chain https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json
-
-The second one shows the history up to the signers of that release. NAME can also be a URL.")]
-    Chain(ChainArgs),
     /// Show or forget the projects and logs that this computer has accepted
     Trust {
         #[command(subcommand)]
@@ -146,7 +151,7 @@ such a server only over https and at a public address. --server, --key and their
         #[command(subcommand)]
         command: Option<ConfigCommand>,
     },
-    /// Begin: name a project's signers in a signers file, and make a key if you have none
+    /// Begin: make a signers file, and a key if you have none
     #[command(after_help = "\
 Examples:
   countersign init                                       asks for everything
@@ -216,8 +221,7 @@ Begun revocations come first. You can paste NAME after `countersign sign`, `coun
     #[command(after_help = "\
 Examples:
   countersign sign --all
-  countersign sign https/github.com/443/acme/app/releases/tag/v1.0/svc.index.json \\
-      --files dist --require-match
+  countersign sign acme/app v1.0 --files dist      only if dist holds the same files
 
 On a computer without a network:
   countersign sign NAME --export request.json                      online, without a key
@@ -228,7 +232,7 @@ Objections of other signers come first. You cannot take a signature back, becaus
 If you signed by mistake, `countersign object` tells the signers after you, and `countersign withdraw` takes the release \
 back while it collects signatures.")]
     Sign(SignArgs),
-    /// Show how far a release is and who is missing; or a project's signers, newest release and what is open
+    /// Show how far a release or a project is, and who is missing
     #[command(after_help = "\
 Examples:
   countersign status acme/app                       the project: who signs, and what is open
@@ -246,7 +250,7 @@ With --wait, the command exits with 0 once the release is complete or the propos
 It keeps waiting when the server restarts, and needs no key. It repeats what the server says. `countersign verify` and \
 `countersign download` prove it.")]
     Status(StatusArgs),
-    /// List the releases of a project with their states, the newest first
+    /// List the releases of a project, the newest first
     #[command(after_help = "\
 Examples:
   countersign releases acme/app
@@ -331,10 +335,9 @@ effect. A vetoed file is removed, and the server refuses the same file until the
     /// Find out what stolen or lost keys touched, and prepare the answer
     #[command(after_help = "\
 Examples:
-  countersign incident bob.pub --since 2026-11-01                   what bob's key signed since then
-  countersign incident svc-pub:… svc-pub:… --since 30d -o answer    two keys, and files to review
-  countersign incident bob --project acme/app                       by name, in one project
-  countersign incident bob.pub --repository /srv/backup/repo.git    without a network
+  countersign incident acme/app --steal bob --since 2026-11-01      what bob's key signed since then
+  countersign incident --steal bob.pub --lose carol.pub -o answer   in all projects; files to review
+  countersign incident --steal bob.pub --repository /srv/repo.git   without a network
 
 For each project the command shows where the keys are or were listed, what they can do alone, every release, signers file and \
 revocation that they signed, which of those reached their thresholds only with these keys, and what they could still complete.
@@ -342,7 +345,7 @@ revocation that they signed, which of those reached their thresholds only with t
 With -o it writes the next signers file without the keys, the revocations of releases that stand only because of them, \
 and commands.txt. Read them before you use them. The command itself changes nothing.")]
     Incident(IncidentArgs),
-    /// Play out lost and stolen keys on a copy: what still works, and what a thief could do
+    /// Play out on a copy what lost and stolen keys would mean
     #[command(after_help = "\
 Examples:
   countersign drill acme/app --lose alice --steal bob

@@ -30,7 +30,7 @@ use url::Url;
 pub(crate) use crate::client::attempts::ServerCall;
 use crate::client::attempts::{ANSWER_TIMEOUT, Answer, Attempts, ExchangeError, Repetition, exchange};
 use crate::client::words::not_asked;
-use crate::words::{error::CliError, output::Output};
+use crate::words::{error::CliError, error::ErrorKind, output::Output};
 use crate::{keys::SigningKey, settings::client_config::KnownServer};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -216,6 +216,14 @@ impl ServerClient {
     pub(crate) async fn ping(&self) -> Result<PingResponse, CliError> {
         let answer = self.get(self.route(routes::PING, None), FILE_BYTES).await?;
         PingResponse::parse(&answer.bytes).map_err(|error| self.unusable(&"a ping", &answer, error))
+    }
+
+    /// Finds out that no server is there before a key is asked for (D244). Any answer will do.
+    pub(crate) async fn check_reachable(&self) -> Result<(), CliError> {
+        match self.ping().await {
+            Err(error) if error.kind() == ErrorKind::Unreachable => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Checks that the server can accept changes. An error says why not.

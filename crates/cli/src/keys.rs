@@ -273,7 +273,10 @@ fn unlock(path: &Path, key: &OpenSshKey, password_file: Option<&Path>) -> Result
         return key.unlock(passphrase.as_bytes()).map_err(|error| match error {
             UnlockError::Passphrase => CliError::other(
                 format!("the key {shown} cannot be decrypted with the first line of {}", shown_path(file)),
-                "check the passphrase; `ssh-keygen -y -f FILE` tries one by hand",
+                format!(
+                    "check the passphrase: `ssh-keygen -y -f {shown}` tries one by hand. {}",
+                    say_lost(path, key)
+                ),
             )
             .because(UnlockError::Passphrase),
             UnlockError::Key(error) => unusable(path, &error),
@@ -296,8 +299,18 @@ fn unlock(path: &Path, key: &OpenSshKey, password_file: Option<&Path>) -> Result
     }
     Err(CliError::other(
         format!("the key {shown} cannot be decrypted: the passphrase is wrong (or the file is damaged)"),
-        "run it again with the right one",
+        format!("run it again with the right one. {}", say_lost(path, key)),
     ))
+}
+
+/// What to do if no one knows the passphrase any more: the key is lost, and an admin puts another one in its place.
+fn say_lost(path: &Path, key: &OpenSshKey) -> String {
+    let old = key.public_key().map_or_else(|_| "NAME".to_owned(), |key| key.to_string());
+    let new = format!("{}-new", shown_path(path));
+    format!(
+        "If it is lost, so is the key: make another one (`countersign keygen --out {new}`), and let an admin of the project \
+         put it in its place: `countersign signers edit PROJECT --replace {old}={new}.pub`"
+    )
 }
 
 fn unusable(path: &Path, error: &Unusable) -> CliError {
@@ -335,7 +348,7 @@ fn resolve_key(text: &str, files: &[SignersFile]) -> Result<PublicKey, CliError>
     match (named.first(), files) {
         (Some(key), _) => Ok(*key),
         (None, []) => parse_key(text).map_err(|error| {
-            error.with_hint("give the key in full, its .pub file, or with --project its name")
+            error.with_hint("give the key in full, its .pub file, or with a project its name")
         }),
         (None, files) => parse_key(text).map_err(|_| {
             let mut names: Vec<String> = files.iter().flat_map(list_signers).map(|(name, _)| name).collect();

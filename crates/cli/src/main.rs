@@ -10,7 +10,7 @@ pub(crate) mod words;
 
 use std::{path::Path, process::ExitCode};
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use countersign_server::operate::config::GivenDatabase;
 
 use crate::args::{Arguments, Command, GlobalArgs, SignersCommand};
@@ -18,14 +18,17 @@ use crate::client::session::{ask, client_runtime};
 use crate::words::{error::CliError, error::ErrorKind, output::ColorChoice, output::Output};
 
 fn main() -> ExitCode {
-    let Arguments { global, command } = match Arguments::try_parse() {
+    let parsed = args::help::command().try_get_matches();
+    let Arguments { global, command } = match parsed.and_then(|found| Arguments::from_arg_matches(&found)) {
         Ok(arguments) => arguments,
         Err(error) => return refuse_arguments(&error),
     };
-    let output = Output::new(global.json, global.quiet, global.color);
+    let output = Output::new(global.json, global.quiet, global.color).with_keys(global.full);
+    let named = command.named();
     match run(global, command, output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            let error = error.naming("NAME", named.as_deref().unwrap_or("NAME"));
             output.error(&error);
             error.exit_code()
         }
@@ -76,6 +79,9 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
             let global = signers::edit::choose_server(global, &args);
             ask(global, output, async |session| signers::edit::run(session, &args).await)
         }
+        Command::Signers { command: SignersCommand::History(args) } => {
+            ask(global, output, async |session| signers::history::run(session, &args).await)
+        }
         Command::Trust { command } => trust::run(&command, output, confirmation),
         Command::Completions(args) => man::run_completions(&args, output),
         Command::Man(args) => man::run(&args, output),
@@ -86,7 +92,6 @@ fn run(global: GlobalArgs, command: Command, output: Output) -> Result<(), CliEr
         Command::Bundle(args) => ask(global, output, async |session| staple::bundle(session, &args).await),
         Command::Export(args) => ask(global, output, async |session| export::run(session, &args).await),
         Command::Staple(args) => ask(global, output, async |session| staple::staple(session, &args).await),
-        Command::Chain(args) => ask(global, output, async |session| chain::run(session, &args).await),
         Command::Register(args) => ask(global, output, async |session| {
             propose::run(session, &args, ProposalKind::Registration).await
         }),

@@ -124,28 +124,15 @@ pub(crate) enum ExportFormat {
     Minisign,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct ChainArgs {
-    /// A project, or a release
-    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
-    pub(crate) names: Vec<String>,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
     /// List the projects, their accepted history, the revocations seen, and the logs
     List,
-    /// Forget a log, so that the next download accepts the log that the server shows
-    ForgetLog {
-        /// The origin of the log, as `trust list` shows it
-        #[arg(value_name = "ORIGIN")]
-        origin: String,
-    },
-    /// Forget a project, so that the next download begins anew
+    /// Forget a project or a log, so that the next download begins anew with it
     Remove {
-        /// The project, as `trust list` shows it
-        #[arg(value_name = "PROJECT")]
-        project: String,
+        /// The project or the log, as `trust list` shows it
+        #[arg(value_name = "PROJECT|LOG")]
+        name: String,
     },
 }
 
@@ -282,13 +269,9 @@ pub(crate) struct SignArgs {
     #[arg(long, conflicts_with = "output")]
     pub(crate) all: bool,
 
-    /// Compare the release with your own files in this directory
+    /// Sign only if your own files in this directory are those of the release, all of them, byte for byte
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submit", "export"])]
     pub(crate) files: Option<PathBuf>,
-
-    /// Refuse to sign unless --files DIR holds every file of the release, byte for byte
-    #[arg(long, requires = "files")]
-    pub(crate) require_match: bool,
 
     /// Sign the SHA256SUMS of the release for ssh-keygen or minisign as well, beside what the signers file asks for: ssh,
     /// minisign or both
@@ -410,19 +393,38 @@ fn parse_commit(text: &str) -> Result<String, &'static str> {
 
 // The arguments of `countersign incident` and `countersign drill`.
 
+/// The keys that something happened to.
 #[derive(Debug, Args)]
+pub(crate) struct TroubledKeyArgs {
+    /// Keys that their owners no longer have: svc-pub:…, a .pub file, or with a PROJECT a name from its signers file
+    #[arg(long, value_name = "KEY", num_args = 1..)]
+    pub(crate) lose: Vec<String>,
+
+    /// Keys that a thief has, named in the same ways
+    #[arg(long, value_name = "KEY", num_args = 1..)]
+    pub(crate) steal: Vec<String>,
+}
+
+impl TroubledKeyArgs {
+    /// All of them. An incident asks what they touched, whatever happened to them.
+    pub(crate) fn all(&self) -> Vec<String> {
+        [self.lose.as_slice(), &self.steal].concat()
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("whose").required(true).multiple(true).args(["lose", "steal"]))]
 pub(crate) struct IncidentArgs {
-    /// The keys that are stolen or lost: svc-pub:…, a .pub file, or with --project a name from the signers file
-    #[arg(value_name = "KEY", required = true)]
-    pub(crate) keys: Vec<String>,
+    /// The projects to look at [default: every project that lists or listed a key]
+    #[arg(value_name = "PROJECT")]
+    pub(crate) projects: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) keys: TroubledKeyArgs,
 
     /// Only what was signed at this time or later: 2026-11-01, 2026-11-01T10:00:00Z, or a time ago as in 30d
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub(crate) since: Option<Since>,
-
-    /// Look at this project only; can be repeated [default: every project that lists or listed a key]
-    #[arg(long, value_name = "PROJECT")]
-    pub(crate) project: Vec<String>,
 
     /// Read a data directory, a bare repository or a clone instead of asking a server; needs no network
     #[arg(long, value_name = "DIR")]
@@ -443,13 +445,8 @@ pub(crate) struct DrillArgs {
     #[arg(value_name = "PROJECT|FILE")]
     pub(crate) source: String,
 
-    /// Keys that their owners no longer have, by name or in full
-    #[arg(long, value_name = "KEY", num_args = 1..)]
-    pub(crate) lose: Vec<String>,
-
-    /// Keys that a thief has, by name or in full
-    #[arg(long, value_name = "KEY", num_args = 1..)]
-    pub(crate) steal: Vec<String>,
+    #[command(flatten)]
+    pub(crate) keys: TroubledKeyArgs,
 
     /// Read the project from a data directory, a bare repository or a clone; needs no network
     #[arg(long, value_name = "DIR")]
@@ -555,7 +552,11 @@ pub(crate) struct GlobalArgs {
     #[arg(long, short = 'q', global = true)]
     pub(crate) quiet: bool,
 
-    /// When to print colours
+    /// Show whole keys in lists
+    #[arg(long, global = true)]
+    pub(crate) full: bool,
+
+    /// When to print colours; auto is on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     pub(crate) color: ColorChoice,
 }

@@ -15,22 +15,22 @@ pub(crate) enum SignersCommand {
     #[command(after_help = "\
 KEY is a .pub file, a svc-pub: string or an ssh-ed25519 line. A name in front is optional:
 
-  countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o FILE
+  countersign signers new --artifact alice=alice.pub bob=bob.pub --threshold 2 -o FILE
 
-A role can have several groups, which must all agree. Give each its keys and then its threshold:
+A role can have several groups, which must all agree. Give each its keys and its threshold, artifact.1 for the first:
 
-  countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 1 \\
-    --artifact build=build.pub --artifact-threshold 1 -o FILE
+  countersign signers new --artifact alice=a.pub bob=b.pub --artifact build=build.pub \\
+    --threshold artifact.1:1 --threshold artifact.2:1 -o FILE
 
 A registrar is the key of a CI job. It registers releases, and cannot sign, propose, correct or revoke anything:
 
-  countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 2 \\
+  countersign signers new --artifact alice=a.pub bob=b.pub --threshold 2 \\
     --registrar ci=ci.pub -o FILE
 
 A log proves which release was completed last, and that it is not revoked. Witnesses make sure that the log shows everyone \
 the same. Keys of both have the form NAME+ID+KEY; a server with a log shows its key at /log/key:
 
-  countersign signers new --artifact alice=a.pub bob=b.pub --artifact-threshold 2 \\
+  countersign signers new --artifact alice=a.pub bob=b.pub --threshold 2 \\
     --log \"$(curl -s https://sign.example.org/log/key)\" \\
     --witness KEY KEY KEY --witness-threshold 2 --max-age 24h -o FILE
 
@@ -61,6 +61,21 @@ Examples:
 
 For a project, the command also says what it would mean to lose the keys that have not signed for a year.")]
     Check(SignersCheckArgs),
+    /// Show the history of a project's signers, verified link by link
+    #[command(after_help = "\
+Examples:
+  countersign signers history acme/app             the whole history
+  countersign signers history acme/app v1.0        up to the signers of that release
+
+NAME can also be a path or a URL.")]
+    History(SignersHistoryArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignersHistoryArgs {
+    /// A project, or a release
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -185,10 +200,11 @@ by_hand!(GroupArgs);
 by_hand!(WitnessArgs);
 by_hand!(ListedServerArgs);
 
-/// The keys of each role and its thresholds, in the order in which they were given.
+/// The keys of each role, one list for each time that its option was given, and the thresholds.
 #[derive(Debug, Default)]
 pub(crate) struct GroupArgs {
-    pub(crate) roles: Vec<(Role, KeyGroups)>,
+    pub(crate) roles: Vec<(Role, Vec<Vec<String>>)>,
+    pub(crate) thresholds: Vec<String>,
 }
 
 /// Keys in groups. By hand, because a list does not say which keys were given together.
@@ -208,11 +224,9 @@ impl KeyGroups {
     }
 
     fn read(matches: &ArgMatches, [keys, threshold]: [&str; 2]) -> Self {
-        let groups = matches.get_occurrences::<String>(keys);
-        let groups = groups.map(|groups| groups.map(|keys| keys.cloned().collect()).collect());
         let thresholds = matches.get_many::<usize>(threshold);
         let thresholds = thresholds.map(|thresholds| thresholds.copied().collect());
-        Self { keys: groups.unwrap_or_default(), thresholds: thresholds.unwrap_or_default() }
+        Self { keys: read_occurrences(matches, keys), thresholds: thresholds.unwrap_or_default() }
     }
 
     /// Puts keys into groups. One threshold is that of all keys. With more, each is that of the keys before it.
@@ -238,13 +252,13 @@ pub(crate) struct GivenGroup {
     pub(crate) keys: Vec<String>,
 }
 
-/// The names of a role's two options.
-pub(crate) fn role_options(role: Role) -> [&'static str; 2] {
+/// The option that gives the keys of a role, and the word for it in `--threshold` and `--add`.
+pub(crate) fn role_option(role: Role) -> &'static str {
     match role {
-        Role::Artifact => ["artifact", "artifact-threshold"],
-        Role::Admin => ["admin", "admin-threshold"],
-        Role::Master => ["master", "master-threshold"],
-        Role::Revocation => ["revocation", "revocation-threshold"],
+        Role::Artifact => "artifact",
+        Role::Admin => "admin",
+        Role::Master => "master",
+        Role::Revocation => "revocation",
     }
 }
 
@@ -259,21 +273,36 @@ fn role_help(role: Role) -> &'static str {
     }
 }
 
+const THRESHOLD: &str = "threshold";
+
 impl GroupArgs {
     fn declare(command: Command) -> Command {
-        Role::ALL.into_iter().fold(command, |command, role| {
-            let names = role_options(role);
-            let is_needed = role == Role::Artifact;
-            let [keys, threshold] = KeyGroups::options(names).map(|option| option.required(is_needed));
-            command
-                .arg(keys.value_name("KEY").requires(names[1]).help(role_help(role)))
-                .arg(threshold.requires(names[0]).help("How many of them are needed"))
-        })
+        let command = Role::ALL.into_iter().fold(command, |command, role| {
+            let name = role_option(role);
+            let keys = Arg::new(name).long(name).num_args(1..).action(ArgAction::Append).value_name("KEY");
+            command.arg(keys.required(role == Role::Artifact).help(role_help(role)))
+        });
+        let threshold = Arg::new(THRESHOLD).long(THRESHOLD).action(ArgAction::Append).required(true);
+        command.arg(
+            threshold.value_name("[ROLE:]N").help(
+                "How many signatures a role needs, as in 2 or admin:1; once for each role that has keys",
+            ),
+        )
     }
 
     fn read(matches: &ArgMatches) -> Self {
-        Self { roles: Role::ALL.map(|role| (role, KeyGroups::read(matches, role_options(role)))).into() }
+        let thresholds = matches.get_many::<String>(THRESHOLD);
+        Self {
+            roles: Role::ALL.map(|role| (role, read_occurrences(matches, role_option(role)))).into(),
+            thresholds: thresholds.map(|texts| texts.cloned().collect()).unwrap_or_default(),
+        }
     }
+}
+
+/// The values of an option, one list for each time that it was given.
+fn read_occurrences(matches: &ArgMatches, option: &str) -> Vec<Vec<String>> {
+    let given = matches.get_occurrences::<String>(option);
+    given.map(|given| given.map(|keys| keys.cloned().collect()).collect()).unwrap_or_default()
 }
 
 /// The log that a signers file is to name, its witnesses in the order in which they were given, and the age of proofs.

@@ -133,7 +133,7 @@ impl ServerClient {
         let refused = innermost.and_then(|error| error.downcast_ref::<io::Error>());
         let is_refused = refused.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
         let hint = if is_refused {
-            format!("nothing listens there: {CHECK_SERVER}; `countersign serve --dev` starts a server here")
+            format!("nothing listens there: {CHECK_SERVER}")
         } else {
             format!("check the network, and {CHECK_SERVER}")
         };

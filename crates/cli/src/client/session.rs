@@ -12,11 +12,14 @@ use crate::{args::GlobalArgs, client::ServerClient, keys, keys::SigningKey};
 /// Decides which servers may be asked without a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// A signer knows the server: one on this machine is the default for projects on this machine.
+    /// A signer knows the server. For a project on this machine, one on this machine is the default.
     Signer,
     /// A downloader may have met nothing of this before: the project's own signers file names its servers.
     Downloader,
 }
+
+/// The address of a server, and the server, if it may be asked.
+pub(crate) type ClientAt = (String, Result<ServerClient, CliError>);
 
 /// The address at which `countersign serve` listens by default.
 pub(crate) const OWN_SERVER: &str = "http://127.0.0.1:3000";
@@ -59,6 +62,11 @@ impl Session {
         named.or_else(|| self.config.server_for(path))
     }
 
+    /// Whether the user named a server for this command, or set one for this very project.
+    pub(crate) fn names_server(&self, project: &RepoPath) -> bool {
+        self.named_server().is_some() || self.config.is_server_set(project)
+    }
+
     /// The server for what is in a project, or concerns none. For a stranger's project, one must be chosen.
     pub(crate) fn client_of(&self, path: Option<&RepoPath>) -> Result<ServerClient, CliError> {
         match (self.chosen_server(path), path) {
@@ -68,21 +76,33 @@ impl Session {
         }
     }
 
-    /// Every server that may have something for this user. Signers have one on this machine by default (D79).
+    /// Every server that may have something for this user.
     pub(crate) fn clients(&self, reader: Reader) -> Result<Vec<ServerClient>, CliError> {
+        self.each_client(reader)?.into_iter().map(|(_, client)| client).collect()
+    }
+
+    /// Every server that may have something for this user, with its address, though some cannot be asked.
+    pub(crate) fn each_client(&self, reader: Reader) -> Result<Vec<ClientAt>, CliError> {
         let chosen = match self.named_server() {
             Some(address) => vec![KnownServer { address, named_by: None }],
             None => self.config.all_servers(),
         };
-        match (chosen.as_slice(), reader) {
-            ([], Reader::Signer) => Ok(vec![ServerClient::new(OWN_SERVER, self.output)?]),
-            ([], Reader::Downloader) => Err(CliError::usage(
-                "no server is set, and no project's server is known yet",
-                "give the URL that the file has on the project's site: its signers file names the server. Or pass \
-                 --server URL, or set one for all projects: `countersign config set server URL`",
-            )),
-            (_, _) => chosen.into_iter().map(|server| ServerClient::open(server, self.output)).collect(),
+        if chosen.is_empty() {
+            let hint = match reader {
+                Reader::Signer => {
+                    "ask the project which server collects its signatures. Set it once: `countersign config set server \
+                     URL`, or pass --server URL"
+                }
+                Reader::Downloader => {
+                    "give the URL that the file has on the project's site: its signers file names the server. Or pass \
+                     --server URL, or set one for all projects: `countersign config set server URL`"
+                }
+            };
+            return Err(CliError::usage("no server is set, and no project's server is known yet", hint));
         }
+        let open =
+            |server: KnownServer<'_>| (server.address.to_owned(), ServerClient::open(server, self.output));
+        Ok(chosen.into_iter().map(open).collect())
     }
 
     /// The project's server from now on, if none was set before. It is a convenience: a directory that cannot be written
@@ -92,18 +112,39 @@ impl Session {
             let server = KnownServer { address: &client.address(), named_by: client.named_by.clone() };
             let remembered =
                 ClientConfigFile::locate().and_then(|file| file.remember_server(project, &server));
-            if let Err(error) = remembered {
-                self.output.note(&format!("note: the server of {project} is not remembered: {error}"));
-            }
+            self.say_forgotten(project, remembered);
+        }
+    }
+
+    /// The project's server from now on, because the user registered it there (D245).
+    pub(crate) fn remember_registered(&self, project: &RepoPath, client: &ServerClient) {
+        let address = client.address();
+        if self.config.server_for(Some(project)).is_none_or(|known| !known.is_at(&address)) {
+            let server = KnownServer { address: &address, named_by: client.named_by.clone() };
+            let remembered = ClientConfigFile::locate().and_then(|file| file.set_server(project, &server));
+            self.say_forgotten(project, remembered);
+        }
+    }
+
+    fn say_forgotten(&self, project: &RepoPath, remembered: Result<(), CliError>) {
+        if let Err(error) = remembered {
+            self.output.note(&format!("note: the server of {project} is not remembered: {error}"));
         }
     }
 
     /// The user's key, unlocked; asked for only by commands that sign. `listed`: the keys that could do what is asked.
     pub(crate) fn key(&self, path: Option<&RepoPath>, listed: &[PublicKey]) -> Result<SigningKey, CliError> {
-        match self.key_path(path) {
+        let key = match self.key_path(path) {
             Some(path) => SigningKey::load(&path, &self.global),
             None => keys::find_default(listed, &self.global),
-        }
+        };
+        let known = self.known_projects();
+        let project =
+            path.and_then(|path| known.iter().find(|known| path == *known || path.is_inside(known)));
+        key.map_err(|error| match project {
+            Some(project) => error.naming("PROJECT", &self.name_of(project, Some(project))),
+            None => error,
+        })
     }
 
     /// The keys that could do something at a path, as the server says: only a default key depends on them.
@@ -169,12 +210,18 @@ impl<'a> KeyRing<'a> {
         Self { session, keys: Vec::new(), locked: Vec::new() }
     }
 
+    /// Refuses a key that could not be unlocked before.
+    pub(crate) fn check(&self, you: &PublicKey) -> Result<(), CliError> {
+        if self.locked.contains(you) {
+            return Err(CliError::other(format!("{you} was not unlocked"), "unlock it, and run this again"));
+        }
+        Ok(())
+    }
+
     /// The user's key for a path. `listed`: the keys that could do what is asked.
     pub(crate) fn unlock(&mut self, path: &RepoPath, listed: &[PublicKey]) -> Result<&SigningKey, CliError> {
         let you = self.session.public_key_of(Some(path), listed)?;
-        if self.locked.contains(&you) {
-            return Err(CliError::other(format!("{you} was not unlocked"), "unlock it, and run this again"));
-        }
+        self.check(&you)?;
         let known = self.keys.iter().position(|key| key.public_key() == you);
         let position = match known {
             Some(position) => position,

@@ -55,7 +55,10 @@ impl Session {
         let project = target.shown.project();
         Err(CliError::usage(
             format!("{project} is a project whose signers are in force, and no change of them is pending"),
-            "nothing is left to sign or to veto; a release has the name PROJECT TAG, and `countersign chain PROJECT` shows the signers",
+            format!(
+                "nothing is left to sign or to veto; a release has the name PROJECT TAG, and `countersign signers history {project}` \
+                 shows the signers"
+            ),
         ))
     }
 
@@ -250,9 +253,20 @@ impl Session {
             Err(error) => return Err(undiscovered(path, error)),
         };
         self.output.note(&format!("The project's signers file, {}, names its servers.", shown_text(&at)));
+        self.open_named(path, file.servers()).await?.ok_or_else(|| {
+            no_server(path).because(format!("the project's signers file, {}, names none", shown_text(&at)))
+        })
+    }
+
+    /// The first of these servers that answers, as a project's signers file names them. `None` if it names none.
+    pub(crate) async fn open_named(
+        &self,
+        project: &RepoPath,
+        servers: &[String],
+    ) -> Result<Option<ServerClient>, CliError> {
         let mut failed = None;
-        for server in file.servers() {
-            let server = KnownServer { address: server, named_by: Some(path.clone()) };
+        for server in servers {
+            let server = KnownServer { address: server, named_by: Some(project.clone()) };
             let client = match ServerClient::open(server, self.output) {
                 Ok(client) => client,
                 Err(error) => {
@@ -261,13 +275,11 @@ impl Session {
                 }
             };
             match client.ping().await {
-                Ok(_) => return Ok(client),
+                Ok(_) => return Ok(Some(client)),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Err(failed.unwrap_or_else(|| {
-            no_server(path).because(format!("the project's signers file, {}, names none", shown_text(&at)))
-        }))
+        failed.map_or(Ok(None), Err)
     }
 }
 

@@ -1,10 +1,13 @@
 //! `countersign config`
 
+use std::path::Path;
+
 use countersign_core::values::{path::RepoPath, shown::shown_text};
 use serde_json::json;
 
 use crate::args::{ConfigCommand, ConfigSetArgs, GlobalArgs, ScopeArgs, parse_duration};
 use crate::client::{ServerClient, session, session::Reader, targets::FORMS, targets::ReleaseName};
+use crate::keys::read_public_half;
 use crate::settings::client_config::{ClientConfigFile, Setting, SettingScope};
 use crate::words::{error::CliError, output::Output};
 
@@ -69,11 +72,12 @@ fn set(
             ServerClient::new(&args.value, Output::silent())?;
             args.value.clone()
         }
-        // Seen from anywhere.
-        Setting::Key | Setting::Policy => match std::path::absolute(&args.value) {
-            Ok(path) if !args.value.starts_with("~/") => path.display().to_string(),
-            _ => args.value.clone(),
-        },
+        Setting::Key => {
+            let path = absolute(&args.value);
+            read_public_half(&ClientConfigFile::resolve(Path::new(&path)))?;
+            path
+        }
+        Setting::Policy => absolute(&args.value),
         Setting::MaxAge => match parse_duration(&args.value) {
             Ok(_) => args.value.clone(),
             Err(form) => {
@@ -87,6 +91,14 @@ fn set(
         &format!("The {} for {scope} is {}.", args.setting.name(), shown_text(&value)),
         &json!({"file": file.path().display().to_string(), "setting": args.setting.name(), "value": value}),
     )
+}
+
+/// A path that means the same file from anywhere.
+fn absolute(path: &str) -> String {
+    match std::path::absolute(path) {
+        Ok(absolute) if !path.starts_with("~/") => absolute.display().to_string(),
+        Ok(_) | Err(_) => path.to_owned(),
+    }
 }
 
 fn scope_of(args: &ScopeArgs, global: GlobalArgs, output: Output) -> Result<SettingScope, CliError> {

@@ -155,7 +155,7 @@ impl Demo {
     }
 
     fn publish_signers(&mut self, keys: &[&str], file: &str) -> Result<(), CliError> {
-        let command = [&["signers", "new", "--artifact"], keys, &["--artifact-threshold", "2", "-o", file]];
+        let command = [&["signers", "new", "--artifact"], keys, &["--threshold", "2", "-o", file]];
         self.type_in(&command.concat(), 0)
     }
 
@@ -184,7 +184,7 @@ impl Demo {
         self.type_in(&["release", "--checksums", &sums, "--key", "bob"], 0)?;
         self.tell("Two of three sign it. Alice compares it with what she built herself.");
         let index = self.index();
-        let compare = ["--files", "public/acme/app/1.0", "--require-match", "--yes", "--key", "alice"];
+        let compare = ["--files", "public/acme/app/1.0", "--yes", "--key", "alice"];
         self.type_in(&[&["sign", &index], &compare[..]].concat(), 0)?;
         self.type_in(&["sign", &index, "--yes", "--key", "carol"], 0)?;
         self.tell("A user downloads it. The server is not believed: every signature is checked here.");
@@ -210,7 +210,7 @@ impl Demo {
         self.tell("It takes the place of the first, so that newcomers are shown the newest.");
         self.copy("public/acme/app/svc.signers/next.json", "public/acme/app/svc.signers.json")?;
         let project = self.project.clone();
-        self.type_in(&["chain", &project], 0)?;
+        self.type_in(&["signers", "history", &project], 0)?;
         self.tell("The user remembers the first signers, and accepts the new ones because of that.");
         self.download(0)
     }

@@ -14,13 +14,15 @@ use crate::{args::DrillArgs, commands::signers::find_signers, keys};
 
 pub(crate) async fn run(session: &Session, args: &DrillArgs) -> Result<(), CliError> {
     let file = find_signers(session, &args.source, args.repository.as_deref()).await?;
-    let question =
-        DrillQuestion { lost: find_keys(&file, &args.lose)?, stolen: find_keys(&file, &args.steal)? };
+    let question = DrillQuestion {
+        lost: find_keys(&file, &args.keys.lose)?,
+        stolen: find_keys(&file, &args.keys.steal)?,
+    };
     let drill = play(&file, &question, now()?).map_err(|error| {
         CliError::other("the drill cannot be played", "check the file with `countersign signers check`")
             .because(error)
     })?;
-    let text = describe(&file, &question, &drill, session.output).join("\n");
+    let text = session.output.list(&describe(&file, &question, &drill, session.output).join("\n"));
     session.output.answer(&text, &to_json(&question, &drill))
 }
 

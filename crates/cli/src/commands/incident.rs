@@ -55,7 +55,7 @@ fn in_repository(
 ) -> Result<(), CliError> {
     let view = RepositoryView::open(dir, session.output)?;
     let (mut known, mut files) = (session.known_projects(), Vec::new());
-    let projects = match args.project.as_slice() {
+    let projects = match args.projects.as_slice() {
         [] => view.projects(),
         named => {
             let projects = named.iter().map(|name| view.find_project(name)).collect::<Result<Vec<_>, _>>()?;
@@ -64,7 +64,7 @@ fn in_repository(
             projects
         }
     };
-    let question = IncidentQuestion { keys: resolve_keys(&args.keys, &files)?, since };
+    let question = IncidentQuestion { keys: resolve_keys(&args.keys.all(), &files)?, since };
     let mut findings = Findings::new(question, known);
     findings.examine(&view.head, &projects, |project| view.releases(project));
     tell(session, args, &view.head, findings)
@@ -116,10 +116,10 @@ fn tell(
         lines.extend(preparation.describe(session.output));
     }
     if reasons.is_empty() {
-        return session.output.answer(&lines.join("\n"), &value);
+        return session.output.answer(&session.output.list(&lines.join("\n")), &value);
     }
     if !session.output.is_json() {
-        session.output.answer(&lines.join("\n"), &Value::Null)?;
+        session.output.answer(&session.output.list(&lines.join("\n")), &Value::Null)?;
     }
     Err(CliError::unverified(
         "not everything could be read, so there may be more than is shown here",

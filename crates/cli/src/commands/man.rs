@@ -6,12 +6,12 @@ use clap::CommandFactory as _;
 use clap_mangen::{Man, generate_to};
 use serde_json::json;
 
-use crate::args::{Arguments, CompletionsArgs, ManArgs};
+use crate::args::{Arguments, CompletionsArgs, ManArgs, help::with_groups};
 use crate::words::{error::CliError, error::shown_path, output::Output};
 
 /// A page for the program and one for each command, as in `countersign-signers-new.1`.
 pub(crate) fn run(args: &ManArgs, output: Output) -> Result<(), CliError> {
-    let root = Arguments::command().disable_help_subcommand(true);
+    let root = with_groups(Arguments::command(), None).disable_help_subcommand(true);
     let Some(dir) = &args.dir else {
         let mut page = Vec::new();
         Man::new(root).render(&mut page).map_err(|error| {
@@ -42,7 +42,7 @@ mod reference {
 
     use clap::{Command, CommandFactory as _};
 
-    use crate::args::Arguments;
+    use crate::args::{Arguments, help::with_groups};
 
     /// If this variable is set, the test writes the file before it compares it.
     const WRITE: &str = "COUNTERSIGN_WRITE_DOCS";
@@ -79,9 +79,10 @@ mod reference {
     }
 
     fn render() -> String {
-        let mut root = Arguments::command().term_width(WIDTH);
+        let mut root = with_groups(Arguments::command(), Some(WIDTH));
         root.build();
-        let mut text = format!("{HEAD}\n## countersign\n\n{}", help(&root));
+        let first = root.render_long_help().to_string();
+        let mut text = format!("{HEAD}\n## countersign\n\n```text\n{}\n```\n", first.trim_end());
         for command in root.get_subcommands() {
             render_command(&mut text, command, "countersign");
         }

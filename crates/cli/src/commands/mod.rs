@@ -2,7 +2,6 @@
 
 pub(crate) mod admin;
 pub(crate) mod catalogue;
-pub(crate) mod chain;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod download;

@@ -104,7 +104,7 @@ fn finish_once(told: usize) -> Result<(), CliError> {
     Err(CliError::new(
         ErrorKind::Changed,
         format!("there was something new: {told} change{}", plural(told)),
-        "check that the project's own people did this; `countersign chain PROJECT` shows who its signers are now",
+        "check that the project's own people did this; `countersign signers history` shows who its signers are now",
     ))
 }
 

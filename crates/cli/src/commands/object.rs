@@ -8,6 +8,7 @@ use countersign_core::documents::{
     index::ReleaseIndex, layout, objections::StoredObjection, signatures::SignatureSet,
 };
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
+use countersign_core::rules::{stored, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, plural, quoted, shown_text};
 use countersign_core::values::{path::RepoPath, time::Timestamp};
 use countersign_explain::progress::Names;
@@ -30,15 +31,15 @@ pub(crate) async fn object(session: &Session, args: &ObjectArgs) -> Result<(), C
     let Target { client, path, shown: state } = found;
     let ShownRelease { index, text, digest } = require_release(&state, &path)?;
     let name = session.name_of(&path, Some(&index.project_id));
-    let key = session.key(Some(&path), &state.listed_keys()?)?;
-    let you = key.public_key();
+    let listed = state.listed_keys()?;
+    let you = session.public_key_of(Some(&path), &listed)?;
     let mut objections = find_objections(&state, &path)?;
     let earlier = objections.entries.remove(&you);
     let standing = earlier.as_ref().and_then(|earlier| earlier.document.text.as_deref());
     if args.withdraw && standing.is_none() {
         return Err(CliError::other(
             format!("{you} has no objection to {name}"),
-            "check --key; `countersign status NAME` shows all objections",
+            format!("check --key; `countersign status {name}` shows all objections"),
         ));
     }
     let (reason, timestamp) = (args.reason.clone(), choose_time(earlier.as_ref(), now()?));
@@ -47,7 +48,14 @@ pub(crate) async fn object(session: &Session, args: &ObjectArgs) -> Result<(), C
     let (kind, history) = (StatementKind::Objection, state.history().clone());
     let request = StatementRequest::of_release(kind, path.clone(), text, history, document);
     let to_object = request.check().map_err(not_signed)?;
-    let lines = describe(&name, &index, &to_object, standing);
+    let is_complete = matches!(stored::index_state(&state.files, &path), Ok(Some(ReleaseState::Complete)));
+    let mut lines = describe(&name, &index, &to_object, standing);
+    if is_complete && args.reason.is_some() {
+        lines.push_str(&format!(
+            "\n  state      complete: people can still download it, and see your objection. `countersign revoke \
+             {name} --reason TEXT` is what stops them"
+        ));
+    }
     let names = Names::of([to_object.signers()]);
     let who = People { names: &names, you: None }.name(you);
     let question = match &args.reason {
@@ -55,11 +63,18 @@ pub(crate) async fn object(session: &Session, args: &ObjectArgs) -> Result<(), C
         None => format!("Take your objection back, as {who}?"),
     };
     session.confirm(&lines, &question)?;
+    let key = session.key(Some(&path), &listed)?;
     let statement = to_object.sign(you, |digest| key.sign(digest))?;
     client.submit_statement(&key, &statement).await?;
+    let server = client.address();
     let text = match &args.reason {
-        Some(_) => format!("Objected to {name}. Later signers see it first; nothing is blocked"),
-        None => format!("Took your objection to {name} back"),
+        Some(_) if is_complete => {
+            format!(
+                "Objected to {name} on {server}. It is complete: all who verify it see this, and nothing is blocked"
+            )
+        }
+        Some(_) => format!("Objected to {name} on {server}. Later signers see it first; nothing is blocked"),
+        None => format!("Took your objection to {name} back on {server}"),
     };
     session.output.result(&text, &json!({"file_path": path.as_str(), "objects": args.reason.is_some()}))
 }
@@ -121,22 +136,25 @@ pub(crate) async fn withdraw(session: &Session, args: &WithdrawArgs) -> Result<(
         return finish_withdrawal(session, &path, &format!("{name} is withdrawn already: {said}"));
     };
     let name = session.name_of(&path, Some(&shown.index.project_id));
-    let key = session.key(Some(&path), &state.listed_keys()?)?;
+    let listed = state.listed_keys()?;
+    session.public_key_of(Some(&path), &listed)?;
     let text = describe_withdrawal(&state, &path, &name, &shown, &args.reason)?;
     session.confirm(&text, "Withdraw this release? Its signatures will be dropped.")?;
+    let key = session.key(Some(&path), &listed)?;
     let body = WithdrawBody {
         file_path: path.clone(),
         reason: args.reason.clone(),
         subject_digest: Some(shown.digest),
     };
-    client.submit_withdrawal(&key, &body).await.map_err(explain_withdrawal)?;
-    finish_withdrawal(session, &path, &format!("Withdrew {name}. Another release can be registered there"))
+    client.submit_withdrawal(&key, &body).await.map_err(|error| explain_withdrawal(error, &name))?;
+    let text = format!("Withdrew {name} on {}. Another release can be registered there", client.address());
+    finish_withdrawal(session, &path, &text)
 }
 
-fn explain_withdrawal(error: CliError) -> CliError {
+fn explain_withdrawal(error: CliError, name: &str) -> CliError {
     match error.code() {
         Some(ErrorCode::AlreadyComplete) => {
-            error.with_hint("it is complete: `countersign revoke NAME --reason TEXT` revokes it")
+            error.with_hint(format!("it is complete: `countersign revoke {name} --reason TEXT` revokes it"))
         }
         _ => error,
     }

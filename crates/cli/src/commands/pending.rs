@@ -5,33 +5,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
 use countersign_core::documents::{layout, signers::Role, signers::SignersFile};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
-use countersign_explain::{progress::Names, words::shown_signer_name};
+use countersign_explain::progress::Names;
 use serde_json::{Value, json};
 
 use crate::args::PendingArgs;
 use crate::client::targets::{FORMS, ReleaseName, find_project};
 use crate::client::{ServerClient, now, session::Reader, session::Session, state::StateQuestion};
-use crate::words::table::{Table, age_text, when_text};
-use crate::words::{error::CliError, error::ErrorKind, output::Several};
+use crate::words::table::{People, age_text, when_text};
+use crate::words::{error::CliError, error::ErrorKind, output::Output, output::Several};
 
 /// The most projects in which the names of signers are looked up.
 const MOST_ASKED: usize = 20;
 
 pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), CliError> {
+    // Without a server there is nothing to have a key for.
+    let clients = session.each_client(Reader::Signer)?;
     let key = match &args.key_of {
         Some(key) => crate::keys::parse_key(key)?,
         None => session.public_key()?,
     };
     let mut found: Vec<WaitingOnServer> = Vec::new();
     let mut several = Several::new(session.output);
-    for client in session.clients(Reader::Signer)? {
-        let server = client.address();
-        let listed = several.keep(&server, list(session, &client, &key).await);
+    let mut answering = Vec::new();
+    for (address, client) in clients {
+        let Some(client) = several.keep_found(&address, client) else { continue };
+        let listed = several.keep(&address, list(session, &client, &key).await);
         let Some(KeyPendingResponse { pending, .. }) = listed else { continue };
-        found.extend(pending.into_iter().map(|file| WaitingOnServer { file, server: server.clone() }));
+        found.extend(pending.into_iter().map(|file| WaitingOnServer { file, client: client.clone() }));
+        answering.push(client);
     }
     let project = match &args.project {
-        Some(name) => Some(resolve_project(session, name, &found).await?),
+        Some(name) => Some(resolve_project(session, name, &found, &answering).await?),
         None => None,
     };
     found.retain(|waiting| args.admits(&waiting.file, project.as_ref()));
@@ -51,7 +55,7 @@ pub(crate) async fn run(session: &Session, args: &PendingArgs) -> Result<(), Cli
     let text = if session.output.is_terse() {
         found.iter().map(|waiting| format!("{}\n", waiting.file.file_path)).collect()
     } else {
-        to_table(session, &found, &find_names(session, &found).await?, now()?)
+        to_text(session, &found, &find_names(&found).await, now()?)
     };
     if !several.has_failed() {
         return session.output.answer(&text, &value);
@@ -67,6 +71,7 @@ async fn resolve_project(
     session: &Session,
     name: &str,
     found: &[WaitingOnServer],
+    answering: &[ServerClient],
 ) -> Result<RepoPath, CliError> {
     let waiting = found.iter().map(|waiting| waiting.file.project_id.clone());
     let mut known: Vec<RepoPath> = waiting.chain(session.known_projects()).collect();
@@ -78,7 +83,7 @@ async fn resolve_project(
         if known.iter().any(is_there) {
             return Ok(path);
         }
-        for client in session.clients(Reader::Signer)? {
+        for client in answering {
             if client.state(&path, StateQuestion::Path).await?.is_some() {
                 return Ok(path);
             }
@@ -95,7 +100,7 @@ async fn resolve_project(
 /// Something that waits, and where.
 struct WaitingOnServer {
     file: WaitingFile,
-    server: String,
+    client: ServerClient,
 }
 
 impl WaitingOnServer {
@@ -108,93 +113,84 @@ impl WaitingOnServer {
             value.extend(said);
         }
         value["roles"] = self.file.roles.iter().map(|role| json!(role.to_string())).collect();
-        value["server"] = json!(self.server);
+        value["server"] = json!(self.client.address());
         value
     }
 }
 
 /// What those are called who registered or proposed something. Each project names its own keys.
-async fn find_names(
-    session: &Session,
-    found: &[WaitingOnServer],
-) -> Result<BTreeMap<RepoPath, Names>, CliError> {
+async fn find_names(found: &[WaitingOnServer]) -> BTreeMap<RepoPath, Names> {
     let mut names = BTreeMap::new();
-    for client in session.clients(Reader::Signer)? {
-        let address = client.address();
-        let here = found.iter().filter(|waiting| waiting.server == address && waiting.file.by.is_some());
-        let projects: BTreeSet<&RepoPath> = here.map(|waiting| &waiting.file.project_id).collect();
-        for project in projects.into_iter().take(MOST_ASKED) {
-            let Ok(shown) = client.state_at(&layout::active_signers(project)).await else { continue };
-            let proposed = shown.parsed(&layout::pending_signers(project), SignersFile::parse)?;
-            names.insert(project.clone(), Names::of(shown.signers()?.iter().chain(&proposed)));
+    for WaitingOnServer { file, client } in found.iter().filter(|waiting| waiting.file.by.is_some()) {
+        if names.len() < MOST_ASKED && !names.contains_key(&file.project_id) {
+            // A server that answers wrongly does not hide what others list.
+            let here = find_names_at(client, &file.project_id).await.unwrap_or_default();
+            names.insert(file.project_id.clone(), here);
         }
     }
-    Ok(names)
+    names
 }
 
-/// The shortest text that tells a signer apart, as in `alice svc-pub:BqCq9x…Zll7hg`. A name never stands without its key
-/// (D39).
-fn short_signer(key: PublicKey, names: Option<&Names>) -> String {
-    let short = key.short();
-    match names.and_then(|names| shown_signer_name(&names.signer(key))) {
-        Some(name) => format!("{name} {short}"),
-        None => short,
-    }
+async fn find_names_at(client: &ServerClient, project: &RepoPath) -> Result<Names, CliError> {
+    let shown = client.state_at(&layout::active_signers(project)).await?;
+    let proposed = shown.parsed(&layout::pending_signers(project), SignersFile::parse)?;
+    Ok(Names::of(shown.signers()?.iter().chain(&proposed)))
 }
 
-fn to_table(
+/// One block for each file: its name, which can be pasted, and below it what is asked.
+fn to_text(
     session: &Session,
     found: &[WaitingOnServer],
     names: &BTreeMap<RepoPath, Names>,
     now: Timestamp,
 ) -> String {
-    let servers: BTreeSet<&str> = found.iter().map(|waiting| waiting.server.as_str()).collect();
-    let mut headings = vec!["NAME", "ASKED", "SIGNATURES", "AGE", "BY"];
-    if servers.len() > 1 {
-        headings.push("SERVER");
-    }
-    let mut table = Table::new(headings);
-    for WaitingOnServer { file, server } in found {
-        let asked = match file.kind {
-            WaitingKind::Revocation => {
-                let reason = file.reason.as_deref().map(shown_text).unwrap_or_default();
-                session.output.bad(&format!("revoke: {reason}"))
-            }
-            WaitingKind::Signers => match file.waits_until {
-                Some(until) => session.output.bad(&ask_waiting(file, until)),
-                None => "sign the signers file".to_owned(),
-            },
-            WaitingKind::Release => match file.objections.as_slice() {
-                [] => "sign the release".to_owned(),
-                [one] => session.output.bad(&format!("OBJECTION: {}", shown_text(&one.objection))),
-                [first, others @ ..] => {
-                    let (text, more) = (shown_text(&first.objection), others.len());
-                    session.output.bad(&format!("OBJECTION: {text} (and {more} more)"))
-                }
-            },
-        };
-        let mut row = vec![
-            session.name_of(&file.file_path, Some(&file.project_id)),
-            asked,
-            format!("{} of {}", file.collected, file.needed),
-            age_text(file.since, now),
-            file.by.map(|key| short_signer(key, names.get(&file.project_id))).unwrap_or_default(),
-        ];
+    let servers: BTreeSet<String> = found.iter().map(|waiting| waiting.client.address()).collect();
+    let nameless = Names::default();
+    let mut lines = Vec::new();
+    for WaitingOnServer { file, client } in found {
+        lines.push(session.output.strong(&session.name_of(&file.file_path, Some(&file.project_id))));
+        lines.extend(ask(file, session.output).into_iter().map(|line| format!("  {line}")));
+        let (collected, needed, age) = (file.collected, file.needed, age_text(file.since, now));
+        lines.push(format!("  {collected} of {needed} signatures, since {age}"));
+        let people = People { names: names.get(&file.project_id).unwrap_or(&nameless), you: None };
+        lines.extend(file.by.map(|key| format!("  by {}", people.name(key))));
         if servers.len() > 1 {
-            row.push(server.clone());
+            lines.push(format!("  on {}", client.address()));
         }
-        table.push(row);
     }
-    table.to_string()
+    session.output.list(&lines.join("\n"))
+}
+
+/// What is asked of the reader.
+fn ask(file: &WaitingFile, output: Output) -> Vec<String> {
+    match file.kind {
+        WaitingKind::Revocation => {
+            let reason = file.reason.as_deref().map(shown_text).unwrap_or_default();
+            vec![output.bad(&format!("revoke: {reason}"))]
+        }
+        WaitingKind::Signers => match file.waits_until {
+            Some(until) => ask_waiting(file, until).map(|line| output.bad(&line)).into(),
+            None => vec!["sign the signers file".to_owned()],
+        },
+        WaitingKind::Release => {
+            let mut lines = vec!["sign the release".to_owned()];
+            if let [first, others @ ..] = file.objections.as_slice() {
+                let more =
+                    if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
+                lines.insert(0, output.bad(&format!("OBJECTION: {}{more}", shown_text(&first.objection))));
+            }
+            lines
+        }
+    }
 }
 
 /// The request about signers that have all signatures. Masters decide whether they take effect at once, later or never.
-fn ask_waiting(file: &WaitingFile, until: Timestamp) -> String {
-    let until = when_text(until);
-    match file.roles.contains(&Role::Master) {
-        true => format!("signers in force on {until}: veto, or sign to let them in at once"),
-        false => format!("signers in force on {until}; all signatures are there"),
-    }
+fn ask_waiting(file: &WaitingFile, until: Timestamp) -> [String; 2] {
+    let choice = match file.roles.contains(&Role::Master) {
+        true => "veto, or sign to let them in at once",
+        false => "all signatures are there",
+    };
+    [format!("signers in force on {}", when_text(until)), choice.to_owned()]
 }
 
 /// What waits for a key. Says so where there is more than the server lists.

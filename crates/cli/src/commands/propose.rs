@@ -1,15 +1,18 @@
 //! `countersign register` and `countersign update`
 
 use countersign_api::{answers::ProposedResponse, requests::ProposeBody, state::DroppedReleases};
-use countersign_core::documents::{layout, signers::OriginKind};
+use countersign_core::documents::{layout, signers::Metadata, signers::OriginKind, signers::SignersFile};
+use countersign_core::values::shown::shown_text;
 use countersign_core::values::{bounds::SIGNERS_FILE_BYTES, digest::Sha512, key::PublicKey, path::RepoPath};
 use countersign_explain::describe::proposal::{ProposalDescription, describe_proposal};
 use countersign_explain::progress::{Names, asked_text};
+use countersign_forge::url::parse_http_url;
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
 use serde_json::{Value, json};
 
+use crate::args::ProposeArgs;
 use crate::client::{ServerCall, ServerClient, session::Session, state::Shown, state::dropped_text};
-use crate::{args::ProposeArgs, words::error::CliError, words::table::People};
+use crate::words::{error::CliError, output::quote, table::People};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProposalKind {
@@ -61,7 +64,7 @@ async fn confirm_replacement(
         None => "If the file that you propose is another one, it replaces the pending one, and",
     };
     let you = session.own_key();
-    let signed = People { names, you }.list(signatures.signers());
+    let signed = session.output.list(&People { names, you }.list(signatures.signers()));
     session.confirm(
         &format!(
             "{path} is collecting signatures. {what} these signatures are set aside: {signed}. {SET_ASIDE}"
@@ -86,27 +89,116 @@ async fn fetch_published(url: &str) -> Option<Vec<u8>> {
 
 pub(crate) async fn run(session: &Session, args: &ProposeArgs, kind: ProposalKind) -> Result<(), CliError> {
     let project = find_project(&args.url);
-    let client = session.client_of(project.as_ref())?;
+    check_url(&args.url)?;
+    let client = match kind {
+        ProposalKind::Registration => choose_server(session, &args.url, project.as_ref()).await?,
+        ProposalKind::Update => session.client_of(project.as_ref())?,
+    };
     let pending = match kind {
         // The server refuses another registration.
-        ProposalKind::Registration => None,
-        ProposalKind::Update => find_pending(&client, &args.url).await?,
+        ProposalKind::Registration => client.check_reachable().await.map(|()| None)?,
+        ProposalKind::Update => {
+            warn_of_place(session, &client, &args.url).await?;
+            find_pending(&client, &args.url).await?
+        }
     };
     if let Some(pending) = &pending {
         confirm_replacement(pending, session, &args.url).await?;
     }
     let key = session.key(project.as_ref(), &[])?;
     let body = ProposeBody { signers_file_url: args.url.clone(), public_key: key.public_key() };
-    let answer = client.ask(&key, kind.call(&body), ProposedResponse::parse).await?;
+    let answer = client.ask(&key, kind.call(&body), ProposedResponse::parse).await.map_err(|error| {
+        let name = project.as_ref().map(|project| session.name_of(project, Some(project)));
+        let error = error.naming("SIGNERS_URL", &quote(&args.url));
+        name.iter().fold(error, |error, name| error.naming("PROJECT", name))
+    })?;
     check_project(&args.url, &answer.project_id)?;
-    session.remember(&answer.project_id, &client);
+    match kind {
+        ProposalKind::Registration => session.remember_registered(&answer.project_id, &client),
+        ProposalKind::Update => session.remember(&answer.project_id, &client),
+    }
     let made = MadeProposal::find(&client, answer, pending).await;
     let name = session.name_of(&made.path, Some(&made.project));
-    session.output.result(&made.text(kind, &name, key.public_key()), &made.json())
+    let text = session.output.list(&made.text(kind, &name, key.public_key()));
+    session.output.result(&text, &made.json())
+}
+
+/// The server for a new project (D245): the one that the user named or set for it, else one that its signers file names,
+/// else the one that is set for its host or for all.
+async fn choose_server(
+    session: &Session,
+    url: &str,
+    place: Option<&RepoPath>,
+) -> Result<ServerClient, CliError> {
+    let Some(project) = place.filter(|project| !session.names_server(project)) else {
+        return session.client_of(place);
+    };
+    let published = fetch_published(url).await.and_then(|bytes| SignersFile::parse(&bytes).ok());
+    let servers = published.as_ref().map(SignersFile::servers).unwrap_or_default();
+    let set = session.chosen_server(place).filter(|set| servers.iter().any(|named| set.is_at(named)));
+    if set.is_some() {
+        return session.client_of(place);
+    }
+    match session.open_named(project, servers).await? {
+        Some(client) => {
+            session.output.note(&format!("The signers file names the server {}.", client.address()));
+            Ok(client)
+        }
+        None if session.chosen_server(place).is_some() => session.client_of(place),
+        None => session.client_of(place).map_err(|error| match published {
+            Some(_) => error.because("the signers file names no server"),
+            None => error.because("the signers file cannot be read from here, so it names no server"),
+        }),
+    }
+}
+
+/// Where to publish the next signers file (D246): beside the place at which new users look for the signers in force, as in
+/// `…/svc.signers/next.json`.
+pub(crate) fn place_beside(place: &str) -> String {
+    const DIR: &str = "/svc.signers";
+    let parent = place.rsplit_once('/').map_or(place, |(parent, _)| parent);
+    let parent = parent.strip_suffix(DIR).unwrap_or(parent);
+    let beside = format!("{parent}{DIR}/next.json");
+    if beside == place { format!("{parent}{DIR}/after.json") } else { beside }
+}
+
+/// Warns if a file is proposed from the very place at which new users look for the signers in force.
+async fn warn_of_place(session: &Session, client: &ServerClient, url: &str) -> Result<(), CliError> {
+    for SignersSource { project, url: given, .. } in list_sources(url) {
+        let shown = client.state_at(&layout::pending_signers(&project)).await?;
+        let Some(first) = shown.history().entries.first() else { continue };
+        let Ok(metadata) = Metadata::parse(first.metadata.as_bytes()) else { continue };
+        let origin = metadata.origin;
+        let place = locate_claimed(&origin.url, origin.kind);
+        if place.is_ok_and(|place| place.url == given) {
+            session.output.warn(&format!(
+                "warning: new users look at {} for the signers in force, and refuse the project while another file is there. \
+                 Put the old file back until the new one is in force, and propose the new one from a place beside it: {}",
+                shown_text(&origin.url),
+                place_beside(&origin.url)
+            ));
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what is no address before a key is asked for.
+fn check_url(url: &str) -> Result<(), CliError> {
+    let parsed = parse_http_url(url).map(drop);
+    parsed.map_err(|error| {
+        CliError::usage(
+            format!("`{}` is not the address of a signers file", shown_text(url)),
+            "publish the file first, and give the address of its page on the forge or of the file itself: \
+             https://github.com/acme/app/blob/main/svc.signers.json",
+        )
+        .because(error)
+    })
 }
 
 /// A proposal that the server has accepted, and what comes of it.
 struct MadeProposal {
+    server: String,
     project: RepoPath,
     path: RepoPath,
     required: Vec<PublicKey>,
@@ -137,19 +229,20 @@ impl MadeProposal {
             Some(now) => asked_text(&now.conditions),
             None => People { names: &Names::of(&active), you: None }.list(required.clone()),
         };
-        Self { project, path, required, asked, replaced, drops }
+        let server = client.address();
+        Self { server, project, path, required, asked, replaced, drops }
     }
 
     /// `name`: what can be typed for the proposal.
     fn text(&self, kind: ProposalKind, name: &str, you: PublicKey) -> String {
-        let (done, project) = (kind.done(), &self.project);
+        let (done, project, server) = (kind.done(), &self.project, &self.server);
         // A proposal that comes back has its signatures (D15).
         let mut text = match self.asked.as_str() {
             "" => format!(
-                "{done} {project}\nIt has all signatures. `countersign status {name}` shows when it takes effect"
+                "{done} {project} on {server}\nIt has all signatures. `countersign status {name}` shows when it takes effect"
             ),
             asked => format!(
-                "{done} {project}\nSignatures are needed from {asked}, each with `countersign sign {name}`"
+                "{done} {project} on {server}\nSignatures are needed from {asked}, each with `countersign sign {name}`"
             ),
         };
         if let Some(ProposalDescription { signatures, names, .. }) = &self.replaced {
@@ -170,6 +263,7 @@ impl MadeProposal {
         let replaced = self.replaced.as_ref();
         json!({
             "project_id": self.project.as_str(),
+            "server": self.server,
             "file_path": self.path.as_str(),
             "required_signers": self.required,
             "replaced": replaced.map(|replaced| json!({"signatures": replaced.signatures.signers()})),

@@ -12,6 +12,7 @@ use countersign_forge::checksums::{Checksums, locate_checksums};
 use countersign_forge::download_url::locate_release_page;
 use countersign_forge::fetch::{FetchLimits, Fetcher, Redirects, Timeouts};
 use countersign_forge::pages::{ProjectPages, ReleaseAddress};
+use countersign_forge::url::parse_http_url;
 use countersign_server::web::links;
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -23,6 +24,7 @@ use crate::{args::ReleaseArgs, keys::SigningKey};
 
 pub(crate) async fn run(session: &Session, args: &ReleaseArgs) -> Result<(), CliError> {
     let PublishedRelease { client, path: release_path, body } = PublishedRelease::find(session, args).await?;
+    client.check_reachable().await?;
     if let Some(signed) = find_signed(&client, &body).await? {
         let shown = compare(&signed.shown, &body, &signed.path).await?;
         match args.if_needed {
@@ -73,6 +75,15 @@ impl PublishedRelease {
             [url] if url.contains("://") => (Some(url), AssetsBody::Release(url.clone())),
             names => return Self::find_named(session, &ReleaseName::parse_one(names)?).await,
         };
+        for url in url.into_iter().chain(&args.checksums) {
+            parse_http_url(url).map_err(|error| {
+                CliError::usage(
+                    format!("`{}` is not the address of a release", shown_text(url)),
+                    "give the address of the release's page, or of its checksums files with --checksums",
+                )
+                .because(error)
+            })?;
+        }
         let path = url.and_then(|url| path_of_url(url));
         Ok(Self { client: session.client_of(path.as_ref())?, path, body })
     }
@@ -145,13 +156,16 @@ async fn show_new(
         None => None,
     };
     let shown = session.name_of(&path, None);
-    let mut text = format!("Registered {path}");
+    let mut text = format!("Registered {path} on {}", client.address());
     if let Some((names, dropped)) = &replaced {
         let people = People { names, you: Some(you) };
         text.push_str("\nIt replaces one that was collecting. ");
         text.push_str(&match dropped.as_slice() {
             [] => "No one had signed that one.".to_owned(),
-            dropped => format!("These signatures were dropped: {}", people.list(dropped.iter().copied())),
+            dropped => {
+                let dropped = session.output.list(&people.list(dropped.iter().copied()));
+                format!("These signatures were dropped: {dropped}")
+            }
         });
     }
     text.push_str(&format!("\nNow enough signers sign it, each with `countersign sign {shown}`"));
@@ -229,6 +243,7 @@ async fn explain_conflict(client: &ServerClient, path: &RepoPath, error: CliErro
         Ok(None) | Err(_) => return error,
     };
     CliError::other(message, hint)
+        .naming("NAME", path.as_str())
         .with_details(error.details)
         .with_detail("conflict", json!(conflict))
         .with_request_id(error.request_id.as_deref())
@@ -242,7 +257,7 @@ fn show_registered(
 ) -> Result<(), CliError> {
     let page = page_of(client, path);
     args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;
-    let text = format!("Registered before: {path}\nIts page: {page}");
+    let text = format!("Registered before: {path} on {}\nIts page: {page}", client.address());
     let value =
         json!({"index_file_path": path.as_str(), "page": page, "replaced": null, "was_registered": true});
     session.output.result(&text, &value)
@@ -288,7 +303,7 @@ fn confirm_replacement(
     session.confirm(
         &format!(
             "{path} is collecting signatures. {if_changed}Registering it again replaces it, and drops these signatures: {}",
-            people.list(summary.signatures.signers())
+            session.output.list(&people.list(summary.signatures.signers()))
         ),
         "Register it again?",
     )

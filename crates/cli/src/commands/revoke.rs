@@ -6,7 +6,7 @@ use countersign_core::documents::layout;
 use countersign_core::documents::statement::{Revocation, StatementKind};
 use countersign_core::proof::to_sign::{SigningRequest, Subject};
 use countersign_core::proof::to_state::{StatementRequest, ToState, ToStateError};
-use countersign_core::rules::{quorum, quorum::Tally};
+use countersign_core::rules::{quorum, quorum::Tally, stored, stored::ReleaseState};
 use countersign_core::values::shown::{marked_name, quoted, shown_text};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 use countersign_explain::progress::Names;
@@ -32,7 +32,7 @@ const REVOKE: StatementCommand = StatementCommand {
     describe: |session, _, to_revoke, you| {
         let name = session.name_of(to_revoke.path(), Some(to_revoke.subject.project()));
         let mut lines = describe(&name, to_revoke);
-        lines.push(describe_progress(to_revoke, you));
+        lines.push(session.output.list(&describe_progress(to_revoke, you)));
         lines
     },
     subject: |session, path| Ok(session.name_of(path, None)),
@@ -51,6 +51,13 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
     let found = session.find_release(&args.names, "revoked", hint).await?;
     let Target { client, path, shown: state } = found;
     let ShownRelease { index, text, digest } = require_release(&state, &path)?;
+    let name = session.name_of(&path, Some(&index.project_id));
+    if let Ok(Some(ReleaseState::Collecting)) = stored::index_state(&state.files, &path) {
+        return Err(CliError::other(
+            format!("{path} is not signed by enough people yet, and only a complete release can be revoked"),
+            format!("`countersign withdraw {name} --reason TEXT` takes it back"),
+        ));
+    }
     let subject = SigningRequest::of_index(path.clone(), text, state.history().clone());
     if let Some(file) = &args.carried.export {
         let begun = find_pending(&state, &subject)?.map(|(begun, _)| begun);
@@ -60,7 +67,6 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         check(&request)?;
         return REVOKE.export(session, request, &session.name_of(&path, None), file);
     }
-    let name = session.name_of(&path, Some(&index.project_id));
     if let Some(revoked) = state.parsed(&layout::revocation_of(&path), Revocation::parse)? {
         let text = format!("{name} is revoked already, for the reason {}", quoted(&revoked.reason));
         return finish(session, &client, &path, args, text).await;
@@ -78,15 +84,17 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         }
     }
     let begun = pending.map(|(begun, _)| begun);
-    let key = session.key(Some(&path), &state.listed_keys()?)?;
-    let request = choose(args, subject, digest, begun.as_ref(), Some(key.public_key()))?;
+    let listed = state.listed_keys()?;
+    let you = session.public_key_of(Some(&path), &listed)?;
+    let request = choose(args, subject, digest, begun.as_ref(), Some(you))?;
     let to_revoke = check(&request)?;
     let mut lines = describe(&name, &to_revoke);
     if !to_revoke.signed.is_empty() {
-        lines.push(describe_progress(&to_revoke, key.public_key()));
+        lines.push(session.output.list(&describe_progress(&to_revoke, you)));
     }
     session.confirm(&lines.join("\n"), "Revoke this release, for good?")?;
-    let statement = to_revoke.sign(key.public_key(), |digest| key.sign(digest))?;
+    let key = session.key(Some(&path), &listed)?;
+    let statement = to_revoke.sign(you, |digest| key.sign(digest))?;
     // The server takes another one only if no key that can revoke stands behind the pending one.
     let submitted = client.submit_statement(&key, &statement).await.map_err(|error| match &begun {
         Some(begun) if args.reason.is_some() => error.with_hint(format!(
@@ -96,7 +104,7 @@ pub(crate) async fn run(session: &Session, args: &RevokeArgs) -> Result<(), CliE
         Some(_) | None => error,
     })?;
     let is_revoked = submitted.answer;
-    let text = say_done(&name, is_revoked);
+    let text = say_done(&name, &client.address(), is_revoked);
     if is_revoked {
         return finish(session, &client, &path, args, text).await;
     }
@@ -147,20 +155,20 @@ async fn report_submitted(
     several.finish("", json!({"revocations": revocations}))
 }
 
-fn say_done(name: &str, is_revoked: bool) -> String {
+fn say_done(name: &str, server: &str, is_revoked: bool) -> String {
     if is_revoked {
-        format!("Revoked {name}")
+        format!("Revoked {name} on {server}")
     } else {
-        format!("Recorded. More signatures are needed, each with `countersign revoke {name}`")
+        format!("Recorded on {server}. More signatures are needed, each with `countersign revoke {name}`")
     }
 }
 
-fn say_submitted(name: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
+fn say_submitted(name: &str, server: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
     match (was_done, answer) {
-        (false, is_revoked) => say_done(name, is_revoked),
-        (true, true) => format!("{name} is revoked already"),
+        (false, is_revoked) => say_done(name, server, is_revoked),
+        (true, true) => format!("{name} is revoked already on {server}"),
         (true, false) => {
-            format!("The server has this signature on the revocation of {name}: more are needed")
+            format!("The server {server} has this signature on the revocation of {name}: more are needed")
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use countersign_api::{answers::SignedResponse, catalogue::WaitingKind, state::DroppedReleases};
 use countersign_core::documents::{
-    layout, layout::Signable, signatures::SignatureSet, statement::Revocation,
+    layout, layout::Signable, signatures::OtherFormatsFile, signatures::SignatureSet, statement::Revocation,
 };
 use countersign_core::proof::to_sign::{SigningRequest, ToSign};
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
@@ -18,10 +18,10 @@ use crate::client::state::{Shown, Vetoed, dropped_text, find_due};
 use crate::client::{ServerClient, targets::ReleaseName, targets::Target};
 use crate::commands::pending;
 use crate::commands::sign::request::{
-    Gathered, Signing, check, check_asked, check_trust, find_signed, review_and_sign, say_signed, state_text,
+    Gathered, Signing, check, check_asked, check_trust, find_signed, say_signed, state_text,
 };
 use crate::evidence::release::{find_earlier_objections, find_objections, find_withdrawal, withdrawn};
-use crate::evidence::{proof, proof::Network};
+use crate::evidence::{comparison::Comparison, proof, proof::Network};
 use crate::{args::SignArgs, words::error::CliError, words::error::ErrorKind, words::output::Several};
 
 pub(crate) async fn run(session: &Session, args: &SignArgs) -> Result<(), CliError> {
@@ -79,15 +79,22 @@ impl<'a> Outcome<'a> {
         let (session, Target { client, path, shown }) = (keys.session, target);
         let listed = shown.listed_keys()?;
         let you = session.public_key_of(Some(path), &listed)?;
+        let signing = Signing { session, args, you, shown: Some(shown) };
         if let Some(at) = find_signed(&gathered.request, &you) {
             let is_complete = gathered.is_complete;
             let state = state_text(is_complete, find_due(shown)?);
-            session.output.line(&say_signed(path, at, &state));
-            self.before.push(SignedBefore { path: path.clone(), you, at, is_complete });
+            let formats = shown.parsed(&layout::other_formats_of(path), OtherFormatsFile::parse)?;
+            let stored = formats.unwrap_or_default().entries.remove(&you).unwrap_or_default();
+            let comparison = signing.compare_again(&gathered.request)?;
+            signing.check_formats(path, Some(&stored))?;
+            signing.say_again(&say_signed(path, at, &state), comparison.as_ref());
+            let comparison = comparison.as_ref().map(Comparison::json);
+            self.before.push(SignedBefore { path: path.clone(), you, at, is_complete, comparison });
             return Ok(());
         }
         if gathered.is_complete {
             check_asked(&check(&gathered.request)?, &you)?;
+            signing.compare_again(&gathered.request)?;
             let address = client.address();
             session.output.line(&format!(
                 "{address} shows {path} as complete without your signature: nothing is left to sign"
@@ -95,7 +102,7 @@ impl<'a> Outcome<'a> {
             self.complete.push(path.as_str());
             return Ok(());
         }
-        match sign_one(keys, args, target, gathered).await? {
+        match sign_one(keys, &signing, target, gathered).await? {
             None => self.declined.push(path.as_str()),
             Some(signed) => {
                 say_done(session, &signed);
@@ -119,8 +126,9 @@ impl<'a> Outcome<'a> {
 
 fn say_done(session: &Session, signed: &Signed) {
     session.output.line(&format!(
-        "Signed {}: {}",
+        "Signed {} on {}: {}",
         session.name_of(&signed.path, None),
+        signed.server,
         state_text(signed.is_complete, signed.waits_until)
     ));
     if let Some(dropped) = &signed.dropped_text {
@@ -137,6 +145,7 @@ struct Signed {
     path: RepoPath,
     #[serde(skip)]
     you: PublicKey,
+    server: String,
     is_complete: bool,
     /// When signers take effect that have all signatures.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,15 +172,18 @@ struct SignedBefore {
     #[serde(rename = "signed_at")]
     at: Timestamp,
     is_complete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<Value>,
 }
 
 /// Lists everything that waits for the user's key, on every server that they use.
 async fn list_pending(session: &Session, several: &mut Several) -> Result<Vec<Target>, CliError> {
-    let key = session.public_key()?;
+    let (clients, key) = (session.each_client(Reader::Signer)?, session.public_key()?);
     let mut targets = Vec::new();
-    for client in session.clients(Reader::Signer)? {
+    for (address, client) in clients {
+        let Some(client) = several.keep_found(&address, client) else { continue };
         let listed = pending::list(session, &client, &key).await;
-        let Some(waiting) = several.keep_found(&client.address(), listed) else { continue };
+        let Some(waiting) = several.keep_found(&address, listed) else { continue };
         for file in waiting.pending.into_iter().filter(|file| file.kind != WaitingKind::Revocation) {
             let found = Target::at(client.clone(), file.file_path.clone()).await;
             targets.extend(several.keep_found(file.file_path.as_str(), found));
@@ -196,18 +208,16 @@ async fn find_named(
 /// Signs one file after the user has reviewed it. Returns `None` if the user says no.
 async fn sign_one(
     keys: &mut KeyRing<'_>,
-    args: &SignArgs,
+    signing: &Signing<'_>,
     Target { client, shown, .. }: &Target,
     gathered: &Gathered,
 ) -> Result<Option<Signed>, CliError> {
     let request = gathered.open()?;
     let session = keys.session;
+    keys.check(&signing.you)?;
+    let Some(reviewed) = signing.review(request, Network::Online)? else { return Ok(None) };
     let key = keys.unlock(&request.path, &shown.listed_keys()?)?;
-    let Some((body, comparison)) =
-        review_and_sign(&Signing { session, args, key, shown: Some(shown) }, request, Network::Online)?
-    else {
-        return Ok(None);
-    };
+    let body = reviewed.sign(key)?;
     let submitted = match client.submit_signatures(key, &body).await {
         Ok(submitted) => submitted,
         Err(error) => return Err(explain_change(client, request, error).await),
@@ -217,12 +227,23 @@ async fn sign_one(
     if let Ok(to_sign) = request.check() {
         session.remember(to_sign.project(), client);
     }
-    let comparison = comparison.map(|comparison| comparison.json());
+    let comparison = reviewed.comparison.as_ref().map(Comparison::json);
     let (path, you) = (request.path.clone(), key.public_key());
     let is_in_force = is_complete && waits_until.is_none();
     let drops = if is_in_force { shown.drops() } else { DroppedReleases::default() };
     let (dropped_text, dropped) = (dropped_text(&drops), drops.releases);
-    Ok(Some(Signed { path, you, is_complete, waits_until, comparison, formats, dropped, dropped_text }))
+    let server = client.address();
+    Ok(Some(Signed {
+        path,
+        you,
+        server,
+        is_complete,
+        waits_until,
+        comparison,
+        formats,
+        dropped,
+        dropped_text,
+    }))
 }
 
 /// A signature that the server refuses can be one on what was there a moment ago.

@@ -1,6 +1,7 @@
 //! `countersign signers`
 
 pub(crate) mod edit;
+pub(crate) mod history;
 pub(crate) mod idle;
 mod log;
 
@@ -14,9 +15,10 @@ use countersign_explain::strength::{ActStrength, Strength};
 use countersign_explain::{log_strength::LogStrength, strength, words::describe_delay, words::shown_signers};
 use serde_json::{Value, json};
 
-use crate::args::{GivenGroup, KeyGroups, SignersNewArgs, role_options};
+use crate::args::{SignersNewArgs, role_option};
 use crate::client::session::{Reader, Session};
 use crate::client::{ServerClient, now, targets::ReleaseName, targets::ServerPath};
+use crate::commands::signers::edit::GroupName;
 use crate::commands::signers::log::{LogDraft, set_log};
 use crate::evidence::{proof, proof::Network, repository_copy::RepositoryView};
 use crate::words::{error::CliError, error::shown_path, output::Output};
@@ -27,32 +29,64 @@ pub(crate) fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError
     let (servers, formats) = (args.servers.urls.clone(), args.format.clone());
     let rotation_delay_hours = args.rotation_delay;
     let mut draft = Draft { servers, formats, rotation_delay_hours, ..Draft::default() };
-    for (role, given) in args.groups.roles.iter().filter(|(_, given)| !given.keys.is_empty()) {
-        draft.roles.insert(*role, read_groups(*role, given)?);
+    let thresholds = args.groups.thresholds.iter().map(|text| GroupName::split_threshold(text));
+    let thresholds: Vec<(GroupName, usize)> = thresholds.collect::<Result<_, _>>()?;
+    for (role, given) in &args.groups.roles {
+        let own = thresholds.iter().filter(|(place, _)| place.role == *role);
+        let own: Vec<(Option<usize>, usize)> = own.map(|(place, needed)| (place.number, *needed)).collect();
+        if !given.is_empty() || !own.is_empty() {
+            draft.roles.insert(*role, read_groups(*role, given, &own)?);
+        }
     }
     draft.registrars = args.registrars.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
     set_log(&mut draft.log, &args.log)?;
-    deliver(&draft.finish()?, args.output.as_deref(), output, json!({}))
+    let file = draft.finish(|role| format!("--{}", role_option(role)))?;
+    deliver(&file, args.output.as_deref(), output, json!({}))
 }
 
 /// Makes a signers file with one group of artifact signers.
 pub(super) fn make_plain(artifact: Group, servers: Vec<String>) -> Result<SignersFile, CliError> {
-    Draft { roles: BTreeMap::from([(Role::Artifact, vec![artifact])]), servers, ..Draft::default() }.finish()
+    Draft { roles: BTreeMap::from([(Role::Artifact, vec![artifact])]), servers, ..Draft::default() }
+        .finish(|_| "--signer".to_owned())
 }
 
-fn read_groups(role: Role, given: &KeyGroups) -> Result<Vec<Group>, CliError> {
-    let group = |GivenGroup { threshold, keys }: GivenGroup| {
+/// Puts the keys of a role into groups. One threshold without a number is that of all keys. Else each time that the option
+/// was given is a group, and its threshold has the number of the group.
+fn read_groups(
+    role: Role,
+    given: &[Vec<String>],
+    thresholds: &[(Option<usize>, usize)],
+) -> Result<Vec<Group>, CliError> {
+    let all = [given.concat()];
+    let groups = if let [(None, _)] = thresholds { &all[..] } else { given };
+    let numbered: BTreeMap<usize, usize> =
+        thresholds.iter().map(|(number, needed)| (number.unwrap_or_default(), *needed)).collect();
+    let name = role_option(role);
+    if given.is_empty() || numbered.len() != thresholds.len() || !numbered.keys().copied().eq(0..groups.len())
+    {
+        let (groups, given) = (given.len(), thresholds.len());
+        return Err(CliError::usage(
+            format!("--{name} is given {groups} times, and --threshold {given} times for it"),
+            match groups {
+                0 | 1 => format!(
+                    "give the keys and how many of them are needed: --{name} KEY… --threshold {name}:N"
+                ),
+                _ => format!("give each group its threshold: --threshold {name}.1:N for the first"),
+            },
+        ));
+    }
+    let group = |(keys, threshold): (&Vec<String>, usize)| {
         let signers = keys.iter().map(|key| keys::parse_signer(key)).collect::<Result<_, _>>()?;
         Ok(Group { threshold, signers })
     };
-    given.in_groups(role_options(role))?.into_iter().map(group).collect()
+    groups.iter().zip(numbered.into_values()).map(group).collect()
 }
 
 /// Runs `countersign signers check FILE`.
 pub(crate) fn check(path: &Path, output: Output) -> Result<(), CliError> {
     let (file, bytes) = read(path)?;
     let (lines, value) = describe_file(&shown_path(path), &file, &Sha512::of(&bytes), output);
-    output.answer(&lines.join("\n"), &value)
+    output.answer(&output.list(&lines.join("\n")), &value)
 }
 
 /// What a signers file withstands. `name`: safe to show.
@@ -110,7 +144,8 @@ struct Draft {
 
 impl Draft {
     /// The one reader of signers files says what is wrong, and the one writer how they look.
-    fn finish(&self) -> Result<SignersFile, CliError> {
+    /// `keys`: the option that gives a role its keys.
+    fn finish(&self, keys: impl Fn(Role) -> String) -> Result<SignersFile, CliError> {
         let mut file = json!({
             "version": 1,
             "timestamp": now()?.to_whole_milliseconds(),
@@ -125,13 +160,36 @@ impl Draft {
             fields.extend(self.roles.iter().map(|(role, groups)| (role.field().to_owned(), json!(groups))));
         }
         SignersFile::parse(file.to_string().as_bytes()).map_err(|error| {
-            CliError::usage(
-                "these keys and thresholds do not make a valid signers file",
-                "correct what the message names",
-            )
-            .because(error)
+            let message = match option_of(&error.field, keys) {
+                Some(option) => format!("{option} makes no valid signers file: {}", error.reason),
+                None => format!("this is no valid signers file: {error}"),
+            };
+            CliError::usage(message, "correct it; `countersign signers new --help` shows all forms")
         })
     }
+}
+
+/// The option that a field of a signers file comes from.
+fn option_of(field: &str, keys: impl Fn(Role) -> String) -> Option<String> {
+    let first = field.split(['.', '[']).next().unwrap_or_default();
+    let role = Role::ALL.into_iter().find(|role| role.field() == first);
+    let option = match (first, role) {
+        (_, Some(role)) if field.ends_with("threshold") => {
+            return Some(format!("--threshold {}:N", role_option(role)));
+        }
+        (_, Some(role)) => return Some(keys(role)),
+        ("registrars", None) => "--registrar",
+        ("servers", None) => "--server",
+        ("formats", None) => "--format",
+        ("rotation_delay_hours", None) => "--rotation-delay",
+        ("transparency", None) if field.contains("log") => "--log",
+        ("transparency", None) if field.contains("max_age") => "--max-age",
+        ("transparency", None) if field.contains("threshold") => "--witness-threshold",
+        ("transparency", None) if field.contains("replaying") => "--replaying",
+        ("transparency", None) => "--witness",
+        (_, None) => return None,
+    };
+    Some(option.to_owned())
 }
 
 /// Prints the file, or writes it to a path that does not exist yet.

@@ -10,7 +10,8 @@ use countersign_core::proof::{to_sign::SigningRequest, to_state::StatementReques
 use countersign_core::values::{key::PublicKey, path::RepoPath};
 use serde_json::json;
 
-use crate::client::{ServerClient, session::Session, state::Shown, submission::Submitted};
+use crate::client::session::{KeyRing, Session};
+use crate::client::{ServerClient, state::Shown, submission::Submitted};
 use crate::evidence::carried::{SignedFile, check_output, read, submit_all};
 use crate::words::{error::CliError, error::shown_path, output, output::Several};
 use crate::{args::CarriedArgs, settings::config_dir::write};
@@ -31,8 +32,8 @@ pub(super) struct StatementCommand {
     pub(super) describe: fn(&Session, &StatementRequest, &ToState, PublicKey) -> Vec<String>,
     /// The name that people use for the subject of a statement.
     pub(super) subject: fn(&Session, &RepoPath) -> Result<String, CliError>,
-    /// What became of a statement about this subject.
-    pub(super) say_submitted: fn(&str, Submitted<bool>) -> String,
+    /// What became of a statement about this subject, on this server.
+    pub(super) say_submitted: fn(&str, &str, Submitted<bool>) -> String,
 }
 
 /// A statement that was handed in.
@@ -80,14 +81,19 @@ impl StatementCommand {
         let checked: Vec<(&StatementRequest, ToState)> = checked.collect();
         let Some((first, _)) = checked.first() else { return several.finish("", json!({})) };
         let accepted = checked.iter().flat_map(|(_, to_state)| to_state.accepted_signers());
-        let key = session.key(Some(first.path()), &accepted.collect::<Vec<_>>())?;
-        let you = key.public_key();
-        let sign_one = |request: &StatementRequest, to_state: &ToState| {
+        let accepted: Vec<PublicKey> = accepted.collect();
+        let you = session.public_key_of(Some(first.path()), &accepted)?;
+        let mut keys = KeyRing::new(session);
+        let mut sign_one = |request: &StatementRequest, to_state: &ToState| {
+            keys.check(&you)?;
             (self.check_key)(to_state, &you)?;
             let lines = (self.describe)(session, request, to_state, you);
             session.output.show_question(&lines.join("\n"), session.confirmation());
             match output::ask(session.confirmation(), self.question)? {
-                true => to_state.sign(you, |digest| key.sign(digest)).map(Some),
+                true => {
+                    let key = keys.unlock(first.path(), &accepted)?;
+                    to_state.sign(you, |digest| key.sign(digest)).map(Some)
+                }
                 false => Ok(None),
             }
         };
@@ -116,7 +122,7 @@ impl StatementCommand {
             async |client, key, statement: &SignedStatement| {
                 let subject = (self.subject)(session, &statement.file_path)?;
                 let submitted = client.submit_statement(key, statement).await?;
-                session.output.line(&(self.say_submitted)(&subject, submitted));
+                session.output.line(&(self.say_submitted)(&subject, &client.address(), submitted));
                 Ok(submitted)
             },
         )

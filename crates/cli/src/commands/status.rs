@@ -45,7 +45,8 @@ pub(crate) async fn run(session: &Session, args: &StatusArgs) -> Result<(), CliE
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", status.state_name())])?;
     let name = session.name_of(path, None);
     let you = session.own_key();
-    session.output.answer(&status.text(&name, you, session.output), &status.json(path))
+    let text = session.output.list(&status.text(&name, you, session.output));
+    session.output.answer(&text, &status.json(path))
 }
 
 /// What vetoed signers leave behind.

@@ -15,8 +15,10 @@ pub(crate) fn run(
     let trust = TrustFile::locate()?;
     match command {
         TrustCommand::List => list(&trust, output),
-        TrustCommand::ForgetLog { origin } => forget_log(&trust, origin, output, confirmation),
-        TrustCommand::Remove { project } => remove(&trust, project, output, confirmation),
+        TrustCommand::Remove { name } => match trust.read()?.forget_log(name) {
+            true => forget_log(&trust, name, output, confirmation),
+            false => forget_project(&trust, name, output, confirmation),
+        },
     }
 }
 
@@ -50,17 +52,18 @@ fn forget_log(
     confirmation: Confirmation,
 ) -> Result<(), CliError> {
     let shown = shown_text(origin);
-    let unknown = || {
-        CliError::other(format!("no log {shown} is remembered"), "`countersign trust list` shows the logs")
-    };
-    if !trust.read()?.forget_log(origin) {
-        return Err(unknown());
-    }
     output::confirm(confirmation, &format!("Forget the log {shown} and its checkpoint?"))?;
     if !trust.change(|store| store.forget_log(origin))? {
-        return Err(unknown());
+        return Err(unknown(origin));
     }
-    output.result(&format!("Forgot the log {shown}"), &json!({"forgotten": origin}))
+    output.result(&format!("Forgot the log {shown}"), &json!({"removed": origin}))
+}
+
+fn unknown(name: &str) -> CliError {
+    CliError::other(
+        format!("{} is neither an accepted project nor a remembered log", shown_text(name)),
+        "`countersign trust list` shows them",
+    )
 }
 
 fn describe(project: &RepoPath, pin: &Pin) -> String {
@@ -83,13 +86,13 @@ fn describe(project: &RepoPath, pin: &Pin) -> String {
     lines.join("\n")
 }
 
-fn remove(trust: &TrustFile, name: &str, output: Output, confirmation: Confirmation) -> Result<(), CliError> {
-    let unknown = || {
-        CliError::other(
-            format!("{} is not among the accepted projects", shown_text(name)),
-            "`countersign trust list` shows them",
-        )
-    };
+fn forget_project(
+    trust: &TrustFile,
+    name: &str,
+    output: Output,
+    confirmation: Confirmation,
+) -> Result<(), CliError> {
+    let unknown = || unknown(name);
     let store = trust.read()?;
     let accepted: Vec<RepoPath> = store.projects.keys().cloned().collect();
     let project = &find_project(name, &accepted)?.ok_or_else(unknown)?;

@@ -72,7 +72,7 @@ pub(crate) async fn run(session: &Session, args: &VetoArgs) -> Result<(), CliErr
     let key = session.key(Some(path), &state.listed_keys()?)?;
     let statement = to_veto.sign(key.public_key(), |digest| key.sign(digest))?;
     let is_vetoed = client.submit_statement(&key, &statement).await?.answer;
-    done(&say_done(project.as_str(), is_vetoed), is_vetoed)
+    done(&say_done(project.as_str(), &client.address(), is_vetoed), is_vetoed)
 }
 
 /// The server takes no second veto beside one that a master has begun. One that no master signed is none.
@@ -86,7 +86,10 @@ fn refuse_second(
     match (said, begun.check_text(to_sign.clone())) {
         (Some(said), Ok(begun)) if !begun.signed.is_empty() => Err(CliError::other(
             format!("another master began this veto, for the reason {}", quoted(&said)),
-            "leave --reason out to join it; `countersign status PROJECT` shows who began it",
+            format!(
+                "leave --reason out to join it; `countersign status {}` shows who began it",
+                to_sign.project()
+            ),
         )),
         (_, Ok(_) | Err(_)) => Ok(()),
     }
@@ -149,6 +152,7 @@ fn describe(
     lines.push(format!("  reason     {}", quoted(to_veto.document.reason().unwrap_or_default())));
     let tally = Tally::of(signers.master_groups(), &to_veto.signed);
     let signed = people.list_or(to_veto.signed.iter().copied(), "no one yet");
+    let signed = session.output.list(&signed);
     lines.push(format!("  vetoed by  {signed}: {tally}"));
     lines
 }
@@ -166,18 +170,20 @@ fn report_submitted(several: Several, done: &[SubmittedStatement]) -> Result<(),
     several.finish("", json!({"vetoes": vetoes}))
 }
 
-fn say_done(project: &str, is_vetoed: bool) -> String {
+fn say_done(project: &str, server: &str, is_vetoed: bool) -> String {
     if is_vetoed {
-        return format!("Vetoed: the proposed signers of {project} are gone");
+        return format!("Vetoed on {server}: the proposed signers of {project} are gone");
     }
-    format!("Recorded. More masters have to sign, each with `countersign veto {project}`, before it is due")
+    format!(
+        "Recorded on {server}. More masters have to sign, each with `countersign veto {project}`, before it is due"
+    )
 }
 
-fn say_submitted(project: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
+fn say_submitted(project: &str, server: &str, Submitted { answer, was_done }: Submitted<bool>) -> String {
     match (was_done, answer) {
-        (false, is_vetoed) => say_done(project, is_vetoed),
+        (false, is_vetoed) => say_done(project, server, is_vetoed),
         (true, true) => format!("Vetoed already: the proposed signers of {project} are gone"),
-        (true, false) => format!("The server has this veto of {project}: more masters have to sign"),
+        (true, false) => format!("The server {server} has this veto of {project}: more masters have to sign"),
     }
 }
 

@@ -83,5 +83,5 @@ fn show(session: &Session, event: &EventBody) -> Result<bool, CliError> {
     let by = event.key.map(|key| format!("  by {key}")).unwrap_or_default();
     let due = event.due.map(|due| format!("  due {due}")).unwrap_or_default();
     let text = format!("{}  {:<12}  {}{by}{due}", event.time, event.kind.name(), event.path);
-    session.output.item(&text, &json!(event))
+    session.output.item(&session.output.list(&text), &json!(event))
 }

@@ -225,7 +225,7 @@ pub(crate) fn other_log(error: OtherLog) -> CliError {
         ),
         format!(
             "someone may want to show you another history. Only if the server's operator says, in a place that you trust, \
-             that the log began anew: `countersign trust forget-log {}`",
+             that the log began anew: `countersign trust remove {}`",
             quote(accepted.name())
         ),
     )

@@ -8,7 +8,8 @@ use countersign_core::{documents::signers::Origin, rules::chain::VerifiedChain};
 use countersign_forge::{fetch::Fetcher, fetch::Timeouts, forges::SignersSource, forges::locate_claimed};
 use serde_json::json;
 
-use crate::{client::now, settings::trust::TrustFile, words::error::CliError, words::error::ErrorKind};
+use crate::words::{error::CliError, error::ErrorKind, output::quote};
+use crate::{client::now, settings::trust::TrustFile};
 
 /// A release that was verified, and whose signers this computer accepts.
 #[derive(Debug)]
@@ -111,13 +112,18 @@ pub(crate) fn check_pin<'a>(
 /// A server that shows less than this computer has seen is behind. One that shows something else at the same entry rewrites
 /// history (D234).
 pub(crate) fn untrusted(error: TrustError) -> CliError {
-    if matches!(error, TrustError::OlderHistory { .. }) {
-        return behind(format!("the server is behind: {error}"));
-    }
+    let project = match &error {
+        TrustError::OlderHistory { .. } => return behind(format!("the server is behind: {error}")),
+        TrustError::Overlaps { accepted: project, .. } | TrustError::ChangedPast { project, .. } => {
+            quote(project.as_str())
+        }
+    };
     CliError::unverified(
         format!("THE PAST DOES NOT MATCH: {error}"),
-        "someone rewrites history. Do not use the file, and tell the project. Only if the project itself says, in a \
-         place that you trust, that it began anew: `countersign trust remove PROJECT`",
+        format!(
+            "someone rewrites history. Do not use the file, and tell the project. Only if the project itself says, in a \
+             place that you trust, that it began anew: `countersign trust remove {project}`"
+        ),
     )
 }
 

@@ -158,7 +158,7 @@ pub(crate) fn say_withdrawn(shown: &Shown, Withdrawal { request, body }: &Withdr
 pub(crate) fn no_release(path: &RepoPath) -> CliError {
     CliError::other(
         format!("the server has no {path}"),
-        "check the name: `countersign status NAME` shows more",
+        "check the name; `countersign pending` lists what waits for you",
     )
 }
 

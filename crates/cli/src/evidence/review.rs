@@ -39,8 +39,9 @@ impl Review<'_> {
         let mut lines = Vec::new();
         match self.description {
             Description::Release(release) => {
-                lines.extend(describe_objections(&release.objections, Some(self.you), output));
-                lines.extend(describe_earlier_objections(&release.earlier_objections, Some(self.you)));
+                let mut said = describe_objections(&release.objections, Some(self.you), output);
+                said.extend(describe_earlier_objections(&release.earlier_objections, Some(self.you)));
+                lines.extend(said.iter().map(|line| output.list(line)));
                 lines.push(output.strong(&format!("Release {}", marked_name(release.path.as_str()))));
                 describe_release(&mut lines, &release.index, self.comparison);
             }
@@ -52,8 +53,9 @@ impl Review<'_> {
             }
         }
         lines.push(format!("  signatures {}", self.description.progress()));
-        lines.push(format!("  signed     {}", people.list_or(self.description.signed(), "no one yet")));
-        let missing = people.list_or(self.description.missing(), "no one who is needed");
+        let signed = output.list(&people.list_or(self.description.signed(), "no one yet"));
+        lines.push(format!("  signed     {signed}"));
+        let missing = output.list(&people.list_or(self.description.missing(), "no one who is needed"));
         lines.push(format!("  missing    {missing}"));
         lines.extend(self.describe_formats());
         if let Some(comparison) = self.comparison {
@@ -136,10 +138,10 @@ impl Review<'_> {
             }
             Description::Proposal(_) => ("", "signers file", 0),
             Description::Release(release) => {
-                let compared = match self.comparison.map(Comparison::is_match) {
+                // One that differs is not asked about (D244).
+                let compared = match self.comparison {
                     None => "The files have NOT been compared with any of yours. ",
-                    Some(true) => "All files are the same as yours. ",
-                    Some(false) => "NOT all files are the same as yours. ",
+                    Some(_) => "All files are the same as yours. ",
                 };
                 (compared, "release", release.objections.len())
             }
@@ -180,7 +182,7 @@ fn describe_release(lines: &mut Vec<String>, index: &ReleaseIndex, comparison: O
 }
 
 /// Matches are counted; of what differs, both sides are shown.
-fn describe_comparison(comparison: &Comparison, output: Output) -> Vec<String> {
+pub(crate) fn describe_comparison(comparison: &Comparison, output: Output) -> Vec<String> {
     let count = |outcome| comparison.count(outcome);
     let mut lines = vec![format!(
         "  compared   {} match, {} differ, {} missing, with {}",

@@ -21,6 +21,12 @@ pub(crate) struct KnownServer<'a> {
     pub(crate) named_by: Option<RepoPath>,
 }
 
+impl KnownServer<'_> {
+    pub(crate) fn is_at(&self, address: &str) -> bool {
+        self.address.trim_end_matches('/') == address.trim_end_matches('/')
+    }
+}
+
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientConfig {
@@ -183,6 +189,11 @@ impl ClientConfig {
         self.find(path, |entry| entry.known_server(path)).or(self.server_of_all())
     }
 
+    /// Whether a server is set for this project itself, not for its host or for all.
+    pub(crate) fn is_server_set(&self, project: &RepoPath) -> bool {
+        self.projects.get(project.as_str()).is_some_and(|entry| entry.server.is_some())
+    }
+
     fn server_of_all(&self) -> Option<KnownServer<'_>> {
         self.server.as_deref().map(|address| KnownServer { address, named_by: None })
     }
@@ -341,15 +352,20 @@ impl ClientConfigFile {
         project: &RepoPath,
         server: &KnownServer<'_>,
     ) -> Result<(), CliError> {
-        let config = self.read()?;
-        if config.projects.get(project.as_str()).is_some_and(|entry| entry.server.is_some()) {
+        if self.read()?.is_server_set(project) {
             return Ok(());
         }
+        self.set_server(project, server)
+    }
+
+    /// The server of a project, whatever was set before.
+    pub(crate) fn set_server(&self, project: &RepoPath, server: &KnownServer<'_>) -> Result<(), CliError> {
         self.change(|document| {
             let table = entry_of(document, "projects", project.as_str());
             put(table, Setting::Server.name(), server.address);
-            if server.named_by.is_some() {
-                table.insert(DISCOVERED, value(true));
+            match server.named_by.is_some() {
+                true => drop(table.insert(DISCOVERED, value(true))),
+                false => drop(table.remove(DISCOVERED)),
             }
         })
     }

@@ -114,6 +114,23 @@ impl CliError {
         self
     }
 
+    /// Puts what is meant in the place of a word such as NAME in the hint, so that its commands can be pasted.
+    #[must_use]
+    pub(crate) fn naming(mut self, word: &str, meant: &str) -> Self {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '=');
+        let mut named = String::new();
+        let mut rest = self.hint.as_str();
+        while let Some(at) = rest.find(word) {
+            let (before, behind) = (&rest[..at], &rest[at + word.len()..]);
+            let stands_alone = !before.ends_with(is_part) && !behind.starts_with(is_part);
+            named.push_str(before);
+            named.push_str(if stands_alone { meant } else { word });
+            rest = behind;
+        }
+        self.hint = named + rest;
+        self
+    }
+
     #[must_use]
     pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;

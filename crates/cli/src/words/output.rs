@@ -9,10 +9,10 @@ use countersign_core::values::shown::{is_unseen, shown_text};
 use serde_json::{Value, json};
 
 use crate::words::error::{CliError, ErrorKind};
+use crate::words::table::shorten_keys;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set
     #[default]
     Auto,
     Always,
@@ -25,6 +25,8 @@ pub(crate) struct Output {
     json: bool,
     quiet: bool,
     color: bool,
+    /// Whether lists show whole keys.
+    full: bool,
 }
 
 impl Output {
@@ -38,12 +40,22 @@ impl Output {
                     && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
         };
-        Self { json, quiet, color: color && !json }
+        Self { json, quiet, color: color && !json, full: false }
+    }
+
+    /// An output whose lists show whole keys, if `full` says so.
+    pub(crate) fn with_keys(self, full: bool) -> Self {
+        Self { full, ..self }
+    }
+
+    /// A list in which signers are only read, with short keys (D54). What people decide on keeps whole keys.
+    pub(crate) fn list(&self, text: &str) -> String {
+        if self.full { text.to_owned() } else { shorten_keys(text) }
     }
 
     /// An output for work that shows nothing.
     pub(crate) fn silent() -> Self {
-        Self { json: true, quiet: true, color: false }
+        Self { json: true, quiet: true, color: false, full: false }
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -379,7 +391,9 @@ impl Several {
 
     /// Remembers why a later step failed of a thing that is counted already.
     pub(crate) fn keep_later<T>(&mut self, name: &str, outcome: Result<T, CliError>) -> Option<T> {
-        outcome.map_err(|error| self.failed.push(Failure { name: name.to_owned(), error })).ok()
+        let error =
+            |error: CliError| Failure { name: name.to_owned(), error: error.naming("NAME", &quote(name)) };
+        outcome.map_err(|failed| self.failed.push(error(failed))).ok()
     }
 
     pub(crate) fn has_failed(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign_core::values::{key::PublicKey, time::Timestamp};
+use countersign_core::values::{key::PublicKey, time::Timestamp, wire::PUBLIC_KEY_PREFIX};
 use countersign_explain::{progress::Names, words::shown_signer};
 
 /// Rows under headings, each column as wide as its widest cell.
@@ -38,6 +38,22 @@ impl fmt::Display for Table {
         }
         Ok(())
     }
+}
+
+/// Shows every key in a text by its first and last characters (D54).
+pub(super) fn shorten_keys(text: &str) -> String {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(PUBLIC_KEY_PREFIX) {
+        let (before, found) = rest.split_at(at);
+        let is_code = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');
+        let code = &found[PUBLIC_KEY_PREFIX.len()..];
+        let end = PUBLIC_KEY_PREFIX.len() + code.find(|c| !is_code(c)).unwrap_or(code.len());
+        let (word, behind) = found.split_at(end);
+        shown.push_str(before);
+        shown.push_str(&PublicKey::parse(word).map_or(word.to_owned(), |key| key.short()));
+        rest = behind;
+    }
+    shown + rest
 }
 
 /// What is seen of a cell: colours take no room.

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! config: [limits]\nassets = 2                           the configuration file, as the first line
-//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name, `delay 48`
+//! TEAM: artifact 2 alice bob=Bob, admin 1 alice, days 5  a signers file, dated days before a fixed day; `=` for a name, `delay 48`, `servers URL`
 //! alice registers PROJECT TEAM                           its file is published and registered; `proposes` for an update
 //! everyone signs PATH: alice bob                         each in turn, and only the last one makes it complete
 //! alice signs PATH
@@ -391,6 +391,9 @@ fn percent_encode(text: &str) -> String {
 /// One more role of a signers file, or its date.
 fn add_role(file: SignersFile, part: &str) -> SignersFile {
     let words: Vec<&str> = part.split(' ').collect();
+    if let ["servers", urls @ ..] = words.as_slice() {
+        return file.with("servers", json!(urls));
+    }
     let (number, names) = (words[1].parse::<i64>().expect("a number"), &words[2..]);
     let signers: Vec<Value> = names
         .iter()
@@ -583,7 +586,7 @@ macro_rules! scenarios {
 scenarios! {
     activity addresses badges blocked capped catalogue chains changes checksums client_bundle client_config
     client_detached client_download client_finding client_flow client_incident client_init client_keygen
-    client_names client_objections client_output client_replaced client_revoke client_rotation client_several
+    client_names client_objections client_output client_replaced client_revoke client_rotation client_servers client_several
     client_sign client_signers client_veto client_whole files names objections objections_pages operator pages
     questions releases requests revocations signatures signers signers_files verify_page whole_host
 }

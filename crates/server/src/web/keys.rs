@@ -212,7 +212,7 @@ fn incident(known: &KeyResponse, visit: &Visit) -> Markup {
                     "This command shows everything that the key signed, and what it could still complete, alone or with others "
                     "that you name. It prepares the next signers file, the revocations and the commands. It changes nothing."
                 }
-                (parts::command(links::client("incident", &key, visit.base_url.as_deref())))
+                (parts::command(links::client("incident --steal", &key, visit.base_url.as_deref())))
             }
         }
     }

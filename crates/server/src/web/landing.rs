@@ -67,7 +67,7 @@ fn sign_card(visit: &Visit) -> Markup {
                 li { "Each signer makes a key: " code { "countersign keygen --out alice" } }
                 li {
                     "Publish who signs, in your repository: "
-                    code { "countersign signers new --artifact alice=alice.pub bob=bob.pub --artifact-threshold 2 -o svc.signers.json" }
+                    code { "countersign signers new --artifact alice=alice.pub bob=bob.pub --threshold 2 -o svc.signers.json" }
                 }
                 li { "Register the project, and let everyone sign:" }
             }

@@ -35,7 +35,7 @@ pub(super) fn show(head: &Head, project: &RepoPath, visit: &Visit) -> Result<Opt
         section aria-labelledby="check" {
             h2 #check { "Check it" }
             p { "This page shows what the server says. The client fetches the whole history and verifies each step:" }
-            (parts::command(links::client("chain", project.as_str(), visit.base_url.as_deref())))
+            (parts::command(links::client("signers history", project.as_str(), visit.base_url.as_deref())))
             p { a href=(links::file(&path)) { "The history as it is stored" } }
         }
     };

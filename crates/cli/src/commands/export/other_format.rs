@@ -36,8 +36,11 @@ impl FormatSignatures {
         }
         Err(CliError::other(
             format!("too few have signed {index} for {format}: {}", signed.len()),
-            "`--for openssl` needs our own signatures only. For later releases, `countersign signers edit PROJECT \
-             --format ssh,minisign` asks signers for more",
+            format!(
+                "`--for openssl` needs our own signatures only. For later releases, `countersign signers edit {} \
+                 --format ssh,minisign` asks signers for more",
+                release.artifact.chain.project
+            ),
         ))
     }
 

@@ -48,7 +48,7 @@ impl Fetched {
         };
         let mut histories = Vec::new();
         let mut clients: Vec<ServerClient> = Vec::new();
-        for name in &args.project {
+        for name in &args.projects {
             let name = ReleaseName::parse_project(name)?;
             let ServerPath { client, path, .. } = session.find_path(&name, Reader::Signer).await?;
             histories.push((path.clone(), fetched.fetch_project(&client, &path).await?));
@@ -58,16 +58,16 @@ impl Fetched {
             }
         }
         let files: Vec<SignersFile> = histories.iter().flat_map(|(_, history)| list_files(history)).collect();
-        fetched.findings.question.keys = resolve_keys(&args.keys, &files)?;
+        fetched.findings.question.keys = resolve_keys(&args.keys.all(), &files)?;
         for (project, history) in histories {
             fetched.agreements.insert(project, ListingAgreement::of(&history, &fetched.findings.question));
         }
-        if args.project.is_empty() {
+        if args.projects.is_empty() {
             clients = session.clients(Reader::Signer)?;
         }
         let mut failed = Vec::new();
         for client in &clients {
-            if let Err(error) = fetched.ask(client, args.project.is_empty()).await {
+            if let Err(error) = fetched.ask(client, args.projects.is_empty()).await {
                 failed.push((client.address(), error));
             }
         }
@@ -249,7 +249,7 @@ impl Fetched {
         let Some(shown) = client.state(&layout::active_signers(project), StateQuestion::Path).await? else {
             return Err(CliError::other(
                 format!("the server {} has no project {project}", client.address()),
-                "check its name: `countersign chain PROJECT` shows one that is there",
+                "check its name, and --server: `countersign config` shows the servers and projects that are known here",
             ));
         };
         self.scratch.absorb(&shown.files, |_| true);

@@ -17,8 +17,9 @@ use countersign_explain::incident::{
 use countersign_explain::words::{shown_hours, shown_signers};
 use serde_json::{Value, json};
 
-use crate::args::{IncidentArgs, role_options};
+use crate::args::{IncidentArgs, role_option};
 use crate::commands::incident::fetched::{Findings, unreadable};
+use crate::commands::propose::place_beside;
 use crate::commands::signers::edit::without_keys;
 use crate::words::error::{CliError, REASON_HINT, shown_path};
 use crate::words::{output::Output, output::quote, table::when_text};
@@ -289,16 +290,17 @@ impl<S: Snapshot> Planner<'_, S> {
 
     fn rotate(&self, chain: &VerifiedChain, has_next: bool) -> Vec<ResponseStep> {
         let current = &chain.last().signers;
-        let url = &chain.last().metadata.origin.url;
+        let place = &chain.links[0].metadata.origin.url;
+        let url = &place_beside(place);
         let file = self.path_of(wire::SIGNERS_FILE);
         let mut steps = Vec::new();
         if !has_next {
             steps.extend(self.removal.shortages.iter().map(|shortage| self.decide(shortage, &file)));
         }
         let about = if has_next {
-            format!("Review {file} and publish it in the place of {}", quote(url))
+            format!("Review {file} and publish it beside the one in force, at {}", quote(url))
         } else {
-            format!("Publish the file that you decided on in the place of {}", quote(url))
+            format!("Publish the file that you decided on beside the one in force, at {}", quote(url))
         };
         steps.push(ResponseStep::new(&about, Vec::new()));
         let signers = self.list_rotators(current);
@@ -322,6 +324,8 @@ impl<S: Snapshot> Planner<'_, S> {
             );
             steps.push(ResponseStep::new(&about, Vec::new()));
         }
+        let about = format!("Once it is in force, put it in the place of {}", quote(place));
+        steps.push(ResponseStep::new(&about, Vec::new()));
         steps
     }
 
@@ -341,7 +345,7 @@ impl<S: Snapshot> Planner<'_, S> {
     fn decide(&self, shortage: &KeyShortage, file: &str) -> ResponseStep {
         let KeyShortage { role, number, threshold, left } = shortage;
         let project = quote(self.incident.project.as_str());
-        let [name, _] = role_options(*role);
+        let name = role_option(*role);
         let group = number.map_or_else(|| name.to_owned(), |number| format!("{name}.{number}"));
         let mut replace = String::new();
         let mut remove = String::new();

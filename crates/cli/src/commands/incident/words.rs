@@ -53,7 +53,7 @@ fn describe_strangers(projects: &[&ProjectIncident]) -> Vec<String> {
     }
     let mut lines = vec![
         String::new(),
-        "Other projects list these keys, which signed and registered nothing there. `--project PROJECT` tells all of one:"
+        "Other projects list these keys, which signed and registered nothing there. Name one to see all of it:"
             .to_owned(),
     ];
     lines.extend(projects.iter().take(MOST_STRANGERS).map(|incident| describe_stranger(incident)));

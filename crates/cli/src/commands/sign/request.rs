@@ -3,19 +3,21 @@
 use std::{collections::BTreeSet, path::Path};
 
 use countersign_api::{requests, requests::SignaturesBody};
-use countersign_core::documents::{layout, signatures::FormatTexts, signatures::OtherFormatsFile};
-use countersign_core::proof::to_sign::{FormatsToSign, SigningRequest, Subject, ToSign};
+use countersign_core::documents::{
+    layout, layout::Signable, signatures::FormatTexts, signatures::OtherFormatsFile,
+};
+use countersign_core::proof::to_sign::{SigningRequest, Subject, ToSign};
 use countersign_core::values::{
     key::PublicKey, other_format::OtherFormat, path::RepoPath, shown::plural, time::Timestamp,
 };
 use countersign_explain::describe::{Description, describe};
 use serde_json::{Value, json};
 
-use crate::client::{
-    ServerClient, session::Session, state::Shown, state::due_text, submission::Submitted, targets::Target,
-};
+use crate::client::{ServerClient, session::KeyRing, session::Session, state::Shown, state::due_text};
+use crate::client::{submission::Submitted, targets::Target};
 use crate::evidence::carried::{SignedFile, check_output, mark_done, read, submit_all};
-use crate::evidence::{comparison, comparison::Comparison, proof, proof::Network, review::Review};
+use crate::evidence::review::{Review, describe_comparison};
+use crate::evidence::{comparison, comparison::Comparison, proof, proof::Network};
 use crate::words::{error::CliError, error::shown_path, output, output::Several, table::when_text};
 use crate::{args::SignArgs, keys::SigningKey, settings::config_dir::write, settings::trust::TrustFile};
 
@@ -43,7 +45,10 @@ impl Gathered {
         if self.is_complete {
             return Err(CliError::other(
                 format!("{} is complete already", self.request.path),
-                "nothing is left to sign; `countersign status NAME` shows who has signed",
+                format!(
+                    "nothing is left to sign; `countersign status {}` shows who has signed",
+                    self.request.path
+                ),
             ));
         }
         Ok(&self.request)
@@ -61,54 +66,131 @@ pub(super) fn find_signed(request: &SigningRequest, key: &PublicKey) -> Option<T
 pub(super) struct Signing<'a> {
     pub(super) session: &'a Session,
     pub(super) args: &'a SignArgs,
-    pub(super) key: &'a SigningKey,
+    pub(super) you: PublicKey,
     /// What the server shows besides. Without a network nothing is known of it.
     pub(super) shown: Option<&'a Shown>,
 }
 
-/// The only way to a signature: read as what it must be (D34), shown, compared, asked. `None` if the answer is no.
-pub(super) fn review_and_sign(
-    signing: &Signing<'_>,
-    request: &SigningRequest,
-    network: Network,
-) -> Result<Option<(SignaturesBody, Option<Comparison>)>, CliError> {
-    let Signing { session, args, key, shown } = *signing;
-    let to_sign = check(request)?;
-    check_trust(&to_sign, network)?;
-    let you = key.public_key();
-    check_asked(&to_sign, &you)?;
-    let comparison = compare(args, &to_sign.subject)?;
-    let description = describe_request(request, &to_sign, shown)?;
-    let formats = FormatChoice::of(session, args, &to_sign)?;
-    let review = Review {
-        to_sign: &to_sign,
-        description: &description,
-        drops: &shown.map(Shown::drops).unwrap_or_default(),
-        comparison: comparison.as_ref(),
-        you,
-        formats: &formats.formats,
-    };
-    let text = review.text(session.output);
-    match comparison.as_ref().filter(|comparison| !comparison.is_match()) {
-        None => session.output.show_question(&text, session.confirmation()),
-        // --files asked for this, so that --quiet does not silence it.
-        Some(mismatch) => {
+impl Signing<'_> {
+    /// Reads a request as what it must be (D34), shows it, compares and asks. `None` if the answer is no. No key is
+    /// unlocked for this (D244).
+    pub(super) fn review(
+        &self,
+        request: &SigningRequest,
+        network: Network,
+    ) -> Result<Option<Reviewed>, CliError> {
+        let Self { session, args, you, shown } = *self;
+        let to_sign = check(request)?;
+        check_trust(&to_sign, network)?;
+        check_asked(&to_sign, &you)?;
+        let comparison = compare(args, &to_sign.subject)?;
+        let description = describe_request(request, &to_sign, shown)?;
+        let formats = choose_formats(session, args, &to_sign)?;
+        let review = Review {
+            to_sign: &to_sign,
+            description: &description,
+            drops: &shown.map(Shown::drops).unwrap_or_default(),
+            comparison: comparison.as_ref(),
+            you,
+            formats: &formats,
+        };
+        let text = review.text(session.output);
+        if let Some(mismatch) = comparison.as_ref().filter(|comparison| !comparison.is_match()) {
+            // --files asked for this, so that --quiet does not silence it.
             session.output.show(&text);
-            if args.require_match {
-                return Err(CliError::unverified(
-                    format!("not signed: the files of {} are not all the same as yours", request.path),
-                    "find out why they differ before you sign",
-                )
-                .with_detail("comparison", mismatch.json()));
-            }
+            return Err(differs(
+                format!("not signed: the files of {} are not all the same as yours", request.path),
+                "find out why they differ. --files DIR must hold every file of the release, byte for byte",
+                mismatch,
+            ));
+        }
+        session.output.show_question(&text, session.confirmation());
+        let is_wanted = output::ask(session.confirmation(), &review.question())?;
+        Ok(is_wanted.then_some(Reviewed { to_sign, you, formats, comparison }))
+    }
+
+    /// Compares a file that no longer asks for your signature, where --files asks for it (D244).
+    pub(super) fn compare_again(&self, request: &SigningRequest) -> Result<Option<Comparison>, CliError> {
+        let (session, path, to_sign) = (self.session, &request.path, check(request)?);
+        let Some(compared) = compare(self.args, &to_sign.subject)? else { return Ok(None) };
+        if compared.is_match() {
+            return Ok(Some(compared));
+        }
+        session.output.show(&describe_comparison(&compared, session.output).join("\n"));
+        let name = session.name_of(path, Some(to_sign.project()));
+        let signed =
+            find_signed(request, &self.you).map(|at| format!("You signed it on {}. ", when_text(at)));
+        Err(differs(
+            format!("the files of {path} are not all the same as yours"),
+            format!(
+                "{}Find out why they differ; `countersign object {name} --reason TEXT` tells the other signers",
+                signed.unwrap_or_default()
+            ),
+            &compared,
+        ))
+    }
+
+    /// Refuses --also for a release that you signed before without such a signature: one for another program is made in
+    /// the same act as your own (D102). `stored`: yours, if a server says which there are.
+    pub(super) fn check_formats(
+        &self,
+        path: &RepoPath,
+        stored: Option<&FormatTexts>,
+    ) -> Result<(), CliError> {
+        let also = self.args.also.iter().filter(|_| layout::signable(path) == Some(Signable::Index));
+        let is_missing = |format: &&OtherFormat| !stored.is_some_and(|stored| stored.contains_key(*format));
+        let missing: Vec<&str> = also.filter(is_missing).map(|format| format.name()).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(CliError::other(
+            format!(
+                "you signed {path} before, and --also adds no signature for {} to it",
+                missing.join(" and ")
+            ),
+            "a signature for another program is made in the same act as your own. A signer who has not signed yet \
+             can pass --also",
+        ))
+    }
+
+    /// Says that you signed a file before, and what a repeated `sign` found out about it.
+    pub(super) fn say_again(&self, said: &str, comparison: Option<&Comparison>) {
+        let output = self.session.output;
+        output.line(said);
+        if let Some(comparison) = comparison {
+            output.line(&describe_comparison(comparison, output).join("\n"));
+        }
+        if !self.args.also.is_empty() {
+            output.line("  also       your signatures for other programs are there");
         }
     }
-    if !output::ask(session.confirmation(), &review.question())? {
-        return Ok(None);
+}
+
+/// A file that the signer has seen and wants to sign. It is the only way to a signature.
+pub(super) struct Reviewed {
+    to_sign: ToSign,
+    you: PublicKey,
+    formats: BTreeSet<OtherFormat>,
+    pub(super) comparison: Option<Comparison>,
+}
+
+impl Reviewed {
+    pub(super) fn sign(&self, key: &SigningKey) -> Result<SignaturesBody, CliError> {
+        let Self { to_sign, you, formats, .. } = self;
+        let mut submission = to_sign.sign(*you, |digest| key.sign(digest))?;
+        if !formats.is_empty() {
+            let texts = to_sign.formats().map_err(|error| no_formats(to_sign, error))?;
+            let sign = |format: &OtherFormat| {
+                Ok((*format, texts.sign(*format, you, |message| key.sign_message(message))?))
+            };
+            submission.other_formats = formats.iter().map(sign).collect::<Result<_, CliError>>()?;
+        }
+        Ok(submission)
     }
-    let mut submission = to_sign.sign(you, |digest| key.sign(digest))?;
-    submission.other_formats = formats.sign(key)?;
-    Ok(Some((submission, comparison)))
+}
+
+fn differs(message: String, hint: impl Into<String>, mismatch: &Comparison) -> CliError {
+    CliError::unverified(message, hint).with_detail("comparison", mismatch.json())
 }
 
 pub(super) fn check_asked(to_sign: &ToSign, you: &PublicKey) -> Result<(), CliError> {
@@ -117,7 +199,7 @@ pub(super) fn check_asked(to_sign: &ToSign, you: &PublicKey) -> Result<(), CliEr
     }
     Err(CliError::other(
         format!("{you} is not asked to sign {}", to_sign.path()),
-        "check --key; `countersign status NAME` shows who is",
+        format!("check --key; `countersign status {}` shows who is", to_sign.path()),
     ))
 }
 
@@ -181,47 +263,32 @@ fn compare(args: &SignArgs, subject: &Subject) -> Result<Option<Comparison>, Cli
 
 // Signatures for other programs, made in the same act (D100–D102).
 
-/// The formats of one release, and what is signed in them.
-pub(super) struct FormatChoice<'a> {
-    pub(super) formats: BTreeSet<OtherFormat>,
-    to_sign: Option<FormatsToSign<'a>>,
+/// The formats to sign a release in: what the signers file in force asks for, and what --also names. Signers files are
+/// signed in no other format.
+fn choose_formats(
+    session: &Session,
+    args: &SignArgs,
+    to_sign: &ToSign,
+) -> Result<BTreeSet<OtherFormat>, CliError> {
+    if args.no_formats || matches!(to_sign.subject, Subject::Proposal { .. }) {
+        return Ok(BTreeSet::new());
+    }
+    let formats: BTreeSet<OtherFormat> = to_sign.asked_formats().iter().chain(&args.also).copied().collect();
+    match to_sign.formats() {
+        _ if formats.is_empty() => Ok(formats),
+        Ok(_) => Ok(formats),
+        Err(error) if !args.also.is_empty() => Err(no_formats(to_sign, error)),
+        // The server does not require what the signers file asks for.
+        Err(error) => {
+            session.output.note(&format!("Signing in no other format: {error}."));
+            Ok(BTreeSet::new())
+        }
+    }
 }
 
-impl<'a> FormatChoice<'a> {
-    /// What the signers file in force asks for, and what --also names. Signers files are signed in no other format.
-    pub(super) fn of(session: &Session, args: &SignArgs, to_sign: &'a ToSign) -> Result<Self, CliError> {
-        let none = Self { formats: BTreeSet::new(), to_sign: None };
-        if args.no_formats || matches!(to_sign.subject, Subject::Proposal { .. }) {
-            return Ok(none);
-        }
-        let formats: BTreeSet<OtherFormat> =
-            to_sign.asked_formats().iter().chain(&args.also).copied().collect();
-        if formats.is_empty() {
-            return Ok(none);
-        }
-        match to_sign.formats() {
-            Ok(found) => Ok(Self { formats, to_sign: Some(found) }),
-            Err(error) if !args.also.is_empty() => Err(CliError::other(
-                format!("{} cannot be signed in other formats", to_sign.path()),
-                "leave out --also",
-            )
-            .because(error)),
-            // The server does not require what the signers file asks for.
-            Err(error) => {
-                session.output.note(&format!("Signing in no other format: {error}."));
-                Ok(none)
-            }
-        }
-    }
-
-    pub(super) fn sign(&self, key: &SigningKey) -> Result<FormatTexts, CliError> {
-        let Some(to_sign) = &self.to_sign else { return Ok(FormatTexts::new()) };
-        let you = key.public_key();
-        let sign = |format: &OtherFormat| {
-            Ok((*format, to_sign.sign(*format, &you, |message| key.sign_message(message))?))
-        };
-        self.formats.iter().map(sign).collect()
-    }
+fn no_formats(to_sign: &ToSign, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> CliError {
+    CliError::other(format!("{} cannot be signed in other formats", to_sign.path()), "leave out --also")
+        .because(error)
 }
 
 /// The formats of this submission that the server has now. An older server ignores them, and the user is told.
@@ -284,25 +351,39 @@ pub(super) fn sign(session: &Session, args: &SignArgs, file: &Path, output: &Pat
         .filter_map(|request| request.check().ok())
         .flat_map(|to_sign| to_sign.accepted_signers())
         .collect();
-    let first = requests.first().map(|request| &request.path);
-    let you = session.public_key_of(first, &listed)?;
+    let Some(first) = requests.first().map(|request| &request.path) else {
+        return Err(CliError::other("nothing is in the file to sign", "export it again"));
+    };
+    let you = session.public_key_of(Some(first), &listed)?;
+    let signing = Signing { session, args, you, shown: None };
+    let mut several = Several::new(session.output);
     let mut open = Vec::new();
     for request in &requests {
-        match find_signed(request, &you) {
-            Some(at) => session.output.line(&say_signed(&request.path, at, &state_text(false, None))),
-            None => open.push(request),
-        }
+        let Some(at) = find_signed(request, &you) else {
+            open.push(request);
+            continue;
+        };
+        let compared = signing.compare_again(request);
+        let looked = compared.and_then(|compared| {
+            signing.check_formats(&request.path, None)?;
+            let said = say_signed(&request.path, at, &state_text(false, None));
+            signing.say_again(&said, compared.as_ref());
+            Ok(())
+        });
+        several.keep(request.path.as_str(), looked);
     }
-    if open.is_empty() && !requests.is_empty() {
-        return session.output.result("", &json!({"public_key": you.to_string(), "file_paths": []}));
+    if open.is_empty() {
+        return several.finish("", json!({"public_key": you.to_string(), "file_paths": []}));
     }
-    let key = session.key(first, &listed)?;
-    let mut several = Several::new(session.output);
+    let mut keys = KeyRing::new(session);
     let mut signed = Vec::new();
     for request in open {
-        let signing = Signing { session, args, key: &key, shown: None };
-        let body = review_and_sign(&signing, request, Network::Offline);
-        signed.extend(several.keep(request.path.as_str(), body).flatten().map(|(body, _)| body));
+        let reviewed = keys.check(&you).and_then(|()| signing.review(request, Network::Offline));
+        let body = reviewed.and_then(|reviewed| {
+            let sign = |reviewed: Reviewed| reviewed.sign(keys.unlock(first, &listed)?);
+            reviewed.map(sign).transpose()
+        });
+        signed.extend(several.keep(request.path.as_str(), body).flatten());
     }
     let paths = signed.iter().map(|body| &body.file_path).collect();
     let bytes = requests::write_signatures(&signed);
@@ -314,12 +395,14 @@ pub(super) async fn submit(session: &Session, file: &Path) -> Result<(), CliErro
     let submit = async |client: &ServerClient, key: &SigningKey, body: &SignaturesBody| {
         let Submitted { answer, was_done } = client.submit_signatures(key, body).await?;
         let state = state_text(answer.is_complete, answer.waits_until);
-        let (who, path) = (body.public_key, &body.file_path);
+        let (who, path, server) = (body.public_key, &body.file_path, client.address());
         if was_done {
-            session.output.line(&format!("Nothing is left to submit of {who} on {path}: {state}"));
+            session
+                .output
+                .line(&format!("Nothing is left to submit of {who} on {path} to {server}: {state}"));
         } else {
             check_stored(session, client, body).await;
-            session.output.line(&format!("Submitted the signature of {who} on {path}: {state}"));
+            session.output.line(&format!("Submitted the signature of {who} on {path} to {server}: {state}"));
         }
         Ok((answer.is_complete, was_done))
     };

@@ -7,7 +7,7 @@ use countersign_core::values::{key::PublicKey, shown::quoted, shown::shown_text}
 use countersign_explain::{difference::list_changes, strength};
 use serde_json::json;
 
-use crate::args::{GlobalArgs, SignersEditArgs, role_options};
+use crate::args::{GlobalArgs, SignersEditArgs, role_option};
 use crate::commands::signers::log::{LogDraft, set_log};
 use crate::commands::signers::{Draft, add_strength, deliver, describe_strength, find_signers};
 use crate::settings::client_config::ClientConfigFile;
@@ -93,11 +93,7 @@ impl Draft {
         }
         let mut set = Vec::new();
         for text in &args.threshold {
-            let (group, number) = GroupName::split(text)?;
-            let threshold: usize = number.parse().map_err(|_| {
-                let message = format!("`{}` must be N or ROLE:N", shown_text(text));
-                CliError::usage(message, "as in --threshold 2 or --threshold admin:1")
-            })?;
+            let (group, threshold) = GroupName::split_threshold(text)?;
             self.group_mut(group)?.threshold = threshold;
             set.push(group.role);
         }
@@ -107,7 +103,7 @@ impl Draft {
         }
         self.roles.retain(|role, groups| *role == Role::Artifact || !groups.is_empty());
         if let Some(role) = founded.into_iter().find(|role| !set.contains(role)) {
-            let [name, _] = role_options(role);
+            let name = role_option(role);
             return Err(CliError::usage(
                 format!("{role} are new, and nothing says how many of them are needed"),
                 format!("pass --threshold {name}:N"),
@@ -131,7 +127,7 @@ impl Draft {
     }
 
     fn finish_after(&self, current: &SignersFile) -> Result<SignersFile, CliError> {
-        let next = self.finish()?;
+        let next = self.finish(|role| format!("--add {}:KEY", role_option(role)))?;
         if next.timestamp() <= current.timestamp() {
             return Err(CliError::other(
                 format!(
@@ -207,7 +203,7 @@ impl Draft {
         let GroupName { role, number } = group;
         let groups = self.roles.get_mut(&role).map(Vec::as_mut_slice).unwrap_or_default();
         let count = groups.len();
-        let [name, _] = role_options(role);
+        let name = role_option(role);
         if number.is_none() && count > 1 {
             return Err(CliError::usage(
                 format!("{role} have {count} groups"),
@@ -246,13 +242,23 @@ impl Draft {
 
 /// Names a group: its role, and which of the role's groups it is.
 #[derive(Debug, Clone, Copy)]
-struct GroupName {
-    role: Role,
+pub(super) struct GroupName {
+    pub(super) role: Role,
     /// The number of the group, counted from 0, or `None` if the role is given alone.
-    number: Option<usize>,
+    pub(super) number: Option<usize>,
 }
 
 impl GroupName {
+    /// A threshold as the user writes it: `admin:2`, `artifact.2:1` or `2`.
+    pub(super) fn split_threshold(text: &str) -> Result<(Self, usize), CliError> {
+        let (group, number) = Self::split(text)?;
+        let threshold = number.parse().map_err(|_| {
+            let message = format!("`--threshold {}` must be N or ROLE:N", shown_text(text));
+            CliError::usage(message, "as in --threshold 2 or --threshold admin:1")
+        })?;
+        Ok((group, threshold))
+    }
+
     /// `admin:REST`, `artifact.2:REST` or `REST`.
     fn split(text: &str) -> Result<(Self, &str), CliError> {
         let plain = (Self { role: Role::Artifact, number: None }, text);
@@ -262,7 +268,7 @@ impl GroupName {
             None => (group, None),
         };
         // What is no role is the beginning of a key.
-        let Some(role) = Role::ALL.into_iter().find(|role| role_options(*role)[0] == name) else {
+        let Some(role) = Role::ALL.into_iter().find(|role| role_option(*role) == name) else {
             return Ok(plain);
         };
         let number =
@@ -278,7 +284,7 @@ impl GroupName {
     }
 
     fn name(self) -> String {
-        let [name, _] = role_options(self.role);
+        let name = role_option(self.role);
         self.number.map_or_else(|| name.to_owned(), |number| format!("{name}.{}", number + 1))
     }
 }

@@ -52,7 +52,7 @@ pub(crate) async fn run(session: &Session, args: &SignersCheckArgs) -> Result<()
              --repository DIR"
         )),
     }
-    output.answer(&lines.join("\n"), &value)
+    output.answer(&output.list(&lines.join("\n")), &value)
 }
 
 async fn ask_last(

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::state::DroppedReleases;
-use countersign_core::rules::{quorum::Tally, stored::ReleaseState};
 use countersign_core::values::shown::quoted;
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
+use countersign_core::{documents::layout, rules::quorum::Tally, rules::stored::ReleaseState};
 use countersign_explain::describe::{Description, describe, proposal::ProposalDescription};
 use countersign_explain::progress::{
     ConditionProgress, GroupProgress, Member, WayProgress, condition_text, way_name,
@@ -252,7 +252,14 @@ fn group_json(group: &GroupProgress) -> Value {
 pub(super) fn not_pending(path: &RepoPath) -> CliError {
     CliError::other(
         format!("no signers file is pending at {path}"),
-        "it may be in force already: `countersign chain PROJECT` shows the history",
+        match layout::project_with_signers_at(path) {
+            Some(project) => {
+                format!(
+                    "it may be in force already: `countersign signers history {project}` shows the history"
+                )
+            }
+            None => "it may be in force already".to_owned(),
+        },
     )
 }
 

@@ -176,7 +176,7 @@ fn show_progress(
         return;
     }
     let people = People { names: description.names(), you: None };
-    let signed = people.list_or(keys.iter().copied(), "no one yet");
+    let signed = session.output.list(&people.list_or(keys.iter().copied(), "no one yet"));
     let name = session.name_of(path, None);
     session.output.note(&format!("{name}: signed by {signed}; {}", description.progress()));
     *told = Some(keys);

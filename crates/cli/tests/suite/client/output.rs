@@ -14,7 +14,7 @@ fn a_server_that_is_not_there_is_code_5_for_every_command_that_asks_the_server()
     let list = "register http://127.0.0.1:9/acme/svc.signers.json; update http://127.0.0.1:9/acme/svc.signers.json;
         release http://127.0.0.1:9/acme/app/releases/tag/v1; release --checksums http://127.0.0.1:9/acme/SHA256SUMS;
         pending; sign PATH --yes; sign --all --yes; status PATH; revoke PATH --reason x --yes; download URL;
-        verify file --url URL; bundle URL -o b.json; chain PATH; ping";
+        verify file --url URL; bundle URL -o b.json; signers history PATH; ping";
     let list = list.replace("PATH", "http/127.0.0.1/80/acme/svc.index.json");
     let list = list.replace("URL", "http://127.0.0.1:9/acme/app");
     computer.key_of("alice");

@@ -124,6 +124,6 @@ fn a_server_registers_serves_and_rotates_it_and_pages_show_it() {
     let ran = computer.run(&["signers", "edit", &world.id("acme/app"), "--max-age", "2d"]).ok();
     assert_eq!(printed(&ran)["max_age_seconds"], 2 * 86_400);
     ran.says(&["WEAKER: a proof can be 2 days old; before, 1 day"]);
-    computer.run(&["chain", &world.id("acme/app")]).ok();
+    computer.run(&["signers", "history", &world.id("acme/app")]).ok();
     fsck(&world.server.repository(), &[]).is_clean();
 }

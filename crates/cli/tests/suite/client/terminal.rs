@@ -45,14 +45,17 @@ fn anything_but_yes_signs_nothing() {
         assert!(answer == "\u{3}" || (code == 1 && seen.contains("hint")), "{answer:?}: {seen}");
     }
     // The question says how a comparison went.
-    for (content, words) in [("content", "All files are the same"), ("Content", "NOT all files")] {
-        computer.write("built/app", content);
-        let Some(mut terminal) = start(&computer, &["sign", index, "--files", "built"]) else { return };
-        terminal.answer("[y/N]", "n\n");
-        let seen = terminal.seen();
-        assert!(seen.contains(words) && !seen.contains("been compared"), "{seen}");
-        assert_eq!(terminal.end().0, 1);
-    }
+    computer.write("built/app", "content");
+    let Some(mut terminal) = start(&computer, &["sign", index, "--files", "built"]) else { return };
+    terminal.answer("[y/N]", "n\n");
+    let seen = terminal.seen();
+    assert!(seen.contains("All files are the same") && !seen.contains("been compared"), "{seen}");
+    assert_eq!(terminal.end().0, 1);
+    // What differs is not asked about.
+    computer.write("built/app", "Content");
+    let Some(terminal) = start(&computer, &["sign", index, "--files", "built"]) else { return };
+    let (code, seen) = terminal.end();
+    assert!(code == 3 && seen.contains("DIFFERS") && !seen.contains("[y/N]"), "{code}: {seen}");
     assert_eq!(world.pending(&alice()), indexes);
     // Whether `--json` refuses or asks: what is to be signed must have been seen before a `y` counts.
     let Some(mut terminal) = start(&computer, &["sign", index, "--json"]) else { return };
@@ -167,4 +170,43 @@ fn init_asks_for_all_it_needs_and_replaces_nothing() {
     let mut command = computer.command(&["keygen", "--no-password"]);
     Ran::of(command.env("HOME", &home)).failed(1).says(&["id_ed25519", "exists"]);
     assert_eq!(fs::read_to_string(home.join(".ssh/id_ed25519.pub")).unwrap(), key);
+}
+
+#[test]
+fn what_is_signed_is_shown_before_a_passphrase_is_asked_for() {
+    let world = World::start();
+    let computer = Computer::of(&world.server);
+    let secret = computer.write("secret", "correct horse");
+    computer.write("wrong", "incorrect horse");
+    let secret = secret.to_str().unwrap();
+    computer.run(&["keygen", "--out", "own", "--password-file", secret]).ok();
+    computer.run(&["signers", "new", "--artifact", "me=own.pub", "--threshold", "1", "-o", "s.json"]).ok();
+    world.files.put("/acme/app/svc.signers.json", computer.read("s.json"));
+    let own = ["--key", "own", "--password-file", secret];
+    let register = ["register", &world.files.url("/acme/app/svc.signers.json")];
+    computer.run(&[&register[..], &own].concat()).ok();
+    computer.run(&[&["sign", "--all", "--yes"], &own[..]].concat()).ok();
+    let sums = put_release(&world.files, "acme/app/1.0", &[("app", b"content"), ("sub/lib", b"library")]);
+    computer.run(&[&["release", "--checksums", &sums], &own[..]].concat()).ok();
+    let sign = ["sign", "acme/app", "1.0", "--yes", "--key", "own"];
+    let asked = computer.run(&sign).failed(2).says(&["sub/lib", "sha256:", "is encrypted"]);
+    let [shown, passphrase] = ["sha256:", "is encrypted"].map(|part| asked.stderr.find(part));
+    assert!(shown < passphrase, "{asked:?}");
+    // A lost passphrase is a lost key.
+    let (project, key) = (world.id("acme/app"), key_in(&computer, "own.pub"));
+    let replace = format!("countersign signers edit {project} --replace {key}=own-new.pub");
+    computer
+        .run(&[&sign[..], &["--password-file", "wrong"]].concat())
+        .failed(1)
+        .says(&["cannot be decrypted", &replace]);
+    // What differs is refused before that.
+    computer.write("built/app", "Content");
+    computer.run(&[&sign[..], &["--files", "built"]].concat()).failed(3).says_nothing_of(&["encrypted"]);
+}
+
+/// The key in a `.pub` file, as the client writes it.
+fn key_in(computer: &Computer, file: &str) -> String {
+    let told = computer.json(&["signers", "new", "--artifact", file, "--threshold", "1"]);
+    let file: serde_json::Value = serde_json::from_str(told["signers_file"].as_str().unwrap()).unwrap();
+    file["artifact_signers"][0]["signers"][0]["data"]["pubkey"].as_str().unwrap().to_owned()
 }

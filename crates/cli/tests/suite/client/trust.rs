@@ -58,7 +58,7 @@ fn a_project_that_begins_anew_under_the_same_name_is_refused_until_it_is_forgott
     let server = format!("http://{}", impostor.server.address());
     let args = ["download", &url, "--server", &server, "-o", "new"];
     computer.run(&args).failed(3).says(&["trust remove"]);
-    computer.run(&["chain", &impostor.id("acme/app"), "--server", &server]).failed(3);
+    computer.run(&["signers", "history", &impostor.id("acme/app"), "--server", &server]).failed(3);
     assert_eq!(computer.listing(), ["app"]);
     computer.run(&["trust", "remove", &impostor.id("acme/app"), "--yes"]).ok();
     computer.run(&args).ok();

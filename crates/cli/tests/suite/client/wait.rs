@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::support::html::short_key;
 use crate::support::{
     Launch, Person, Running, SignersFile, World, client::Computer, days_ago, metrics::free_address,
     objections::withdraw, world::checksums,
@@ -43,7 +44,7 @@ fn it_ends_when_the_last_signature_is_there_and_needs_no_key() {
     computer.run(&["status", "--wait", "--timeout", "1s", &index]).failed(6).says(&["the time is over"]);
     let running = wait(&computer, &index);
     world.sign(&alice, &index).ok();
-    let progress = running.await_note(&alice.key());
+    let progress = running.await_note(&short_key(&alice));
     assert!(progress.contains("1 of 2") || progress.contains("2 of 2"), "{progress}");
     world.sign(&bob, &index).ok();
     assert_ends(running, 0, "complete");
@@ -63,7 +64,7 @@ fn it_survives_restarts_of_the_server() {
     let running = wait(&computer, &index);
     world.server.restart();
     world.sign(&alice, &index).ok();
-    running.await_note(&alice.key());
+    running.await_note(&short_key(&alice));
     world.server.crash_and_restart();
     world.sign(&bob, &index).ok();
     assert_ends(running, 0, "complete");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::hostile::{HostileServer, Lie, Victim};
+use crate::support::html::short_key;
 use crate::support::{Person, Running, SignersFile, World, client::Computer, metrics::free_address};
 
 /// A client that is told of everything that happens from now on.
@@ -31,7 +32,7 @@ fn each_event_is_a_line_until_an_interrupt_ends_it_well() {
         let (time, rest) = line.split_once("  ").unwrap();
         assert!(countersign_core::values::time::Timestamp::parse(time).is_ok(), "{line}");
         let words: Vec<_> = rest.split_whitespace().collect();
-        assert_eq!(words, [kind, &path, "by", &by.key()]);
+        assert_eq!(words, [kind, &path, "by", &short_key(by)]);
         if kind != "registration" {
             assert_eq!(chosen.next_line(), line);
         }

@@ -28,7 +28,7 @@ fn a_server_that_shows_an_older_history_than_was_seen_is_behind_for_every_comman
     scene.newcomer.refuses(&scene.url("2.0"), 3, &[&scene.project()]);
     // Every command that shows the project notices it.
     for path in [scene.project(), scene.world.active_path("acme/app")] {
-        scene.regular.run(&["chain", &path]).failed(5).says(&["behind", "older history"]);
+        scene.regular.run(&["signers", "history", &path]).failed(5).says(&["behind", "older history"]);
     }
     let url = scene.url("2.0");
     fs::write(scene.regular.computer.path("app.tar.gz"), Scene::content("2.0")).unwrap();

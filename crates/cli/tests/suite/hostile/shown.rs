@@ -120,7 +120,7 @@ fn paths_inside_documents_are_shown_harmlessly() {
     let forged = Forgery::of(EVIL_PATH).then(&file, &origin("file_server", EVIL), &[&mallory()]);
     scene.hostile.show_history(&scene.project(), &scene.index("2.0"), &forged.history());
     scene.refused(3, &[]);
-    assert_shown(&scene.newcomer.run(&["chain", &scene.project()]), 3);
+    assert_shown(&scene.newcomer.run(&["signers", "history", &scene.project()]), 3);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn the_origin_of_a_signers_file_is_shown_harmlessly() {
         let victim = Victim::of(&server);
         let ran = victim.refuses(&url, 3, &[]);
         assert!(ran.stderr.len() < 5_000, "{} bytes are shown", ran.stderr.len());
-        assert_shown(&victim.run(&["chain", &project]), code);
+        assert_shown(&victim.run(&["signers", "history", &project]), code);
     }
 }
 
@@ -172,7 +172,7 @@ fn with_json_what_a_server_says_is_escaped_as_well() {
     for ran in [
         status,
         scene.regular.run(&["trust", "list", "--json"]),
-        scene.newcomer.run(&["chain", &project, "--json"]),
+        scene.newcomer.run(&["signers", "history", &project, "--json"]),
     ] {
         ran.json();
         assert_shown(&ran, 0);

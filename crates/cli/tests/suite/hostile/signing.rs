@@ -188,7 +188,7 @@ fn what_is_signed_is_what_was_shown_and_compared() {
     let evil = index_of(&scene.project(), None, &[listed]);
     scene.hostile.show_file(&path, evil.as_bytes());
     scene.regular.computer.write("dist/app.tar.gz", "three");
-    let compared = ["sign", path.as_str(), "--yes", "--files", "dist", "--require-match"];
+    let compared = ["sign", path.as_str(), "--yes", "--files", "dist"];
     scene.regular.run_as("alice", &compared).failed(3).says(&["1 differ", &path]);
     assert_eq!(scene.hostile.posts(), [""; 0]);
     let ran = scene.regular.run_as("alice", &["sign", &path, "--yes"]);

@@ -17,8 +17,8 @@ fn a_clone_says_the_same_as_a_server() {
     for args in [
         &["signers", "check", "acme/app"][..],
         &["drill", "acme/app", "--lose", "alice", "--steal", "bob"],
-        &["incident", "bob", "--project", "acme/app"],
-        &["incident", &key],
+        &["incident", "acme/app", "--steal", "bob"],
+        &["incident", "--steal", &key],
     ] {
         let (offline, online) = (Computer::offline().json(&[args, &copy].concat()), computer.json(args));
         // What an incident asks people to do begins with where they look.
@@ -26,10 +26,10 @@ fn a_clone_says_the_same_as_a_server() {
         assert_eq!(offline["projects"], online["projects"], "{args:?}");
         assert!(is_incident || offline == online, "{offline} {online}");
     }
-    let unknown = [&["incident", "eve", "--project", "acme/app"], &copy[..]].concat();
+    let unknown = [&["incident", "acme/app", "--steal", "eve"], &copy[..]].concat();
     computer.run(&unknown).failed(2).says(&["\"alice\", \"bob\", \"carol\""]);
-    computer.run(&[&["incident", "bob", "--project", "acme/none"], &copy[..]].concat()).failed_with(2);
-    Computer::offline().run(&["incident", "bob", "--repository", "/nowhere"]).failed_with(1);
+    computer.run(&[&["incident", "acme/none", "--steal", "bob"], &copy[..]].concat()).failed_with(2);
+    Computer::offline().run(&["incident", "--steal", "bob", "--repository", "/nowhere"]).failed_with(1);
 }
 
 #[test]

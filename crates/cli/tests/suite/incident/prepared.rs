@@ -39,8 +39,15 @@ fn a_team_without_the_stolen_key_rotates_and_revokes_with_what_was_prepared() {
     let collecting = world.add_release(&carol, "acme/app/2.0");
     world.sign(&carol, &collecting).ok();
     let computer = Computer::of(&world.server);
-    let report =
-        computer.json(&["incident", &carol.key(), "-o", "answer", "--reason", "carol's laptop was stolen"]);
+    let report = computer.json(&[
+        "incident",
+        "--steal",
+        &carol.key(),
+        "-o",
+        "answer",
+        "--reason",
+        "carol's laptop was stolen",
+    ]);
     assert_eq!(report["prepared"], json!("answer"));
 
     let next = computer.read("answer/1-acme-app/svc.signers.json");
@@ -48,7 +55,7 @@ fn a_team_without_the_stolen_key_rotates_and_revokes_with_what_was_prepared() {
         .run(&["signers", "check", "answer/1-acme-app/svc.signers.json"])
         .ok()
         .says_nothing_of(&[&carol.key()]);
-    world.files.put("/acme/app/svc.signers.json", next.clone());
+    world.files.put("/acme/app/svc.signers/next.json", next.clone());
     let lines = commands(&computer);
     let [update, sign, by_first, submit_first, by_second, submit_second] = lines.as_slice() else {
         panic!("{lines:?}")
@@ -77,9 +84,12 @@ fn a_team_without_the_stolen_key_rotates_and_revokes_with_what_was_prepared() {
     assert_eq!(world.sign(&carol, &collecting).status, 403);
     // What she registered still collects, and may be hers.
     let withdraw = format!("withdraw {collecting}");
-    computer.run(&["incident", &carol.key()]).ok().says(&[&withdraw]);
+    computer.run(&["incident", "--steal", &carol.key()]).ok().says(&[&withdraw]);
     computer.run_as("alice", &["withdraw", &collecting, "--reason", "not hers", "--yes"]).ok();
-    computer.run(&["incident", &carol.key()]).ok().says(&["nothing to rotate and nothing to revoke"]);
+    computer
+        .run(&["incident", "--steal", &carol.key()])
+        .ok()
+        .says(&["nothing to rotate and nothing to revoke"]);
 }
 
 /// The steps can come in any order, and any key can have begun a revocation before the plan was made.
@@ -96,9 +106,11 @@ fn the_plan_works_in_every_order() {
         let begun_with = world.revocation_of(&first, "words of the thief");
         assert_eq!(world.revoke_with(beginner, &first, &begun_with).status, 202);
         let computer = Computer::of(&world.server);
-        let prepare = ["incident", &bob.key(), "-o", "answer", "--reason", "bob's laptop was stolen"];
+        let prepare =
+            ["incident", "--steal", &bob.key(), "-o", "answer", "--reason", "bob's laptop was stolen"];
         let shown = computer.run(&prepare).ok();
-        world.files.put("/acme/app/svc.signers.json", computer.read("answer/1-acme-app/svc.signers.json"));
+        let next = computer.read("answer/1-acme-app/svc.signers.json");
+        world.files.put("/acme/app/svc.signers/next.json", next);
         let lines = commands(&computer);
         let [update, sign, revoking @ ..] = lines.as_slice() else { panic!("{lines:?}") };
         // In the order in which the plan names them, and in the other one.
@@ -118,7 +130,10 @@ fn the_plan_works_in_every_order() {
         for index in &indexes {
             assert!(world.exists(&format!("{index}.revocation.json")), "{index}, begun {begun}");
         }
-        computer.run(&["incident", &bob.key()]).ok().says(&["nothing to rotate and nothing to revoke"]);
+        computer
+            .run(&["incident", "--steal", &bob.key()])
+            .ok()
+            .says(&["nothing to rotate and nothing to revoke"]);
         // What only the stolen key began says what the thief says. It is replaced, once the rotation has taken its key out.
         if beginner.key() == bob.key() {
             shown.says(&["Only named keys began to revoke 1 of them"]);
@@ -136,7 +151,7 @@ fn a_clone_without_a_network_prepares_the_same() {
     let repository = world.server.repository();
     let offline = Computer::offline();
     let key = carol.key();
-    let args = ["incident", &key, "--repository", repository.to_str().unwrap(), "-o", "answer"];
+    let args = ["incident", "--steal", &key, "--repository", repository.to_str().unwrap(), "-o", "answer"];
     offline.run(&args).ok();
     // The same revocation is signed here and taken there.
     offline
@@ -160,7 +175,7 @@ fn a_group_that_would_be_too_small_is_a_decision_for_people() {
         .with("master_keys", named_group(1, &["mary"]));
     let world = World::with_project(&file, &[&alice, &bob, &mary]);
     let computer = Computer::of(&world.server);
-    let shown = computer.run(&["incident", &bob.key(), "-o", "answer"]).ok();
+    let shown = computer.run(&["incident", "--steal", &bob.key(), "-o", "answer"]).ok();
     shown.says(&[
         "Decide: artifact signers need 2 signatures, and without these keys 1 would be left",
         "--threshold artifact:1",
@@ -171,7 +186,8 @@ fn a_group_that_would_be_too_small_is_a_decision_for_people() {
     let line = written.lines().find(|line| line.contains("--replace")).unwrap().trim_start_matches("# ");
     let new = computer.key_of("bob-new").with_extension("pub");
     paste(&computer, "alice", &line.replace("NEW.pub", new.to_str().unwrap()));
-    world.files.put("/acme/app/svc.signers.json", computer.read("answer/1-acme-app/svc.signers.json"));
+    let next = computer.read("answer/1-acme-app/svc.signers.json");
+    world.files.put("/acme/app/svc.signers/next.json", next);
     let lines = commands(&computer);
     paste(&computer, "mary", &lines[0]);
     paste(&computer, "mary", &lines[1]);
@@ -185,7 +201,10 @@ fn if_no_one_else_can_rotate_it_says_so() {
     let [alice, bob] = ["alice", "bob"].map(person);
     let world = World::with_project(&SignersFile::of(2, &[&alice, &bob]), &[&alice, &bob]);
     let computer = Computer::of(&world.server);
-    computer.run(&["incident", &bob.key()]).ok().says(&["cannot rotate without a named key", "be first"]);
+    computer
+        .run(&["incident", "--steal", &bob.key()])
+        .ok()
+        .says(&["cannot rotate without a named key", "be first"]);
 }
 
 /// What the keys signed and still waits is stopped with the commands that were printed, by those who may.
@@ -210,7 +229,7 @@ fn what_waits_is_vetoed_and_withdrawn_by_those_who_are_left() {
     assert_eq!(world.read(&world.active_path("acme/app")), file(days_ago(5)).bytes(), "it waits");
     let computer = Computer::of(&world.server);
     let stolen = [alice.key(), bob.key()];
-    let shown = computer.run(&["incident", &stolen[0], &stolen[1], "-o", "answer"]).ok();
+    let shown = computer.run(&["incident", "--steal", &stolen[0], &stolen[1], "-o", "answer"]).ok();
     shown.says(&["enough of these have to veto it: mary", "wait 72 hours", "an admin can withdraw"]);
     let written = String::from_utf8(computer.read("answer/commands.txt")).unwrap();
     let line = |word: &str| {

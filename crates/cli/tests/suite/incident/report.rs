@@ -99,7 +99,7 @@ fn one_key_and_several_are_told_the_same_by_server_mirror_data_directory_and_clo
 
     // People get the same, and nothing was changed by asking.
     let before = world.git().commit_count();
-    let shown = computer.run(&["incident", &bob.key()]).ok();
+    let shown = computer.run(&["incident", "--steal", &bob.key()]).ok();
     shown.says(&[
         &world.id("acme/app"),
         "artifact signer, admin, revoker",
@@ -114,11 +114,12 @@ fn one_key_and_several_are_told_the_same_by_server_mirror_data_directory_and_clo
 fn a_mirror_that_does_not_have_everything_gives_no_all_clear() {
     let origin = format!("http://{}", free_address());
     let mirror = start_mirror(&origin);
-    let asked = Computer::of(&mirror).run(&["incident", &person("bob").key()]);
+    let asked = Computer::of(&mirror).run(&["incident", "--steal", &person("bob").key()]);
     assert_eq!(asked.code, 3, "{asked:?}");
     let words = ["not everything could be read", &format!("received nothing from {origin}")];
     asked.says(&words).says_nothing_of(&["signed nothing", "nothing to rotate"]);
-    let report = Computer::of(&mirror).run(&["incident", &person("bob").key(), "--json"]).json_error(3);
+    let report =
+        Computer::of(&mirror).run(&["incident", "--steal", &person("bob").key(), "--json"]).json_error(3);
     assert_eq!(report["complete"], json!(false), "{report}");
 }
 
@@ -138,7 +139,7 @@ fn what_cannot_be_verified_is_told_beside_the_rest() {
     git.commit_file(&format!("{second}.signers.json"), b"{}");
     git.commit_file(&format!("{}/svc.signers.history/000001.json", world.id("acme/tool")), b"{}");
     let key = bob.key();
-    let args = ["incident", key.as_str(), "--repository", clone.to_str().unwrap()];
+    let args = ["incident", "--steal", key.as_str(), "--repository", clone.to_str().unwrap()];
     let error = computer.run(&[&args[..], &["--json"]].concat()).json_error(3);
     assert_eq!(error["projects"].as_array().unwrap().len(), 1, "{error}");
     assert_eq!(error["projects"][0]["releases"], json!([]), "a signature on other bytes counts for nothing");
@@ -171,7 +172,7 @@ fn a_stranger_keeps_no_one_from_a_report() {
     let repository = world.server.repository();
     for source in [&[][..], &["--repository", repository.to_str().unwrap()]] {
         let key = alice.key();
-        let asking = [&["incident", &key], source].concat();
+        let asking = [&["incident", "--steal", &key], source].concat();
         let shown = computer.run(&asking).failed_with(3);
         let shown =
             shown.says(&["aaa/trap", "which is not in the past", "What to do, in this order", "and 2 more"]);
@@ -184,7 +185,7 @@ fn a_stranger_keeps_no_one_from_a_report() {
         assert_eq!(told["projects"][0]["project_id"], json!(world.id("acme/app")));
         assert_eq!(told["steps"].as_object().map(serde_json::Map::len), Some(1), "{}", told["steps"]);
         // Named, it is told in full.
-        let named = [&asking[..], &["--project", "aaa/p3"]].concat();
+        let named = [&["incident", "aaa/p3"], &asking[1..]].concat();
         computer.run(&named).ok().says(&["alone they can register releases", "svc.signers.json"]);
     }
 }
@@ -197,7 +198,7 @@ fn hostile_names_stay_inside_their_line() {
     let world = World::with_project(&SignersFile::new().with("artifact_signers", group), &[&alice, &bob]);
     world.add_signed_release("acme/app/1.0", &[&bob]);
     let computer = Computer::of(&world.server);
-    let shown = computer.run(&["incident", &bob.key(), "-o", "answer"]).ok();
+    let shown = computer.run(&["incident", "--steal", &bob.key(), "-o", "answer"]).ok();
     let written = String::from_utf8(computer.read("answer/commands.txt")).unwrap();
     for line in written.lines() {
         assert!(line.starts_with('#') || line.starts_with("countersign "), "{line}");

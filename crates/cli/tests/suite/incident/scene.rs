@@ -18,7 +18,7 @@ pub(super) fn start_team() -> World {
 /// The report for programs, about the one project that it must have.
 #[track_caller]
 pub(super) fn ask(computer: &Computer, args: &[&str]) -> Value {
-    let report = computer.json(&[&["incident"], args].concat());
+    let report = computer.json(&[&["incident", "--steal"], args].concat());
     assert_eq!(report["projects"].as_array().map(Vec::len), Some(1), "{report}");
     report["projects"][0].clone()
 }

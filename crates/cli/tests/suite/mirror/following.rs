@@ -95,7 +95,7 @@ fn clients_download_verify_and_ask_through_a_mirror() {
     assert_eq!(computer.read("app.tar.gz"), b"content");
     computer.run(&["verify", "app.tar.gz", "--url", &url]).ok();
     computer.run(&["status", &world.index_path("acme/app/1.0")]).ok();
-    computer.run(&["chain", &world.id("acme/app")]).ok();
+    computer.run(&["signers", "history", &world.id("acme/app")]).ok();
     // The change goes to the origin, and the mirror says where that is.
     let ran = computer.run_as("alice", &["sign", &world.index_path("acme/app/1.1"), "--yes"]);
     ran.failed(1).says(&["mirror of", &url_of(&world.server)]);

@@ -53,7 +53,7 @@ impl ReleaseScene {
         let keys = ["alice", "bob", "carol"]
             .map(|name| format!("{name}={}", text(&self.computer.key_of(name).with_extension("pub"))));
         let [a, b, c] = &keys;
-        let new = ["signers", "new", "--artifact", a, b, c, "--artifact-threshold", "2", "-o", SIGNERS];
+        let new = ["signers", "new", "--artifact", a, b, c, "--threshold", "2", "-o", SIGNERS];
         self.computer.run(&new).ok();
         self.computer.run_as("alice", &["register", &format!("{}/svc.signers.json", self.url)]).ok();
         self.computer.sign_all(&["alice", "bob", "carol"]);

@@ -11,7 +11,7 @@ use crate::support::client::{Ran, text};
 fn a_release_is_published_only_after_enough_have_signed_it() {
     let Some(scene) = ReleaseScene::start() else { return };
     scene.build(&["--check"]).ok().says(&["Both builds are the same", VERSION]);
-    scene.register().ok().says(&["--require-match"]);
+    scene.register().ok().says(&["--files"]);
     scene.publish().failed_with(6);
     scene.computer.sign_all(&["alice"]);
     scene.publish().failed_with(6);

@@ -127,10 +127,10 @@ fn another_log_is_refused_until_the_user_or_the_policy_accepts_it() {
     );
     scene.hostile.answer("/log/key", Lie::bytes(format!("{}\n", other.unwrap())));
     let refused = scene.user.refuses(&scene.url("2.0"), 3, &["THE LOG HAS CHANGED", "sign.example.org/new"]);
-    refused.says(&["countersign trust forget-log sign.example.org/log"]);
-    scene.user.run(&["trust", "forget-log", "sign.example.org/none"]).failed(1).says(&["trust list"]);
-    scene.user.run(&["trust", "forget-log", "sign.example.org/log"]).failed(2).says(&["--yes"]);
-    scene.user.run(&["trust", "forget-log", "sign.example.org/log", "--yes"]).ok();
+    refused.says(&["countersign trust remove sign.example.org/log"]);
+    scene.user.run(&["trust", "remove", "sign.example.org/none"]).failed(1).says(&["trust list"]);
+    scene.user.run(&["trust", "remove", "sign.example.org/log"]).failed(2).says(&["--yes"]);
+    scene.user.run(&["trust", "remove", "sign.example.org/log", "--yes"]).ok();
     assert!(scene.user.computer.pins()["logs"].is_null());
     scene.hostile.answer("/log/key", Lie::bytes(format!("{}\n", log_key())));
     scene.user.takes(&scene.url("2.0"), &content("2.0"));

@@ -60,7 +60,7 @@ pub(crate) fn open(server: &TestServer, target: &str) -> Html {
     html
 }
 
-/// As pages show a key where they do not show all of it.
+/// As pages and lists of the client show a key where they do not show all of it.
 pub(crate) fn short_key(person: &Person) -> String {
     let key = person.key();
     let code = key.strip_prefix("svc-pub:").expect("the form of a key");

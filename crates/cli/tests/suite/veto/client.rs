@@ -36,12 +36,12 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
 
     // An incident names the time that is left.
     let key = person("bob").key();
-    scene.run_as(&masters, "mia", &["incident", &key]).ok().says(&[
+    scene.run_as(&masters, "mia", &["incident", "--steal", &key]).ok().says(&[
         "all signatures are there; it takes effect on",
         ", which takes effect on",
         "have to veto it",
     ]);
-    let report = scene.run_as(&masters, "mia", &["incident", &key, "--json"]).ok().json();
+    let report = scene.run_as(&masters, "mia", &["incident", "--steal", &key, "--json"]).ok().json();
     assert!(report["projects"][0]["open"][0]["waits_until"].is_string(), "{report}");
 
     let mut command = masters.command(&["status", "--wait", &id]);
@@ -80,7 +80,7 @@ fn masters_stop_thieves_who_hold_enough_admin_keys() {
     scene.run_as(&masters, "mia", &["sign", "--all", "--yes"]).ok();
     scene.run_as(&masters, "moe", &["sign", "--all", "--yes"]).ok().says(&["complete"]);
     assert_eq!(scene.signers(), clean.bytes());
-    scene.run_as(&masters, "mia", &["chain", &id]).ok();
+    scene.run_as(&masters, "mia", &["signers", "history", &id]).ok();
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `countersign chain`
+//! `countersign signers history`
 
 use countersign_core::documents::history::{History, HistoryEntry};
 use countersign_core::documents::{layout, layout::Signable, signers::Metadata, signers::SignersFile};
@@ -10,9 +10,9 @@ use serde_json::json;
 use crate::client::targets::{ReleaseName, ServerPath};
 use crate::client::{ServerClient, session::Reader, session::Session, state::Shown};
 use crate::evidence::{proof, proof::Network};
-use crate::{args::ChainArgs, settings::trust::TrustFile, words::error::CliError};
+use crate::{args::SignersHistoryArgs, settings::trust::TrustFile, words::error::CliError};
 
-pub(crate) async fn run(session: &Session, args: &ChainArgs) -> Result<(), CliError> {
+pub(crate) async fn run(session: &Session, args: &SignersHistoryArgs) -> Result<(), CliError> {
     let name = ReleaseName::parse_one(&args.names)?;
     let ServerPath { client, path: asked, shown } = session.find_path(&name, Reader::Signer).await?;
     let shown = match shown {
