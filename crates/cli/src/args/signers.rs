@@ -5,7 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource, value_parser,
 };
-use countersign_core::{documents::signers::Role, values::other_format::OtherFormat};
+use countersign_core::documents::signers::Role;
+use countersign_core::values::{other_format::OtherFormat, shown::shown_text};
 
 use crate::{args::client::parse_duration, args::client::parse_format, words::error::CliError};
 
@@ -259,6 +260,55 @@ pub(crate) fn role_option(role: Role) -> &'static str {
         Role::Admin => "admin",
         Role::Master => "master",
         Role::Revocation => "revocation",
+    }
+}
+
+/// Names a group: its role, and which of the role's groups it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroupName {
+    pub(crate) role: Role,
+    /// The number of the group, counted from 0, or `None` if the role is given alone.
+    pub(crate) number: Option<usize>,
+}
+
+impl GroupName {
+    /// A threshold as the user writes it: `admin:2`, `artifact.2:1` or `2`.
+    pub(crate) fn split_threshold(text: &str) -> Result<(Self, usize), CliError> {
+        let (group, number) = Self::split(text)?;
+        let threshold = number.parse().map_err(|_| {
+            let message = format!("`--threshold {}` must be N or ROLE:N", shown_text(text));
+            CliError::usage(message, "as in --threshold 2 or --threshold admin:1")
+        })?;
+        Ok((group, threshold))
+    }
+
+    /// `admin:REST`, `artifact.2:REST` or `REST`.
+    pub(crate) fn split(text: &str) -> Result<(Self, &str), CliError> {
+        let plain = (Self { role: Role::Artifact, number: None }, text);
+        let Some((group, rest)) = text.split_once(':') else { return Ok(plain) };
+        let (name, number) = match group.split_once('.') {
+            Some((name, number)) => (name, Some(number)),
+            None => (group, None),
+        };
+        // What is no role is the beginning of a key.
+        let Some(role) = Role::ALL.into_iter().find(|role| role_option(*role) == name) else {
+            return Ok(plain);
+        };
+        let number =
+            number.map(|number| number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)));
+        match number {
+            Some(None) => Err(CliError::usage(
+                format!("`{}` names no group", shown_text(group)),
+                format!("{name}.1 is the first group, {name}.2 the second"),
+            )),
+            Some(number @ Some(_)) => Ok((Self { role, number }, rest)),
+            None => Ok((Self { role, number: None }, rest)),
+        }
+    }
+
+    pub(crate) fn name(self) -> String {
+        let name = role_option(self.role);
+        self.number.map_or_else(|| name.to_owned(), |number| format!("{name}.{}", number + 1))
     }
 }
 

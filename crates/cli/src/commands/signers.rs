@@ -15,10 +15,9 @@ use countersign_explain::strength::{ActStrength, Strength};
 use countersign_explain::{log_strength::LogStrength, strength, words::describe_delay, words::shown_signers};
 use serde_json::{Value, json};
 
-use crate::args::{SignersNewArgs, role_option};
+use crate::args::{GroupName, SignersNewArgs, role_option};
 use crate::client::session::{Reader, Session};
 use crate::client::{ServerClient, now, targets::ReleaseName, targets::ServerPath};
-use crate::commands::signers::edit::GroupName;
 use crate::commands::signers::log::{LogDraft, set_log};
 use crate::evidence::{proof, proof::Network, repository_copy::RepositoryView};
 use crate::words::{error::CliError, error::shown_path, output::Output};
