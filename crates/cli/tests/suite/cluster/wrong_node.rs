@@ -158,7 +158,8 @@ fn a_forged_commit_in_a_stopped_node_stops_that_node_alone_whatever_the_order_ha
     await_that("it is named", || {
         let status = scene.status();
         let nodes = status["nodes"].as_array().cloned().unwrap_or_default();
-        nodes.iter().filter(|node| node["state"] == "stopped").count() == 1
+        let names_it = |node: &Value| node["stopped"].as_str().is_some_and(|why| why.contains(&forged));
+        nodes.iter().filter(|node| node["state"] == "stopped" && names_it(node)).count() == 1
     });
     scene.check_signing(&[0, 1]);
     scene.cluster.node_mut(2).restart();
