@@ -10,6 +10,7 @@ use countersign_core::documents::{
 };
 use countersign_core::proof::to_sign::{SigningRequest, ToSign};
 use countersign_core::values::{key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp};
+use countersign_explain::describe::describe;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -83,6 +84,7 @@ impl<'a> Outcome<'a> {
         if let Some(at) = find_signed(&gathered.request, &you) {
             let is_complete = gathered.is_complete;
             let state = state_text(is_complete, find_due(shown)?);
+            let state = say_progress(shown, path).unwrap_or(state);
             let formats = shown.parsed(&layout::other_formats_of(path), OtherFormatsFile::parse)?;
             let stored = formats.unwrap_or_default().entries.remove(&you).unwrap_or_default();
             let comparison = signing.compare_again(&gathered.request)?;
@@ -129,7 +131,7 @@ fn say_done(session: &Session, signed: &Signed) {
         "Signed {} on {}: {}",
         session.name_of(&signed.path, None),
         signed.server,
-        state_text(signed.is_complete, signed.waits_until)
+        signed.progress.clone().unwrap_or_else(|| state_text(signed.is_complete, signed.waits_until))
     ));
     if let Some(dropped) = &signed.dropped_text {
         session
@@ -147,6 +149,9 @@ struct Signed {
     you: PublicKey,
     server: String,
     is_complete: bool,
+    /// Who still has to sign, in words.
+    #[serde(skip)]
+    progress: Option<String>,
     /// When signers take effect that have all signatures.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_until: Option<Timestamp>,
@@ -233,17 +238,28 @@ async fn sign_one(
     let drops = if is_in_force { shown.drops() } else { DroppedReleases::default() };
     let (dropped_text, dropped) = (dropped_text(&drops), drops.releases);
     let server = client.address();
+    let progress = match is_complete {
+        true => None,
+        false => client.state_at(&path).await.ok().and_then(|shown| say_progress(&shown, &path)),
+    };
     Ok(Some(Signed {
         path,
         you,
         server,
         is_complete,
+        progress,
         waits_until,
         comparison,
         formats,
         dropped,
         dropped_text,
     }))
+}
+
+/// Says what is missing, and from whom, if a file still collects signatures.
+fn say_progress(shown: &Shown, path: &RepoPath) -> Option<String> {
+    let description = describe(&shown.files, path).ok().flatten()?;
+    (!description.missing().is_empty()).then(|| format!("it {}", description.progress()))
 }
 
 /// A signature that the server refuses can be one on what was there a moment ago.

@@ -61,7 +61,7 @@ fn show_vetoed(session: &Session, target: &Target, args: &StatusArgs) -> Result<
     value["file_path"] = json!(path.as_str());
     value["is_complete"] = json!(false);
     value["vetoed"] = json!(true);
-    session.output.answer(&text, &value)
+    session.output.answer(&session.output.list(&text), &value)
 }
 
 /// What a withdrawn release leaves behind.
@@ -86,5 +86,5 @@ fn show_withdrawn(session: &Session, target: &Target, args: &StatusArgs) -> Resu
         "withdrawn_at": withdrawal.request.timestamp,
         "earlier_objections": earlier_objections_json(&earlier),
     });
-    session.output.answer(&text, &value)
+    session.output.answer(&session.output.list(&text), &value)
 }

@@ -166,7 +166,8 @@ impl Report<'_> {
         }
         line("release", release_name(artifact));
         let names = Names::of([&artifact.governing().signers]);
-        line("signed by", People { names: &names, you: None }.list(artifact.signed_by.keys().copied()));
+        let signed = People { names: &names, you: None }.list(artifact.signed_by.keys().copied());
+        line("signed by", output.list(&signed));
         line(
             "thresholds",
             artifact.groups().iter().map(GroupCount::to_string).collect::<Vec<_>>().join("; "),

@@ -28,7 +28,8 @@ pub(super) async fn show(session: &Session, target: &Target, args: &StatusArgs) 
     };
     args.outputs.append(&[("INDEX", path.as_str()), ("STATE", standing.state_name())])?;
     let name = session.name_of(project, Some(project));
-    session.output.answer(&standing.text(&name, session.own_key(), session.output), &standing.json(path))
+    let text = standing.text(&name, session.own_key(), session.output);
+    session.output.answer(&session.output.list(&text), &standing.json(path))
 }
 
 struct ProjectStanding<'a> {

@@ -6,7 +6,7 @@ use crate::support::hostile::{
     Forgery, HostileServer, Lie, Listed, Scene, Victim, assert_harmless, index_of, origin, revocation_of,
     signature_set,
 };
-use crate::support::{FileServer, SignersFile, alice, client::Ran, mallory};
+use crate::support::{FileServer, SignersFile, alice, client::Ran, html::short_key, mallory};
 
 /// Clears the screen, begins a line, turns text round, hides a word.
 const EVIL: &str =
@@ -201,7 +201,7 @@ fn a_name_stands_beside_its_key_and_cannot_pass_for_more() {
     };
     publish(&file);
     let ran = Victim::of(&server).takes(&url, b"x");
-    let expected = format!("\"{name}\" ({})", mallory().key());
+    let expected = format!("\"{name}\" ({})", short_key(&mallory()));
     assert!(ran.stdout.contains(&expected), "{expected} is missing: {ran:?}");
     // Invisible characters in a name make the file invalid (D8).
     for evil in [EVIL, "a\u{202e}", "\u{200b}", "a\nb"] {

@@ -73,6 +73,16 @@ fn the_guide_can_be_pasted_from_its_beginning_to_its_end() {
 fn the_walk_through_of_the_readme_can_be_pasted() {
     let (_dir, run) = paste(&commands("README.md", "## First walk-through", "## Where to go next"));
     assert_works(&run, &["Verified app.tar.gz", "Create the repository"]);
+    // The sample above it is such a report.
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md"));
+    let said = String::from_utf8_lossy(&run.stdout);
+    let [sample, report] = [page.expect("the page is there").as_str(), &said].map(|text| {
+        let report = text.lines().skip_while(|line| !line.starts_with("Verified app.tar.gz: "));
+        let lines = report.skip(1).take_while(|line| line.starts_with("  "));
+        lines.map(|line| line.get(2..14).unwrap_or_default().trim_end().to_owned()).collect::<Vec<_>>()
+    });
+    assert_eq!(sample, report);
+    assert!(report.contains(&"signed by".to_owned()), "{said}");
 }
 
 #[test]
