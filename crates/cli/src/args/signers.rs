@@ -333,6 +333,8 @@ impl GroupArgs {
             command.arg(keys.required(role == Role::Artifact).help(role_help(role)))
         });
         let threshold = Arg::new(THRESHOLD).long(THRESHOLD).action(ArgAction::Append).required(true);
+        // The spelling of earlier scripts.
+        let threshold = threshold.alias("artifact-threshold");
         command.arg(
             threshold.value_name("[ROLE:]N").help(
                 "How many signatures a role needs, as in 2 or admin:1; once for each role that has keys",

@@ -361,7 +361,7 @@ impl Session {
             StateSubject::Project(_) if skipped.is_empty() => Err(no_complete_release(&shown.client, path)),
             StateSubject::Project(_) => Err(CliError::other(
                 format!("{} has no release of {path} that can be recommended", shown.client.address()),
-                "wait for a newer release, or ask the project; `countersign status PROJECT TAG` shows the reason",
+                format!("wait for a newer release, or ask the project; `countersign releases {path}` shows all of them"),
             )
             .because(skipped.join(" "))),
         }
@@ -371,7 +371,7 @@ impl Session {
 pub(crate) fn no_complete_release(client: &ServerClient, path: &RepoPath) -> CliError {
     CliError::other(
         format!("{} has no complete release of {path}", client.address()),
-        "ask the project; `countersign status PROJECT TAG` shows how far a release is",
+        format!("ask the project; `countersign releases {path}` shows how far its releases are"),
     )
 }
 

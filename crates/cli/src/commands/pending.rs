@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_api::catalogue::{KeyPendingResponse, WaitingFile, WaitingKind};
 use countersign_core::documents::{layout, signers::Role, signers::SignersFile};
+use countersign_core::rules::quorum::Tally;
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::shown_text, time::Timestamp};
 use countersign_explain::progress::Names;
 use serde_json::{Value, json};
@@ -151,7 +152,7 @@ fn to_text(
         lines.push(session.output.strong(&session.name_of(&file.file_path, Some(&file.project_id))));
         lines.extend(ask(file, session.output).into_iter().map(|line| format!("  {line}")));
         let (collected, needed, age) = (file.collected, file.needed, age_text(file.since, now));
-        lines.push(format!("  {collected} of {needed} signatures, since {age}"));
+        lines.push(format!("  {}, since {age}", Tally { collected, needed }));
         let people = People { names: names.get(&file.project_id).unwrap_or(&nameless), you: None };
         lines.extend(file.by.map(|key| format!("  by {}", people.name(key))));
         if servers.len() > 1 {

@@ -6,7 +6,7 @@ use countersign_api::{answers::AssetsResponse, error_code::ErrorCode, requests::
 use countersign_core::documents::{index::PublishedFile, index::ReleaseIndex, layout, signers::Metadata};
 use countersign_core::rules::{place::path_of_url, place::release_tag_at, stored, stored::ReleaseState};
 use countersign_core::values::{bounds::FILE_BYTES, key::PublicKey, path::RepoPath, shown::shown_text};
-use countersign_explain::describe::release::{ReleaseSummary, describe_release, summarise_release};
+use countersign_explain::describe::{describe, release::ReleaseSummary, release::summarise_release};
 use countersign_explain::progress::Names;
 use countersign_forge::checksums::{Checksums, locate_checksums};
 use countersign_forge::download_url::locate_release_page;
@@ -147,20 +147,15 @@ async fn show_new(
     you: PublicKey,
 ) -> Result<(), CliError> {
     let AssetsResponse { index_file_path: path, replaced, .. } = answer;
-    let replaced = match replaced {
-        Some(replaced) => {
-            let shown = client.state_at(&path).await.ok();
-            let described = shown.and_then(|shown| describe_release(&shown.files, &path).ok().flatten());
-            Some((described.map(|release| release.names).unwrap_or_default(), replaced.signatures))
-        }
-        None => None,
-    };
+    let described = client.state_at(&path).await.ok();
+    let described = described.and_then(|shown| describe(&shown.files, &path).ok().flatten());
     let shown = session.name_of(&path, None);
     let mut text = format!("Registered {path} on {}", client.address());
-    if let Some((names, dropped)) = &replaced {
-        let people = People { names, you: Some(you) };
+    if let Some(replaced) = &replaced {
+        let names = described.as_ref().map(|described| described.names().clone()).unwrap_or_default();
+        let people = People { names: &names, you: Some(you) };
         text.push_str("\nIt replaces one that was collecting. ");
-        text.push_str(&match dropped.as_slice() {
+        text.push_str(&match replaced.signatures.as_slice() {
             [] => "No one had signed that one.".to_owned(),
             dropped => {
                 let dropped = session.output.list(&people.list(dropped.iter().copied()));
@@ -168,8 +163,9 @@ async fn show_new(
             }
         });
     }
-    text.push_str(&format!("\nNow enough signers sign it, each with `countersign sign {shown}`"));
-    let dropped = replaced.map(|(_, dropped)| json!({"signatures": dropped}));
+    let progress = described.map_or("waits for signatures".to_owned(), |described| described.progress());
+    text.push_str(&format!("\nIt {progress}, each with `countersign sign {shown}`"));
+    let dropped = replaced.map(|replaced| json!({"signatures": replaced.signatures}));
     let page = page_of(client, &path);
     text.push_str(&format!("\nIts page: {page}"));
     args.outputs.append(&[("INDEX", path.as_str()), ("PAGE", &page)])?;

@@ -141,7 +141,7 @@ fn pair_whole<'a>(
     let names = missing.iter().take(10).copied().collect::<Vec<_>>().join(", ");
     Err(CliError::unverified(
         format!("{} files of {} are not here: {}", missing.len(), artifact.path, shown_text(&names)),
-        "`countersign download NAME -o DIR` fetches and verifies all of them",
+        format!("`countersign download {} -o DIR` fetches and verifies all of them", artifact.path),
     ))
 }
 
@@ -309,8 +309,8 @@ async fn find_by_digest(
     let servers: Vec<String> = clients.iter().map(ServerClient::address).collect();
     Err(CliError::unverified(
         format!("{file} is in no complete release that {} knows", servers.join(" or ")),
-        "do not use it. A release that still collects signatures is not found by its files: `countersign status NAME` \
-         shows it. If you know where the file came from, pass --url URL; another server: --server URL",
+        "do not use it. A release that still collects signatures is not found by its files: `countersign releases` \
+         with its project shows it. If you know where the file came from, pass --url URL; another server: --server URL",
     ))
 }
 

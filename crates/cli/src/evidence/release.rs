@@ -96,7 +96,7 @@ pub(crate) fn require_evidence(shown: Shown) -> Result<ShownEvidence, CliError> 
     };
     Err(CliError::unverified(
         format!("{path} is not signed by enough people yet: {so_far}"),
-        "wait until the project has signed it; `countersign status NAME` shows who is missing",
+        format!("wait until the project has signed it; `countersign status {path}` shows who is missing"),
     ))
 }
 

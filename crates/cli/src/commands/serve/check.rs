@@ -137,8 +137,8 @@ async fn ask_witnesses(log: &LogSettings) -> Report {
     let answers = join_all(asked.iter().map(AskedWitness::check_answers)).await;
     let mut answering: BTreeSet<_> = policy.witness_keys().iter().map(VerifierKey::key).collect();
     for witness in policy.witnesses() {
-        let place = witness.url.as_deref().unwrap_or("which sends its cosignatures itself");
-        report.say("witness", format!("{}, {place}", witness.name));
+        let url = witness.url.as_deref().unwrap_or("which sends its cosignatures itself");
+        report.say("witness", format!("{}, {url}", witness.name));
     }
     for (witness, answer) in asked.iter().zip(answers) {
         if let Err(reason) = answer {
