@@ -159,7 +159,7 @@ Examples:
       --signer bob=bob.pub carol=carol.pub --threshold 2 --server https://sign.example.org
 
 Writes svc.signers.json, and says which commands come next. Your own key is the one that --key names, that is set, that \
-the agent holds, or that is in ~/.ssh/id_ed25519. If there is none, the command makes one there. It replaces no file. \
+the agent holds, or that is in ~/.ssh/id_ed25519. If you have no key yet, the command makes one there. It replaces no file. \
 Without a terminal, it names the flag of each missing answer.
 
 The file lists you and the others as artifact signers. `countersign signers new` also writes other roles, registrars for CI \

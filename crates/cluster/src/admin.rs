@@ -86,7 +86,7 @@ async fn read(session: &DatabaseSession) -> Result<ClusterStatus, DatabaseError>
             at: database::from_system(row.try_get(2)?)?,
         }),
     };
-    // A node says where it is every few seconds. Batches that came since then are none that it lags behind.
+    // A node reports every few seconds how far it is. It does not lag behind batches that came after its report.
     let nodes = "select name, coalesce(position, 0), commit, coalesce(version, ''), started, \
         coalesce(extract(epoch from now() - seen), 0)::bigint, clock_millis, halted, \
         coalesce((select seq from svc_batch where at <= seen or seen < now() - make_interval(secs => $1) \

@@ -23,7 +23,7 @@
 //! alice@away $ COMMAND                                   on another computer; `away` reaches no server, `new` was told of none
 //! write NAME: TEXT, holds NAME: TEXT, lists: NAMES       files of a computer, also as `write@away`; `carry NAMES: away there`
 //! sh: COMMANDS                                           of a shell, in a computer's directory, with $CONFIG for its settings
-//! pins: FIELDS                                           what its file of pins has, in JSON; `pins: none` if there is none
+//! pins: FIELDS                                           what its file of pins has, in JSON; `pins: none` for no file
 //! serve PATH: TEXT                                       on the file server; `\n` for a line break
 //! publish DIR: NAME=TEXT NAME=TEXT                       files and SHA256SUMS; `release DIR by alice bob` signs them
 //! upstream PATH: 404                                     also: `hung up`, `broken off TEXT`, `endless`

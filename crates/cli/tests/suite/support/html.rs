@@ -60,7 +60,7 @@ pub(crate) fn open(server: &TestServer, target: &str) -> Html {
     html
 }
 
-/// As pages and lists of the client show a key where they do not show all of it.
+/// The key of a person in short, which pages and lists of the client show.
 pub(crate) fn short_key(person: &Person) -> String {
     let key = person.key();
     let code = key.strip_prefix("svc-pub:").expect("the form of a key");
