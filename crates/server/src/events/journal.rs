@@ -24,7 +24,7 @@ pub(crate) async fn begin(
     claimant: Claimant,
 ) -> Result<SentJournal, ApiError> {
     let permit = followers.reading.take(claimant.clone()).await.map_err(|_| ApiError::TOO_MANY_FOLLOWERS)?;
-    let found = permit.keep(followers.read(move || store.journal(after))).await?;
+    let found = permit.keep_waiting(followers.read(move || store.journal(after))).await?;
     let unreadable = |error: StoreError| {
         ApiError::new(ErrorCode::StorageFailed, "the journal cannot be read").because(error)
     };
@@ -203,7 +203,7 @@ impl SentJournal {
                 (export, part)
             });
             let part;
-            (export, part) = permit.keep(read).await.map_err(gave_way)?.map_err(|error| error.message)?;
+            (export, part) = permit.keep_waiting(read).await.map_err(gave_way)?.map_err(|error| error.message)?;
             let part = part.map_err(|error| {
                 tracing::error!(%error, "followers get no further: the journal cannot be read");
                 "the journal cannot be read".to_owned()

@@ -195,6 +195,7 @@ impl FairSemaphore {
             weight: weight.max(1),
             standing: Standing::Waits,
             since,
+            stopped: None,
             signals: signals.clone(),
             patience,
         };
@@ -245,6 +246,14 @@ impl Permit {
         }
     }
 
+    /// Does work of the server, such as reading what the holder gets. It does not count as time that the holder takes.
+    pub async fn keep_waiting<T>(&self, work: impl Future<Output = T>) -> Result<T, GaveWay> {
+        let clock = Stopped::new(self);
+        let done = self.keep(work).await;
+        drop(clock);
+        done
+    }
+
     /// Returns when the permit went to another claimant.
     pub async fn lost(&self) {
         loop {
@@ -261,8 +270,32 @@ impl Permit {
         Arc::clone(&self.signals.moved)
     }
 
+    fn change_entry(&self, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.semaphore.lock().entries.get_mut(&self.number) {
+            change(entry);
+        }
+    }
+
     fn standing(&self) -> Standing {
         self.semaphore.lock().entries.get(&self.number).map_or(Standing::Lost, |entry| entry.standing)
+    }
+}
+
+/// While this lives, the time of a permit stands still.
+struct Stopped<'a>(&'a Permit);
+
+impl<'a> Stopped<'a> {
+    fn new(permit: &'a Permit) -> Self {
+        permit.change_entry(|entry| entry.stopped = Some(Instant::now()));
+        Self(permit)
+    }
+}
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.change_entry(|entry| {
+            entry.since += entry.stopped.take().map(|stopped| stopped.elapsed()).unwrap_or_default();
+        });
     }
 }
 
@@ -308,6 +341,8 @@ struct Entry {
     weight: usize,
     standing: Standing,
     since: Instant,
+    /// When the holder began to wait for the server, if it does.
+    stopped: Option<Instant>,
     signals: Signals,
     /// The permit's connection, if it is for one.
     patience: Option<Arc<Patience>>,
@@ -346,9 +381,14 @@ impl Tally {
 impl Entry {
     fn is_slow(&self, rules: &SemaphoreRules, now: Instant) -> bool {
         let Some(pace) = rules.pace else { return false };
-        let held = now.saturating_duration_since(self.since);
+        let held = self.held(now);
         let moved = u128::from(self.signals.moved.get());
         held >= pace.after && moved * 1_000 < u128::from(pace.bytes_per_second) * held.as_millis()
+    }
+
+    /// How long the holder had the permit and did not wait for the server.
+    fn held(&self, now: Instant) -> Duration {
+        self.stopped.unwrap_or(now).saturating_duration_since(self.since)
     }
 
     fn is_behind(&self, obstacle: &Obstacle) -> bool {
@@ -479,7 +519,7 @@ impl State {
         }
         let holding = self.entries.iter().filter(|(_, entry)| {
             entry.standing == Standing::Holds
-                && now.saturating_duration_since(entry.since) >= grace
+                && entry.held(now) >= grace
                 && obstacles.iter().all(|obstacle| entry.is_behind(obstacle))
         });
         let weighed = holding.map(|(number, entry)| {

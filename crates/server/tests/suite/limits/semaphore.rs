@@ -146,6 +146,33 @@ async fn the_slow_lose_their_places_first_and_only_when_others_want_them() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn time_that_the_server_takes_makes_no_holder_slow() {
+    let grace = Duration::from_secs(2);
+    let places =
+        FairSemaphore::new(SemaphoreRules { grace: Some(grace), pace: Some(PACE), waiting: 0, ..RULES });
+    let held: Vec<_> = (0..8).map(|n| places.try_take(at(n)).unwrap()).collect();
+    let is_taken = || places.try_take(at(9)).is_ok();
+    let read = |place: usize| held[place].keep_waiting(tokio::time::sleep(grace * 3));
+    {
+        let mut reads: Vec<_> = (0..8).map(|place| Box::pin(read(place))).collect();
+        assert!(reads.iter_mut().all(|reading| reading.as_mut().now_or_never().is_none()));
+        tokio::time::advance(grace * 2).await;
+        assert!(!is_taken(), "the server still reads for all of them");
+        // Reading that is given up counts like reading that ends.
+        reads.truncate(4);
+        tokio::time::advance(grace / 2).await;
+        assert!(!is_taken(), "four had half of their time");
+        for reading in reads {
+            reading.await.unwrap();
+        }
+    }
+    // The last four had their time, the first four have it still.
+    assert!(is_taken());
+    assert_eq!(held.iter().position(has_lost), Some(4));
+    assert!(!held[..4].iter().any(has_lost));
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_addresses_the_slow_make_room_too() {
     let rules = SemaphoreRules { grace: Some(Duration::from_secs(2)), pace: Some(PACE), waiting: 0, ..RULES };
     let places = FairSemaphore::new(rules);
