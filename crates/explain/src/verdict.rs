@@ -30,17 +30,8 @@ impl Doubts {
 
 /// A path as an address, as in `https://github.com/acme/app`. Letters that can look like others are marked.
 pub fn shown_url(path: &RepoPath) -> String {
-    let mut segments = path.as_str().splitn(4, '/');
-    let (scheme, host, port) = (segments.next(), segments.next(), segments.next());
-    let (Some(scheme), Some(host), Some(port)) = (scheme, host, port) else {
-        return marked_name(path.as_str());
-    };
-    let server = match (scheme, port) {
-        ("http", "80") | ("https", "443") => format!("{scheme}://{host}"),
-        ("http" | "https", port) => format!("{scheme}://{host}:{port}"),
-        _ => return marked_name(path.as_str()),
-    };
-    marked_name(&segments.next().map_or(server.clone(), |rest| format!("{server}/{rest}")))
+    let Some((server, rest)) = path.split_server() else { return marked_name(path.as_str()) };
+    marked_name(&if rest.is_empty() { server } else { format!("{server}/{rest}") })
 }
 
 /// A release by its name and its project, as in `v1.1 of https://github.com/acme/app`.

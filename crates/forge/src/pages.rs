@@ -1,11 +1,9 @@
 //! The addresses that a project's signers file and releases have on its forge or file server, as a browser shows them.
 
 use countersign_core::documents::signers::OriginKind;
-use countersign_core::values::path::{RepoPath, Scheme, parse_port};
-use countersign_core::values::wire;
+use countersign_core::values::{path::RepoPath, wire};
 
-use crate::source::KNOWN;
-use crate::url::{encode_path, written_port};
+use crate::{source::KNOWN, url::encode_path};
 
 /// The name that checksums files have by custom.
 const CHECKSUMS_FILE: &str = "SHA256SUMS";
@@ -30,12 +28,9 @@ pub enum ReleaseAddress {
 impl ProjectPages {
     /// `None` if the path does not begin with a scheme, a host and a port.
     pub fn new(project: &RepoPath, kind: OriginKind) -> Option<Self> {
-        let mut segments = project.segments();
-        let (scheme, host, port) = (segments.next()?, segments.next()?, segments.next()?);
-        let (scheme, port) = (Scheme::parse(scheme)?, parse_port(port)?);
-        let origin = format!("{}://{host}{}", scheme.as_str(), written_port(scheme, Some(port)));
-        let names = encode_path(segments);
-        Some(Self { url: format!("{origin}/{names}").trim_end_matches('/').to_owned(), kind })
+        let (server, names) = project.split_server()?;
+        let names = encode_path(names.split('/'));
+        Some(Self { url: format!("{server}/{names}").trim_end_matches('/').to_owned(), kind })
     }
 
     /// Tells the kind by the host. A host that is not one of the public forges counts as a file server.

@@ -221,7 +221,7 @@ impl SourceUrl {
 
     /// The server, `HOST`, or `HOST:PORT` if the port is not the scheme's own.
     pub(crate) fn server(&self) -> String {
-        format!("{}{}", self.host, written_port(self.scheme, Some(self.port)))
+        format!("{}{}", self.host, self.scheme.written_port(self.port))
     }
 }
 
@@ -238,12 +238,6 @@ pub(crate) fn check_storable(dir: RepoPath) -> Result<RepoPath, PathError> {
 
 pub(crate) fn has_user_info(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
-}
-
-/// The port as it stands behind a host: nothing for the scheme's own port.
-pub(crate) fn written_port(scheme: Scheme, port: Option<u16>) -> String {
-    let port = port.filter(|port| *port != scheme.default_port());
-    port.map(|port| format!(":{port}")).unwrap_or_default()
 }
 
 /// Encodes text as one segment of a path, or as a value in a query.

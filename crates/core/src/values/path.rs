@@ -113,6 +113,16 @@ impl RepoPath {
         self.segments().nth(1)
     }
 
+    /// Splits `https/host/443/a/b` into the address of the server, `https://host`, and what follows, `a/b`. `None` if the
+    /// path does not begin with a scheme, a host and a port.
+    pub fn split_server(&self) -> Option<(String, &str)> {
+        let mut segments = self.as_str().splitn(4, '/');
+        let (scheme, host, port) = (segments.next()?, segments.next()?, segments.next()?);
+        let (scheme, port) = (Scheme::parse(scheme)?, parse_port(port)?);
+        let server = format!("{}://{host}{}", scheme.as_str(), scheme.written_port(port));
+        Some((server, segments.next().unwrap_or_default()))
+    }
+
     /// All that is on the host is below this.
     pub fn host_dir(&self) -> Option<RepoPath> {
         self.first_segments(HOST_SEGMENTS)
@@ -339,6 +349,11 @@ impl Scheme {
             Self::Http => 80,
             Self::Https => 443,
         }
+    }
+
+    /// The port as it stands behind a host: nothing for the scheme's own port.
+    pub fn written_port(self, port: u16) -> String {
+        if port == self.default_port() { String::new() } else { format!(":{port}") }
     }
 }
 

@@ -12,7 +12,6 @@ use crate::source::{
 };
 use crate::url::{
     Host, HostProblem, SourceUrl, UrlProblem, check_storable, encode, encode_path, shown_text, shown_url,
-    written_port,
 };
 
 /// Makes GitHub send the file itself instead of a description of it.
@@ -152,7 +151,7 @@ impl ForgeRepository<'_> {
     // No base and no page has a slash at its end.
 
     fn page_base(&self) -> String {
-        let port = written_port(self.scheme, self.forge.port);
+        let port = self.forge.port.map(|port| self.scheme.written_port(port)).unwrap_or_default();
         format!("{}://{}{port}", self.scheme.as_str(), self.forge.host)
     }
 

@@ -203,7 +203,8 @@ impl SentJournal {
                 (export, part)
             });
             let part;
-            (export, part) = permit.keep_waiting(read).await.map_err(gave_way)?.map_err(|error| error.message)?;
+            (export, part) =
+                permit.keep_waiting(read).await.map_err(gave_way)?.map_err(|error| error.message)?;
             let part = part.map_err(|error| {
                 tracing::error!(%error, "followers get no further: the journal cannot be read");
                 "the journal cannot be read".to_owned()

@@ -3,6 +3,7 @@
 use countersign_core::documents::layout;
 use countersign_core::values::wire::routes::{BADGES, FILES, KEY_PAGES, PAGES};
 use countersign_core::values::{key::PublicKey, path::RepoPath, shown::marked_name, shown::shown_text};
+use countersign_explain::verdict::shown_url;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::{Url, form_urlencoded};
 
@@ -91,32 +92,19 @@ pub fn outside(url: &str) -> Option<String> {
 
 /// The project's own URL, outside this server.
 pub fn home_of(project: &RepoPath) -> Option<String> {
-    let (server, rest) = split_server(project)?;
+    let (server, rest) = project.split_server()?;
     outside(&format!("{server}/{}", encode(rest)))
 }
 
 /// A path as people write it, without a default port.
 pub fn shown_path(path: &RepoPath) -> String {
-    let Some((server, rest)) = split_server(path) else { return marked_name(path.as_str()) };
-    let server = server.strip_prefix("https://").unwrap_or(&server).to_owned();
-    marked_name(&if rest.is_empty() { server } else { format!("{server}/{rest}") })
+    let url = shown_url(path);
+    url.strip_prefix("https://").unwrap_or(&url).to_owned()
 }
 
 /// The name of a release within its project: its tag, or its directory.
 pub(super) fn release_name(project: &RepoPath, index: &RepoPath) -> String {
     marked_name(&layout::release_name(index, project))
-}
-
-/// Splits a path into `https://host` and what follows.
-fn split_server(path: &RepoPath) -> Option<(String, &str)> {
-    let mut segments = path.as_str().splitn(4, '/');
-    let (scheme, host, port) = (segments.next()?, segments.next()?, segments.next()?);
-    let rest = segments.next().unwrap_or_default();
-    match (scheme, port) {
-        ("http", "80") | ("https", "443") => Some((format!("{scheme}://{host}"), rest)),
-        ("http" | "https", port) => Some((format!("{scheme}://{host}:{port}"), rest)),
-        _ => None,
-    }
 }
 
 // Commands to paste. Text from strangers is one quoted word, and never contains invisible characters.

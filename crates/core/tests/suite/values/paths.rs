@@ -152,3 +152,20 @@ fn what_a_path_begins_with_is_known_where_it_is_there() {
     assert_eq!((host.host_dir(), host.owner_dir(), host.names().next()), (Some(host.clone()), None, None));
     assert_eq!((path("a").host(), path("a/b").host_dir()), (None, None));
 }
+
+#[test]
+fn a_path_is_split_behind_its_server() {
+    for (path, split) in [
+        ("https/github.com/443/acme/app", Some(("https://github.com", "acme/app"))),
+        ("https/github.com/80/acme", Some(("https://github.com:80", "acme"))),
+        ("http/127.0.0.1/8000/acme/app", Some(("http://127.0.0.1:8000", "acme/app"))),
+        ("http/dl.example.org/80", Some(("http://dl.example.org", ""))),
+        ("https/dl.example.org/port/app", Some(("https://dl.example.org", "port/app"))),
+        ("ftp/dl.example.org/21/app", None),
+        ("notes/large", None),
+    ] {
+        let split_here = RepoPath::parse(path).unwrap();
+        let split_here = split_here.split_server();
+        assert_eq!(split_here.as_ref().map(|(server, rest)| (server.as_str(), *rest)), split, "{path}");
+    }
+}
