@@ -104,7 +104,7 @@ impl Session {
             return Err(match &name.tag {
                 Some(NamedTag::Tag(tag)) => CliError::other(
                     format!("{address} has no release {} of {path}", shown_text(tag)),
-                    "check the tag; `countersign releases PROJECT` lists what there is",
+                    format!("check the tag; `countersign releases {path}` lists what there is"),
                 ),
                 Some(NamedTag::Latest) => no_complete_release(&client, &path),
                 None => CliError::usage(
@@ -187,18 +187,30 @@ impl Session {
             let client = self.client_of_path(&path, None, reader).await?;
             return Ok(ServerPath { client, path, shown: None });
         }
-        let mut found: Vec<ServerPath> = Vec::new();
-        for client in self.clients(reader)? {
-            let answer = client.projects(short).await?;
-            let at = |path| ServerPath { client: client.clone(), path, shown: None };
-            found.extend(answer.projects.into_iter().map(at));
+        let (mut found, mut silent) = (Vec::new(), None);
+        for (address, client) in self.each_client(reader)? {
+            let asked = async {
+                let client = client?;
+                let answer = client.projects(short).await?;
+                let at = |path| ServerPath { client: client.clone(), path, shown: None };
+                Ok::<Vec<_>, CliError>(answer.projects.into_iter().map(at).collect())
+            };
+            match asked.await {
+                Ok(there) => found.extend(there),
+                Err(error) => {
+                    self.output.note(&format!("{address} cannot say whether it has {}.", shown_text(short)));
+                    silent = Some(error);
+                }
+            }
         }
         if found.len() > 1 {
             let paths: Vec<RepoPath> = found.into_iter().map(|target| target.path).collect();
             return Err(ambiguous(short, &paths));
         }
         let target = found.pop().ok_or_else(|| {
-            CliError::other(format!("no project is known as `{}`", shown_text(short)), FORMS)
+            let unknown =
+                || CliError::other(format!("no project is known as `{}`", shown_text(short)), FORMS);
+            silent.unwrap_or_else(unknown)
         })?;
         if reader == Reader::Downloader {
             // A server must not choose whose files a user gets.

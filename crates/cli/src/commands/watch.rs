@@ -15,11 +15,11 @@ pub(crate) async fn ping(session: &Session, args: &PingArgs) -> Result<(), CliEr
     if args.ready {
         client.check_ready().await?;
     }
-    let answer = if session.key_path(None).is_some() {
-        client.ask(&session.key(None, &[])?, ServerCall::ping(), PingResponse::parse).await?
-    } else {
-        client.ping().await?
-    };
+    // A server that is not there is no reason to ask for a passphrase.
+    let mut answer = client.ping().await?;
+    if session.key_path(None).is_some() {
+        answer = client.ask(&session.key(None, &[])?, ServerCall::ping(), PingResponse::parse).await?;
+    }
     let server = client.address();
     let (text, value) = match answer.auth {
         PingAuth::Unauthenticated => (

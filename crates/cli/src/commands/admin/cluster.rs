@@ -99,16 +99,15 @@ fn describe(status: &ClusterStatus, address: &str) -> String {
     if let Some(floor) = status.nonce_floor {
         text.push_str(&format!("requests signed before {floor} are refused\n"));
     }
-    let mut table = Table::new(vec!["NODE", "POSITION", "BEHIND", "SEEN", "CLOCK", "VERSION", "STATE"]);
+    let mut table = Table::new(vec!["NODE", "POSITION", "SEEN", "CLOCK", "VERSION", "STATE"]);
     for node in &status.nodes {
         table.push(vec![
             node.name.clone(),
             node.position.to_string(),
-            node.lag.to_string(),
-            describe_seen(node),
+            format!("{}s ago", node.seen_ago.as_secs()),
             node.clock_millis.map(describe_clock).unwrap_or_default(),
             node.version.clone(),
-            describe_state(node, status).to_owned(),
+            describe_state(node, status),
         ]);
     }
     if status.nodes.is_empty() {
@@ -127,25 +126,29 @@ fn describe(status: &ClusterStatus, address: &str) -> String {
     text
 }
 
+/// How far a clock is ahead of the database's; below 0 if it is behind.
 fn describe_clock(millis: i64) -> String {
-    let side = if millis < 0 { "behind" } else { "ahead" };
-    format!("{:.1} s {side}", millis.unsigned_abs() as f64 / 1_000.0)
+    format!("{:+.1}s", millis as f64 / 1_000.0)
 }
 
 /// What is wrong with a node, in a word or two.
-fn describe_state(node: &NodeStatus, status: &ClusterStatus) -> &'static str {
+fn describe_state(node: &NodeStatus, status: &ClusterStatus) -> String {
     let is_far = |millis: i64| Duration::from_millis(millis.unsigned_abs()) > MAX_CLOCK_ERROR;
     let differs = |other: &NodeStatus| {
         other.position == node.position && other.commit != node.commit && other.is_here() && node.is_here()
     };
     if node.halted.is_some() {
-        "stopped"
+        "stopped".to_owned()
+    } else if !node.is_here() {
+        "not running, or cut off".to_owned()
     } else if node.clock_millis.is_some_and(is_far) {
-        "wrong clock"
+        "wrong clock".to_owned()
     } else if status.nodes.iter().any(differs) {
-        "another history"
+        "another history".to_owned()
+    } else if node.lag > 0 {
+        format!("{} behind", node.lag)
     } else {
-        "ok"
+        "ok".to_owned()
     }
 }
 
@@ -165,12 +168,6 @@ fn describe_passed(batch: &PassedBatch) -> String {
         votes.against.join(", "),
         shown_text(reason)
     )
-}
-
-fn describe_seen(node: &NodeStatus) -> String {
-    let seconds = node.seen_ago.as_secs();
-    let gone = if node.is_here() { "" } else { ": not running, or cut off" };
-    format!("{seconds} s ago{gone}")
 }
 
 fn to_json(status: &ClusterStatus) -> Value {

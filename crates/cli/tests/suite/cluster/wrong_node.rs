@@ -74,10 +74,19 @@ impl Scene {
     }
 
     fn status(&self) -> Value {
+        serde_json::from_slice(&self.show_status(&["--json"])).expect("a JSON answer")
+    }
+
+    fn show_status(&self, options: &[&str]) -> Vec<u8> {
         let dir = self.cluster.node(0).data_dir();
-        let args = ["--json", "admin", "cluster", "status", "--data-dir", dir.to_str().unwrap()];
-        let launch = Launch::default().args(args).env("COUNTERSIGN_DATABASE", &self.cluster.postgres.url());
-        serde_json::from_slice(&launch.output().stdout).expect("a JSON answer")
+        let launch = Launch::default().args(options.iter().copied()).args([
+            "admin",
+            "cluster",
+            "status",
+            "--data-dir",
+        ]);
+        let launch = launch.args([dir.to_str().unwrap()]);
+        launch.env("COUNTERSIGN_DATABASE", &self.cluster.postgres.url()).output().stdout
     }
 
     /// What docs/cluster.md tells an operator to do with a wrong node.
@@ -107,6 +116,9 @@ fn a_batch_that_breaks_the_rules_is_passed_over_by_all_nodes_and_by_those_that_c
     let status = scene.status();
     assert_eq!(status["passed_over"][0]["node"], "wrong", "{status}");
     assert_eq!(status["passed_over"][0]["commit"], forged.as_str());
+    let shown = String::from_utf8(scene.show_status(&[])).unwrap();
+    let nodes: Vec<&str> = shown.lines().skip_while(|line| !line.starts_with("NODE ")).take(4).collect();
+    assert!(nodes.len() == 4 && nodes.iter().all(|line| line.len() <= 60), "{shown}");
     scene.cluster.check_at_rest();
     scene.cluster.node_mut(1).restart();
     scene.refill(2);
