@@ -69,7 +69,7 @@ test("a good file is verified, and the page says what it checked", () =>
     // The reasons are sentences for people. What was checked in detail is folded away.
     const plain = await page.locator("#result article > ul > li").allTextContents();
     assert.equal(plain[0], "✓ 2 of the 3 people who can release acme/app signed this file: alice and carol");
-    assert.match(plain[1], /^✓ Everyone in its first signers file agreed to it, and enough of them to each of the 1 later$/);
+    assert.match(plain[1], /^✓ Everyone in its first signers file agreed to it, and enough signers to the change since$/);
     assert.ok(await page.getByText("belongs where it lies").isHidden());
     await verify(page, good);
     const today = new Date().toISOString().slice(0, 10);

@@ -79,7 +79,7 @@ function spellDoubts({ begun, objections }) {
   return waits ? [waits, ...said] : said;
 }
 
-const shorten = (key) => `${key.slice(0, 12)}…${key.slice(-4)}`;
+const shorten = (key) => `${key.slice(0, 14)}…${key.slice(-6)}`;
 
 // A revoked release leads to a better one, by the page of its project.
 function linkToNewest({ index }) {
@@ -120,7 +120,8 @@ async function verify(place, file, places) {
     [heading, about] = of ? [said, of + seen] : [said + seen, ""];
     if (doubts.begun || doubts.objections[0]) outcome = "doubted";
     const changes = links.length - 1;
-    const history = `Everyone in its first signers file agreed to it${changes ? `, and enough of them to each of the ${changes} later` : ""}`;
+    const since = changes === 1 ? "the change" : `each of the ${changes} changes`;
+    const history = `Everyone in its first signers file agreed to it${changes ? `, and enough signers to ${since} since` : ""}`;
     plain.unshift(...spellDoubts(doubts), ...spellSigners(verified, shorten).map((text) => ["✓", text]), ["✓", history]);
   } catch (error) {
     [outcome, heading] = ["refused", `Do not use ${file.name}`];
