@@ -83,7 +83,7 @@ fn a_real_agent_signs_for_a_public_key_or_says_why_not() {
     let public = dir.path().join("alice.pub");
     fs::copy(fixture("plain.pub"), &public).unwrap();
     let key = public_key(&public);
-    let fails = || failure(&through(ping(None, &public), &agent.socket()), 1);
+    let fails = || failure(&through(ping(&server, &public), &agent.socket()), 1);
     assert!(fails().contains("shows no key at all"));
     agent.add(&[], &private_copy(dir.path(), "rsa"));
     let error = fails();
@@ -96,31 +96,31 @@ fn a_real_agent_signs_for_a_public_key_or_says_why_not() {
     agent.remove(&dir.path().join("plain"));
 
     agent.add(&[], &dir.path().join("plain"));
-    assert_accepted(&through(ping(Some(&server), &public), &agent.socket()), &key);
+    assert_accepted(&through(ping(&server, &public), &agent.socket()), &key);
     // The content tells, not the name.
     let renamed = dir.path().join("id_ed25519");
     fs::copy(&public, &renamed).unwrap();
-    assert_accepted(&through(ping(Some(&server), &renamed), &agent.socket()), &key);
+    assert_accepted(&through(ping(&server, &renamed), &agent.socket()), &key);
     // A key that keygen made.
     let made = Launch::default().args(["keygen", "--no-password", "--out", text(&dir.path().join("new"))]);
     assert!(made.output().status.success());
     agent.add(&[], &dir.path().join("new"));
     let new = dir.path().join("new.pub");
-    assert_accepted(&through(ping(Some(&server), &new), &agent.socket()), &public_key(&new));
+    assert_accepted(&through(ping(&server, &new), &agent.socket()), &public_key(&new));
     agent.lock();
     assert!(fails().contains("ssh-add -X"));
 }
 
 #[test]
 fn a_public_key_without_an_agent_is_a_usage_error() {
-    for launch in
-        [ping(None, &fixture("plain.pub")), ping(None, &fixture("plain.pub")).env("SSH_AUTH_SOCK", "")]
-    {
+    let server = TestServer::start();
+    let launch = || ping(&server, &fixture("plain.pub"));
+    for launch in [launch(), launch().env("SSH_AUTH_SOCK", "")] {
         let error = failure(&launch, 2);
         assert!(error.contains("SSH_AUTH_SOCK") && error.contains("ssh-add"), "{error}");
     }
     let dir = TempDir::new().unwrap();
-    let error = failure(&through(ping(None, &fixture("plain.pub")), &dir.path().join("nobody")), 1);
+    let error = failure(&through(launch(), &dir.path().join("nobody")), 1);
     assert!(error.contains("not reachable at SSH_AUTH_SOCK"), "{error}");
 }
 
@@ -153,8 +153,8 @@ impl HostileAgent {
         Self { dir }
     }
 
-    fn failure(&self) -> String {
-        failure(&through(ping(None, &fixture("plain.pub")), &self.dir.path().join("socket")), 1)
+    fn failure(&self, server: &TestServer) -> String {
+        failure(&through(ping(server, &fixture("plain.pub")), &self.dir.path().join("socket")), 1)
     }
 }
 
@@ -170,6 +170,7 @@ fn list_of_one_key() -> Vec<u8> {
 
 #[test]
 fn a_hostile_agent_is_found_out() {
+    let server = TestServer::start();
     let signature = [string(b"ssh-ed25519"), string(&[1; 64])].concat();
     let wrong = string(&[vec![14], string(&signature)].concat());
     for (answer, found) in [
@@ -179,16 +180,16 @@ fn a_hostile_agent_is_found_out() {
         (string(&[14, 0, 0, 0, 200]), "not one of the agent protocol"),
         (string(&[5]), "it refused"),
     ] {
-        let error = HostileAgent::start(Some(answer)).failure();
+        let error = HostileAgent::start(Some(answer)).failure(&server);
         assert!(error.contains(found), "{error}");
     }
 }
 
 #[test]
 fn who_has_to_touch_a_device_is_told_that_it_waits() {
-    let agent = HostileAgent::start(None);
+    let (server, agent) = (TestServer::start(), HostileAgent::start(None));
     let socket = agent.dir.path().join("socket");
-    let (key, no_server) = (fixture("plain.pub"), "http://127.0.0.1:9");
-    let launch = Launch::default().args(["ping", "--server", no_server, "--key", text(&key)]);
+    let (key, url) = (fixture("plain.pub"), format!("http://{}", server.address()));
+    let launch = Launch::default().args(["ping", "--server", &url, "--key", text(&key)]);
     Running::start(through(launch, &socket).command()).await_note("waiting for the agent");
 }

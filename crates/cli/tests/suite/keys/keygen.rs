@@ -61,8 +61,8 @@ fn a_new_key_signs_requests_and_ssh_keygen_accepts_it() {
     fs::write(&passphrase, "pass phrase\r\nnot this\n").unwrap();
     made(&keygen(&plain).args(["--no-password", "--comment", "ä comment"]));
     made(&keygen(&locked).args(["--password-file", text(&passphrase), "--comment", "ä comment"]));
-    assert_accepted(&ping(Some(&server), &plain), &public_key(&dir.path().join("plain.pub")));
-    let locked_ping = ping(Some(&server), &locked).args(["--password-file", text(&passphrase)]);
+    assert_accepted(&ping(&server, &plain), &public_key(&dir.path().join("plain.pub")));
+    let locked_ping = ping(&server, &locked).args(["--password-file", text(&passphrase)]);
     assert_accepted(&locked_ping, &public_key(&dir.path().join("locked.pub")));
     if !installed("ssh-keygen") {
         return;

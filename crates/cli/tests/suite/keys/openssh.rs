@@ -15,10 +15,10 @@ fn a_key_of_ssh_keygen_signs_with_and_without_a_passphrase() {
     let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
     let passphrase = fixture("passphrase");
     let key = public_key(&fixture("plain.pub"));
-    assert_accepted(&ping(Some(&server), &private_copy(dir.path(), "plain")), &key);
+    assert_accepted(&ping(&server, &private_copy(dir.path(), "plain")), &key);
     for cipher in ["aes256-ctr", "aes256-cbc", "aes256-gcm", "chacha20-poly1305"] {
         let file = private_copy(dir.path(), &format!("encrypted-{cipher}"));
-        assert_accepted(&ping(Some(&server), &file).args(["--password-file", text(&passphrase)]), &key);
+        assert_accepted(&ping(&server, &file).args(["--password-file", text(&passphrase)]), &key);
     }
     // The environment may name the key.
     let file = private_copy(dir.path(), "plain");
@@ -38,14 +38,14 @@ fn a_key_of_ssh_keygen_signs_with_and_without_a_passphrase() {
     ] {
         let file = dir.path().join(format!("own-{name}"));
         ssh_keygen(&[&["-q", "-t", "ed25519", "-f", text(&file)], options].concat());
-        let launch = ping(Some(&server), &file).args(["--password-file", text(&passphrase)]);
+        let launch = ping(&server, &file).args(["--password-file", text(&passphrase)]);
         assert_accepted(&launch, &public_key(&file.with_extension("pub")));
     }
 }
 
 #[test]
 fn keys_that_do_not_work_are_named_with_what_does() {
-    let dir = TempDir::new().unwrap();
+    let (server, dir) = (TestServer::start(), TempDir::new().unwrap());
     for (name, found, way_out) in [
         ("sk", "FIDO key (sk-ssh-ed25519@openssh.com): such keys sign other bytes", "ssh-ed25519"),
         ("sk.pub", "FIDO key (sk-ssh-ed25519@openssh.com): such keys sign other bytes", "ssh-ed25519"),
@@ -61,21 +61,21 @@ fn keys_that_do_not_work_are_named_with_what_does() {
         ("halves-of-two-keys", "does not belong to its private half", "restore"),
         ("README.md", "no key at all", "keygen"),
     ] {
-        let error = failure(&ping(None, &private_copy(dir.path(), name)), 1);
+        let error = failure(&ping(&server, &private_copy(dir.path(), name)), 1);
         assert!(error.contains(found) && error.contains(way_out), "{name}: {error}");
     }
-    let error = failure(&ping(None, &dir.path().join("missing")), 1);
+    let error = failure(&ping(&server, &dir.path().join("missing")), 1);
     assert!(error.contains("missing") && error.contains("check the path"), "{error}");
     let (file, passphrase) = (private_copy(dir.path(), "encrypted-aes256-ctr"), dir.path().join("wrong"));
     fs::write(&passphrase, "wrong horse\n").unwrap();
-    let error = failure(&ping(None, &file).args(["--password-file", text(&passphrase)]), 1);
+    let error = failure(&ping(&server, &file).args(["--password-file", text(&passphrase)]), 1);
     assert!(error.contains("passphrase is wrong") && error.contains(text(&file)), "{error}");
     assert!(!error.contains("wrong horse"), "{error}");
-    let error = failure(&ping(None, &private_copy(dir.path(), "encrypted-aes256-ctr")), 2);
+    let error = failure(&ping(&server, &private_copy(dir.path(), "encrypted-aes256-ctr")), 2);
     assert!(error.contains("--password-file") && error.contains("agent"), "{error}");
     let file = dir.path().join("hostile.pub");
     fs::write(&file, "ssh-\u{1b}[2J\u{202e}evil AAAA\n").unwrap();
-    let error = failure(&ping(None, &file), 1);
+    let error = failure(&ping(&server, &file), 1);
     assert!(error.contains("evil") && !error.contains('\u{1b}') && !error.contains('\u{202e}'), "{error}");
 }
 

@@ -88,15 +88,15 @@ fn an_encrypted_key_is_asked_for_until_it_opens() {
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains("horse") && !seen.contains("nonsense"), "{seen}");
 
-    // Other commands tell of a server that is not there before they ask for anything.
-    let gone = ["--server", "http://127.0.0.1:9", "--key", text(&key), "release", "http://127.0.0.1:9/v1"];
-    let Some(terminal) = start(&gone) else { return };
-    let (code, seen) = terminal.end();
-    assert!(code == 5 && !seen.contains("Passphrase"), "{code}: {seen}");
+    // Commands tell of a server that is not there before they ask for anything.
+    for command in [&["release", "http://127.0.0.1:9/v1"][..], &["ping"]] {
+        let gone = [&["--server", "http://127.0.0.1:9", "--key", text(&key)], command].concat();
+        let Some(terminal) = start(&gone) else { return };
+        let (code, seen) = terminal.end();
+        assert!(code == 5 && !seen.contains("Passphrase"), "{code}: {seen}");
+    }
 
-    let Some(mut terminal) = start(&["--server", "http://127.0.0.1:9", "--key", text(&key), "ping"]) else {
-        return;
-    };
+    let Some(mut terminal) = start(&["--server", &url, "--key", text(&key), "ping"]) else { return };
     for _ in 0..3 {
         answer(&mut terminal, "Passphrase of ", "wrong horse");
     }

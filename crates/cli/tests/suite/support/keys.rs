@@ -65,9 +65,9 @@ pub(crate) fn public_key(path: &Path) -> String {
     countersign_core::values::key::PublicKey::parse(line.trim_end()).unwrap().to_string()
 }
 
-/// A request that is signed with the key; `server` may be `None` where the key must not be usable.
-pub(crate) fn ping(server: Option<&TestServer>, key: &Path) -> Launch {
-    let server = server.map_or("127.0.0.1:9".to_owned(), |server| server.address().to_string());
+/// A request that is signed with the key.
+pub(crate) fn ping(server: &TestServer, key: &Path) -> Launch {
+    let server = server.address();
     Launch::default().args(["--json", "--server", &format!("http://{server}"), "--key", text(key), "ping"])
 }
 
