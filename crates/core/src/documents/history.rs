@@ -112,19 +112,17 @@ impl HistoryEntry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Agreement {
-    /// The time that the history will have: not before any of its signatures, nor before the file in force took effect.
     pub agreed_at: Timestamp,
-    /// The time at which it takes effect, by the clock that showed the agreement. A clock that was wrong before does
-    /// not delay it.
+    /// The time at which it takes effect.
     pub due_at: Timestamp,
 }
 
 json_fields!(document Agreement { agreed_at, due_at });
 
 impl Agreement {
-    /// The earliest time at which the history can have it in force (D133); `None` if the calendar ends before.
-    pub fn earliest(&self, delay: Duration) -> Option<Timestamp> {
-        let earliest = self.agreed_at.later(delay);
-        earliest.ahead_of(self.agreed_at).filter(|waited| *waited >= delay).map(|_| earliest)
+    /// The agreement to a proposal that has all consent from now on.
+    pub fn new(now: Timestamp, delay: Duration) -> Self {
+        let now = now.to_whole_seconds();
+        Self { agreed_at: now, due_at: now.later(delay) }
     }
 }

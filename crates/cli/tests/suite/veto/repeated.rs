@@ -82,7 +82,7 @@ fn a_shortened_wait_and_a_veto_by_too_few_or_in_other_words_are_found() {
         commits[agree].edit(&agreement, &due, &shifted(&due, -3600));
     });
     // The commit itself was made too early for what it says.
-    past.assert_found(activate, &pending, "not before", |commits| commits[activate].delay(-3600));
+    past.assert_found(activate, &entry, "the commit was made at", |commits| commits[activate].delay(-3600));
 
     let veto = past.last("Veto the pending signers");
     let is_record = |path: &&String| path.ends_with("/svc.veto.json");

@@ -1,7 +1,5 @@
 //! Putting signers into effect (D15, D16): at once, or after the delay of those before them (D130–D134).
 
-use std::time::Duration;
-
 use thiserror::Error;
 
 use crate::documents::{history::Agreement, history::HistoryEntry, layout, signatures::SignatureSet};
@@ -37,30 +35,13 @@ pub fn activate_due(
     let signed = proposal.signed();
     let delay = consent.delay(&signed).filter(|_| signed.iter().all(|signed| consent.is_complete(signed)));
     let delay = delay.ok_or_else(|| stored::corrupt(&path, "it waits, and the rules do not let it wait"))?;
+    // No client would accept a history that cannot tell the wait.
+    if agreement.due_at.ahead_of(agreement.agreed_at).is_none_or(|waited| waited < delay) {
+        return Err(stored::corrupt(&path, "the calendar ends before it has waited").into());
+    }
     let change =
         Change::new(format!("{} {project}\n\nAgreed: {}\n", snapshot::ACTIVATE, agreement.agreed_at));
-    // No client would accept a history that cannot tell the wait.
-    let earliest = agreement.earliest(delay);
-    let now =
-        now.max(earliest.ok_or_else(|| stored::corrupt(&path, "the calendar ends before it has waited"))?);
     Ok((activate(snapshot, change, &proposal, &Activation { project, now, agreement: Some(agreement) })?, ()))
-}
-
-/// Records that a proposal has all consent from now on (D131).
-pub(super) fn agree(
-    snapshot: &impl Snapshot,
-    project: &RepoPath,
-    proposal: &StoredProposal,
-    delay: Duration,
-    now: Timestamp,
-) -> Result<Agreement, ReadError> {
-    let now = now.to_whole_seconds();
-    let sets = [&proposal.signatures, &proposal.metadata_signatures];
-    let collected = sets.into_iter().flat_map(|set| set.entries.values()).map(|one| one.collected_at);
-    // After a clock was set back: nothing in a history runs backwards.
-    let active_since = last_activation(snapshot, project)?;
-    let agreed_at = collected.chain(active_since).fold(now, Timestamp::max);
-    Ok(Agreement { agreed_at, due_at: now.later(delay) })
 }
 
 /// The activation of a proposal, and its time.
@@ -83,14 +64,12 @@ pub(super) fn activate(
     let text = |path: &RepoPath, bytes: &[u8]| {
         String::from_utf8(bytes.to_vec()).map_err(|_| stored::corrupt(path, "it is not UTF-8"))
     };
-    // A clock that was set back must not make the history run backwards: no client could verify it any more.
-    let timestamp = last_activation(snapshot, project)?.map_or(*now, |last| last.max(*now));
     let entry = HistoryEntry {
         signers_config: text(&pending, &proposal.signers_bytes)?,
         signatures: proposal.signatures.clone(),
         metadata: text(&layout::metadata_of(&pending), &proposal.metadata_bytes)?,
         metadata_signatures: proposal.metadata_signatures.clone(),
-        timestamp: timestamp.to_whole_seconds(),
+        timestamp: now.to_whole_seconds(),
         agreed_at: agreement.map(|agreement| agreement.agreed_at),
     };
     let number = stored::history_len(snapshot, project) + 1;
@@ -113,12 +92,4 @@ pub(super) fn activate(
         stored::delete_other_formats(snapshot, &mut change, &index);
     }
     Ok(change)
-}
-
-/// The time at which the signers in force took effect; `None` if there are none yet.
-fn last_activation(snapshot: &impl Snapshot, project: &RepoPath) -> Result<Option<Timestamp>, ReadError> {
-    match stored::history_len(snapshot, project) {
-        0 => Ok(None),
-        last => Ok(Some(stored::entry_facts(snapshot, project, last)?.activated_at)),
-    }
 }

@@ -8,9 +8,9 @@ use thiserror::Error;
 use crate::documents::fields::{parse_by_any_path, parse_key, parse_signature};
 use crate::documents::index::{NotInSha256Sums, ReleaseIndex, render_sha256sums};
 use crate::documents::signatures::{Collected, FormatTexts, SignatureSet, parse_texts};
-use crate::documents::{layout, layout::Signable, signers::keys_of};
+use crate::documents::{history::Agreement, layout, layout::Signable, signers::keys_of};
 use crate::json_fields;
-use crate::rules::decide::activate::{Activation, activate, agree};
+use crate::rules::decide::activate::{Activation, activate};
 use crate::rules::snapshot::{Change, ReadError, Snapshot, StoredSigners};
 use crate::rules::{quorum, quorum::Consent, snapshot, stored, stored::ReleaseState, stored::StoredProposal};
 use crate::values::key::{PublicKey, Signature};
@@ -310,7 +310,7 @@ fn sign_proposal(
     let mut agreement = stored::agreement(snapshot, file)?;
     let mut change = Change::new(submission.commit_message(snapshot::SIGN, file));
     if let Some(delay) = delay.filter(|_| is_complete && agreement.is_none()) {
-        let agreed = agree(snapshot, project, &proposal, delay, now)?;
+        let agreed = Agreement::new(now, delay);
         change =
             Change::new(submission.commit_message(snapshot::AGREE, project) + &snapshot::due_line(&agreed));
         change.write(layout::agreement_of(file), agreed.write());

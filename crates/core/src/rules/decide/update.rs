@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
+use crate::documents::history::{self, Agreement, HistoryEntry};
 use crate::documents::signers::{Group, SignersFile, keys_of};
-use crate::documents::{history, history::HistoryEntry, layout, signed_request::SignedRequest};
+use crate::documents::{layout, signed_request::SignedRequest};
 use crate::rules::decide::proposal::{Proposal, ProposalFault, Proposed, check_lead, check_submitter};
-use crate::rules::decide::{activate::agree, statement::find_veto};
+use crate::rules::decide::statement::find_veto;
 use crate::rules::snapshot::{Change, ReadError, Snapshot};
 use crate::rules::{quorum::Consent, snapshot, stored, stored::ActiveSigners, stored::StoredProposal};
 use crate::values::{bounds::HISTORY_BYTES, digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
@@ -108,7 +109,7 @@ pub fn update(
     // One that waited before it was replaced has all consent, and no one could sign it once more.
     if let Some(delay) = consent.delay(&signed).filter(|_| signed.iter().all(|one| consent.is_complete(one)))
     {
-        let agreement = agree(snapshot, project, &stored, delay, now)?;
+        let agreement = Agreement::new(now, delay);
         change.message += &snapshot::due_line(&agreement);
         change.write(layout::agreement_of(&pending_path), agreement.write());
     }

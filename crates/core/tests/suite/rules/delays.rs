@@ -226,32 +226,6 @@ fn collecting_releases_lose_their_signatures_at_the_activation_only() {
 }
 
 #[test]
-fn a_clock_that_was_ahead_neither_breaks_the_history_nor_makes_the_wait_longer() {
-    let mut world = world_of(&team());
-    world.update(&next(), &bob()).expect("an update");
-    let right = world.now;
-    world.pass(365 * 24 * HOUR);
-    let ahead = world.now;
-    world.sign(PENDING, &bob()).expect("a signature, a year ahead");
-    world.now = right;
-    let signed = world.sign(PENDING, &carol()).expect("a signature");
-    assert_eq!(signed.waits_until, Some(after(right, DELAY)));
-    assert_eq!(agreement(&world).unwrap().agreed_at, ahead);
-    world.pass(DELAY);
-    world.activate_due().expect("it is due");
-    assert_in_force(&world, &next());
-    assert_eq!(world.repo.history(PROJECT).entries[1].timestamp, after(ahead, DELAY));
-
-    // And for the one after it, which the history puts after both.
-    let third = signers("2026-02-03T10:00:00Z").artifact(1, [&alice()]).admin(2, [&bob(), &carol()]);
-    world.update(&third, &bob()).expect("an update");
-    world.sign_all(PENDING, &[&bob(), &carol()]);
-    world.pass(DELAY);
-    world.activate_due().expect("it is due");
-    assert_in_force(&world, &third);
-}
-
-#[test]
 fn a_file_that_waits_without_consent_or_reason_is_damage() {
     let mut world = proposed(&next(), &[&bob()]);
     let written = Agreement { agreed_at: world.now, due_at: world.now }.write();

@@ -16,7 +16,7 @@ use crate::audit::replay::rerun::{
     Between, Replay, Rerun, accept_forgotten, compare_outcome, read, read_text, refused, signature_in,
     unstored_request,
 };
-use crate::audit::replay::violation::{MAX_WAIT, MIN_EXPIRY, ReplayFault, Violation, around, end_of};
+use crate::audit::replay::violation::{MIN_EXPIRY, ReplayFault, Violation, around, end_of};
 
 impl Replay {
     pub(crate) fn register(
@@ -138,12 +138,9 @@ impl Replay {
         between: &Between<'_, impl Snapshot>,
         project: &RepoPath,
     ) -> Result<Rerun, Violation> {
-        let Between { before, after, time } = *between;
+        let Between { before, after, .. } = *between;
         let entry = layout::history_entry(project, stored::history_len(before, project) + 1);
-        let recorded = stored::parse_stored(&entry, EntryFacts::parse(&read(after, &entry)?))?.activated_at;
-        // After a clock was ahead, the history is ahead of the clock, and the commit alone says when it was done.
-        let is_ahead = recorded.ahead_of(time).is_some_and(|lead| lead > MAX_WAIT);
-        let now = if is_ahead { time } else { recorded };
+        let now = stored::parse_stored(&entry, EntryFacts::parse(&read(after, &entry)?))?.activated_at;
         let activated = activate_due(before, project, now);
         let (change, ()) = activated.map_err(refused(&layout::pending_signers(project)))?;
         Ok(Rerun { change, evidence: [entry.clone()].into(), stated: Some((entry, now)), outcome: None })
