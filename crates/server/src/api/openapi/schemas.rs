@@ -68,6 +68,7 @@ fn list_fields(schema: &Value, prefix: &str, schemas: &Schemas, fields: &mut Vec
     let schema = resolve(schema, schemas);
     let dir = |suffix: &str| format!("{}{suffix}.", prefix.trim_end_matches('.'));
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let property = without_null(property);
         let is_required = schema["required"].as_array().is_some_and(|names| names.iter().any(|n| n == name));
         let field = SchemaField {
             name: format!("{prefix}{name}"),
@@ -95,6 +96,14 @@ fn list_fields(schema: &Value, prefix: &str, schemas: &Schemas, fields: &mut Vec
     }
     if schema["additionalProperties"].is_object() {
         list_fields(&schema["additionalProperties"], &dir("[…]"), schemas, fields);
+    }
+}
+
+/// The schema of a value that is not null.
+fn without_null(schema: &Value) -> &Value {
+    match schema["oneOf"].as_array().map(Vec::as_slice) {
+        Some([case, null]) if null["type"] == "null" => case,
+        _ => schema,
     }
 }
 
