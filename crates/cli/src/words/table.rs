@@ -72,7 +72,10 @@ fn width(cell: &str) -> usize {
 
 /// How long ago, in the one unit that says it best.
 pub(crate) fn age_text(since: Timestamp, now: Timestamp) -> String {
-    let seconds = (now.unix_seconds() - since.unix_seconds()).max(0);
+    seconds_text(u64::try_from(now.unix_seconds() - since.unix_seconds()).unwrap_or_default())
+}
+
+pub(crate) fn seconds_text(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
         60..3_600 => format!("{}m", seconds / 60),

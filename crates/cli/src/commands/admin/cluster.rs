@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::args::{ClusterArgs, ClusterCommand};
 use crate::client::session;
 use crate::commands::admin::socket::{find_data_dir, open_stopped, read_settings};
-use crate::words::{error::CliError, output::Output, table::Table};
+use crate::words::{error::CliError, output::Output, table::Table, table::seconds_text};
 
 /// What the first node is called that no server has started yet.
 const SENDER: &str = "init";
@@ -104,7 +104,7 @@ fn describe(status: &ClusterStatus, address: &str) -> String {
         table.push(vec![
             node.name.clone(),
             node.position.to_string(),
-            format!("{}s ago", node.seen_ago.as_secs()),
+            format!("{} ago", seconds_text(node.seen_ago.as_secs())),
             node.clock_millis.map(describe_clock).unwrap_or_default(),
             node.version.clone(),
             describe_state(node, status),
@@ -140,7 +140,7 @@ fn describe_state(node: &NodeStatus, status: &ClusterStatus) -> String {
     if node.halted.is_some() {
         "stopped".to_owned()
     } else if !node.is_here() {
-        "not running, or cut off".to_owned()
+        "gone".to_owned()
     } else if node.clock_millis.is_some_and(is_far) {
         "wrong clock".to_owned()
     } else if status.nodes.iter().any(differs) {
