@@ -176,7 +176,7 @@ pub fn neighbours() -> World {
     World::new("neighbours", about, vec![plan(APP), plan("acme/app2")], &menu)
 }
 
-/// Registrations lapse, signers files lie in the future, and the clock is set back.
+/// Registrations lapse, signers files lie in the future, and half a month passes.
 pub fn time() -> World {
     let [alice, bob] = [0, 1].map(secret);
     let plan = ProjectPlan::new(

@@ -70,11 +70,12 @@ fn width(cell: &str) -> usize {
     width
 }
 
-/// How long ago, in the one unit that says it best.
+/// How long ago it was, as `seconds_text` says it.
 pub(crate) fn age_text(since: Timestamp, now: Timestamp) -> String {
     seconds_text(u64::try_from(now.unix_seconds() - since.unix_seconds()).unwrap_or_default())
 }
 
+/// So many seconds, in the one unit that says it best.
 pub(crate) fn seconds_text(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),

@@ -248,10 +248,8 @@ impl Permit {
 
     /// Does work of the server, such as reading what the holder gets. It does not count as time that the holder takes.
     pub async fn keep_waiting<T>(&self, work: impl Future<Output = T>) -> Result<T, GaveWay> {
-        let clock = Stopped::new(self);
-        let done = self.keep(work).await;
-        drop(clock);
-        done
+        let _stopped = Stopped::new(self);
+        self.keep(work).await
     }
 
     /// Returns when the permit went to another claimant.

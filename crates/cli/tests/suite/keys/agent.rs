@@ -120,7 +120,7 @@ fn a_public_key_without_an_agent_is_a_usage_error() {
         assert!(error.contains("SSH_AUTH_SOCK") && error.contains("ssh-add"), "{error}");
     }
     let dir = TempDir::new().unwrap();
-    let error = failure(&through(launch(), &dir.path().join("nobody")), 1);
+    let error = failure(&through(launch(), &dir.path().join("absent")), 1);
     assert!(error.contains("not reachable at SSH_AUTH_SOCK"), "{error}");
 }
 
