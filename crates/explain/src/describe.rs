@@ -12,7 +12,7 @@ use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath};
 
 use crate::describe::proposal::{ProposalDescription, describe_proposal};
 use crate::describe::release::{ReleaseDescription, describe_release};
-use crate::progress::Names;
+use crate::progress::{Names, groups_text};
 
 /// How far a file has come that collects signatures, or did.
 #[derive(Debug, Clone)]
@@ -75,9 +75,7 @@ impl Description {
     /// Says how far it is, what is missing and from whom, as in `has 1 of 2; 1 more from bob or carol` (D240).
     pub fn progress(&self) -> String {
         match self {
-            Self::Release(release) => {
-                release.groups.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and ")
-            }
+            Self::Release(release) => groups_text(&release.groups),
             Self::Proposal(proposal) => proposal.progress(),
         }
     }

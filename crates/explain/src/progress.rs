@@ -103,6 +103,11 @@ impl fmt::Display for GroupProgress {
     }
 }
 
+/// Says the progress of groups that must all be met.
+pub fn groups_text(groups: &[GroupProgress]) -> String {
+    groups.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and ")
+}
+
 /// The most signers that a sentence names.
 const MOST_NAMED: usize = 8;
 

@@ -13,6 +13,8 @@ use crate::words::{error::CliError, error::ErrorKind, output::Output};
 const SILENCE: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// If so many events came after one, it is no longer news. A client that asks about each would fall behind.
+const MOST_AFTER: usize = 16;
 
 /// What becomes of the time in which there was no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +78,11 @@ impl<'a> EventFeed<'a> {
                 }
             }
         }
+    }
+
+    /// Whether an event that was just taken is the newest one of its file, and few others came after it.
+    pub(crate) fn is_newest(&self, event: &EventBody) -> bool {
+        self.told.len() < MOST_AFTER && self.told.iter().all(|later| later.path != event.path)
     }
 
     fn take(&mut self, block: EventBlock) -> Result<(), CliError> {

@@ -1,13 +1,17 @@
 //! `countersign ping` and `countersign watch`: whether a server is there, and what happens there.
 
 use countersign_api::answers::{PingAuth, PingResponse};
-use countersign_api::event::{EventBody, EventFilter};
+use countersign_api::event::{EventBody, EventFilter, EventKind};
 use countersign_core::values::shown::shown_text;
+use countersign_explain::describe::{Description, describe};
+use countersign_explain::progress::groups_text;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use serde_json::json;
 
 use crate::args::{PingArgs, WatchArgs};
 use crate::client::events::{EventFeed, Gaps, Next};
-use crate::client::{ListenQuery, ServerCall, session::Session};
+use crate::client::{ListenQuery, ServerCall, ServerClient, session::Session};
 use crate::{keys, words::error::CliError};
 
 pub(crate) async fn ping(session: &Session, args: &PingArgs) -> Result<(), CliError> {
@@ -57,13 +61,32 @@ pub(crate) async fn watch(session: &Session, args: &WatchArgs) -> Result<(), Cli
         session.output.note(&format!("Watching {}.", client.address()));
         loop {
             match events.next().await? {
-                Next::Event(event) if show(session, &event)? => {}
-                Next::Event(_) => return Ok(()),
+                Next::Event(event) => {
+                    let progress = if events.is_newest(&event) { ask(&client, &event).await } else { None };
+                    if !show(session, &event, progress)? {
+                        return Ok(());
+                    }
+                }
                 Next::Again => session.output.note("Connected again."),
             }
         }
     };
-    until_interrupted(watching).await
+    tokio::select! {
+        ended = until_interrupted(watching) => ended,
+        () = reader_gone() => Ok(()),
+    }
+}
+
+/// Returns when no process reads standard output any more, which a program that seldom writes would not notice otherwise.
+async fn reader_gone() {
+    let (gone, noticed) = tokio::sync::oneshot::channel();
+    // A thread that waits, until the process ends. It asks for nothing, since errors are always told.
+    std::thread::spawn(move || {
+        let stdout = std::io::stdout();
+        while poll(&mut [PollFd::new(&stdout, PollFlags::empty())], None) == Err(Errno::INTR) {}
+        gone.send(())
+    });
+    let _ = noticed.await;
 }
 
 /// Ends with Ctrl-C what does not end by itself.
@@ -78,10 +101,31 @@ pub(super) async fn until_interrupted(
     }
 }
 
+/// How far the collection is that an event is about, as in `has 1 of 2; 1 more from bob or carol` (D251). `None` if it has
+/// ended by now, or cannot be read.
+async fn ask(client: &ServerClient, event: &EventBody) -> Option<String> {
+    let is_about_file = match event.kind {
+        EventKind::Registration | EventKind::Proposal | EventKind::Signature | EventKind::Release => true,
+        EventKind::Revocation | EventKind::Veto => false,
+        _ => return None,
+    };
+    let shown = client.state_at(&event.path).await.ok()?;
+    match describe(&shown.files, &event.path).ok()?? {
+        description if is_about_file => (!description.missing().is_empty()).then(|| description.progress()),
+        Description::Release(release) => release.begun_revocation.map(|begun| groups_text(&begun.groups)),
+        Description::Proposal(proposal) => proposal.veto.map(|begun| groups_text(&begun.groups)),
+    }
+}
+
 /// False once the reader is gone.
-fn show(session: &Session, event: &EventBody) -> Result<bool, CliError> {
+fn show(session: &Session, event: &EventBody, progress: Option<String>) -> Result<bool, CliError> {
     let by = event.key.map(|key| format!("  by {key}")).unwrap_or_default();
     let due = event.due.map(|due| format!("  due {due}")).unwrap_or_default();
-    let text = format!("{}  {:<12}  {}{by}{due}", event.time, event.kind.name(), event.path);
-    session.output.item(&session.output.list(&text), &json!(event))
+    let mut text = format!("{}  {:<12}  {}{by}{due}", event.time, event.kind.name(), event.path);
+    let mut value = json!(event);
+    if let Some(progress) = progress {
+        text.push_str(&format!("  {progress}"));
+        value["progress"] = json!(progress);
+    }
+    session.output.item(&session.output.list(&text), &value)
 }

@@ -11,7 +11,9 @@ use countersign_core::rules::snapshot::{ReadError, Snapshot, StoredSigners};
 use countersign_core::rules::{quorum::Consent, quorum::Tally, stored};
 use countersign_core::values::{digest::Sha512, key::PublicKey, path::RepoPath, time::Timestamp};
 
-use crate::progress::{ConditionProgress, Member, Names, asked_text, describe_conditions};
+use crate::progress::{
+    ConditionProgress, GroupProgress, Member, Names, asked_text, describe_conditions, describe_groups,
+};
 use crate::{difference::SignersChange, difference::list_changes, log_strength::LogStrength};
 
 /// What a page about proposed signers shows.
@@ -68,6 +70,8 @@ pub struct ProposalSummary {
 pub struct BegunVeto {
     pub reason: String,
     pub tally: Tally,
+    /// The groups of masters; all must be met.
+    pub groups: Vec<GroupProgress>,
     pub signed: Vec<Member>,
 }
 
@@ -226,5 +230,10 @@ fn describe_veto(
     let veto = snapshot.read_document(&layout::pending_veto_of(path), Veto::parse)?;
     let Some(Veto { veto: reason, .. }) = veto else { return Ok(None) };
     let set = stored::collected_signatures(snapshot, &layout::veto_of(path))?;
-    Ok(Some(BegunVeto { reason, tally: Tally::of(masters, &set.signers()), signed: names.list_signed(&set) }))
+    Ok(Some(BegunVeto {
+        reason,
+        tally: Tally::of(masters, &set.signers()),
+        groups: describe_groups(masters, &set, names),
+        signed: names.list_signed(&set),
+    }))
 }

@@ -9,6 +9,7 @@ use countersign_explain::describe::release::{
     ReleaseDescription, describe_release, describe_withdrawal, summarise_release,
 };
 use countersign_explain::describe::{Description, describe};
+use countersign_explain::progress::groups_text;
 use countersign_testing::evidence::{founded, good, rotated, signed_by, with_signature};
 use countersign_testing::signing::{files_of, index_request, proposal_of};
 use countersign_testing::{
@@ -236,4 +237,6 @@ fn a_proposal_says_until_when_it_waits_and_which_veto_was_begun() {
     let veto = proposed(&world).veto.expect("a begun veto");
     assert_eq!((veto.reason.as_str(), veto.tally), ("not agreed", tally(1, 2)));
     assert_eq!(veto.signed[0].signer.key, dave().public_key());
+    let missing = format!("has 1 of 2; 1 more from {}", key(5).public_key().short());
+    assert_eq!(groups_text(&veto.groups), missing);
 }

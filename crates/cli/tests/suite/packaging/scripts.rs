@@ -6,6 +6,7 @@ use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Comm
 use super::{packaging, program};
 use crate::export::scene::list;
 use crate::support::client::{Computer, Ran, text};
+use crate::support::html::short_key;
 use crate::support::{Running, SignersFile, World, alice, keys::installed, scripts::assert_whole_or_nothing};
 
 fn scripts_in(dirs: &[PathBuf]) -> Vec<PathBuf> {
@@ -197,4 +198,9 @@ fn a_signer_gets_an_e_mail_when_something_waits() {
         ["-t -oi", "To: alice@example.org", "Subject: Countersign: something waits for your signature"]
     );
     assert!(mail.contains(&index) && mail.contains(&format!("  countersign sign {index}")), "{mail:#?}");
+    let missing = format!(" has 0 of 1; 1 more from {}", short_key(&alice));
+    assert!(mail.iter().any(|line| line.ends_with(&missing)), "{mail:#?}");
+    // No process is left: the client would hold standard error open.
+    running.interrupt();
+    assert_eq!(running.end(), (Some(130), String::new(), String::new()));
 }
