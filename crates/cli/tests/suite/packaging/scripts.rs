@@ -201,6 +201,6 @@ fn a_signer_gets_an_e_mail_when_something_waits() {
     let missing = format!(" has 0 of 1; 1 more from {}", short_key(&alice));
     assert!(mail.iter().any(|line| line.ends_with(&missing)), "{mail:#?}");
     // No process is left: the client would hold standard error open.
-    running.interrupt();
-    assert_eq!(running.end(), (Some(130), String::new(), String::new()));
+    running.send("TERM");
+    assert_eq!(running.end(), (Some(143), String::new(), String::new()));
 }

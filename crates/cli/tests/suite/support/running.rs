@@ -55,8 +55,13 @@ impl Running {
     }
 
     pub(crate) fn interrupt(&self) {
+        self.send("INT");
+    }
+
+    /// Sends it a signal by name. A shell cannot handle an interrupt that was ignored when it was started.
+    pub(crate) fn send(&self, signal: &str) {
         let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", "INT", &id]).status().expect("`kill` is there");
+        let sent = Command::new("kill").args(["-s", signal, &id]).status().expect("`kill` is there");
         assert!(sent.success());
     }
 
