@@ -389,7 +389,7 @@ impl fmt::Display for SignersChange {
             }
             Self::Formats(formats) => {
                 let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
-                write!(f, "artifact signers are asked to sign for {} as well", names.join(" and "))
+                write!(f, "artifact signers are asked to sign for {} as well", names.join(", "))
             }
             Self::Founded { role, groups: Some(groups) } => write!(f, "{role}: {}", shown_groups(groups)),
             Self::Founded { role, groups: None } => write!(f, "no {role}: {}", default_of(*role)),

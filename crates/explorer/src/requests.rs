@@ -19,8 +19,10 @@ use countersign_core::rules::decide::statement::{StatementRefusal, revoke};
 use countersign_core::rules::decide::{Proposal, update::UpdateRefusal, update::update};
 use countersign_core::rules::snapshot::{Change, ReadError};
 use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::{key::Signature, other_format::OtherFormat, path::RepoPath, time::Timestamp};
-use countersign_testing::{RevokeRequest, at, format_text, path, signed_request};
+use countersign_core::values::{
+    key::Signature, other_format::OtherFormat, other_format::ReleaseSums, path::RepoPath, time::Timestamp,
+};
+use countersign_testing::{RevokeRequest, at, path, sign_format, signed_request};
 
 use crate::action::{Action, Document, Offered};
 use crate::contents::{ContentId, Contents, State};
@@ -194,8 +196,10 @@ impl<'w> Requests<'w> {
         };
         let secret = &self.world.people[usize::from(by)].secret;
         let index = ReleaseIndex::parse(contents.bytes(id));
-        let sums = index.ok().and_then(|index| render_sha256sums(&index).ok()).unwrap_or_default();
-        let text = |format| (format, format_text(format, secret, file.as_str(), &sums));
+        let sums = index.ok().and_then(|index| Some((index.mirrored_on, render_sha256sums(&index).ok()?)));
+        let (mirrored_on, text) = sums.unwrap_or_else(|| (at("2026-02-01T12:00:00Z"), String::new()));
+        let sums = ReleaseSums { index: file, mirrored_on, text: &text };
+        let text = |format| (format, sign_format(format, secret, &sums));
         OtherFormat::ALL.into_iter().map(text).collect()
     }
 

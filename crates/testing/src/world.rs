@@ -161,7 +161,8 @@ impl World {
         let mut submission = self.submission(INDEX, key);
         let index = ReleaseIndex::parse(&self.repo.bytes(INDEX)).expect("an index");
         let sums = render_sha256sums(&index).unwrap_or_default();
-        let texts = formats.iter().map(|format| (*format, format_text(*format, key, INDEX, &sums)));
+        let sums = ReleaseSums { index: &path(INDEX), mirrored_on: index.mirrored_on, text: &sums };
+        let texts = formats.iter().map(|format| (*format, sign_format(*format, key, &sums)));
         submission.other_formats = texts.collect();
         submission
     }
@@ -308,12 +309,20 @@ pub fn release(tag: &str, content: &str) -> Release {
     }
 }
 
-/// A right signature in another format, over this text.
-pub fn format_text(format: OtherFormat, key: &SecretKey, index: &str, sums: &str) -> String {
-    let sums = ReleaseSums { index: &path(index), text: sums };
+/// A right signature in another format.
+pub fn sign_format(format: OtherFormat, key: &SecretKey, sums: &ReleaseSums<'_>) -> String {
     let Ok(text) =
-        format.sign(&key.public_key(), &sums, |message| Ok::<_, Infallible>(message.sign_with(key)));
+        format.sign(&key.public_key(), sums, |message| Ok::<_, Infallible>(message.sign_with(key)));
     text
+}
+
+/// A right signature in another format, over this text of a release that was indexed at noon.
+pub fn format_text(format: OtherFormat, key: &SecretKey, index: &str, sums: &str) -> String {
+    sign_format(
+        format,
+        key,
+        &ReleaseSums { index: &path(index), mirrored_on: at("2026-02-01T12:00:00Z"), text: sums },
+    )
 }
 
 pub fn published(name: &str, content: &str) -> PublishedFile {

@@ -122,6 +122,8 @@ pub(crate) enum ExportFormat {
     Ssh,
     /// minisign 0.10 or newer; needs signatures in this format
     Minisign,
+    /// sqv, gpgv, gpg and others that read OpenPGP; needs signatures in this format
+    Openpgp,
 }
 
 #[derive(Debug, Subcommand)]
@@ -273,8 +275,8 @@ pub(crate) struct SignArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submit", "export"])]
     pub(crate) files: Option<PathBuf>,
 
-    /// Sign the SHA256SUMS of the release for ssh-keygen or minisign as well, beside what the signers file asks for: ssh,
-    /// minisign or both
+    /// Sign the SHA256SUMS of the release for other programs as well, beside what the signers file asks for: ssh, minisign,
+    /// openpgp, or several as in ssh,openpgp
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format, conflicts_with_all = ["submit", "export"])]
     pub(crate) also: Vec<OtherFormat>,
 
@@ -594,7 +596,7 @@ pub(crate) struct ProofArgs {
 }
 
 pub(super) fn parse_format(text: &str) -> Result<OtherFormat, &'static str> {
-    OtherFormat::parse(text).map_err(|_| "write ssh, minisign, or both as in ssh,minisign")
+    OtherFormat::parse(text).map_err(|_| "write ssh, minisign, openpgp, or several as in ssh,openpgp")
 }
 
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, &'static str> {

@@ -105,7 +105,8 @@ pub(crate) struct SignersNewArgs {
     #[command(flatten)]
     pub(crate) servers: ListedServerArgs,
 
-    /// Ask artifact signers to sign in these formats as well, for users of ssh-keygen or minisign: ssh, minisign or both
+    /// Ask artifact signers to sign in these formats as well, for users of other programs: ssh, minisign, openpgp, or several
+    /// as in ssh,openpgp
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format)]
     pub(crate) format: Vec<OtherFormat>,
 
@@ -150,7 +151,7 @@ pub(crate) struct SignersEditArgs {
     #[command(flatten)]
     pub(crate) servers: ListedServerArgs,
 
-    /// Ask artifact signers to sign in these formats, and no others, as well: ssh, minisign or both
+    /// Ask artifact signers to sign in these formats, and no others, as well: ssh, minisign, openpgp, or several
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = parse_format)]
     pub(crate) format: Vec<OtherFormat>,
 

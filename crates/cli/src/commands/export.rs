@@ -28,6 +28,7 @@ pub(crate) async fn run(session: &Session, args: &ExportArgs) -> Result<(), CliE
         ExportFormat::Openssl => Export::for_openssl(&release),
         ExportFormat::Ssh => Export::for_ssh(shown, &release)?,
         ExportFormat::Minisign => Export::for_minisign(shown, &release)?,
+        ExportFormat::Openpgp => Export::for_openpgp(shown, &release)?,
     };
     write_all(&args.output, &files, &script)?;
     let digest = Sha256::of(script.as_bytes());

@@ -25,7 +25,7 @@ use crate::{keys, settings::config_dir::write_new, settings::trust::TrustFile};
 
 /// Runs `countersign signers new`.
 pub(crate) fn make(args: &SignersNewArgs, output: Output) -> Result<(), CliError> {
-    let (servers, formats) = (args.servers.urls.clone(), args.format.clone());
+    let (servers, formats) = (args.servers.urls.clone(), names_of(&args.format));
     let rotation_delay_hours = args.rotation_delay;
     let mut draft = Draft { servers, formats, rotation_delay_hours, ..Draft::default() };
     let thresholds = args.groups.thresholds.iter().map(|text| GroupName::split_threshold(text));
@@ -103,7 +103,11 @@ fn describe_file(name: &str, file: &SignersFile, digest: &Sha512, output: Output
     }
     if !file.formats().is_empty() {
         let names: Vec<&str> = file.formats().iter().map(|format| format.name()).collect();
-        lines.push(format!("Artifact signers are asked to sign for {} as well.", names.join(" and ")));
+        lines.push(format!("Artifact signers are asked to sign for {} as well.", names.join(", ")));
+    }
+    if !file.unknown_formats().is_empty() {
+        let names = file.unknown_formats().join(", ");
+        lines.push(format!("This version does not know these formats, and ignores them: {names}."));
     }
     let mut value = json!({
         "valid": true,
@@ -112,6 +116,7 @@ fn describe_file(name: &str, file: &SignersFile, digest: &Sha512, output: Output
         "keys": file.keys().len(),
         "registrars": registrars.iter().map(|registrar| registrar.key.to_string()).collect::<Vec<_>>(),
         "formats": file.formats(),
+        "unknown_formats": file.unknown_formats(),
         "rotation_delay_hours": file.rotation_delay_hours(),
     });
     add_strength(&mut value, &strength);
@@ -137,7 +142,8 @@ struct Draft {
     registrars: Vec<Signer>,
     servers: Vec<String>,
     log: Option<LogDraft>,
-    formats: Vec<OtherFormat>,
+    /// The names of formats, also of those that only a newer version knows.
+    formats: Vec<String>,
     rotation_delay_hours: Option<u64>,
 }
 
@@ -166,6 +172,10 @@ impl Draft {
             CliError::usage(message, "correct it; `countersign signers new --help` shows all forms")
         })
     }
+}
+
+fn names_of(formats: &[OtherFormat]) -> Vec<String> {
+    formats.iter().map(ToString::to_string).collect()
 }
 
 /// The option that a field of a signers file comes from.

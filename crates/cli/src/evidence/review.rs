@@ -127,7 +127,7 @@ impl Review<'_> {
         }
         let names: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
         let count = 1 + self.formats.iter().map(|format| format.signature_count()).sum::<usize>();
-        Some(format!("  also       SHA256SUMS for {}; your key signs {count} times", names.join(" and ")))
+        Some(format!("  also       SHA256SUMS for {}; your key signs {count} times", names.join(", ")))
     }
 
     /// The question tells as whom one signs, and what was not looked at.

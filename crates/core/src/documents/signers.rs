@@ -7,11 +7,12 @@ use serde::{Serialize, Serializer};
 
 use crate::documents::{fields::parse_path, fields::parse_threshold, transparency::Transparency};
 use crate::values::bounds::{
-    METADATA_BYTES, ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNER_NAME_CHARS, SIGNERS_FILE_BYTES,
-    SIGNERS_FILE_ENTRIES, SIGNERS_FILE_REGISTRARS, SIGNERS_FILE_SERVERS,
+    FORMAT_NAME_BYTES, METADATA_BYTES, ROTATION_DELAY_HOURS, SERVER_URL_BYTES, SIGNER_NAME_CHARS,
+    SIGNERS_FILE_BYTES, SIGNERS_FILE_ENTRIES, SIGNERS_FILE_FORMATS, SIGNERS_FILE_REGISTRARS,
+    SIGNERS_FILE_SERVERS,
 };
 use crate::values::json::{Field, ParseError};
-use crate::values::shown::{is_unseen, quoted, shown_bytes};
+use crate::values::shown::{is_unseen, quoted, shown_bytes, shown_text};
 use crate::values::{
     digest::Sha512, json, key::PublicKey, other_format::OtherFormat, path::RepoPath, time::Timestamp,
 };
@@ -36,8 +37,8 @@ pub struct SignersFile {
     servers: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     transparency: Option<Transparency>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    formats: Vec<OtherFormat>,
+    #[serde(skip_serializing_if = "AskedFormats::is_empty")]
+    formats: AskedFormats,
     #[serde(skip_serializing_if = "Option::is_none")]
     rotation_delay_hours: Option<u64>,
 }
@@ -138,7 +139,12 @@ impl SignersFile {
 
     /// The formats besides our own in which artifact signers are asked to sign as well (D100). Nothing depends on them.
     pub fn formats(&self) -> &[OtherFormat] {
-        &self.formats
+        &self.formats.known
+    }
+
+    /// The names of formats that only a newer version knows. This one ignores them (D252).
+    pub fn unknown_formats(&self) -> &[String] {
+        &self.formats.unknown
     }
 
     /// How long a rotation of these signers waits that the masters have not agreed to (D130).
@@ -305,16 +311,49 @@ fn parse_servers(field: &Field<'_>) -> Result<Vec<String>, ParseError> {
     check_count(field, servers.len(), SIGNERS_FILE_SERVERS, "server").map(|()| servers)
 }
 
-fn parse_formats(field: &Field<'_>) -> Result<Vec<OtherFormat>, ParseError> {
-    let mut formats = Vec::new();
-    for entry in field.array()? {
-        let format = entry.parsed(OtherFormat::parse)?;
-        if formats.contains(&format) {
-            return Err(entry.error(format!("{format} is in this list already")));
-        }
-        formats.push(format);
+/// The formats besides our own that a signers file asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct AskedFormats {
+    known: Vec<OtherFormat>,
+    unknown: Vec<String>,
+}
+
+impl AskedFormats {
+    fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.unknown.is_empty()
     }
-    check_count(field, formats.len(), OtherFormat::ALL.len(), "format").map(|()| formats)
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.known.iter().map(|format| format.name()).chain(self.unknown.iter().map(String::as_str))
+    }
+}
+
+impl Serialize for AskedFormats {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.names())
+    }
+}
+
+fn parse_formats(field: &Field<'_>) -> Result<AskedFormats, ParseError> {
+    let mut formats = AskedFormats::default();
+    for entry in field.array()? {
+        let name = entry.string()?;
+        if formats.names().any(|named| named == name) {
+            return Err(entry.error(format!("{} is in this list already", shown_text(name))));
+        }
+        match OtherFormat::parse(name) {
+            Ok(format) => formats.known.push(format),
+            Err(_) if is_format_name(name) => formats.unknown.push(name.to_owned()),
+            Err(error) => return Err(entry.error(error)),
+        }
+    }
+    check_count(field, formats.names().count(), SIGNERS_FILE_FORMATS, "format").map(|()| formats)
+}
+
+/// Whether a later version can have a format with this name.
+fn is_format_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=FORMAT_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
 /// Refuses a list that is empty or too long.

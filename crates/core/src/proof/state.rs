@@ -334,10 +334,15 @@ fn keep_verifying_release(scratch: &mut Scratch, index: &RepoPath) -> Result<(),
         let kept = EarlierObjections::parse(bytes).ok().map(|file| file.keep_verifying());
         Ok(kept.filter(|kept| !kept.is_empty()).map(|kept| kept.write()))
     })?;
-    let sums = text.and_then(|text| render_sha256sums(&ReleaseIndex::parse(&text).ok()?).ok());
+    let sums = text.and_then(|text| {
+        let index = ReleaseIndex::parse(&text).ok()?;
+        Some((index.mirrored_on, render_sha256sums(&index).ok()?))
+    });
     rewrite(scratch, &layout::other_formats_of(index), |bytes| {
         let file = OtherFormatsFile::parse(bytes).ok().zip(sums);
-        let kept = file.map(|(file, text)| file.keep_verifying(&ReleaseSums { index, text: &text }));
+        let kept = file.map(|(file, (mirrored_on, text))| {
+            file.keep_verifying(&ReleaseSums { index, mirrored_on, text: &text })
+        });
         Ok(kept.filter(|kept| !kept.entries.is_empty()).map(|kept| kept.write()))
     })?;
     rewrite(scratch, &layout::withdrawal_of(index), |bytes| {

@@ -17,6 +17,7 @@ use crate::rules::snapshot::{ReadError, Scratch};
 use crate::rules::{chain, decide::sign::SignaturesBody, quorum::Consent};
 use crate::values::key::{PublicKey, Signature};
 use crate::values::other_format::{FormatMessage, OtherFormat, ReleaseSums};
+use crate::values::time::Timestamp;
 use crate::values::{digest::Sha512, json::ParseError, path::RepoPath, shown::shown_text};
 use crate::{json_fields, proof::state::State, proof::state::StateSubject};
 
@@ -68,6 +69,7 @@ pub enum Subject {
 #[derive(Debug, Clone)]
 pub struct FormatsToSign<'a> {
     index: &'a RepoPath,
+    mirrored_on: Timestamp,
     sums: String,
 }
 
@@ -280,9 +282,11 @@ impl ToSign {
     /// What is signed in other formats: the `SHA256SUMS` of this release, and nothing else.
     pub fn formats(&self) -> Result<FormatsToSign<'_>, NoFormats> {
         match &self.subject {
-            Subject::Release { index, .. } => {
-                Ok(FormatsToSign { index: &self.path, sums: render_sha256sums(index)? })
-            }
+            Subject::Release { index, .. } => Ok(FormatsToSign {
+                index: &self.path,
+                mirrored_on: index.mirrored_on,
+                sums: render_sha256sums(index)?,
+            }),
             Subject::Proposal { .. } => Err(NoFormats::Signers),
         }
     }
@@ -295,7 +299,8 @@ impl FormatsToSign<'_> {
         signer: &PublicKey,
         sign: impl Fn(&FormatMessage) -> Result<Signature, E>,
     ) -> Result<String, E> {
-        format.sign(signer, &ReleaseSums { index: self.index, text: &self.sums }, sign)
+        let Self { index, mirrored_on, sums } = self;
+        format.sign(signer, &ReleaseSums { index, mirrored_on: *mirrored_on, text: sums }, sign)
     }
 }
 

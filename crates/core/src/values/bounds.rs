@@ -34,6 +34,9 @@ pub const SIGNER_NAME_CHARS: usize = 64;
 /// Servers that a signers file names, and the length of each address.
 pub const SIGNERS_FILE_SERVERS: usize = 8;
 pub const SERVER_URL_BYTES: usize = 255;
+/// Formats besides our own that a signers file names, and the length of each name: also those of later versions.
+pub const SIGNERS_FILE_FORMATS: usize = 16;
+pub const FORMAT_NAME_BYTES: usize = 32;
 /// Witnesses that a signers file names, in all groups together.
 pub const SIGNERS_FILE_WITNESSES: usize = 32;
 /// The age of a proof that a signers file allows, in seconds: 10 years of 365 days.

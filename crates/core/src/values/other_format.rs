@@ -1,20 +1,22 @@
-//! Signatures that other programs verify (D100, D101): over the `SHA256SUMS` of a release, as OpenSSH and minisign write
-//! them. A text has one form only: it is read, written again, and compared.
+//! Signatures that other programs verify (D100, D101): over the `SHA256SUMS` of a release, as OpenSSH, minisign and OpenPGP
+//! programs write them. A text has one form only: it is read, written again, and compared.
 
 use std::fmt;
 
 use blake2::{Blake2b512, Digest as _};
+use sha1::Sha1;
 use thiserror::Error;
 
 use crate::json_words;
 use crate::values::key::{PublicKey, SecretKey, Signature, decode_padded_base64, encode_base64};
-use crate::values::{digest::Sha256, digest::Sha512, path::RepoPath, wire};
+use crate::values::{digest::Sha256, digest::Sha512, path::RepoPath, time::Timestamp, wire};
 
 /// A format besides our own. Sorted by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(rename_all = "lowercase"))]
 pub enum OtherFormat {
     Minisign,
+    Openpgp,
     Ssh,
 }
 
@@ -22,6 +24,8 @@ pub enum OtherFormat {
 #[derive(Debug, Clone, Copy)]
 pub struct ReleaseSums<'a> {
     pub index: &'a RepoPath,
+    /// The time that the index says, which an OpenPGP signature has to name.
+    pub mirrored_on: Timestamp,
     pub text: &'a str,
 }
 
@@ -33,13 +37,14 @@ pub enum FormatError {
     Signature,
 }
 
-json_words!(OtherFormat { Minisign = "minisign", Ssh = "ssh" } "must be \"ssh\" or \"minisign\"");
+json_words!(OtherFormat { Minisign = "minisign", Openpgp = "openpgp", Ssh = "ssh" }
+    "must be \"ssh\", \"minisign\" or \"openpgp\"");
 
 impl OtherFormat {
     /// How many signatures of the key it takes. An agent that asks, asks so often.
     pub fn signature_count(self) -> usize {
         match self {
-            Self::Minisign => 2,
+            Self::Minisign | Self::Openpgp => 2,
             Self::Ssh => 1,
         }
     }
@@ -59,6 +64,11 @@ impl OtherFormat {
                 let global = sign(&global_message(&signature, &comment))?;
                 Ok(write_minisign(key, &comment, &Pair { signature, global }))
             }
+            Self::Openpgp => {
+                let certification = sign(&certification_message(key))?;
+                let signature = sign(&openpgp_message(key, sums))?;
+                Ok(write_openpgp(key, sums, &OpenpgpPair { certification, signature }))
+            }
         }
     }
 
@@ -77,6 +87,11 @@ impl OtherFormat {
                 let pair = parse_minisign(text, key, &comment).ok_or(FormatError::Form)?;
                 check(&minisign_message(sums.text), &pair.signature)?;
                 check(&global_message(&pair.signature, &comment), &pair.global)
+            }
+            Self::Openpgp => {
+                let pair = parse_openpgp(text, key, sums).ok_or(FormatError::Form)?;
+                check(&certification_message(key), &pair.certification)?;
+                check(&openpgp_message(key, sums), &pair.signature)
             }
         }
     }
@@ -221,4 +236,206 @@ pub fn parse_ssh(text: &str, key: &PublicKey) -> Option<Signature> {
 fn string(bytes: &[u8]) -> Vec<u8> {
     let length = u32::try_from(bytes.len()).expect("fields are short");
     [&length.to_be_bytes(), bytes].concat()
+}
+
+// OpenPGP (RFC 4880, RFC 9580): version 4, EdDSA with Ed25519 (algorithm 22), SHA-256. gpg, sqv and their relatives read it.
+//
+// What the key signs are the 32 bytes of a SHA-256, so it is never one of the other kinds, which are longer (D34).
+
+/// The time at which every key was made, 2020-01-01T00:00:00Z, so that a key's certificate follows from the key.
+const KEY_TIME: u32 = 1_577_836_800;
+const PGP_VERSION: u8 = 4;
+const EDDSA: u8 = 22;
+const WITH_SHA256: u8 = 8;
+/// The name of the curve: a length, and the object identifier of Ed25519.
+const CURVE: [u8; 10] = [9, 0x2b, 0x06, 0x01, 0x04, 0x01, 0xda, 0x47, 0x0f, 0x01];
+/// The sign of a plain point before its 32 bytes.
+const NATIVE_POINT: u8 = 0x40;
+/// What a key can do: certify and sign.
+const KEY_FLAGS: [u8; 3] = [2, 27, 0x03];
+
+const SIGNATURE_PACKET: u8 = 2;
+const KEY_PACKET: u8 = 6;
+const USER_ID_PACKET: u8 = 13;
+
+/// The signature by which a key names its owner, and the one on the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenpgpPair {
+    pub certification: Signature,
+    pub signature: Signature,
+}
+
+/// What an OpenPGP signature is about.
+struct PgpSigned<'a> {
+    /// The type of the signature.
+    kind: u8,
+    time: u32,
+    flags: &'a [u8],
+    /// The bytes that are signed, in parts.
+    content: [&'a [u8]; 2],
+}
+
+/// The armored signature packets that are stored for one signer: on the certificate, and on `SHA256SUMS`.
+pub fn write_openpgp(key: &PublicKey, sums: &ReleaseSums<'_>, pair: &OpenpgpPair) -> String {
+    let packets =
+        [certification_packet(key, &pair.certification), openpgp_packet(key, sums, &pair.signature)];
+    armor("SIGNATURE", &packets.concat())
+}
+
+/// Parses the signatures in the armor. All else in it follows from the key, the time and the text.
+pub fn parse_openpgp(text: &str, key: &PublicKey, sums: &ReleaseSums<'_>) -> Option<OpenpgpPair> {
+    // Before anything is copied: no text of a key is longer.
+    let longest = Signature::from_bytes([0xff; 64]);
+    let longest = OpenpgpPair { certification: longest, signature: longest };
+    if text.len() > write_openpgp(key, sums, &longest).len() {
+        return None;
+    }
+    let encoded = text.strip_prefix("-----BEGIN PGP SIGNATURE-----\n\n")?;
+    let encoded = encoded.strip_suffix("-----END PGP SIGNATURE-----\n")?;
+    let bytes = decode_padded_base64(&encoded.replace('\n', ""))?;
+    let (certification, rest) = split_signature(&bytes)?;
+    let (signature, _) = split_signature(rest)?;
+    let pair = OpenpgpPair { certification, signature };
+    (write_openpgp(key, sums, &pair) == text).then_some(pair)
+}
+
+/// A key with its owner's name, the key itself, as OpenPGP programs keep it in a keyring.
+pub fn openpgp_certificate(key: &PublicKey, certification: &Signature) -> Vec<u8> {
+    let user_id = packet(USER_ID_PACKET, key.to_string().as_bytes());
+    [packet(KEY_PACKET, &key_body(key)), user_id, certification_packet(key, certification)].concat()
+}
+
+/// The signature packet on `SHA256SUMS`. Those of several keys, one after the other, are one file.
+pub fn openpgp_packet(key: &PublicKey, sums: &ReleaseSums<'_>, signature: &Signature) -> Vec<u8> {
+    on_sums(sums).packet(key, signature)
+}
+
+/// The fingerprint by which OpenPGP programs name a key.
+pub fn openpgp_fingerprint(key: &PublicKey) -> [u8; 20] {
+    Sha1::digest(hashed_key(key)).into()
+}
+
+/// Armors bytes for OpenPGP programs. They need no checksum.
+pub fn armor(kind: &str, bytes: &[u8]) -> String {
+    let mut text = format!("-----BEGIN PGP {kind}-----\n\n");
+    for (position, character) in encode_base64(bytes).chars().enumerate() {
+        if position > 0 && position.is_multiple_of(PGP_LINE_CHARS) {
+            text.push('\n');
+        }
+        text.push(character);
+    }
+    format!("{text}\n-----END PGP {kind}-----\n")
+}
+
+const PGP_LINE_CHARS: usize = 64;
+
+/// What the key signs to name its owner.
+pub fn certification_message(key: &PublicKey) -> FormatMessage {
+    let (key_part, user_id_part) = (hashed_key(key), hashed_user_id(key));
+    certified(&key_part, &user_id_part).message(key)
+}
+
+/// What the key signs of a file.
+pub fn openpgp_message(key: &PublicKey, sums: &ReleaseSums<'_>) -> FormatMessage {
+    on_sums(sums).message(key)
+}
+
+fn certification_packet(key: &PublicKey, certification: &Signature) -> Vec<u8> {
+    let (key_part, user_id_part) = (hashed_key(key), hashed_user_id(key));
+    certified(&key_part, &user_id_part).packet(key, certification)
+}
+
+fn certified<'a>(key_part: &'a [u8], user_id_part: &'a [u8]) -> PgpSigned<'a> {
+    PgpSigned { kind: 0x13, time: KEY_TIME, flags: &KEY_FLAGS, content: [key_part, user_id_part] }
+}
+
+/// OpenPGP's time ends in 2106. A later release has the last time that there is.
+fn on_sums<'a>(sums: &ReleaseSums<'a>) -> PgpSigned<'a> {
+    let time = u32::try_from(sums.mirrored_on.unix_seconds()).unwrap_or(u32::MAX);
+    PgpSigned { kind: 0x00, time, flags: &[], content: [sums.text.as_bytes(), &[]] }
+}
+
+impl PgpSigned<'_> {
+    /// The head of the signature, which is signed with the content.
+    fn head(&self, key: &PublicKey) -> Vec<u8> {
+        let time = [&[5, 2][..], &self.time.to_be_bytes()].concat();
+        let issuer = [&[22, 33, PGP_VERSION][..], &openpgp_fingerprint(key)].concat();
+        let hashed = [time, self.flags.to_vec(), issuer].concat();
+        let begin = [PGP_VERSION, self.kind, EDDSA, WITH_SHA256];
+        [&begin[..], &length_bytes::<2>(&hashed), &hashed].concat()
+    }
+
+    fn message(&self, key: &PublicKey) -> FormatMessage {
+        let head = self.head(key);
+        let end = [&[PGP_VERSION, 0xff][..], &length_bytes::<4>(&head)].concat();
+        let all = [self.content[0], self.content[1], &head, &end].concat();
+        FormatMessage(Sha256::of(&all).as_bytes().to_vec())
+    }
+
+    fn packet(&self, key: &PublicKey, signature: &Signature) -> Vec<u8> {
+        let issuer = [&[9, 16][..], &openpgp_fingerprint(key)[12..]].concat();
+        let message = self.message(key);
+        let (r, s) = signature.as_bytes().split_at(32);
+        let body = [
+            &self.head(key)[..],
+            &length_bytes::<2>(&issuer),
+            &issuer,
+            &message.as_bytes()[..2],
+            &write_number(r),
+            &write_number(s),
+        ];
+        packet(SIGNATURE_PACKET, &body.concat())
+    }
+}
+
+/// A packet. Ours are all short, so that one byte says how long they are.
+fn packet(tag: u8, body: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(body.len()).ok().filter(|length| *length < 192).expect("packets are short");
+    [&[0xc0 | tag, length][..], body].concat()
+}
+
+fn key_body(key: &PublicKey) -> Vec<u8> {
+    let point = [&[NATIVE_POINT][..], key.as_bytes()].concat();
+    let (version, time) = ([PGP_VERSION], KEY_TIME.to_be_bytes());
+    [&version[..], &time, &[EDDSA], &CURVE, &write_number(&point)].concat()
+}
+
+/// The key as it is hashed.
+fn hashed_key(key: &PublicKey) -> Vec<u8> {
+    let body = key_body(key);
+    [&[0x99][..], &length_bytes::<2>(&body), &body].concat()
+}
+
+fn hashed_user_id(key: &PublicKey) -> Vec<u8> {
+    let user_id = key.to_string();
+    [&[0xb4][..], &length_bytes::<4>(user_id.as_bytes()), user_id.as_bytes()].concat()
+}
+
+fn length_bytes<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let length = u32::try_from(bytes.len()).expect("parts are short").to_be_bytes();
+    *length.last_chunk().expect("a length has at most 4 bytes")
+}
+
+/// A number as OpenPGP writes it: how many bits it has, and its bytes without leading zeros.
+fn write_number(bytes: &[u8]) -> Vec<u8> {
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let bytes = &bytes[zeros..];
+    let bits = 8 * bytes.len() - bytes.first().map_or(0, |first| first.leading_zeros() as usize);
+    [&u16::try_from(bits).expect("numbers are short").to_be_bytes()[..], bytes].concat()
+}
+
+/// The two numbers at the end of the signature packet that these bytes begin with, and what follows the packet.
+fn split_signature(bytes: &[u8]) -> Option<(Signature, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<2>()?;
+    let (body, rest) = rest.split_at_checked(usize::from(head[1]))?;
+    let (hashed, unhashed) = (usize::from(*body.get(5)?), 10);
+    let mut numbers = body.get(6 + hashed + 2 + unhashed + 2..)?;
+    let mut signature = [0; 64];
+    for part in signature.chunks_exact_mut(32) {
+        let (bits, behind) = numbers.split_first_chunk::<2>()?;
+        let (number, behind) = behind.split_at_checked(usize::from(u16::from_be_bytes(*bits)).div_ceil(8))?;
+        part.get_mut(32_usize.checked_sub(number.len())?..)?.copy_from_slice(number);
+        numbers = behind;
+    }
+    Some((Signature::from_bytes(signature), rest))
 }

@@ -14,8 +14,10 @@ use countersign_core::proof::verify::{Evidence, RevocationEvidence, VerifyError,
 use countersign_core::proof::{bundle::Staple, freshness, state::State as ShownState, state::StateSubject};
 use countersign_core::rules::snapshot::{Change, Snapshot};
 use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::{other_format::OtherFormat, path::RepoPath, time::Timestamp};
-use countersign_testing::{format_text, key, log_key};
+use countersign_core::values::{
+    other_format::OtherFormat, other_format::ReleaseSums, path::RepoPath, time::Timestamp,
+};
+use countersign_testing::{key, log_key, sign_format};
 use serde_json::Value;
 
 use crate::contents::{ContentId, Contents, State};
@@ -258,10 +260,16 @@ impl StepCheck<'_> {
         let sums: String = files.into_iter().flatten().map(line).collect();
         let plan = &self.world.projects[usize::from(self.action.project().unwrap_or_default())];
         let (path, secret) = (plan.index_path(release), &self.world.people[usize::from(by)].secret);
-        let text = |(name, format)| {
-            (String::from(name), Value::from(format_text(format, secret, path.as_str(), &sums)))
-        };
-        let formats = [("minisign", OtherFormat::Minisign), ("ssh", OtherFormat::Ssh)];
+        let mirrored_on =
+            index.as_ref().and_then(|index| Timestamp::parse(index["mirrored_on"].as_str()?).ok());
+        let Some(mirrored_on) = mirrored_on else { return Value::Null };
+        let sums = ReleaseSums { index: &path, mirrored_on, text: &sums };
+        let text = |(name, format)| (String::from(name), Value::from(sign_format(format, secret, &sums)));
+        let formats = [
+            ("minisign", OtherFormat::Minisign),
+            ("openpgp", OtherFormat::Openpgp),
+            ("ssh", OtherFormat::Ssh),
+        ];
         Value::Object(formats.into_iter().map(text).collect())
     }
 }

@@ -4,6 +4,7 @@ use std::{convert::Infallible, sync::LazyLock};
 
 use countersign_core::values::key::{PublicKey, SecretKey};
 use countersign_core::values::other_format::{OtherFormat, ReleaseSums};
+use countersign_core::values::time::Timestamp;
 use countersign_core::values::{digest::Sha512, path::RepoPath};
 use serde_json::Value;
 
@@ -48,9 +49,16 @@ pub(crate) fn openssh(person: Person) -> String {
 }
 
 /// This person's signature in another format on the `SHA256SUMS` of the release at `index` (D101).
-pub(crate) fn format_text(person: Person, format: OtherFormat, index: &str, sums: &str) -> String {
+pub(crate) fn format_text(
+    person: Person,
+    format: OtherFormat,
+    index: &str,
+    mirrored_on: i64,
+    sums: &str,
+) -> String {
     let index = RepoPath::parse(index).expect("the path of an index");
-    let sums = ReleaseSums { index: &index, text: sums };
+    let mirrored_on = Timestamp::from_unix_seconds(mirrored_on).expect("a time");
+    let sums = ReleaseSums { index: &index, mirrored_on, text: sums };
     let Ok(text) =
         format.sign(&KEYS[person].1, &sums, |message| Ok::<_, Infallible>(message.sign_with(secret(person))));
     text

@@ -411,18 +411,20 @@ pub(crate) fn choose_formats(
 ) -> FormatTexts {
     const NONE: &[OtherFormat] = &[];
     let formats =
-        choices.of(&[NONE, NONE, NONE, &[OtherFormat::Ssh], &[OtherFormat::Minisign], &OtherFormat::ALL]);
+        choices.of(&[NONE, NONE, NONE, &[OtherFormat::Ssh], &[OtherFormat::Openpgp], &OtherFormat::ALL]);
     let index = path.strip_suffix("/svc.index.json").and_then(|dir| spec.indexes.get(dir));
     if formats.is_empty() || RepoPath::parse(path).map_or(true, |parsed| parsed.as_str() != path) {
         return FormatTexts::new();
     }
     let mut sums = index.and_then(ModelIndex::sums).unwrap_or_default();
+    let mirrored_on = index.map_or(0, |index| index.mirrored_on);
     let (is_of_another, is_on_another) = (choices.one_in(8), choices.one_in(8));
     if is_on_another {
         sums.push('\n');
     }
     let signing = if is_of_another { (signer + 1) % PEOPLE } else { signer };
-    formats.iter().map(|format| (*format, format_text(signing, *format, path, &sums))).collect()
+    let text = |format| format_text(signing, format, path, mirrored_on, &sums);
+    formats.iter().map(|format| (*format, text(*format))).collect()
 }
 
 pub(crate) fn open_files(spec: &Spec) -> Vec<String> {

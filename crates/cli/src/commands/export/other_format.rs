@@ -1,12 +1,15 @@
-//! The formats of exports: signatures on `SHA256SUMS` for minisign, ssh-keygen and openssl, each with its script.
+//! The formats of exports: signatures on `SHA256SUMS` for minisign, ssh-keygen, OpenPGP programs and openssl, each with its
+//! script.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::values::other_format::{
-    NAMESPACE, OtherFormat, ReleaseSums, trusted_comment, write_public_key,
+    NAMESPACE, OtherFormat, armor, openpgp_certificate, openpgp_fingerprint, openpgp_packet, parse_openpgp,
+    trusted_comment, write_public_key,
 };
 use countersign_core::values::{digest::Sha256, key::PublicKey, key::encode_base64, wire};
 use countersign_core::{documents::layout, documents::signatures::OtherFormatsFile, rules::quorum};
+use countersign_explain::progress::groups_text;
 
 use crate::commands::export::release::{
     ExportedFile, ExportedRelease, ExportedSigner, SHA256SUMS, ToolScript, expect,
@@ -27,18 +30,19 @@ impl FormatSignatures {
     fn find(shown: &Shown, release: &ExportedRelease<'_>, format: OtherFormat) -> Result<Self, CliError> {
         let index = &release.artifact.path;
         let file = shown.parsed(&layout::other_formats_of(index), OtherFormatsFile::parse)?;
-        let sums = ReleaseSums { index, text: &release.sha256sums };
+        let sums = release.sums();
         let mut file = file.unwrap_or_default().keep_verifying(&sums);
         file.entries.retain(|_, texts| texts.contains_key(&format));
         let signed: BTreeSet<PublicKey> = file.entries.keys().copied().collect();
         if quorum::is_met(release.groups(), &signed) {
             return Ok(Self { format, file });
         }
+        let progress = groups_text(&release.progress_of(&signed));
         Err(CliError::other(
-            format!("too few have signed {index} for {format}: {}", signed.len()),
+            format!("too few have signed {index} for {format}: it {progress}"),
             format!(
                 "`--for openssl` needs our own signatures only. For later releases, `countersign signers edit {} \
-                 --format ssh,minisign` asks signers for more",
+                 --format {format}` asks signers for more",
                 release.artifact.chain.project
             ),
         ))
@@ -65,7 +69,8 @@ impl Export {
         mut script: ToolScript,
     ) -> Self {
         let others = files.iter().filter(|file| file.name != SHA256SUMS);
-        script.expected.extend(others.map(|file| expect(&file.name, &file.bytes)));
+        let expected = others.map(|file| expect(&file.name, &file.bytes));
+        script.expected = expected.chain(std::mem::take(&mut script.expected)).collect();
         script.functions.push_str(PLAIN);
         let script = script.render(release, |signer| signatures.text_of(signer).is_some());
         Self { files, script }
@@ -119,6 +124,48 @@ impl Export {
             functions: include_str!("ssh.sh").to_owned(),
             expected: Vec::new(),
             spell: encode_ssh_key,
+        };
+        Ok(Self::on_sums(release, &signatures, files, script))
+    }
+
+    /// `--for openpgp`: signatures on `SHA256SUMS` as sqv and gpgv read them. A keyring has the keys of those who signed, since
+    /// only they have made a certificate.
+    pub(super) fn for_openpgp(shown: &Shown, release: &ExportedRelease<'_>) -> Result<Self, CliError> {
+        let signatures = FormatSignatures::find(shown, release, OtherFormat::Openpgp)?;
+        let sums = release.sums();
+        let (mut packets, mut certificates) = (Vec::new(), BTreeMap::new());
+        for signer in &release.signers {
+            let key = &signer.signer.key;
+            let text = signatures.text_of(signer);
+            if let Some(pair) = text.and_then(|text| parse_openpgp(text, key, &sums)) {
+                packets.extend(openpgp_packet(key, &sums, &pair.signature));
+                certificates.insert(*key, openpgp_certificate(key, &pair.certification));
+            }
+        }
+        let mut files = vec![
+            ExportedFile::new(SHA256SUMS, release.sha256sums.as_str()),
+            ExportedFile::new("SHA256SUMS.asc", armor("SIGNATURE", &packets)),
+        ];
+        let mut add_keyring = |name: &str, keys: &mut dyn Iterator<Item = &PublicKey>| {
+            let keyring: Vec<u8> = keys.filter_map(|key| certificates.get(key)).flatten().copied().collect();
+            files.push(ExportedFile::new(format!("{name}.asc"), armor("PUBLIC KEY BLOCK", &keyring)));
+            files.push(ExportedFile::new(format!("{name}.pgp"), keyring));
+        };
+        add_keyring("keys", &mut release.signers.iter().map(|signer| &signer.signer.key));
+        let mut counts = Vec::new();
+        for (number, group) in (1..).zip(release.groups()) {
+            let name = if release.groups().len() == 1 { "keys".to_owned() } else { format!("keys-{number}") };
+            if name != "keys" {
+                add_keyring(&name, &mut group.signers.iter().map(|signer| &signer.key));
+            }
+            counts.push(format!("count {} {name}.pgp", group.threshold));
+        }
+        let script = ToolScript {
+            needs: "sqv 1.0 or newer, or gpgv 2.2 or newer",
+            checks: "#   - every signature below holds: `sqv` or `gpgv` over SHA256SUMS, with the keys in keys.pgp,",
+            functions: include_str!("openpgp.sh").to_owned(),
+            expected: counts,
+            spell: |key| openpgp_fingerprint(key).iter().map(|byte| format!("{byte:02X}")).collect(),
         };
         Ok(Self::on_sums(release, &signatures, files, script))
     }

@@ -1,11 +1,16 @@
 //! What every format exports: a release that this computer accepts, with its signers under names of ours.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
-use countersign_core::documents::{index::render_sha256sums, layout, signers::Group, signers::Signer};
+use countersign_core::documents::{
+    index::render_sha256sums, layout, signatures::SignatureSet, signers::Group, signers::Signer,
+};
 use countersign_core::proof::verify::{Evidence, VerifiedArtifact};
 use countersign_core::values::digest::{Sha256, Sha512};
-use countersign_core::values::{key::PublicKey, key::Signature, shown::shown_within};
+use countersign_core::values::{
+    key::PublicKey, key::Signature, other_format::ReleaseSums, shown::shown_within,
+};
+use countersign_explain::progress::{GroupProgress, Names, describe_groups};
 use countersign_explain::{verdict::shown_url, words::shown_signer_name};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -41,6 +46,8 @@ pub(super) struct ExportedRelease<'a> {
     pub(super) sha256sums: String,
     /// The artifact signers, each once, in the order of the signers file.
     pub(super) signers: Vec<ExportedSigner<'a>>,
+    /// The signatures on the index.
+    collected: &'a SignatureSet,
 }
 
 #[derive(Debug)]
@@ -66,7 +73,21 @@ impl<'a> ExportedRelease<'a> {
             .find(|text| Sha512::of(text.as_bytes()) == evidence.governed_by)
             .expect("core has found it in the history");
         let signers = number_signers(artifact, evidence);
-        Ok(Self { artifact, index: &evidence.index, signers_file, sha256sums, signers })
+        let collected = &evidence.signatures;
+        Ok(Self { artifact, index: &evidence.index, signers_file, sha256sums, signers, collected })
+    }
+
+    /// How far the groups are, if only these keys count.
+    pub(super) fn progress_of(&self, signed: &BTreeSet<PublicKey>) -> Vec<GroupProgress> {
+        let mut set = self.collected.clone();
+        set.entries.retain(|key, _| signed.contains(key));
+        describe_groups(self.groups(), &set, &Names::of([&self.artifact.governing().signers]))
+    }
+
+    /// What was signed for other programs.
+    pub(super) fn sums(&self) -> ReleaseSums<'_> {
+        let VerifiedArtifact { path, index, .. } = self.artifact;
+        ReleaseSums { index: path, mirrored_on: index.mirrored_on, text: &self.sha256sums }
     }
 
     pub(super) fn groups(&self) -> &'a [Group] {

@@ -146,7 +146,7 @@ impl Signing<'_> {
         Err(CliError::other(
             format!(
                 "you signed {path} before, and --also adds no signature for {} to it",
-                missing.join(" and ")
+                missing.join(", ")
             ),
             "a signature for another program is made in the same act as your own. A signer who has not signed yet \
              can pass --also",
@@ -271,6 +271,15 @@ fn choose_formats(
     to_sign: &ToSign,
 ) -> Result<BTreeSet<OtherFormat>, CliError> {
     if args.no_formats || matches!(to_sign.subject, Subject::Proposal { .. }) {
+        let asked: Vec<&str> = to_sign.asked_formats().iter().map(|format| format.name()).collect();
+        if !asked.is_empty() {
+            session.output.warn(&format!(
+                "The signers file asks for signatures for {}. Without yours, only those of others count in `countersign \
+                 export --for {}`, and none can be added once the release is complete.",
+                asked.join(", "),
+                asked[0]
+            ));
+        }
         return Ok(BTreeSet::new());
     }
     let formats: BTreeSet<OtherFormat> = to_sign.asked_formats().iter().chain(&args.also).copied().collect();

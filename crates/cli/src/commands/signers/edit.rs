@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::args::{GlobalArgs, GroupName, SignersEditArgs, role_option};
 use crate::commands::signers::log::{LogDraft, set_log};
-use crate::commands::signers::{Draft, add_strength, deliver, describe_strength, find_signers};
+use crate::commands::signers::{Draft, add_strength, deliver, describe_strength, find_signers, names_of};
 use crate::settings::client_config::ClientConfigFile;
 use crate::{client::session::Session, evidence::review::change_lines, keys, words::error::CliError};
 
@@ -73,7 +73,7 @@ impl Draft {
             registrars: file.registrars().to_vec(),
             servers: file.servers().to_vec(),
             log: file.transparency().map(LogDraft::of),
-            formats: file.formats().to_vec(),
+            formats: [names_of(file.formats()), file.unknown_formats().to_vec()].concat(),
             rotation_delay_hours: file.rotation_delay_hours(),
         }
     }
@@ -114,7 +114,7 @@ impl Draft {
             self.servers.clone_from(&args.servers.urls);
         }
         if args.no_formats || !args.format.is_empty() {
-            self.formats.clone_from(&args.format);
+            self.formats = names_of(&args.format);
         }
         if args.no_rotation_delay || args.rotation_delay.is_some() {
             self.rotation_delay_hours = args.rotation_delay;

@@ -31,9 +31,9 @@ pub(crate) fn signers() -> SignersFile {
     SignersFile::new().with("artifact_signers", json!([groups[0][0], groups[1][0]]))
 }
 
-/// Makes the signers file of [`signers`] ask everyone to sign for ssh and minisign as well.
+/// Makes the signers file of [`signers`] ask everyone to sign in every other format as well.
 pub(crate) fn asking() -> SignersFile {
-    signers().with("formats", json!(["ssh", "minisign"]))
+    signers().with("formats", json!(["ssh", "minisign", "openpgp"]))
 }
 
 pub(crate) struct Scene {
@@ -142,6 +142,7 @@ pub(super) fn tools() -> Vec<&'static str> {
     found.extend(has_openssl().then_some("openssl"));
     found.extend(installed("ssh-keygen").then_some("ssh"));
     found.extend(installed("minisign").then_some("minisign"));
+    found.extend((installed("sqv") || installed("gpgv")).then_some("openpgp"));
     found
 }
 

@@ -2,7 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, os::unix::fs::symlink, path::Path, process::Command};
 
-use countersign_core::values::{digest::Sha512, key::decode_base64, key::encode_base64};
+use countersign_core::values::digest::{Sha256, Sha512};
+use countersign_core::values::{key::decode_base64, key::encode_base64};
 
 use super::scene::{
     FILES, Scene, assert_refused, assert_verified, run_script, shell_command, shells, signers, tools,
@@ -36,12 +37,14 @@ fn it_verifies_the_release_and_runs_nothing_that_a_name_says() {
                 "ssh" => format!(
                     "ssh-keygen -Y verify -f allowed_signers -I {id} -n file -s signatures/{id}.sig <SHA256SUMS"
                 ),
+                "openpgp" => "gpgv --keyring ./keys.pgp SHA256SUMS.asc SHA256SUMS 2>&1".to_owned(),
                 _ => format!("minisign -V -H -p keys/{id}.pub -m SHA256SUMS -x signatures/{id}.minisig"),
             };
             let said = run_tool(Command::new("sh").args(["-c", &line]).current_dir(&dir));
             let expected = match tool {
                 "openssl" => "Verified Successfully",
                 "ssh" => "Good \"file\" signature",
+                "openpgp" => "Good signature",
                 _ => &scene.index,
             };
             assert!(said.contains(expected), "{said}");
@@ -55,6 +58,49 @@ fn it_verifies_the_release_and_runs_nothing_that_a_name_says() {
         let mut sums = Command::new("sha256sum");
         sums.args(["--strict", "-c", &format!("../{tool}/SHA256SUMS")]).current_dir(scene.files());
         assert_eq!(run_tool(&mut sums).matches(": OK").count(), FILES.len());
+    }
+}
+
+/// sqv counts, and gpgv does not: the script counts for it. Either alone is enough.
+#[test]
+fn openpgp_programs_verify_and_count() {
+    let scene = Scene::complete();
+    scene.export("openpgp");
+    let dir = scene.computer.path("openpgp");
+    for (program, other) in [("sqv", "GPGV"), ("gpgv", "SQV")] {
+        if !installed(program) {
+            eprintln!("skipped: {program} is not installed");
+            continue;
+        }
+        let run = |dir: &Path| {
+            let mut script = shell_command("sh", dir, &[scene.files().to_str().unwrap()]);
+            Ran::of(script.env(other, "/nowhere/program"))
+        };
+        assert_verified(run(&dir)).says(&["Group 1: 2 signed, 2 needed.", "Group 2: 1 signed, 1 needed."]);
+        // The signature of one alone, in an export that knows of it.
+        let copy = scene.copy("openpgp");
+        let armored = fs::read_to_string(dir.join("SHA256SUMS.asc")).unwrap();
+        let (head, rest) = armored.split_once("\n\n").unwrap();
+        let (encoded, end) = rest.split_once("\n-----END").unwrap();
+        let packets = decode_base64(&encoded.replace('\n', "")).unwrap();
+        let first = &packets[..2 + usize::from(packets[1])];
+        for (what, packets) in [("one", first.to_vec()), ("one twice", [first, first].concat())] {
+            let changed = format!("{head}\n\n{}\n-----END{end}", encode_base64(&packets));
+            fs::write(copy.path().join("SHA256SUMS.asc"), &changed).unwrap();
+            let [before, after] = [&armored, &changed].map(|text| Sha256::of(text.as_bytes()).to_string());
+            let script = fs::read_to_string(dir.join("verify.sh")).unwrap().replace(&before, &after);
+            fs::write(copy.path().join("verify.sh"), script).unwrap();
+            assert_refused(run(copy.path()), what);
+        }
+    }
+    if installed("sqv") {
+        let count = |needed: &str, keyring: &str| {
+            let mut sqv = Command::new("sqv");
+            sqv.args(["-n", needed, "--keyring", keyring, "SHA256SUMS.asc", "SHA256SUMS"]);
+            sqv.current_dir(&dir).output().unwrap().status.success()
+        };
+        assert!(count("2", "keys.pgp") && count("2", "keys.asc") && count("2", "keys-1.pgp"));
+        assert!(count("1", "keys-2.pgp") && !count("2", "keys-2.pgp") && !count("3", "keys.pgp"));
     }
 }
 

@@ -77,7 +77,7 @@ fn tamper(only: &[&str], check: impl Fn(&Tampering<'_>)) {
     }
 }
 
-const ALL: [&str; 3] = ["openssl", "ssh", "minisign"];
+const ALL: [&str; 4] = ["openssl", "ssh", "minisign", "openpgp"];
 
 #[test]
 fn a_file_that_is_changed_anywhere_cut_or_gone_is_refused() {
@@ -180,8 +180,8 @@ fn a_change_that_the_script_is_told_of_is_refused() {
         fs::write(tampering.path("verify.sh"), script).unwrap();
         fs::write(tampering.path("SHA256SUMS"), sums).unwrap();
     });
-    tamper(&["ssh", "minisign"], |tampering| {
-        let told = |name: &str| *name == *"SHA256SUMS" || name.starts_with("signatures/");
+    tamper(&["ssh", "minisign", "openpgp"], |tampering| {
+        let told = |name: &str| name.starts_with("SHA256SUMS") || name.starts_with("signatures/");
         for name in tampering.files().iter().filter(|name| told(name)) {
             let content = fs::read(tampering.path(name)).unwrap();
             let mut changed = content.clone();
@@ -241,7 +241,7 @@ fn a_key_under_two_names_is_refused() {
             fs::copy(tampering.path(&name.replace("signer-2", "signer-1")), tampering.path(name)).unwrap();
             changed = changed.replace(&before, &told(name));
         }
-        if tampering.tool == "openssl" {
+        if ["openssl", "openpgp"].contains(&tampering.tool) {
             let word = |id: &str| {
                 let line = script.lines().find(|line| line.starts_with(&format!("    key {id} "))).unwrap();
                 line.rsplit(' ').next().unwrap().to_owned()

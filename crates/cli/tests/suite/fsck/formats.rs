@@ -66,7 +66,7 @@ fn what_was_collected_in_other_formats_stays_as_it_was() {
     poorer["other_formats"][&alice].as_object_mut().unwrap().remove("ssh");
     past.finds(second, &poorer, "not what the rules produce");
 
-    for format in ["ssh", "minisign"] {
+    for format in ["ssh", "minisign", "openpgp"] {
         let mut changed = whole.clone();
         let text = changed["other_formats"][&bob][format].as_str().unwrap().to_owned();
         let (at, old) = text.char_indices().filter(|(_, c)| c.is_ascii_lowercase()).nth(60).unwrap();

@@ -28,7 +28,7 @@ pub struct SignaturesBody {
     pub public_key: PublicKey,
     /// By path: the file itself and, for a signers file, its metadata.
     pub signatures: BTreeMap<RepoPath, Signature>,
-    /// By format, `minisign` or `ssh`: the signer's signatures on the `SHA256SUMS` of a release, as those programs write
+    /// By format, `minisign`, `openpgp` or `ssh`: the signer's signatures on the `SHA256SUMS` of a release, as those programs write
     /// them. Optional. They count for nothing here.
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, String>, nullable = false))]
     #[serde(skip_serializing_if = "FormatTexts::is_empty")]
@@ -150,7 +150,7 @@ impl SignaturesBody {
         let index = stored::parse_stored(&self.file_path, ReleaseIndex::parse(index))?;
         let text = render_sha256sums(&index)
             .map_err(|reason| SignRefusal::NoSums { path: self.file_path.clone(), reason })?;
-        let sums = ReleaseSums { index: &self.file_path, text: &text };
+        let sums = ReleaseSums { index: &self.file_path, mirrored_on: index.mirrored_on, text: &text };
         for (&format, text) in &self.other_formats {
             format.verify(text, &self.public_key, &sums).map_err(|error| SignRefusal::BadFormat {
                 format,

@@ -2,11 +2,17 @@
 
 use countersign_core::documents::signatures::OtherFormatsFile;
 use countersign_core::values::bounds::{OTHER_FORMATS_BYTES, SIGNERS_FILE_ENTRIES};
-use countersign_core::values::other_format::{FormatError, FormatMessage, OtherFormat, Pair, ReleaseSums};
-use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature, other_format};
-use countersign_testing::{
-    INDEX, alice, at, bob, documents::other_formats, format_text, key, path, signed_request,
+use countersign_core::values::other_format::{
+    FormatError, FormatMessage, OpenpgpPair, OtherFormat, Pair, ReleaseSums,
 };
+use countersign_core::values::path::RepoPath;
+use countersign_core::values::{digest::Sha512, key::PublicKey, key::Signature, other_format};
+use countersign_core::values::{key::SecretKey, time::Timestamp};
+use countersign_testing::evidence::noon;
+use countersign_testing::{
+    INDEX, alice, at, bob, documents::other_formats, format_text, key, path, sign_format, signed_request,
+};
+use serde_json::Value;
 
 const SUMS: &str = include_str!("../../vectors/formats/SHA256SUMS");
 const SSH: &str = include_str!("../../vectors/formats/SHA256SUMS.sig");
@@ -16,7 +22,11 @@ const MINISIGN_KEY: &str = include_str!("../../vectors/formats/minisign.pub");
 
 fn verify(format: OtherFormat, text: &str) -> Result<(), FormatError> {
     let index = path(INDEX);
-    format.verify(text, &alice().public_key(), &ReleaseSums { index: &index, text: SUMS })
+    format.verify(
+        text,
+        &alice().public_key(),
+        &ReleaseSums { index: &index, mirrored_on: noon(), text: SUMS },
+    )
 }
 
 #[test]
@@ -40,7 +50,10 @@ fn minisigns_legacy_kind_is_refused_although_minisign_accepts_it() {
 
 #[test]
 fn no_other_spelling_of_a_signature_is_accepted() {
-    for (format, text) in [(OtherFormat::Ssh, SSH), (OtherFormat::Minisign, MINISIGN)] {
+    let openpgp = format_text(OtherFormat::Openpgp, &alice(), INDEX, SUMS);
+    for (format, text) in
+        [(OtherFormat::Ssh, SSH), (OtherFormat::Minisign, MINISIGN), (OtherFormat::Openpgp, openpgp.as_str())]
+    {
         for (i, byte) in text.bytes().enumerate() {
             for other in [byte ^ 1, b'A', b'\n', b' ', b'='] {
                 let mut changed = text.as_bytes().to_vec();
@@ -66,10 +79,15 @@ fn no_other_spelling_of_a_signature_is_accepted() {
     assert_eq!(verify(OtherFormat::Ssh, &unwrapped), Err(FormatError::Form));
 }
 
+/// The error where a signature is of another text. One of OpenPGP has two bytes of what it signs in it.
+fn changed_text_error(format: OtherFormat) -> FormatError {
+    if format == OtherFormat::Openpgp { FormatError::Form } else { FormatError::Signature }
+}
+
 #[test]
 fn a_signature_is_of_one_key_one_text_and_in_minisign_one_release() {
     let (index, other_index) = (path(INDEX), path(&INDEX.replace("v1", "v2")));
-    let sums = ReleaseSums { index: &index, text: SUMS };
+    let sums = ReleaseSums { index: &index, mirrored_on: noon(), text: SUMS };
     for format in OtherFormat::ALL {
         let text = format_text(format, &alice(), INDEX, SUMS);
         let bobs = bob().public_key();
@@ -80,6 +98,10 @@ fn a_signature_is_of_one_key_one_text_and_in_minisign_one_release() {
                 &bobs,
                 &other_format::parse_ssh(&text, &alice().public_key()).unwrap(),
             ),
+            OtherFormat::Openpgp => {
+                let pair = other_format::parse_openpgp(&text, &alice().public_key(), &sums).unwrap();
+                other_format::write_openpgp(&bobs, &sums, &pair)
+            }
             OtherFormat::Minisign => {
                 let comment = other_format::trusted_comment(&index);
                 let pair = other_format::parse_minisign(&text, &alice().public_key(), &comment).unwrap();
@@ -89,9 +111,9 @@ fn a_signature_is_of_one_key_one_text_and_in_minisign_one_release() {
         assert_eq!(format.verify(&posed, &bobs, &sums), Err(FormatError::Signature), "{format}");
         let other = ReleaseSums { text: "other\n", ..sums };
         let refused = format.verify(&text, &alice().public_key(), &other);
-        assert_eq!(refused, Err(FormatError::Signature), "{format}");
+        assert_eq!(refused, Err(changed_text_error(format)), "{format}");
     }
-    let elsewhere = ReleaseSums { index: &other_index, text: SUMS };
+    let elsewhere = ReleaseSums { index: &other_index, mirrored_on: noon(), text: SUMS };
     let moved = OtherFormat::Minisign.verify(MINISIGN, &alice().public_key(), &elsewhere);
     assert_eq!(moved, Err(FormatError::Form));
     // The comment is signed: with another one in its place, the text has the right form for the other release.
@@ -121,7 +143,11 @@ fn global() -> FormatMessage {
     other_format::global_message(&signature, &other_format::trusted_comment(&path(INDEX)))
 }
 
-const SIGNED_KINDS: [SignedKind; 5] = [
+fn openpgp_sums(index: &RepoPath) -> ReleaseSums<'_> {
+    ReleaseSums { index, mirrored_on: noon(), text: SUMS }
+}
+
+const SIGNED_KINDS: [SignedKind; 7] = [
     SignedKind {
         name: "a document",
         sign: || alice().sign(&digest()),
@@ -146,6 +172,22 @@ const SIGNED_KINDS: [SignedKind; 5] = [
         name: "minisign's comment",
         sign: || global().sign_with(&alice()),
         accepts: |key, signature| global().is_signed_by(key, signature),
+    },
+    SignedKind {
+        name: "openpgp",
+        sign: || {
+            let index = path(INDEX);
+            other_format::openpgp_message(&alice().public_key(), &openpgp_sums(&index)).sign_with(&alice())
+        },
+        accepts: |key, signature| {
+            let index = path(INDEX);
+            other_format::openpgp_message(key, &openpgp_sums(&index)).is_signed_by(key, signature)
+        },
+    },
+    SignedKind {
+        name: "openpgp's certificate",
+        sign: || other_format::certification_message(&alice().public_key()).sign_with(&alice()),
+        accepts: |key, signature| other_format::certification_message(key).is_signed_by(key, signature),
     },
 ];
 
@@ -190,7 +232,7 @@ fn a_pair_that_is_put_together_from_two_signatures_is_refused() {
     let other = other_format::parse_minisign(&other, &alice().public_key(), &comment).unwrap();
     let mixed = Pair { signature: one.signature, global: other.global };
     let mixed = other_format::write_minisign(&alice().public_key(), &comment, &mixed);
-    let sums = ReleaseSums { index: &index, text: SUMS };
+    let sums = ReleaseSums { index: &index, mirrored_on: noon(), text: SUMS };
     let refused = OtherFormat::Minisign.verify(&mixed, &alice().public_key(), &sums);
     assert_eq!(refused, Err(FormatError::Signature));
 }
@@ -199,7 +241,7 @@ fn a_pair_that_is_put_together_from_two_signatures_is_refused() {
 fn what_does_not_verify_is_left_out() {
     let mut file = other_formats();
     let (index, stranger) = (path(INDEX), key(9).public_key());
-    let sums = ReleaseSums { index: &index, text: "sums" };
+    let sums = ReleaseSums { index: &index, mirrored_on: noon(), text: "sums" };
     assert_eq!(file.keep_verifying(&sums), file);
     let right = file.clone();
     file.entries.insert(stranger, right.entries[&alice().public_key()].clone());
@@ -207,6 +249,7 @@ fn what_does_not_verify_is_left_out() {
     file.entries.get_mut(&alice().public_key()).unwrap().remove(&OtherFormat::Ssh);
     assert_eq!(file.keep_verifying(&sums).count(OtherFormat::Ssh), 2);
     assert_eq!(file.keep_verifying(&sums).count(OtherFormat::Minisign), 3);
+    assert_eq!(file.keep_verifying(&sums).count(OtherFormat::Openpgp), 3);
 }
 
 /// The signatures of as many signers as there can be, on a release with a long path of this character.
@@ -241,4 +284,63 @@ fn a_file_of_every_signer_is_too_large_only_if_its_path_is_full_of_quotation_mar
     let padded = [written.as_slice(), &vec![b' '; OTHER_FORMATS_BYTES + 1 - written.len()]].concat();
     assert!(OtherFormatsFile::parse(&padded[..OTHER_FORMATS_BYTES]).is_ok());
     assert!(OtherFormatsFile::parse(&padded).is_err());
+}
+
+fn unhex(text: &Value) -> Vec<u8> {
+    let digits = text.as_str().expect("hexadecimal digits").as_bytes();
+    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+#[test]
+fn openpgp_packets_are_those_that_the_stock_tools_accepted() {
+    let vectors: Value = serde_json::from_str(include_str!("../../vectors/formats/openpgp.json")).unwrap();
+    let (index, text) = (path(INDEX), vectors["sums"].as_str().unwrap());
+    let mirrored_on = Timestamp::from_unix_seconds(vectors["signature_time"].as_i64().unwrap()).unwrap();
+    let sums = ReleaseSums { index: &index, mirrored_on, text };
+    for vector in vectors["keys"].as_array().unwrap() {
+        let secret = SecretKey::from_seed(&unhex(&vector["seed"]).try_into().unwrap());
+        let key = secret.public_key();
+        assert_eq!(other_format::openpgp_fingerprint(&key).to_vec(), unhex(&vector["fingerprint"]));
+        assert_eq!(key.to_string(), vector["user_id"].as_str().unwrap());
+        let [named, signed] =
+            [other_format::certification_message(&key), other_format::openpgp_message(&key, &sums)];
+        assert_eq!(named.as_bytes(), unhex(&vector["self_digest"]));
+        assert_eq!(signed.as_bytes(), unhex(&vector["data_digest"]));
+        let (certification, signature) = (named.sign_with(&secret), signed.sign_with(&secret));
+        assert_eq!(certification.as_bytes().to_vec(), unhex(&vector["self_signature"]));
+        assert_eq!(signature.as_bytes().to_vec(), unhex(&vector["data_signature"]));
+        let certificate = other_format::openpgp_certificate(&key, &certification);
+        assert_eq!(certificate, unhex(&vector["certificate"]));
+        let packet = other_format::openpgp_packet(&key, &sums, &signature);
+        assert_eq!(packet, unhex(&vector["signature_packet"]));
+    }
+}
+
+#[test]
+fn openpgp_numbers_without_leading_zeros_are_read_back() {
+    let (index, key) = (path(INDEX), alice().public_key());
+    let sums = openpgp_sums(&index);
+    for zeros in [0, 1, 2, 31, 32] {
+        let mut bytes = [0x7f; 64];
+        bytes[..zeros].fill(0);
+        bytes[32..32 + zeros].fill(0);
+        let signature = Signature::from_bytes(bytes);
+        let pair = OpenpgpPair { certification: signature, signature };
+        let text = other_format::write_openpgp(&key, &sums, &pair);
+        assert_eq!(other_format::parse_openpgp(&text, &key, &sums), Some(pair), "{zeros}");
+    }
+}
+
+#[test]
+fn openpgps_time_ends_in_2106_and_later_releases_have_the_last_one() {
+    let index = path(INDEX);
+    let text_at = |time: &str| {
+        sign_format(
+            OtherFormat::Openpgp,
+            &alice(),
+            &ReleaseSums { mirrored_on: at(time), ..openpgp_sums(&index) },
+        )
+    };
+    assert_ne!(text_at("2106-02-07T06:28:14Z"), text_at("2106-02-07T06:28:15Z"));
+    assert_eq!(text_at("2106-02-07T06:28:15Z"), text_at("2300-01-01T00:00:00Z"));
 }

@@ -1,6 +1,8 @@
 //! The signers file: its rules and its roles (D8). The vector `values/signers` has every field at the edges.
 
 use countersign_core::documents::signers::{Role, SignersFile, keys_of};
+use countersign_core::values::bounds::{FORMAT_NAME_BYTES, SIGNERS_FILE_FORMATS};
+use countersign_core::values::other_format::OtherFormat;
 use countersign_core::values::{json::ParseError, key::PublicKey, key::SecretKey};
 use countersign_testing::{
     Signers, alice, assert_mentions, bob, carol, dave, key, public, signer_text, signers, steady,
@@ -165,4 +167,31 @@ proptest! {
         let written = file.write();
         prop_assert_eq!(SignersFile::parse(&written).map(|read| (read.write(), read)), Ok((written, file)));
     }
+}
+
+#[test]
+fn formats_of_a_newer_version_are_kept_and_ignored_if_their_names_are_plain() {
+    let with = |formats: &str| {
+        let file = signers("2026-01-31T10:00:00Z").artifact(1, [&alice()]).text();
+        SignersFile::parse(file.replacen('{', &format!("{{\"formats\": {formats}, "), 1).as_bytes())
+    };
+    let file = with(r#"["pkcs7", "ssh", "x-1"]"#).expect("a signers file");
+    assert_eq!(
+        (file.formats(), file.unknown_formats()),
+        (&[OtherFormat::Ssh][..], &["pkcs7", "x-1"].map(String::from)[..])
+    );
+    assert_eq!(SignersFile::parse(&file.write()), Ok(file));
+    let longest = "a".repeat(FORMAT_NAME_BYTES);
+    assert!(with(&format!("[\"{longest}\"]")).is_ok());
+    for wrong in
+        ["[\"\"]", "[\"PGP\"]", "[\"a b\"]", "[1]", "[]", r#"["pkcs7", "pkcs7"]"#, r#"["ssh", "ssh"]"#]
+    {
+        assert!(with(wrong).is_err(), "{wrong}");
+    }
+    assert!(with(&format!("[\"{longest}a\"]")).is_err());
+    let many = |count: usize| {
+        let names: Vec<String> = (0..count).map(|number| format!("\"f{number}\"")).collect();
+        with(&format!("[{}]", names.join(", ")))
+    };
+    assert!(many(SIGNERS_FILE_FORMATS).is_ok() && many(SIGNERS_FILE_FORMATS + 1).is_err());
 }

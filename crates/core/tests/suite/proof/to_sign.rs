@@ -314,7 +314,8 @@ fn a_release_is_signed_in_the_formats_that_its_signers_ask_for() {
     for format in OtherFormat::ALL {
         let text = formats
             .sign(format, &alice().public_key(), |message| Ok::<_, Infallible>(message.sign_with(&alice())));
-        let sums = ReleaseSums { index: &path(INDEX), text: &sums };
+        let sums =
+            ReleaseSums { index: &path(INDEX), mirrored_on: release_index("v1").mirrored_on, text: &sums };
         assert_eq!(format.verify(&text.expect("a signature"), &alice().public_key(), &sums), Ok(()));
         let refused = formats.sign(format, &alice().public_key(), |_| Err("no"));
         assert_eq!(refused, Err("no"));

@@ -34,6 +34,8 @@ const TABLE: &[(&str, Most, &str)] = &[
     ("characters of the name of a signer", Count(SIGNER_NAME_CHARS), "a person reads it"),
     ("servers that a signers file names", Count(SIGNERS_FILE_SERVERS), "a client asks one after the other"),
     ("the address of such a server", Bytes(SERVER_URL_BYTES), "a person reads it"),
+    ("formats that a signers file names", Count(SIGNERS_FILE_FORMATS), "there are three, and later versions can have more"),
+    ("the name of such a format", Bytes(FORMAT_NAME_BYTES), "it is one word"),
     ("witnesses that a signers file names", Count(SIGNERS_FILE_WITNESSES), "each needs a cosignature in a checkpoint, of which a note has at most 100"),
     ("seconds that a signers file lets a proof be old", Count(PROOF_AGE_SECONDS), "10 years: more is no limit"),
     ("signatures on one file", Count(SIGNATURES), "a rotation takes those of the signers before and after it"),

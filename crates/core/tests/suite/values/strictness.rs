@@ -75,6 +75,7 @@ fn a_missing_field_is_refused_unless_it_is_optional() {
         "sha256",
         "sha512",
         "minisign",
+        "openpgp",
         "ssh",
     ];
     for kind in KINDS {
@@ -146,6 +147,7 @@ fn a_value_of_another_type_is_refused_everywhere() {
                     "metadata",
                     // Read when they are verified.
                     "minisign",
+                    "openpgp",
                     "ssh",
                 ];
                 let name = place.rsplit('/').next().unwrap_or_default();

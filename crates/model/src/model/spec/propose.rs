@@ -182,6 +182,7 @@ impl Spec {
         }
         let index = ModelIndex {
             text: index_text(&project, &published, self.seconds()),
+            mirrored_on: self.seconds(),
             published,
             registrant: caller,
             objections: Default::default(),

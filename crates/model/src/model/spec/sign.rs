@@ -99,7 +99,8 @@ impl Spec {
         // What a key signs is the same each time.
         let sums = index.sums();
         let are_right = formats.iter().all(|(format, text)| {
-            sums.as_ref().is_some_and(|sums| *text == format_text(*signer, *format, path, sums))
+            let right = |sums: &String| format_text(*signer, *format, path, index.mirrored_on, sums);
+            sums.as_ref().is_some_and(|sums| *text == right(sums))
         });
         if !are_right {
             return refuse(400);

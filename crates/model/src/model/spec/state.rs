@@ -78,6 +78,8 @@ pub(crate) type Signatures = BTreeMap<Person, (String, i64)>;
 #[derive(Debug, Clone)]
 pub(crate) struct ModelIndex {
     pub(crate) text: String,
+    /// The time that the text says, in seconds.
+    pub(crate) mirrored_on: i64,
     pub(crate) published: Vec<Published>,
     /// Who registered it or corrected it last (D121).
     pub(crate) registrant: Person,

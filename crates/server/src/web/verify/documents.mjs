@@ -44,8 +44,9 @@ const some = (item, most) => (value, at) => {
 const role = some(group, 1000);
 
 const formats = (value, at) => {
-  const named = list(oneOf("ssh", "minisign"))(value, at);
-  if (!named.length || new Set(named).size < named.length) fail(at, "must name each format once");
+  // Also those that only a newer version knows.
+  const named = some(text((name) => name.match(/^[a-z0-9-]{1,32}$/)?.[0], "the name of a format"), 16)(value, at);
+  if (new Set(named).size < named.length) fail(at, "must name each format once");
 };
 
 const signersFile = object({
