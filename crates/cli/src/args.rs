@@ -390,7 +390,9 @@ Example:
     #[command(after_help = "\
 Examples:
   countersign man | man -l -
-  countersign man /usr/local/share/man/man1")]
+  countersign man /usr/local/share/man/man1
+
+The pages have the date of SOURCE_DATE_EPOCH (seconds since 1970), and none without it.")]
     Man(ManArgs),
     /// Serve the files of a directory, to try things out
     ServeFiles(ServeFilesArgs),

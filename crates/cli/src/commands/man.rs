@@ -1,29 +1,61 @@
 //! `countersign man` and `countersign completions`
 
-use std::fs;
+use std::{env, fs, io, path::Path};
 
-use clap::CommandFactory as _;
-use clap_mangen::{Man, generate_to};
+use clap::{Command, CommandFactory as _};
+use clap_mangen::Man;
+use countersign_core::values::time::Timestamp;
 use serde_json::json;
 
 use crate::args::{Arguments, CompletionsArgs, ManArgs, help::with_groups};
 use crate::words::{error::CliError, error::shown_path, output::Output};
 
+/// The variable from which programs that make files for packages take their time, in seconds since 1970.
+const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
+/// An empty word of roff. Without quotes, the next word would be taken for the date.
+const NO_DATE: &str = "\"\"";
+
 /// A page for the program and one for each command, as in `countersign-signers-new.1`.
 pub(crate) fn run(args: &ManArgs, output: Output) -> Result<(), CliError> {
-    let root = with_groups(Arguments::command(), None).disable_help_subcommand(true);
+    let date = find_date()?;
+    let mut root = with_groups(Arguments::command(), None).disable_help_subcommand(true);
+    root.build();
     let Some(dir) = &args.dir else {
         let mut page = Vec::new();
-        Man::new(root).render(&mut page).map_err(|error| {
+        Man::new(root).date(date).render(&mut page).map_err(|error| {
             CliError::other("the manual page could not be made", "report this").because(error)
         })?;
         let page = String::from_utf8_lossy(&page);
         return output.answer(&page, &json!({"page": page}));
     };
-    let written = fs::create_dir_all(dir).and_then(|()| generate_to(root, dir));
+    let written = fs::create_dir_all(dir).and_then(|()| write_pages(root, dir, &date));
     written.map_err(|error| CliError::file("written to", dir, error))?;
     let text = format!("Wrote the manual pages to {}", shown_path(dir));
     output.result(&text, &json!({"dir": dir.display().to_string()}))
+}
+
+fn write_pages(command: Command, dir: &Path, date: &str) -> io::Result<()> {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        write_pages(inner.clone(), dir, date)?;
+    }
+    Man::new(command).date(date).generate_to(dir)?;
+    Ok(())
+}
+
+/// The date of the pages, as in `2026-03-01`; none without the variable. The clock has no say, so that all who build one
+/// commit get the same pages.
+fn find_date() -> Result<String, CliError> {
+    let Some(epoch) = env::var_os(EPOCH_VARIABLE).filter(|epoch| !epoch.is_empty()) else {
+        return Ok(NO_DATE.to_owned());
+    };
+    let time = epoch.to_str().and_then(|text| Timestamp::from_unix_seconds(text.parse().ok()?).ok());
+    let time = time.ok_or_else(|| {
+        CliError::usage(
+            format!("{EPOCH_VARIABLE} is not a time"),
+            "set it to seconds since 1970, or unset it",
+        )
+    })?;
+    Ok(time.to_string().chars().take_while(|c| *c != 'T').collect())
 }
 
 // The command `countersign completions`.

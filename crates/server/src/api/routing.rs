@@ -1,5 +1,7 @@
 //! How routes are made: each with its description, and the path at its end.
 
+use std::borrow::Cow;
+
 use axum::routing::{MethodRouter, get, post};
 use axum::{Router, extract::FromRequestParts, handler::Handler, http::request::Parts};
 use countersign_api::error_code::ErrorCode;
@@ -55,7 +57,7 @@ impl RouteTable {
 
 // The path at the end of a route.
 
-/// What follows `/v1/<route>/`, unparsed: authentication comes first (D30).
+/// What follows `/v1/<route>/` or `/log/tile/`, unparsed: authentication comes first (D30).
 #[derive(Debug)]
 pub struct Tail(pub String);
 
@@ -63,17 +65,22 @@ impl Tail {
     pub fn parse(&self) -> Result<RepoPath, ApiError> {
         parse_tail(&self.0)
     }
+
+    /// The text, percent-decoded once; none if it is not UTF-8 then.
+    pub fn decoded(&self) -> Option<Cow<'_, str>> {
+        decode(&self.0)
+    }
 }
 
 /// The path, percent-decoded once.
 pub fn parse_tail(tail: &str) -> Result<RepoPath, ApiError> {
-    if !tail.contains('%') {
-        return Ok(RepoPath::parse(tail)?);
-    }
-    let decoded = percent_encoding::percent_decode_str(tail).decode_utf8();
     let decoded =
-        decoded.map_err(|_| ApiError::new(ErrorCode::InvalidPath, "Invalid path: it is not UTF-8"))?;
+        decode(tail).ok_or_else(|| ApiError::new(ErrorCode::InvalidPath, "Invalid path: it is not UTF-8"))?;
     Ok(RepoPath::parse(&decoded)?)
+}
+
+fn decode(tail: &str) -> Option<Cow<'_, str>> {
+    percent_encoding::percent_decode_str(tail).decode_utf8().ok()
 }
 
 impl<S: Sync> FromRequestParts<S> for Tail {

@@ -10,8 +10,8 @@ use crate::support::fake_forge::Kind;
 
 const SERVER: &str = "https://sign.example.org";
 
-/// Names with characters that mean something in a URL, or to curl.
-const AWKWARD: [&str; 3] = ["app.tar.gz", "a b[1-9]{x,y}&+.txt", "-o é.txt"];
+/// Names with characters that mean something in a URL, to curl, or to the patterns of a shell.
+const AWKWARD: [&str; 5] = ["app.tar.gz", "a b[1-9]{x,y}&+.txt", "-o é.txt", ".app.conf", "..app"];
 
 /// Each file was sent to its own address, whatever is in its name.
 #[track_caller]
@@ -84,7 +84,10 @@ impl<'a> Workflow<'a> {
         };
         let uses = uses.trim_start_matches("https://codeberg.org/");
         let Some(rest) = uses.strip_prefix("OWNER/countersign") else {
-            assert_eq!(uses, "actions/checkout@v4");
+            // An action of others is pinned by its commit, and leaves no token for later steps.
+            let commit = uses.strip_prefix("actions/checkout@").expect("no other action");
+            assert!(commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{uses}");
+            assert_eq!(step["with"]["persist-credentials"], "false");
             return StepEnd::default();
         };
         let (dir, _) = rest.trim_start_matches('/').split_once('@').expect("a version");
@@ -183,6 +186,19 @@ fn the_pipeline_for_gitlab_uploads_what_it_has_verified() {
     assert_uploads(&runner, "/projects/7/packages/generic/app/v1.0/");
     let stages: Vec<&str> = pipeline["stages"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(stages, ["register", "sign", "publish"]);
+}
+
+/// Each example names the tag of our release as it is pushed, with a v.
+#[test]
+fn the_examples_spell_our_tag_alike() {
+    for name in ["github", "forgejo", "gitlab"] {
+        let example = read(&format!("ci/examples/{name}.yml"));
+        let ours =
+            example.lines().filter(|line| line.contains("OWNER/countersign") || line.contains(" image: "));
+        for line in ours {
+            assert!(line.ends_with("@v0.1.0") || line.ends_with(":v0.1.0"), "{name}: {line}");
+        }
+    }
 }
 
 #[test]

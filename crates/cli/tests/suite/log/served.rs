@@ -81,7 +81,10 @@ fn tiles_and_entries_are_those_of_a_clone_and_can_be_kept_for_ever() {
         assert_eq!(reply.header("cache-control"), Some("public, max-age=31536000, immutable"));
         world.server.get(&format!("/log/tile/{name}/000.p/{}", width + 1)).refused(404, "does not cover");
         world.server.get(&format!("/log/tile/{name}/000")).refused(404, "does not cover");
-        for odd in ["", "0", "000.p/0", "000.p/256", "x000/000", "000.p/", "%30%30%30"] {
+        // The name is percent-decoded, and only once.
+        let encoded = world.server.get(&format!("/log/tile/{name}%2F%3000.p%2f{width}"));
+        assert_eq!((encoded.status, &encoded.body), (200, &expected));
+        for odd in ["", "0", "000.p/0", "000.p/256", "x000/000", "000.p/", "000.p%252F1", "%ff", "..%2F000"] {
             let reply = world.server.get(&format!("/log/tile/{name}/{odd}"));
             reply.refused(404, "no tile");
         }

@@ -104,6 +104,9 @@ fn the_program_is_installed_with_its_pages_and_completions_whatever_is_set() {
         ] {
             assert!(computer.path("prefix").join(file).is_file(), "{file} with {shell}");
         }
+        // The date of the release, which its commit has.
+        let page = computer.read("prefix/share/man/man1/countersign.1");
+        assert!(String::from_utf8(page).unwrap().contains(".TH countersign 1 2023-11-14 "));
         let ran = Ran::of(Command::new(computer.path("prefix/bin/countersign")).arg("--version"));
         ran.ok().says(&[VERSION]);
     }

@@ -44,6 +44,32 @@ fn a_script_that_was_cut_off_runs_nothing() {
     }
 }
 
+/// All who build one commit must get the same pages, so the clock has no say.
+#[test]
+fn manual_pages_have_the_date_that_the_build_names() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let man = |epoch: &str, args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+        Ran::of(command.arg("man").args(args).current_dir(dir.path()).env("SOURCE_DATE_EPOCH", epoch))
+    };
+    man("1700000000", &[]).ok().says(&[".TH countersign 1 2023-11-14 "]);
+    man("1700000000", &["pages"]).ok();
+    let page = |name: &str| fs::read_to_string(dir.path().join("pages").join(name)).unwrap();
+    for (page, name) in [
+        (page("countersign.1"), "countersign"),
+        (page("countersign-signers-new.1"), "countersign-signers-new"),
+    ] {
+        assert!(page.contains(&format!("\n.TH {name} 1 2023-11-14 ")), "{page}");
+    }
+    assert!(!dir.path().join("pages/countersign-help.1").exists());
+    // An empty variable is as none.
+    man("", &[]).ok().says(&[".TH countersign 1 \"\" "]);
+    for odd in ["yesterday", "1.5", "99999999999999"] {
+        man(odd, &["none"]).failed_with(2).says(&["SOURCE_DATE_EPOCH"]);
+    }
+    assert!(!dir.path().join("none").exists());
+}
+
 #[test]
 fn the_packaged_unit_and_configuration_fit_together() {
     let read = |name| fs::read_to_string(packaging(name)).unwrap();

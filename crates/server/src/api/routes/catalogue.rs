@@ -57,8 +57,8 @@ pub(crate) fn routes() -> RouteTable {
                  registered. With `q`, projects in whose identifiers all these words occur, as the search on the pages \
                  finds them. At most 100.",
             )
-            .takes(Parameter::query("name", "The last names of a project's identifier, in any letter case.", openapi::path(), "acme/app"))
-            .takes(Parameter::query("q", "Words with spaces between them, in any letter case. A URL finds the project at, above or below it.", json!({ "type": "string" }), "acme"))
+            .takes(Parameter::query("name", "The last names of a project's identifier, in any letter case. Give exactly one of `name` and `q`.", openapi::path(), "acme/app"))
+            .takes(Parameter::query("q", "Words with spaces between them, in any letter case. A URL finds the project at, above or below it. Give exactly one of `name` and `q`.", json!({ "type": "string" }), "acme"))
             .answers_with::<ProjectsResponse>(200, "their identifiers", &[("one", "projects")]))
         .get(&format!("{}/{{key}}", paths::KEYS), describe_key, catalogued("key", Section::Reading, "What is known of a key", no_key)
             .about(

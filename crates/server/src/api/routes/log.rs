@@ -190,7 +190,7 @@ async fn cosignature(State(app): State<App>, request: Request) -> Result<Respons
 
 async fn tiles(State(app): State<App>, tail: Tail) -> Result<Response, ApiError> {
     let log = find_log(&app)?;
-    let name = TileName::parse(&tail.0).ok_or(ApiError::NO_SUCH_TILE)?;
+    let name = tail.decoded().and_then(|name| TileName::parse(&name)).ok_or(ApiError::NO_SUCH_TILE)?;
     let bytes = app.sending.read(move || log.tile(&name)).await??;
     Ok(typed(bytes, "application/octet-stream", FOR_EVER))
 }
