@@ -39,7 +39,7 @@ signature() {
     fi
     case $judge in
     sqv) case $line_end$valid$line_end in *"$line_end$public$line_end"*) is_valid=yes ;; *) is_valid=no ;; esac ;;
-    *) case $line_end$valid in *"$line_end[GNUPG:] VALIDSIG $public "*) is_valid=yes ;; *) is_valid=no ;; esac ;;
+    *) case $line_end$valid in *"${line_end}[GNUPG:] VALIDSIG $public "*) is_valid=yes ;; *) is_valid=no ;; esac ;;
     esac
     [ "$is_valid" = yes ] || fail "SHA256SUMS.asc has no signature of $1"
     signed="$signed$1 "
