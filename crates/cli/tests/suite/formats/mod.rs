@@ -1,4 +1,4 @@
-//! Signatures for ssh-keygen and minisign: signed in one act and stored. `export` has what those programs make of them.
+//! Signatures for other programs: signed in one act and stored. `export` has what those programs make of them.
 
 mod signed;
 mod submitted;

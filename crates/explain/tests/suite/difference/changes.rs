@@ -271,7 +271,7 @@ fn other_formats_are_told_and_their_order_means_nothing() {
         SignersFile::parse(text.as_bytes()).unwrap()
     };
     let both = with(r#"["ssh", "minisign"]"#);
-    let asked = ["artifact signers are asked to sign for minisign and ssh as well"];
+    let asked = ["artifact signers are asked to sign for minisign, ssh as well"];
     assert_eq!(told(&list_changes(Some(&plain), &both)), asked);
     assert_eq!(told(&list_changes(None, &both)).last().map(String::as_str), Some(asked[0]));
     assert!(list_changes(Some(&both), &with(r#"["minisign", "ssh"]"#)).is_empty());
