@@ -291,7 +291,7 @@ pub fn parse_openpgp(text: &str, key: &PublicKey, sums: &ReleaseSums<'_>) -> Opt
         return None;
     }
     let encoded = text.strip_prefix("-----BEGIN PGP SIGNATURE-----\n\n")?;
-    let encoded = encoded.strip_suffix("-----END PGP SIGNATURE-----\n")?;
+    let (encoded, _) = encoded.strip_suffix("\n-----END PGP SIGNATURE-----\n")?.rsplit_once("\n=")?;
     let bytes = decode_padded_base64(&encoded.replace('\n', ""))?;
     let (certification, rest) = split_signature(&bytes)?;
     let (signature, _) = split_signature(rest)?;
@@ -315,7 +315,7 @@ pub fn openpgp_fingerprint(key: &PublicKey) -> [u8; 20] {
     Sha1::digest(hashed_key(key)).into()
 }
 
-/// Armors bytes for OpenPGP programs. They need no checksum.
+/// Armors bytes for OpenPGP programs. gpg 2.2 misreads the end of an armor that has neither padding nor a checksum.
 pub fn armor(kind: &str, bytes: &[u8]) -> String {
     let mut text = format!("-----BEGIN PGP {kind}-----\n\n");
     for (position, character) in encode_base64(bytes).chars().enumerate() {
@@ -324,7 +324,19 @@ pub fn armor(kind: &str, bytes: &[u8]) -> String {
         }
         text.push(character);
     }
-    format!("{text}\n-----END PGP {kind}-----\n")
+    format!("{text}\n={}\n-----END PGP {kind}-----\n", encode_base64(&checksum(bytes)))
+}
+
+/// The CRC-24 of OpenPGP.
+fn checksum(bytes: &[u8]) -> [u8; 3] {
+    let sum = bytes.iter().fold(0x00b7_04ce_u32, |sum, byte| {
+        (0..8).fold(sum ^ (u32::from(*byte) << 16), |sum, _| {
+            let shifted = sum << 1;
+            if shifted & 0x0100_0000 == 0 { shifted } else { shifted ^ 0x0186_4cfb }
+        })
+    });
+    let [_, sum @ ..] = sum.to_be_bytes();
+    sum
 }
 
 const PGP_LINE_CHARS: usize = 64;

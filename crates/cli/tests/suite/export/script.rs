@@ -81,17 +81,32 @@ fn openpgp_programs_verify_and_count() {
         let copy = scene.copy("openpgp");
         let armored = fs::read_to_string(dir.join("SHA256SUMS.asc")).unwrap();
         let (head, rest) = armored.split_once("\n\n").unwrap();
-        let (encoded, end) = rest.split_once("\n-----END").unwrap();
+        let (encoded, end) = rest.rsplit_once("\n=").unwrap();
+        let end = &end[end.find('\n').unwrap()..];
         let packets = decode_base64(&encoded.replace('\n', "")).unwrap();
         let first = &packets[..2 + usize::from(packets[1])];
         for (what, packets) in [("one", first.to_vec()), ("one twice", [first, first].concat())] {
-            let changed = format!("{head}\n\n{}\n-----END{end}", encode_base64(&packets));
+            let changed = format!("{head}\n\n{}{end}", encode_base64(&packets));
             fs::write(copy.path().join("SHA256SUMS.asc"), &changed).unwrap();
             let [before, after] = [&armored, &changed].map(|text| Sha256::of(text.as_bytes()).to_string());
             let script = fs::read_to_string(dir.join("verify.sh")).unwrap().replace(&before, &after);
             fs::write(copy.path().join("verify.sh"), script).unwrap();
             assert_refused(run(copy.path()), what);
         }
+    }
+    if installed("gpg") {
+        let home = tempfile::TempDir::new().unwrap();
+        let gpg = |args: &[&str]| {
+            let mut gpg = Command::new("gpg");
+            gpg.arg("--homedir").arg(home.path()).args(["--batch", "--no-autostart"]).args(args);
+            let ran = gpg.current_dir(&dir).output().unwrap();
+            String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
+        };
+        // Those whose armor ends without padding as well.
+        let imported = gpg(&["--import", "keys.asc"]);
+        assert!(imported.contains("imported: 2") && !imported.contains("invalid"), "{imported}");
+        let verified = gpg(&["--verify", "SHA256SUMS.asc", "SHA256SUMS"]);
+        assert_eq!(verified.matches("Good signature").count(), 2, "{verified}");
     }
     if installed("sqv") {
         let count = |needed: &str, keyring: &str| {
